@@ -1,4 +1,4 @@
-import { isCleanOrigin, lowestOrigin } from '../common/turn.ts';
+import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
 import { withFreshFiles } from './edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode, StoredBrief } from './model/node.ts';
@@ -6,43 +6,11 @@ import type { MemoryParts } from './parts.ts';
 import { type ArchiveFormat, parseArchive, renderArchive } from './storage/archive.ts';
 import type { SnapshotInfo } from './storage/snapshot-files.ts';
 
-export interface ArchiveReport {
-  readonly kind: 'nodes';
-  readonly added: number;
-  readonly replaced: number;
-  readonly unchanged: number;
-  readonly briefs: number;
-}
-
-export interface RollbackReport {
-  /** Nodes whose former content was restored. */
-  readonly restored: number;
-  readonly removed: number;
-  readonly briefs: number;
-  /** The snapshot that undoes it. */
-  readonly undo: string;
-}
+export type Archives = ReturnType<typeof createArchives>;
+export type ArchiveReport = Awaited<ReturnType<Archives['importArchive']>>;
 
 /** Nodes and briefs as one text: exports and snapshots. */
-export interface Archives {
-  /** Without raw turns. */
-  exportAll(format: ArchiveFormat): Promise<string>;
-  /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
-  importArchive(text: string): Promise<ArchiveReport>;
-  /** Newest first. */
-  listSnapshots(): Promise<readonly SnapshotInfo[]>;
-  /** @throws CometError `not_found` or `ambiguous_id` */
-  rollback(snapshot: string): Promise<RollbackReport>;
-}
-
-export function createArchives({
-  nodeFiles,
-  redactor,
-  snapshots,
-  catalogue,
-  snapshooter,
-  store,
-}: MemoryParts): Archives {
+export function createArchives({ nodeFiles, redactor, snapshots, catalogue, snapshooter, store }: MemoryParts) {
   async function saveBriefs(briefs: readonly StoredBrief[], wins: (old: StoredBrief, fresh: StoredBrief) => boolean) {
     let written = 0;
     for (const brief of briefs) {
@@ -61,29 +29,36 @@ export function createArchives({
   }
 
   return {
-    exportAll: (format) =>
+    /** Without raw turns. */
+    exportAll: (format: ArchiveFormat): Promise<string> =>
       withFreshFiles(store, async () =>
         renderArchive({ nodes: catalogue.every(), briefs: await nodeFiles.briefs() }, format),
       ),
-    importArchive: (text) =>
+    /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
+    importArchive: (text: string, isTrusted = true) =>
       withFreshFiles(store, async (held) => {
         const { nodes, briefs } = parseArchive(text);
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
         const clean: MemoryNode[] = await Promise.all(nodes.map(redacted));
-        const fresh = clean.map((node) => withCappedTrust(node, before.get(node.node_id)));
+        const fresh = clean.map((node) => {
+          const known = before.get(node.node_id);
+          return withCappedTrust(isTrusted || isSame(node, known) ? node : nodeAsToolText(node), known);
+        });
         const changed = fresh.filter((node) => !isSame(node, before.get(node.node_id)));
         const added = changed.filter((node) => before.get(node.node_id) === undefined).length;
         if (changed.length + briefs.length > 0) await snapshooter.take('import');
         await held.save(changed);
         const written = await saveBriefs(
-          await Promise.all(briefs.map(redacted)),
+          (await Promise.all(briefs.map(redacted))).map((brief) => (isTrusted ? brief : briefAsToolText(brief))),
           (old, given) => given.updated_at > old.updated_at,
         );
         const unchanged = nodes.length - changed.length;
-        return { kind: 'nodes', added, replaced: changed.length - added, unchanged, briefs: written };
+        return { kind: 'nodes' as const, added, replaced: changed.length - added, unchanged, briefs: written };
       }),
-    listSnapshots: () => snapshots.list(),
-    rollback: (id) =>
+    /** Newest first. */
+    listSnapshots: (): Promise<readonly SnapshotInfo[]> => snapshots.list(),
+    /** Counts of nodes and briefs; `undo` is the snapshot that undoes it. @throws CometError `not_found` or `ambiguous_id` */
+    rollback: (id: string) =>
       withFreshFiles(store, async (held) => {
         const snapshot = await snapshooter.read(id);
         const atMs = Date.parse((await snapshots.list()).find((each) => each.id.startsWith(id))?.at ?? '');
@@ -96,6 +71,23 @@ export function createArchives({
         return { restored: changed.length, removed: remove.length, briefs, undo: before };
       }),
   };
+}
+
+const capped = <T extends { readonly origin?: Origin }>(item: T): T =>
+  item.origin === undefined ? item : { ...item, origin: lowestOrigin([item.origin, 'tool']) };
+
+function nodeAsToolText(node: MemoryNode): MemoryNode {
+  const { decisions, open } = node;
+  return {
+    ...capped(node),
+    facts: node.facts.map(capped),
+    ...(decisions === undefined ? {} : { decisions: decisions.map(capped) }),
+    ...(open === undefined ? {} : { open: open.map(capped) }),
+  };
+}
+
+function briefAsToolText({ active, hints, ...brief }: StoredBrief): StoredBrief {
+  return { ...brief, active: active.map(capped), hints: hints.map(capped) };
 }
 
 /** An archive may come from anywhere: it raises no origin, that of a fact neither, and pins nothing of unclean origin. */
@@ -120,16 +112,11 @@ function isSame(node: MemoryNode, known: MemoryNode | undefined): boolean {
   return known !== undefined && renderSection(node) === renderSection(known) && node.project === known.project;
 }
 
-export interface Rollback {
-  readonly save: readonly MemoryNode[];
-  readonly remove: readonly string[];
-}
-
 /**
  * From the nodes of today to those of a snapshot. What was remembered from conversations since then stays, as long as
  * nothing in the snapshot stands for the same turns.
  */
-export function planRollback(today: readonly MemoryNode[], snapshot: readonly MemoryNode[], atMs: number): Rollback {
+function planRollback(today: readonly MemoryNode[], snapshot: readonly MemoryNode[], atMs: number) {
   const then = new Set(snapshot.map((node) => node.node_id));
   const covered = new Set(snapshot.flatMap((node) => node.turns));
   const isNew = ({ created_at, turns }: MemoryNode): boolean =>

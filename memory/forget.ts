@@ -15,7 +15,7 @@ import type { NodeFiles } from './storage/node-files.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
 import type { SnapshotService } from './storage/snapshot-files.ts';
-import type { Journal } from './storage/turn-log.ts';
+import type { CrashMarks, Journal, MarkedTurn } from './storage/turn-log.ts';
 import { isCall } from './text/actions.ts';
 import { withoutRevisionsBy } from './text/validity.ts';
 
@@ -30,14 +30,7 @@ export interface ForgetRequest {
   readonly sinceMs?: number;
 }
 
-export interface ForgetReport {
-  readonly dry_run: boolean;
-  readonly turns: number;
-  readonly sessions: readonly string[];
-  readonly nodes: readonly { readonly node_id: string; readonly summary: string }[];
-  /** Nodes rebuilt from remaining turns that shared a node with removed ones. */
-  readonly remade: number;
-}
+export type ForgetReport = Awaited<ReturnType<ReturnType<typeof createForgetting>>>;
 
 interface Parts extends RemovalParts {
   readonly compactor: Compactor;
@@ -45,6 +38,7 @@ interface Parts extends RemovalParts {
   readonly modelUpgrades: ModelUpgrades;
   readonly pipeline: Pipeline;
   readonly removal: Removal;
+  readonly crashMarks: CrashMarks;
 }
 
 type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
@@ -53,7 +47,7 @@ type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
  * Removes turns of a session, since a time, or with content of a source. A node is removed with any of its turns; first
  * a new node is built from its other turns, so that nothing else is lost.
  */
-export function createForgetting(parts: Parts): (request: ForgetRequest) => Promise<ForgetReport> {
+export function createForgetting(parts: Parts) {
   const { turnRegistry, catalogue, compactor, journal, toolRounds, turnReader, modelUpgrades } = parts;
 
   async function turnsOf(what: What): Promise<TurnText[]> {
@@ -102,7 +96,16 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
     return made;
   }
 
-  return async ({ dryRun, ...what }) => {
+  /** Turns that cannot be read, so that nobody knows whether a source is in them. */
+  function skippedIn({ source, sessionId, sinceMs = 0 }: What): MarkedTurn[] {
+    return parts.crashMarks
+      .skipped()
+      .filter(
+        (turn) => source === undefined && (sessionId ?? turn.sessionId) === turn.sessionId && turn.atMs >= sinceMs,
+      );
+  }
+
+  return async ({ dryRun, ...what }: ForgetRequest) => {
     if (!dryRun) await parts.pipeline.compactTails();
     const turnIds = namesOf(await turnsOf(what));
     const isHit = (node: MemoryNode): boolean =>
@@ -114,11 +117,14 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
     for (const { session_id } of nodes) sessions.add(session_id);
     const remade = dryRun ? 0 : await remake(nodes, turnIds);
     if (!dryRun && nodes.length + turnIds.size > 0) await parts.removal.remove(nodes, [...turnIds]);
+    const skipped = skippedIn(what).filter(({ turnId }) => !parts.removal.isForgotten(turnId));
+    if (!dryRun) await parts.removal.removeRaw(skipped);
     return {
       dry_run: dryRun,
-      turns: turnIds.size,
+      turns: turnIds.size + skipped.length,
       sessions: [...sessions].sort(),
       nodes: nodes.filter((node) => !isBundled(node)).map(({ node_id, summary }) => ({ node_id, summary })),
+      /** Nodes rebuilt from remaining turns that shared a node with removed ones. */
       remade,
     };
   };
@@ -216,6 +222,11 @@ export async function openRemoval(parts: RemovalParts & { readonly forgotten: Id
   return {
     /** The user removed the turn: it is not captured again. */
     isForgotten: (turnId: string): boolean => removed.has(turnId),
+    /** Removes turns that nothing was made of. */
+    async removeRaw(turns: readonly MarkedTurn[]): Promise<void> {
+      if (turns.length > 0) await forget(turns.map(({ turnId }) => turnId));
+      for (const { sessionId, turnId } of turns) await parts.journal.remove(sessionId, [turnId]);
+    },
     /** The user removed the turn, or took its node out of the files: no node is made of it again. */
     isGone: (turnId: string): boolean =>
       turnRegistry.aliases(turnId).some((form) => removed.has(form) || store.isDismissed(form)),
@@ -252,7 +263,7 @@ async function removeNodes(
   const nodes = [...new Set([...named, ...calls, ...groups])];
   const sessions = new Set([
     ...turnIds.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []),
-    ...nodes.map(sessionOf),
+    ...nodes.map(({ session_id }) => session_id),
   ]);
   // Turns that stay although some of their rounds are removed.
   const wholes = turnIds
@@ -261,8 +272,11 @@ async function removeNodes(
   await parts.forget([...turnIds, ...(await sayingsOf(turnIds, parts))]);
   for (const turnId of turnIds) turnRegistry.reserve(turnId);
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ turnId }) => turnId);
-  for (const [sessionId, own] of bySession([...turnIds, ...copies], nodes, turnRegistry))
-    await journal.remove(sessionId, own);
+  const sessionIdOf = (turnId: string): string =>
+    turnRegistry.sessionOf(turnId) ?? nodes.find((node) => node.turns.includes(turnId))?.session_id ?? '';
+  for (const [sessionId, own] of grouped([...turnIds, ...copies], sessionIdOf)) {
+    if (sessionId !== '') await journal.remove(sessionId, own);
+  }
   turnReader.drop([...turnIds, ...wholes.map(({ turnId }) => turnRegistry.canonicalId(turnId))]);
   turnRegistry.drop(turnIds);
   for (const sessionId of sessions) {
@@ -319,22 +333,6 @@ function withoutLinks(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
     superseded_by: kept(valid.superseded_by),
   };
 }
-
-function bySession(
-  turnIds: readonly string[],
-  nodes: readonly MemoryNode[],
-  turnRegistry: TurnRegistry,
-): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  const put = (sessionId: string, turnId: string) => found.set(sessionId, [...(found.get(sessionId) ?? []), turnId]);
-  for (const turnId of turnIds) {
-    const sessionId = turnRegistry.sessionOf(turnId) ?? nodes.find((node) => node.turns.includes(turnId))?.session_id;
-    if (sessionId !== undefined) put(sessionId, turnId);
-  }
-  return found;
-}
-
-const sessionOf = ({ session_id }: MemoryNode): string => session_id;
 
 /** Removes claims that rest on removed turns; all of them where no turn of the session is left. */
 async function cleanBrief(

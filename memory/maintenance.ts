@@ -1,74 +1,18 @@
+import { setTimeout as after } from 'node:timers/promises';
 import { finishesWithin } from '../common/async.ts';
 import type { Problem } from '../common/errors.ts';
-import type { Archives, RollbackReport } from './archive.ts';
-import type { DeferredUpgrades } from './compaction/model-upgrades.ts';
-import type { ConsolidationReport } from './consolidation/change-set.ts';
-import type { ConsolidationRequest, ConsolidationStatus, Consolidator } from './consolidation/consolidation.ts';
+import { tally } from '../common/map.ts';
+import type { Archives } from './archive.ts';
+import type { ConsolidationRequest, Consolidator } from './consolidation/consolidation.ts';
 import type { ImportProgress } from './import.ts';
 import { writtenBy } from './library.ts';
 import { isDraft } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { contentTags } from './text/tags.ts';
 
-export interface MemoryStatus {
-  readonly queue: { readonly sensor: number; readonly compacter: number; readonly indexer: number };
-  readonly llm: DeferredUpgrades & {
-    readonly backend: string;
-    readonly calls_today: number;
-    readonly tokens_today: number;
-    /** At API prices, as Claude Code computes it. */
-    readonly cost_usd_today: number;
-    /** Why the last model call failed, '' when it did not. */
-    readonly last_error: string;
-  };
-  readonly nodes: number;
-  readonly problems: readonly Problem[];
-  /** Set while the index is rebuilt or filled. */
-  readonly reindex: IndexProgress | null;
-  readonly importing: ImportProgress | null;
-  /** Null before the first dream. */
-  readonly dream: ConsolidationStatus | null;
-}
-
-export interface MemoryStats {
-  readonly nodes: number;
-  readonly pinned: number;
-  /** Nodes written by rules that the model has not rewritten yet. */
-  readonly drafts: number;
-  /** The former name of `drafts`. */
-  readonly stand_ins: number;
-  readonly facts: number;
-  readonly sessions: number;
-  readonly projects: number;
-  readonly turns: number;
-  readonly oldest: string | null;
-  readonly newest: string | null;
-  readonly by_importance: Readonly<Record<string, number>>;
-  readonly by_recall_mode: Readonly<Record<string, number>>;
-  readonly by_origin: Readonly<Record<string, number>>;
-  readonly by_writer: Readonly<Record<string, number>>;
-  /** Most used first, at most 20. */
-  readonly tags: readonly { readonly tag: string; readonly nodes: number }[];
-  readonly index: { readonly nodes: number; readonly rows: number };
-  readonly snapshots: number;
-  readonly problems: number;
-}
-
-export interface Maintenance {
-  /** Compacts every tail and waits until sensor, compacter and indexer are idle; false on timeout. */
-  flush(timeoutMs: number): Promise<boolean>;
-  /** Merges repetitions, groups related nodes, normalizes tags and links; see `dream` in docs/DOMAIN.md. */
-  dream(request: ConsolidationRequest): Promise<ConsolidationReport>;
-  /** Newest first. */
-  listSnapshots: Archives['listSnapshots'];
-  /** @throws CometError `not_found` or `ambiguous_id` */
-  rollback(snapshot: string): Promise<RollbackReport>;
-  /** Rebuilds the whole index from the files; returns how many nodes it holds. */
-  reindex(): Promise<number>;
-  stats(): Promise<MemoryStats>;
-  status(): MemoryStatus;
-  close(): Promise<void>;
-}
+export type Maintenance = ReturnType<typeof createMaintenance>;
+export type MemoryStatus = ReturnType<Maintenance['status']>;
+export type MemoryStats = Awaited<ReturnType<Maintenance['stats']>>;
 
 interface Parts extends MemoryParts {
   readonly archives: Archives;
@@ -82,9 +26,9 @@ interface Parts extends MemoryParts {
 
 const TAGS = 20;
 
-export function createMaintenance(parts: Parts): Maintenance {
+export function createMaintenance(parts: Parts) {
   const { config, index, model, archives, background, turnRegistry, catalogue, consolidator, pipeline } = parts;
-  const { store, taskQueue, modelUpgrades, importing, closing, snapshots } = parts;
+  const { store, taskQueue, topicDetector, modelUpgrades, importing, closing, snapshots } = parts;
 
   async function settleAll(): Promise<void> {
     await background.caughtUp();
@@ -94,10 +38,13 @@ export function createMaintenance(parts: Parts): Maintenance {
   }
 
   return {
-    flush: (timeoutMs) => finishesWithin(settleAll(), timeoutMs),
-    dream: (request) => background.started.then(() => consolidator.run(request, closing)),
+    /** Compacts every tail and waits until sensor, compacter and indexer are idle; false on timeout. */
+    flush: (timeoutMs: number): Promise<boolean> => finishesWithin(settleAll(), timeoutMs),
+    /** Merges repetitions, groups related nodes, normalizes tags and links; see `dream` in docs/DOMAIN.md. */
+    dream: (request: ConsolidationRequest) => background.started.then(() => consolidator.run(request, closing)),
     listSnapshots: archives.listSnapshots,
     rollback: archives.rollback,
+    /** Rebuilds the whole index from the files; returns how many nodes it holds. */
     reindex: background.reindex,
     async stats() {
       const nodes = catalogue.all();
@@ -107,7 +54,9 @@ export function createMaintenance(parts: Parts): Maintenance {
       return {
         nodes: nodes.length,
         pinned: nodes.filter((node) => node.pinned_from !== undefined).length,
+        /** Nodes written by rules that the model has not rewritten yet. */
         drafts,
+        /** The former name of `drafts`. */
         stand_ins: drafts,
         facts: nodes.reduce((sum, node) => sum + node.facts.length, 0),
         sessions: sessions.length,
@@ -119,6 +68,7 @@ export function createMaintenance(parts: Parts): Maintenance {
         by_recall_mode: countBy(nodes.map((node) => node.recall_mode)),
         by_origin: countBy(nodes.map((node) => node.origin)),
         by_writer: countBy(nodes.map(writtenBy)),
+        /** Most used first. */
         tags: tags
           .sort(([a, left], [b, right]) => right - left || a.localeCompare(b))
           .slice(0, TAGS)
@@ -136,18 +86,25 @@ export function createMaintenance(parts: Parts): Maintenance {
           compacter: taskQueue.count('compacter'),
           indexer: taskQueue.count('indexer'),
         },
+        sensor: topicDetector.counts(),
         llm: {
-          backend: config.llm,
+          backend: config.llm as string,
           calls_today: health?.callsToday ?? 0,
           tokens_today: health?.tokensToday ?? 0,
+          /** At API prices, as Claude Code computes it. */
           cost_usd_today: Number((health?.costUsdToday ?? 0).toFixed(6)),
           ...modelUpgrades.deferred(),
+          /** Why the last model call failed, '' when it did not. */
           last_error: health?.lastError ?? '',
         },
         nodes: catalogue.size(),
-        problems: [...background.problems(), ...store.problems()],
+        problems: [...skippedTurns(parts), ...background.problems(), ...store.problems()] as readonly Problem[],
+        /** What edits of node files by others did since the start. */
+        notes: store.notes(),
+        /** Set while the index is rebuilt or filled. */
         reindex: background.progress(),
         importing: importing(),
+        /** Null before the first dream. */
         dream: consolidator.status(),
       };
     },
@@ -155,10 +112,16 @@ export function createMaintenance(parts: Parts): Maintenance {
   };
 }
 
-function countBy(names: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = Object.create(null) as Record<string, number>;
-  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
-  return counts;
+function skippedTurns({ crashMarks, removal }: Pick<MemoryParts, 'crashMarks' | 'removal'>): Problem[] {
+  const turns = crashMarks.skipped().filter(({ turnId }) => !removal.isForgotten(turnId));
+  return turns.map(({ turnId, sessionId, atMs }) => {
+    const said = `turn ${turnId.slice(0, 12)} of session ${sessionId}, from ${new Date(atMs).toISOString().slice(0, 10)}`;
+    return { file: 'turn', message: `${said}, ended the engine twice and is skipped; the journal keeps it` };
+  });
+}
+
+function countBy(names: readonly string[]): Readonly<Record<string, number>> {
+  return Object.fromEntries(tally(names));
 }
 
 /** Nodes written so far, of those to be written. */
@@ -167,17 +130,21 @@ export interface IndexProgress {
   readonly total: number;
 }
 
+const FIRST_PAUSE_MS = 1_000;
+const LAST_PAUSE_MS = 600_000;
+
 export type BackgroundTasks = ReturnType<typeof startBackgroundTasks>;
 
 /** Reads history, fills the index and follows edits on disk, from the start on. */
 export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: () => boolean }) {
-  const { catalogue, indexer, isClosing, journal, log, pipeline, store, taskQueue, watch } = parts;
+  const { indexer, isClosing, journal, log, pipeline, store, taskQueue, watch } = parts;
   const problems: Problem[] = [];
   let reindexing: IndexProgress | null = null;
   let succeeding: IndexProgress | null = null;
   const started = taskQueue.run('ingest', start);
   const succeeded = started.then(succeed);
   const watching = taskQueue.run('ingest', startWatching);
+  const rebuilds = createRebuilds({ ...parts, ready: () => started.then(() => follow()) });
 
   /** Reads sessions, newest first, then indexes missing nodes. */
   async function start(): Promise<void> {
@@ -241,20 +208,76 @@ export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: 
       await watching;
       await watch?.close();
     },
-    /** Rebuilds the index; returns the number of nodes. */
-    async reindex(): Promise<number> {
-      await started;
-      await follow();
+    reindex: rebuilds.reindex,
+    repair: rebuilds.repair,
+    problems: (): readonly Problem[] => [...rebuilds.problems(), ...problems],
+    progress: (): IndexProgress | null => rebuilds.progress() ?? reindexing ?? succeeding,
+  };
+}
+
+type RebuildParts = Pick<MemoryParts, 'catalogue' | 'indexer' | 'log'> & {
+  readonly isClosing: () => boolean;
+  /** Resolves when everything is known that the index is made of. */
+  readonly ready: () => Promise<void>;
+};
+
+function createRebuilds({ catalogue, indexer, log, isClosing, ready }: RebuildParts) {
+  let progress: IndexProgress | null = null;
+  let rebuilding: Promise<number> | null = null;
+  let repairing: Promise<void> = Promise.resolve();
+  /** Why the index cannot be read, '' while it can. */
+  let unreadable = '';
+
+  async function rebuild(): Promise<number> {
+    await ready();
+    try {
+      await indexer.rebuild((done, total) => {
+        progress = { done, total };
+      });
+      unreadable = '';
+    } finally {
+      progress = null;
+    }
+    return catalogue.size();
+  }
+
+  /** Rebuilds the index; returns the number of nodes. */
+  function reindex(): Promise<number> {
+    rebuilding ??= rebuild().finally(() => {
+      rebuilding = null;
+    });
+    return rebuilding;
+  }
+
+  /** Rebuilds an index that cannot be read, again and again until that works. */
+  async function repair(why: Error): Promise<void> {
+    if (unreadable !== '') return repairing;
+    unreadable = why.message;
+    log.warn('the index is rebuilt, as it cannot be read', { error: why });
+    repairing = rebuildUntilDone();
+    await repairing;
+  }
+
+  async function rebuildUntilDone(): Promise<void> {
+    for (
+      let pauseMs = FIRST_PAUSE_MS;
+      unreadable !== '' && !isClosing();
+      pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2)
+    ) {
       try {
-        await indexer.rebuild((done, total) => {
-          reindexing = { done, total };
-        });
-      } finally {
-        reindexing = null;
+        await reindex();
+      } catch (error) {
+        log.error('the index could not be rebuilt', { pauseMs, error });
+        await after(pauseMs, undefined, { ref: false });
       }
-      return catalogue.size();
-    },
-    problems: (): readonly Problem[] => problems,
-    progress: (): IndexProgress | null => reindexing ?? succeeding,
+    }
+  }
+
+  return {
+    reindex,
+    repair,
+    problems: (): readonly Problem[] =>
+      unreadable === '' ? [] : [{ file: 'index', message: `recall is off: ${unreadable}` }],
+    progress: (): IndexProgress | null => progress,
   };
 }

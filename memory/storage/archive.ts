@@ -59,12 +59,6 @@ export function renderArchive(archive: Archive, format: ArchiveFormat): string {
   ].join('');
 }
 
-/** Whether a text is, or was meant to be, an export: then its faults are told, and it is no document. */
-export function isArchive(text: string): boolean {
-  const [first = ''] = text.replace(/^\uFEFF/, '').split('\n', 1);
-  return /^\s*(?:<!--\s*|\{\s*")?comet-cc-export\b|^\{"(?:node|brief)":/.test(first);
-}
-
 /** Reads either format back. @throws CometError `node_invalid`, naming line, key and what was expected */
 export function parseArchive(text: string): Archive {
   if (READ_VERSIONS.some((version) => text.startsWith(`<!-- ${MARK} ${version} -->`))) return fromMarkdown(text);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import { grouped, LruMap } from '../../common/map.ts';
+import { grouped, LruMap, slices } from '../../common/map.ts';
 import { type Fact, isDraft, isRedirect, type MemoryNode } from '../model/node.ts';
 import { spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { IndexRow, SearchIndex } from '../search/search-index.ts';
@@ -10,24 +10,9 @@ import { uniqueTokens } from '../text/tokenizer.ts';
 import type { NodeRegistry } from './node-registry.ts';
 
 /** The only writer of the index. It runs in the background; the next start repeats failed writes. */
-export interface Indexer {
-  /** Turns that `texts` does not hold are read from the journal. */
-  upsert(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void;
-  remove(ids: readonly string[]): Promise<void>;
-  /** Brings the index in step with the catalogue: the disk wins. */
-  reconcile(isStopping: () => boolean, progress: (done: number, total: number) => void): Promise<void>;
-  /**
-   * Fills the index of another embedder beside the one that serves, and lets it take over; what is there already is
-   * left as it is. Stops between a few nodes, so that others get their turn.
-   */
-  succeed(isStopping: () => boolean, progress: (done: number, total: number) => void): Promise<void>;
-  /** Empties it and fills it again from the catalogue. @throws what the index throws */
-  rebuild(progress: (done: number, total: number) => void): Promise<void>;
-  /** Resolves once all that waits now is written. */
-  settled(): Promise<void>;
-  /** See `SearchIndex.optimize`, after all that waits. @throws what the index throws */
-  optimize(): Promise<void>;
-}
+export type Indexer = ReturnType<typeof createIndexer>;
+
+type Progress = (done: number, total: number) => void;
 
 export interface IndexerDeps {
   readonly index: SearchIndex;
@@ -43,7 +28,7 @@ const NODES_AT_ONCE = 8;
 /** Many short sessions share a commit: each one costs the index the same, however few rows it has. */
 const NODES_PER_WRITE = 100;
 
-export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue, log }: IndexerDeps): Indexer {
+export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue, log }: IndexerDeps) {
   const serial = createSerialQueue((error) => log.error('index not written; the next start rebuilds it', { error }));
   const { sessionTurns, write } = createRowWriter({ index, catalogue, textsOf, sessionOf });
   const queued = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => serial(work));
@@ -61,14 +46,16 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
   }
 
   return {
-    upsert: (nodes, texts) => void queued(() => write(nodes, texts)),
-    remove: (ids) =>
+    /** Turns that `texts` does not hold are read from the journal. */
+    upsert: (nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void => void queued(() => write(nodes, texts)),
+    remove: (ids: readonly string[]) =>
       queued(async () => {
         // Whatever is taken away must not stay in what is kept for windows.
         sessionTurns.clear();
         await index.remove(ids);
       }),
-    async reconcile(isStopping, progress) {
+    /** Brings the index in step with the catalogue: the disk wins. */
+    async reconcile(isStopping: () => boolean, progress: Progress): Promise<void> {
       const known = await index.entries();
       const stale = [...known.keys()].filter((id) => catalogue.current(id)?.node_id !== id);
       const wrong = catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
@@ -82,7 +69,11 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
         done += nodes.length;
       }
     },
-    async succeed(isStopping, progress) {
+    /**
+     * Fills the index of another embedder beside the one that serves, and lets it take over; what is there already is
+     * left as it is. Stops between a few nodes, so that others get their turn.
+     */
+    async succeed(isStopping: () => boolean, progress: Progress): Promise<void> {
       const successor = index.successor?.() ?? null;
       if (successor === null) return;
       const away = [...(await successor.entries()).keys()].filter((id) => catalogue.current(id)?.node_id !== id);
@@ -90,10 +81,9 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
       const missing = await lacking(successor);
       let done = 0;
       for (const [, nodes] of bySession(missing)) {
-        for (let at = 0; at < nodes.length; at += NODES_AT_ONCE) {
+        for (const few of slices(nodes, NODES_AT_ONCE)) {
           if (isStopping()) return;
           progress(done, missing.length);
-          const few = nodes.slice(at, at + NODES_AT_ONCE);
           await queued(() => write(few, undefined, successor));
           done += few.length;
         }
@@ -105,7 +95,8 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
         else log.warn('the index for the new embedder is not complete; the old one serves until then', { length });
       });
     },
-    rebuild: (progress) =>
+    /** Empties it and fills it again from the catalogue. @throws what the index throws */
+    rebuild: (progress: Progress) =>
       asked(async () => {
         await index.clear();
         const all = catalogue.all();
@@ -117,7 +108,9 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
         }
         progress(all.length, all.length);
       }),
+    /** Resolves once all that waits now is written. */
     settled: () => queued(async () => {}),
+    /** See `SearchIndex.optimize`, after all that waits. @throws what the index throws */
     optimize: () => asked(() => index.optimize()),
   };
 }

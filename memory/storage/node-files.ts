@@ -1,15 +1,25 @@
 import type { Problem } from '../../common/errors.ts';
 import type { MemoryNode, StoredBrief } from '../model/node.ts';
 
+/**
+ * By session: tails of the ids that the writers of its files could have seen. Null where a file does not say it; no entry
+ * where the session has no file.
+ */
+export type SeenIds = ReadonlyMap<string, ReadonlySet<string> | null>;
+
 /** The truth: one markdown file for each session with a section for each of its nodes. */
 export interface NodeFiles {
   /**
    * Reads all; a section that does not validate is named in `problems` and left as it is on disk. Files that did not
    * change since the last time give the very same nodes. With `only`, no other file is looked at.
    */
-  load(
-    only?: readonly string[],
-  ): Promise<{ readonly nodes: readonly MemoryNode[]; readonly problems: readonly Problem[] }>;
+  load(only?: readonly string[]): Promise<{
+    readonly nodes: readonly MemoryNode[];
+    readonly problems: readonly Problem[];
+    readonly seen?: SeenIds;
+    /** Files by the ids of their sections, those that do not validate included. */
+    readonly places?: ReadonlyMap<string, readonly string[]>;
+  }>;
   /** Inserts or replaces by `node_id`; durable when it resolves. Nodes may be of several sessions. */
   save(nodes: readonly MemoryNode[]): Promise<void>;
   /** The sections of these ids, and nothing beside. */

@@ -1,3 +1,4 @@
+import { tally } from '../../common/map.ts';
 import { compareText } from '../../common/text.ts';
 import { isRedirect, type MemoryNode } from '../model/node.ts';
 import { isCall } from '../text/actions.ts';
@@ -96,12 +97,8 @@ export function createNodeRegistry() {
 }
 
 function tagsOf(nodes: readonly MemoryNode[], project: string): string[] {
-  const counts = new Map<string, number>();
-  for (const node of nodes) {
-    if (node.project !== project) continue;
-    for (const tag of contentTags(node.topic_tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
-  }
-  return [...counts]
+  const own = nodes.filter((node) => node.project === project);
+  return [...tally(own.flatMap((node) => contentTags(node.topic_tags)))]
     .sort((a, b) => b[1] - a[1])
     .slice(0, TAGS)
     .map(([tag]) => tag);

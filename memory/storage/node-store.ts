@@ -1,46 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createMutex } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
+import { grouped } from '../../common/map.ts';
+import { idTail } from '../model/markdown.ts';
 import { internNode, isDraft, isFromText, isRedirect, type MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { IndexEntry, SearchIndex } from '../search/search-index.ts';
 import { isCall } from '../text/actions.ts';
 import type { IdSetFile } from './fs/set-files.ts';
 import { contentDigest, type Indexer } from './index-writer.ts';
-import type { NodeFiles } from './node-files.ts';
+import type { NodeFiles, SeenIds } from './node-files.ts';
 import type { NodeRegistry } from './node-registry.ts';
 
 /** Of all nodes; a few may always be. */
 const EDITED_SHARE = 0.5;
 const FEW_EDITED = 5;
 
-/** Operations that require the store's lock. */
-export interface LockedStore {
-  /** Files first, then catalogue, then index; `texts` of the turns, where they are at hand. */
-  save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void>;
-  /** `turnIds` of the turns of which no copy may stay. */
-  remove(ids: readonly string[], turnIds?: readonly string[]): Promise<void>;
-  /** Makes no node of these turns, now or later; they stay in the journal. Turns with a node are left as they are. */
-  dismiss(turnIds: readonly string[]): Promise<void>;
-  /** Takes over what the caller has written to the files itself, and the ids it took out of them. */
-  adopt(nodes: readonly MemoryNode[], gone: readonly string[]): void;
-  /** Takes over what was changed on disk; all of it, or what stands in these files. */
-  refresh(files?: readonly string[]): Promise<void>;
-}
-
 /** Node files, catalogue and index as one: changed by one at a time, and the files win. */
-export interface Store extends Omit<LockedStore, 'adopt' | 'dismiss'> {
-  /**
-   * Reads the files for the first time, and what was edited while the daemon was stopped. `written` are digests of nodes, by
-   * id, that we wrote last ourselves.
-   */
-  open(written?: ReadonlyMap<string, string>): Promise<void>;
-  exclusive<T>(work: (held: LockedStore) => Promise<T>): Promise<T>;
-  /** Files and sections that do not validate. */
-  problems(): readonly Problem[];
-  /** The user took the node of this turn out of its file, or it leaves nothing to remember: no node is made of it. */
-  isDismissed(turnId: string): boolean;
-}
+export type Store = ReturnType<typeof createStore>;
+/** Operations that require the store's lock. */
+export type LockedStore = Parameters<Parameters<Store['exclusive']>[0]>[0];
 
 export type StoreParts = {
   readonly nodeFiles: NodeFiles;
@@ -48,37 +27,43 @@ export type StoreParts = {
   readonly index: SearchIndex;
   readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
+  /** Keeps memory as it is now; returns the id of the snapshot. */
+  readonly snapshot: () => Promise<string>;
 };
 
-export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }: StoreParts): Store {
+const MAX_NOTES = 10;
+
+export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, snapshot }: StoreParts) {
   const dismissedIds = new Set<string>();
   /** Nodes that were taken out of the files, or broken in them: they may come back changed. */
   const gone = new Map<string, MemoryNode>();
-  const agrees = createAgreement(catalogue);
-  let problems: readonly Problem[] = [];
+  const reader = createReader(nodeFiles, snapshot);
   const lock = createMutex();
   const { take, drop } = createMirror(catalogue, indexer);
-  const exclusive = <T>(work: (held: LockedStore) => Promise<T>): Promise<T> => lock(() => work(held));
 
+  /** Files first, then catalogue, then index; `texts` of the turns, where they are at hand. */
   async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void> {
     if (nodes.length === 0) return;
     // Made of parts of turns, which would stay in memory with them.
     const own = nodes.map(internNode);
     await nodeFiles.save(own);
     take(own, texts);
+    reader.wrote(own);
   }
 
+  /** `turnIds` of the turns of which no copy may stay. */
   async function remove(ids: readonly string[], turnIds: readonly string[] = []): Promise<void> {
     await nodeFiles.remove(ids, turnIds);
     drop(ids.flatMap((id) => catalogue.get(id) ?? []));
   }
 
+  /** Takes over what was changed on disk; all of it, or what stands in these files. */
   async function refresh(files?: readonly string[]): Promise<void> {
-    const loaded = await nodeFiles.load(files);
-    problems = loaded.problems;
+    const loaded = await reader.load(files);
     const onDisk = new Set(loaded.nodes.map((node) => node.node_id));
-    const lost = catalogue.every().filter((node) => !onDisk.has(node.node_id));
-    const changed = loaded.nodes.filter((node) => !agrees(node));
+    const missing = catalogue.every().filter((node) => !onDisk.has(node.node_id));
+    const { kept, lost } = await reader.sortMissing(missing, loaded);
+    const changed = loaded.nodes.filter((node) => !isDeepStrictEqual(node, catalogue.get(node.node_id)));
     for (const node of lost) gone.set(node.node_id, node);
     const orphans = lost.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
     catalogue.remove(lost.map((node) => node.node_id));
@@ -92,10 +77,12 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     if (orphans.length > 0) await remove(orphans.map((node) => node.node_id));
     for (const node of changed) gone.delete(node.node_id);
     await dismiss(lost.filter((node) => !isRedirect(node)).flatMap((node) => node.turns));
-    await save(byHand);
+    await save([...byHand, ...kept]);
+    // A section that is put back may take the place of one that does not validate.
+    if (kept.length > 0) await reader.load();
   }
 
-  /** The raw turns stay in the journal, but nothing is made of them again. */
+  /** Makes no node of these turns, now or later; they stay in the journal. Turns with a node are left as they are. */
   async function dismiss(turnIds: readonly string[]): Promise<void> {
     const fresh = [...new Set(turnIds)].filter(
       (turnId) => !dismissedIds.has(turnId) && catalogue.nodesCovering(turnId).length === 0,
@@ -107,12 +94,13 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
 
   async function open(written: ReadonlyMap<string, string>): Promise<void> {
     for (const turnId of await dismissed.load()) dismissedIds.add(turnId);
-    const loaded = await nodeFiles.load();
-    problems = loaded.problems;
+    const loaded = await reader.load();
     catalogue.put(loaded.nodes);
     const indexed = await index.entries();
     const away = [...indexed].filter(([id]) => catalogue.get(id) === undefined);
-    await dismiss(away.flatMap(([, { turns }]) => turns));
+    // The turns of those that were not seen are summarized again.
+    const seen = away.filter(([id, { sessionId }]) => !loaded.isUnseen(id, sessionId));
+    await dismiss(seen.flatMap(([, { turns }]) => turns));
     const changed = loaded.nodes.filter((node) => differs(indexed.get(node.node_id), node));
     // If most digests differ, another version computes them differently; no one edits most files at once.
     const isKnown = changed.length <= Math.max(FEW_EDITED, EDITED_SHARE * indexed.size);
@@ -124,20 +112,93 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     catalogue.put(users);
   }
 
+  /** Takes over what the caller has written to the files itself, and the ids it took out of them. */
   function adopt(nodes: readonly MemoryNode[], ids: readonly string[]): void {
     take(nodes);
+    reader.wrote(nodes);
     drop(ids.flatMap((id) => catalogue.get(id) ?? []));
   }
 
-  const held: LockedStore = { save, remove, refresh, dismiss, adopt };
+  const held = { save, remove, refresh, dismiss, adopt };
   return {
-    open: (written = new Map()) => exclusive(() => open(written)),
-    exclusive,
-    save: (nodes, texts) => exclusive(() => save(nodes, texts)),
-    remove: (ids, turnIds) => exclusive(() => remove(ids, turnIds)),
-    refresh: (files) => exclusive(() => refresh(files)),
-    problems: () => problems,
-    isDismissed: (turnId) => dismissedIds.has(turnId),
+    /**
+     * Reads the files for the first time, and what was edited while the daemon was stopped. `written` are digests of nodes,
+     * by id, that we wrote last ourselves.
+     */
+    open: (written: ReadonlyMap<string, string> = new Map()) => lock(() => open(written)),
+    exclusive: <T>(work: (locked: typeof held) => Promise<T>): Promise<T> => lock(() => work(held)),
+    save: (...change: Parameters<typeof save>) => lock(() => save(...change)),
+    remove: (...change: Parameters<typeof remove>) => lock(() => remove(...change)),
+    refresh: (files?: readonly string[]) => lock(() => refresh(files)),
+    /** Files and sections that do not validate. */
+    problems: reader.problems,
+    /** What happened to memories because others changed their files, the newest last. */
+    notes: reader.notes,
+    /** The user took the node of this turn out of its file, or it leaves nothing to remember: no node is made of it. */
+    isDismissed: (turnId: string) => dismissedIds.has(turnId),
+  };
+}
+
+interface Loaded {
+  readonly nodes: readonly MemoryNode[];
+  /** Who wrote the session's file had a copy from before this node. */
+  readonly isUnseen: (nodeId: string, sessionId: string) => boolean;
+  /** The node's section does not validate. */
+  readonly isBroken: (nodeId: string) => boolean;
+}
+
+/** Reads the node files, and tells what others took out of them from what an old copy lacks. */
+function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
+  let problems: readonly Problem[] = [];
+  const notes: Problem[] = [];
+  /** Ids of nodes that our writes put into a file, so that its `seen` names them. */
+  const written = new Set<string>();
+
+  async function load(files?: readonly string[]): Promise<Loaded> {
+    const loaded = await nodeFiles.load(files);
+    problems = loaded.problems;
+    const seen: SeenIds = loaded.seen ?? new Map();
+    const isUnseen = (nodeId: string, sessionId: string): boolean => seen.get(sessionId)?.has(idTail(nodeId)) === false;
+    for (const { node_id, session_id } of loaded.nodes) if (!isUnseen(node_id, session_id)) written.add(node_id);
+    return { nodes: loaded.nodes, isUnseen, isBroken: (nodeId: string) => loaded.places?.has(nodeId) === true };
+  }
+
+  function note(sessionId: string, message: string): void {
+    notes.push({ file: `session ${sessionId}`, message });
+    if (notes.length > MAX_NOTES) notes.shift();
+  }
+
+  /**
+   * Sorts nodes that are no longer in the files. A snapshot keeps them all; those added after the copy that was saved over
+   * them was read stay in memory.
+   */
+  async function sortMissing(nodes: readonly MemoryNode[], { isUnseen, isBroken }: Loaded) {
+    const isKept = ({ node_id, session_id }: MemoryNode): boolean =>
+      written.has(node_id) && isUnseen(node_id, session_id);
+    const sorted = { kept: nodes.filter(isKept), lost: nodes.filter((node) => !isKept(node)) };
+    const taken = sorted.lost.filter((node) => !isRedirect(node) && !isBroken(node.node_id));
+    if (sorted.kept.length + taken.length === 0) return sorted;
+    const id = await snapshot();
+    for (const [sessionId, own] of grouped(sorted.kept, (node) => node.session_id)) {
+      note(sessionId, `an old copy of its file was saved over ${own.length} newer memories; they were put back`);
+    }
+    for (const [sessionId, own] of grouped(taken, (node) => node.session_id)) {
+      note(
+        sessionId,
+        `${own.length} memories were taken out of its file; \`comet-cc memory rollback ${id}\` undoes it`,
+      );
+    }
+    return sorted;
+  }
+
+  return {
+    load,
+    sortMissing,
+    wrote(nodes: readonly MemoryNode[]): void {
+      for (const { node_id } of nodes) written.add(node_id);
+    },
+    problems: (): readonly Problem[] => problems,
+    notes: (): readonly Problem[] => notes,
   };
 }
 
@@ -164,19 +225,6 @@ function createMirror(catalogue: NodeRegistry, indexer: Indexer) {
   }
 
   return { take, drop };
-}
-
-/** Whether a node that was read says the same as the one of the catalogue; compared once. */
-function createAgreement(catalogue: NodeRegistry): (read: MemoryNode) => boolean {
-  const agreed = new WeakMap<MemoryNode, MemoryNode>();
-  return (read) => {
-    const known = catalogue.get(read.node_id);
-    if (known === undefined) return false;
-    if (read === known || agreed.get(read) === known) return true;
-    if (!isDeepStrictEqual(read, known)) return false;
-    agreed.set(read, known);
-    return true;
-  };
 }
 
 function rowsDiffer(before: MemoryNode | undefined, after: MemoryNode): boolean {

@@ -20,7 +20,7 @@ export function projectSlug(project: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 40)
-    .replace(/^-+|-+$/g, '');
+    .replace(/^-|-$/g, '');
   return `${readable || 'project'}-${digest(project, 8)}`;
 }
 

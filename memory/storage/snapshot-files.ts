@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { z } from 'zod';
 import { MemoryNode } from '../model/node-schema.ts';
-import { type Archive, archiveLines, type Gone, parseArchive, scrubLine } from './archive.ts';
+import { archiveLines, type Gone, parseArchive, scrubLine } from './archive.ts';
 import type { NodeFiles } from './node-files.ts';
 import type { NodeRegistry } from './node-registry.ts';
 
@@ -65,12 +65,7 @@ export interface Snapshots {
 }
 
 /** Memory as it was before a change. Raw turns are in no snapshot: the journal has them. */
-export interface SnapshotService {
-  take(reason: 'edit' | 'rm' | 'import' | 'rollback' | 'consolidate'): Promise<string>;
-  read(id: string): Promise<Archive>;
-  /** What is removed for good is removed from the past too; `isLive` spares nodes that only share a turn with it. */
-  scrub(ids: ReadonlySet<string>, turnIds: ReadonlySet<string>, isLive: (id: string) => boolean): Promise<void>;
-}
+export type SnapshotService = ReturnType<typeof createSnapshotService>;
 
 type Parts = {
   readonly nodeFiles: NodeFiles;
@@ -81,15 +76,16 @@ type Parts = {
 /** Yields the thread to other work. */
 const LINES_AT_ONCE = 100;
 
-export function createSnapshotService({ nodeFiles, snapshots, catalogue }: Parts): SnapshotService {
+export function createSnapshotService({ nodeFiles, snapshots, catalogue }: Parts) {
   return {
-    async take(reason) {
+    async take(reason: 'edit' | 'rm' | 'import' | 'rollback' | 'consolidate'): Promise<string> {
       const archive = { nodes: catalogue.every(), briefs: await nodeFiles.briefs() };
       const text = (await inPieces(archiveLines(archive), (line) => line)).join('');
       return (await snapshots.write(reason, text)).id;
     },
-    read: async (id) => parseArchive(await snapshots.read(id)),
-    scrub(ids, turnIds, isLive) {
+    read: async (id: string) => parseArchive(await snapshots.read(id)),
+    /** What is removed for good is removed from the past too; `isLive` spares nodes that only share a turn with it. */
+    scrub(ids: ReadonlySet<string>, turnIds: ReadonlySet<string>, isLive: (id: string) => boolean): Promise<void> {
       const gone: Gone = {
         ids,
         turnIds,

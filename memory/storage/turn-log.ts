@@ -12,3 +12,29 @@ export interface Journal {
   remove(sessionId: string, turnIds: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
+
+/** What is done with a turn. */
+export type TurnWork = 'read' | 'compact';
+
+export interface MarkedTurn {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly atMs: number;
+}
+
+/** Turns are marked while they are worked on, so that the next process knows what this one died of. */
+export interface CrashMarks {
+  during<T>(what: TurnWork, turns: readonly MarkedTurn[], work: () => Promise<T>): Promise<T>;
+  /** A process died of it, or of one beside it: work on it alone. */
+  isSuspect(turnId: string): boolean;
+  /** A second one did: leave it. */
+  isSkipped(turnId: string): boolean;
+  skipped(): readonly MarkedTurn[];
+}
+
+export const NO_MARKS: CrashMarks = {
+  during: (_what, _turns, work) => work(),
+  isSuspect: () => false,
+  isSkipped: () => false,
+  skipped: () => [],
+};

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { z } from 'zod';
-import { createExclusive, ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { createFree, ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { parseJson } from '../../../common/text.ts';
 import { ChangeRecord, Digests, type DreamFiles, DreamLedger } from '../snapshot-files.ts';
 import { removeTempFiles } from './file-cache.ts';
@@ -22,7 +22,7 @@ export async function openDreamFiles(dir: string): Promise<DreamFiles> {
     if (text === null) return null;
     const parsed = schema.safeParse(parseJson(text));
     if (parsed.success) return parsed.data;
-    for (let number = 1; !(await createExclusive(`${at(name)}.invalid-${number}`, text)); number += 1);
+    await createFree((number) => `${at(name)}.invalid-${number}`, text);
     await rm(at(name), { force: true });
     return null;
   }

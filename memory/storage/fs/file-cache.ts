@@ -1,5 +1,6 @@
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { orMissing, TEMPORARY_NAME } from '../../../common/files.ts';
 
 /** A file written again within the same tick of the disk's clock carries the same time stamp. */
 const TICK_MS = 100;
@@ -62,9 +63,9 @@ export async function filesBelow(dir: string, wanted: (name: string) => boolean)
   return files.map((entry) => path.join(entry.parentPath, entry.name)).sort();
 }
 
-/** A crash between writing and renaming leaves a temporary file, which may hold what was to be removed. */
+/** A crash between writing and renaming leaves a temporary file of ours, which may hold what was to be removed. */
 export async function removeTempFiles(dir: string): Promise<void> {
-  const files = await filesBelow(dir, (name) => name.endsWith('.tmp'));
+  const files = await filesBelow(dir, (name) => TEMPORARY_NAME.test(name));
   await Promise.all(files.map((file) => rm(file, { force: true })));
 }
 
@@ -85,9 +86,3 @@ export async function inParallel(files: readonly string[], work: (file: string) 
 }
 
 const markdownFiles = (dir: string): Promise<string[]> => filesBelow(dir, (name) => name.endsWith('.md'));
-
-function orMissing(error: NodeJS.ErrnoException): null {
-  // ENOTDIR: a folder of the path became a file.
-  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
-  throw error;
-}

@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 import { createMutex } from '../../../common/async.ts';
 import { CometError, type Problem } from '../../../common/errors.ts';
-import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { createFree, ensureDir, orMissing, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import type { JournalTurn } from '../../model/turn.ts';
 
 type Draft = Omit<JournalTurn, 'seq'>;
@@ -61,13 +61,13 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
     });
 
   async function look(): Promise<{ records: JournalTurn[]; payloads: readonly Buffer[]; state: Known }> {
-    const bytes = await contents(file);
+    const bytes = (await readFile(file).catch(orMissing)) ?? Buffer.alloc(0);
     const { payloads, soundBytes, damage } = readFrames(bytes);
     if (damage === 'torn') {
       await cut(file, soundBytes);
       report({ file, message: 'the last turn was not written to its end; the unfinished bytes were cut off' });
     } else if (damage === 'corrupt') {
-      const copy = await quarantine(file, bytes);
+      const copy = await createFree((number) => `${file}.damaged-${number}`, bytes);
       await writeFileAtomic(file, Buffer.concat(payloads.map(encodeFrame)));
       report({ file, message: `damaged bytes were skipped; the file as it was is kept as ${path.basename(copy)}` });
     }
@@ -120,6 +120,11 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
   };
 }
 
+/** The turns of a journal file that can be read. */
+export function readRecords(bytes: Buffer): JournalTurn[] {
+  return readFrames(bytes).payloads.flatMap((payload) => parseRecord(payload) ?? []);
+}
+
 function encodeRecord({ key, turnId, parts, ...rest }: JournalTurn): Buffer {
   const stored = parts === undefined ? {} : { parts: parts.map(({ turnId: end, messages }) => ({ end, messages })) };
   return Buffer.from(JSON.stringify({ key, end: turnId, ...rest, ...stored }));
@@ -136,15 +141,6 @@ function parseRecord(payload: Buffer): JournalTurn | null {
   } catch {
     // A valid checksum means that another version wrote it: skip it, and keep it.
     return null;
-  }
-}
-
-async function contents(file: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
-    throw error;
   }
 }
 
@@ -180,13 +176,6 @@ async function replace(file: string, payloads: readonly Buffer[]): Promise<void>
   if (payloads.length > 0) return writeFileAtomic(file, Buffer.concat(payloads.map(encodeFrame)));
   await rm(file, { force: true });
   await syncDir(path.dirname(file));
-}
-
-async function quarantine(file: string, bytes: Buffer): Promise<string> {
-  for (let number = 1; ; number += 1) {
-    const copy = `${file}.damaged-${number}`;
-    if (await createExclusive(copy, bytes)) return copy;
-  }
 }
 
 /** Who removes a turn wants nothing of it left; what could be read of the damaged file was taken over before. */

@@ -4,10 +4,11 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { createMutex } from '../../../common/async.ts';
 import type { Problem } from '../../../common/errors.ts';
-import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { createFree, ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { grouped } from '../../../common/map.ts';
 import {
   type FileHead,
+  idTail,
   type NodeDocument,
   newDocument,
   type ParsedSection,
@@ -18,9 +19,11 @@ import {
   renderDocument,
   renderSection,
   splitSections,
+  withoutSeen,
+  withSeen,
 } from '../../model/markdown.ts';
 import { copied, type MemoryNode, type StoredBrief } from '../../model/node.ts';
-import type { NodeFiles } from '../node-files.ts';
+import type { NodeFiles, SeenIds } from '../node-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
 import { createFileCache, decoded, filesBelow, removeTempFiles } from './file-cache.ts';
 
@@ -48,8 +51,8 @@ export async function openNodeFiles({ nodesDir, briefsDir, memoryBackupDir }: No
   return {
     load: (only) =>
       exclusive(async () => {
-        const { nodes, problems } = await sessions.load(only);
-        return { nodes, problems: [...problems, ...(await briefs.problems(only))] };
+        const { problems, ...read } = await sessions.load(only);
+        return { ...read, problems: [...problems, ...(await briefs.problems(only))] };
       }),
     save: (nodes) => exclusive(() => sessions.save(nodes)),
     drop: (nodeIds) => exclusive(() => sessions.drop(nodeIds)),
@@ -185,8 +188,7 @@ async function openTarget(nodesDir: string, { session_id, project }: FileHead): 
 
 /** What someone typed is never lost, not even where it does not validate and its place is needed. */
 async function setAside(file: string, text: string | Uint8Array): Promise<void> {
-  let number = 1;
-  while (!(await createExclusive(`${file}${ASIDE}${number}`, text))) number += 1;
+  await createFree((number) => `${file}${ASIDE}${number}`, text);
 }
 
 /** Who removes a node wants nothing of it left. */
@@ -219,6 +221,9 @@ export interface NodeFile {
   /** What is wrong with the file as a whole, where it cannot be read as one. */
   readonly problem: string | null;
   readonly sections: readonly ReadSection[];
+  /** Null where the front matter cannot be read. */
+  readonly sessionId: string | null;
+  readonly seen: NodeDocument['seen'];
 }
 
 interface ReadSection {
@@ -234,6 +239,7 @@ export interface Library {
   readonly problems: readonly Problem[];
   /** Files with a section of this id, the one that counts first. */
   readonly places: ReadonlyMap<string, readonly string[]>;
+  readonly seen: SeenIds;
 }
 
 export interface KnownNodes {
@@ -252,6 +258,7 @@ export function readNodeFile(file: string, text: string | null, { before, saved 
     return {
       file,
       problem: document,
+      ...{ sessionId: null, seen: null },
       sections: named.map(({ id, line }) => ({ id: copied(id), line, digest: '', parsed })),
     };
   }
@@ -265,7 +272,7 @@ export function readNodeFile(file: string, text: string | null, { before, saved 
     const own = parsed.kind === 'node' ? parsed.node.node_id : null;
     return { id: own === id ? own : copied(id), line, digest, parsed };
   });
-  return { file, problem: null, sections };
+  return { file, problem: null, sessionId: session_id, seen: document.seen, sections };
 }
 
 /** One object for what was written and what is read, so that no node is in memory twice. */
@@ -280,7 +287,12 @@ export function joinFiles(files: readonly NodeFile[]): Library {
   const nodes = new Map<string, MemoryNode>();
   const problems: Problem[] = [];
   const places = new Map<string, string[]>();
-  for (const { file, problem, sections } of files) {
+  const seen = new Map<string, ReadonlySet<string> | null>();
+  for (const { file, problem, sections, sessionId, seen: own } of files) {
+    if (sessionId !== null) {
+      const others = seen.get(sessionId) ?? new Set();
+      seen.set(sessionId, own === null || seen.get(sessionId) === null ? null : new Set([...others, ...own]));
+    }
     if (problem !== null) problems.push({ file, message: problem });
     for (const { id, line, parsed } of sections) {
       const counts = parsed.kind === 'node' && !nodes.has(parsed.node.node_id);
@@ -289,7 +301,7 @@ export function joinFiles(files: readonly NodeFile[]): Library {
       if (id !== null) note(places, id, file, counts);
     }
   }
-  return { nodes: [...nodes.values()], problems, places };
+  return { nodes: [...nodes.values()], problems, places, seen };
 }
 
 function doubt(parsed: ParsedSection): string {
@@ -331,14 +343,17 @@ export function withNodes(
     if (parseSection(replaced.raw, document.head).kind === 'problem') displaced.push(replaced.raw);
     sections[at] = section;
   }
-  return { document: { ...document, lead: endedByNewline(document.lead), sections }, displaced };
+  const before = document.seen ?? document.sections.flatMap(({ id }) => (id === null ? [] : [idTail(id)]));
+  const seen = new Set([...before, ...nodes.map(({ node_id }) => idTail(node_id))]);
+  const lead = withSeen(endedByNewline(document.lead), seen);
+  return { document: { ...document, lead, seen, sections }, displaced };
 }
 
 /** The text without these sections, whether it is a sound file or not; '' where none is left. */
 export function withoutSections(text: string, gone: ReadonlySet<string>): string {
   const { lead, sections } = splitSections(text);
   const left = sections.filter(({ id }) => id === null || !gone.has(id));
-  return left.length === 0 ? '' : [lead, ...left.map(({ raw }) => raw)].join('');
+  return left.length === 0 ? '' : [withoutSeen(lead, gone), ...left.map(({ raw }) => raw)].join('');
 }
 
 function endedByNewline(text: string): string {

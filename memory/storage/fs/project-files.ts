@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto';
-import { type BigIntStats, constants, readFileSync, type Stats, statSync } from 'node:fs';
+import { type BigIntStats, constants, readFileSync, renameSync, type Stats, statSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createSemaphore } from '../../../common/async.ts';
 import { LruMap } from '../../../common/map.ts';
 import { isDirectoryName, resolveDirectory } from '../../../common/paths.ts';
+import { parseJson, trimEnd } from '../../../common/text.ts';
 import { EVERYWHERE } from '../../model/node.ts';
 import { isProjectPath } from '../../model/turn.ts';
 import type { SourceFiles } from '../project-files.ts';
+import type { Journal } from '../turn-log.ts';
 
 /** Generated and recorded files of megabytes are no source that anybody reads. */
 const MOST_BYTES = 4 * 1024 * 1024;
@@ -37,14 +39,13 @@ export function createSourceFiles({ now }: { readonly now: () => number }): Sour
   const read = createReader(now);
   const commitOf = createCommits(now);
   const places = createSemaphore(AT_ONCE);
-  const never = new AbortController().signal;
   let waiting = 0;
 
   async function content(root: string, file: string): Promise<Content> {
     if (!isProjectPath(file) || waiting >= MOST_WAITING) return { kind: 'none' };
     waiting += 1;
     try {
-      return await places.run(() => read(root, file), never);
+      return await places.run(() => read(root, file), new AbortController().signal);
     } finally {
       waiting -= 1;
     }
@@ -165,7 +166,7 @@ const SECRET_NAMES = [
   /^\.?(?:netrc|pgpass|npmrc|pypirc|htpasswd|git-credentials|dockercfg|vault-token|my\.cnf)$/,
   /^id_(?:rsa|dsa|ecdsa|ed25519)/,
   /\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|asc|gpg|age|der|crt|cer|csr|tfstate|tfvars)(?:\.|$)/,
-  /(?:^|[._-])(?:secrets?|credentials?|passwords?|passwd|shadow|service[_-]?account|tokens?)(?:[._-][^/]*)?$/,
+  /(?:^|[._-])(?:secrets?|credentials?|passwords?|passwd|shadow|service[_-]?account|tokens?)(?:[._-]|$)/,
 ];
 /** `tokens.ts` is code about tokens, `tokens.json` may hold some. */
 const CODE =
@@ -189,7 +190,7 @@ export function normalizeRemote(url: string): string | null {
   const text = url.trim();
   const match = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? fromUrl(text) : fromScp(text);
   if (match === null) return null;
-  const repo = match.path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '');
+  const repo = trimEnd(match.path.replace(/^\/+/, ''), '/').replace(/\.git$/i, '');
   return match.host === '' || repo === '' ? null : `${match.host}/${repo}`.toLowerCase();
 }
 
@@ -200,7 +201,7 @@ export function remoteUrl(config: string): string | null {
   for (const line of config.split(/\r?\n/)) {
     const section = /^\s*\[([^\]]*)\]/.exec(line);
     if (section !== null) remote = /^remote\s+"(.+)"$/.exec((section[1] ?? '').trim())?.[1] ?? null;
-    const url = /^\s*url\s*=\s*(.+?)\s*$/.exec(line)?.[1];
+    const url = /^url\s*=\s*(\S.*)$/.exec(line.trim())?.[1];
     if (remote !== null && url !== undefined && !found.has(remote)) found.set(remote, url.replace(/^"(.*)"$/, '$1'));
   }
   return found.get('origin') ?? [...found.values()][0] ?? null;
@@ -229,30 +230,90 @@ const FRESH_MS = 300_000;
 /** Project key of a working directory; '' for null and for what is not an absolute path. */
 export type ProjectOf = (directory: string | null) => string;
 
+/** Git directories by the remote whose project they joined. */
+type Joined = Readonly<Record<string, readonly string[]>>;
+
+export type JoinedFolders = ReturnType<typeof openJoinedFolders>;
+
+/** Folders that the user let join the project of their remote: a `.git` that came with an archive may name any remote. */
+export function openJoinedFolders(file: string) {
+  let read: { readonly stamp: string; readonly joined: Joined } = { stamp: '', joined: {} };
+
+  function load(): typeof read {
+    const found = statOf(file);
+    const stamp = found === null ? '' : `${found.mtimeMs} ${found.size}`;
+    if (stamp !== read.stamp) read = { stamp, joined: (parseJson(readText(file) ?? '') ?? {}) as Joined };
+    return read;
+  }
+
+  return {
+    exists: (): boolean => statOf(file) !== null,
+    /** Another one after each change. */
+    stamp: (): string => load().stamp,
+    /** Until the file is written for the first time, every folder: those in use are found meanwhile. */
+    isJoined: ({ common }: Pick<Repository, 'common'>, remote: string): boolean =>
+      load().stamp === '' || load().joined[remote]?.includes(common) === true,
+    all: (): Joined => load().joined,
+    /** @throws the error of the disk */
+    add(found: readonly { readonly remote: string; readonly common: string }[]): void {
+      const joined: Record<string, readonly string[]> = { ...load().joined };
+      for (const { remote, common } of found) joined[remote] = [...new Set([...(joined[remote] ?? []), common])];
+      writeFileSync(`${file}.new`, `${JSON.stringify(joined, null, 2)}\n`, { mode: 0o600 });
+      renameSync(`${file}.new`, file);
+    },
+  };
+}
+
+/** Folders in which an earlier version worked keep the project that it gave them. */
+export async function joinEarlierFolders(journal: Journal, joined: JoinedFolders): Promise<void> {
+  const found = new Map<string, { readonly remote: string; readonly common: string }>();
+  for (const { sessionId } of await journal.sessions()) {
+    for (const { projectDir, project } of await journal.read(sessionId)) {
+      if (projectDir === null || !path.isAbsolute(projectDir) || found.has(projectDir)) continue;
+      const own = remoteOf(projectDir);
+      if (own?.remote === project) found.set(projectDir, own);
+    }
+  }
+  joined.add([...found.values()]);
+}
+
+/** The repository of a directory with its remote; null where it has none. */
+export function remoteOf(directory: string): (Repository & { readonly remote: string }) | null {
+  const found = repositoryOf(directory);
+  if (found === null) return null;
+  const remote = normalizeRemote(remoteUrl(readText(path.join(found.common, 'config')) ?? '') ?? '');
+  return remote === null ? null : { ...found, remote };
+}
+
 /**
  * Reads the git root by walking up to `.git` and the remote from its config; no git is run.
  * The key is `host/owner/repo` where there is a remote, else the root, else the directory itself. A directory of
  * another system is its own key.
+ *
+ * @param joined  the folders that may have the project of their remote; all without it
  */
-export function createProjectOf(now: () => number): ProjectOf {
-  const cache = new LruMap<string, { readonly key: string; readonly atMs: number }>(KEYS_CACHED);
+export function createProjectOf(now: () => number, joined: JoinedFolders | null = null): ProjectOf {
+  const cache = new LruMap<string, { readonly key: string; readonly atMs: number; readonly stamp: string }>(
+    KEYS_CACHED,
+  );
   return (directory) => {
     if (directory === EVERYWHERE) return EVERYWHERE;
     if (directory === null || !isDirectoryName(directory) || directory.includes('\0')) return '';
     const cached = cache.get(directory);
-    if (cached !== undefined && now() - cached.atMs < FRESH_MS) return cached.key;
+    const stamp = joined?.stamp() ?? '';
+    if (cached !== undefined && cached.stamp === stamp && now() - cached.atMs < FRESH_MS) return cached.key;
     const resolved = resolveDirectory(directory);
-    const key = path.isAbsolute(resolved) ? readKey(resolved) : resolved;
-    cache.set(directory, { key, atMs: now() });
+    const key = path.isAbsolute(resolved) ? readKey(resolved, joined) : resolved;
+    cache.set(directory, { key, atMs: now(), stamp });
     return key;
   };
 }
 
-function readKey(directory: string): string {
+function readKey(directory: string, joined: JoinedFolders | null): string {
   const found = repositoryOf(directory);
   if (found === null) return directory;
-  const remote = normalizeRemote(remoteUrl(readText(path.join(found.common, 'config')) ?? '') ?? '');
-  if (remote !== null) return remote;
+  const remote = remoteOf(directory)?.remote;
+  if (remote !== undefined && (joined === null || joined.isJoined(found, remote))) return remote;
   return path.basename(found.common) === '.git' ? path.dirname(found.common) : found.top;
 }
 
@@ -294,7 +355,7 @@ function gitDirectories(dotGit: string): Pick<Repository, 'own' | 'common'> | nu
   const stat = statOf(dotGit);
   if (stat?.isDirectory()) return { own: dotGit, common: dotGit };
   if (!stat?.isFile()) return null;
-  const pointed = /^gitdir:\s*(.+?)\s*$/m.exec(readText(dotGit) ?? '')?.[1];
+  const pointed = /^gitdir:(.+)$/m.exec(readText(dotGit) ?? '')?.[1]?.trim();
   if (pointed === undefined) return null;
   const own = path.resolve(path.dirname(dotGit), pointed);
   const common = readText(path.join(own, 'commondir'))?.trim();

@@ -1,6 +1,9 @@
+import { openSync, writeSync } from 'node:fs';
+import path from 'node:path';
 import { z } from 'zod';
 import { appendDurably, readFileIfPresent } from '../../../common/files.ts';
 import { parseJson } from '../../../common/text.ts';
+import type { CrashMarks, MarkedTurn, TurnWork } from '../turn-log.ts';
 
 /** Sessions that the user closed. */
 export interface ClosedSessionsFile {
@@ -51,4 +54,93 @@ export function createIdSetFile(file: string): IdSetFile {
     // A line that a power cut tore before these must not take one of them along.
     add: (turnIds) => appendDurably(file, `\n${turnIds.join('\n')}\n`),
   };
+}
+
+const Marked = z.object({
+  what: z.enum(['read', 'compact']),
+  turnId: z.string(),
+  sessionId: z.string(),
+  atMs: z.number(),
+});
+const Crash = Marked.extend({ version: z.string(), survived: z.boolean().optional() });
+type Marked = z.infer<typeof Marked>;
+
+const SKIPPED_AT = 2;
+
+/**
+ * The marks in force are in `reading`, overwritten in place: that costs microseconds, and outlives the process without
+ * a sync. What a process died of is appended to `crashes`.
+ *
+ * @param version  counts only its own crashes: another one may read what this one cannot
+ * @param onMark   called with each marked turn, before the work
+ */
+export async function openCrashMarks({
+  dir,
+  version,
+  onMark = () => {},
+}: {
+  readonly dir: string;
+  readonly version: string;
+  readonly onMark?: ((what: TurnWork, turnId: string) => void) | undefined;
+}): Promise<CrashMarks> {
+  const [readingFile, crashesFile] = [path.join(dir, 'reading'), path.join(dir, 'crashes')];
+  const left = z.array(Marked).safeParse(parseJson((await readFileIfPresent(readingFile)) ?? '[]'));
+  const append = (turns: readonly Marked[], survived?: true): Promise<void> =>
+    appendDurably(crashesFile, turns.map((turn) => `\n${JSON.stringify({ ...turn, version, survived })}\n`).join(''));
+  if (left.success && left.data.length > 0) await append(left.data).catch(() => undefined);
+  const crashes = new Map<string, { readonly turn: MarkedTurn; readonly count: number }>();
+  const keyOf = (what: TurnWork, turnId: string): string => `${what} ${turnId}`;
+  for (const line of ((await readFileIfPresent(crashesFile)) ?? '').split('\n')) {
+    const { success, data } = Crash.safeParse(parseJson(line));
+    if (!success || data.version !== version) continue;
+    const key = keyOf(data.what, data.turnId);
+    if (data.survived) crashes.delete(key);
+    else crashes.set(key, { turn: data, count: (crashes.get(key)?.count ?? 0) + 1 });
+  }
+  const skipped = new Map(
+    [...crashes.values()].flatMap(({ turn, count }) => (count < SKIPPED_AT ? [] : [[turn.turnId, turn]])),
+  );
+  const file = openMarks(readingFile);
+  const marked = new Set<readonly Marked[]>();
+  let bytes = 0;
+  function write(): void {
+    if (file === null) return;
+    const text = JSON.stringify([...marked].flat());
+    try {
+      // Blanks cover what was longer.
+      writeSync(file, text.padEnd(bytes), 0);
+      bytes = text.length;
+    } catch {
+      // Without space nothing is marked, and work continues.
+    }
+  }
+  write();
+  return {
+    async during(what, turns, work) {
+      const own = turns.map(({ turnId, sessionId, atMs }) => ({ what, turnId, sessionId, atMs }));
+      marked.add(own);
+      write();
+      try {
+        for (const { turnId } of turns) onMark(what, turnId);
+        return await work();
+      } finally {
+        marked.delete(own);
+        write();
+        const survivors = own.filter(({ turnId }) => crashes.delete(keyOf(what, turnId)));
+        if (survivors.length > 0) await append(survivors, true).catch(() => undefined);
+      }
+    },
+    isSuspect: (turnId) => Marked.shape.what.options.some((what) => crashes.has(keyOf(what, turnId))),
+    isSkipped: (turnId) => skipped.has(turnId),
+    skipped: () => [...skipped.values()],
+  };
+}
+
+/** Null where nothing can be written: nothing is marked then. */
+function openMarks(file: string): number | null {
+  try {
+    return openSync(file, 'w', 0o600);
+  } catch {
+    return null;
+  }
 }
