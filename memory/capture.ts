@@ -1,18 +1,9 @@
 import type { CapturedTurn } from '../common/turn.ts';
 import type { MemoryParts } from './parts.ts';
-import type { Sessions, SessionView } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
 
 /** What enters memory from running conversations. */
-export interface Capture {
-  /** Queues finished turns; returns at once, never throws. A turn whose id is known is skipped. */
-  captureTurns(turns: readonly CapturedTurn[]): void;
-  /** Asks for durable nodes for these turns soon (forced compaction); returns at once. */
-  prepareNodes(sessionId: string, turnIds: readonly string[]): void;
-  /** Summarizes the session's waiting turns. @throws CometError `not_found` */
-  summarizeSession(sessionId: string): Promise<void>;
-  /** Does the same, and marks the session closed until its next turn. @throws CometError `not_found` */
-  closeSession(sessionId: string): Promise<SessionView>;
-}
+export type Capture = ReturnType<typeof createCapture>;
 
 interface Parts extends MemoryParts {
   readonly sessions: Sessions;
@@ -22,9 +13,10 @@ interface Parts extends MemoryParts {
   readonly onActivity: () => void;
 }
 
-export function createCapture({ log, pipeline, sessions, started, isClosing, onActivity }: Parts): Capture {
+export function createCapture({ log, pipeline, sessions, started, isClosing, onActivity }: Parts) {
   return {
-    captureTurns(turns) {
+    /** Queues finished turns; returns at once, never throws. A turn whose id is known is skipped. */
+    captureTurns(turns: readonly CapturedTurn[]): void {
       onActivity();
       try {
         pipeline.capture(turns);
@@ -32,11 +24,15 @@ export function createCapture({ log, pipeline, sessions, started, isClosing, onA
         log.error('turns were not captured', { error });
       }
     },
-    prepareNodes(sessionId, turnIds) {
+    /** A hook reports the exact prompt that the user typed. */
+    reportPrompt: (sessionId: string, prompt: string): void => pipeline.reported(sessionId, prompt),
+    /** Asks for durable nodes for these turns soon (forced compaction); returns at once. */
+    prepareNodes(sessionId: string, turnIds: readonly string[]): void {
       onActivity();
       if (!isClosing()) pipeline.prepare(sessionId, turnIds);
     },
-    summarizeSession: (id) => started.then(() => sessions.summarize(id)),
-    closeSession: (id) => started.then(() => sessions.close(id)),
+    /** See `Sessions`. */
+    summarizeSession: (id: string) => started.then(() => sessions.summarize(id)),
+    closeSession: (id: string) => started.then(() => sessions.close(id)),
   };
 }

@@ -10,19 +10,12 @@ export type NodeChange =
   | { readonly text: string /** The section that was edited. */; readonly base: string }
   | { readonly set: Readonly<Record<string, string>> };
 
-export interface Editing {
-  /** The node's section as its file has it. @throws as `show` */
-  readSection(id: string): Promise<{ readonly id: string; readonly text: string }>;
-  /** @throws as `show`; CometError `node_invalid` naming the key and what was expected, and nothing is changed */
-  edit(id: string, change: NodeChange): Promise<MemoryNode>;
-  /** Pinned nodes are always shown in their project, or in the one of `projectDir`. @throws as `edit` */
-  pin(ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]>;
-}
+export type Editing = ReturnType<typeof createEditing>;
 
 type Parts = MemoryParts & { readonly resolve: (prefix: string) => MemoryNode };
 
 /** Each edit reads the files first and can be rolled back. */
-export function createEditing(parts: Parts): Editing {
+export function createEditing(parts: Parts) {
   const { catalogue, projectOf, redactor, resolve, snapshooter, store } = parts;
 
   async function redacted(set: Readonly<Record<string, string>>): Promise<Record<string, string>> {
@@ -31,12 +24,14 @@ export function createEditing(parts: Parts): Editing {
   }
 
   return {
-    readSection: (id) =>
+    /** The node's section as its file has it. @throws as `show` */
+    readSection: (id: string) =>
       withFreshFiles(store, async () => {
         const node = resolve(id);
         return { id: node.node_id, text: renderSection(node) };
       }),
-    edit: (id, change) =>
+    /** @throws as `show`; CometError `node_invalid` naming the key and what was expected, and nothing is changed */
+    edit: (id: string, change: NodeChange): Promise<MemoryNode> =>
       withFreshFiles(store, async (held) => {
         const node = resolve(id);
         if ('text' in change && change.base !== renderSection(node)) {
@@ -52,7 +47,8 @@ export function createEditing(parts: Parts): Editing {
         await held.save([saved]);
         return saved;
       }),
-    pin: (ids, isPinned, projectDir) =>
+    /** Pinned nodes are always shown in their project, or in the one of `projectDir`. @throws as `edit` */
+    pin: (ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]> =>
       withFreshFiles(store, async (held) => {
         const nodes = [...new Set(ids.map(resolve))].map((node) => {
           const project = projectDir === undefined ? node.project : projectOf(projectDir);

@@ -66,7 +66,7 @@ function agentDraft({ turnId, parts }: TurnText): ProposedNode {
   return {
     summary: `Subagent on “${task}”${result === '' ? '' : `: ${result}`}`,
     trigger: `When I need what a subagent found on “${task}”`,
-    topic_tags: [],
+    topic_tags: ['ORIGIN:SUBAGENT_RESULT'],
     importance: 'LOW',
     recall_mode: 'active',
     turns: [turnId],

@@ -1,13 +1,11 @@
-import type { Memory } from './memory.ts';
-import type { MemoryOptions } from './parts.ts';
 import type { MigratedFiles, MigrationDirs } from './storage/fs/migrate-node-files.ts';
 
 export type { ArchiveReport } from './archive.ts';
 export type { Capture } from './capture.ts';
-export type { ConsolidationReport as DreamReport } from './consolidation/change-set.ts';
+export type { ConsolidationReport as DreamReport } from './consolidation/consolidation.ts';
 export type { ForgetReport } from './forget.ts';
 export type { DocumentReport, Import, ImportProgress } from './import.ts';
-export type { ImportTurnsReport } from './import-turns.ts';
+export { type ImportTurnsReport, NO_TURNS } from './import-turns.ts';
 export { createTranscriptReader, type Skipped } from './ingest/claude-transcript.ts';
 export { type ImportedTurn, isComplete, sessionProjects } from './ingest/imported-turn.ts';
 export { isTurnLines, parseTurnLines } from './ingest/turns-jsonl.ts';
@@ -16,24 +14,24 @@ export { type Public, type PublicHit, type PublicNode, publicNode } from './libr
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';
 export type { Memory } from './memory.ts';
 export { EVERYWHERE } from './model/node.ts';
-export { type Budget, createUsageFile, openBudget, type UsageCounter, type UsageStore } from './models/quota.ts';
-export { type OpenMemoryOptions, openMemory } from './open-memory.ts';
+export {
+  type Budget,
+  createUsageCounter,
+  createUsageFile,
+  openBudget,
+  type UsageCounter,
+  type UsageStore,
+} from './models/quota.ts';
+export { type OpenMemoryOptions, openLanguageModel, openMemory } from './open-memory.ts';
 export type { MemoryOptions } from './parts.ts';
 export type { ProjectView } from './recall/project-overview.ts';
 export type { Recall } from './recall/recall-service.ts';
 export type * from './recall/types.ts';
 export type { SessionDetail, SessionView } from './sessions.ts';
-export { isArchive } from './storage/archive.ts';
-export { createProjectOf } from './storage/fs/project-files.ts';
+export { createProjectOf, openJoinedFolders, remoteOf } from './storage/fs/project-files.ts';
 export type { IdSetFile } from './storage/fs/set-files.ts';
 export { createIdSetFile } from './storage/fs/set-files.ts';
 export type { SnapshotInfo } from './storage/snapshot-files.ts';
-
-/** Loads the services on first use: importing this module for a type or a rule stays cheap. */
-export async function createMemory(options: MemoryOptions): Promise<Memory> {
-  const memory = await import('./memory.ts');
-  return memory.createMemory(options);
-}
 
 /** Rewrites the node files and briefs of schema 1, see `openSchema`. */
 export async function migrateNodeFiles(dirs: MigrationDirs): Promise<MigratedFiles> {

@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto';
 import { CometError } from '../common/errors.ts';
 import { parseJson } from '../common/text.ts';
-import { isCleanOrigin, type Origin } from '../common/turn.ts';
+import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
 import type { Archives } from './archive.ts';
 import type { Details } from './compaction/details.ts';
 import type { Editing } from './edit.ts';
 import type { ForgetReport, ForgetRequest } from './forget.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
+import { readTurn } from './ingest/turn-trust.ts';
 import { EVERYWHERE, isBundled, isFromText, isRedirect, type MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
 import type { MemoryParts } from './parts.ts';
 import type { ProjectView } from './recall/project-overview.ts';
 import { isQuarantined } from './recall/quarantine.ts';
 import type { RecallHit } from './recall/types.ts';
-import type { SessionDetail, Sessions, SessionView } from './sessions.ts';
+import type { Sessions, SessionView } from './sessions.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import { journalLocation } from './storage/paths.ts';
 import { isCall } from './text/actions.ts';
@@ -47,37 +48,14 @@ export type NodeView = MemoryNode & {
   /** Why the detailed summary is missing or written by rules; absent otherwise. */
   readonly detail_note?: string;
   readonly raw?: readonly RawMessage[];
+  /** With `raw`: its lowest origin, tool results included. */
+  readonly raw_origin?: Origin;
   /** Rounds and tool calls of its turns. */
   readonly children?: readonly { readonly node_id: string; readonly summary: string }[];
 };
 
 /** What a user reads and changes. An id may be any unambiguous prefix, also that of a session. */
-export interface Library extends Editing, Pick<Archives, 'exportAll'> {
-  /** Newest first. @throws CometError `ambiguous_id` for a session */
-  list(filter: NodeFilter): readonly MemoryNode[];
-  /**
-   * Depth 1 writes the detailed summary where there is none yet, which may take as long as a model does; depth 2 adds
-   * the verbatim messages.
-   *
-   * @throws CometError `not_found` or `ambiguous_id`
-   */
-  show(id: string, depth: 0 | 1 | 2): Promise<NodeView>;
-  /** Where a node comes from. @throws as `show` */
-  explain(id: string): Promise<NodeReason>;
-  /** Removes file section, index rows and raw turns; returns the full ids. @throws as `show` */
-  remove(ids: readonly string[]): Promise<readonly string[]>;
-  /** Removes by where it came from, whose it is, or when it was said. @throws CometError `ambiguous_id`, `usage` */
-  forget(request: ForgetRequest): Promise<ForgetReport>;
-  /** Newest first; of one project where it is named. */
-  listSessions(filter?: { readonly projectDir?: string }): Promise<readonly SessionView[]>;
-  /** @throws CometError `not_found` */
-  showSession(sessionId: string): Promise<SessionDetail>;
-  /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
-  readBrief(sessionId: string): Promise<string>;
-  /** Every message of the session in order, for a fork after those of its origin. @throws CometError `not_found` */
-  restoreSession(sessionId: string): Promise<readonly RawMessage[]>;
-  projectOverview(projectDir: string): Promise<ProjectView>;
-}
+export type Library = ReturnType<typeof createLibrary>;
 
 /** The start of every mark that replaces a secret. */
 const MARK = '[REDACTED:';
@@ -87,16 +65,16 @@ interface Parts extends MemoryParts {
   readonly sessions: Sessions;
   readonly editing: Editing;
   readonly archives: Archives;
-  readonly projectOverview: Library['projectOverview'];
+  readonly projectOverview: (projectDir: string) => Promise<ProjectView>;
   readonly resolve: (prefix: string) => MemoryNode;
-  readonly forget: Library['forget'];
+  readonly forget: (request: ForgetRequest) => Promise<ForgetReport>;
   /** Settles when history is read. */
   readonly started: Promise<void>;
   /** Reads edits on disk. */
   readonly follow: () => Promise<void>;
 }
 
-export function createLibrary(parts: Parts): Library {
+export function createLibrary(parts: Parts) {
   const { projectOf, turnRegistry, catalogue, turnReader, details, sessions, started, follow, resolve } = parts;
 
   function list(filter: NodeFilter): readonly MemoryNode[] {
@@ -126,11 +104,6 @@ export function createLibrary(parts: Parts): Library {
     return messagesOf([...shared, ...turns]).map(({ turnIds: _, ...message }) => message);
   }
 
-  /** A merged node covers turns of several sessions. */
-  function sessionsOf({ session_id, turns }: MemoryNode): string[] {
-    return [...new Set([session_id, ...turns.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])])];
-  }
-
   async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
     const node = resolve(id);
     const below = catalogue.childrenOf(node.node_id).map(({ node_id, summary }) => ({ node_id, summary }));
@@ -139,27 +112,39 @@ export function createLibrary(parts: Parts): Library {
     if (depth === 0) return { ...node, ...children };
     const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
     const own = new Set((parent ?? node).turns.flatMap((turnId) => turnRegistry.aliases(turnId)));
-    const sessionIds = sessionsOf(parent ?? node);
+    const sessionIds = sessionsOf(parent ?? node, turnRegistry);
     const read = sessionIds.flatMap((sessionId) => [turnReader.turns(sessionId), turnReader.agents(sessionId)]);
     const turns = (await Promise.all(read)).flat();
     const messages = messagesOf(turns).filter(({ turnIds }) => turnIds.some((turnId) => own.has(turnId)));
-    return { ...node, ...children, raw: messages.map(({ turnIds: _, ...message }) => message) };
+    const origins = turns.filter(({ turnId }) => own.has(turnId)).map((turn) => readTurn(turn).origin);
+    const raw = messages.map(({ turnIds: _, ...message }) => message);
+    return { ...node, ...children, raw, raw_origin: lowestOrigin([node.origin, ...origins]) };
   }
 
   return {
     ...parts.editing,
     exportAll: parts.archives.exportAll,
+    /** Newest first. @throws CometError `ambiguous_id` for a session */
     list,
+    /**
+     * Depth 1 writes the detailed summary where there is none yet, which may take as long as a model does; depth 2 adds
+     * the verbatim messages.
+     *
+     * @throws CometError `not_found` or `ambiguous_id`
+     */
     show,
-    explain: async (id) => explainNode(resolve(id), parts),
-    async remove(ids) {
+    /** Where a node comes from. @throws as `show` */
+    explain: async (id: string) => explainNode(resolve(id), parts),
+    /** Removes file section, index rows and raw turns; returns the full ids. @throws as `show` */
+    async remove(ids: readonly string[]): Promise<readonly string[]> {
       await started;
       await follow();
       const nodes = [...new Set(ids.map(resolve))];
       await parts.removal.remove(nodes);
       return nodes.map((node) => node.node_id);
     },
-    async forget({ sessionId, ...request }) {
+    /** Removes by where it came from, whose it is, or when it was said. @throws CometError `ambiguous_id`, `usage` */
+    async forget({ sessionId, ...request }: ForgetRequest): Promise<ForgetReport> {
       if ((request.source ?? sessionId ?? request.sinceMs) === undefined) {
         throw new CometError('usage', 'name a source, a session or a time to forget');
       }
@@ -167,12 +152,21 @@ export function createLibrary(parts: Parts): Library {
       await follow();
       return parts.forget(sessionId === undefined ? request : { ...request, sessionId: sessions.named(sessionId) });
     },
-    listSessions: (filter) => started.then(() => sessions.list(filter)),
-    showSession: (id) => started.then(() => sessions.show(id)),
+    /** Newest first; of one project where it is named. */
+    listSessions: (filter?: { readonly projectDir?: string }): Promise<readonly SessionView[]> =>
+      started.then(() => sessions.list(filter)),
+    /** @throws CometError `not_found` */
+    showSession: (id: string) => started.then(() => sessions.show(id)),
     readBrief: sessions.readBrief,
-    restoreSession: (id) => started.then(() => restoreSession(id)),
-    projectOverview: (projectDir) => started.then(() => parts.projectOverview(projectDir)),
+    /** Every message of the session in order, for a fork after those of its origin. @throws CometError `not_found` */
+    restoreSession: (id: string) => started.then(() => restoreSession(id)),
+    projectOverview: (projectDir: string) => started.then(() => parts.projectOverview(projectDir)),
   };
+}
+
+/** A merged node covers turns of several sessions. */
+function sessionsOf({ session_id, turns }: MemoryNode, { sessionOf }: MemoryParts['turnRegistry']): string[] {
+  return [...new Set([session_id, ...turns.flatMap((turnId) => sessionOf(turnId) ?? [])])];
 }
 
 /** The one node whose id, or a former one, begins with `prefix`. @throws CometError `not_found` or `ambiguous_id` */
@@ -233,24 +227,18 @@ async function turnsBefore(
   return found;
 }
 
-/** What programs are given of a node beside its own fields: those of CoMeT that follow from others, or never change. */
-interface DerivedFields {
-  readonly status: 'draft' | 'current' | 'superseded' | 'quarantined';
-  readonly written_by: string;
-  readonly content_key: string;
-  readonly raw_location: string;
-  readonly strength: number;
-  readonly recall_count: number;
-  readonly last_recalled_at: string | null;
-}
-
-export type Public<T> = T extends MemoryNode ? Omit<T, 'status'> & DerivedFields : never;
+export type Public<T> = T extends MemoryNode ? Omit<T, 'status'> & ReturnType<typeof derivedFields> : never;
 export type PublicNode = Public<MemoryNode>;
 export type PublicHit = Omit<RecallHit, 'node'> & { readonly node: PublicNode };
 
 export function publicNode<T extends MemoryNode>(node: T): Public<T> {
+  return { ...node, ...derivedFields(node) } as unknown as Public<T>;
+}
+
+/** What programs are given of a node beside its own fields: those of CoMeT that follow from others, or never change. */
+function derivedFields(node: MemoryNode) {
   const parts = node.kind === 'group' ? node.links : node.turns;
-  const derived: DerivedFields = {
+  return {
     status: statusOf(node),
     written_by: writtenBy(node),
     content_key: createHash('sha256').update(parts.join('\n')).digest('hex'),
@@ -259,7 +247,6 @@ export function publicNode<T extends MemoryNode>(node: T): Public<T> {
     recall_count: 0,
     last_recalled_at: null,
   };
-  return { ...node, ...derived } as unknown as Public<T>;
 }
 
 /** One word for kind and author, as the first version had it. */
@@ -271,54 +258,17 @@ export function writtenBy(node: MemoryNode): string {
   return author.by === 'user' ? 'user' : (author.model ?? 'model');
 }
 
-function statusOf(node: MemoryNode): DerivedFields['status'] {
+function statusOf(node: MemoryNode): MemoryNode['status'] | 'superseded' | 'quarantined' {
   if (isRedirect(node) || isPast(node)) return 'superseded';
   return isQuarantined(node) ? 'quarantined' : node.status;
 }
 
-export interface NodeReason {
-  readonly node_id: string;
-  readonly summary: string;
-  readonly origin: Origin;
-  readonly written_by: string;
-  readonly compaction_reason: string;
-  readonly turns: readonly {
-    readonly turn: string;
-    /** Null where its raw text is not kept. */
-    readonly at: string | null;
-    readonly origin: Origin | null;
-    readonly prompt: string;
-    /** Tools whose results lowered the origin. */
-    readonly tools: readonly string[];
-  }[];
-  /** Current facts, and the turns that each rests on. */
-  readonly facts: readonly {
-    readonly concept: string;
-    readonly value: string;
-    readonly polarity: 'positive' | 'negative';
-    readonly origin: Origin;
-    readonly turns: readonly string[];
-  }[];
-  /** Former ids of the node. */
-  readonly aliases: readonly string[];
-  /** Superseded statements; the whole node where `statement` is null. */
-  readonly replaced: readonly {
-    readonly statement: string | null;
-    readonly valid_to: string | null;
-    readonly by: string | null;
-  }[];
-  /** Nodes of which it superseded a statement. */
-  readonly replaces: readonly string[];
-}
+export type NodeReason = Awaited<ReturnType<typeof explainNode>>;
 
 const PROMPT_CHARS = 300;
 
-export async function explainNode(
-  node: MemoryNode,
-  { turnRegistry, catalogue, turnReader }: MemoryParts,
-): Promise<NodeReason> {
-  const sessions = new Set([node.session_id, ...node.turns.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])]);
-  const turns = (await Promise.all([...sessions].map(turnReader.ofSession))).flat();
+async function explainNode(node: MemoryNode, { turnRegistry, catalogue, turnReader }: MemoryParts) {
+  const turns = (await Promise.all(sessionsOf(node, turnRegistry).map(turnReader.ofSession))).flat();
   const known = new Map(turns.map((turn) => [turn.turnId, turn]));
   return {
     node_id: node.node_id,
@@ -327,18 +277,22 @@ export async function explainNode(
     written_by: writtenBy(node),
     compaction_reason: node.compaction_reason,
     turns: node.turns.map((turnId) => reasonOf(turnId, known.get(turnRegistry.canonicalId(turnId)))),
+    /** Current facts, and the turns that each rests on. */
     facts: node.facts
       .filter((fact) => !isClosed(fact))
       .map(({ concept, value, polarity, evidence, origin }) => {
         return { concept, value, polarity, origin: origin ?? node.origin, turns: evidence };
       }),
+    /** Former ids of the node. */
     aliases: catalogue.pointersTo(node.node_id).map((each) => each.node_id),
     replaced: replacedIn(node),
+    /** Nodes of which it superseded a statement. */
     replaces: catalogue.all().flatMap((each) => (isRevisedBy(each, node.node_id) ? [each.node_id] : [])),
   };
 }
 
-function replacedIn(node: MemoryNode): NodeReason['replaced'] {
+/** Superseded statements; the whole node where `statement` is null. */
+function replacedIn(node: MemoryNode) {
   const whole = isPast(node) ? [{ statement: null, valid_to: node.valid_to, by: node.superseded_by }] : [];
   const parts = node.facts.filter(isClosed).map((fact) => {
     return { statement: fact.value, valid_to: fact.valid_to ?? null, by: fact.superseded_by ?? null };
@@ -350,15 +304,11 @@ function isRevisedBy(node: MemoryNode, id: string): boolean {
   return node.node_id !== id && (node.superseded_by === id || node.facts.some((fact) => fact.superseded_by === id));
 }
 
-function reasonOf(turn: string, text: TurnText | undefined): NodeReason['turns'][number] {
+/** `at` null: its raw text is not kept. `tools`: those whose results lowered the origin. */
+function reasonOf(turn: string, text: TurnText | undefined) {
   if (text === undefined) return { turn, at: null, origin: null, prompt: '', tools: [] };
   const foreign = text.parts.filter((part) => part.kind === 'tool_result' && !isCleanOrigin(part.origin));
   const tools = [...new Set(foreign.map((part) => part.tool))];
-  return {
-    turn,
-    at: new Date(text.atMs).toISOString(),
-    origin: text.origin,
-    prompt: text.user.slice(0, PROMPT_CHARS),
-    tools,
-  };
+  const at = new Date(text.atMs).toISOString();
+  return { turn, at, origin: text.origin, prompt: text.user.slice(0, PROMPT_CHARS), tools };
 }

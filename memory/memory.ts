@@ -6,7 +6,7 @@ import { createEditing } from './edit.ts';
 import { createForgetting } from './forget.ts';
 import { createImports, type Import } from './import.ts';
 import { createLibrary, type Library, resolveNode } from './library.ts';
-import { createMaintenance, type Maintenance, startBackgroundTasks } from './maintenance.ts';
+import { type BackgroundTasks, createMaintenance, type Maintenance, startBackgroundTasks } from './maintenance.ts';
 import type { MemoryNode } from './model/node.ts';
 import { createParts, type MemoryOptions, type MemoryParts } from './parts.ts';
 import { withClientDocuments } from './recall/client-documents.ts';
@@ -70,7 +70,12 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
   let closed: Promise<void> | null = null;
   return {
     capture: createCapture(shared),
-    recall: createRecall({ ...shared, ...searchOf(shared), named: sessions.named, isGone: removal.isGone }),
+    recall: createRecall({
+      ...shared,
+      ...searchOf(shared, background.repair),
+      named: sessions.named,
+      isGone: removal.isGone,
+    }),
     library: createLibrary({
       ...shared,
       archives,
@@ -92,7 +97,7 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
   };
 }
 
-function searchOf(parts: MemoryParts) {
+function searchOf(parts: MemoryParts, repair: BackgroundTasks['repair']) {
   const { catalogue, clock, config, files, index, log, projectOf, reranker, turnReader } = parts;
   const { recall, rerank: rules } = config;
   const reranking =
@@ -106,6 +111,7 @@ function searchOf(parts: MemoryParts) {
     projectOf,
     files,
     config: recall,
+    repair,
     now: clock.now,
     ...reranking,
   });

@@ -4,10 +4,10 @@ import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { systemClock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
-import type { Problem } from '../common/errors.ts';
+import { type Problem, reasonOf } from '../common/errors.ts';
 import { ensureDir } from '../common/files.ts';
 import type { Log } from '../common/log.ts';
-import type { HomePaths } from '../common/paths.ts';
+import { type HomePaths, VERSION } from '../common/paths.ts';
 import type { Redactor } from '../redact/index.ts';
 import type { Corpus, Embedder } from './embeddings/embedder.ts';
 import { embedderOf, openEmbedder } from './embeddings/open-embedder.ts';
@@ -15,7 +15,9 @@ import type { Memory } from './memory.ts';
 import type { ClaudeCliOptions } from './models/claude-code.ts';
 import type { LanguageModel } from './models/model.ts';
 import type { Budget, UsageCounter } from './models/quota.ts';
+import type { MemoryOptions } from './parts.ts';
 import type { Reranker } from './recall/reranking.ts';
+import type { Journal, TurnWork } from './storage/turn-log.ts';
 
 const SNAPSHOTS = 20;
 /** A slower model keeps loading in the background while queries run without vectors. */
@@ -27,11 +29,14 @@ export interface OpenMemoryOptions {
   readonly config: Config;
   readonly paths: HomePaths;
   readonly redactor: Redactor;
+  readonly sealedOrigin?: NonNullable<MemoryOptions['sealedOrigin']>;
   readonly budget: Budget;
   /** Counts the use of the models. */
   readonly usage: UsageCounter;
   /** What `claude -p` gets in its environment. */
   readonly claudeEnvironment: ClaudeCliOptions['environment'];
+  /** Called before a turn is worked on. */
+  readonly onMark?: ((what: TurnWork, turnId: string) => void) | undefined;
   readonly log: Log;
 }
 
@@ -47,11 +52,11 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
   const { openIndexHome } = await import('./search/lancedb/open-index.ts');
   const { createEmbedderWithTimeout } = await import('./embeddings/embedder.ts');
   const { createLocalModel } = await import('./compaction/rules-model.ts');
-  const { createProjectOf, createSourceFiles } = await import('./storage/fs/project-files.ts');
+  const { createSourceFiles } = await import('./storage/fs/project-files.ts');
   const { createNodeWatch } = await import('./storage/fs/node-watch.ts');
   const { openSnapshotFiles } = await import('./storage/fs/snapshot-files.ts');
   const { openDreamFiles } = await import('./storage/fs/change-files.ts');
-  const { createClosedSessionsFile, createIdSetFile } = await import('./storage/fs/set-files.ts');
+  const { createClosedSessionsFile, createIdSetFile, openCrashMarks } = await import('./storage/fs/set-files.ts');
 
   const { report, watched, problems } = createHealth((problem) => log.warn('the store has a problem', { ...problem }));
   const working = watched(await openEmbedder(parts), 'embedder', ['embed', 'embedQuery']);
@@ -79,14 +84,16 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
   const memory = await createMemory({
     config,
     journal: watched(journal, paths.journalDir, ['append', 'read']),
+    crashMarks: await openCrashMarks({ dir: paths.journalDir, version: VERSION, onMark: parts.onMark }),
     nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),
     index: watched(opened.index, paths.indexDir, ['put', 'remove', 'search']),
-    model: await languageModel(parts),
+    model: await openLanguageModel(parts),
     local: createLocalModel({ embedder }),
     ...(await rerankerOf(parts, watched)),
     quota: parts.budget,
     redactor,
-    projectOf: createProjectOf(systemClock.now),
+    ...(parts.sealedOrigin === undefined ? {} : { sealedOrigin: parts.sealedOrigin }),
+    projectOf: await openProjectOf(parts, journal),
     sources: createSourceFiles({ now: systemClock.now }),
     forgotten: createIdSetFile(path.join(paths.journalDir, 'forgotten')),
     dismissed: createIdSetFile(path.join(paths.journalDir, 'dismissed')),
@@ -141,7 +148,8 @@ async function rerankerOf(
   return { reranker: watched(reranker, 'reranker', ['score']) };
 }
 
-async function languageModel(parts: OpenMemoryOptions): Promise<LanguageModel | null> {
+/** The configured model; null where rules are in charge. */
+export async function openLanguageModel(parts: Omit<OpenMemoryOptions, 'budget'>): Promise<LanguageModel | null> {
   const { env, config, paths, redactor, usage, claudeEnvironment, log } = parts;
   if (config.llm !== 'claude' && config.llm !== 'openai') return null;
   const cwd = path.join(paths.runDir, 'model');
@@ -150,7 +158,13 @@ async function languageModel(parts: OpenMemoryOptions): Promise<LanguageModel | 
   if (config.llm === 'openai') {
     const { createOpenAiEndpoint } = await import('./models/openai.ts');
     const { model, sensorModel, ...endpoint } = config.openai;
-    const models = { ...config.models, summarizer: model, sensor: sensorModel || model, detail: sensorModel || model };
+    const models = {
+      ...config.models,
+      summarizer: model,
+      sensor: sensorModel || model,
+      detail: sensorModel || model,
+      bundle: sensorModel || model,
+    };
     return createOpenAiEndpoint({ ...shared, ...endpoint, env, models });
   }
   const { createClaudeCli } = await import('./models/claude-code.ts');
@@ -198,7 +212,7 @@ function createHealth(onReport: (problem: Problem) => void) {
         passing.delete(port);
         return result;
       } catch (error) {
-        passing.set(port, { file, message: error instanceof Error ? error.message : String(error) });
+        passing.set(port, { file, message: reasonOf(error) });
         throw error;
       }
     };
@@ -219,4 +233,16 @@ function createHealth(onReport: (problem: Problem) => void) {
       ...Object.fromEntries(methods.map((name) => [name, watchedMethod(port, file, port[name])])),
     }),
   };
+}
+
+/** Before anything else uses the home: folders of earlier versions keep their projects. */
+async function openProjectOf({ paths, log }: OpenMemoryOptions, journal: Journal) {
+  const { createProjectOf, joinEarlierFolders, openJoinedFolders } = await import('./storage/fs/project-files.ts');
+  const joined = openJoinedFolders(paths.projectsFile);
+  if (!joined.exists()) {
+    await joinEarlierFolders(journal, joined).catch((error: unknown) =>
+      log.warn('the folders of each project could not be recorded', { error }),
+    );
+  }
+  return createProjectOf(systemClock.now, joined);
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
+import type { Origin } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import { createCompactor } from './compaction/compactor.ts';
 import { createLinker } from './compaction/linker.ts';
@@ -26,12 +27,14 @@ import { createNodeRegistry } from './storage/node-registry.ts';
 import { createStore } from './storage/node-store.ts';
 import type { SourceFiles } from './storage/project-files.ts';
 import { createSnapshotService, type DreamFiles, type Snapshots } from './storage/snapshot-files.ts';
-import type { Journal } from './storage/turn-log.ts';
+import { type CrashMarks, type Journal, NO_MARKS } from './storage/turn-log.ts';
 
 /** Memory closes journal, index, watch and both models; the caller closes the embedder. */
 export interface MemoryOptions {
   readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'rerank' | 'inject' | 'dream'>;
   readonly journal: Journal;
+  /** Absent where nothing is remembered of a crash. */
+  readonly crashMarks?: CrashMarks;
   readonly nodeFiles: NodeFiles;
   readonly index: SearchIndex;
   /** Null when `config.llm` is `local` or `off`. */
@@ -42,6 +45,8 @@ export interface MemoryOptions {
   /** Absent where the model may always be asked. */
   readonly quota?: ModelQuota;
   readonly redactor: Redactor;
+  /** Origin of a text that our own program printed; null for any other. Absent where none prints. */
+  readonly sealedOrigin?: (text: string) => Origin | null;
   /** Project key of a directory, see `createProjectOf`. */
   readonly projectOf: (directory: string | null) => string;
   /** Turns that the user removed: they are not captured again. */
@@ -65,20 +70,22 @@ export interface MemoryOptions {
 
 /** Everything from a captured turn to a durable node. */
 export async function createParts(options: MemoryOptions) {
-  const { index, journal, log, dreams: dreamFiles } = options;
+  const { index, journal, log, dreams: dreamFiles, crashMarks = NO_MARKS } = options;
   const catalogue = createNodeRegistry();
   const turnRegistry = createTurnRegistry();
   const base = {
     ...options,
+    crashMarks,
     dreamFiles,
     catalogue,
     turnRegistry,
     taskQueue: createTaskQueue(),
-    turnReader: createTurnReader(journal, turnRegistry),
+    turnReader: createTurnReader(journal, turnRegistry, crashMarks.isSkipped),
   };
   const indexer = createIndexer({ ...base, textsOf: base.turnReader.ofSession, sessionOf: turnRegistry.sessionOf });
-  const store = createStore({ ...base, indexer });
-  const stored = { ...base, indexer, store, snapshooter: createSnapshotService(base) };
+  const snapshooter = createSnapshotService(base);
+  const store = createStore({ ...base, indexer, snapshot: () => snapshooter.take('edit') });
+  const stored = { ...base, indexer, store, snapshooter };
   const linker = createLinker({ ...stored, index, log });
   const revisions = createRevisions(catalogue);
   const nodeLimit = createNodeLimit(stored);

@@ -1,49 +1,19 @@
 import { CometError } from '../common/errors.ts';
+import { grouped } from '../common/map.ts';
 import { renderBrief } from './compaction/brief.ts';
 import type { MemoryParts } from './parts.ts';
-import type { NodeLine } from './recall/project-overview.ts';
 import { nodeLines } from './recall/recall-service.ts';
 
-export interface SessionView {
-  readonly session_id: string;
-  readonly project: string;
-  readonly status: 'active' | 'closed';
-  readonly created_at: string;
-  readonly updated_at: string;
-  /** When the user closed it; null where it is open, or was reopened by a turn. */
-  readonly closed_at: string | null;
-  readonly turns: number;
-  readonly node_ids: readonly string[];
-}
-
-export interface SessionDetail extends SessionView {
-  /** Oldest first. */
-  readonly nodes: readonly NodeLine[];
-  /** Markdown, '' when there is none. */
-  readonly brief: string;
-}
-
-export interface Sessions {
-  /** Newest first. */
-  list(filter?: { readonly projectDir?: string }): readonly SessionView[];
-  /** @throws CometError `not_found` */
-  show(sessionId: string): Promise<SessionDetail>;
-  /** Summarizes the session's waiting turns. @throws CometError `not_found` */
-  summarize(sessionId: string): Promise<void>;
-  /** Does the same, and marks the session closed until its next turn. @throws CometError `not_found` */
-  close(sessionId: string): Promise<SessionView>;
-  /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
-  readBrief(sessionId: string): Promise<string>;
-  /** The full id of a session; `prefix` itself where none begins with it. @throws CometError `ambiguous_id` */
-  named(prefix: string): string;
-}
+export type Sessions = Awaited<ReturnType<typeof openSessions>>;
+export type SessionView = ReturnType<Sessions['list']>[number];
+export type SessionDetail = Awaited<ReturnType<Sessions['show']>>;
 
 /** A session stays closed until its next turn. */
-export async function openSessions(parts: MemoryParts): Promise<Sessions> {
+export async function openSessions(parts: MemoryParts) {
   const { config, clock, closings, projectOf, turnRegistry, catalogue, pipeline, nodeFiles } = parts;
   const closedAt = new Map(await closings.load());
 
-  function viewOf(id: string, nodeIds = nodeIdsOf(id)): SessionView {
+  function viewOf(id: string, nodeIds: readonly string[] = nodeIdsOf(id)) {
     const facts = turnRegistry.session(id);
     if (facts === undefined) throw unknownSession(id);
     const closedAtMs = closedAt.get(id) ?? Number.NEGATIVE_INFINITY;
@@ -53,9 +23,10 @@ export async function openSessions(parts: MemoryParts): Promise<Sessions> {
     return {
       session_id: id,
       project: facts.project,
-      status: isClosed || isSilent ? 'closed' : 'active',
+      status: isClosed || isSilent ? ('closed' as const) : ('active' as const),
       created_at: new Date(facts.firstAtMs).toISOString(),
       updated_at: new Date(facts.lastAtMs).toISOString(),
+      /** When the user closed it; null where it is open, or was reopened by a turn. */
       closed_at: isClosed ? new Date(closedAtMs).toISOString() : null,
       turns: facts.turns,
       node_ids: nodeIds,
@@ -67,16 +38,11 @@ export async function openSessions(parts: MemoryParts): Promise<Sessions> {
     return own.map((node) => node.node_id);
   }
 
-  function allOf(project: string | null): SessionView[] {
-    const nodeIds = new Map<string, string[]>();
-    for (const { session_id: id, node_id } of catalogue.all()) {
-      const ids = nodeIds.get(id);
-      if (ids === undefined) nodeIds.set(id, [node_id]);
-      else ids.push(node_id);
-    }
+  function allOf(project: string | null) {
+    const nodes = grouped(catalogue.all(), (node) => node.session_id);
     return [...turnRegistry.sessions()]
       .filter(([, session]) => project === null || session.project === project)
-      .map(([id]) => viewOf(id, nodeIds.get(id) ?? []))
+      .map(([id]) => viewOf(id, nodes.get(id)?.map(({ node_id }) => node_id) ?? []))
       .sort((a, b) => b.updated_at.localeCompare(a.updated_at));
   }
 
@@ -97,8 +63,11 @@ export async function openSessions(parts: MemoryParts): Promise<Sessions> {
   }
 
   return {
-    list: ({ projectDir } = {}) => allOf(projectDir === undefined ? null : projectOf(projectDir)),
-    async show(id) {
+    /** Newest first. */
+    list: ({ projectDir }: { readonly projectDir?: string } = {}) =>
+      allOf(projectDir === undefined ? null : projectOf(projectDir)),
+    /** `nodes`: oldest first. @throws CometError `not_found` */
+    async show(id: string) {
       const view = viewOf(id);
       const nodes = nodeLines(view.node_ids.toReversed(), catalogue);
       return {
@@ -107,8 +76,10 @@ export async function openSessions(parts: MemoryParts): Promise<Sessions> {
         brief: await readBrief(id),
       };
     },
+    /** Summarizes the session's waiting turns. @throws CometError `not_found` */
     summarize,
-    async close(id) {
+    /** Does the same, and marks the session closed until its next turn. @throws CometError `not_found` */
+    async close(id: string) {
       // A turn that arrives while the tail is compacted reopens the session.
       const atMs = Math.max(clock.now(), Date.parse(viewOf(id).updated_at));
       await summarize(id);
@@ -116,8 +87,10 @@ export async function openSessions(parts: MemoryParts): Promise<Sessions> {
       closedAt.set(id, atMs);
       return viewOf(id);
     },
+    /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
     readBrief,
-    named(prefix) {
+    /** The full id of a session; `prefix` itself where none begins with it. @throws CometError `ambiguous_id` */
+    named(prefix: string): string {
       const known = new Set([...turnRegistry.sessions().keys(), ...catalogue.all().map((node) => node.session_id)]);
       const fitting = known.has(prefix) ? [prefix] : [...known].filter((id) => id.startsWith(prefix));
       if (fitting.length < 2) return fitting[0] ?? prefix;

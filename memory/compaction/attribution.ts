@@ -1,5 +1,7 @@
+import { trimEnd } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
+import { repeatsShown } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 
 const LEAST_SHARE = 0.6;
@@ -9,6 +11,11 @@ const LEAST_SHARE = 0.6;
  * Otherwise it is the lowest origin of the cited turns if their words support the text, else the lowest of all shown.
  */
 export function attributedOrigin(text: string, sources: readonly string[], shown: readonly TurnText[]): Origin {
+  const origin = originInTurns(text, sources, shown);
+  return origin !== 'user' && repeatsShown(text, shown) ? lowestOrigin([origin, 'tool']) : origin;
+}
+
+function originInTurns(text: string, sources: readonly string[], shown: readonly TurnText[]): Origin {
   const named = shown.filter((turn) => sources.includes(turn.turnId));
   if (saidByUser(text, named)) return 'user';
   const lowest = lowestOrigin(shown.map((turn) => turn.origin));
@@ -51,13 +58,9 @@ function rests(text: string, named: readonly TurnText[], shown: readonly TurnTex
 
 function wordsOf(text: string): string[] {
   const found = text.toLowerCase().match(/[\p{L}\p{N}_][\p{L}\p{N}_./:@-]*/gu) ?? [];
-  return found.map((word) => word.replace(/[./:@-]+$/, '')).filter((word) => word.length > 2);
+  return found.map((word) => trimEnd(word, './:@-')).filter((word) => word.length > 2);
 }
 
 function flat(text: string): string {
-  return text
-    .toLowerCase()
-    .replace(/\s+/g, ' ')
-    .replace(/[.!\s]+$/, '')
-    .trim();
+  return trimEnd(text.toLowerCase().replace(/\s+/g, ' '), '.! ').trim();
 }

@@ -4,7 +4,8 @@ import { formatFileLink, latestMarks, type TurnText } from '../model/turn.ts';
 import type { ProposedNode } from '../models/model.ts';
 import { actionsOf, capsuleOf, urlsOf } from '../text/actions.ts';
 import { atMost, modalityOf } from '../text/content-type.ts';
-import { contentTags, flagsOf } from '../text/tags.ts';
+import { repeatsShown } from '../text/repetition.ts';
+import { contentTags, flagsOf, proposedTags } from '../text/tags.ts';
 import { attributedOrigin } from './attribution.ts';
 import { attributeBrief, type SourcedClaim } from './brief.ts';
 import type { CompactionReason } from './compaction.ts';
@@ -41,7 +42,9 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
   const actions = actionsOf(entire);
   const modality = modalityOf(entire);
   // External actions may not appear in a node of trusted origin.
-  const told = actions.filter((action) => isCleanOrigin(action.origin) || !isCleanOrigin(origin));
+  const told = actions.filter(
+    (action) => !isCleanOrigin(origin) || (isCleanOrigin(action.origin) && !repeatsShown(action.subject, entire)),
+  );
   return {
     kind: assembly.kind,
     author: assembly.author,
@@ -52,7 +55,10 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
     depth_level: 1,
     recall_mode: isCleanOrigin(origin) ? draft.recall_mode : 'active',
     modality,
-    topic_tags: [...contentTags(draft.topic_tags), ...flagsOf(entire, actions)],
+    topic_tags: [
+      ...contentTags(draft.topic_tags),
+      ...new Set([...flagsOf(entire, actions), ...(isCleanOrigin(origin) ? proposedTags(draft.topic_tags) : [])]),
+    ],
     importance: atMost(draft.importance, modality),
     summary: draft.summary,
     ...shapeOf(draft, shown),

@@ -9,6 +9,7 @@ import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { subjectOf } from '../text/actions.ts';
+import { repeatsShown } from '../text/repetition.ts';
 import { buildBrief, buildNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Linker } from './linker.ts';
@@ -219,6 +220,7 @@ function bundleDraft(part: TurnText, prompt: string): ProposedNode {
   const room = SUMMARY_CHARS - count.length - words.length - 2;
   const subjects = named.map((name) => name.replace(/^\S+ /, ''));
   const shown = [...calls.map(({ origin }) => origin), ...(said === undefined ? [] : [said.origin])];
+  if (said !== undefined && repeatsShown(said.text, [part])) shown.push('tool');
   return {
     summary: `${count}: ${clip(named.join('; '), room)}${words}`,
     trigger: triggerOf(prompt, subjects),

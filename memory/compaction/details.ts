@@ -51,7 +51,8 @@ export function createDetails(parts: Parts): Details {
     const own = new Set(node.turns);
     const turns = (await turnReader.ofSession(node.session_id)).filter((turn) => own.has(turn.turnId));
     if (turns.length === 0) return { ...node, detail_note: 'no detailed summary: the raw turns are not kept here' };
-    const input: DetailInput = { sessionId: node.session_id, summary: node.summary, turns };
+    const isBundle = node.kind === 'tool';
+    const input: DetailInput = { sessionId: node.session_id, summary: node.summary, turns, isBundle };
     const asked = await ask(input);
     if (typeof asked !== 'string') return keep(node, withDetail(node, asked.result, asked.by, turns));
     const result = await local.expand(input, NEVER_ABORTS);

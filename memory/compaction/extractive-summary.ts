@@ -1,5 +1,5 @@
-import { clip } from '../../common/text.ts';
-import { lowestOrigin } from '../../common/turn.ts';
+import { clip, trimEnd } from '../../common/text.ts';
+import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Claim, Decision, Fact, StatedItem } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type {
@@ -11,7 +11,8 @@ import type {
   TopicShiftInput,
   TopicShiftReading,
 } from '../models/model.ts';
-import { modalityOf, shownIn } from '../text/content-type.ts';
+import { type Action, actionsOf, capsuleOf } from '../text/actions.ts';
+import { imagesIn, modalityOf, shownIn } from '../text/content-type.ts';
 import { anchorsOf, contentTokens, tagsOf } from '../text/keywords.ts';
 import { conceptOf, NEGATION, valuesOf } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
@@ -79,7 +80,13 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
   const outcome = states.findLast((state) => state.outcome !== '')?.outcome ?? '';
   const isQuoted = run.some(({ turn }) => turn.userOrigin !== undefined);
   const composed = composeSummary({ states, decisions, open, isQuoted });
-  const summary = composed === '' ? standIn(run.map(({ turn }) => turn)) : composed;
+  const turns = run.map(({ turn }) => turn);
+  const origin = originOf(run);
+  const actions = actionsOf(turns).filter((action) => isCleanOrigin(action.origin) || !isCleanOrigin(origin));
+  const summary =
+    composed === ''
+      ? standIn(turns, actions)
+      : withArtifacts(composed, turns, outcome === '' ? actions : withImages(actions));
   const asked = states.map((state) => state.asked).join('\n');
   const values = [...new Set(states.flatMap((state) => state.values))].slice(0, VALUES);
   const importance = ['HIGH', 'MED', 'LOW'] as const;
@@ -95,7 +102,7 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
     importance: importance.find((level) => states.some((state) => state.importance === level)) ?? 'LOW',
     recall_mode: states.some(({ rules }) => rules.length > 0) ? 'both' : 'active',
     turns: run.map(({ turn }) => turn.turnId),
-    origin: originOf(run),
+    origin,
     facts: run.flatMap(factsOf).slice(0, FACTS),
   };
 }
@@ -105,6 +112,7 @@ function originOf(run: readonly ReadTurn[]): NonNullable<ProposedNode['origin']>
   return lowestOrigin(
     run.flatMap(({ turn, state }) => [
       turn.userOrigin ?? 'user',
+      state.answersOrigin,
       ...(state.outcome === '' && state.decisions.every(({ by }) => by === 'user') ? [] : [state.outcomeOrigin]),
       ...state.decisions.map(({ origin }) => origin),
       ...state.open.map(({ origin }) => origin),
@@ -122,13 +130,25 @@ function triggerOf(title: string, values: readonly string[]): string {
   return title === '' ? `When I come back to this conversation${about}` : `When I come back to “${title}”${about}`;
 }
 
+/** Adds the images that the user shows, and what was done. */
+function withArtifacts(summary: string, turns: readonly TurnText[], actions: readonly Action[]): string {
+  const images = imagesIn(turns.map(({ user }) => user).join('\n'));
+  const done = capsuleOf(actions);
+  const told = [...(images === '' ? [] : [`the user shows ${images}`]), ...(done === null ? [] : [done])].join('; ');
+  return told === '' ? summary : `${clip(bare(summary), SUMMARY_CHARS - told.length - 2)}; ${told}`;
+}
+
+function withImages(actions: readonly Action[]): Action[] {
+  return actions.filter(({ images }) => images !== '');
+}
+
 /** Where nothing was said: what was shown, or which tools ran. */
-function standIn(run: readonly TurnText[]): string {
+function standIn(run: readonly TurnText[], actions: readonly Action[]): string {
   const prompts = run.map(({ user }) => user).join('\n');
   const shown = shownIn(prompts);
   if (shown !== '' && modalityOf(run) !== 'dialog') return `user ${shown}`;
-  const tools = [...new Set(run.flatMap((turn) => turn.parts.map((part) => part.tool)))].filter((tool) => tool !== '');
-  if (tools.length > 0) return `a turn of tool calls: ${tools.join(', ')}`;
+  const done = capsuleOf(actions);
+  if (done !== null) return `tool calls: ${done}`;
   const pasted = prompts.replace(/\s+/g, ' ').trim();
   return pasted === '' ? 'a turn without text' : `pasted text: ${clip(pasted, 160)}`;
 }
@@ -222,7 +242,7 @@ function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
 }
 
 function bare(text: string): string {
-  return text.replace(/[.;。]+$/, '');
+  return trimEnd(text, '.;。');
 }
 
 const CLAIM_CHARS = 220;

@@ -5,6 +5,7 @@ import type { Log } from '../../common/log.ts';
 import { LruMap } from '../../common/map.ts';
 import { type CapturedTurn, isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
+import { digestText } from '../ingest/content-blocks.ts';
 import { createExternalTextTrackers, findRepeatedText, type RepeatedText } from '../ingest/external-text.ts';
 import type { FileReferences } from '../ingest/file-references.ts';
 import { isImported } from '../ingest/imported-turn.ts';
@@ -14,13 +15,14 @@ import { createSessionCache, type Session, type SessionCache } from '../ingest/s
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
-import { readTurn } from '../ingest/turn-trust.ts';
+import { knownOrigins, readTurnPart } from '../ingest/turn-trust.ts';
 import { isDraft } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { TopicShiftReading } from '../models/model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { Journal } from '../storage/turn-log.ts';
+import type { CrashMarks, Journal } from '../storage/turn-log.ts';
+import { createShownText, type ShownText } from '../text/repetition.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './compaction.ts';
 import type { Compactor } from './compactor.ts';
 import type { ModelUpgrades } from './model-upgrades.ts';
@@ -46,6 +48,8 @@ export interface Pipeline {
   notice(sessionId: string, project: string): Promise<void>;
   /** Registers memory lines that the session was shown. */
   showed(sessionId: string, lines: readonly { readonly text: string; readonly origin: Origin }[]): void;
+  /** A hook reports the exact prompt. */
+  reported(sessionId: string, prompt: string): void;
   /** Reads the session's journal once. */
   hydrate(sessionId: string): Promise<void>;
   /** True once nodes cover every turn offered before; false on failure. */
@@ -57,6 +61,7 @@ export interface Pipeline {
 export type PipelineParts = {
   readonly config: Pick<Config, 'llm' | 'compaction'>;
   readonly journal: Journal;
+  readonly crashMarks: CrashMarks;
   readonly projectOf: (directory: string | null) => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -70,6 +75,7 @@ export type PipelineParts = {
   readonly store: Store;
   readonly turnReader: TurnReader;
   readonly taskQueue: TaskQueue;
+  readonly sealedOrigin?: (text: string) => Origin | null;
 };
 
 interface State extends PipelineParts {
@@ -78,6 +84,9 @@ interface State extends PipelineParts {
   readonly isPatient: boolean;
   readonly sessions: SessionCache;
   readonly heardBy: ReturnType<typeof createExternalTextTrackers>;
+  readonly shownText: ShownText;
+  /** Digests of the prompts that a hook reported, by session. */
+  readonly reported: LruMap<string, Set<string>>;
   /** Memory lines by session. */
   readonly shown: LruMap<string, readonly string[]>;
   pendingChars: number;
@@ -94,8 +103,11 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   });
   const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
   const heardBy = createExternalTextTrackers();
+  const shownText = createShownText();
+  const reported = new LruMap<string, Set<string>>(SESSIONS_SHOWN);
   const shown = new LruMap<string, readonly string[]>(SESSIONS_SHOWN);
-  const state: State = { ...parts, rule, isPatient, sessions, heardBy, shown, pendingChars: 0, closed: false };
+  const own = { sessions, heardBy, shownText, reported, shown };
+  const state: State = { ...parts, rule, isPatient, ...own, pendingChars: 0, closed: false };
   return {
     capture(turns) {
       for (const turn of turns) {
@@ -112,6 +124,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
         sessionId,
         [...(state.shown.get(sessionId) ?? []), ...lines.map(({ text }) => text)].slice(-MOST_SHOWN),
       );
+    },
+    reported(sessionId, prompt) {
+      reported.getOrCreate(sessionId, () => new Set()).add(digestText(prompt));
     },
     hydrate(sessionId) {
       const session = sessions.restore(sessionId);
@@ -153,6 +168,7 @@ async function notice(state: State, sessionId: string, project: string): Promise
 
 function offer(state: State, turn: CapturedTurn): void {
   const { turnRegistry, log, sessions } = state;
+  if (state.crashMarks.isSkipped(turn.turnId)) return;
   if (!turnRegistry.reserve(turn.turnId)) return;
   const chars = turn.messages.reduce((sum, message) => sum + message.content.length, 0);
   if (state.pendingChars > 0 && state.pendingChars + chars > PENDING_CHARS) {
@@ -170,23 +186,44 @@ function offer(state: State, turn: CapturedTurn): void {
 }
 
 async function ingest(state: State, session: Session, turn: CapturedTurn): Promise<void> {
-  const { turnRegistry, projectOf, files, heardBy, toolRounds, journal } = state;
+  // It marks what it reads.
+  await hydrate(state, session).catch((error: unknown) => {
+    state.turnRegistry.release(turn.turnId);
+    throw error;
+  });
+  if (await state.crashMarks.during('read', [turn], () => store(state, session, turn))) await decide(state, session);
+}
+
+/** @returns whether the session has another turn */
+async function store(state: State, session: Session, captured: CapturedTurn): Promise<boolean> {
+  const { turnRegistry, projectOf, files, heardBy, shownText, toolRounds } = state;
+  const reported = state.reported.peek(session.id);
+  const origins = knownOrigins(
+    captured,
+    (digest) => reported?.has(digest) === true,
+    (text) => state.sealedOrigin?.(text) ?? null,
+  );
+  const turn = { ...captured, ...origins };
   let stored: JournalTurn;
   let said: RepeatedText;
   try {
-    await hydrate(state, session);
-    if (turnRegistry.isRecorded(turn.turnId)) return;
+    if (turnRegistry.isRecorded(turn.turnId)) return false;
     session.project = projectOf(turn.projectDir) || session.project;
     const marks = await files.marksOf(turn);
-    const text = readTurn(turn);
+    const { text, flow } = readTurnPart(turn, false);
+    const repeated = shownText.read(session.id, flow, text.user);
+    const repeats = repeated.length === 0 ? {} : { repeats: repeated };
     const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(text) ? { echoes: true as const } : {};
     const recalled = repeatsMemory(text, state.shown.get(session.id) ?? []) ? { recalled: true as const } : {};
     const named = marks.length === 0 ? {} : { files: marks };
-    const stamp = { project: session.project, ...named, ...echoes, ...recalled };
-    if (turn.part !== undefined) return await toolRounds.ingest(turn, stamp);
+    const stamp = { project: session.project, ...named, ...echoes, ...recalled, ...repeats };
+    if (turn.part !== undefined) {
+      await toolRounds.ingest(turn, stamp);
+      return false;
+    }
     said = await findRepeatedText(
       turn,
-      async () => joinParts(await journal.read(session.id), turnRegistry.canonicalId).turns,
+      async () => joinParts(await readable(state, session.id), turnRegistry.canonicalId).turns,
     );
     stored = await toolRounds.append(turn, stamp);
   } catch (error) {
@@ -194,13 +231,19 @@ async function ingest(state: State, session: Session, turn: CapturedTurn): Promi
     throw error;
   }
   take(state, session, stored, said);
-  await decide(state, session);
+  return true;
+}
+
+/** The records of a session without those that the process died of. */
+async function readable({ journal, crashMarks }: State, sessionId: string): Promise<JournalTurn[]> {
+  return (await journal.read(sessionId)).filter(({ turnId }) => !crashMarks.isSkipped(turnId));
 }
 
 /** Registers a durable turn and buffers it unless a node covers it. */
 function take(state: State, session: Session, stored: JournalTurn, said: RepeatedText): void {
   const { files, heardBy, turnRegistry, turnReader, catalogue, store } = state;
-  const text = readTurn(stored);
+  const { text, flow } = readTurnPart(stored, false);
+  state.shownText.read(session.id, flow, text.user);
   files.noteProject(stored.projectDir, stored.atMs);
   heardBy(session.id, stored.atMs).addTurn(text, stored.messages, said);
   // After an eviction the turns are known but may still lack a node.
@@ -230,15 +273,19 @@ async function hydrate(state: State, session: Session): Promise<void> {
 }
 
 async function readJournal(state: State, session: Session): Promise<void> {
-  const { turnRegistry, journal, toolRounds } = state;
+  const { turnRegistry, crashMarks, toolRounds } = state;
   const isAgain = turnRegistry.session(session.id) !== undefined;
-  const records = await journal.read(session.id);
-  for (const part of records) if (part.part !== undefined) toolRounds.restore(part);
+  const records = await readable(state, session.id);
+  for (const part of records) {
+    if (part.part !== undefined) await crashMarks.during('read', [part], async () => void toolRounds.restore(part));
+  }
   const { turns } = joinParts(records, turnRegistry.canonicalId);
   for (const [at, stored] of turns.entries()) {
     session.project = stored.project || session.project;
     if (stored.part === undefined) {
-      take(state, session, stored, await findRepeatedText(stored, () => turns.slice(0, at)));
+      await crashMarks.during('read', [stored], async () => {
+        take(state, session, stored, await findRepeatedText(stored, () => turns.slice(0, at)));
+      });
     }
     // Yield: reading a long history must not block running streams.
     await nextTick();
@@ -295,11 +342,17 @@ async function apply(state: State, session: Session, turn: TurnText, reading: To
 }
 
 async function compact(state: State, session: Session, count: number, reason: CompactionReason): Promise<void> {
-  const { compactor, toolRounds, modelUpgrades, rule } = state;
+  const { compactor, crashMarks, toolRounds, modelUpgrades, rule } = state;
   for (let left = Math.min(count, session.buffer.length); left > 0; ) {
-    const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
+    const next = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
+    const suspect = next.findIndex(({ turnId }) => crashMarks.isSuspect(turnId));
+    // One that a process died of is compacted alone.
+    const turns = suspect < 0 ? next : next.slice(0, Math.max(1, suspect));
     const batch = { sessionId: session.id, project: session.project, reason, turns, before: session.before };
-    const drafts = await compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns));
+    const marked = turns.map(({ turnId, atMs }) => ({ sessionId: session.id, turnId, atMs }));
+    const drafts = await crashMarks.during('compact', marked, () =>
+      compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns)),
+    );
     session.buffer = session.buffer.slice(turns.length);
     session.before = turns.at(-1);
     left -= turns.length;
@@ -313,7 +366,7 @@ async function compactTail(state: State, session: Session, briefNow = false): Pr
   await run(state, session, async () => {
     await hydrate(state, session);
     const { project, buffer: turns } = session;
-    if (briefNow && turns.length > 0) {
+    if (briefNow && turns.length > 0 && !turns.some(({ turnId }) => state.crashMarks.isSuspect(turnId))) {
       const { before } = session;
       await state.compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns, before });
     }

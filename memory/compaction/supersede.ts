@@ -1,5 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 
 import type { Fact, MemoryNode, StatementRef } from '../model/node.ts';
@@ -406,11 +407,7 @@ function isUsed(old: readonly string[], former: string, isReplaced: boolean): bo
   if (endingOf(former)?.old.includes(old[0] ?? '') === true) return false;
   if (hasPairedScript(former)) return true;
   for (const { 0: raw, index } of former.matchAll(WORD)) {
-    const term = former
-      .slice(index)
-      .split(' ', old.length)
-      .join(' ')
-      .replace(/[,.;]+$/, '');
+    const term = trimEnd(former.slice(index).split(' ', old.length).join(' '), ',.;');
     if (unitsOf(raw)[0] !== old[0] || wordsOf(term).length < old.length) continue;
     const before = (former.slice(0, index).match(WORD) ?? []).filter((word) => !ARTICLE.test(word)).at(-1) ?? '';
     const isName = MARKED.test(raw) || /^\p{Lu}/u.test(raw) || isReplaced || old.length > 1;
@@ -436,7 +433,7 @@ function assertionOf(claim: string): Assertion | null {
   const last = [...spaced.matchAll(VALUE)]
     .flatMap(([sign, by, value = '']) => {
       const kind = kindOf(value, by ?? sign);
-      return kind === null ? [] : [{ kind, value: value.replace(/[./:]+$/, '').toLowerCase() }];
+      return kind === null ? [] : [{ kind, value: trimEnd(value, './:').toLowerCase() }];
     })
     .at(-1);
   if (last === undefined) return null;
@@ -471,7 +468,7 @@ function wordsOf(text: string): string[] {
 }
 
 function unitsOf(raw: string): readonly string[] {
-  const bare = raw.replace(/[./:()-]+$/, '');
+  const bare = trimEnd(raw, './:()-');
   return MARKED.test(bare) ? [bare.toLowerCase()] : tokenize(bare);
 }
 

@@ -10,7 +10,7 @@ import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { Journal } from '../storage/turn-log.ts';
+import type { CrashMarks, Journal } from '../storage/turn-log.ts';
 import { actionsOf, callNodes } from '../text/actions.ts';
 import type { Compactor } from './compactor.ts';
 
@@ -33,7 +33,7 @@ export interface ToolRounds {
   childrenOf(nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[];
 }
 
-type Stamp = Pick<JournalTurn, 'project' | 'files' | 'echoes'>;
+type Stamp = Pick<JournalTurn, 'project' | 'files' | 'echoes' | 'repeats'>;
 
 /** State that the next part needs. */
 interface PartState {
@@ -48,6 +48,7 @@ const PROMPT_CHARS = 400;
 
 type Parts = {
   readonly journal: Journal;
+  readonly crashMarks: CrashMarks;
   readonly redactor: Redactor;
   readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
@@ -59,7 +60,7 @@ type Parts = {
 };
 
 export function createToolRounds(parts: Parts): ToolRounds {
-  const { journal, redactor, turnRegistry, catalogue, compactor, store, turnReader, isForgotten } = parts;
+  const { journal, crashMarks, redactor, turnRegistry, catalogue, compactor, store, turnReader, isForgotten } = parts;
   const entered = new Map<string, PartState>();
 
   function restore(part: JournalTurn): TurnText {
@@ -84,7 +85,9 @@ export function createToolRounds(parts: Parts): ToolRounds {
     const known = entered.get(part.turnId);
     if (known === undefined || isCovered(part.turnId)) return;
     const { sessionId, project, prompt } = known;
-    await compactor.bundle({ sessionId, project, reason: 'high_load', turns: [part] }, prompt);
+    await crashMarks.during('compact', [{ sessionId, turnId: part.turnId, atMs: part.atMs }], () =>
+      compactor.bundle({ sessionId, project, reason: 'high_load', turns: [part] }, prompt),
+    );
   }
 
   function isCovered(turnId: string): boolean {

@@ -7,7 +7,16 @@ import { wordDrift } from './topic-shift.ts';
 export interface TopicDetector {
   /** Uses rules when the words are clear or the model is unavailable, else the model. Never rejects. */
   detect(input: TopicShiftInput): Promise<TopicShiftReading>;
+  /** Turns that were read since the start, and those of them that a model was asked about. */
+  counts(): TopicCounts;
   close(): void;
+}
+
+interface TopicCounts {
+  readonly turns: number;
+  /** The words did not decide. */
+  readonly in_doubt: number;
+  readonly asked: number;
 }
 
 export function createTopicDetector({
@@ -27,11 +36,16 @@ export function createTopicDetector({
   const closing = new AbortController();
   const locally = (input: TopicShiftInput): Promise<TopicShiftReading> =>
     local.detectTopicShift(input, new AbortController().signal);
+  const counts = { turns: 0, in_doubt: 0, asked: 0 };
   return {
+    counts: () => ({ ...counts }),
     async detect(input) {
       const clear = readFlow(input);
+      counts.turns += 1;
       if (clear.kind === 'clear') return { ...(await locally(input)), logic_flow: clear.flow };
+      counts.in_doubt += 1;
       if (model !== null && gate.isOpen() && !closing.signal.aborted) {
+        counts.asked += 1;
         try {
           const reading = await beforeAbort(model.detectTopicShift(input, closing.signal), closing.signal);
           gate.succeeded();

@@ -27,7 +27,7 @@ const PAUSED = 2.5;
 const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b/i;
 const FAREWELL =
   /\b(?:bye|goodbye|see (?:you|ya)|talk (?:to you )?(?:soon|later)|take care|catch you later|have a (?:good|great|nice)|later!)\b/i;
-const FILE = /[\w@.-]+(?:\/[\w@.-]+)+/g;
+const FILE = /(?<![\w@.-])[\w@.-]+(?:\/[\w@.-]+)+/g;
 /** Trailing path segments to compare; the rest is common to the project. */
 const LAST_NAMES = 2;
 const TEXT_CHARS = 6_000;

@@ -1,12 +1,14 @@
 import { clip } from '../../common/text.ts';
-import type { Origin } from '../../common/turn.ts';
+import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Decision, StatedItem } from '../model/node.ts';
 import type { TurnPart, TurnText } from '../model/turn.ts';
-import { isContinuation } from '../text/compaction-summary.ts';
+import { urlsOf } from '../text/actions.ts';
+import { imagesIn, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
+import { repeatsShown } from '../text/repetition.ts';
 import { conceptOf, isAsking, isNoise, isQuestion, LEAD_IN, NEGATION, STANDING, valuesOf } from '../text/sentences.ts';
 import { type Statement, statementsIn } from '../text/statements.ts';
-import { typedText, withoutMarkup } from '../text/typed-text.ts';
+import { type Spoken, spokenIn, typedText, withoutMarkup } from '../text/typed-text.ts';
 import { withAbsoluteDates } from './dates.ts';
 
 export type SkipReason = 'empty' | 'greeting' | 'notification' | 'command' | 'interrupted' | 'recalled';
@@ -37,6 +39,7 @@ export interface TurnState {
   readonly said: readonly string[];
   /** The question or offer of the turn before that it answers; '' where it answers none. */
   readonly answers: string;
+  readonly answersOrigin: Origin;
   /** The turn only answers the turn before. */
   readonly isReply: boolean;
   /** Why the turn makes no memory; null where it makes one. */
@@ -56,13 +59,8 @@ const SHORT_REPLY = 6;
 /** A prompt of so few words that got no answer says nothing. */
 const SHORT_WORDS = 3;
 const BARE_WORDS = 4;
-/** Of a longer prompt only the first and the last paragraph decide: the rest may be pasted. */
-const TYPED_CHARS = 700;
-/** So short a prompt is typed; in a longer one, what speaks as a person does. */
-const SURELY_TYPED = 120;
-const OWN_WORDS =
-  /\b(?:i|i'(?:m|d|ll|ve)|we|you|us|me|our|my|your|let'?s|please|pls|hmm|ok|okay|yes|yeah|thanks|ich|wir|mir|bitte|yo|por favor|puedes)\b|[?？]$|[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}]/iu;
-const STARTS_SMALL = /^\p{Ll}\p{L}* \p{L}/u;
+/** Less of what is only shown says nothing. */
+const SHOWN_CHARS = 60;
 const SAID_TRIED = 5;
 const SMALL_OUTCOME = 40;
 
@@ -97,7 +95,7 @@ const TODO_HEADING =
 const REPLY =
   /^(?:y|n|yes|yep|yeah|yea|ja|nein|no|nope|sure|ok(?:ay)?|do it|do that|go ahead|please do|sounds good|both|all|neither|none|the (?:first|second|third|last)|let'?s|sí|si|vale|好的?|是的?|对|不|행|네|응|좋아|아니)(?![\p{L}\p{N}])/iu;
 const BARE =
-  /^(?:y|yes|yep|yeah|yea|ja|sure|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)?[\s.!]*$/iu;
+  /^(?:y|yes|yep|yeah|yea|ja|sure|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
 const NUMBERED =
   /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach)[\s,]+){0,4}(?:option|approach|number|nr\.?|#|方案|选项|옵션)?\s?(\d{1,2})(?:\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}))?(?:\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}))?(?![\p{L}\d%]|[.:]\d)/iu;
 
@@ -105,7 +103,16 @@ const COMMAND = /^\/[\w:-]{1,60}(?:\s|$)/;
 const NOTIFICATION =
   /^\W{0,3}(?:\[?heartbeat|ping\b|pong\b|keep-?alive|tick\b|noop\b|beep\b|no response requested|request interrupted|api error\b|this is a scheduled|periodic check-in|\[?(?:system|monitor|cron|webhook)(?: event| notification)?\]?:)|\bheartbeat[_ ]?ok\b/i;
 const GREETING =
-  /^\W{0,3}(?:(?:hi|hey|hello|good (?:morning|afternoon|evening)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thx|cheers|great|perfect|nice(?: work)?|awesome|cool|bye|good ?(?:bye|night)|see you|that'?s all|danke(?: dir)?|hallo|tschüss|gracias|hola|adiós|merci|谢谢|多谢|你好|再见|감사합니다|고마워|안녕하세요)[\s!.,:)-]*\p{Extended_Pictographic}?\s*){1,4}$/iu;
+  /^\W{0,3}(?:(?:hi|hey|hello|good (?:morning|afternoon|evening)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thx|cheers|great|perfect|nice(?: work)?|awesome|cool|bye|good ?(?:bye|night)|see you|that'?s all|danke(?: dir)?|hallo|tschüss|gracias|hola|adiós|merci|谢谢|多谢|你好|再见|감사합니다|고마워|안녕하세요)[\s!.,:)-]*(?:\p{Extended_Pictographic}\s*)?){1,4}$/iu;
+
+/** Asks only that the work goes on. */
+const CONTINUE =
+  /^(?:(?:yes|ok(?:ay)?|please|sure|ja|bitte|sí|oui)[\s,.]+)*(?:go on|continue|keep going|proceed|carry on|resume|(?:mach )?weiter(?: so)?|sigue|continúa|continuez?|继续|계속(?:해)?|続けて)(?: (?:please|bitte|with (?:it|that|this)|(?:from )?where you (?:left off|stopped)))*[\s.!。]*$/iu;
+const GOES_ON = new Set(
+  contentTokens(
+    'continue continuing go going keep proceed proceeding carry resume resuming left off work start understood noted sure said echo now weiter mache alles klar ich geht es sigo claro continuo 好的 继续 네 계속 続け',
+  ),
+);
 
 const states = new WeakMap<TurnText, { readonly before: TurnText | undefined; readonly state: TurnState }>();
 
@@ -119,24 +126,23 @@ export function readTurnState(turn: TurnText, before?: TurnText): TurnState {
 }
 
 function read(turn: TurnText, before: TurnText | undefined): TurnState {
-  const typed = typedText(turn.user);
+  const typed = typedText(withoutImages(turn.user));
   const stated = statementsIn(typed);
-  const isShort = typed.length <= SURELY_TYPED;
   const noted = stated.filter(({ text }) => !isNoise(text, 'user'));
   const answer = readAnswer(turn);
   // A passing question is worth its answer.
   const asked = noted.length === 0 && answer.said.some(isTelling) ? stated : noted;
-  const isWhole = asked.length === stated.length && typed.length <= ASKED_CHARS;
   const reply = replyOf(typed, turn, before);
-  const near = typed.length <= TYPED_CHARS ? asked : [...new Set([...asked.slice(0, 1), ...asked.slice(-1)])];
-  const own = near.filter(({ text }) => isShort || OWN_WORDS.test(text) || STARTS_SMALL.test(text));
-  const statedAsked = joinWithin(
-    isWhole ? [oneLine(typed).replace(LEAD_IN, '')] : own.length > 0 ? own.map(leadOf) : asked.map(({ text }) => text),
-    ASKED_CHARS,
-  );
+  const spoken = spokenIn(asked, typed, before === undefined ? '' : saidIn(before));
+  const own = spoken.flatMap(({ statement, shown }) => (shown === '' ? [statement] : []));
+  const isWhole = own.length === stated.length && typed.length <= ASKED_CHARS;
+  const statedAsked = isWhole ? oneLine(typed).replace(LEAD_IN, '') : askedIn(spoken, stated);
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
   const askedText = dated(asked.length === 0 ? '' : statedAsked);
-  const said = concluding(answer.said).map(({ text }) => dated(text));
+  const concluded = concluding(answer.said);
+  const said = concluded.map(({ text }) => dated(text));
+  const originOf = (text: string): Origin =>
+    repeatsShown(text, [turn]) ? lowestOrigin([answer.origin, 'tool']) : answer.origin;
   const outcome = outcomeWithin(said, OUTCOME_CHARS);
   const byUser = own.filter(({ text }) => isDecision(text));
   const item =
@@ -145,12 +151,12 @@ function read(turn: TurnText, before: TurnText | undefined): TurnState {
       return { text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId };
     };
   const asUser = item(turn.userOrigin ?? 'user');
-  const asAssistant = item(answer.origin);
+  const asAssistant = (text: string): StatedItem => item(originOf(text))(text);
   const decisions: Decision[] = [
-    ...(reply === null || reply.isLeave ? byUser.map(({ text }) => text) : [reply.text])
-      .slice(0, ITEMS)
-      .map(asUser)
-      .map((each): Decision => ({ ...each, by: 'user' })),
+    ...(reply === null || reply.isLeave
+      ? byUser.slice(0, ITEMS).map(({ text }) => asUser(text))
+      : [item(reply.origin)(reply.text)]
+    ).map((each): Decision => ({ ...each, by: 'user' })),
     ...decidedByAssistant(answer.said)
       // An answer that says again what the user decided is no second decision.
       .filter((said) => !byUser.some(({ text }) => said.includes(text)))
@@ -174,17 +180,18 @@ function read(turn: TurnText, before: TurnText | undefined): TurnState {
     title: titleOf(asked, outcome, reply),
     asked: askedText,
     outcome,
-    isTyped: isWhole ? own.length === asked.length : own.length > 0,
-    outcomeOrigin: answer.origin,
+    isTyped: spoken.some((each) => each.own !== ''),
+    outcomeOrigin: lowestOrigin([answer.origin, ...concluded.map(({ text }) => originOf(text))]),
     decisions,
     open,
     offer: offerIn(answer.said),
     values: [...new Set(texts.flatMap(valuesOf))].slice(0, VALUES),
     importance: isHigh ? 'HIGH' : outcome === '' && decisions.length + open.length === 0 ? 'LOW' : 'MED',
     rules,
-    told: own.flatMap(({ text }) => (isAsking(text) || LEAD.test(text) ? [] : [dated(text)])),
+    told: own.flatMap(({ text }) => (isAsking(text) ? [] : [dated(text)])),
     said,
     answers: reply?.question ?? '',
+    answersOrigin: reply?.origin ?? 'user',
     isReply: reply !== null || (asked.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
     skip,
   };
@@ -196,6 +203,10 @@ interface Answer {
 }
 
 /** The last text of the assistant; an earlier one where the last is only a step on the way. */
+function saidIn({ parts }: TurnText): string {
+  return parts.flatMap(({ kind, text }) => (kind === 'assistant' ? [text] : [])).join('\n');
+}
+
 function readAnswer({ parts }: TurnText): Answer {
   const texts = parts.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '' && !isContinuation(text));
   let last: Answer | null = null;
@@ -294,6 +305,8 @@ function inContext(said: readonly Statement[], question: Statement): string {
 interface Reply {
   /** The reply with what it answers. */
   readonly text: string;
+  /** Not the user's where the question comes from elsewhere. */
+  readonly origin: Origin;
   /** The question or offer; '' where an option was picked. */
   readonly question: string;
   /** It only lets the assistant do what it offers. */
@@ -307,7 +320,9 @@ function replyOf(typed: string, turn: TurnText, before: TurnText | undefined): R
   const reply = oneLine(typed);
   if (before === undefined || turn.userOrigin !== undefined || reply === '') return null;
   if (reply.split(' ').length > REPLY_WORDS || /[?？]$/.test(reply)) return null;
-  const { said } = readAnswer(before);
+  const { said, origin } = readAnswer(before);
+  const originOf = (text: string): Origin =>
+    isCleanOrigin(origin) ? (repeatsShown(text, [before]) ? 'tool' : 'user') : origin;
   const options = optionsIn(said);
   const numbers = (NUMBERED.exec(reply) ?? [])
     .slice(1)
@@ -318,7 +333,7 @@ function replyOf(typed: string, turn: TurnText, before: TurnText | undefined): R
     const rejected = picked.length === 1 && others.length <= 4 ? `; rejected: ${others.join(', ')}` : '';
     const chosen = clip(picked.map((text) => `“${text}”`).join(', '), ITEM_CHARS - reply.length);
     const text = `“${reply}”, that is ${chosen}${others.length === 0 ? '' : clip(rejected, 120)}`;
-    return { text, question: '', isLeave: false, isChoice: true };
+    return { text, origin: originOf(text), question: '', isLeave: false, isChoice: true };
   }
   const question = said.findLast((each) => isQuestion(each.text) || OFFER.test(each.text));
   if (question === undefined || !answers(reply, question)) return null;
@@ -328,7 +343,7 @@ function replyOf(typed: string, turn: TurnText, before: TurnText | undefined): R
   const isOwn = !BARE.test(reply) && (/^(?:no|nein)\b/i.test(reply) || valuesOf(reply).length > 0);
   const isChoice = rejected !== '' || (isOwn && REPLY.test(reply)) || isDecision(reply);
   const isLeave = rejected === '' && BARE.test(reply) && OFFER.test(question.text);
-  return { text, question: clip(asked, ITEM_CHARS), isLeave, isChoice };
+  return { text, origin: originOf(text), question: clip(asked, ITEM_CHARS), isLeave, isChoice };
 }
 
 /** A list item with words of its own, pasted or typed: not a choice, unless it repeats the option. */
@@ -367,7 +382,7 @@ function nameOf(option: string): string {
   return clip(option.split(/\s[-–—]\s|[:(]/)[0]?.trim() ?? '', 40);
 }
 
-const OR = /(\S+(?: \S+){0,2}) (?:or|oder|還是|还是|o|아니면) ((?:(?!\bor\b)[^?,;:.]){2,40})\?/iu;
+const OR = /(?<!\S)(\S+(?: \S+){0,2}) (?:or|oder|還是|还是|o|아니면) ((?:(?!\bor\b)[^?,;:.]){2,40})\?/iu;
 
 /** The one of two options in a question that the reply does not name. */
 function rejectedIn(question: string, reply: string): string {
@@ -406,14 +421,27 @@ function skipReason(
   if (NOTIFICATION.test(typed) && outcome.length < VERDICT_CHARS) return 'notification';
   if (GREETING.test(typed) && outcome.length < VERDICT_CHARS) return 'greeting';
   if (!isEmpty) return null;
+  if (CONTINUE.test(typed) && saysNothing(turn, typed)) return 'empty';
   if (COMMAND.test(typed) && outcome.length < SMALL_OUTCOME) return 'command';
+  if (imagesIn(turn.user) !== '' || urlsOf([turn]).length > 0) return null;
   if (withoutMarkup(turn.user).trim() === '' && outcome.length < SMALL_OUTCOME) {
     return turn.user.trim() === '' ? 'empty' : 'notification';
   }
   if (typed !== '' && !isNoted && outcome === '') return 'empty';
   if (outcome !== '' || valuesOf(typed).length > 0 || conceptOf(typed) !== null || (turn.files ?? []).length > 0)
     return null;
-  return turn.parts.length === 0 ? 'interrupted' : typed.split(/\s+/).length <= SHORT_WORDS ? 'empty' : null;
+  const words = typed.split(/\s+/).length;
+  // What was stated counts without an answer, a task does not.
+  if (turn.parts.length === 0) return words <= SHORT_REPLY || isAsking(oneLine(typed)) ? 'interrupted' : null;
+  return words <= SHORT_WORDS ? 'empty' : null;
+}
+
+/** Whether the answer to a prompt that asks to continue has no word of its own, and no tool ran. */
+function saysNothing({ parts }: TurnText, typed: string): boolean {
+  const known = new Set([...contentTokens(typed), ...GOES_ON]);
+  return parts.every(
+    ({ kind, text }) => kind === 'assistant' && contentTokens(text).every((token) => known.has(token)),
+  );
 }
 
 /** The texts where they fit; else the most telling that fits and what fits beside it; at least one, cut. */
@@ -444,8 +472,9 @@ const LEAST_TOKENS = 3;
 const LONGEST_REPEAT = 1_500;
 
 /** Whether the answer to a question says only what the memory lines before it say. */
-export function repeatsMemory({ user, parts }: TurnText, lines: readonly string[]): boolean {
-  const said = parts.flatMap(({ kind, text }) => (kind === 'assistant' ? [text] : [])).join('\n');
+export function repeatsMemory(turn: TurnText, lines: readonly string[]): boolean {
+  const { user, parts } = turn;
+  const said = saidIn(turn);
   if (lines.length === 0 || said.length > LONGEST_REPEAT || parts.some(({ kind }) => kind !== 'assistant'))
     return false;
   if (!statementsIn(typedText(user)).some(({ text }) => isAsking(text))) return false;
@@ -457,11 +486,26 @@ export function repeatsMemory({ user, parts }: TurnText, lines: readonly string[
   return isGiven && valuesOf(said).every((value) => !/\d/.test(value) || known.includes(value));
 }
 
-const LEAD = /^([^:：]{12,200}[:：])\s.{60,}$/s;
-
-/** Without the long text that it leads in, which may be pasted. */
-function leadOf({ text }: Statement): string {
-  return text.replace(LEAD, '$1 …');
+/** What the user says, with gaps marked; what they only show after it, in quotes, or alone where they say nothing. */
+function askedIn(spoken: readonly Spoken[], stated: readonly Statement[]): string {
+  const said = spoken.filter(({ own }) => own !== '');
+  if (said.length === 0)
+    return joinWithin(
+      spoken.map(({ shown }) => shown),
+      ASKED_CHARS,
+    );
+  const places = new Map(stated.map((statement, at) => [statement, at]));
+  const placeOf = (each: Spoken | undefined): number => places.get(each?.statement as Statement) ?? -1;
+  const texts = said.map((each, at) => {
+    const { own } = each;
+    const before = said[at - 1];
+    const follows = before?.shown === '' && placeOf(before) === placeOf(each) - 1;
+    return at === 0 || follows ? own : `… ${own}`;
+  });
+  const text = joinWithin(texts, ASKED_CHARS);
+  const shown = spoken.find((each) => each.shown !== '')?.shown ?? '';
+  const room = ASKED_CHARS - text.length - 3;
+  return shown === '' || room < SHOWN_CHARS ? text : `${text} “${clip(shown, room)}”`;
 }
 
 /** Whole texts while they fit; where that is little, the next is cut. */

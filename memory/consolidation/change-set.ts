@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { grouped } from '../../common/map.ts';
+import { grouped, tally } from '../../common/map.ts';
 import { isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 import { contentDigest } from '../storage/index-writer.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
@@ -19,28 +19,6 @@ import {
 } from './merge-nodes.ts';
 import type { MergeWriter } from './merge-writer.ts';
 
-export interface ConsolidationReport {
-  readonly dry_run: boolean;
-  readonly at: string;
-  /** Snapshot for `rollback`; null if nothing changed. */
-  readonly snapshot: string | null;
-  /** Nodes new or changed since the last run. */
-  readonly looked_at: number;
-  readonly merged: readonly { readonly keeper: string; readonly merged: readonly string[]; readonly summary: string }[];
-  readonly groups: readonly {
-    readonly parent: string;
-    readonly members: readonly string[];
-    readonly summary: string;
-  }[];
-  readonly tags: readonly { readonly from: string; readonly to: string }[];
-  readonly linked: number;
-  readonly pruned: { readonly links: number; readonly nodes: readonly string[] };
-  /** Nodes left to the next run. */
-  readonly left: number;
-  /** Why the configured model was not called, '' otherwise. */
-  readonly without_model: string;
-}
-
 /** Nodes per run. */
 const MAX_NODES = 400;
 
@@ -50,7 +28,7 @@ export interface ChangeSetInput {
   readonly nodes: readonly MemoryNode[];
   /** Null for all. */
   readonly project: string | null;
-  readonly rule: ConsolidationRule & { readonly sparesDrafts: boolean };
+  readonly rule: ConsolidationRule;
   /** Content hashes of nodes that earlier runs processed. */
   readonly seen: Readonly<Record<string, string>>;
   readonly nowMs: number;
@@ -60,25 +38,20 @@ export interface ChangeSetInput {
   readonly signal: AbortSignal;
 }
 
-export interface ChangeSet
-  extends Pick<ConsolidationReport, 'merged' | 'groups' | 'tags' | 'linked' | 'pruned' | 'left'> {
-  readonly changes: readonly NodeRewrite[];
-  readonly lookedAt: number;
-  readonly seen: Readonly<Record<string, string>>;
-}
+export type ChangeSet = Awaited<ReturnType<typeof buildChangeSet>>;
 
 interface State extends ChangeSetInput {
   readonly at: string;
   readonly before: ReadonlyMap<string, MemoryNode>;
   readonly after: Map<string, MemoryNode>;
-  readonly merged: ChangeSet['merged'][number][];
-  readonly groups: ChangeSet['groups'][number][];
+  readonly merged: { readonly keeper: string; readonly merged: readonly string[]; readonly summary: string }[];
+  readonly groups: { readonly parent: string; readonly members: readonly string[]; readonly summary: string }[];
   /** Nodes left to the next run. */
   readonly later: Set<string>;
 }
 
 /** Computes the changes without applying them. */
-export async function buildChangeSet(input: ChangeSetInput): Promise<ChangeSet> {
+export async function buildChangeSet(input: ChangeSetInput) {
   const { nodes, rule, seen, nowMs } = input;
   const before = new Map(nodes.map((node) => [node.node_id, node]));
   const at = new Date(nowMs).toISOString();
@@ -182,7 +155,7 @@ function link(state: State, pairs: readonly NodePair[]): number {
   return added;
 }
 
-function normalizeTags(state: State): ChangeSet['tags'] {
+function normalizeTags(state: State): { readonly from: string; readonly to: string }[] {
   const { nodes, rule } = state;
   const told = new Map<string, string>();
   const counting = nodes.filter((node) => inScope(state, node) && !isRedirect(node));
@@ -199,7 +172,7 @@ function normalizeTags(state: State): ChangeSet['tags'] {
   return [...told].map(([from, to]) => ({ from, to })).sort((a, b) => (a.from < b.from ? -1 : 1));
 }
 
-function pruneAll(state: State): ChangeSet['pruned'] {
+function pruneAll(state: State) {
   const { after, nowMs } = state;
   const found = prune(after, nowMs);
   const gone = found.removed.filter((id) => inScope(state, after.get(id) as MemoryNode));
@@ -226,7 +199,7 @@ function changesOf({ before, after }: State): NodeRewrite[] {
 }
 
 /** Nodes that this run changed count as processed too. */
-function seenNow({ before, after, later, rule, seen }: State, looked: readonly MemoryNode[]): ChangeSet['seen'] {
+function seenNow({ before, after, later, rule, seen }: State, looked: readonly MemoryNode[]): Record<string, string> {
   const lookedIds = new Set(looked.map(({ node_id }) => node_id));
   const found: Record<string, string> = {};
   for (const [id, node] of after) {
@@ -308,8 +281,7 @@ function singular(word: string): string {
  * @param tags  with repetitions
  */
 export function canonicalTags(tags: readonly string[]): ReadonlyMap<string, string> {
-  const uses = new Map<string, number>();
-  for (const tag of tags) if (isContentTag(tag)) uses.set(tag, (uses.get(tag) ?? 0) + 1);
+  const uses = tally(tags.filter(isContentTag));
   const best = new Map<string, string>();
   for (const [tag, count] of uses) {
     const key = tagKey(tag);
@@ -335,17 +307,11 @@ function isBetter([tag, count]: readonly [string, number], [known, often]: reado
 const REDIRECT_AGE_MS = 30 * 86_400_000;
 const MIN_MEMBERS = 2;
 
-export interface Pruned {
-  readonly changed: readonly MemoryNode[];
-  /** Ids of old redirects and small groups. */
-  readonly removed: readonly string[];
-}
-
 /**
  * Removes broken, circular and duplicate links, resolves links to redirects, and removes groups of fewer than two
- * members and old redirects of drafts. Every turn stays covered.
+ * members and old redirects of drafts. Every turn stays covered. `removed` are ids.
  */
-export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number): Pruned {
+export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number) {
   const membersOf = new Map<string, number>();
   for (const node of nodes.values()) {
     const parent = node.parent_node_id;

@@ -14,7 +14,7 @@ import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { ChangeRecord, DreamFiles, DreamLedger, NodeRewrite, SnapshotService } from '../storage/snapshot-files.ts';
 import { isPairedScript } from '../text/tokenizer.ts';
-import { buildChangeSet, type ChangeSet, type ConsolidationReport, type NeighborPairs } from './change-set.ts';
+import { buildChangeSet, type ChangeSet, type NeighborPairs } from './change-set.ts';
 import { consolidationRule, consolidationThresholds, type NodePair } from './merge-nodes.ts';
 import { createMergeWriter } from './merge-writer.ts';
 
@@ -32,6 +32,7 @@ export interface ConsolidationStatus extends Pick<DreamLedger, 'at' | 'merged' |
   readonly running: boolean;
 }
 
+export type ConsolidationReport = ReturnType<typeof reportOf>;
 export type Consolidator = Awaited<ReturnType<typeof openConsolidator>>;
 
 type Parts = {
@@ -56,13 +57,10 @@ export async function openConsolidator(parts: Parts) {
   let last: DreamLedger | null = await dreams.load();
   let running = false;
 
-  async function consolidate(
-    { dryRun, projectDir }: ConsolidationRequest,
-    signal: AbortSignal,
-  ): Promise<ConsolidationReport> {
-    const rule = { ...consolidationRule(index.embedderId()), sparesDrafts: model !== null };
+  async function consolidate({ dryRun, projectDir }: ConsolidationRequest, signal: AbortSignal) {
+    const rule = consolidationRule(index.embedderId(), model !== null);
     const asked = { model: dryRun ? null : model, modelCallLimit: config.dream.modelCalls, ...rule };
-    const mergeWriter = createMergeWriter({ ...asked, ...(quota === undefined ? {} : { quota }), log, signal });
+    const mergeWriter = createMergeWriter({ ...asked, quota, log, signal });
     const project = projectDir === undefined ? null : parts.projectOf(projectDir);
     for (let tried = 1; tried <= MAX_TRIES; tried += 1) {
       await indexer.settled();
@@ -145,12 +143,22 @@ function ledgerOf(draft: ChangeSet, at: string, snapshot: string | null): DreamL
 }
 
 function reportOf(
-  draft: ChangeSet,
+  { lookedAt, merged, groups, tags, linked, pruned, left }: ChangeSet,
   { dryRun, at, snapshot, because }: { dryRun: boolean; at: string; snapshot: string | null; because: string },
-): ConsolidationReport {
-  const { lookedAt, merged, groups, tags, linked, pruned, left } = draft;
-  const told = { merged, groups, tags, linked, pruned, left };
-  return { dry_run: dryRun, at, snapshot, looked_at: lookedAt, ...told, without_model: because };
+) {
+  return {
+    dry_run: dryRun,
+    at,
+    /** For `rollback`; null if nothing changed. */
+    snapshot,
+    /** Nodes new or changed since the last run. */
+    looked_at: lookedAt,
+    ...{ merged, groups, tags, linked, pruned },
+    /** Nodes left to the next run. */
+    left,
+    /** Why the configured model was not called, '' otherwise. */
+    without_model: because,
+  };
 }
 
 type Files = Pick<NodeFiles, 'load' | 'save' | 'drop'>;
@@ -204,13 +212,6 @@ async function undo(changes: readonly NodeRewrite[], files: Files): Promise<void
   if (gone.length > 0) await files.drop(gone);
 }
 
-/** Consolidates after a period without requests. */
-export interface IdleScheduler {
-  /** Cancels a running consolidation and restarts the timer. */
-  reset(): void;
-  close(): Promise<void>;
-}
-
 type IdleParts = {
   readonly config: Pick<Config, 'llm' | 'dream'>;
   readonly model: LanguageModel | null;
@@ -221,7 +222,8 @@ type IdleParts = {
   readonly log: Log;
 };
 
-export function createIdleScheduler({ config, model, quota, dreams, ready, log }: IdleParts): IdleScheduler {
+/** Consolidates after a period without requests. */
+export function createIdleScheduler({ config, model, quota, dreams, ready, log }: IdleParts) {
   const idleMs = config.llm === 'off' ? 0 : config.dream.idleMinutes * 60_000;
   let timer: NodeJS.Timeout | null = null;
   let cancel = new AbortController();
@@ -253,12 +255,13 @@ export function createIdleScheduler({ config, model, quota, dreams, ready, log }
 
   schedule();
   return {
-    reset() {
+    /** Cancels a running consolidation and restarts the timer. */
+    reset(): void {
       cancel.abort(new Error('a request arrived'));
       cancel = new AbortController();
       schedule();
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true;
       cancel.abort(new Error('memory is closing'));
       schedule();

@@ -1,3 +1,4 @@
+import { grouped, tally } from '../../common/map.ts';
 import { compareText } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { MOST_LINKS } from '../compaction/linker.ts';
@@ -75,8 +76,7 @@ export function groupNodes(members: readonly MemoryNode[], id: string, making: M
   const [oldest, ...younger] = members.toSorted(byAge);
   if (oldest === undefined) return [];
   const all = [oldest, ...younger];
-  const counts = new Map<string, number>();
-  for (const tag of all.flatMap((node) => distinct(node.topic_tags))) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  const counts = tally(all.flatMap((node) => distinct(node.topic_tags)));
   const common = [...counts].filter(([tag, count]) => !tag.includes(':') && 2 * count >= all.length);
   const parent: MemoryNode = {
     ...oldest,
@@ -109,7 +109,7 @@ export function groupNodes(members: readonly MemoryNode[], id: string, making: M
 }
 
 /** Groups do not mix trusted and untrusted nodes. */
-export function groupKey({ project, origin }: MemoryNode): string {
+function groupKey({ project, origin }: MemoryNode): string {
   return `${isCleanOrigin(origin) ? 'clean' : 'other'}\n${project}`;
 }
 
@@ -140,20 +140,23 @@ export interface MergeText {
   readonly trigger: string;
 }
 
-export interface MergeRule {
+export interface ConsolidationRule {
   /** Minimum share of the shorter text's words that the other contains. */
   readonly words: number;
+  /** The same for a merge made without a model. */
+  readonly repeated: number;
   /** Total nodes that one keeper may absorb. */
   readonly limit: number;
   /** Skip drafts that a model is going to replace. */
   readonly sparesDrafts: boolean;
+  /** Most links of a node. */
+  readonly links: number;
+  readonly cluster: { readonly minSize: number; readonly maxSize: number };
+  /** Minimum share of near pairs for a group made without a model. */
+  readonly density: number;
 }
 
-export interface Merge {
-  /** The oldest node. */
-  readonly keeper: string;
-  readonly absorbed: readonly string[];
-}
+export type MergeRule = Pick<ConsolidationRule, 'words' | 'limit' | 'sparesDrafts'>;
 
 /** A current, unmerged turn node that consolidation may change. */
 export function isSettled(node: MemoryNode, { sparesDrafts }: Pick<MergeRule, 'sparesDrafts'>): boolean {
@@ -200,31 +203,23 @@ export function chooseMerges(
   pairs: readonly NodePair[],
   rule: MergeRule,
   absorbedBefore: (keeper: string) => number = () => 0,
-): readonly Merge[] {
+) {
   const gone = new Set<string>();
-  const merges: Merge[] = [];
-  const near = neighbours(pairs);
+  const merges: { readonly keeper: string; readonly absorbed: readonly string[] }[] = [];
+  const near = grouped(bothWays(pairs), ([from]) => from);
   for (const keeper of [...nodes.values()].toSorted(byAge)) {
     if (gone.has(keeper.node_id)) continue;
-    const fitting = (near.get(keeper.node_id) ?? []).filter((id) => {
-      const younger = nodes.get(id);
-      return younger !== undefined && !gone.has(id) && byAge(keeper, younger) < 0 && mayMerge(keeper, younger, rule);
-    });
+    const fitting = (near.get(keeper.node_id) ?? [])
+      .map(([, to]) => to)
+      .filter((id) => {
+        const younger = nodes.get(id);
+        return younger !== undefined && !gone.has(id) && byAge(keeper, younger) < 0 && mayMerge(keeper, younger, rule);
+      });
     const absorbed = fitting.slice(0, Math.max(0, rule.limit - absorbedBefore(keeper.node_id)));
     for (const id of absorbed) gone.add(id);
     if (absorbed.length > 0) merges.push({ keeper: keeper.node_id, absorbed });
   }
   return merges;
-}
-
-function neighbours(pairs: readonly NodePair[]): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
-  const add = (id: string, other: string): void => void found.set(id, [...(found.get(id) ?? []), other]);
-  for (const { left, right } of sortPairs(pairs)) {
-    add(left, right);
-    add(right, left);
-  }
-  return found;
 }
 
 /** Oldest first, ties by id. */
@@ -269,8 +264,12 @@ export function sortPairs(pairs: readonly NodePair[]): readonly NodePair[] {
     .map(([, pair]) => pair);
 }
 
+/** Each pair in both directions, as `sortPairs`. */
+function bothWays(pairs: readonly NodePair[]): (readonly [from: string, to: string])[] {
+  return sortPairs(pairs).flatMap(({ left, right }) => [[left, right] as const, [right, left] as const]);
+}
+
 type Nodes = ReadonlyMap<string, MemoryNode>;
-type Rule = ConsolidationRule & { readonly sparesDrafts: boolean };
 
 export interface Group {
   readonly members: readonly string[];
@@ -278,12 +277,8 @@ export interface Group {
   readonly density: number;
 }
 
-export interface Join extends Group {
-  readonly parent: string;
-}
-
 /** Clusters of nodes without a parent. @param pairs  strong enough for a group */
-export function chooseGroups(nodes: Nodes, pairs: readonly NodePair[], rule: Rule): readonly Group[] {
+export function chooseGroups(nodes: Nodes, pairs: readonly NodePair[], rule: ConsolidationRule): readonly Group[] {
   const near = sortPairs(pairs).filter(({ left, right }) => {
     const [one, other] = [nodes.get(left), nodes.get(right)];
     return isFree(one, rule) && isFree(other, rule) && groupKey(one) === groupKey(other);
@@ -296,7 +291,11 @@ export function chooseGroups(nodes: Nodes, pairs: readonly NodePair[], rule: Rul
 }
 
 /** Adds nodes without a parent to groups with room: each to the group where it is near the largest share of members. */
-export function chooseJoins(nodes: Nodes, pairs: readonly NodePair[], rule: Rule): readonly Join[] {
+export function chooseJoins(
+  nodes: Nodes,
+  pairs: readonly NodePair[],
+  rule: ConsolidationRule,
+): readonly (Group & { readonly parent: string })[] {
   const membersOf = new Map<string, string[]>();
   for (const { node_id, parent_node_id: parent } of [...nodes.values()].toSorted(byAge)) {
     const group = nodes.get(parent ?? '');
@@ -304,21 +303,16 @@ export function chooseJoins(nodes: Nodes, pairs: readonly NodePair[], rule: Rule
     membersOf.set(group.node_id, [...(membersOf.get(group.node_id) ?? []), node_id]);
   }
   const shares = new Map<string, Map<string, number>>();
-  for (const { left, right } of sortPairs(pairs)) {
-    for (const [from, to] of [
-      [left, right],
-      [right, left],
-    ] as const) {
-      const [node, member] = [nodes.get(from), nodes.get(to)];
-      const members = membersOf.get(member?.parent_node_id ?? '');
-      if (members === undefined || !isFree(node, rule) || member === undefined) continue;
-      if (groupKey(node) !== groupKey(member)) continue;
-      const own = shares.get(from) ?? new Map<string, number>();
-      own.set(member.parent_node_id as string, (own.get(member.parent_node_id as string) ?? 0) + 1 / members.length);
-      shares.set(from, own);
-    }
+  for (const [from, to] of bothWays(pairs)) {
+    const [node, member] = [nodes.get(from), nodes.get(to)];
+    const parent = member?.parent_node_id ?? '';
+    const members = membersOf.get(parent);
+    if (members === undefined || !isFree(node, rule) || member === undefined) continue;
+    if (groupKey(node) !== groupKey(member)) continue;
+    const own = shares.get(from) ?? new Map<string, number>();
+    shares.set(from, own.set(parent, (own.get(parent) ?? 0) + 1 / members.length));
   }
-  const joins = new Map<string, Join>();
+  const joins = new Map<string, Group & { readonly parent: string }>();
   for (const id of [...shares.keys()].sort()) {
     const [best] = [...(shares.get(id) as Map<string, number>)].toSorted(
       ([a, one], [b, other]) => other - one || (a < b ? -1 : 1),
@@ -335,32 +329,21 @@ export function chooseJoins(nodes: Nodes, pairs: readonly NodePair[], rule: Rule
 export function chooseLinks(
   nodes: Nodes,
   pairs: readonly NodePair[],
-  rule: Rule,
+  rule: ConsolidationRule,
 ): ReadonlyMap<string, readonly string[]> {
   const links = new Map<string, readonly string[]>();
   const own = (node: MemoryNode): readonly string[] => links.get(node.node_id) ?? node.links;
-  for (const { left, right } of sortPairs(pairs)) {
-    const [one, other] = [nodes.get(left), nodes.get(right)];
-    if (one === undefined || other === undefined || one.project !== other.project) continue;
-    if (![one, other].every((node) => isSettled(node, rule))) continue;
-    for (const [from, to] of [
-      [one, other],
-      [other, one],
-    ] as const) {
-      if (own(from).length >= rule.links || own(from).includes(to.node_id)) continue;
-      links.set(from.node_id, [...own(from), to.node_id]);
-    }
+  for (const [from, to] of bothWays(pairs)) {
+    const [node, other] = [nodes.get(from), nodes.get(to)];
+    if (node === undefined || other === undefined || node.project !== other.project) continue;
+    if (!isSettled(node, rule) || !isSettled(other, rule)) continue;
+    if (own(node).length < rule.links && !own(node).includes(to)) links.set(from, [...own(node), to]);
   }
   return links;
 }
 
-function isFree(node: MemoryNode | undefined, rule: Rule): node is MemoryNode {
+function isFree(node: MemoryNode | undefined, rule: ConsolidationRule): node is MemoryNode {
   return node !== undefined && node.parent_node_id === null && isSettled(node, rule);
-}
-
-export interface ClusterRule {
-  readonly minSize: number;
-  readonly maxSize: number;
 }
 
 /**
@@ -371,7 +354,7 @@ export interface ClusterRule {
  */
 export function findClusters(
   pairs: readonly NodePair[],
-  { minSize, maxSize }: ClusterRule,
+  { minSize, maxSize }: ConsolidationRule['cluster'],
 ): readonly (readonly string[])[] {
   const roots = new Map<string, string>();
   const members = new Map<string, readonly string[]>();
@@ -394,23 +377,10 @@ export function findClusters(
   return found.sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
 }
 
-export interface ConsolidationRule extends Omit<MergeRule, 'sparesDrafts'> {
-  readonly links: number;
-  readonly cluster: ClusterRule;
-  /** Minimum share of near pairs for a group made without a model. */
-  readonly density: number;
-  /** Minimum share of the shorter text's words that the other contains, for a merge made without a model. */
-  readonly repeated: number;
-}
-
 /** Fitted per embedder; see `bench/results/consolidation.md`. */
-interface ConsolidationThresholds {
+interface ConsolidationThresholds extends Pick<ConsolidationRule, 'words' | 'repeated'> {
   /** Minimum cosine of a merge. */
   readonly same: number;
-  /** See `MergeRule`. */
-  readonly words: number;
-  /** See `ConsolidationRule`. */
-  readonly repeated: number;
   /** Minimum link strength within a group. */
   readonly group: number;
 }
@@ -429,7 +399,7 @@ export function consolidationThresholds(embedderId: string, isScript = false): C
   return isScript ? UNFITTED : (FITS[embedderId] ?? UNFITTED);
 }
 
-export function consolidationRule(embedderId: string): ConsolidationRule {
+export function consolidationRule(embedderId: string, sparesDrafts: boolean): ConsolidationRule {
   const { words, repeated } = consolidationThresholds(embedderId);
-  return { ...SHARED, words, repeated };
+  return { ...SHARED, words, repeated, sparesDrafts };
 }

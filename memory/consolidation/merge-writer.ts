@@ -1,5 +1,5 @@
 import type { Log } from '../../common/log.ts';
-import { clip } from '../../common/text.ts';
+import { clip, trimEnd } from '../../common/text.ts';
 import { type Author, authorOf, type MemoryNode } from '../model/node.ts';
 import type { LanguageModel, MergeInput, MergeResult } from '../models/model.ts';
 import type { ModelQuota } from '../models/quota.ts';
@@ -18,7 +18,7 @@ export type MergeDecision =
 export type MergeWriter = ReturnType<typeof createMergeWriter>;
 
 export type MergeWriterOptions = {
-  readonly quota?: ModelQuota;
+  readonly quota?: ModelQuota | undefined;
   /** Null: rules only. */
   readonly model: LanguageModel | null;
   readonly log: Log;
@@ -27,15 +27,8 @@ export type MergeWriterOptions = {
 } & Pick<ConsolidationRule, 'density' | 'repeated'>;
 
 /** Calls the model while the budget allows. Without it rules merge plain repetitions and defer the rest. */
-export function createMergeWriter({
-  model,
-  quota,
-  log,
-  signal,
-  modelCallLimit,
-  density,
-  repeated,
-}: MergeWriterOptions) {
+export function createMergeWriter(options: MergeWriterOptions) {
+  const { model, quota, log, signal, modelCallLimit, density, repeated } = options;
   const answers = new Map<string, MergeResult>();
   let asked = 0;
   let because = '';
@@ -113,7 +106,7 @@ export function joinTexts([first, ...others]: readonly MemoryNode[]): MergeText 
   for (const statement of others.flatMap((node) => statementsOf(node.summary))) {
     if (said.some((known) => isNearDuplicate(known, statement))) continue;
     said.push(statement);
-    summary = `${summary.replace(/[.;\s]+$/, '')}; ${statement}`;
+    summary = `${trimEnd(summary, '.; \n')}; ${statement}`;
   }
   return { summary, trigger: first.trigger || (others.find(({ trigger }) => trigger !== '')?.trigger ?? '') };
 }
@@ -129,7 +122,7 @@ function groupText(members: readonly MemoryNode[]): MergeText {
   const about = anchors.length === 0 ? '' : ` about ${anchors.join(', ')}`;
   const head = `${members.length} memories${about}: `;
   const room = Math.floor((GROUP_CHARS - head.length) / Math.max(1, members.length)) - 2;
-  const begins = members.map(({ summary }) => clip(statementsOf(summary)[0] ?? '', room).replace(/[.;]+$/, ''));
+  const begins = members.map(({ summary }) => trimEnd(clip(statementsOf(summary)[0] ?? '', room), '.;'));
   const [last = '', ...rest] = anchors.toReversed();
   const listed = rest.length === 0 ? last : `${rest.toReversed().join(', ')} or ${last}`;
   return {
@@ -150,7 +143,7 @@ function isFaithful(text: MergeText, nodes: readonly MemoryNode[], keepsAll: boo
 function statementsOf(summary: string): string[] {
   return summary
     .replace(LEAD, '')
-    .split(/;\s+|\n+|\s+—\s+answered:\s+/)
+    .split(/;\s+|\n+|(?<!\s)\s+—\s+answered:\s+/)
     .map((each) => each.trim())
     .filter((each) => each !== '');
 }

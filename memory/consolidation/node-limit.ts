@@ -1,7 +1,7 @@
 import { type Clock, createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import { grouped } from '../../common/map.ts';
-import { clip } from '../../common/text.ts';
+import { clip, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { NodeLimit } from '../compaction/compactor.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
@@ -11,7 +11,7 @@ import { isQuarantined } from '../recall/quarantine.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { isClosed } from '../text/validity.ts';
-import { byAge, contradicts, isSettled, isUsers, mergedNodes } from './merge-nodes.ts';
+import { byAge, contradicts, isSettled, isUsers, type MergeRule, mergedNodes } from './merge-nodes.ts';
 
 type Parts = {
   readonly clock: Clock;
@@ -63,16 +63,14 @@ const TRIGGER_CHARS = 300;
 /** Two nodes that follow each other in their session; the newer one goes into the older one. */
 type OldPair = readonly [older: MemoryNode, newer: MemoryNode];
 
-interface OldPairRule {
-  /** A model will replace drafts: until then they are left alone. */
-  readonly sparesDrafts: boolean;
-}
-
 /**
  * Which nodes of one session are folded, none twice: neighbours of one origin with the fewest turns first, so that what
  * is old gets coarser evenly. Decisions, what is always shown and what a person wrote are never among them.
  */
-export function chooseOldPairs(nodes: readonly MemoryNode[], rule: OldPairRule): readonly OldPair[] {
+export function chooseOldPairs(
+  nodes: readonly MemoryNode[],
+  rule: Pick<MergeRule, 'sparesDrafts'>,
+): readonly OldPair[] {
   const own = nodes.filter(countsItself);
   if (own.length <= MOST) return [];
   const older = own.toSorted(byAge).slice(0, -NEWEST);
@@ -97,7 +95,7 @@ export function chooseOldPairs(nodes: readonly MemoryNode[], rule: OldPairRule):
 /** What both say, and no more than one node may. */
 export function mergePairText([older, newer]: OldPair): Pick<MemoryNode, 'summary' | 'trigger'> {
   return {
-    summary: bothOf(older.summary.replace(/[.;\s]+$/, ''), newer.summary, '; ', SUMMARY_CHARS),
+    summary: bothOf(trimEnd(older.summary, '.; \n'), newer.summary, '; ', SUMMARY_CHARS),
     trigger: bothOf(older.trigger, newer.trigger, ' ', TRIGGER_CHARS),
   };
 }
@@ -116,7 +114,7 @@ function countsItself(node: MemoryNode): boolean {
   return !isGroup(node) && !isBundled(node) && node.kind !== 'tool' && !isFromText(node);
 }
 
-function mayMergeOld(node: MemoryNode, rule: OldPairRule): boolean {
+function mayMergeOld(node: MemoryNode, rule: Pick<MergeRule, 'sparesDrafts'>): boolean {
   const isDecision = node.importance === 'HIGH' && isCleanOrigin(node.origin);
   return (
     isSettled(node, rule) &&

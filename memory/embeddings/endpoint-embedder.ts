@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
+import { slices } from '../../common/map.ts';
+import { trimEnd } from '../../common/text.ts';
 import { createKeyedPost, type EndpointKeyOptions, readReply } from '../models/endpoint-request.ts';
 import type { Embedder } from './embedder.ts';
 import { encodeQuery, toUnit } from './encoder.ts';
@@ -54,7 +56,7 @@ export function createEndpointEmbedder(options: EndpointEmbedderOptions & { read
     dimensions,
     async embed(texts) {
       const found: Float32Array[] = [];
-      for (let at = 0; at < texts.length; at += AT_ONCE) found.push(...(await vectors(texts.slice(at, at + AT_ONCE))));
+      for (const some of slices(texts, AT_ONCE)) found.push(...(await vectors(some)));
       return found.map((vector) => ({ vector, scriptVector: null, pieces: new Uint16Array(0) }));
     },
     async embedQuery(text, corpus) {
@@ -69,7 +71,7 @@ export function createEndpointEmbedder(options: EndpointEmbedderOptions & { read
 
 export function endpointName({ baseUrl, model }: Pick<EndpointEmbedderOptions, 'baseUrl' | 'model'>): string {
   const { host, pathname } = new URL(baseUrl);
-  return `endpoint-${host}${pathname.replace(/\/+$/, '')}-${model}`;
+  return `endpoint-${host}${trimEnd(pathname, '/')}-${model}`;
 }
 
 type Ask = (texts: readonly string[]) => Promise<Float32Array[]>;
@@ -97,7 +99,7 @@ function hasWords(text: string): boolean {
 }
 
 function addressOf(baseUrl: string): string {
-  const base = baseUrl.replace(/\/+$/, '');
+  const base = trimEnd(baseUrl, '/');
   return base.endsWith('/api') ? `${base}/embed` : `${base}/embeddings`;
 }
 

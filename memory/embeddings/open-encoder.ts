@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { type Encoder, toUnit } from './encoder.ts';
@@ -73,7 +73,7 @@ type Extract = (texts: readonly string[], options: object) => Promise<unknown>;
  * @throws CometError `index_failed` where the package is missing
  */
 export async function openE5Encoder(dir: string, install: string): Promise<Encoder> {
-  const transformers = await importOptional(dir, '@huggingface/transformers', install);
+  const transformers = requireOptional(dir, '@huggingface/transformers', install);
   const settings = transformers['env'] as { cacheDir: string };
   settings.cacheDir = path.join(dir, 'cache');
   const open = transformers['pipeline'] as (task: string, model: string, options: object) => Promise<Extract>;
@@ -100,44 +100,21 @@ export async function openE5Encoder(dir: string, install: string): Promise<Encod
   };
 }
 
-const Manifest = z.looseObject({
-  version: z.string().default(''),
-  main: z.string().optional(),
-  exports: z.unknown().optional(),
-});
-const CONDITIONS = ['node', 'import', 'module-sync', 'default'];
-
-/**
- * Imports a package from `dir/node_modules`, which Node's own resolution does not search.
- *
- * @throws CometError `index_failed`, naming the command that installs it
- */
-async function importOptional(dir: string, name: string, install: string): Promise<Record<string, unknown>> {
-  const root = path.join(dir, 'node_modules', ...name.split('/'));
+/** Loads a package from `dir/node_modules`. @throws CometError `index_failed`, naming the command that installs it */
+function requireOptional(dir: string, name: string, install: string): Record<string, unknown> {
   try {
-    const { main, exports } = Manifest.parse(JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')));
-    const entry = entryOf(exports) ?? main ?? 'index.js';
-    return (await import(pathToFileURL(path.join(root, entry)).href)) as Record<string, unknown>;
+    return createRequire(path.join(dir, 'package.json'))(name) as Record<string, unknown>;
   } catch (cause) {
     throw new CometError('index_failed', `the embedder needs the package ${name}: ${install}`, { cause });
   }
 }
 
 /** Null if the package is not installed. */
-export function installedVersion(dir: string, name: string): string | null {
+function installedVersion(dir: string, name: string): string | null {
   try {
     const file = path.join(dir, 'node_modules', ...name.split('/'), 'package.json');
-    return Manifest.parse(JSON.parse(readFileSync(file, 'utf8'))).version;
+    return (JSON.parse(readFileSync(file, 'utf8')) as { version?: string }).version ?? '';
   } catch {
     return null;
   }
-}
-
-function entryOf(exports: unknown): string | undefined {
-  if (typeof exports === 'string') return exports;
-  if (Array.isArray(exports)) return exports.map(entryOf).find((entry) => entry !== undefined);
-  if (typeof exports !== 'object' || exports === null) return undefined;
-  const branches = exports as Readonly<Record<string, unknown>>;
-  if ('.' in branches) return entryOf(branches['.']);
-  return CONDITIONS.map((condition) => entryOf(branches[condition])).find((entry) => entry !== undefined);
 }

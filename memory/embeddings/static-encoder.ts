@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { CometError } from '../../common/errors.ts';
+import { tally } from '../../common/map.ts';
 import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS, tokenize } from '../text/tokenizer.ts';
 import { type Encoder, type PieceVectors, toUnit } from './encoder.ts';
 
@@ -14,22 +15,16 @@ export function createStaticEncoder(table: StaticTable = loadStaticTable()): Enc
         const pieces = piecesOf(table, text);
         return {
           vector: documentVector(table, pieces),
-          scriptVector: scriptVector(text),
+          // The table contains no Hangul, kana and Han.
+          scriptVector: hasPairedScript(text) ? hashVector(text, SCRIPT_DIMENSIONS) : null,
           pieces: Uint16Array.from(new Set(pieces)).sort(),
         };
       }),
-    query: async (text) => scriptQuery(text) ?? { kind: 'pieces', pieces: pieceVectors(table, text) },
+    async query(text) {
+      if (!isPairedScript(text)) return { kind: 'pieces', pieces: pieceVectors(table, text) };
+      return { kind: 'vector', vector: hashVector(text, SCRIPT_DIMENSIONS), comparedWith: 'scriptVector' };
+    },
   };
-}
-
-/** For Hangul, kana and Han, which the table does not contain. */
-function scriptVector(text: string): Float32Array | null {
-  return hasPairedScript(text) ? hashVector(text, SCRIPT_DIMENSIONS) : null;
-}
-
-function scriptQuery(text: string): Awaited<ReturnType<Encoder['query']>> | null {
-  if (!isPairedScript(text)) return null;
-  return { kind: 'vector', vector: hashVector(text, SCRIPT_DIMENSIONS), comparedWith: 'scriptVector' };
 }
 
 const FILE = new URL('./data/static-table.bin', import.meta.url);
@@ -63,10 +58,8 @@ const GRAM_SHARE = 1;
  * @returns a unit vector, or all zeros for a text without words
  */
 export function hashVector(text: string, dimensions: number): Float32Array {
-  const counts = new Map<string, number>();
-  for (const token of tokenize(text.slice(0, MAX_CHARS))) counts.set(token, (counts.get(token) ?? 0) + 1);
   const vector = new Float32Array(dimensions);
-  for (const [token, count] of counts) {
+  for (const [token, count] of tally(tokenize(text.slice(0, MAX_CHARS)))) {
     const weight = Math.sqrt(count);
     addFeature(vector, `w:${token}`, weight);
     const grams = characterGrams(token);
@@ -110,8 +103,6 @@ export interface StaticTable {
   readonly scales: Float32Array;
 }
 
-/** Longer texts are cut before they are embedded; full-text search covers all of them. */
-const MAX_DOCUMENT_CHARS = 20_000;
 const MAX_QUERY_CHARS = 4_000;
 const MAGIC = 'CCSTATIC';
 const HEADER_BYTES = 16;
@@ -142,7 +133,7 @@ export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>): StaticTable {
 
 /** Subword ids of a document, with repeats. */
 export function piecesOf(table: StaticTable, text: string): number[] {
-  return wordPieces(text.slice(0, MAX_DOCUMENT_CHARS), table.vocabulary);
+  return wordPieces(text.slice(0, MAX_CHARS), table.vocabulary);
 }
 
 /** The normalized sum of the subword vectors; all zeros without subwords. */
@@ -153,9 +144,7 @@ export function documentVector(table: StaticTable, pieces: readonly number[]): F
 }
 
 export function pieceVectors(table: StaticTable, text: string): PieceVectors {
-  const counts = new Map<number, number>();
-  for (const id of wordPieces(text.slice(0, MAX_QUERY_CHARS), table.vocabulary))
-    counts.set(id, (counts.get(id) ?? 0) + 1);
+  const counts = tally(wordPieces(text.slice(0, MAX_QUERY_CHARS), table.vocabulary));
   const ids = [...counts.keys()];
   const vectors = new Float32Array(ids.length * table.dimensions);
   for (const [at, id] of ids.entries()) {
@@ -203,7 +192,8 @@ function pushPieces(word: string, vocabulary: Vocabulary, found: number[]): void
     let end = Math.min(word.length, at + MAX_PIECE);
     let id: number | undefined;
     for (; end > at; end -= 1) {
-      id = vocabulary.idOf(word, at, end);
+      const piece = word.slice(at, end);
+      id = vocabulary.get(at === 0 ? piece : `##${piece}`);
       if (id !== undefined) break;
     }
     if (id === undefined) {
@@ -215,64 +205,12 @@ function pushPieces(word: string, vocabulary: Vocabulary, found: number[]): void
   }
 }
 
-export interface Vocabulary {
-  readonly size: number;
-  /** Id of `word.slice(start, end)`, with the prefix "##" if `start` is not 0. */
-  idOf(word: string, start: number, end: number): number | undefined;
-}
+/** Ids of subwords; those inside a word have the prefix "##". */
+export type Vocabulary = ReadonlyMap<string, number>;
 
-const INSIDE = '##';
-const LINE_FEED = 10;
-const SEED = 0x811c_9dc5;
-const INSIDE_SEED = hashed(INSIDE, 0, INSIDE.length, SEED);
-
-/** @param lines  one subword per line, at most 65,534; its id is the line number */
+/** @param lines  one subword per line; its id is the line number */
 export function createVocabulary(lines: string): Vocabulary {
-  const ends = endsOf(lines);
-  const mask = 2 ** Math.ceil(Math.log2(ends.length * 2)) - 1;
-  /** Id + 1 by hash, open addressing; 0 is free. */
-  const slots = new Uint16Array(mask + 1);
-  const startOf = (id: number): number => (id === 0 ? 0 : (ends[id - 1] as number) + 1);
-  for (let id = 0; id < ends.length; id += 1) {
-    let slot = hashed(lines, startOf(id), ends[id] as number, SEED) & mask;
-    while (slots[slot] !== 0) slot = (slot + 1) & mask;
-    slots[slot] = id + 1;
-  }
-
-  function isPiece(id: number, word: string, start: number, end: number): boolean {
-    const at = startOf(id) + (start === 0 ? 0 : INSIDE.length);
-    if ((ends[id] as number) - at !== end - start) return false;
-    if (start > 0 && !lines.startsWith(INSIDE, at - INSIDE.length)) return false;
-    for (let index = start; index < end; index += 1) {
-      if (word.charCodeAt(index) !== lines.charCodeAt(at + index - start)) return false;
-    }
-    return true;
-  }
-
-  return {
-    size: ends.length,
-    idOf(word, start, end) {
-      let slot = hashed(word, start, end, start === 0 ? SEED : INSIDE_SEED) & mask;
-      for (let held = slots[slot]; held; held = slots[slot]) {
-        if (isPiece(held - 1, word, start, end)) return held - 1;
-        slot = (slot + 1) & mask;
-      }
-      return undefined;
-    },
-  };
-}
-
-function endsOf(lines: string): Uint32Array {
-  const ends: number[] = [];
-  for (let at = 0; at < lines.length; at += 1) if (lines.charCodeAt(at) === LINE_FEED) ends.push(at);
-  return Uint32Array.from([...ends, lines.length]);
-}
-
-/** FNV-1a over UTF-16 units. */
-function hashed(text: string, start: number, end: number, seed: number): number {
-  let hash = seed;
-  for (let at = start; at < end; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
-  return hash;
+  return new Map(lines.split('\n').map((piece, id) => [piece, id]));
 }
 
 /** 0 for a common English word, 1 for a rare or unknown one, independent of the corpus; `token` is its stem. */

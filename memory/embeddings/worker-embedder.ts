@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { CometError } from '../../common/errors.ts';
+import { slices } from '../../common/map.ts';
 import type { Embedder, Embedding } from './embedder.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
 import { type EncodedQuery, encodeQuery } from './encoder.ts';
@@ -96,10 +97,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
     id,
     dimensions,
     async embed(texts) {
-      const slices = Array.from({ length: Math.ceil(texts.length / atOnce) }, (_, at) =>
-        ask(documents, { documents: texts.slice(at * atOnce, (at + 1) * atOnce) }),
-      );
-      const results = await Promise.all(slices);
+      const results = await Promise.all(slices(texts, atOnce).map((some) => ask(documents, { documents: some })));
       return results.flatMap((result) => ('embeddings' in result ? result.embeddings : []));
     },
     async embedQuery(text, corpus) {

@@ -23,6 +23,8 @@ export interface NodeDocument {
   readonly head: FileHead;
   /** All before the first section, as it stands in the file. */
   readonly lead: string;
+  /** Tails of the ids that the writer of this text could have seen; null in a file of an earlier version. */
+  readonly seen: ReadonlySet<string> | null;
   readonly sections: readonly Section[];
 }
 
@@ -63,7 +65,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
 
 export function newDocument(head: FileHead): NodeDocument {
   const { session_id, project } = head;
-  return { head, lead: `${renderFrontMatter({ session_id, project })}\n`, sections: [] };
+  return { head, lead: `${renderFrontMatter({ session_id, project })}\n`, seen: null, sections: [] };
 }
 
 export function renderDocument(document: NodeDocument): string {
@@ -77,7 +79,38 @@ export function parseDocument(text: string): NodeDocument | string {
   const { session_id, project } = front.values;
   if (typeof session_id !== 'string' || session_id === '') return 'session_id: expected a session id';
   if (typeof project !== 'string') return 'project: expected a text';
-  return { head: { session_id, project }, ...splitSections(text) };
+  return { head: { session_id, project }, seen: readSeen(front), ...splitSections(text) };
+}
+
+/** The end of a node id, which is its own within a session. */
+export function idTail(nodeId: string): string {
+  return nodeId.slice(-6);
+}
+
+function readSeen({ values }: FrontMatter): ReadonlySet<string> | null {
+  return typeof values['seen'] === 'string' ? new Set(values['seen'].split(' ')) : null;
+}
+
+/** `lead` with these tails as its `seen`, which a copy of the file carries along; unchanged without a front matter. */
+export function withSeen(lead: string, seen: ReadonlySet<string>): string {
+  const lines = lead.split('\n');
+  const end = lines.findIndex((line, at) => at > 0 && line.trimEnd() === '---');
+  if (parseFrontMatter(lead) === null) return lead;
+  const at = lines.findIndex((line, index) => index < end && line.startsWith('seen:'));
+  const from = at === -1 ? end : at;
+  // A formatter may have folded the value.
+  const after = at === -1 ? end : lines.findIndex((line, index) => index > at && !/^\s/.test(line));
+  const line = `seen: ${JSON.stringify([...seen].join(' '))}`;
+  return [...lines.slice(0, from), line, ...lines.slice(after)].join('\n');
+}
+
+/** `lead` without the tails of these ids in its `seen`. */
+export function withoutSeen(lead: string, ids: ReadonlySet<string>): string {
+  const front = parseFrontMatter(lead);
+  const seen = front === null ? null : readSeen(front);
+  const gone = new Set([...ids].map(idTail));
+  if (seen === null || ![...seen].some((tail) => gone.has(tail))) return lead;
+  return withSeen(lead, new Set([...seen].filter((tail) => !gone.has(tail))));
 }
 
 /** Cuts a text at its second-level headings, whatever stands before the first. */
@@ -321,7 +354,8 @@ function parsePlainYaml(text: string): Record<string, unknown> | null {
 
 function parseAnyYaml(text: string): Record<string, unknown> | string {
   try {
-    const value: unknown = YAML.parse(text, { schema: 'core' });
+    // Naming the line of each error takes time that grows with the square of the length.
+    const value: unknown = YAML.parse(text, { schema: 'core', prettyErrors: text.length < 10_000 });
     if (value === null || value === undefined) return {};
     return isRecord(value) ? value : 'expected `key: value` lines';
   } catch (error) {

@@ -59,6 +59,11 @@ export function isGroup(node: MemoryNode): boolean {
   return (isRedirect(node) ? node.was : node.kind) === 'group';
 }
 
+/** A passive memory is shown in the session context and never searched; one that was pinned is searched as before. */
+export function isSearched({ recall_mode, pinned_from = recall_mode }: MemoryNode): boolean {
+  return pinned_from !== 'passive';
+}
+
 /** Tool rounds below a turn's node; members of a group have depth 1. */
 export function isBundled({ parent_node_id, depth_level }: MemoryNode): boolean {
   return parent_node_id !== null && depth_level > 1;

@@ -23,6 +23,10 @@ export interface TurnText {
   readonly files?: readonly FileMark[];
   /** The answer repeats what memory gave for the prompt. */
   readonly recalled?: true;
+  /** What was typed while the turn ran; `user` ends with it. */
+  readonly queued?: readonly string[];
+  /** Hashes of word sequences that the assistant repeats from files, tools of the project, and the client's own text. */
+  readonly repeats?: ReadonlySet<number>;
 }
 
 export interface TurnPart {
@@ -31,6 +35,8 @@ export interface TurnPart {
   /** Tool name for the two tool kinds, else ''. */
   readonly tool: string;
   readonly text: string;
+  /** Of an answer that repeats in part what was read in the project: its runs of lines, each with its origin. */
+  readonly passages?: readonly { readonly origin: Origin; readonly text: string }[];
 }
 
 /** One durable record of the journal: a redacted turn. `project` is the project key, see `createProjectOf`. */
@@ -43,6 +49,8 @@ export interface JournalTurn extends CapturedTurn {
   readonly echoes?: true;
   /** The answer repeats what memory gave for the prompt. */
   readonly recalled?: true;
+  /** As in `TurnText`. */
+  readonly repeats?: readonly number[];
   /** Of a turn with `parts`: their messages come before these and are not among them. */
   readonly tail?: true;
 }
@@ -73,7 +81,9 @@ export function spokenText(turn: TurnText): string {
   const calls = turn.parts.filter((part) => part.kind === 'tool_use').slice(0, CALLS);
   const parts: SpokenPart[] = [
     { by: 'user', origin: turn.userOrigin ?? 'user', text: turn.user },
-    ...said.map(({ origin, text }) => ({ by: 'assistant', origin, text }) as const),
+    ...said.flatMap(({ origin, text, passages = [{ origin, text }] }) =>
+      passages.map((own) => ({ by: 'assistant', ...own }) as const),
+    ),
     ...calls.map(
       ({ origin, tool, text }) => ({ by: 'call', origin, text: `${tool} ${text.slice(0, CALL_CHARS)}` }) as const,
     ),

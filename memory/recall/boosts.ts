@@ -1,8 +1,11 @@
 import type { Origin } from '../../common/turn.ts';
+import { dateAgreement, type NamedDate } from '../search/ranking.ts';
 
 /** Shares by which a signal at its best raises a score. */
 export interface Boosts {
   readonly recency: number;
+  /** Of a date that the query names. */
+  readonly temporal: number;
   /** It was recalled before. */
   readonly proof: number;
   /** By origin: the user's own words most. */
@@ -26,9 +29,11 @@ interface BoostRules {
   /** The project that asks, '' for none. */
   readonly project: string;
   readonly nowMs: number;
+  /** The date that the query names. */
+  readonly date: NamedDate | null;
 }
 
-const ORIGIN_TRUST: Readonly<Record<Origin, number>> = { user: 1, assistant: 0.7, tool: 0.3, external: 0 };
+export const ORIGIN_TRUST: Readonly<Record<Origin, number>> = { user: 1, assistant: 0.7, tool: 0.3, external: 0 };
 const HALF_LIFE_MS = 30 * 86_400_000;
 const PROVEN_RECALLS = 5;
 const REFERRED_OFTEN = 2;
@@ -38,11 +43,16 @@ export function raises(boosts: Boosts): boolean {
 }
 
 /** By how much a node's score is raised; 1 for one that is gone. */
-export function raiseOf(references: number, facts: Raised | null, { boosts, project, nowMs }: BoostRules): number {
+export function raiseOf(
+  references: number,
+  facts: Raised | null,
+  { boosts, project, nowMs, date }: BoostRules,
+): number {
   if (facts === null) return 1;
   const { origin, atMs, recalled } = facts;
   return (
     (1 + boosts.recency * 2 ** (-Math.max(0, nowMs - atMs) / HALF_LIFE_MS)) *
+    (1 + (date === null ? 0 : boosts.temporal * dateAgreement(date, atMs))) *
     (1 + boosts.proof * (recalled / (recalled + PROVEN_RECALLS))) *
     (1 + boosts.trust * ORIGIN_TRUST[origin]) *
     (1 + (facts.project === project && project !== '' ? boosts.project : 0)) *

@@ -42,7 +42,7 @@ export function withClientDocuments(recaller: Recaller, { config, catalogue, tur
       const sent = await sentTurns(request);
       const own = { ...request, visibleTurns: new Set([...request.visibleTurns, ...sent]) };
       const hits = await recaller.recall(own, signal);
-      const left = config.recall.topK - hits.length;
+      const left = config.recall.maxResults - hits.length;
       const isOpen = (node: MemoryNode): boolean => isShared(node) && !node.turns.every((turnId) => sent.has(turnId));
       if ((request.scope ?? config.recall.scope) !== 'project' || left <= 0 || documents(isOpen).length === 0)
         return hits;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
+import { trimEnd } from '../../common/text.ts';
 import { createKeyedPost, type EndpointKeyOptions, readReply } from '../models/endpoint-request.ts';
 import type { Reranker } from './reranking.ts';
 
@@ -19,7 +20,7 @@ const Answer = z.looseObject({
 /** Calls an endpoint with Cohere's `…/rerank` API. */
 export function createEndpointReranker(options: EndpointRerankerOptions): Reranker {
   const { baseUrl, model, redact } = options;
-  const url = `${baseUrl.replace(/\/+$/, '')}/rerank`;
+  const url = `${trimEnd(baseUrl, '/')}/rerank`;
   const post = createKeyedPost(options, ANSWER_CHARS);
   return {
     async score(query, texts, signal) {

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { FileReferences } from '../ingest/file-references.ts';
+import { isSearched } from '../model/node.ts';
 import { memoryLine } from './format-memory.ts';
 import { ASKED_MS, type Recaller } from './recall.ts';
 import { staleNote } from './staleness.ts';
@@ -18,7 +19,8 @@ export function createFileSearch({
   async function searchFile(file: string, query: string, options: Options): Promise<readonly RecallHit[]> {
     const anchor = files.anchorOf(file);
     if (anchor === null) return query === '' ? [] : recaller.search(query, options);
-    const { directory, nodes } = anchor;
+    const { directory } = anchor;
+    const nodes = anchor.nodes.filter(isSearched);
     const scope = { ...options, projectDir: options.projectDir ?? directory };
     const found = await recaller.search(query === '' ? anchor.path : query, scope);
     const about = nodes.filter((node) => options.sessionId === undefined || node.session_id === options.sessionId);

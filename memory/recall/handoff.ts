@@ -1,9 +1,9 @@
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { SourcedClaim } from '../compaction/brief.ts';
-import type { TaskList } from '../ingest/task-list.ts';
+import type { Task, TaskList } from '../ingest/task-list.ts';
 import { isBundled, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
 import { isPast } from '../text/validity.ts';
-import type { ProjectState, StateItem } from './project-state.ts';
+import type { ProjectState, StateItem, TaskItems } from './project-state.ts';
 
 /** Limits on open items of other sessions. */
 const THREADS = 4;
@@ -89,29 +89,69 @@ export function openThreads(
   return [...new Map(open.map((claim) => [claim.text, claim])).values()].slice(0, THREADS);
 }
 
+interface StatedTask extends Task {
+  readonly project: string;
+  readonly sessionId: string;
+}
+
+/** Each task of these sessions as the newest of them left it, the newest session's first, begun ones before others. */
+export function latestTasks(lists: readonly TaskList[], nowMs: number): StatedTask[] {
+  const tasks = lists
+    .filter(({ lastAtMs }) => nowMs - lastAtMs <= THREAD_DAYS_MS)
+    .toSorted((one, other) => other.lastAtMs - one.lastAtMs || one.sessionId.localeCompare(other.sessionId))
+    .flatMap(({ tasks, project, sessionId }) => {
+      const begun = tasks.filter(({ status }) => status === 'in_progress');
+      return [...begun, ...tasks.filter((task) => !begun.includes(task))].map((task) => ({
+        ...task,
+        project,
+        sessionId,
+      }));
+    });
+  const latest = new Map<string, StatedTask>();
+  for (const task of tasks) {
+    const key = `${task.project}\n${task.text}`;
+    if (latest.has(key) || (isUnfinished(task) && !isCleanOrigin(task.origin))) continue;
+    latest.set(key, task);
+  }
+  return [...latest.values()];
+}
+
+function isUnfinished({ status }: Task): boolean {
+  return status === 'pending' || status === 'in_progress';
+}
+
+function taskText({ text, status }: Task): string {
+  return `${text} (${status === 'pending' ? 'to do' : 'in progress'})`;
+}
+
+/** Tasks as items of a project's state; one without a node is left out. */
+export function taskItems(
+  tasks: readonly StatedTask[],
+  nodeOf: (task: StatedTask) => MemoryNode | undefined,
+): TaskItems {
+  const open = tasks.filter(isUnfinished).flatMap((task): StateItem[] => {
+    const node = nodeOf(task);
+    const { origin, turn } = task;
+    return node === undefined ? [] : [{ kind: 'open', node, text: taskText(task), origin, turn }];
+  });
+  return { open, done: tasks.filter((task) => !isUnfinished(task)).map(({ text }) => text) };
+}
+
 /** Unfinished tasks of clean origin from other sessions of the project; the latest status of a task counts. */
 export function openTasks(
   lists: readonly TaskList[],
   { project, sessionId, nowMs }: Pick<HandoffRules, 'project' | 'sessionId'> & { readonly nowMs: number },
 ): string[] {
   if (project === '') return [];
-  const own = lists.filter((list) => list.sessionId === sessionId);
-  const others = lists
-    .filter((list) => list.project === project && list.sessionId !== sessionId)
-    .filter(({ lastAtMs }) => nowMs - lastAtMs <= THREAD_DAYS_MS)
-    .toSorted((one, other) => other.lastAtMs - one.lastAtMs || one.sessionId.localeCompare(other.sessionId));
-  const settled = new Set(own.flatMap(({ tasks }) => tasks.map(({ text }) => text)));
-  const open: string[] = [];
-  for (const { tasks } of others) {
-    const begun = tasks.filter(({ status }) => status === 'in_progress');
-    for (const { text, status, origin } of [...begun, ...tasks.filter((task) => !begun.includes(task))]) {
-      const isOpen = status === 'pending' || status === 'in_progress';
-      if (settled.has(text) || (isOpen && !isCleanOrigin(origin))) continue;
-      settled.add(text);
-      if (isOpen) open.push(`${text} (${status === 'pending' ? 'to do' : 'in progress'})`);
-    }
-  }
-  return open.slice(0, TASKS);
+  // Whatever the session itself says of a task counts.
+  const near = lists.map((list) => (list.sessionId === sessionId ? { ...list, project, lastAtMs: nowMs } : list));
+  return latestTasks(
+    near.filter((list) => list.project === project),
+    nowMs,
+  )
+    .filter((task) => task.sessionId !== sessionId && isUnfinished(task))
+    .slice(0, TASKS)
+    .map(taskText);
 }
 
 /** Newest first, empty briefs left out. */

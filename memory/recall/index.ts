@@ -1,6 +1,5 @@
 export { neutralLine } from '../../common/text.ts';
 export { documentText } from '../ingest/chunk-document.ts';
-export { FOREIGN } from '../ingest/turn-trust.ts';
 export { parseFileLink } from '../model/turn.ts';
 export { contentTokens } from '../text/keywords.ts';
 export { contentTags, terseMeta } from '../text/tags.ts';

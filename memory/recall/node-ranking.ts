@@ -1,7 +1,7 @@
 import { compareText } from '../../common/text.ts';
-import type { RankedTurn } from '../search/ranking.ts';
+import type { NamedDate, RankedTurn } from '../search/ranking.ts';
 import type { Hit, Lane, LaneScore } from '../search/search-index.ts';
-import { type Boosts, type Raised, raiseOf, raises } from './boosts.ts';
+import { type Boosts, ORIGIN_TRUST, type Raised, raiseOf, raises } from './boosts.ts';
 
 /** What a node's best turn and its own lanes count. Source: `npm run bench:real`. */
 const WEIGHTS = { turn: 1, fts: 0.1, summary: 0.05 };
@@ -34,6 +34,8 @@ export interface NodeRules {
   /** The project that asks, '' for none. */
   readonly project: string;
   readonly nowMs: number;
+  /** The date that the query names. */
+  readonly date: NamedDate | null;
   /** Null for a node that is gone. */
   readonly factsOf: (nodeId: string) => NodeFacts | null;
   /** Whether a node of this score may be given. */
@@ -53,7 +55,7 @@ interface Candidate {
 
 type Candidates = Map<string, Candidate>;
 
-/** The nodes that turns and node lanes lead to, and those they link to, best first; ties by age, oldest first. */
+/** The nodes that turns and node lanes lead to, and those they link to, best first; ties by trust, then by age, oldest first. */
 export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], rules: NodeRules): RankedNode[] {
   const candidates: Candidates = new Map();
   addTurns(candidates, turns, rules);
@@ -65,7 +67,9 @@ export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], ru
   const boosted = raises(rules.boosts);
   for (const each of known) each.score *= scale * (boosted ? raiseOf(each.references, each.facts, rules) : 1);
   const given: RankedNode[] = [];
-  for (const candidate of known.sort((one, other) => other.score - one.score || byAge(one, other))) {
+  for (const candidate of known.sort(
+    (one, other) => other.score - one.score || byTrust(one, other) || byAge(one, other),
+  )) {
     if (given.length === rules.limit) break;
     const { nodeId, score, linkedFrom } = candidate;
     if (!rules.keeps(nodeId, score)) continue;
@@ -83,6 +87,11 @@ function worthOf([best]: readonly RankedTurn[], nodes: NodeScores): number {
   const { fts, summary } = WEIGHTS;
   const own = fts * Math.sign(nodes.fts) + summary * nodes.summary;
   return Math.min(1, Math.max(best?.score ?? 0, own / (fts + summary || 1)));
+}
+
+function byTrust(one: Candidate, other: Candidate): number {
+  const trustIn = ({ facts }: Candidate): number => (facts === null ? 0 : ORIGIN_TRUST[facts.origin]);
+  return trustIn(other) - trustIn(one);
 }
 
 /** Ids of nodes are random and ids of turns are not: with the same turns every index gives the same order. */

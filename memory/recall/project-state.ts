@@ -42,16 +42,27 @@ export function atTime(nowMs: number): (item: StateItem) => StateItem {
   return (item) => ({ ...item, text: withPassedDates(item.text, nowMs) });
 }
 
+/** Tasks of the agent's own list, which come before what was said to be open. */
+export interface TaskItems {
+  readonly open: readonly StateItem[];
+  /** Texts of tasks that are done or were deleted. */
+  readonly done: readonly string[];
+}
+
+const NO_TASKS: TaskItems = { open: [], done: [] };
+
 /** What stands, is decided and is left to do. @param nodes  of one project or session */
-export function readProjectState(nodes: readonly MemoryNode[]): ProjectState {
+export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS): ProjectState {
   const newestFirst = nodes
     .filter((node) => !isPast(node) && !isBundled(node) && !isFromText(node) && !isQuarantined(node))
     .toSorted((one, other) => compareText(other.valid_from, one.valid_from))
     .slice(0, NODES);
   const openItems = newestFirst.flatMap(itemsOf('open'));
-  const isSettled = settledIn(newestFirst);
+  const isOver = settledIn(newestFirst);
+  const isSettled = (item: StateItem): boolean =>
+    isOver(item) || tasks.done.some((text) => isNearDuplicate(text, item.text));
   return {
-    open: distinct(openItems, (item) => !isSettled(item)),
+    open: distinct([...tasks.open, ...openItems], (item) => tasks.open.includes(item) || !isSettled(item)),
     decided: distinct(newestFirst.flatMap(itemsOf('decided'))),
     outcome: distinct(newestFirst.flatMap(outcomeOf)),
     settled: openItems.slice(0, MOST).filter(isSettled),

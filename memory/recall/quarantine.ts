@@ -11,7 +11,7 @@ const SIGNS: readonly RegExp[] = [
   /\bsystem (?:notice|message|override|prompt)\s*[:=]/i,
   /<[\s/]*(?:system|system-reminder|instructions?|assistant|human|user|invoke|function_calls|tool_use|comet-cc-memory)\b/i,
   /\[\/?INST\]|<\|[a-z_]{2,20}\|>/i,
-  /(?:^|\n)\s*(?:human|user|assistant|system)\s*:[^\n]*\n+\s*(?:human|user|assistant|system)\s*:/i,
+  /(?:^|\n)[^\S\n]*(?:human|user|assistant|system)[^\S\n]*:[^\n]*\n\s*(?:human|user|assistant|system)\s*:/i,
   /\brecall[_ ]mode\b\W{1,4}(?:passive|both)\b|\borigin\b\W{1,4}user\b/i,
 ];
 

@@ -5,11 +5,12 @@ import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
-import type { TurnRegistry } from '../ingest/turn-registry.ts';
+import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { memoryLine, quarantinedLine, summaryLine } from './format-memory.ts';
-import { atTime, keptState, readProjectState, type StateItem, stateLine } from './project-state.ts';
+import { latestTasks, taskItems } from './handoff.ts';
+import { atTime, keptState, readProjectState, type StateItem, stateLine, type TaskItems } from './project-state.ts';
 import { hasInstructions, isQuarantined } from './quarantine.ts';
 import type { Recaller } from './recall.ts';
 import type { OpenContext } from './session-context.ts';
@@ -90,7 +91,7 @@ export function createRecall(parts: Parts): Recall {
   function answersFrom(query: string, isNear: (node: MemoryNode) => boolean): RecallHit[] {
     const asked = readStateQuery(query);
     if (asked === null) return [];
-    return answerStateQuery(asked, readProjectState(catalogue.all().filter(isNear)))
+    return answerStateQuery(asked, readProjectState(catalogue.all().filter(isNear), readTasks(parts, isNear)))
       .map(atTime(clock.now()))
       .map(stateHit);
   }
@@ -151,6 +152,18 @@ export function createRecall(parts: Parts): Recall {
       return openContext(sessionId, projectDir, scope);
     },
   };
+}
+
+/** Tasks of the agent's list, each with a node of its turn, or else with the newest of its session. */
+function readTasks(
+  { turnRegistry, catalogue, clock }: Pick<Parts, 'turnRegistry' | 'catalogue' | 'clock'>,
+  isNear: (node: MemoryNode) => boolean,
+): TaskItems {
+  return taskItems(latestTasks(taskListsOf(turnRegistry), clock.now()), ({ turn, sessionId }) => {
+    const ids = turnRegistry.aliases(turn).flatMap(catalogue.nodesCovering);
+    const own = ids.flatMap((id) => catalogue.current(id) ?? []).find(isNear);
+    return own ?? catalogue.all().find((node) => node.session_id === sessionId && isNear(node));
+  });
 }
 
 function stateHit(item: StateItem): RecallHit {

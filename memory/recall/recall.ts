@@ -1,11 +1,12 @@
 import { beforeAbort, createBreaker } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
+import { CometError } from '../../common/errors.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
-import type { MemoryNode } from '../model/node.ts';
+import { isSearched, type MemoryNode } from '../model/node.ts';
 import { partsOf, type SpokenPart } from '../model/turn.ts';
-import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
+import { lanesOfTurns, namedDate, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
@@ -45,6 +46,8 @@ export interface RecallerDeps {
   readonly config: RecallConfig;
   /** Where it is not given, the order of ranking stands. */
   readonly reranking?: Reranking;
+  /** Called when the index could not be read several times in a row; resolves when it can be. */
+  readonly repair?: (why: CometError) => Promise<void>;
   readonly now: () => number;
 }
 
@@ -52,7 +55,7 @@ export interface Recaller {
   /**
    * What fits the prompt, best first; empty when nothing does, or while the index fails.
    *
-   * @throws the signal's reason as soon as it aborts; CometError `index_failed`
+   * @throws the signal's reason as soon as it aborts; CometError `index_failed`, `index_unreadable`
    */
   recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
   /** Like `recall`, for an explicit search: results below the relevance filter follow those that pass it. */
@@ -81,7 +84,6 @@ const SECOND_SHARE = 0.75;
 const LINK_COVERAGE = 0.2;
 /** Share of the words of a passage from which another line says the same. */
 const SAME_WORDS = 0.8;
-const CHARS_PER_TOKEN = 3.5;
 
 interface Search {
   readonly query: string;
@@ -119,11 +121,13 @@ interface Asked {
 }
 
 export function createRecaller(deps: RecallerDeps): Recaller {
-  const { index, projectOf, config, now } = deps;
+  const { index, projectOf, config, repair = async () => {}, now } = deps;
   const ranking = rankingRules(config);
   const lanes = [...new Set<Lane>([...lanesOfTurns(ranking), 'fts', 'summary'])];
   const rarityOf = createWordRarity(loadStaticTable);
   const breaker = createBreaker(now);
+  /** Since the start. */
+  const recalls = new Map<string, number>();
 
   async function hitsFor(query: string, filter: IndexFilter): Promise<readonly Hit[]> {
     try {
@@ -131,7 +135,10 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       breaker.succeeded();
       return hits;
     } catch (error) {
-      breaker.failed();
+      const isOpen = breaker.failed();
+      if (isOpen && error instanceof CometError && error.code === 'index_unreadable') {
+        void repair(error).then(breaker.succeeded);
+      }
       throw error;
     }
   }
@@ -146,7 +153,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const terms = weighTerms(query, await index.termWeights([...tokens, UNSEEN], filter), rarityOf);
     const past = asksPast(query);
     const turns = rankedTurns(query, hits).slice(0, RANKED_TURNS);
-    const candidates = rankCandidates(deps, { search, past, turns, hits });
+    const candidates = rankCandidates(deps, { search, past, turns, hits, recalls });
     const words = await index.turnTexts(
       candidates.map(({ nodeId }) => nodeId),
       [...new Set(candidates.flatMap((each) => turnsOf(each, deps)))],
@@ -170,8 +177,10 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const visible = ({ turns }: MemoryNode): boolean =>
         turns.length > 0 && turns.every((turnId) => visibleTurns.has(turnId));
       const filter = scopeOf(request.scope ?? config.scope, request.sessionId, projectOf(projectDir));
-      const search = { query, projectDir, filter, limit: config.topK, gated: true, skips: visible, shown };
-      return beforeAbort(find(search), signal);
+      const search = { query, projectDir, filter, limit: config.maxResults, gated: true, skips: visible, shown };
+      const found = await beforeAbort(find(search), signal);
+      for (const { node } of found) recalls.set(node.node_id, (recalls.get(node.node_id) ?? 0) + 1);
+      return found;
     },
 
     search(query, options) {
@@ -201,19 +210,22 @@ function rankCandidates(
     readonly past: boolean;
     readonly turns: RankedTurn[];
     readonly hits: readonly Hit[];
+    /** How often each node was recalled. */
+    readonly recalls: ReadonlyMap<string, number>;
   },
 ): RankedNode[] {
-  const { search, past, turns, hits } = found;
+  const { search, past, turns, hits, recalls } = found;
   const { filter, limit, gated, skips, projectDir } = search;
   const current = (id: string): string => nodeOf(id)?.node_id ?? id;
   const factsOf = (id: string): NodeFacts | null => {
-    const facts = nodeFacts(nodeOf(id), filter);
+    const facts = nodeFacts(nodeOf(id), filter, recalls.get(id) ?? 0);
     return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
   };
   return rankNodes(turns, hits, {
     boosts: config.boosts,
     project: projectOf(projectDir),
     nowMs: now(),
+    date: namedDate(search.query),
     factsOf,
     keeps: (id, score) => score >= config.minScore && isWanted(nodeOf(id), { past, skips }),
     limit: Math.max(limit * LOOKED_AT, reranking?.candidates(gated) ?? 0),
@@ -288,7 +300,7 @@ function hitsOf({ config }: RecallerDeps, readings: readonly Reading[], asked: A
     return { ...reading, fits };
   });
   const found: RecallHit[] = [];
-  let left = config.maxTokens * CHARS_PER_TOKEN;
+  let left = config.maxContextChars;
   for (const reading of fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
     if (found.length === limit) break;
     const { fits, coverage, candidate } = reading;
@@ -354,20 +366,20 @@ function rankingRules({ fusion: mode, weights, rrfK, comet }: RecallConfig): Ran
 }
 
 /** Null for what is gone, and for what a link leads to outside of where was asked. */
-function nodeFacts(node: MemoryNode | null, { project, sessionId }: IndexFilter): NodeFacts | null {
+function nodeFacts(node: MemoryNode | null, { project, sessionId }: IndexFilter, recalled: number): NodeFacts | null {
   if (node === null) return null;
   if (project !== undefined && node.project !== project) return null;
   if (sessionId !== undefined && node.session_id !== sessionId) return null;
   const { links, origin } = node;
   const atMs = Date.parse(node.valid_from);
-  return { links, origin, project: node.project, atMs, recalled: 0 };
+  return { links, origin, project: node.project, atMs, recalled };
 }
 
 function isWanted(
   node: MemoryNode | null,
   { past, skips }: { readonly past: boolean; readonly skips: (node: MemoryNode) => boolean },
 ): boolean {
-  return node !== null && (!isPast(node) || past) && !skips(node) && !isQuarantined(node);
+  return node !== null && isSearched(node) && (!isPast(node) || past) && !skips(node) && !isQuarantined(node);
 }
 
 /** Without a project, only the session itself is searched. */

@@ -1,27 +1,8 @@
+import type { Config } from '../../common/config.ts';
 import { compareText } from '../../common/text.ts';
 import { FACT_LANES, type Hit, type Lane, TURN_LANES } from './search-index.ts';
 
-/** `score` adds scores divided by their lane's best, `rrf` reciprocal ranks; `comet` is CoMeT's form. */
-export type FusionMode = 'score' | 'rrf' | 'comet';
-
-/** What each part of a turn's score counts. */
-export interface TurnWeights {
-  readonly raw: number;
-  readonly meaning: number;
-  readonly entity: number;
-  /** Share of the turn before, and of the turn after, that a turn is lent; the greater one counts. */
-  readonly before: number;
-  readonly after: number;
-  readonly window: number;
-  /** The question names the turn's date. */
-  readonly date: number;
-  /** The question asks when, and the turn tells a time. */
-  readonly when: number;
-  readonly fact: number;
-  readonly factMeaning: number;
-  /** Words of the trigger of the turn's node. */
-  readonly trigger: number;
-}
+export type TurnWeights = Config['recall']['weights'];
 
 export interface TurnHit extends Hit {
   readonly turnId: string;
@@ -34,7 +15,8 @@ export interface RankedTurn {
 }
 
 export interface RankingRules {
-  readonly mode: FusionMode;
+  /** `score` adds scores divided by their lane's best, `rrf` reciprocal ranks; `comet` is CoMeT's form. */
+  readonly mode: Config['recall']['fusion'];
   readonly weights: TurnWeights;
   /** The k of reciprocal-rank fusion. */
   readonly rrfK: number;
@@ -172,11 +154,7 @@ function scaleOf({ raw, meaning, entity, before, window }: TurnWeights): number 
 }
 
 /** CoMeT's parameters: `rrf_k`, `fusion_alpha` (summary against trigger), `raw_search_weight`. */
-export interface CometRules {
-  readonly rrfK: number;
-  readonly alpha: number;
-  readonly rawWeight: number;
-}
+export type CometRules = Config['recall']['comet'];
 
 const COMET_RANKS = 0.6;
 const COMET_SIMILARITY = 0.4;

@@ -64,6 +64,7 @@ export interface TurnWords {
 
 export interface IndexEntry {
   readonly digest: string;
+  readonly sessionId: string;
   readonly turns: readonly string[];
 }
 
@@ -73,7 +74,10 @@ export interface Successor extends Pick<SearchIndex, 'entries' | 'put' | 'remove
   takeOver(): Promise<void>;
 }
 
-/** Finds turns and nodes. Everything in it can be rebuilt from the files. One writer. */
+/**
+ * Finds turns and nodes. Everything in it can be rebuilt from the files. One writer. Reads throw CometError
+ * `index_unreadable` where `clear` and new rows would help.
+ */
 export interface SearchIndex {
   /** `Embedder.id` of the vectors that searches compare. */
   embedderId(): string;

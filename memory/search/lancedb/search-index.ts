@@ -149,17 +149,24 @@ async function probe(tables: Tables, key: string, kind: Kind, dimensions: number
 async function* nodesAndTurns(
   tables: Tables,
   key: string,
-): AsyncGenerator<{ readonly nodeId: string; readonly digest?: string; readonly turnId?: string }> {
+): AsyncGenerator<{
+  readonly nodeId: string;
+  readonly sessionId: string;
+  readonly digest?: string;
+  readonly turnId?: string;
+}> {
   const columns = [
     ['turn', 'turn_id'],
     ['node', 'digest'],
   ] as const;
   for (const [kind, column] of columns) {
-    for await (const batch of (await tables.find(key, kind))?.read(['node_id', column], undefined) ?? []) {
-      const [ids, values] = [batch.getChild('node_id'), batch.getChild(column)];
+    for await (const batch of (await tables.find(key, kind))?.read(['node_id', 'session_id', column], undefined) ??
+      []) {
+      const [ids, sessions, values] = ['node_id', 'session_id', column].map((name) => batch.getChild(name));
       for (let at = 0; at < batch.numRows; at += 1) {
         const value = values?.get(at) as string;
-        yield { nodeId: ids?.get(at) as string, ...(kind === 'turn' ? { turnId: value } : { digest: value }) };
+        const shared = { nodeId: ids?.get(at) as string, sessionId: sessions?.get(at) as string };
+        yield { ...shared, ...(kind === 'turn' ? { turnId: value } : { digest: value }) };
       }
     }
   }
@@ -206,6 +213,9 @@ function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceInd
     clear: () =>
       guarded(state, 'cleared', async () => {
         await writer.clear();
+        // Somebody may have removed the folder.
+        await ensureDir(dir);
+        await writeFile(path.join(dir, MADE_BY), madeBy(embedder), { mode: 0o600 });
         await rm(path.join(dir, DOUBT), { force: true });
       }),
     async close() {
@@ -229,7 +239,9 @@ async function guarded<T>({ closed, dir }: State, what: string, work: () => Prom
   } catch (error) {
     if (error instanceof CometError) throw error;
     await doubt(dir);
-    throw failed(`the index cannot be ${what}; it is rebuilt at the next start`, error);
+    const message = `the index cannot be ${what}`;
+    if (what === 'read') throw new CometError('index_unreadable', `${message}; it is rebuilt`, { cause: error });
+    throw failed(`${message}; it is rebuilt at the next start`, error);
   }
 }
 
@@ -323,10 +335,10 @@ async function turnTexts(
 }
 
 async function entriesIn(tables: Tables): Promise<ReadonlyMap<string, IndexEntry>> {
-  const found = new Map<string, { digest: string; turns: string[] }>();
+  const found = new Map<string, { digest: string; sessionId: string; turns: string[] }>();
   for (const key of tables.keys()) {
-    for await (const { nodeId, digest, turnId } of nodesAndTurns(tables, key)) {
-      const entry = found.get(nodeId) ?? { digest: '', turns: [] };
+    for await (const { nodeId, sessionId, digest, turnId } of nodesAndTurns(tables, key)) {
+      const entry = found.get(nodeId) ?? { digest: '', sessionId, turns: [] };
       found.set(nodeId, entry);
       if (digest !== undefined) entry.digest = digest;
       if (turnId !== undefined) entry.turns.push(turnId);

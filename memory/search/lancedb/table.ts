@@ -42,22 +42,7 @@ export interface LaneRows {
 }
 
 /** Rows of one kind in one project. Errors are LanceDB's own. */
-export interface RowTable {
-  readonly name: string;
-  matching(column: string, terms: readonly string[], query: LaneQuery): Promise<LaneRows>;
-  nearest(column: string, vector: Float32Array, query: LaneQuery): Promise<LaneRows>;
-  /** Columns of `SHAPES[kind].hit` and `_rowid` of these rows, as far as they are still there. */
-  take(rowIds: readonly number[]): Promise<ArrowTable>;
-  read(columns: readonly string[], where: string | undefined): AsyncIterable<RecordBatch>;
-  add(rows: readonly TableRecord[] | ArrowTable): Promise<void>;
-  remove(where: string): Promise<void>;
-  count(): Promise<number>;
-  /** Commits and rows that came since the last `optimize`. */
-  loose(): { readonly commits: number; readonly rows: number };
-  optimize(now: number): Promise<void>;
-  /** Copies every row to a table of this name: what was deleted is not copied. */
-  copyTo(name: string): Promise<RowTable>;
-}
+export type RowTable = ReturnType<typeof tableOn>;
 
 export interface TablePlace {
   readonly connection: Connection;
@@ -82,7 +67,7 @@ export async function openRowTable(place: TablePlace, name: string): Promise<Row
   return tableOn(place, table, Math.max(0, numFragments - 1));
 }
 
-function tableOn(place: TablePlace, table: Table, looseCommits: number): RowTable {
+function tableOn(place: TablePlace, table: Table, looseCommits: number) {
   const { kind, rowsForVectorIndex = ROWS_FOR_VECTOR_INDEX } = place;
   const { hit } = SHAPES[kind];
   let commits = looseCommits;
@@ -100,56 +85,59 @@ function tableOn(place: TablePlace, table: Table, looseCommits: number): RowTabl
 
   return {
     name: table.name,
-    matching(column, terms, { limit, where }) {
+    matching(column: string, terms: readonly string[], { limit, where }: LaneQuery): Promise<LaneRows> {
       const query = table.query().fullTextSearch(new MatchQuery(terms.join(' '), column));
       if (where !== undefined) query.where(where);
       return laneRows(query.select(['_score']).withRowId().limit(limit).toArrow());
     },
-    nearest(column, vector, { limit, where }) {
+    nearest(column: string, vector: Float32Array, { limit, where }: LaneQuery): Promise<LaneRows> {
       // Distances of the index itself are of quantized vectors, and squared: the found rows are compared again.
       const query = table.query().nearestTo(vector).column(column).distanceType('cosine').refineFactor(1);
       if (where !== undefined) query.where(where);
       return laneRows(query.select(['_distance']).withRowId().limit(limit).toArrow());
     },
-    take: (rowIds) =>
+    /** Columns of `SHAPES[kind].hit` and `_rowid` of these rows, as far as they are still there. */
+    take: (rowIds: readonly number[]): Promise<ArrowTable> =>
       table
         .takeRowIds([...rowIds])
         .select([...hit])
         .withRowId()
         .toArrow(),
-    read(columns, where) {
+    read(columns: readonly string[], where: string | undefined): AsyncIterable<RecordBatch> {
       const query = table.query().select([...columns]);
       return where === undefined ? query : query.where(where);
     },
-    async add(added) {
+    async add(added: readonly TableRecord[] | ArrowTable): Promise<void> {
       await retried(() => table.add(added as TableRecord[]));
       commits += 1;
       rows += 'numRows' in added ? added.numRows : added.length;
     },
-    async remove(where) {
+    async remove(where: string): Promise<void> {
       await retried(() => table.delete(where));
       commits += 1;
     },
     count: () => table.countRows(),
+    /** Commits and rows that came since the last `optimize`. */
     loose: () => ({ commits, rows }),
-    async optimize(now) {
+    async optimize(now: number): Promise<void> {
       await retried(() => table.optimize({ cleanupOlderThan: new Date(now - OLD_VERSION_MS) }));
       commits = 0;
       rows = 0;
       optimizations += 1;
       await retried(indexVectors);
     },
-    async copyTo(name) {
-      const copy = await createRowTable(place, name);
-      const count = await table.countRows();
-      for (let offset = 0; offset < count; offset += COPIED_AT_ONCE) {
-        const some = await table.query().limit(COPIED_AT_ONCE).offset(offset).toArrow();
-        await copy.add(some);
-      }
-      if ((await copy.count()) !== count) throw new Error('not every row could be copied');
-      return copy;
-    },
+    page: (limit: number, offset: number): Promise<ArrowTable> => table.query().limit(limit).offset(offset).toArrow(),
   };
+}
+
+/** Copies every row to a table of this name: what was deleted is not copied. */
+async function copyTable(place: TablePlace, from: RowTable, name: string): Promise<RowTable> {
+  const copy = await createRowTable(place, name);
+  const count = await from.count();
+  for (let offset = 0; offset < count; offset += COPIED_AT_ONCE)
+    await copy.add(await from.page(COPIED_AT_ONCE, offset));
+  if ((await copy.count()) !== count) throw new Error('not every row could be copied');
+  return copy;
 }
 
 async function laneRows(found: Promise<ArrowTable>): Promise<LaneRows> {
@@ -189,7 +177,7 @@ export type Kind = IndexRow['kind'];
 export type TableRecord = Readonly<Record<string, unknown>>;
 
 /** Raise it when a column changes: an index of another format is rebuilt. */
-export const FORMAT = 4;
+export const FORMAT = 5;
 
 interface TableShape {
   /** Columns of text, besides `node_id`, `session_id` and `origin`. */
@@ -349,7 +337,7 @@ export async function openTables({
       if (old === null) return;
       const id = `${kind}-${key}`;
       const generation = (generations.get(id) as number) + 1;
-      const copy = await old.copyTo(`${id}-${generation}`);
+      const copy = await copyTable(placeOf(kind), old, `${id}-${generation}`);
       generations.set(id, generation);
       tables.set(id, Promise.resolve(copy));
       ready.set(id, copy);

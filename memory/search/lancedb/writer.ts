@@ -1,7 +1,8 @@
 import { createMutex } from '../../../common/async.ts';
 import { CometError } from '../../../common/errors.ts';
-import { grouped } from '../../../common/map.ts';
+import { grouped, slices } from '../../../common/map.ts';
 import type { Embedder, Embedding } from '../../embeddings/embedder.ts';
+import { partsOf } from '../../model/turn.ts';
 import { tokenize } from '../../text/tokenizer.ts';
 import { tellsTime } from '../ranking.ts';
 import type { IndexRow } from '../search-index.ts';
@@ -111,6 +112,8 @@ export function createIndexWriter(deps: IndexWriterDeps) {
     clear: () =>
       state.alone(async () => {
         for (const key of tables.keys()) await tables.drop(key);
+        // LanceDB would read new tables through what it cached of old ones of the same names.
+        await tables.reopen();
         projectOf.clear();
         counts.clear();
         state.dirty.clear();
@@ -260,8 +263,8 @@ async function writeTurns(state: State, { key, removed, added, embeddings }: Pro
 async function addRecords(state: State, key: string, kind: Kind, records: readonly TableRecord[]): Promise<void> {
   if (records.length === 0) return;
   const table = await state.tables.findOrCreate(key, kind);
-  for (let at = 0; at < records.length; at += ROWS_PER_COMMIT) {
-    await table.add(records.slice(at, at + ROWS_PER_COMMIT));
+  for (const some of slices(records, ROWS_PER_COMMIT)) {
+    await table.add(some);
     state.commitsSinceReopen += 1;
   }
 }
@@ -406,8 +409,14 @@ function placeOf({ place }: IndexRow): number {
   return place ?? -1;
 }
 
-function tokensOf({ text }: IndexRow): string {
-  return tokenize(text.slice(0, MAX_TEXT_CHARS)).join(' ');
+/** Words of tool calls that were not spoken count once each: a call repeated a hundred times says no more. */
+function tokensOf({ text, origin }: IndexRow): string {
+  const parts = partsOf(text.slice(0, MAX_TEXT_CHARS), origin);
+  const [calls, spoken] = [true, false].map((isCall) =>
+    parts.filter(({ by }) => (by === 'call') === isCall).flatMap((part) => tokenize(part.text)),
+  ) as [string[], string[]];
+  const known = new Set(spoken);
+  return [...spoken, ...new Set(calls.filter((token) => !known.has(token)))].join(' ');
 }
 
 async function embedded(
@@ -415,8 +424,7 @@ async function embedded(
   { embedder, unembedded }: Pick<IndexWriterDeps, 'embedder' | 'unembedded'>,
 ): Promise<ReadonlyMap<IndexRow, Embedding>> {
   const found = new Map<IndexRow, Embedding>();
-  for (let at = 0; at < rows.length; at += ROWS_PER_COMMIT) {
-    const some = rows.slice(at, at + ROWS_PER_COMMIT);
+  for (const some of slices(rows, ROWS_PER_COMMIT)) {
     let embeddings: readonly Embedding[];
     try {
       embeddings = await embedder.embed(some.map((row) => row.embedded));
