@@ -70,12 +70,7 @@ export interface CertSource {
   leaf(): { readonly keyFile: string; readonly certFile: string; readonly key: string; readonly cert: string } | null;
 }
 
-export interface ProxyLog {
-  debug(message: string, fields?: Record<string, unknown>): void;
-  info(message: string, fields?: Record<string, unknown>): void;
-  warn(message: string, fields?: Record<string, unknown>): void;
-  error(message: string, fields?: Record<string, unknown>): void;
-}
+export type { Log as ProxyLog } from '../common/log.ts';
 
 export interface MemoryLine {
   readonly nodeId: string;
@@ -116,6 +111,21 @@ export interface RecalledLine {
   readonly isExact?: boolean;
   /** Rank and score in each lane that found it. */
   readonly lanes?: Readonly<Record<string, { readonly rank: number; readonly score: number }>>;
+}
+
+/** Recalls for prompts since the start. Those that are in none of the other counts are running past their deadline. */
+export interface RecallCounts {
+  readonly asked: number;
+  readonly in_time: number;
+  /** Missed the deadline, sent with a later request of the same prompt. */
+  readonly late_delivered: number;
+  /** Missed the deadline and found nothing that was to be sent. */
+  readonly late_empty: number;
+  /** Missed the deadline, and the prompt had no later request that could carry it. */
+  readonly late_lost: number;
+  /** Missed the deadline; to be sent with the next request of the prompt. */
+  readonly late_waiting: number;
+  readonly failed: number;
 }
 
 /** What the rewriter needs of memory; `engine/compose.ts` joins the two. */

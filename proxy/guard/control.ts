@@ -6,7 +6,11 @@ import { CometError } from '../../common/errors.ts';
 import { ensureDir } from '../../common/files.ts';
 import { isPipe } from '../../common/paths.ts';
 
-type Handle = (request: Readonly<Record<string, unknown>>) => Promise<object>;
+/** Gives the answer, or null to keep the connection open without one. */
+export type Handle = (request: Readonly<Record<string, unknown>>, socket: net.Socket) => Promise<object | null>;
+
+/** A start sends its environment. */
+const MOST_CHARS = 1_000_000;
 
 const WATCH_MS = 500;
 
@@ -76,16 +80,18 @@ function serve(socket: net.Socket, handle: Handle): void {
   socket.on('data', function onData(chunk: string) {
     text += chunk;
     const end = text.indexOf('\n');
-    if (end < 0 && text.length > 4_096) socket.destroy();
+    if (end < 0 && text.length > MOST_CHARS) socket.destroy();
     if (end < 0) return;
     socket.off('data', onData).resume().setTimeout(0);
-    void answer(text.slice(0, end), handle).then((reply) => socket.end(`${JSON.stringify(reply)}\n`));
+    void answer(text.slice(0, end), socket, handle).then((reply) => {
+      if (reply !== null) socket.end(`${JSON.stringify(reply)}\n`);
+    });
   });
 }
 
-async function answer(line: string, handle: Handle): Promise<object> {
+async function answer(line: string, socket: net.Socket, handle: Handle): Promise<object | null> {
   try {
-    return await handle(Object(JSON.parse(line)));
+    return await handle(Object(JSON.parse(line)), socket);
   } catch (error) {
     return { error: (error as Error).message };
   }

@@ -7,11 +7,11 @@ export type EngineState = 'starting' | 'healthy' | 'late' | 'backoff' | 'crash_l
 export interface EngineOptions {
   readonly path: string;
   readonly secret: string;
-  readonly env: NodeJS.ProcessEnv;
+  readonly env: () => NodeJS.ProcessEnv;
   readonly onHealthy: () => void;
   /** Receives the engine's stderr. */
   readonly onOutput: (bytes: Buffer) => void;
-  /** Five exits within this time pause restarts for as long. */
+  /** Five exits within this time are a crash loop, which ends once an engine has lived for as long. */
   readonly crashWindowMs: number;
   /** Kill an engine that is silent for this long. */
   readonly hungMs: number;
@@ -40,13 +40,15 @@ const CHECK_MS = LATE_MS / 4;
 const RESTART_GRACE_MS = 30_000;
 const FIRST_BACKOFF_MS = 50;
 const MAX_EXITS = 5;
+/** The first pause in a crash loop, as a share of its window; each further one is twice as long, up to the window. */
+const PAUSE_SHARE = 0.1;
 const PENDING: readonly EngineState[] = ['starting', 'late', 'backoff'];
 
 /** The engine as a child process, watched by heartbeat and restarted behind the guard's port. */
 export class EngineProcess {
   readonly #options: EngineOptions;
   readonly #settled = new EventEmitter().setMaxListeners(0);
-  readonly #watch: NodeJS.Timeout;
+  #watch: NodeJS.Timeout | undefined;
   #state: EngineState = 'stopped';
   #child: ChildProcess | null = null;
   #leaving: 'stop' | 'restart' | null = null;
@@ -54,12 +56,14 @@ export class EngineProcess {
   #restarts = 0;
   #lastHeartbeat = 0;
   #lastCheck = performance.now();
+  #startedAt = 0;
   #exits: number[] = [];
+  /** Exits in the crash loop so far, 0 outside of one. */
+  #loops = 0;
   #respawn: NodeJS.Timeout | undefined;
 
   constructor(options: EngineOptions) {
     this.#options = options;
-    this.#watch = setInterval(() => this.#checkHeartbeat(), CHECK_MS);
   }
 
   #setState(next: EngineState): void {
@@ -69,7 +73,9 @@ export class EngineProcess {
   }
 
   start(): void {
-    const { path, secret, env, onOutput } = this.#options;
+    const { path, secret, onOutput } = this.#options;
+    const env = this.#options.env();
+    this.#watch ??= setInterval(() => this.#checkHeartbeat(), CHECK_MS);
     const child = fork(path, [], {
       env: { ...ENGINE_ENV, ...env },
       execArgv: ENGINE_FLAGS,
@@ -78,8 +84,10 @@ export class EngineProcess {
     child.stderr?.on('data', onOutput);
     this.#child = child;
     this.#leaving = null;
-    this.#lastHeartbeat = performance.now();
-    this.#setState('starting');
+    this.#startedAt = performance.now();
+    this.#lastHeartbeat = this.#startedAt;
+    // Clients do not wait for another try.
+    if (this.#loops === 0) this.#setState('starting');
     child.on('message', (message) => this.#onMessage(child, (message ?? {}) as Record<string, unknown>));
     child.once('exit', () => this.#onExit(child));
     // Without a process there is no exit event; every other error is followed by one.
@@ -112,9 +120,12 @@ export class EngineProcess {
     const { crashWindowMs } = this.#options;
     const now = performance.now();
     this.#exits = [...this.#exits.filter((at) => now - at < crashWindowMs), now];
-    const isCrashLoop = this.#exits.length >= MAX_EXITS;
-    this.#setState(isCrashLoop ? 'crash_loop' : 'backoff');
-    const pauseMs = isCrashLoop ? crashWindowMs : FIRST_BACKOFF_MS * 2 ** (this.#exits.length - 1);
+    const isLoop = this.#exits.length >= MAX_EXITS || (this.#loops > 0 && now - this.#startedAt < crashWindowMs);
+    this.#loops = isLoop ? this.#loops + 1 : 0;
+    this.#setState(isLoop ? 'crash_loop' : 'backoff');
+    const pauseMs = isLoop
+      ? Math.min(crashWindowMs, crashWindowMs * PAUSE_SHARE * 2 ** (this.#loops - 1))
+      : FIRST_BACKOFF_MS * 2 ** (this.#exits.length - 1);
     this.#respawn = setTimeout(() => this.start(), pauseMs);
   }
 
@@ -134,7 +145,12 @@ export class EngineProcess {
   async #shutDown(reason: 'stop' | 'restart', graceMs: number): Promise<void> {
     this.#leaving = reason;
     clearTimeout(this.#respawn);
-    if (reason === 'stop') clearInterval(this.#watch);
+    this.#loops = 0;
+    this.#exits = [];
+    if (reason === 'stop') {
+      clearInterval(this.#watch);
+      this.#watch = undefined;
+    }
     const child = this.#child;
     this.#setState(reason === 'stop' ? 'stopped' : 'starting');
     if (child === null) return reason === 'stop' ? undefined : this.start();

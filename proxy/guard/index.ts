@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import { PLATFORM } from '../../common/paths.ts';
-import { openControlSocket } from './control.ts';
+import { type Handle, openControlSocket } from './control.ts';
 import { EngineProcess } from './engine-process.ts';
 import { type Authority, connectTcp, connectToEngine, http, parseAuthority, pipeBothWays } from './tunnel.ts';
 import { connectViaProxy, formatProxy, type Route } from './upstream-proxy.ts';
@@ -19,8 +19,10 @@ const TIMINGS = {
   drainMs: 30_000,
   headMs: 10_000,
   dialMs: 20_000,
-  crashWindowMs: 60_000,
+  crashWindowMs: 600_000,
   hungMs: 30_000,
+  /** Without memory, the port is closed this long after its last connection. */
+  unusedMs: 3_600_000,
 };
 
 export interface GuardOptions {
@@ -41,6 +43,8 @@ export interface GuardOptions {
   readonly onTrouble?: (message: string) => void;
   readonly target?: Authority;
   readonly timings?: Partial<typeof TIMINGS>;
+  /** What a new environment changes when memory is started again. Throws where it needs a new process. */
+  readonly configure?: (env: NodeJS.ProcessEnv) => Partial<GuardOptions>;
 }
 
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
@@ -53,7 +57,7 @@ const RETRY_MS = 50;
 export class Guard {
   /** Resolves when the guard has stopped. */
   readonly closed: Promise<unknown>;
-  readonly #options: GuardOptions;
+  #options: GuardOptions;
   readonly #timings: typeof TIMINGS;
   readonly #target: Authority;
   readonly #authority: string;
@@ -62,12 +66,19 @@ export class Guard {
   readonly #expectedAuth: Buffer;
   readonly #startedAt = performance.now();
   readonly #sockets = new Set<net.Socket>();
+  /** Control connections of running `comet-cc run` commands. */
+  readonly #sessions = new Set<net.Socket>();
   readonly #tunnels = { open: 0, total: 0, failed_open: 0 };
   readonly #stopped = new AbortController();
   readonly #engine: EngineProcess;
   readonly #server: Server;
   #port = 0;
+  /** Memory is stopped or stopping: everything is tunneled. */
   #isStopping = false;
+  /** Resolves when the engine has ended. */
+  #ending: Promise<void> = Promise.resolve();
+  #unused: NodeJS.Timeout | undefined;
+  #lastUse = Number.NEGATIVE_INFINITY;
   #control: { close(): void } | null = null;
   #proxyTrouble = '';
 
@@ -81,7 +92,7 @@ export class Guard {
     this.#engine = new EngineProcess({
       path: options.enginePath,
       secret: this.#secret,
-      env: options.engineEnv,
+      env: () => ({ ...this.#options.engineEnv, COMET_CC_PORT: String(this.#port) }),
       onHealthy: options.onHealthy ?? (() => {}),
       onOutput: options.onOutput ?? ((bytes) => void process.stderr.write(bytes)),
       crashWindowMs: this.#timings.crashWindowMs,
@@ -134,6 +145,7 @@ export class Guard {
     this.#tunnels.total += 1;
     remote.once('close', () => {
       this.#tunnels.open -= 1;
+      this.#lastUse = performance.now();
     });
   }
 
@@ -233,28 +245,71 @@ export class Guard {
       uptime_ms: Math.round(performance.now() - this.#startedAt),
       engine: this.#engine.status(),
       tunnels: { ...this.#tunnels },
+      /** Set once memory is stopped while the port stays open. */
+      pass_through: this.#unused ? { sessions: this.#sessions.size, connections: this.#tunnels.open } : null,
     };
   }
 
-  async #handleControl(request: Readonly<Record<string, unknown>>): Promise<object> {
+  async #handleControl(request: Readonly<Record<string, unknown>>, socket: net.Socket): Promise<object | null> {
     const { op, timeout_ms: timeoutMs = 15_000 } = request;
     if (op === 'wait_healthy') await this.#engine.whenHealthy(Math.min(Number(timeoutMs) || 0, 60_000));
     if (op === 'wait_healthy' || op === 'status') return this.status();
+    if (op === 'session') return this.#addSession(socket);
+    if (op === 'start') return await this.#startAgain(Object(request['env']) as NodeJS.ProcessEnv);
     if (op === 'restart_engine') void this.#engine.restart();
-    else if (op === 'stop') setImmediate(() => void this.stop());
-    else return { error: 'op must be status, wait_healthy, stop or restart_engine' };
+    else if (op === 'stop') setImmediate(() => void (request['now'] === true ? this.stop() : this.#stopMemory()));
+    else return { error: 'op must be status, wait_healthy, session, start, stop or restart_engine' };
+    return { ok: true };
+  }
+
+  /** The connection stays open for as long as the session runs. */
+  #addSession(socket: net.Socket): null {
+    this.#sessions.add(socket);
+    socket.once('close', () => {
+      this.#sessions.delete(socket);
+      this.#lastUse = performance.now();
+    });
+    return null;
+  }
+
+  /** Ends the engine. Sessions continue through plain tunnels, and the guard stops some time after the last one. */
+  async #stopMemory(): Promise<void> {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    const { drainMs, unusedMs } = this.#timings;
+    this.#ending = this.#engine.stop(drainMs);
+    await this.#ending;
+    const stopUnused = (): void => {
+      const isUsed = this.#tunnels.open + this.#sessions.size > 0;
+      if (!isUsed && performance.now() - this.#lastUse >= unusedMs) void this.stop();
+    };
+    this.#unused = setInterval(stopUnused, Math.min(1_000, unusedMs));
+    stopUnused();
+  }
+
+  /** Undoes `#stopMemory` for a new environment. */
+  async #startAgain(env: NodeJS.ProcessEnv): Promise<object> {
+    await this.#ending;
+    if (!this.#isStopping || this.#unused === undefined) return { error: 'the guard does not wait for a start' };
+    this.#options = { ...this.#options, ...this.#options.configure?.(env) };
+    clearInterval(this.#unused);
+    this.#unused = undefined;
+    this.#isStopping = false;
+    this.#engine.start();
     return { ok: true };
   }
 
   /** New connections are tunneled while the engine drains. A second call ends the engine at once. */
   async stop(): Promise<void> {
-    const isRepeated = this.#isStopping;
+    const isRepeated = this.#isStopping && this.#unused === undefined;
     this.#isStopping = true;
+    clearInterval(this.#unused);
+    this.#unused = undefined;
     await this.#engine.stop(isRepeated ? 0 : this.#timings.drainMs);
     if (!isRepeated) await sleep(OUTPUT_MS);
     this.#control?.close();
     this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of [...this.#sockets, ...this.#sessions]) socket.destroy();
     this.#stopped.abort();
   }
 
@@ -267,7 +322,7 @@ export class Guard {
       throw new CometError('port_in_use', message, { cause });
     });
     this.#port = (this.#server.address() as net.AddressInfo).port;
-    const handle = (request: Readonly<Record<string, unknown>>): Promise<object> => this.#handleControl(request);
+    const handle: Handle = (request, socket) => this.#handleControl(request, socket);
     this.#control = await openControlSocket(socketPath, handle, () => void this.stop());
     this.#engine.start();
     return this.#port;

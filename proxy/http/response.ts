@@ -1,4 +1,4 @@
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
 import { isRecord } from '../../common/text.ts';
 import type { AssistantMessage, Usage } from '../ports.ts';
@@ -127,14 +127,8 @@ function createInflater(encoding: string, sink: Sink): Inflater {
   const name = encoding.trim().toLowerCase();
   if (name === '' || name === 'identity') return { write: sink.onData, end: sink.onEnd };
   if (name === 'zstd') return zstdInflater(sink);
-  const stream =
-    name === 'gzip' || name === 'x-gzip'
-      ? createGunzip()
-      : name === 'br'
-        ? createBrotliDecompress()
-        : name === 'deflate'
-          ? createInflate()
-          : null;
+  const isUnzipped = ['gzip', 'x-gzip', 'deflate'].includes(name);
+  const stream = isUnzipped ? createUnzip() : name === 'br' ? createBrotliDecompress() : null;
   if (stream === null) queueMicrotask(sink.onError);
   stream?.on('data', (bytes: Buffer) => {
     try {
@@ -308,7 +302,7 @@ export function createAssembler() {
     if (delta['type'] === 'input_json_delta') {
       partialInputs.set(at, (partialInputs.get(at) ?? '') + String(delta['partial_json'] ?? ''));
     } else if (delta['type'] === 'citations_delta') {
-      block['citations'] = [...((block['citations'] ?? []) as unknown[]), delta['citation']];
+      appendDelta(block, { citations: [delta['citation']] });
     } else if (delta['type'] === 'signature_delta') {
       block['signature'] = delta['signature'];
     } else appendDelta(block, delta);
@@ -385,7 +379,7 @@ function appendDelta(block: Json, delta: Json): void {
     if (key === 'type' || key === '__proto__') continue;
     const old = block[key];
     if (typeof value === 'string' && typeof old === 'string') block[key] = old + value;
-    else if (Array.isArray(value) && Array.isArray(old)) block[key] = [...old, ...value];
+    else if (Array.isArray(value) && Array.isArray(old)) for (const each of value) old.push(each);
     else block[key] = value;
   }
 }

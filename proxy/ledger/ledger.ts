@@ -1,4 +1,6 @@
 import type { Clock } from '../../common/async.ts';
+import type { Config } from '../../common/config.ts';
+import { LruMap } from '../../common/map.ts';
 import type { AssistantMessage, ProxyLog } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
 import {
@@ -124,7 +126,9 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
         off: conversation?.off?.because ?? null,
       };
     },
-    recordRefusal: (conversation: string): void => add({ kind: 'refused', atMs: clock.now(), conversation }),
+    /** @param isLast  nothing new is trimmed or added in this conversation from now on */
+    recordRefusal: (conversation: string, isLast: boolean): void =>
+      add({ kind: 'refused', atMs: clock.now(), conversation, isLast }),
     /** Records model calls made by comet-cc itself; `conversation` is '' when unknown. */
     recordOwnCall: (call: {
       readonly conversation: string;
@@ -158,6 +162,7 @@ export function findConversationRoot({ infos, lineage }: Pick<ConversationView, 
   return lineage[infos.findIndex((info) => info.role === 'assistant')] ?? '';
 }
 
+const EMPTY_BILL: Bill = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 };
 const MAX_DAYS = 400;
 const MAX_CONVERSATIONS = 2_000;
 
@@ -170,9 +175,10 @@ const NEW_CONVERSATION = {
 };
 
 export class LedgerState {
-  readonly #days = new Map<string, Totals>();
-  readonly #conversations = new Map<string, Conversation>();
-  readonly #roots = new Set<string>();
+  readonly #days = new LruMap<string, Totals>(MAX_DAYS);
+  readonly #conversations = new LruMap<string, Conversation>(MAX_CONVERSATIONS);
+  /** Of rewritten conversations: one gets a new root with each compaction by Claude Code. */
+  readonly #roots = new LruMap<string, true>(2 * MAX_CONVERSATIONS);
   readonly #rule: LossRule;
 
   constructor(rule: LossRule) {
@@ -186,14 +192,14 @@ export class LedgerState {
         return this.#request(record);
       case 'refused':
         this.#add(record.atMs, record.conversation, { refused: 1 });
-        return null;
+        return record.isLast ? this.#turnOff(record, 'upstream refused a rewritten request') : null;
       case 'own': {
         const { calls: ownCalls, tokens: ownTokens, usd: ownUsd } = record;
         this.#add(record.atMs, record.conversation, { ownCalls, ownTokens, ownUsd });
         return null;
       }
       case 'day':
-        this.#days.set(record.day, addTotals(EMPTY_TOTALS, record.totals));
+        this.#days.set(record.day, record.totals);
         return null;
       case 'conversation':
         this.#keep(record.conversation);
@@ -204,12 +210,12 @@ export class LedgerState {
   }
 
   conversation(id: string): Conversation | null {
-    return this.#conversations.get(id) ?? null;
+    return this.#conversations.peek(id) ?? null;
   }
 
   /** Whether a rewritten request was sent in this conversation or in the one it was forked from. */
   wasRewritten(id: string, root: string): boolean {
-    return this.#conversations.get(id)?.rewritten === true || (root !== '' && this.#roots.has(root));
+    return this.conversation(id)?.rewritten === true || (root !== '' && this.#roots.has(root));
   }
 
   /** Conversations with trimming off, newest first. */
@@ -250,49 +256,37 @@ export class LedgerState {
       untouchedUsd: costUsd(model, untouched, output),
       sentUsd: costUsd(model, billed, output),
     });
-    const known = this.#conversations.get(record.conversation);
-    if (known === undefined || !record.counts) return null;
+    const known = this.conversation(record.conversation);
+    if (known === null || !record.counts) return null;
     const fewer = sumBill(untouched) - sumBill(billed);
-    const returnUsd = record.cut
-      ? costUsd(model, { input: 0, cacheRead: fewer, cacheWrite5m: 0, cacheWrite1h: 0 }, 0)
-      : null;
-    const tokenUsd = costUsd(model, { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 }, 0);
+    const returnUsd = record.cut ? costUsd(model, { ...EMPTY_BILL, cacheRead: fewer }, 0) : null;
+    const tokenUsd = costUsd(model, { ...EMPTY_BILL, input: 1 }, 0);
     const balance = updateBalance(known.balance, { untouchedUsd, savedUsd, tokenUsd, returnUsd }, this.#rule);
-    const ends = known.off === null && balance.streak >= LOSS_LIMIT;
-    const off = ends ? { atMs: record.atMs, because: describeLoss(balance) } : known.off;
     const rewritten = known.rewritten || record.rewritten;
-    const next = { ...known, root: record.root || known.root, rewritten, balance, off };
+    this.#keep({ ...known, root: record.root || known.root, rewritten, balance });
+    return balance.streak >= LOSS_LIMIT ? this.#turnOff(record, describeLoss(balance)) : null;
+  }
+
+  #turnOff({ atMs, conversation }: { atMs: number; conversation: string }, because: string): Conversation | null {
+    const known = this.#conversations.get(conversation);
+    if (known === undefined || known.off !== null) return null;
+    const next = { ...known, off: { atMs, because } };
     this.#keep(next);
-    return ends ? next : null;
+    return next;
   }
 
   #add(atMs: number, id: string, amount: Partial<Totals>): void {
     const day = formatDay(atMs);
     this.#days.set(day, addTotals(this.#days.get(day) ?? EMPTY_TOTALS, amount));
-    if (this.#days.size > MAX_DAYS) this.#days.delete([...this.#days.keys()].sort()[0] as string);
     if (id === '') return;
-    const known = this.#conversations.get(id) ?? { id, ...NEW_CONVERSATION };
+    const known = this.conversation(id) ?? { id, ...NEW_CONVERSATION };
     const lastAtMs = Math.max(known.lastAtMs, atMs);
     this.#keep({ ...known, lastAtMs, totals: addTotals(known.totals, amount) });
   }
 
   #keep(conversation: Conversation): void {
-    this.#conversations.delete(conversation.id);
     this.#conversations.set(conversation.id, conversation);
-    if (conversation.rewritten && conversation.root !== '') this.#root(conversation.root);
-    if (this.#conversations.size <= MAX_CONVERSATIONS) return;
-    const [oldest] = this.#conversations.values();
-    if (oldest === undefined) return;
-    this.#conversations.delete(oldest.id);
-    this.#roots.delete(oldest.root);
-  }
-
-  /** A conversation gets a new root with each compaction by Claude Code. */
-  #root(root: string): void {
-    this.#roots.delete(root);
-    this.#roots.add(root);
-    const [oldest] = this.#roots;
-    if (this.#roots.size > 2 * MAX_CONVERSATIONS && oldest !== undefined) this.#roots.delete(oldest);
+    if (conversation.rewritten && conversation.root !== '') this.#roots.set(conversation.root, true);
   }
 }
 
@@ -315,14 +309,7 @@ export interface BalanceChange {
   readonly returnUsd: number | null;
 }
 
-export interface LossRule {
-  /** Share of the untouched cost that memory may cost without being a loss. */
-  readonly tolerance: number;
-  /** Tolerated in any case, in tokens of uncached input: a young conversation has nothing to save yet. */
-  readonly credit: number;
-  /** Maximum number of requests for a cut to pay off. */
-  readonly longestHorizon: number;
-}
+export type LossRule = Pick<Config['ledger'], 'tolerance' | 'credit' | 'longestHorizon'>;
 
 /** Trimming ends after this many consecutive requests with a net loss. */
 export const LOSS_LIMIT = 3;

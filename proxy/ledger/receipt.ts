@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { LruMap } from '../../common/map.ts';
 import type { Finding, ProxyLog } from '../ports.ts';
 import type { RequestCost } from './ledger.ts';
-import { type Bill, openJsonlFile } from './store.ts';
+import { type Bill, openJsonlFile, type RecordStore } from './store.ts';
 
 interface BodyDigest {
   readonly bytes: number;
@@ -116,26 +116,7 @@ function sumSheet(sheet: BillSheet): number {
   return sheet.input + sheet.cache_read + sheet.cache_write_5m + sheet.cache_write_1h;
 }
 
-/** Persists receipts. */
-export interface ReceiptStore {
-  /** Oldest first, without unreadable ones. */
-  load(): Promise<readonly Receipt[]>;
-  append(receipt: Receipt): Promise<void>;
-  replace(receipts: readonly Receipt[]): Promise<void>;
-  /** Resolves once everything is written. */
-  close(): Promise<void>;
-}
-
-/** Persists nothing. */
-export function createMemoryReceipts(): ReceiptStore {
-  const receipts: Receipt[] = [];
-  return {
-    load: async () => [...receipts],
-    append: async (receipt) => void receipts.push(receipt),
-    replace: async (fresh) => void receipts.splice(0, receipts.length, ...fresh),
-    close: async () => {},
-  };
-}
+export type ReceiptStore = RecordStore<Receipt>;
 
 /** The receipts of the newest requests. */
 export type Receipts = Awaited<ReturnType<typeof openReceipts>>;

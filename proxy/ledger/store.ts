@@ -93,7 +93,8 @@ const RequestRecord = z.object({
 });
 const LedgerRecord = z.discriminatedUnion('kind', [
   RequestRecord,
-  z.object({ kind: z.literal('refused'), ...about }),
+  /** `isLast`: trimming is off in the conversation from then on. */
+  z.object({ kind: z.literal('refused'), ...about, isLast: z.boolean().optional() }),
   z.object({ kind: z.literal('own'), ...about, calls: amount, tokens: amount, usd: amount }),
   // Summaries written by compaction.
   z.object({ kind: z.literal('day'), day: text.regex(/^\d{4}-\d\d-\d\d$/), totals: AnyTotals }),
@@ -109,15 +110,16 @@ export type Conversation = z.infer<typeof Conversation>;
 export type RequestRecord = Readonly<z.infer<typeof RequestRecord>>;
 export type LedgerRecord = Readonly<z.infer<typeof LedgerRecord>>;
 
-/** Persists the ledger. */
-export interface LedgerStore {
-  /** All readable records, in order. */
-  load(): Promise<readonly LedgerRecord[]>;
-  append(record: LedgerRecord): Promise<void>;
-  replace(records: readonly LedgerRecord[]): Promise<void>;
+/** Persists the ledger, or the receipts. */
+export interface RecordStore<T> {
+  /** All readable records, oldest first. */
+  load(): Promise<readonly T[]>;
+  append(record: T): Promise<void>;
+  replace(records: readonly T[]): Promise<void>;
   /** Resolves once everything is written. */
   close(): Promise<void>;
 }
+export type LedgerStore = RecordStore<LedgerRecord>;
 
 /**
  * One JSON line per record. Not synced: a power cut may lose the newest figures, never a request.
@@ -154,16 +156,6 @@ function parseLine(line: string): LedgerRecord[] {
   }
 }
 
-/** Persists nothing. */
-export function createMemoryLedger(records: LedgerRecord[] = []): LedgerStore {
-  return {
-    load: async () => [...records],
-    append: async (record) => void records.push(record),
-    replace: async (fresh) => void records.splice(0, records.length, ...fresh),
-    close: async () => {},
-  };
-}
-
 /**
  * An append-only file of lines with mode 0600. Operations run one at a time, in the order of the calls. Creates the file
  * and its directory on the first write. Not synced: a power cut may lose the last lines.
@@ -174,7 +166,8 @@ export function openJsonlFile(file: string) {
     /** @param linesFor  `isEmpty` is true for a new file and after the file was deleted */
     append: (linesFor: (isEmpty: boolean) => readonly string[]): Promise<void> =>
       lock(async () => {
-        const handle = await openForAppend(file);
+        await ensureDir(path.dirname(file));
+        const handle = await open(file, 'a', 0o600);
         try {
           const lines = linesFor((await handle.stat()).size === 0);
           // The leading newline separates the line from a torn line before it.
@@ -191,14 +184,4 @@ export function openJsonlFile(file: string) {
     /** Resolves once everything is written. */
     close: (): Promise<void> => lock(async () => {}),
   };
-}
-
-async function openForAppend(file: string) {
-  try {
-    return await open(file, 'a', 0o600);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    await ensureDir(path.dirname(file));
-    return open(file, 'a', 0o600);
-  }
 }

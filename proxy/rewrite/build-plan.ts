@@ -7,6 +7,7 @@ import {
   findHeadEnd,
   isToolRound,
   type PartSpan,
+  splitRounds,
   splitTurns,
   sumTokens,
   type TurnSpan,
@@ -75,6 +76,8 @@ export interface StepInput extends CutRequest {
   readonly rule: CutRule | null;
   /** Token budget of the preamble of tool rounds. */
   readonly roundsTokens: number;
+  /** A recall that missed its deadline has lines for the running turn. */
+  readonly hasLateLines: boolean;
 }
 
 const NO_CUTS = { cut: null, rounds: null } as const;
@@ -97,7 +100,15 @@ export function decideStep(input: StepInput): Step {
   if (match?.servedAt === view.lineage.length - 1) return { kind: 'replay' };
   const cuts = decideCuts(input, current, fresh);
   if (cuts.cut !== null || cuts.rounds !== null) return startEpoch('cut', current, cuts);
-  return fresh < 0 ? { kind: 'replay' } : { kind: 'extend', plan: current };
+  return fresh >= 0 || (input.hasLateLines && mayAddInLoop(view))
+    ? { kind: 'extend', plan: current }
+    : { kind: 'replay' };
+}
+
+/** Text after tool results ends a manual-thinking turn, and may not stand beside an open server tool. */
+function mayAddInLoop(view: ConversationView): boolean {
+  const turn = splitTurns(view).at(-1);
+  return turn !== undefined && canCutInLoop(view) && splitRounds(view, turn).at(-1)?.end === turn.end;
 }
 
 type Cuts = Pick<EpochStep, 'cut' | 'rounds'>;
@@ -313,14 +324,13 @@ function renderInjections(
   lines: readonly Line[],
   config: PlanConfig,
 ): Injection[] {
-  const fresh = findFreshPrompt(view);
-  if (fresh < 0) return [];
+  const newest = view.infos.findLastIndex(({ role }) => role === 'user');
   return renderRetrieval(lines, {
     mode: config.retrieval,
     takesSystemMessages: view.takesSystemMessages,
     budgetTokens: config.retrievalTokens,
     fence,
-    anchor: view.lineage[fresh] as string,
+    anchor: view.lineage[newest] as string,
   });
 }
 
@@ -457,12 +467,13 @@ function keepRoundCuts(view: ConversationView, step: EpochStep): RoundCut[] {
 
 /** Injections of the previous plan at prompts that are still sent. */
 export function keepInjections(view: ConversationView, from: EpochPlan, step: EpochStep): Injection[] {
-  if (step.cut === null) return [...from.injections];
-  const firstKept = splitTurns(view)[step.cut.through]?.start ?? 0;
+  const { cut, rounds } = step;
+  const firstKept = cut === null ? 0 : (splitTurns(view)[cut.through]?.start ?? 0);
   const head = findHeadEnd(view);
   return from.injections.filter((injection) => {
     const at = view.lineage.indexOf(injection.anchor);
-    return at >= firstKept || (at >= 0 && at < head);
+    if (rounds !== null && at >= rounds.start && at < rounds.end) return false;
+    return cut === null || at >= firstKept || (at >= 0 && at < head);
   });
 }
 

@@ -20,8 +20,8 @@ import {
 import { scanObject } from '../wire/json.ts';
 import { extendLineage, hashMessage } from '../wire/message.ts';
 import { type PartSpan, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
-import { classifyApiError } from '../wire/validate.ts';
-import { type EpochPlan, type RewriteResult, validateReceived } from './plan.ts';
+import { classifyApiError, readApiMessage } from '../wire/validate.ts';
+import { type EpochPlan, type RewriteResult, refusesReceived, type Spliced } from './plan.ts';
 import { createReceipt } from './receipt.ts';
 
 interface ResponseRecorderDeps {
@@ -53,7 +53,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
   function recordResponse({ context, cut, ...result }: RewriteResult, response: ObservedResponse): void {
     const rewrite = findRewrite(result);
     const { request, view, sessionId, kind } = context;
-    if (rewrite !== null) breakRefusedPlan(context, rewrite.plan, response);
+    if (rewrite !== null) breakRefusedPlan(context, rewrite, response);
     const message = request.path === 'messages' ? response.message : null;
     let account: RequestCost | null = null;
     if (message !== null && isBilled(message)) {
@@ -73,14 +73,15 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     if (message !== null) captureTurn(context, response, message);
   }
 
-  /** A refusal counts against the plan only when the received request was valid. */
-  function breakRefusedPlan(context: RequestContext, plan: EpochPlan, response: ObservedResponse): void {
+  /** A refusal counts against the plan unless the received request would get the same. */
+  function breakRefusedPlan(context: RequestContext, { plan, spliced }: Rewrite, response: ObservedResponse): void {
     if (response.status !== 400) return;
     const broken = classifyApiError(response.errorText);
-    if (broken === null || validateReceived(context, cache) !== null) return;
+    if (broken === null || refusesReceived(readApiMessage(response.errorText), context, spliced, cache)) return;
     const { sessionId } = context;
     log.error('upstream refused a rewritten request; the plan is marked broken', { sessionId, broken });
-    ledger.recordRefusal(sessionId);
+    // Claude Code repeats a request refused for its thinking; any other refusal ends the user's turn.
+    ledger.recordRefusal(sessionId, broken === 'structure');
     deps.markBroken(context, plan, broken);
   }
 
@@ -118,8 +119,13 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
   };
 }
 
+interface Rewrite {
+  readonly plan: EpochPlan;
+  readonly spliced: Spliced;
+}
+
 /** Null when the received bytes went upstream. */
-function findRewrite({ plan, spliced }: Pick<RewriteResult, 'plan' | 'spliced'>) {
+function findRewrite({ plan, spliced }: Pick<RewriteResult, 'plan' | 'spliced'>): Rewrite | null {
   return plan !== null && spliced !== null && spliced.edits.length > 0 ? { plan, spliced } : null;
 }
 

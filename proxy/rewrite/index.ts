@@ -1,6 +1,14 @@
 import { type Clock, createKeyedMutex } from '../../common/async.ts';
 import { type CostLedger, findConversationRoot, type Receipt, type Receipts } from '../ledger/index.ts';
-import type { MemorySource, MessagesRequest, PolicySource, ProxyLog, RewriteOutcome, Rewriter } from '../ports.ts';
+import type {
+  MemorySource,
+  MessagesRequest,
+  PolicySource,
+  ProxyLog,
+  RecallCounts,
+  RewriteOutcome,
+  Rewriter,
+} from '../ports.ts';
 import {
   ConversationCache,
   type ConversationView,
@@ -16,6 +24,8 @@ import {
   chooseReplayPlan,
   decideStep,
   type PlanConfig,
+  type PlanInput,
+  type RecalledMemory,
   roundsBudget,
   type Step,
   type StepInput,
@@ -23,6 +33,7 @@ import {
   selectTurnsToPrepare,
   stripThinkingPlan,
   toLine,
+  usesSystemField,
 } from './build-plan.ts';
 import { captureParts, captureTurns, createResponseRecorder, type ResponseRecorder } from './capture.ts';
 import type { CutRule } from './cut.ts';
@@ -35,11 +46,10 @@ import {
   type Match,
   type RewriteResult,
   type Spliced,
-  validateReceived,
   validateRewrite,
 } from './plan.ts';
 import { openPlanCache, type PlanCache, type PlanStore } from './plan-store.ts';
-import { EMPTY, lookUpMemory } from './recall.ts';
+import { EMPTY, LateRecalls, lookUpMemory, takeLateLines } from './recall.ts';
 import { countHeldTurns } from './render.ts';
 
 export type { CutRule } from './cut.ts';
@@ -69,6 +79,7 @@ export interface RewriterDeps {
 export interface RunningRewriter extends Rewriter {
   /** Newest first. */
   receipts(): readonly Receipt[];
+  recalls(): RecallCounts;
   close(): Promise<void>;
 }
 
@@ -80,6 +91,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     rewrite: (request, signal) => pipeline.rewrite(request, signal),
     replay: (request) => pipeline.replay(request),
     receipts: () => deps.receipts.list(),
+    recalls: () => pipeline.recalls(),
     async close() {
       await Promise.all([deps.plans.close(), deps.ledger.close(), deps.receipts.close()]);
     },
@@ -98,6 +110,7 @@ class RewritePipeline implements Rewriter {
   readonly #cache = new ConversationCache();
   readonly #lockSession = createKeyedMutex();
   readonly #recorder: ResponseRecorder;
+  readonly #late = new LateRecalls();
 
   constructor(deps: RewriterDeps, plans: PlanCache) {
     this.#deps = deps;
@@ -108,6 +121,10 @@ class RewritePipeline implements Rewriter {
       markBroken: ({ sessionId }, plan, broken) =>
         plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken }),
     });
+  }
+
+  recalls(): RecallCounts {
+    return this.#late.counts();
   }
 
   async rewrite(request: MessagesRequest, signal: AbortSignal): Promise<RewriteOutcome> {
@@ -143,7 +160,7 @@ class RewritePipeline implements Rewriter {
   /** The stages after parsing, in order. */
   async #advance(context: RequestContext, signal: AbortSignal): Promise<RewriteResult> {
     if (context.kind !== 'main' || context.request.path === 'count_tokens') return this.#replayPlan(context);
-    const { memory, config, clock, log, randomHex } = this.#deps;
+    const { memory, config, clock, randomHex } = this.#deps;
     const { view, sessionId } = context;
 
     const turns = splitTurns(view);
@@ -154,7 +171,7 @@ class RewritePipeline implements Rewriter {
     if (step.kind === 'replay') return this.#replayPlan(context);
 
     const planInput = { view, sessionId, step };
-    const recalled = this.#isDisabled(context) ? EMPTY : await lookUpMemory(memory, planInput, config, log);
+    const recalled = await this.#recall(context, planInput);
 
     const seed = { createdAtMs: clock.now(), id: randomHex(16), fence: randomHex(6) };
     const plan = buildPlan(memory, { ...planInput, ...seed }, recalled, config);
@@ -163,8 +180,19 @@ class RewritePipeline implements Rewriter {
     if (spliced === null || !this.#isValid(context, plan, spliced)) return this.#replayPlan(context);
 
     await this.#recordPlan(context, step, plan, signal);
+    if (isLate(planInput)) {
+      const isShown = step.kind === 'extend' && plan.injections.length > step.plan.injections.length;
+      this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
+    }
     const cut = step.kind === 'epoch' && (step.cut !== null || step.rounds !== null);
     return { context, plan, spliced, decision: describeStep(step), cut };
+  }
+
+  async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {
+    const { memory, config, log } = this.#deps;
+    if (this.#isDisabled(context)) return EMPTY;
+    if (!isLate(input)) return lookUpMemory(memory, this.#late, input, config, log);
+    return takeLateLines(this.#late.ready(context.sessionId, context.view), input, config);
   }
 
   /** A plan that changes bytes is durable before its first use. Throws when a replay was sent in the meantime. */
@@ -245,6 +273,7 @@ class RewritePipeline implements Rewriter {
       nowMs: clock.now(),
       ownTokens: config.preambleTokens + config.systemTokens,
       roundsTokens: roundsBudget(config),
+      hasLateLines: !usesSystemField(config) && this.#late.ready(sessionId, view).length > 0,
     };
   }
 
@@ -273,7 +302,6 @@ class RewritePipeline implements Rewriter {
   #isValid(context: RequestContext, plan: EpochPlan, spliced: Spliced): boolean {
     const error = validateRewrite(context, plan, spliced, this.#cache);
     if (error === null) return true;
-    if (validateReceived(context, this.#cache) !== null) return true;
     this.#deps.log.error('rewritten request is invalid; the plan is left out', { refusal: error.message });
     return false;
   }
@@ -300,6 +328,11 @@ class RewritePipeline implements Rewriter {
       needed.map((turn) => turn.endHash),
     );
   }
+}
+
+/** Only a late recall extends a plan inside a tool loop. */
+function isLate({ view, step }: PlanInput): boolean {
+  return step.kind === 'extend' && findFreshPrompt(view) < 0;
 }
 
 function describeStep(step: Step): string {

@@ -9,9 +9,9 @@ import {
   prefixWithCommas,
   type Slice,
 } from '../wire/json.ts';
-import { type MessageShape, shapeMessage } from '../wire/message.ts';
+import { type MessageShape, type RequestShape, shapeMessage } from '../wire/message.ts';
 import { findHeadEnd } from '../wire/turns.ts';
-import { type ApiError, checkRequest } from '../wire/validate.ts';
+import { type ApiError, findAddedRefusal, findRefusals, refusalKey } from '../wire/validate.ts';
 
 /** Memory recalled for one prompt. It keeps its position for the lifetime of the plan. */
 export interface Injection {
@@ -212,7 +212,7 @@ function isSystemMessage(injection: Injection, view: ConversationView, index: nu
   return role === undefined || role === 'assistant';
 }
 
-/** The error that the API would return for the rewritten request; null when it is valid. */
+/** The error that the API would return for the rewritten request and not for the received one; null without one. */
 export function validateRewrite(
   { view }: RequestContext,
   plan: EpochPlan,
@@ -226,13 +226,29 @@ export function validateRewrite(
       ? (view.infos[message]?.shape as MessageShape)
       : shapeMessage(JSON.parse(message.toString('utf8'))),
   );
-  return checkRequest({ ...head, system, bytes: spliced.body.length, messages });
+  const sent = { ...head, system, bytes: spliced.body.length, messages };
+  return findAddedRefusal(shapeReceived(view, cache), sent);
 }
 
-/** The error that the API would return for the request as received. */
-export function validateReceived({ view }: RequestContext, cache: ConversationCache): ApiError | null {
+function shapeReceived(view: ConversationView, cache: ConversationCache): RequestShape {
   const messages = view.infos.map((info) => info.shape);
-  return checkRequest({ ...cache.head(view), bytes: view.body.length, messages });
+  return { ...cache.head(view), bytes: view.body.length, messages };
+}
+
+/** A field inside a block, which no other part of the request bears on. */
+const IN_BLOCK = /^messages\.(\d+)\.content\.\d+(?:\.\w|: Input (?:tag|should)\b)/;
+
+/** Whether the API would refuse the received request with the same message. */
+export function refusesReceived(
+  message: string,
+  { view }: RequestContext,
+  spliced: Spliced,
+  cache: ConversationCache,
+): boolean {
+  const place = /thinking|signature|cache_control/.test(message) ? null : IN_BLOCK.exec(message);
+  if (place !== null && typeof spliced.messages[Number(place[1])] === 'number') return true;
+  const key = refusalKey(message);
+  return [...findRefusals(shapeReceived(view, cache))].some((refusal) => refusalKey(refusal.message) === key);
 }
 
 /** The outcome of the pipeline for one request. */

@@ -1,5 +1,5 @@
 import { beforeAbort } from '../../common/async.ts';
-import type { MemorySource, ProxyLog } from '../ports.ts';
+import type { MemorySource, ProxyLog, RecallCounts, RecalledLine } from '../ports.ts';
 import { type ConversationView, readMessageText, readRecentTexts } from '../wire/conversation.ts';
 import { findFreshPrompt, findHeadEnd, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
@@ -13,7 +13,7 @@ import {
   usesSystemField,
 } from './build-plan.ts';
 import { type EpochPlan, locatePlan } from './plan.ts';
-import { recallsInRequest } from './render.ts';
+import { type Line, recallsInRequest } from './render.ts';
 
 export const EMPTY: RecalledMemory = {
   brief: [],
@@ -26,9 +26,102 @@ export const EMPTY: RecalledMemory = {
 /** Prior messages that are part of the query: a prompt such as "yes, do it" has no words of its own. */
 const RECENT_MESSAGES = 4;
 
+/** A recall that takes longer than this is lost. */
+const LATEST_MS = 30_000;
+/** Sessions whose late recall is kept. */
+const MOST_LATE = 100;
+
+interface LateRecall {
+  /** Lineage hash up to the prompt. */
+  readonly anchor: string;
+  /** Null while it runs. */
+  lines: readonly Line[] | null;
+}
+
+/** Counts recalls, and keeps the one of each session that missed its deadline for the next request of its prompt. */
+export class LateRecalls {
+  readonly #late = new Map<string, LateRecall>();
+  readonly #counts = { asked: 0, in_time: 0, late_delivered: 0, late_empty: 0, late_lost: 0, failed: 0 };
+
+  counts(): RecallCounts {
+    const waiting = [...this.#late.values()].filter(({ lines }) => lines !== null);
+    return { ...this.#counts, late_waiting: waiting.length };
+  }
+
+  /** @throws what `work` throws, and the reason of `deadline` */
+  async run(
+    sessionId: string,
+    anchor: string,
+    work: Promise<readonly RecalledLine[]>,
+    deadline: AbortSignal,
+  ): Promise<readonly Line[]> {
+    this.#lose(sessionId);
+    this.#counts.asked += 1;
+    try {
+      const lines = toLines(await beforeAbort(work, deadline));
+      this.#counts.in_time += 1;
+      return lines;
+    } catch (error) {
+      if (deadline.aborted) this.#keep(sessionId, anchor, work);
+      else this.#counts.failed += 1;
+      throw error;
+    }
+  }
+
+  /** What a recall for a prompt of this conversation returned after its deadline. */
+  ready(sessionId: string, view: ConversationView): readonly Line[] {
+    const late = this.#late.get(sessionId);
+    return late?.lines && view.lineage.includes(late.anchor) ? late.lines : [];
+  }
+
+  settle(sessionId: string, outcome: 'late_delivered' | 'late_empty'): void {
+    if (this.#late.delete(sessionId)) this.#counts[outcome] += 1;
+  }
+
+  #keep(sessionId: string, anchor: string, work: Promise<readonly RecalledLine[]>): void {
+    const late: LateRecall = { anchor, lines: null };
+    this.#late.set(sessionId, late);
+    const oldest = this.#late.keys().next();
+    if (this.#late.size > MOST_LATE && !oldest.done) this.#lose(oldest.value);
+    work.then(
+      (found) => {
+        if (this.#late.get(sessionId) !== late) return;
+        late.lines = toLines(found);
+        if (found.length === 0) this.settle(sessionId, 'late_empty');
+      },
+      () => {
+        if (this.#late.get(sessionId) === late) this.#lose(sessionId);
+      },
+    );
+  }
+
+  #lose(sessionId: string): void {
+    if (this.#late.delete(sessionId)) this.#counts.late_lost += 1;
+  }
+}
+
+function toLines(found: readonly RecalledLine[]): Line[] {
+  return found.map(({ line, score, lanes = {}, isExact = false }) => ({
+    ...toLine(line),
+    found: { score, lanes },
+    isExact,
+  }));
+}
+
+/** Late lines that the plan does not show yet. */
+export function takeLateLines(
+  lines: readonly Line[],
+  { view, step }: Pick<PlanInput, 'view' | 'step'>,
+  config: PlanConfig,
+): RecalledMemory {
+  const shown = new Set(findRemainingLines(view, step, config));
+  return { ...EMPTY, recalled: lines.filter(({ text }) => !shown.has(text)) };
+}
+
 /** Queries memory under one deadline. A query that fails or is late returns nothing. */
 export async function lookUpMemory(
   memory: MemorySource,
+  late: LateRecalls,
   { view, sessionId, step }: PlanInput,
   config: PlanConfig,
   log: ProxyLog,
@@ -48,21 +141,26 @@ export async function lookUpMemory(
     return { ...EMPTY, quotes: (await quoting) ?? EMPTY.quotes };
   }
   const needsContext = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
-  const [context, hits, quotes] = await Promise.all([
+  const [context, recalled, quotes] = await Promise.all([
     needsContext ? withinDeadline(memory.sessionContext(sessionId, projectDir)) : { brief: [], lines: [] },
     fresh < 0 || !recallsInRequest(config.retrieval)
       ? []
       : withinDeadline(
-          memory.recall(
-            {
-              sessionId,
-              projectDir,
-              prompt: readMessageText(view, fresh),
-              recent: readRecentTexts(view, fresh, RECENT_MESSAGES),
-              visibleTurns: findVisibleTurns(view, step),
-              shown: new Set(findRemainingLines(view, step, config)),
-              sends: createHeadSearch(view),
-            },
+          late.run(
+            sessionId,
+            view.lineage[fresh] as string,
+            memory.recall(
+              {
+                sessionId,
+                projectDir,
+                prompt: readMessageText(view, fresh),
+                recent: readRecentTexts(view, fresh, RECENT_MESSAGES),
+                visibleTurns: findVisibleTurns(view, step),
+                shown: new Set(findRemainingLines(view, step, config)),
+                sends: createHeadSearch(view),
+              },
+              AbortSignal.timeout(LATEST_MS),
+            ),
             deadline,
           ),
         ),
@@ -71,13 +169,9 @@ export async function lookUpMemory(
   return {
     brief: context?.brief ?? [],
     sessionLines: (context?.lines ?? []).map(toLine),
-    recalled: (hits ?? []).map(({ line, score, lanes = {}, isExact = false }) => ({
-      ...toLine(line),
-      found: { score, lanes },
-      isExact,
-    })),
+    recalled: recalled ?? [],
     quotes: quotes ?? EMPTY.quotes,
-    isComplete: context !== null && hits !== null,
+    isComplete: context !== null && recalled !== null,
   };
 }
 

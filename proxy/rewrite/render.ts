@@ -279,6 +279,7 @@ function fitBudget(lines: readonly Line[], budgetTokens: number): Line[] {
   return kept;
 }
 
-function countTokens(text: string): number {
+/** An estimate. */
+export function countTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / 4) + 1;
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
+import { readTypedText, SIDE_PROMPTS } from '../../common/turn.ts';
 import type { MessagesRequest } from '../ports.ts';
 import { type BodyScan, type PreviousScan, parseSlice, type Slice, scanBody } from './json.ts';
 import { extendLineage, type HeadShape, hashMessage, isThinking, shapeHead, shapeMessage } from './message.ts';
@@ -192,19 +193,18 @@ function describeSystem(system: unknown) {
   return { workingDirectory: directory ?? null, isSubagent: attribution.includes('cc_is_subagent=true') };
 }
 
-/** The text of a message without Claude Code's reminders; '' without any. */
+/** What the user typed in a message, or the text of an answer; '' without any. */
 export function readMessageText(view: ConversationView, index: number): string {
   const slice = view.scan.messages[index];
   if (slice === undefined) return '';
   const { content } = parseSlice(view.body, slice) as { content?: unknown };
   const blocks =
     typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [];
-  return blocks
+  const texts = blocks
     .filter((block) => block?.type === 'text' && typeof block.text === 'string')
-    .map((block) => String(block.text))
-    .filter((text) => !text.trimStart().startsWith('<system-reminder>'))
-    .join('\n')
-    .trim();
+    .map((block) => String(block.text));
+  if (view.infos[index]?.role !== 'user') return texts.join('\n').trim();
+  return readTypedText(texts, { answers: view.infos[index]?.isPrompt ? null : 'tool' });
 }
 
 /** The texts of the messages before `index` that have one, oldest first. */
@@ -224,14 +224,6 @@ export function readRecentTexts(view: ConversationView, index: number, most: num
  * - `other`: subagents, titles, probes, comet-cc's own children, and unknown requests
  */
 export type RequestClass = 'main' | 'side' | 'other';
-
-/** First words of requests that Claude Code makes for itself on the main prefix, in 2.1.x. */
-const SIDE_PROMPTS = [
-  'CRITICAL: Respond with TEXT ONLY',
-  '[SUGGESTION MODE:',
-  '<system-reminder>This is a side question from the user.',
-  'The user stepped away and is coming back. Recap',
-];
 
 const HINT_CLASSES: Readonly<Record<string, RequestClass>> = {
   main: 'main',

@@ -64,6 +64,10 @@ export interface BlockShape {
   readonly blank?: 'empty' | 'space';
   /** TTLs of the cache breakpoints on this block and inside it, in order; 5m by default. */
   readonly ttls?: readonly string[];
+  /** Documents in this block, itself or inside a result; absent without any. */
+  readonly documents?: number;
+  /** The highest document index that its citations name. */
+  readonly cites?: number;
   /** Tail of the signature or data of a thinking block, '' when it has none. */
   readonly signatureTail?: string;
 }
@@ -154,8 +158,23 @@ function shapeBlock(block: unknown): BlockShape {
     ...(typeof block.tool_use_id === 'string' && { toolUseId: block.tool_use_id }),
     ...(blank && { blank }),
     ...(ttls.length > 0 && { ttls }),
+    ...countDocuments([block, ...nested]),
+    ...findCited(block),
     ...(signatureTail !== undefined && { signatureTail }),
   };
+}
+
+function countDocuments(blocks: readonly Json[]): Pick<BlockShape, 'documents'> {
+  const documents = blocks.filter(({ type }) => type === 'document').length;
+  return documents > 0 ? { documents } : {};
+}
+
+function findCited({ citations }: Json): Pick<BlockShape, 'cites'> {
+  const indexes = Array.isArray(citations)
+    ? citations.map((citation) => isRecord(citation) && citation.document_index)
+    : [];
+  const named = indexes.filter((index) => typeof index === 'number');
+  return named.length > 0 ? { cites: Math.max(...named) } : {};
 }
 
 const TAIL_LENGTH = 24;

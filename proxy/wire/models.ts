@@ -3,7 +3,8 @@ type ModelTraits = Readonly<ReturnType<typeof build>>;
 
 type Row = readonly [
   family: string,
-  match: RegExp,
+  /** As in `claude-NAME`, separated by spaces. */
+  names: string,
   flags: string,
   thinking: 'adaptive' | 'manual' | 'both' | 'none',
   inputPrice: number,
@@ -28,7 +29,7 @@ const ROWS: readonly Row[] = [
   // 5.2 as 5.1: the prefix-checks page lists it, Oct 2026.
   [
     'fable-5.1',
-    /\b(?:fable|mythos)-5[-.][1-9]\b/,
+    'fable-5-1 fable-5-2 mythos-5-1 mythos-5-2',
     'sbk',
     'adaptive',
     10,
@@ -40,7 +41,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     'fable-5',
-    /\b(?:fable|mythos)-5\b/,
+    'fable-5 mythos-5',
     'sk',
     'adaptive',
     10,
@@ -50,11 +51,11 @@ const ROWS: readonly Row[] = [
     M,
     'models overview and prompt-caching page, Aug 2026',
   ],
-  ['opus-5.5', /\bopus-5[-.]5\b/, 'sbk', 'adaptive', 4, 20, 0.05, 512, M, 'model page, Sep 2026'],
-  ['opus-5', /\bopus-5\b/, 'sk', 'adaptive', 5, 25, 0.1, 512, M, 'model page, Jul 2026'],
+  ['opus-5.5', 'opus-5-5', 'sbk', 'adaptive', 4, 20, 0.05, 512, M, 'model page, Sep 2026'],
+  ['opus-5', 'opus-5', 'sk', 'adaptive', 5, 25, 0.1, 512, M, 'model page, Jul 2026'],
   [
     'sonnet-5.5',
-    /\bsonnet-5[-.]5\b/,
+    'sonnet-5-5',
     'sbk',
     'adaptive',
     2,
@@ -65,10 +66,10 @@ const ROWS: readonly Row[] = [
     'models overview and prompt-caching page, Sep 2026',
   ],
   // The docs leave it out of the system-message list, Claude Code 2.1.197 sends them (Nov 2026).
-  ['sonnet-5', /\bsonnet-5\b/, 'sk', 'adaptive', 2, 10, 0.1, 1024, M, 'models overview, Aug 2026'],
+  ['sonnet-5', 'sonnet-5', 'sk', 'adaptive', 2, 10, 0.1, 1024, M, 'models overview, Aug 2026'],
   [
     'haiku-5.5',
-    /\bhaiku-5[-.]5\b/,
+    'haiku-5-5',
     'sbk',
     'adaptive',
     0.1,
@@ -80,7 +81,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     'opus-4.8',
-    /\bopus-4[-.]8\b/,
+    'opus-4-8',
     'sk',
     'adaptive',
     5,
@@ -91,48 +92,15 @@ const ROWS: readonly Row[] = [
     'prompt-caching page, Aug 2026; window as in Claude Code 2.1.197, Nov 2026',
   ],
   // Manual thinking refused from 4.7 on.
-  ['opus-4.7', /\bopus-4[-.]7\b/, 'k', 'adaptive', 5, 25, 0.1, 2048, M, 'prompt-caching page, Aug 2026'],
+  ['opus-4.7', 'opus-4-7', 'k', 'adaptive', 5, 25, 0.1, 2048, M, 'prompt-caching page, Aug 2026'],
   // Both thinking modes, no prefill from 4.6 on: platform errors page, Aug 2026.
-  [
-    'opus-4.6',
-    /\bopus-4[-.]6\b/,
-    'k',
-    'both',
-    5,
-    25,
-    0.1,
-    4096,
-    M,
-    'models overview and prompt-caching page, Aug 2026',
-  ],
-  [
-    'sonnet-4.6',
-    /\bsonnet-4[-.]6\b/,
-    'k',
-    'both',
-    3,
-    15,
-    0.1,
-    1024,
-    M,
-    'models overview and prompt-caching page, Aug 2026',
-  ],
+  ['opus-4.6', 'opus-4-6', 'k', 'both', 5, 25, 0.1, 4096, M, 'models overview and prompt-caching page, Aug 2026'],
+  ['sonnet-4.6', 'sonnet-4-6', 'k', 'both', 3, 15, 0.1, 1024, M, 'models overview and prompt-caching page, Aug 2026'],
   // Keeps thinking from Opus 4.5 on: thinking page, Aug 2026.
-  [
-    'opus-4.5',
-    /\bopus-4[-.]5\b/,
-    'kp',
-    'manual',
-    5,
-    25,
-    0.1,
-    4096,
-    K200,
-    'models overview and prompt-caching page, Aug 2026',
-  ],
+  ['opus-4.5', 'opus-4-5', 'kp', 'manual', 5, 25, 0.1, 4096, K200, 'models overview and prompt-caching page, Aug 2026'],
   [
     'sonnet-4.5',
-    /\bsonnet-4[-.]5\b/,
+    'sonnet-4-5',
     'p',
     'manual',
     3,
@@ -142,47 +110,34 @@ const ROWS: readonly Row[] = [
     K200,
     'models overview and prompt-caching page, Aug 2026',
   ],
-  [
-    'haiku-4.5',
-    /\bhaiku-4[-.]5\b/,
-    'p',
-    'manual',
-    1,
-    5,
-    0.1,
-    4096,
-    K200,
-    'models overview and prompt-caching page, Aug 2026',
-  ],
-  ['opus-4', /\bopus-4\b/, 'p', 'manual', 15, 75, 0.1, 1024, K200, 'prices page, 2025; Opus 4 and 4.1'],
-  ['sonnet-4', /\bsonnet-4\b/, 'p', 'manual', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
+  ['haiku-4.5', 'haiku-4-5', 'p', 'manual', 1, 5, 0.1, 4096, K200, 'models overview and prompt-caching page, Aug 2026'],
+  ['opus-4', 'opus-4 opus-4-0 opus-4-1', 'p', 'manual', 15, 75, 0.1, 1024, K200, 'prices page, 2025; Opus 4 and 4.1'],
+  ['sonnet-4', 'sonnet-4 sonnet-4-0', 'p', 'manual', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
   // Claude 3.7: manual thinking; the other 3.x: none.
-  ['claude-3.7', /\b3[-.]7\b/, 'p', 'manual', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
-  ['claude-3-haiku', /\b3(?:[-.]5)?-haiku\b/, 'p', 'none', 0.8, 4, 0.1, 2048, K200, 'prices page, 2025'],
-  ['claude-3', /\bclaude-3\b/, 'p', 'none', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
+  ['claude-3.7', '3-7-sonnet', 'p', 'manual', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
+  ['claude-3-haiku', '3-haiku 3-5-haiku', 'p', 'none', 0.8, 4, 0.1, 2048, K200, 'prices page, 2025'],
+  ['claude-3', '3-opus 3-sonnet 3-5-sonnet', 'p', 'none', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
 ];
 
-/** For unknown models, the most restrictive assumptions for a rewrite, and common prices. */
-const UNKNOWN: Row = [
-  'unknown',
-  /$^/,
-  'sbk',
-  'both',
-  5,
-  25,
-  0.1,
-  4096,
-  K200,
-  'assumed: the commonest prices, the smallest window',
-];
+/** For unknown models, what could make a rewrite fail or lose: the strictest rules, the cheapest cache. */
+const UNKNOWN: Row = ['unknown', '', 'bk', 'both', 5, 25, 0.025, 4096, K200, 'assumed: common prices, cheapest cache'];
 
 const UNKNOWN_TRAITS = build(UNKNOWN);
-const BUILT = ROWS.map((row) => ({ match: row[1], traits: build(row) }));
+const BY_NAME = new Map(
+  ROWS.flatMap((row) => {
+    const traits = build(row);
+    return row[1].split(' ').map((name) => [name, traits]);
+  }),
+);
+const MODEL_ID = /(?:^|[./])claude-([a-z0-9.-]+?)(?:-latest|[-@]\d{8})?(?:-v\d+(?::\d+)?)?(?:\[\w+\])?$/;
 
-/** The traits of a model id as requests carry it (`claude-opus-4-8`, dated, with `[1m]` or a vendor prefix). */
+/**
+ * The traits of a model id as requests carry it (`claude-opus-4-8`, dated, with `[1m]` or a vendor prefix). A name matches
+ * whole: a version that is not in the table is unknown.
+ */
 export function findModelTraits(model: string): ModelTraits {
-  const name = model.toLowerCase();
-  return BUILT.find((entry) => entry.match.test(name))?.traits ?? UNKNOWN_TRAITS;
+  const name = MODEL_ID.exec(model.toLowerCase())?.[1]?.replaceAll('.', '-') ?? '';
+  return BY_NAME.get(name) ?? UNKNOWN_TRAITS;
 }
 
 function build([family, , flags, thinking, inputPrice, outputPrice, ...rest]: Row) {

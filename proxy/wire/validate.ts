@@ -2,20 +2,39 @@ import type { BlockShape, MessageShape, RequestShape } from './message.ts';
 import { findModelTraits } from './models.ts';
 
 /**
- * The error that the API would return, in its words; null when the request is valid.
+ * The errors for which the API would refuse this request, in its words. It returns the first.
  *
  * Checks only what a rewrite can change, so that a new top-level field or beta of Claude Code disables nothing. Does not
  * check whether a thinking signature fits its prefix.
  */
-export function checkRequest(shape: RequestShape): ApiError | null {
-  return (
-    (shape.bytes > MAX_BYTES ? TOO_LARGE : null) ??
-    checkRoles(shape) ??
-    checkBlocks(shape) ??
-    checkTools(shape) ??
-    checkCache(shape) ??
-    checkThinking(shape)
-  );
+export function* findRefusals(shape: RequestShape): Generator<ApiError> {
+  if (shape.bytes > MAX_BYTES) yield TOO_LARGE;
+  yield* checkRoles(shape);
+  yield* checkBlocks(shape);
+  yield* checkTools(shape);
+  yield* checkCache(shape);
+  yield* checkThinking(shape);
+  yield* checkCitations(shape);
+}
+
+/** The first refusal that `sent` has and `received` has not, or has more often. Null: the rewrite adds none. */
+export function findAddedRefusal(received: RequestShape, sent: RequestShape): ApiError | null {
+  const refusals = [...findRefusals(sent)];
+  if (refusals.length === 0) return null;
+  const counts = new Map<string, number>();
+  for (const { message } of findRefusals(received))
+    counts.set(refusalKey(message), (counts.get(refusalKey(message)) ?? 0) + 1);
+  for (const refusal of refusals) {
+    const left = counts.get(refusalKey(refusal.message)) ?? 0;
+    if (left === 0) return refusal;
+    counts.set(refusalKey(refusal.message), left - 1);
+  }
+  return null;
+}
+
+/** A rewrite moves messages, so their places and the count of breakpoints do not distinguish refusals. */
+export function refusalKey(message: string): string {
+  return message.replace(/\b(messages|system|tools|content)\.\d+/g, '$1.*').replace(/Found \d+/, 'Found *');
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -31,24 +50,21 @@ const PREFILL = 'This model does not support assistant message prefill. The conv
 const SYSTEM_BLOCKS = new Set(['text', 'tool_addition', 'tool_removal']);
 
 /** The first message, the roles, the places of `role: "system"`, and the end of the array. */
-export function checkRoles(shape: RequestShape): ApiError | null {
+function* checkRoles(shape: RequestShape): Generator<ApiError> {
   const { messages } = shape;
   const traits = findModelTraits(shape.model);
-  if (messages.length === 0) return invalidRequest('messages: at least one message is required');
+  if (messages.length === 0) yield invalidRequest('messages: at least one message is required');
   for (const [index, message] of messages.entries()) {
     const refusal = checkMessage(message, index);
-    if (refusal) return refusal;
+    if (refusal) yield refusal;
   }
   if (messages.some((message) => message.role === 'system') && !traits.systemMessages) {
-    return invalidRequest("role 'system' is not supported on this model");
+    yield invalidRequest("role 'system' is not supported on this model");
   }
-  const first = messages[0];
-  if (first?.role === 'assistant') return invalidRequest('messages: first message must use the "user" role');
-  const misplaced = checkPlacement(messages);
-  if (misplaced) return misplaced;
+  if (messages[0]?.role === 'assistant') yield invalidRequest('messages: first message must use the "user" role');
+  yield* checkPlacement(messages);
   const last = messages.at(-1);
-  if (last?.role === 'assistant' && !traits.prefill && !isPaused(last)) return invalidRequest(PREFILL);
-  return null;
+  if (last?.role === 'assistant' && !traits.prefill && !isPaused(last)) yield invalidRequest(PREFILL);
 }
 
 function checkMessage(message: MessageShape, index: number): ApiError | null {
@@ -72,27 +88,26 @@ function checkMessage(message: MessageShape, index: number): ApiError | null {
   return null;
 }
 
-function checkPlacement(messages: readonly MessageShape[]): ApiError | null {
+function* checkPlacement(messages: readonly MessageShape[]): Generator<ApiError> {
   for (let start = 0; start < messages.length; start += 1) {
     if (!hasFixedPlace(messages[start])) continue;
     let end = start;
     while (hasFixedPlace(messages[end + 1])) end += 1;
-    if (start === 0) return invalidRequest(`messages.0: ${FIRST}`);
+    if (start === 0) yield invalidRequest(`messages.0: ${FIRST}`);
     const before = messages[start - 1];
     if (before && before.role !== 'user' && before.role !== 'system' && !isServerResult(before.blocks.at(-1)))
-      return invalidRequest(`messages.${start}: ${FOLLOWS}`);
+      yield invalidRequest(`messages.${start}: ${FOLLOWS}`);
     const after = messages[end + 1];
-    if (after && after.role !== 'assistant') return invalidRequest(`messages.${end}: ${PRECEDES}`);
+    if (after && after.role !== 'assistant') yield invalidRequest(`messages.${end}: ${PRECEDES}`);
     start = end;
   }
-  return null;
 }
 
 function hasFixedPlace(message: MessageShape | undefined): boolean {
   return message?.role === 'system' && message.blocks.length > 0;
 }
 
-export function isServerResult(block: BlockShape | undefined): boolean {
+function isServerResult(block: BlockShape | undefined): boolean {
   return block?.type.endsWith('_tool_result') === true;
 }
 
@@ -103,36 +118,28 @@ function isPaused(message: MessageShape): boolean {
 }
 
 /** Messages must not be empty, text must not be blank. */
-export function checkBlocks(shape: RequestShape): ApiError | null {
+function* checkBlocks(shape: RequestShape): Generator<ApiError> {
   const { messages } = shape;
   for (const [index, message] of messages.entries()) {
     if (message.blocks.length > 0 || message.role === 'system') continue;
     if (message.role === 'assistant' && index === messages.length - 1) continue;
-    return invalidRequest(
+    yield invalidRequest(
       `messages.${index}: all messages must have non-empty content except for the optional final assistant message`,
     );
   }
-  const inSystem = checkText(shape.system, 'system', 'system');
-  if (inSystem) return inSystem;
+  yield* checkText(shape.system, 'system', 'system');
   for (const [index, message] of messages.entries()) {
-    const refusal = checkText(message.blocks, 'messages', `messages.${index}.content`);
-    if (refusal) return refusal;
+    yield* checkText(message.blocks, 'messages', `messages.${index}.content`);
   }
-  return null;
 }
 
-function checkText(blocks: readonly BlockShape[], field: string, path: string): ApiError | null {
-  const index = blocks.findIndex((block) => block.blank !== undefined);
-  const block = blocks[index];
-  if (!block) return null;
-  if (block.blank === 'empty' && block.ttls) {
-    return invalidRequest(`${path}.${index}.text: cache_control cannot be set for empty text blocks`);
+function* checkText(blocks: readonly BlockShape[], field: string, path: string): Generator<ApiError> {
+  for (const [index, { blank, ttls }] of blocks.entries()) {
+    if (blank === undefined) continue;
+    if (blank === 'space') yield invalidRequest(`${field}: text content blocks must contain non-whitespace text`);
+    else if (!ttls) yield invalidRequest(`${field}: text content blocks must be non-empty`);
+    else yield invalidRequest(`${path}.${index}.text: cache_control cannot be set for empty text blocks`);
   }
-  return invalidRequest(
-    block.blank === 'empty'
-      ? `${field}: text content blocks must be non-empty`
-      : `${field}: text content blocks must contain non-whitespace text`,
-  );
 }
 
 interface Placed {
@@ -150,9 +157,11 @@ interface Turn {
 }
 
 /** Each client tool call is answered in the next message, results first; each server result follows its call; ids are unique. */
-export function checkTools(shape: RequestShape): ApiError | null {
+function* checkTools(shape: RequestShape): Generator<ApiError> {
   const turns = mergeTurns(shape.messages);
-  return checkUnique(turns) ?? checkAnswers(turns) ?? checkServerTools(turns);
+  yield* checkUnique(turns);
+  yield* checkAnswers(turns);
+  yield* checkServerTools(turns);
 }
 
 function mergeTurns(messages: readonly MessageShape[]): readonly Turn[] {
@@ -166,37 +175,32 @@ function mergeTurns(messages: readonly MessageShape[]): readonly Turn[] {
   return turns;
 }
 
-function checkUnique(turns: readonly Turn[]): ApiError | null {
+function* checkUnique(turns: readonly Turn[]): Generator<ApiError> {
   const seen = new Set<string>();
   for (const turn of turns) {
     for (const placed of turn.blocks) {
       const { id, type } = placed.block;
       if (id === undefined) continue;
-      if (seen.has(id)) return invalidRequest(`${formatPath(placed)}: \`${type}\` ids must be unique`);
+      if (seen.has(id)) yield invalidRequest(`${formatPath(placed)}: \`${type}\` ids must be unique`);
       seen.add(id);
     }
   }
-  return null;
 }
 
 function formatPath({ index, at }: Placed): string {
   return `messages.${index}.content.${at}`;
 }
 
-function checkAnswers(turns: readonly Turn[]): ApiError | null {
+function* checkAnswers(turns: readonly Turn[]): Generator<ApiError> {
   let called: ReadonlySet<string> = new Set();
   for (const [at, turn] of turns.entries()) {
-    if (turn.role === 'assistant') {
-      called = new Set(turn.blocks.flatMap(({ block }) => (block.type === 'tool_use' ? [block.id ?? ''] : [])));
-      const refusal = checkOrphans(turn, new Set()) ?? checkMissing(turn, called, turns[at + 1]);
-      if (refusal) return refusal;
-    } else {
-      const refusal = checkOrphans(turn, called);
-      if (refusal) return refusal;
-      called = new Set();
-    }
+    yield* checkOrphans(turn, turn.role === 'assistant' ? new Set() : called);
+    called = new Set();
+    if (turn.role !== 'assistant') continue;
+    called = new Set(turn.blocks.flatMap(({ block }) => (block.type === 'tool_use' ? [block.id ?? ''] : [])));
+    const refusal = checkMissing(turn, called, turns[at + 1]);
+    if (refusal) yield refusal;
   }
-  return null;
 }
 
 function checkMissing(turn: Turn, called: ReadonlySet<string>, next: Turn | undefined): ApiError | null {
@@ -213,56 +217,51 @@ function checkMissing(turn: Turn, called: ReadonlySet<string>, next: Turn | unde
   );
 }
 
-function checkOrphans(turn: Turn, called: ReadonlySet<string>): ApiError | null {
+function* checkOrphans(turn: Turn, called: ReadonlySet<string>): Generator<ApiError> {
   const seen = new Set<string>();
   for (const placed of turn.blocks) {
     const { block } = placed;
     if (block.type !== 'tool_result') continue;
     const id = block.toolUseId ?? '';
     if (!called.has(id)) {
-      return invalidRequest(
+      yield invalidRequest(
         `${formatPath(placed)}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
       );
     }
     if (seen.has(id)) {
-      return invalidRequest(
+      yield invalidRequest(
         `${formatPath(placed)}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`,
       );
     }
     seen.add(id);
   }
-  return null;
 }
 
-function checkServerTools(turns: readonly Turn[]): ApiError | null {
+function* checkServerTools(turns: readonly Turn[]): Generator<ApiError> {
   const open = new Map<string, Placed>();
   for (const turn of turns) {
     if (turn.role === 'user' && turn.blocks.some(({ block }) => block.type !== 'tool_result')) {
-      const left = [...open.values()][0];
-      if (left) {
-        return invalidRequest(
+      for (const left of open.values()) {
+        yield invalidRequest(
           `${formatPath(left)}: \`${left.block.name}\` tool use with id \`${left.block.id}\` was found without a corresponding \`${left.block.name}_tool_result\` block`,
         );
       }
+      open.clear();
     }
-    if (turn.role !== 'assistant') continue;
-    const orphan = matchServerResults(turn, open);
-    if (orphan) return orphan;
+    if (turn.role === 'assistant') yield* matchServerResults(turn, open);
   }
-  return null;
 }
 
-function matchServerResults(turn: Turn, open: Map<string, Placed>): ApiError | null {
+function* matchServerResults(turn: Turn, open: Map<string, Placed>): Generator<ApiError> {
   for (const placed of turn.blocks) {
     const { block } = placed;
     if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.set(block.id ?? '', placed);
     if (!isServerResult(block) || block.toolUseId === undefined || open.delete(block.toolUseId)) continue;
     const use = block.type === 'mcp_tool_result' ? 'mcp_tool_use' : 'server_tool_use';
-    return invalidRequest(
+    yield invalidRequest(
       `${formatPath(placed)}: unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.toolUseId}. Each \`${block.type}\` block must have a corresponding \`${use}\` block before it.`,
     );
   }
-  return null;
 }
 
 const MAX_BREAKPOINTS = 4;
@@ -273,26 +272,26 @@ interface Breakpoint {
 }
 
 /** At most four cache breakpoints, at allowed places, 1h before 5m over tools, system and messages. */
-function checkCache(shape: RequestShape): ApiError | null {
-  const deferred = shape.tools.find((tool) => tool.deferred && tool.ttl !== undefined);
-  if (deferred) {
-    return invalidRequest(
-      `Tool '${deferred.name}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`,
+function* checkCache(shape: RequestShape): Generator<ApiError> {
+  for (const { name, deferred, ttl } of shape.tools) {
+    if (!deferred || ttl === undefined) continue;
+    yield invalidRequest(
+      `Tool '${name}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`,
     );
   }
   for (const [index, message] of shape.messages.entries()) {
     for (const [at, block] of message.blocks.entries()) {
       if (block.signatureTail === undefined || !block.ttls) continue;
-      return invalidRequest(
+      yield invalidRequest(
         `messages.${index}.content.${at}.${block.type}.cache_control: Extra inputs are not permitted`,
       );
     }
   }
   const breakpoints = listBreakpoints(shape);
-  if (breakpoints.length > MAX_BREAKPOINTS) {
-    return invalidRequest(`A maximum of 4 blocks with cache_control may be provided. Found ${breakpoints.length}.`);
+  for (let excess = breakpoints.length; excess > MAX_BREAKPOINTS; excess -= 1) {
+    yield invalidRequest(`A maximum of 4 blocks with cache_control may be provided. Found ${breakpoints.length}.`);
   }
-  return checkTtls(breakpoints);
+  yield* checkTtls(breakpoints);
 }
 
 function listBreakpoints(shape: RequestShape): readonly Breakpoint[] {
@@ -313,39 +312,52 @@ function listBreakpoints(shape: RequestShape): readonly Breakpoint[] {
   return found;
 }
 
-function checkTtls(breakpoints: readonly Breakpoint[]): ApiError | null {
+function* checkTtls(breakpoints: readonly Breakpoint[]): Generator<ApiError> {
   let short = false;
   for (const { path, ttl } of breakpoints) {
     const field = path === 'cache_control' ? 'cache_control' : `${path}.cache_control`;
-    if (ttl !== '5m' && ttl !== '1h') return invalidRequest(`${field}.ephemeral.ttl: Input should be '5m' or '1h'`);
+    if (ttl !== '5m' && ttl !== '1h') yield invalidRequest(`${field}.ephemeral.ttl: Input should be '5m' or '1h'`);
     if (ttl === '1h' && short) {
-      return invalidRequest(
+      yield invalidRequest(
         `${field}.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: \`tools\`, \`system\`, \`messages\`.`,
       );
     }
     short ||= ttl === '5m';
   }
-  return null;
 }
 
 const DOCS = 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking';
 
 /** Where thinking blocks are allowed and required. */
-export function checkThinking(shape: RequestShape): ApiError | null {
+function* checkThinking(shape: RequestShape): Generator<ApiError> {
   for (const [index, message] of shape.messages.entries()) {
     for (const [at, block] of message.blocks.entries()) {
       if (block.signatureTail === undefined) continue;
       const path = `messages.${index}.content.${at}`;
       if (message.role !== 'assistant')
-        return invalidRequest(`${path}: \`${block.type}\` blocks may only be in \`assistant\` messages`);
+        yield invalidRequest(`${path}: \`${block.type}\` blocks may only be in \`assistant\` messages`);
       if (block.signatureTail === '') {
-        return invalidRequest(
+        yield invalidRequest(
           `${path}.${block.type}.${block.type === 'thinking' ? 'signature' : 'data'}: Field required`,
         );
       }
     }
   }
-  return shape.thinking === 'enabled' ? checkLoopStart(shape.messages) : checkDisabledThinking(shape);
+  const refusal = shape.thinking === 'enabled' ? checkLoopStart(shape.messages) : checkDisabledThinking(shape);
+  if (refusal) yield refusal;
+}
+
+/** A citation names a document before it by its index. */
+function* checkCitations({ messages }: RequestShape): Generator<ApiError> {
+  let documents = 0;
+  for (const [index, { blocks }] of messages.entries()) {
+    for (const [at, block] of blocks.entries()) {
+      if ((block.cites ?? -1) >= documents) {
+        yield invalidRequest(`messages.${index}.content.${at}.text.citations: no document with index ${block.cites}`);
+      }
+      documents += block.documents ?? 0;
+    }
+  }
 }
 
 /** With manual thinking, the assistant turn of a running tool loop must start with its thinking. */
@@ -394,13 +406,27 @@ export interface ApiError {
   readonly message: string;
 }
 
-export function invalidRequest(message: string): ApiError {
+function invalidRequest(message: string): ApiError {
   return { status: 400, type: 'invalid_request_error', message };
 }
 
-/** Which part of a rewrite may have caused a 400; null for errors that a rewrite cannot cause. */
+/** Errors that no rewrite causes: limits of the account, media that only the client sends, other top-level fields. */
+const NOT_OURS =
+  /too long|too large|credit|quota|usage limit|content filter|usage policy|organization has|context beta|\bimage\b|\bpdf\b|^(?!messages\b|system\b)[a-z_]+[.:]/i;
+
+/** Which part of a rewrite caused a 400. An unknown error counts as `structure`; null: no rewrite can cause it. */
 export function classifyApiError(errorText: string): 'thinking' | 'structure' | null {
-  if (/too long|too large|credit|quota|usage limit/i.test(errorText)) return null;
-  if (/thinking|signature|bound to/i.test(errorText)) return 'thinking';
-  return /messages|system|tool_use|tool_result|cache_control|role|text content/i.test(errorText) ? 'structure' : null;
+  const message = readApiMessage(errorText);
+  if (NOT_OURS.test(message)) return null;
+  return /thinking|signature|bound to/i.test(message) ? 'thinking' : 'structure';
+}
+
+/** `error.message` of an error response; other text as it is. */
+export function readApiMessage(errorText: string): string {
+  try {
+    const body = JSON.parse(errorText) as { error?: { message?: unknown }; message?: unknown } | null;
+    return String(body?.error?.message ?? body?.message ?? errorText);
+  } catch {
+    return errorText;
+  }
 }
