@@ -7,10 +7,10 @@ import { ensureDir, inspectPrivateFile, readFileIfPresent } from '../common/file
 import type { HomePaths } from '../common/paths.ts';
 import type { Issued } from './ca.ts';
 import * as store from './store.ts';
-import { type Bundle, bundleFile, readFingerprints, resolveUserFile, writeBundle, writeBundleInto } from './store.ts';
+import { bundleFile, readFingerprints, resolveUserFile, writeBundle, writeBundleInto } from './store.ts';
 
 export type { LeafProblem } from './store.ts';
-export { type Bundle, bundleFile, userCaFile } from './store.ts';
+export { bundleFile, userCaFile } from './store.ts';
 export {
   distrustRoots,
   inspectMachine,
@@ -33,31 +33,17 @@ export interface EnsureOptions {
   readonly nowMs: number;
   /** NODE_EXTRA_CA_CERTS as found in the user's environment. */
   readonly userExtraCaFile: string | null;
-  /** The only host that the root is valid for; api.anthropic.com by default. */
-  readonly host?: string;
-  /** Replaces valid certificates; running sessions must be restarted. */
-  readonly reissue?: boolean;
 }
 
-export interface Certs {
-  /** Of the leaf that is served. */
-  readonly change: 'kept' | 'issued' | 'renewed';
-  readonly rootFile: string;
-  readonly bundle: Bundle;
-  /** SHA-256 of the root, upper-case hex with colons. */
-  readonly fingerprint: string;
-  readonly notAfterMs: number;
-  /** The constraint of the root, as text. */
-  readonly constraints: string;
-}
+export type Certs = Awaited<ReturnType<typeof ensureCerts>>;
 
 /**
  * Creates root, leaf and bundle where they are missing or expire, and updates the bundle.
  *
  * @throws CometError `unsafe_file` when other users may have read or written the key; nothing is replaced then
  */
-export async function ensureCerts(paths: HomePaths, options: EnsureOptions): Promise<Certs> {
-  const { nowMs, host = TARGET_HOST } = options;
+export async function ensureCerts(paths: HomePaths, options: EnsureOptions) {
+  const { nowMs } = options;
   await ensureDir(paths.home);
   // Ages of files follow the machine's clock, not `nowMs`.
   await store.removeLeftovers(paths.certsDir, Date.now() - HOUR_MS);
@@ -71,21 +57,21 @@ export async function ensureCerts(paths: HomePaths, options: EnsureOptions): Pro
       await writeBundleInto(dir, userFile);
     });
 
-  if (options.reissue !== true && state.kind === 'refused') refuseUnsafe(state);
+  if (state.kind === 'refused') refuseUnsafe(state);
   const remainingMs = state.kind === 'usable' ? state.leaf.notAfterMs - nowMs : 0;
-  let change: Certs['change'] = 'kept';
-  if (options.reissue !== true && remainingMs < DAY_MS && store.loadLeaf(nextDir, nowMs).kind === 'usable') {
+  /** Of the leaf that is served. */
+  let change: 'kept' | 'issued' | 'renewed' = 'kept';
+  if (remainingMs < DAY_MS && store.loadLeaf(nextDir, nowMs).kind === 'usable') {
     await replace((dir) => store.copyGeneration(nextDir, dir));
     change = 'renewed';
-  } else if (options.reissue === true || remainingMs <= 0) {
-    await replace(async (dir) => store.writeGeneration(dir, await issueCerts(host, nowMs)));
+  } else if (remainingMs <= 0) {
+    await replace(async (dir) => store.writeGeneration(dir, await issueCerts(nowMs)));
     change = 'issued';
   } else if (remainingMs < RENEWAL_MS && store.loadLeaf(nextDir, nowMs).kind !== 'usable') {
-    await store.publish(nextDir, store.generationOf(nextDir), async (dir) =>
-      store.writeGeneration(dir, await issueCerts(host, nowMs)),
-    );
+    const issued = await issueCerts(nowMs);
+    await store.publish(nextDir, store.generationOf(nextDir), (dir) => store.writeGeneration(dir, issued));
   }
-  return { ...describeCerts(paths, host), change, bundle: await writeBundle(paths, userFile) };
+  return { ...describeCerts(paths), change, bundle: await writeBundle(paths, userFile) };
 }
 
 /** The leaf to serve now, or why there is none. Reads the disk each time. */
@@ -125,14 +111,16 @@ export async function removeCerts(paths: HomePaths): Promise<string[]> {
   return present ? [paths.certsDir, ...leftovers] : leftovers;
 }
 
-function describeCerts(paths: HomePaths, host: string): Omit<Certs, 'change' | 'bundle'> {
+function describeCerts(paths: HomePaths) {
   const rootFile = path.join(paths.certsDir, 'root.pem');
   const root = new X509Certificate(readFileSync(rootFile));
   return {
     rootFile,
+    /** SHA-256 of the root, upper-case hex with colons. */
     fingerprint: root.fingerprint256,
     notAfterMs: Date.parse(root.validTo),
-    constraints: `valid for ${host} and its subdomains only, never for an IP address; its key was destroyed`,
+    /** The constraint of the root, as text. */
+    constraints: `valid for ${TARGET_HOST} and its subdomains only, never for an IP address; its key was destroyed`,
   };
 }
 
@@ -156,9 +144,9 @@ function isIssuedBy(rootFile: string, leaf: string): boolean {
 }
 
 /** Imports on demand: the signing library takes a tenth of a second to load. */
-async function issueCerts(host: string, nowMs: number): Promise<Issued> {
+async function issueCerts(nowMs: number): Promise<Issued> {
   const { issue } = await import('./ca.ts');
-  return issue(host, nowMs);
+  return issue(TARGET_HOST, nowMs);
 }
 
 export type Renewal = Awaited<ReturnType<typeof inspectRenewal>>;

@@ -6,12 +6,14 @@ import { CometError } from '../common/errors.ts';
 import {
   createExclusive,
   type FileProblem,
+  inspectDir,
   inspectPrivateFile,
+  orMissing,
   readFileIfPresent,
   syncDir,
   writeFileAtomic,
 } from '../common/files.ts';
-import { type HomePaths, PLATFORM } from '../common/paths.ts';
+import type { HomePaths } from '../common/paths.ts';
 import type { Issued } from './ca.ts';
 
 const GENERATION = ['root.pem', 'leaf.pem', 'leaf.key'] as const;
@@ -132,7 +134,7 @@ export async function removeLeftovers(certsDir: string, olderThanMs: number): Pr
   const parent = path.dirname(certsDir);
   const prefix = `${path.basename(certsDir)}.`;
   const removed: string[] = [];
-  for (const name of await namesIn(parent)) {
+  for (const name of (await readdir(parent).catch(orMissing)) ?? []) {
     if (!name.startsWith(prefix) || !/\.[0-9a-f]{12}\.(?:tmp|old)$/.test(name)) continue;
     const leftover = path.join(parent, name);
     if ((await lstat(leftover)).mtimeMs > olderThanMs) continue;
@@ -142,31 +144,10 @@ export async function removeLeftovers(certsDir: string, olderThanMs: number): Pr
   return removed;
 }
 
-function inspectDir(dir: string): FileProblem | null {
-  try {
-    const found = lstatSync(dir);
-    if (found.isSymbolicLink()) return 'symlink';
-    if (!found.isDirectory()) return 'not_a_file';
-    if (process.getuid !== undefined && found.uid !== process.getuid()) return 'foreign_owner';
-    return PLATFORM.hasModes && (found.mode & 0o022) !== 0 ? 'open_mode' : null;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : 'unreadable';
-  }
-}
-
 // Only another process renames these directories.
 function lostRace(error: unknown): boolean {
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
   return syscall === 'rename' && ['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(code);
-}
-
-async function namesIn(dir: string): Promise<string[]> {
-  try {
-    return await readdir(dir);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
 }
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';

@@ -6,15 +6,7 @@ import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { readRoot } from '../store.ts';
-import {
-  createArchTrust,
-  createDarwinTrust,
-  createDebianTrust,
-  createFedoraTrust,
-  createNssTrust,
-  createWindowsTrust,
-  type TrustStore,
-} from './store.ts';
+import { createAnchorTrust, createDarwinTrust, createNssTrust, createWindowsTrust, type TrustStore } from './store.ts';
 
 export type { TrustPlan, TrustStore } from './store.ts';
 
@@ -32,7 +24,7 @@ export interface MachineFacts {
 
 /** The stores of a machine, the system's first; none where no store is known. */
 export function trustStores(facts: MachineFacts): TrustStore[] {
-  if (facts.platform === 'darwin') return [createDarwinTrust({ workDir: facts.workDir })];
+  if (facts.platform === 'darwin') return [createDarwinTrust(facts.workDir)];
   if (facts.platform === 'win32') return [createWindowsTrust()];
   if (facts.platform !== 'linux') return [];
   return [linuxStore(facts), nssStore(facts)].filter((store) => store !== null);
@@ -54,22 +46,21 @@ export function inspectMachine(
 
 // The folder alone is no proof: distributions ship folders of each other's tools.
 function linuxStore({ exists, findTool }: MachineFacts): TrustStore | null {
-  const sysroot = '/';
-  const has = (folder: string, ...tools: string[]): boolean =>
-    exists(folder) && tools.some((tool) => exists(tool) || findTool(path.basename(tool)) !== null);
-  if (has('/etc/pki/ca-trust/source/anchors', '/usr/bin/update-ca-trust')) return createFedoraTrust({ sysroot });
-  if (has('/etc/ca-certificates/trust-source/anchors', '/usr/bin/trust')) return createArchTrust({ sysroot });
-  if (has('/etc/ca-certificates.conf', '/usr/sbin/update-ca-certificates')) return createDebianTrust({ sysroot });
-  return null;
+  const has = (folder: string, tool: string): boolean =>
+    exists(folder) && (exists(tool) || findTool(path.basename(tool)) !== null);
+  const found = [
+    ['fedora', '/etc/pki/ca-trust/source/anchors', '/usr/bin/update-ca-trust'] as const,
+    ['arch', '/etc/ca-certificates/trust-source/anchors', '/usr/bin/trust'] as const,
+    ['debian', '/etc/ca-certificates.conf', '/usr/sbin/update-ca-certificates'] as const,
+  ].find(([, folder, tool]) => has(folder, tool));
+  return found === undefined ? null : createAnchorTrust(found[0], { sysroot: '/' });
 }
 
 function nssStore({ exists, findTool, userHome }: MachineFacts): TrustStore | null {
   const databaseDir = path.join(userHome, '.pki', 'nssdb');
   const certutil = findTool('certutil');
   // A database is never created: where there is none, no program reads one.
-  return certutil !== null && exists(path.join(databaseDir, 'cert9.db'))
-    ? createNssTrust({ databaseDir, certutil })
-    : null;
+  return certutil !== null && exists(path.join(databaseDir, 'cert9.db')) ? createNssTrust(databaseDir, certutil) : null;
 }
 
 function findInPath(name: string, searchPath: string): string | null {

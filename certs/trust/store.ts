@@ -16,36 +16,11 @@ export const runCommand: RunCommand = async (argv) => {
   return runner.runCommand(argv, { code: 'trust_failed', timeoutMs: 120_000 });
 };
 
-export interface TrustPlan {
-  /** The exact commands, in order, as argument lists. */
-  readonly commands: readonly Argv[];
-  /** SHA-256 of the root. */
-  readonly fingerprint: string;
-  /** What the system has afterwards. */
-  readonly files: readonly string[];
-  /** The root as OpenSSL-style text for the user: subject, expiry, constraint. */
-  readonly certificate: string;
-}
-
 /** A certificate store of this machine. Only `install` and `remove` change it. */
-export interface TrustStore {
-  /** Short and stable: installed roots are recorded under it. */
-  readonly id: string;
-  readonly name: string;
-  /**
-   * @param former  SHA-256 of older roots, which `rootFile` replaces
-   * @throws CometError `ca_unreadable` when there is no root
-   */
-  describe(rootFile: string, former?: readonly string[]): Promise<TrustPlan>;
-  /** @throws CometError `trust_failed` when a command fails or the root is not there afterwards */
-  install(rootFile: string, former?: readonly string[]): Promise<void>;
-  /** False when it was not there. @throws CometError `trust_failed` when it is still there afterwards */
-  remove(fingerprint: string): Promise<boolean>;
-  /** Reads the store itself. */
-  isInstalled(fingerprint: string): Promise<boolean>;
-}
+export type TrustStore = ReturnType<typeof createTrustStore>;
+export type TrustPlan = Awaited<ReturnType<TrustStore['describe']>>;
 
-export interface Removal {
+interface Removal {
   /** None where the store does not have the certificate. */
   readonly commands: readonly Argv[];
   /** Files that the commands read; removed after them. */
@@ -54,6 +29,7 @@ export interface Removal {
 
 /** What differs from store to store. Only `run` changes anything. */
 interface StoreSpec {
+  /** Short and stable: installed roots are recorded under it. */
   readonly id: string;
   readonly name: string;
   readonly run: RunCommand;
@@ -66,18 +42,26 @@ interface StoreSpec {
   obstacle?(allowed: readonly string[]): Promise<string | null>;
 }
 
-function createTrustStore(spec: StoreSpec): TrustStore {
-  async function describe(rootFile: string, former: readonly string[] = []): Promise<TrustPlan> {
+function createTrustStore(spec: StoreSpec) {
+  /**
+   * @param former  SHA-256 of older roots, which `rootFile` replaces
+   * @throws CometError `ca_unreadable` when there is no root
+   */
+  async function describe(rootFile: string, former: readonly string[] = []) {
     const root = await readRoot(rootFile);
     const removals = await Promise.all(former.map((fingerprint) => spec.removal(fingerprint)));
     return {
+      /** The exact commands, in order, as argument lists. */
       commands: [...removals.flatMap(({ commands }) => commands), ...spec.installation(rootFile, root)],
       fingerprint: root.fingerprint256,
+      /** What the system has afterwards. */
       files: spec.places,
+      /** The root as text for the user: subject, expiry. */
       certificate: `${root.subject}, valid until ${root.validTo}`,
     };
   }
 
+  /** @throws CometError `trust_failed` when a command fails or the root is not there afterwards */
   async function install(rootFile: string, former: readonly string[] = []): Promise<void> {
     const root = await readRoot(rootFile);
     const obstacle = (await spec.obstacle?.([root.fingerprint256, ...former])) ?? null;
@@ -89,6 +73,7 @@ function createTrustStore(spec: StoreSpec): TrustStore {
     }
   }
 
+  /** False when it was not there. @throws CometError `trust_failed` when it is still there afterwards */
   async function remove(fingerprint: string): Promise<boolean> {
     const { commands, inputs = [] } = await spec.removal(fingerprint);
     if (commands.length === 0) return false;
@@ -107,11 +92,10 @@ function createTrustStore(spec: StoreSpec): TrustStore {
     return true;
   }
 
-  const isInstalled = (fingerprint: string): Promise<boolean> => spec.isInstalled(fingerprint);
-  return { id: spec.id, name: spec.name, describe, install, remove, isInstalled };
+  return { id: spec.id, name: spec.name, describe, install, remove, isInstalled: spec.isInstalled };
 }
 
-interface LinuxTrustOptions {
+interface AnchorOptions {
   /** `/`, or a directory with the same layout. */
   readonly sysroot: string;
   /** Whether commands need sudo; by default when the process is not root. */
@@ -120,86 +104,65 @@ interface LinuxTrustOptions {
   readonly program?: string;
 }
 
-/** A store that is a folder of anchor files and a command that makes bundles of it. */
-interface AnchorStore {
-  readonly id: string;
-  readonly name: string;
-  readonly anchorsDir: string;
-  /** Name of the root's file in `anchorsDir`. */
-  readonly file: string;
-  /** Made by the commands; read to see what is trusted. */
-  readonly bundles: readonly string[];
-  readonly afterInstall: Argv;
-  readonly afterRemoval: Argv;
-}
-
-/** Arch Linux: the anchors of p11-kit. */
-export function createArchTrust({ sysroot, sudo, program = 'trust' }: LinuxTrustOptions): TrustStore {
-  const extract = [program, 'extract-compat'];
-  const store: AnchorStore = {
-    id: 'arch',
+/** Linux systems: a folder of anchor files, and a command that makes bundles of them. */
+const ANCHORS = {
+  arch: {
     name: 'Arch Linux (trust extract-compat)',
-    anchorsDir: path.join(sysroot, 'etc/ca-certificates/trust-source/anchors'),
-    file: 'comet-cc.crt',
-    bundles: [path.join(sysroot, 'etc/ca-certificates/extracted/tls-ca-bundle.pem')],
-    afterInstall: extract,
-    afterRemoval: extract,
-  };
-  return createAnchorTrust(store, sudo);
-}
-
-/** Debian and Ubuntu: the local directory of `update-ca-certificates`. */
-export function createDebianTrust({ sysroot, sudo }: LinuxTrustOptions): TrustStore {
-  const at = (name: string): string => path.join(sysroot, name);
-  const folders = [
-    ...['--certsconf', at('etc/ca-certificates.conf')],
-    ...['--certsdir', at('usr/share/ca-certificates')],
-    ...['--localcertsdir', at('usr/local/share/ca-certificates')],
-    ...['--etccertsdir', at('etc/ssl/certs')],
-    ...['--hooksdir', at('etc/ca-certificates/update.d')],
-  ];
-  const update = ['update-ca-certificates', ...(sysroot === '/' ? [] : folders)];
-  const store: AnchorStore = {
-    id: 'debian',
+    anchor: 'etc/ca-certificates/trust-source/anchors/comet-cc.crt',
+    bundles: ['etc/ca-certificates/extracted/tls-ca-bundle.pem'],
+    update: ['trust', 'extract-compat'],
+    onRemoval: [],
+  },
+  debian: {
     name: 'Debian and Ubuntu (update-ca-certificates)',
-    anchorsDir: at('usr/local/share/ca-certificates'),
-    file: 'comet-cc.crt',
-    bundles: [at('etc/ssl/certs/comet-cc.pem'), at('etc/ssl/certs/ca-certificates.crt')],
-    afterInstall: update,
-    // Without --fresh, links by hash to a removed certificate stay.
-    afterRemoval: [...update, '--fresh'],
-  };
-  return createAnchorTrust(store, sudo);
-}
-
-/** Fedora, RHEL and derivatives: the anchors of `update-ca-trust`. */
-export function createFedoraTrust({ sysroot, sudo, program = 'update-ca-trust' }: LinuxTrustOptions): TrustStore {
-  const update = [program, 'extract'];
-  const store: AnchorStore = {
-    id: 'fedora',
+    anchor: 'usr/local/share/ca-certificates/comet-cc.crt',
+    bundles: ['etc/ssl/certs/comet-cc.pem', 'etc/ssl/certs/ca-certificates.crt'],
+    update: ['update-ca-certificates'],
+    // Links by hash to a removed certificate would stay.
+    onRemoval: ['--fresh'],
+  },
+  fedora: {
     name: 'Fedora and RHEL (update-ca-trust)',
-    anchorsDir: path.join(sysroot, 'etc/pki/ca-trust/source/anchors'),
-    file: 'comet-cc.pem',
-    bundles: [path.join(sysroot, 'etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem')],
-    afterInstall: update,
-    afterRemoval: update,
-  };
-  return createAnchorTrust(store, sudo);
-}
+    anchor: 'etc/pki/ca-trust/source/anchors/comet-cc.pem',
+    bundles: ['etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem'],
+    update: ['update-ca-trust', 'extract'],
+    onRemoval: [],
+  },
+} as const;
 
-function createAnchorTrust(store: AnchorStore, needsSudo = process.getuid?.() !== 0): TrustStore {
-  const anchor = path.join(store.anchorsDir, store.file);
+/** Arguments of `update-ca-certificates` for another root of the system. */
+const DEBIAN_FOLDERS = {
+  certsconf: 'etc/ca-certificates.conf',
+  certsdir: 'usr/share/ca-certificates',
+  localcertsdir: 'usr/local/share/ca-certificates',
+  etccertsdir: 'etc/ssl/certs',
+  hooksdir: 'etc/ca-certificates/update.d',
+};
+
+export function createAnchorTrust(id: keyof typeof ANCHORS, options: AnchorOptions): TrustStore {
+  const { sysroot, sudo: needsSudo = process.getuid?.() !== 0, program } = options;
+  const { name, update, onRemoval, ...files } = ANCHORS[id];
+  const at = (file: string): string => path.join(sysroot, file);
+  const anchor = at(files.anchor);
+  const anchorsDir = path.dirname(anchor);
+  const bundles = files.bundles.map(at);
+  const folders = Object.entries(id === 'debian' && sysroot !== '/' ? DEBIAN_FOLDERS : {});
+  const updating = [
+    program ?? update[0],
+    ...update.slice(1),
+    ...folders.flatMap(([key, dir]) => [`--${key}`, at(dir)]),
+  ];
   const sudo = needsSudo ? ['sudo'] : [];
 
   async function removal(fingerprint: string): Promise<Removal> {
     const files = await anchorsWith(fingerprint);
     if (files.length === 0 && !(await isInstalled(fingerprint))) return { commands: [] };
     const deletions = files.map((file) => [...sudo, 'rm', '-f', '--', file]);
-    return { commands: [...deletions, [...sudo, ...store.afterRemoval]] };
+    return { commands: [...deletions, [...sudo, ...updating, ...onRemoval]] };
   }
 
   async function isInstalled(fingerprint: string): Promise<boolean> {
-    for (const bundle of store.bundles) {
+    for (const bundle of bundles) {
       if (readFingerprints((await readFileIfPresent(bundle)) ?? '').includes(fingerprint)) return true;
     }
     return (await anchorsWith(fingerprint)).length > 0;
@@ -213,20 +176,20 @@ function createAnchorTrust(store: AnchorStore, needsSudo = process.getuid?.() !=
 
   // Only files with that certificate alone: a bundle of the user must not be deleted.
   async function anchorsWith(fingerprint: string): Promise<string[]> {
-    const names = await readdir(store.anchorsDir).catch(() => []);
-    const files = names.filter((name) => /\.(crt|pem)$/.test(name)).map((name) => path.join(store.anchorsDir, name));
+    const names = await readdir(anchorsDir).catch(() => []);
+    const files = names.filter((name) => /\.(crt|pem)$/.test(name)).map((name) => path.join(anchorsDir, name));
     const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')));
     return files.filter((_, i) => readFingerprints(texts[i] ?? '').join() === fingerprint);
   }
 
   return createTrustStore({
-    id: store.id,
-    name: store.name,
+    id,
+    name,
     run: runCommand,
-    places: [anchor, ...store.bundles],
+    places: [anchor, ...bundles],
     installation: (rootFile) => [
       [...sudo, 'install', '-D', '-m', '0644', rootFile, anchor],
-      [...sudo, ...store.afterInstall],
+      [...sudo, ...updating],
     ],
     removal,
     isInstalled,
@@ -234,16 +197,9 @@ function createAnchorTrust(store: AnchorStore, needsSudo = process.getuid?.() !=
   });
 }
 
-interface DarwinTrustOptions {
-  /** A private directory for the file that `remove-trusted-cert` reads. */
-  readonly workDir: string;
-  readonly keychain?: string;
-  readonly run?: RunCommand;
-}
-
-/** macOS: the System keychain, trusted for TLS only. */
-export function createDarwinTrust(options: DarwinTrustOptions): TrustStore {
-  const { workDir, keychain = '/Library/Keychains/System.keychain', run = runCommand } = options;
+/** macOS: the System keychain, trusted for TLS only. @param workDir  private, for the file that a removal reads */
+export function createDarwinTrust(workDir: string, run = runCommand): TrustStore {
+  const keychain = '/Library/Keychains/System.keychain';
 
   async function found(fingerprint: string): Promise<X509Certificate | null> {
     const all = readCertificates(await run(['security', 'find-certificate', '-a', '-p', keychain]));
@@ -277,10 +233,6 @@ export function createDarwinTrust(options: DarwinTrustOptions): TrustStore {
   });
 }
 
-interface WindowsTrustOptions {
-  readonly run?: RunCommand;
-}
-
 /** Not `certutil -store`, whose output is translated. */
 const LIST: Argv = [
   'powershell.exe',
@@ -291,7 +243,7 @@ const LIST: Argv = [
 ];
 
 /** Windows: the root store of the current user, which needs no administrator. */
-export function createWindowsTrust({ run = runCommand }: WindowsTrustOptions = {}): TrustStore {
+export function createWindowsTrust(run = runCommand): TrustStore {
   async function found(fingerprint: string): Promise<X509Certificate | null> {
     const all = readBase64Lines(await run(LIST));
     return all.find(({ fingerprint256 }) => fingerprint256 === fingerprint) ?? null;
@@ -311,18 +263,14 @@ export function createWindowsTrust({ run = runCommand }: WindowsTrustOptions = {
   });
 }
 
-interface NssTrustOptions {
-  /** An existing database, usually `~/.pki/nssdb`. */
-  readonly databaseDir: string;
-  /** The certutil of NSS; Windows has another program of that name. */
-  readonly certutil?: string;
-  readonly run?: RunCommand;
-}
-
-/** The user's NSS database, which Chromium and others on Linux read instead of the system's store. */
-export function createNssTrust(options: NssTrustOptions): TrustStore {
-  const { certutil = 'certutil', run = runCommand } = options;
-  const database = ['-d', `sql:${options.databaseDir}`];
+/**
+ * The user's NSS database, which Chromium and others on Linux read instead of the system's store.
+ *
+ * @param databaseDir  an existing one, usually `~/.pki/nssdb`
+ * @param certutil     the one of NSS; Windows has another program of that name
+ */
+export function createNssTrust(databaseDir: string, certutil: string, run = runCommand): TrustStore {
+  const database = ['-d', `sql:${databaseDir}`];
 
   async function namesOf(fingerprint: string): Promise<string[]> {
     const names = nicknamesIn(await run([certutil, '-L', ...database]));
@@ -336,9 +284,9 @@ export function createNssTrust(options: NssTrustOptions): TrustStore {
 
   return createTrustStore({
     id: 'nss',
-    name: `NSS (${options.databaseDir})`,
+    name: `NSS (${databaseDir})`,
     run,
-    places: [options.databaseDir],
+    places: [databaseDir],
     installation: (rootFile, { fingerprint256 }) => [
       [certutil, '-A', ...database, '-t', 'C,,', '-n', nickname(fingerprint256), '-i', rootFile],
     ],
@@ -356,6 +304,10 @@ function nickname(fingerprint: string): string {
 
 /** The names that `certutil -L` prints: lines that end in three sets of trust flags. */
 export function nicknamesIn(listing: string): string[] {
-  const names = listing.split(/\r?\n/).map((line) => /^(.+?)\s+[a-zA-Z]*,[a-zA-Z]*,[a-zA-Z]*\s*$/.exec(line)?.[1]);
-  return names.filter((name) => name !== undefined);
+  return listing.split('\n').flatMap((line) => {
+    const row = line.trimEnd();
+    const flags = row.lastIndexOf(' ') + 1;
+    const name = row.slice(0, flags).trimEnd();
+    return name !== '' && /^[a-zA-Z]*,[a-zA-Z]*,[a-zA-Z]*$/.test(row.slice(flags)) ? [name] : [];
+  });
 }
