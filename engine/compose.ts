@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { bundleFile, leafSource, userCaFile } from '../certs/index.ts';
+import { leafSource } from '../certs/index.ts';
 import { systemClock } from '../common/async.ts';
 import { type Config, loadConfig } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
@@ -15,8 +16,8 @@ import {
   createProjectOf,
   createUsageFile,
   type Memory,
-  type OpenMemoryOptions,
   openBudget,
+  openJoinedFolders,
   openMemory,
   type UsageCounter,
   type UsageStore,
@@ -25,8 +26,6 @@ import { createRoute } from '../proxy/guard/index.ts';
 import { createProxy } from '../proxy/index.ts';
 import {
   type CostLedger,
-  createMemoryLedger,
-  createMemoryReceipts,
   type LedgerStore,
   openCostLedger,
   openLedgerFile,
@@ -42,11 +41,13 @@ import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
 import { cutRule } from './cut-config.ts';
 import { deferredMemory } from './deferred.ts';
-import { PROXY_NAMES } from './lifecycle/client-env.ts';
-import { faultAt, readFaults, withFaults } from './lifecycle/fault.ts';
+import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.ts';
+import { openHostMark } from './lifecycle/host.ts';
 import { openSchema } from './lifecycle/schema.ts';
+import { claudeEnvironmentOf } from './lifecycle/user-proxy.ts';
 import { createAccess, guardMemory } from './policy/guard.ts';
 import { openPolicy, type Policy } from './policy/index.ts';
+import { createSeals } from './policy/seal.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine accepts requests after this, even when its store needs longer to open. */
@@ -72,6 +73,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const { log, redactor } = await openLog(config, paths);
   // First of all: the engine that holds this socket is the home's one writer.
   const api = await openApiServer(paths.engineSocket, log);
+  const hostMark = await openHostMark(path.join(paths.runDir, 'host.json'), os.hostname(), systemClock);
   const stores = await openStores(paths, redactor, log);
   const ledgers = await openLedgers(config, stores, redactor, log);
   const { budget, ledger, receipts } = ledgers;
@@ -81,10 +83,12 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     now: systemClock.now,
     report: (message, error) => log.error(message, { error }),
   });
+  const seals = createSeals();
   const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(async () => {
     if (stores.locked !== null) throw stores.locked;
     const claudeEnvironment = await claudeEnvironmentOf(env, paths);
-    return openMemory({ env, config, paths, redactor, budget, usage: usageOf(budget, ledger), claudeEnvironment, log });
+    const own = { redactor, sealedOrigin: seals.originOf, usage: usageOf(budget, ledger), claudeEnvironment };
+    return openMemory({ env, config, paths, budget, log, ...own, onMark: turnFaults(faults) });
   });
   const memory = guardMemory(deferredMemory(opening, config.llm), policy);
   const rewriter = await createRewriter({
@@ -113,11 +117,13 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   });
   const opened = (): Promise<unknown> => opening.catch(() => undefined);
   api.serve({
-    ...servicesOf({ config, paths, memory, policy, ledger, log }),
+    ...servicesOf({ config, paths, log }, { memory, policy, ledger }),
+    seals,
     receipts,
     opened,
     requests: proxy.stats,
-    problems: stores.plans.problems,
+    recalls: rewriter.recalls,
+    problems: () => [...stores.plans.problems(), ...hostMark.problems()],
   });
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
@@ -127,7 +133,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   let closing: Promise<void> | null = null;
   const closeAll = async (): Promise<void> => {
     clearInterval(watch);
-    for (const part of [proxy, rewriter, memory.maintenance, budget, stores.plans, api]) {
+    for (const part of [proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api]) {
       await part.close().catch((error: unknown) => log.error('a part did not close cleanly', { error }));
     }
     log.info('the engine has ended');
@@ -180,36 +186,26 @@ async function openLedgers(config: Config, stores: Stores, redactor: Redactor, l
   };
 }
 
-interface ServiceParts {
-  readonly config: Config;
-  readonly paths: HomePaths;
-  readonly memory: Memory;
-  readonly policy: Policy;
-  readonly ledger: CostLedger;
-  readonly log: Log;
-}
-
 /** The part of the API's services that rests on memory and policy. */
-function servicesOf({ config, paths, memory, policy, ledger, log }: ServiceParts) {
+function servicesOf(
+  { config, paths, log }: { readonly config: Config; readonly paths: HomePaths; readonly log: Log },
+  { memory, policy, ledger }: { readonly memory: Memory; readonly policy: Policy; readonly ledger: CostLedger },
+) {
   const now = systemClock.now;
+  const { library } = memory;
+  const projectOf = createProjectOf(now, openJoinedFolders(paths.projectsFile));
   return {
     memory,
     policy,
-    access: createAccess(policy, memory.library, createProjectOf(now)),
-    hooks: createHookHandlers({
-      memory,
-      policy,
-      inject: config.inject,
-      recallMs: config.recall.deadlineMs,
-      log,
-      now,
-    }),
+    access: createAccess(policy, library, projectOf),
+    hooks: createHookHandlers({ memory, policy, config, log, now }),
     claudeImport: createClaudeImport({
       imports: memory.imports,
       tokensToday: () => memory.maintenance.status().llm.tokens_today,
       done: createIdSetFile(path.join(paths.journalDir, 'imported')),
       hasModel: config.llm === 'claude' || config.llm === 'openai',
       captures: (projectDir) => policy.of(projectDir).captures,
+      projectOf,
       now,
     }),
     costs: () => costsOf(ledger, now()),
@@ -243,19 +239,6 @@ function usageOf(budget: Budget, ledger: CostLedger): UsageCounter {
   };
 }
 
-async function claudeEnvironmentOf(
-  env: NodeJS.ProcessEnv,
-  paths: HomePaths,
-): Promise<OpenMemoryOptions['claudeEnvironment']> {
-  return {
-    env,
-    bundleFile: bundleFile(paths.certsDir),
-    userCa: (await userCaFile(paths)) ?? '',
-    // Ours were removed when the daemon was started: these are the user's own.
-    userProxy: Object.fromEntries(PROXY_NAMES.flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
-  };
-}
-
 function watchOwnership(api: ApiServer, onLost: () => void): NodeJS.Timeout {
   const watch = setInterval(() => {
     api.ownsPath().then(
@@ -280,6 +263,8 @@ export interface Stores {
   readonly locked: Error | null;
 }
 
+const NO_RECORDS = { load: async () => [], append: async () => {}, replace: async () => {}, close: async () => {} };
+
 /** Opens the proxy's stores where the home has our schema; otherwise plans are only replayed and nothing is written. */
 async function openStores(paths: HomePaths, redactor: Redactor, log: Log): Promise<Stores> {
   const plans = openPlanStore(paths.plansDir);
@@ -293,8 +278,8 @@ async function openStores(paths: HomePaths, redactor: Redactor, log: Log): Promi
   if (locked !== null) {
     return {
       usage: { load: async () => null, save: async () => {} },
-      costs: createMemoryLedger(),
-      receipts: createMemoryReceipts(),
+      costs: NO_RECORDS,
+      receipts: NO_RECORDS,
       plans: {
         ...plans,
         append: async () => {

@@ -1,4 +1,4 @@
-import { CometError } from '../common/errors.ts';
+import { CometError, reasonOf } from '../common/errors.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Memory, MemoryStatus } from '../memory/index.ts';
 
@@ -53,7 +53,7 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
       return ready;
     },
     (cause: unknown) => {
-      problem = cause instanceof Error ? cause.message : String(cause);
+      problem = reasonOf(cause);
       waiting = [];
       const message = `the memory store did not open: ${problem}; see comet-cc doctor`;
       failure = new CometError('daemon_unhealthy', message, { cause });
@@ -72,6 +72,7 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
         else if (failure === null && waiting.length + turns.length <= WAITING_TURNS) waiting.push(...turns);
       },
       prepareNodes() {},
+      reportPrompt() {},
     }),
     recall: of('recall', { nodesCovering: () => new Map(), lines: () => [] }),
     library: of('library', {
@@ -100,9 +101,11 @@ export function idleModel(backend: string): MemoryStatus['llm'] {
 function unopenedStatus(backend: string, problem: string): MemoryStatus {
   return {
     queue: { sensor: 0, compacter: 0, indexer: 0 },
+    sensor: { turns: 0, in_doubt: 0, asked: 0 },
     llm: idleModel(backend),
     nodes: 0,
     problems: [{ file: STORE, message: problem }],
+    notes: [],
     reindex: null,
     importing: null,
     dream: null,

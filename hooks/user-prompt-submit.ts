@@ -1,14 +1,14 @@
-/** UserPromptSubmit hook of Claude Code: recalls memories for the prompt, where `inject.retrieval` is `hook`. */
+/**
+ * UserPromptSubmit hook of Claude Code: reports what the user typed, so that nothing else in the request counts as the
+ * user's, and recalls memories for it where `inject.retrieval` is `hook`.
+ */
 import { callEngine, runHook } from './engine-client.ts';
 import { readLastTexts } from './transcript.ts';
 
-/** A long prompt asks its question at the beginning or the end. */
-const END_CHARS = 8_000;
+const MOST_CHARS = 900_000;
 
 await runHook(({ sessionId, projectDir, prompt, transcript }) => {
-  const bounded =
-    prompt.length <= 2 * END_CHARS ? prompt : `${prompt.slice(0, END_CHARS)}\n${prompt.slice(-END_CHARS)}`;
-  if (bounded.trim() === '') return Promise.resolve('');
+  if (prompt.trim() === '' || prompt.length > MOST_CHARS) return Promise.resolve('');
   const recent = readLastTexts(transcript).filter((text) => text !== prompt.trim());
-  return callEngine('hooks/prompt', { sessionId, projectDir, prompt: bounded, recent });
+  return callEngine('hooks/prompt', { sessionId, projectDir, prompt, recent });
 });

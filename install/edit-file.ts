@@ -14,17 +14,10 @@ import { type EditKind, isSameJson, type OwnValues, removeAt, setAt, type Values
 const OWNER_ONLY = 0o600;
 const lockRecord = createMutex();
 
-export interface EditPlan {
-  readonly name: EditName;
-  /** Where the bytes are: a link is followed. */
-  readonly file: string;
-  readonly before: string | null;
-  readonly after: string;
-  readonly values: Values;
-}
+type EditPlan = Awaited<ReturnType<typeof planEdit>>;
 
-/** What `applyEdit` would write; changes nothing. @throws CometError `config_invalid` */
-export async function planEdit(name: EditName, file: string, values: Values): Promise<EditPlan> {
+/** What `applyEdit` would write; changes nothing. `file` is where the bytes are. @throws CometError `config_invalid` */
+export async function planEdit(name: EditName, file: string, values: Values) {
   const target = await resolveFile(file);
   const before = await readFileIfPresent(target);
   const after = editKind(name).add(before ?? '{}\n', values, target);
@@ -36,10 +29,7 @@ export async function planEdit(name: EditName, file: string, values: Values): Pr
  *
  * @throws CometError `config_invalid` when the file changed since it was planned
  */
-export async function applyEdit(
-  paths: HomePaths,
-  plan: EditPlan,
-): Promise<{ readonly changed: boolean; readonly backup: string | null }> {
+export async function applyEdit(paths: HomePaths, plan: EditPlan) {
   const { name, file, before, after, values } = plan;
   if (after === before) return { changed: false, backup: null };
   if ((await readFileIfPresent(file)) !== before) {
@@ -95,15 +85,13 @@ export async function undoEdit(paths: HomePaths, name: EditName, file: string): 
 }
 
 /** Every file with an edit of that name, and the values that were set. */
-export async function findEdits(
-  paths: HomePaths,
-  name: EditName,
-): Promise<readonly { readonly file: string; readonly values: Values }[]> {
+export async function findEdits(paths: HomePaths, name: EditName) {
   const { files } = await loadInstalls(paths);
   return files.flatMap(({ file, edits }) => {
     const own = edits[name];
     if (own === undefined) return [];
-    return { file, values: Object.fromEntries(Object.entries(own).map(([key, [value = '']]) => [key, value])) };
+    const values: Values = Object.fromEntries(Object.entries(own).map(([key, [value = '']]) => [key, value]));
+    return [{ file, values }];
   });
 }
 

@@ -1,5 +1,5 @@
 export type { HookCommands } from './claude-code/entries.ts';
-export { isClaude, userSettingsFile, withSettings } from './claude-code/settings-file.ts';
+export { isClaude, settingsEnv, userSettingsFile, withSettings } from './claude-code/settings-file.ts';
 export { EDITORS, type EditorName, editorSettingsFile } from './editors/editors.ts';
 export type { ServicePlan } from './service/index.ts';
 

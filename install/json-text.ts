@@ -1,15 +1,18 @@
 import {
   applyEdits,
+  type Edit,
   findNodeAtLocation,
   format,
   getNodeValue,
   type JSONPath,
+  type JSONVisitor,
   modify,
   type Node,
   type ParseError,
   parseTree,
   printParseErrorCode,
   stripComments,
+  visit,
 } from 'jsonc-parser';
 import { CometError } from '../common/errors.ts';
 
@@ -104,17 +107,39 @@ export function pruneAt(text: string, path: JSONPath, before: string): string {
   return isAdded ? removeAt(text, path) : text;
 }
 
-/** A string, a comment, or a comma before the end of an object or array. */
-const TRAILING_COMMA = /"(?:\\.|[^"\\])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\/|,(?=(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*[}\]])/g;
-
 /** Whether two texts differ in white space and trailing commas at most; no text at all equals an empty object. */
 export function isSameJson(a: string, b: string): boolean {
   return normalize(a) === normalize(b);
 }
 
 function normalize(text: string): string {
-  const json = text.trim().replace(TRAILING_COMMA, (found) => (found === ',' ? '' : found)) || '{}';
+  const json = withoutTrailingCommas(text.trim()) || '{}';
   return applyEdits(json, format(json, undefined, { tabSize: 2, insertSpaces: true, eol: '\n' }));
+}
+
+function withoutTrailingCommas(text: string): string {
+  const edits: Edit[] = [];
+  let comma: number | null = null;
+  const forget = (): void => {
+    comma = null;
+  };
+  const close = (): void => {
+    if (comma !== null) edits.push({ offset: comma, length: 1, content: '' });
+    comma = null;
+  };
+  const visitor: JSONVisitor = {
+    onSeparator(character, offset) {
+      comma = character === ',' ? offset : null;
+    },
+    onObjectBegin: forget,
+    onArrayBegin: forget,
+    onObjectProperty: forget,
+    onLiteralValue: forget,
+    onObjectEnd: close,
+    onArrayEnd: close,
+  };
+  visit(text, visitor, { allowTrailingComma: true });
+  return applyEdits(text, edits);
 }
 
 function nodeAt(text: string, path: JSONPath): Node | undefined {

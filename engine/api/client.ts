@@ -4,30 +4,26 @@ import { postLocal } from '../../common/request.ts';
 import { socketPresent, waitHealthy } from '../lifecycle/control.ts';
 import type { Operation, OperationInput, OperationResults } from './contract.ts';
 
-export interface EngineClient {
-  /**
-   * @throws CometError `daemon_down` when no engine listens, `daemon_unhealthy` when it gives no answer in time,
-   *         or the error that the engine answered with
-   */
-  call<K extends Operation>(
-    operation: K,
-    input: OperationInput<K>,
-    options?: { readonly timeoutMs?: number },
-  ): Promise<OperationResults[K]>;
-}
+export type EngineClient = ReturnType<typeof engineClient>;
 
 const TIMEOUT_MS = 30_000;
 const PATIENCE_MS = 5_000;
 
-export function engineClient(socket: string): EngineClient {
+export function engineClient(socket: string) {
   return {
-    call: async (operation, input, options = {}) => {
+    /**
+     * @throws CometError `daemon_down` when no engine listens, `daemon_unhealthy` when it gives no answer in time,
+     *         or the error that the engine answered with
+     */
+    async call<K extends Operation>(
+      operation: K,
+      input: OperationInput<K>,
+      { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
+    ): Promise<OperationResults[K]> {
       if (!(await socketPresent(socket))) throw down();
-      const signal = AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS);
-      const reply = await postLocal(socket, { path: `/v1/${operation}`, body: JSON.stringify(input), signal }).catch(
-        (error: NodeJS.ErrnoException) => Promise.reject(translated(error)),
-      );
-      return unwrapped(reply) as OperationResults[typeof operation];
+      const request = { path: `/v1/${operation}`, body: JSON.stringify(input), signal: AbortSignal.timeout(timeoutMs) };
+      const reply = await postLocal(socket, request).catch((error: unknown) => Promise.reject(translated(error)));
+      return unwrapped(reply) as OperationResults[K];
     },
   };
 }
@@ -48,11 +44,8 @@ export function engineOf(paths: HomePaths): EngineClient {
         const status = await waitHealthy(paths.guardSocket, PATIENCE_MS);
         if (status === null) throw error;
         if (status.engine.state === 'healthy') return await client.call(operation, input, options);
-        throw new CometError(
-          'daemon_unhealthy',
-          `the daemon runs but its engine does not (${status.engine.state}); see comet-cc doctor`,
-          { cause: error },
-        );
+        const problem = `the daemon runs but its engine does not (${status.engine.state}); see comet-cc doctor`;
+        throw new CometError('daemon_unhealthy', problem, { cause: error });
       }
     },
   };
@@ -64,9 +57,7 @@ export function engineOf(paths: HomePaths): EngineClient {
  * @throws CometError `not_found` or `ambiguous_id`
  */
 export async function sessionId(client: EngineClient, prefix: string | undefined): Promise<string> {
-  const sessions = await client.call('sessions/list', {});
-  const newest = [...sessions].sort((a, b) => b.updated_at.localeCompare(a.updated_at));
-  const ids = newest.map((session) => session.session_id);
+  const ids = (await client.call('sessions/list', {})).map((session) => session.session_id);
   if (prefix === undefined) {
     if (ids[0] !== undefined) return ids[0];
     throw new CometError('not_found', 'there is no session yet; start one with: comet-cc run claude');
@@ -81,20 +72,18 @@ function unwrapped(text: string): unknown {
   let reply: { result?: unknown; error?: { code: ErrorCode; message: string } };
   try {
     reply = JSON.parse(text) as typeof reply;
-  } catch (error) {
-    throw new CometError('daemon_unhealthy', 'the engine gave no sensible answer; try comet-cc restart', {
-      cause: error,
-    });
+  } catch (cause) {
+    throw new CometError('daemon_unhealthy', 'the engine gave no sensible answer; try comet-cc restart', { cause });
   }
   if (reply.error) throw new CometError(reply.error.code, reply.error.message);
   return reply.result;
 }
 
-function translated(error: NodeJS.ErrnoException): CometError {
-  if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') return down(error);
-  return new CometError('daemon_unhealthy', 'the engine does not answer; see comet-cc doctor and comet-cc logs', {
-    cause: error,
-  });
+function translated(cause: unknown): CometError {
+  const { code = '' } = cause as NodeJS.ErrnoException;
+  if (code === 'ECONNREFUSED' || code === 'ENOENT') return down(cause);
+  const hint = 'see comet-cc doctor and comet-cc logs';
+  return new CometError('daemon_unhealthy', `the engine does not answer; ${hint}`, { cause });
 }
 
 function down(cause?: unknown): CometError {

@@ -1,18 +1,18 @@
-import { isAbsolute } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { isDirectoryName } from '../../common/paths.ts';
 import { type Mode, modeOf } from '../../common/policy.ts';
 import { type Memory, type MemoryStatus, publicNode } from '../../memory/index.ts';
+import type { ProxyStats, RecallCounts } from '../../proxy/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
 import type { Access } from '../policy/guard.ts';
 import type { Policy } from '../policy/index.ts';
 import type { Pauses } from '../policy/pause.ts';
+import type { Seals } from '../policy/seal.ts';
 import type { Costs } from './cost.ts';
 import type { HookHandlers } from './hooks.ts';
 import { type ClaudeImport, claudeImportInput } from './import-claude.ts';
-import { fileImportInput, importFile } from './import-file.ts';
+import { absolutePath as file, fileImportInput, importFile, projectPath as path } from './import-file.ts';
 
 /** `status` waits this long for a store that is opening. */
 const OPENING_MS = 1_000;
@@ -28,12 +28,14 @@ export interface EngineServices {
   /** Settles once the store is open, or failed to open. */
   readonly opened: () => Promise<unknown>;
   readonly requests: () => EngineStatus['requests'];
+  readonly recalls: () => RecallCounts;
   readonly costs: () => Costs;
   /** What a conversation saved; null where nothing was counted. */
   readonly conversation: (sessionId: string) => Pick<StatuslineView, 'tokens' | 'trimming_off'> | null;
   /** Problems outside memory and policy. */
   readonly problems: () => EngineStatus['problems'];
   readonly version: string;
+  readonly seals: Pick<Seals, 'lineFor'>;
 }
 
 export interface OperationOf<I extends z.ZodType, O> {
@@ -48,8 +50,6 @@ function operation<I extends z.ZodType, O>(input: I, run: OperationOf<I, O>['run
 const text = z.string().max(4_096);
 const id = z.string().min(1).max(200);
 const ids = z.array(id).min(1).max(1_000);
-const file = text.refine(isAbsolute, 'an absolute path');
-const path = text.refine(isDirectoryName, 'an absolute path');
 /** The project of the session that a program asks for: it reads only what the user allows there. */
 const within = path.optional();
 const section = z.string().max(400_000);
@@ -161,6 +161,13 @@ export const operations = {
       return { node: publicNode(node), isNew };
     },
   ),
+  'nodes/seal': operation(
+    z.strictObject({
+      digest: z.string().regex(/^[0-9a-f]{64}$/),
+      origin: z.enum(['user', 'assistant', 'tool', 'external']),
+    }),
+    ({ seals }, { digest, origin }) => seals.lineFor(digest, origin),
+  ),
   'project/overview': operation(
     z.strictObject({ projectDir: text, within }),
     ({ memory, access }, { projectDir, within }) => {
@@ -201,7 +208,7 @@ export const operations = {
     z.strictObject({
       sessionId: id,
       projectDir: path,
-      prompt: z.string().max(20_000),
+      prompt: z.string().max(900_000),
       /** The messages before it, oldest first. */
       recent: z.array(text).max(8).default([]),
     }),
@@ -233,22 +240,19 @@ export interface EngineStatus extends MemoryStatus, Costs {
   readonly pid: number;
   readonly version: string;
   readonly paused: Pauses;
-  readonly requests: {
-    readonly total: number;
-    readonly rewritten: number;
-    readonly passed_through: number;
-    readonly failed_open: number;
-  };
+  readonly requests: Readonly<ProxyStats>;
+  readonly recalls: RecallCounts;
 }
 
 async function engineStatus(services: EngineServices): Promise<EngineStatus> {
-  const { memory, policy, claudeImport, opened, requests, costs, problems, version } = services;
+  const { memory, policy, claudeImport, opened, requests, recalls, costs, problems, version } = services;
   await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
   const status = memory.maintenance.status();
   return {
     pid: process.pid,
     version,
     requests: requests(),
+    recalls: recalls(),
     ...costs(),
     ...status,
     importing: claudeImport.progress() ?? status.importing,

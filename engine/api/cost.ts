@@ -1,3 +1,4 @@
+import { amount } from '../../common/text.ts';
 import type { CostLedger, Totals } from '../../proxy/ledger/index.ts';
 
 /** Field names are those of `status --json`. */
@@ -97,9 +98,4 @@ export function savedLine({ net_saved, net_saved_usd }: Savings, when: string): 
   const also =
     net_saved_usd >= 0 === net_saved >= 0 ? `≈ ${money}` : `but ${money} ${net_saved_usd >= 0 ? 'less' : 'more'}`;
   return `${word} ${amount(Math.abs(net_saved))} tokens ${also} ${when}`;
-}
-
-function amount(tokens: number): string {
-  if (tokens < 10_000) return String(tokens);
-  return tokens < 1_000_000 ? `${Math.round(tokens / 1_000)} k` : `${(tokens / 1_000_000).toFixed(1)} M`;
 }

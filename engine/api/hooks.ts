@@ -23,8 +23,7 @@ export type HookHandlers = ReturnType<typeof createHookHandlers>;
 interface HookDeps {
   readonly memory: Pick<Memory, 'capture' | 'library' | 'recall'>;
   readonly policy: Pick<Policy, 'of'>;
-  readonly inject: Config['inject'];
-  readonly recallMs: number;
+  readonly config: Pick<Config, 'inject' | 'recall'>;
   readonly log: Log;
   readonly now: () => number;
 }
@@ -33,12 +32,15 @@ const NO_TEXT: HookText = { text: '' };
 /** A hook that is installed twice, by settings and as a plugin, calls twice at once. */
 const DUPLICATE_MS = 5_000;
 const SESSIONS = 500;
+/** A long prompt asks its question at the beginning or the end. */
+const END_CHARS = 8_000;
 
 /**
  * Answers Claude Code's hooks. Only lines of clean origin are given, because Claude Code shows a hook's text in a system
  * reminder. Work that takes longer than a hook may continues after the answer.
  */
-export function createHookHandlers({ memory, policy, inject, recallMs, log, now }: HookDeps) {
+export function createHookHandlers({ memory, policy, config, log, now }: HookDeps) {
+  const { inject, recall } = config;
   const started = new Map<string, number>();
   const shown = new Map<string, Set<string>>();
 
@@ -66,19 +68,15 @@ export function createHookHandlers({ memory, policy, inject, recallMs, log, now 
   }
 
   return {
-    async sessionStart({
-      sessionId,
-      projectDir,
-    }: {
-      readonly sessionId: string;
-      readonly projectDir: string;
-    }): Promise<HookText> {
+    async sessionStart({ sessionId, projectDir }: Pick<HookPrompt, 'sessionId' | 'projectDir'>): Promise<HookText> {
       if (!policy.of(projectDir).adds || startedJustNow(sessionId)) return NO_TEXT;
       const { text } = await sessionBlock(sessionId, projectDir);
       return { text };
     },
-    async prompt({ sessionId, projectDir, prompt, recent }: HookPrompt, signal: AbortSignal): Promise<HookText> {
+    async prompt({ sessionId, projectDir, prompt: whole, recent }: HookPrompt, signal: AbortSignal): Promise<HookText> {
+      memory.capture.reportPrompt(sessionId, whole);
       if (inject.retrieval !== 'hook' || !policy.of(projectDir).adds) return NO_TEXT;
+      const prompt = whole.length <= 2 * END_CHARS ? whole : `${whole.slice(0, END_CHARS)}\n${whole.slice(-END_CHARS)}`;
       const known = shown.get(sessionId);
       // Turns of this conversation are in its context, or in its preamble.
       const own = memory.library.list({ sessionId, all: true }).flatMap(({ turns }) => turns);
@@ -90,7 +88,7 @@ export function createHookHandlers({ memory, policy, inject, recallMs, log, now 
           // A hook does not see the request; Claude Code puts its own memory files into each.
           sends: () => true,
         },
-        AbortSignal.any([signal, AbortSignal.timeout(recallMs)]),
+        AbortSignal.any([signal, AbortSignal.timeout(recall.deadlineMs)]),
       );
       // Read again after the wait: a duplicate call may have shown lines meanwhile.
       const seen = shown.get(sessionId) ?? new Set(start.lines);

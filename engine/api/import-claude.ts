@@ -4,9 +4,8 @@ import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
-import { CometError } from '../../common/errors.ts';
+import { CometError, type Problem, reasonOf } from '../../common/errors.ts';
 import {
-  createProjectOf,
   createTranscriptReader,
   EVERYWHERE,
   type IdSetFile,
@@ -15,6 +14,7 @@ import {
   type ImportProgress,
   type ImportTurnsReport,
   isComplete,
+  NO_TURNS,
   type Skipped,
   sessionProjects,
 } from '../../memory/index.ts';
@@ -39,11 +39,6 @@ type Input = z.infer<typeof claudeImportInput>;
 
 export type ClaudeReport = Awaited<ReturnType<ClaudeImport['run']>>;
 
-interface Problem {
-  readonly file: string;
-  readonly message: string;
-}
-
 export type ClaudeImport = ReturnType<typeof createClaudeImport>;
 
 export interface ClaudeImportDeps {
@@ -55,14 +50,20 @@ export interface ClaudeImportDeps {
   readonly hasModel: boolean;
   /** Whether the project of a directory allows capture now. */
   readonly captures: (projectDir: string) => boolean;
+  readonly projectOf: (directory: string | null) => string;
   readonly now: () => number;
 }
 
-type Counts = { -readonly [K in keyof ImportTurnsReport]: number } & { sessions: number; files_read: number };
-
 /** Imports what Claude Code keeps itself: transcripts, and its memory files. */
-export function createClaudeImport({ imports, tokensToday, done, hasModel, captures, now }: ClaudeImportDeps) {
-  const projectOf = createProjectOf(now);
+export function createClaudeImport({
+  imports,
+  tokensToday,
+  done,
+  hasModel,
+  captures,
+  projectOf,
+  now,
+}: ClaudeImportDeps) {
   let progress: ImportProgress | null = null;
 
   async function run(input: Input) {
@@ -84,7 +85,7 @@ export function createClaudeImport({ imports, tokensToday, done, hasModel, captu
   async function importAll(files: readonly TranscriptFile[], input: Input) {
     const ids = await done.load();
     const finished = new Set(input.again || input.llm === 'claude' ? [] : ids);
-    const counts = noCounts();
+    const counts = { ...NO_TURNS, sessions: 0, files_read: 0 };
     const skipped: Record<keyof Skipped, number> = { broken: 0, other: 0, side: 0, summary: 0 };
     const problems: Problem[] = [];
     const directories = new Set<string>(input.projectDir === undefined ? [] : [input.projectDir]);
@@ -96,7 +97,7 @@ export function createClaudeImport({ imports, tokensToday, done, hasModel, captu
       try {
         if (!finished.has(one.version)) await importTranscript(one, state);
       } catch (error) {
-        problems.push({ file: one.file, message: error instanceof Error ? error.message : String(error) });
+        problems.push({ file: one.file, message: reasonOf(error) });
       }
       const { done: before = 0, ...rest } = progress as NonNullable<typeof progress>;
       progress = { ...rest, done: before + one.bytes, turns: counts.turns };
@@ -118,23 +119,14 @@ export function createClaudeImport({ imports, tokensToday, done, hasModel, captu
     const turns = endedTurns(transcript, now());
     const isSelected = selectionOf(input, turns);
     const budget = input.llm === 'claude' ? { hasBudget } : {};
-    const { dryRun } = input;
-    const { isCopy } = owners;
-    const report = await imports.importTurns({
-      turns,
-      imported: 'claude',
-      dryRun,
-      seen,
-      isSelected,
-      isCopy,
-      ...budget,
-    });
+    const asked = { turns, imported: 'claude', dryRun: input.dryRun, seen, isSelected, isCopy: owners.isCopy } as const;
+    const report = await imports.importTurns({ ...asked, ...budget });
     const owned = owners.claim(turns.filter(isSelected));
-    if (!dryRun && owned.length > 0) await done.add(owned);
+    if (!input.dryRun && owned.length > 0) await done.add(owned);
     for (const [name, value] of Object.entries(report)) counts[name as keyof ImportTurnsReport] += value;
     if (report.turns > 0) counts.sessions += 1;
     for (const turn of turns) if (turn.projectDir !== null && isSelected(turn)) directories.add(turn.projectDir);
-    if (report.turns === transcript.turns.length && !dryRun) await done.add([one.version]);
+    if (report.turns === transcript.turns.length && !input.dryRun) await done.add([one.version]);
   }
 
   function selectionOf(
@@ -153,9 +145,9 @@ export function createClaudeImport({ imports, tokensToday, done, hasModel, captu
 interface ImportRun {
   readonly input: Input;
   readonly seen: Set<string>;
-  readonly owners: LineOwners;
+  readonly owners: ReturnType<typeof createLineOwners>;
   readonly hasBudget: (tokens: number) => boolean;
-  readonly counts: Counts;
+  readonly counts: typeof NO_TURNS & { sessions: number; files_read: number };
   readonly skipped: Record<keyof Skipped, number>;
   readonly directories: Set<string>;
 }
@@ -187,7 +179,7 @@ async function importMemoryFiles(
       documents.added += report.added;
       documents.unchanged += report.unchanged;
     } catch (error) {
-      problems.push({ file, message: error instanceof Error ? error.message : String(error) });
+      problems.push({ file, message: reasonOf(error) });
     }
   }
   return documents;
@@ -199,17 +191,11 @@ function budgetCheck(tokensToday: () => number, budgetTokens: number): (tokens: 
   return (tokens) => tokensToday() - before + tokens <= budgetTokens;
 }
 
-/** Which session a turn's lines belong to: a fork, and a copy made to resume, repeat lines of another session. */
-interface LineOwners {
-  isCopy(turn: ImportedTurn): boolean;
-  /** Records the lines of turns that are no copies; returns the new records. */
-  claim(turns: readonly ImportedTurn[]): string[];
-}
-
 /** A record is the digest of a line's id and that of its session, half of each. */
 const HALF = 32;
 
-function createLineOwners(records: readonly string[]): LineOwners {
+/** Which session a turn's lines belong to: a fork, and a copy made to resume, repeat lines of another session. */
+function createLineOwners(records: readonly string[]) {
   const owners = new Map(records.map((record) => [record.slice(0, HALF), record.slice(HALF)]));
   const half = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, HALF);
   const isForeign = (line: string, sessionId: string): boolean => {
@@ -224,7 +210,8 @@ function createLineOwners(records: readonly string[]): LineOwners {
   };
   return {
     isCopy,
-    claim: (turns) =>
+    /** Records the lines of turns that are no copies; returns the new records. */
+    claim: (turns: readonly ImportedTurn[]): string[] =>
       turns
         .filter((turn) => !isCopy(turn))
         .flatMap(({ lines = [], sessionId }) => [...new Set(lines)].map((line) => ({ line, sessionId })))
@@ -241,12 +228,7 @@ function hasResult(message: ImportedTurn['messages'][number] | undefined): boole
   return JSON.stringify(message?.content ?? '').includes('"type":"tool_result"');
 }
 
-function noCounts(): Counts {
-  const turns = { turns: 0, added: 0, known: 0, skipped: 0, agents: 0, tokens: 0 };
-  return { ...turns, modelTokens: 0, modelDone: 0, modelLeft: 0, sessions: 0, files_read: 0 };
-}
-
-export interface TranscriptFile {
+interface TranscriptFile {
   readonly file: string;
   readonly bytes: number;
   /** Changes when the file does. */
@@ -256,7 +238,7 @@ export interface TranscriptFile {
   readonly agents: readonly string[];
 }
 
-export interface Transcript {
+interface Transcript {
   readonly turns: readonly ImportedTurn[];
   readonly skipped: Skipped;
 }
@@ -270,7 +252,7 @@ const START_BYTES = 4_096;
 export const MOST_BYTES = 256 * 1024 * 1024;
 
 /** Claude Code's transcripts, the oldest first: forks repeat what they were forked from. */
-export async function transcriptFiles(claudeDir: string): Promise<TranscriptFile[]> {
+async function transcriptFiles(claudeDir: string): Promise<TranscriptFile[]> {
   const projects = path.join(claudeDir, 'projects');
   const folders = await readdir(projects, { withFileTypes: true }).catch(() => []);
   const found: TranscriptFile[] = [];
@@ -336,8 +318,8 @@ async function startOf(file: string): Promise<string> {
 }
 
 /** Claude Code's own memory files: the user's, and those of the project directories. */
-export async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly string[]): Promise<MemoryFile[]> {
-  const wanted: MemoryFile[] = [{ file: path.join(claudeDir, 'CLAUDE.md'), projectDir: EVERYWHERE }];
+async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly string[]) {
+  const wanted = [{ file: path.join(claudeDir, 'CLAUDE.md'), projectDir: EVERYWHERE }];
   for (const projectDir of projectDirs) {
     const own = path.join(claudeDir, 'projects', projectDir.replace(/[^A-Za-z0-9]/g, '-'), 'memory');
     const notes = (await readdir(own).catch(() => [])).filter((name) => name.endsWith('.md')).sort();
@@ -345,19 +327,8 @@ export async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly
     const files = [...names.map((name) => path.join(projectDir, name)), ...notes.map((name) => path.join(own, name))];
     wanted.push(...files.map((file) => ({ file, projectDir })));
   }
-  const there = await Promise.all(
-    wanted.map(({ file }) =>
-      stat(file)
-        .then((state) => state.isFile())
-        .catch(() => false),
-    ),
-  );
-  return wanted.filter((_, at) => there[at]);
-}
-
-export interface MemoryFile {
-  readonly file: string;
-  readonly projectDir: string;
+  const states = await Promise.all(wanted.map(({ file }) => stat(file).catch(() => null)));
+  return wanted.filter((_, at) => states[at]?.isFile());
 }
 
 /** @throws what reading the file throws */

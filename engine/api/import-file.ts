@@ -1,10 +1,10 @@
-import { open, readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { dirname, isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { isDirectoryName } from '../../common/paths.ts';
 import type { ArchiveReport, DocumentReport, Import, ImportTurnsReport } from '../../memory/index.ts';
-import { isArchive, isTurnLines, parseTurnLines } from '../../memory/index.ts';
+import { isTurnLines, parseTurnLines } from '../../memory/index.ts';
 
 export const absolutePath = z.string().max(4_096).refine(isAbsolute, 'an absolute path');
 
@@ -14,7 +14,10 @@ export const projectPath = z.string().max(4_096).refine(isDirectoryName, 'an abs
 /** The engine reads the file itself: an export may be larger than a request. */
 export const fileImportInput = z.strictObject({
   file: absolutePath,
-  as: z.enum(['nodes', 'document', 'turns']).optional(),
+  /** `nodes`: earlier name of `export`. */
+  as: z.enum(['export', 'nodes', 'document', 'turns']).optional(),
+  /** The user confirmed the origins that an export claims. */
+  trusted: z.boolean().optional(),
   projectDir: projectPath.optional(),
   again: z.boolean().optional(),
 });
@@ -25,18 +28,16 @@ interface TurnsReport extends Pick<ImportTurnsReport, 'turns' | 'added' | 'known
   readonly sessions: number;
 }
 
-const START_BYTES = 512;
 /** For documents and turns; an export may hold a whole memory. */
 const DOCUMENT_BYTES = 32 * 1024 * 1024;
 
-/** Imports an export or turns where the first line shows that it is one, any other text as a document. */
+/** Imports what `as` says; without it, turns where the first line shows them, and any other text as a document. */
 export async function importFile(
   imports: Import,
-  { file, as, projectDir = dirname(file), again = false }: z.infer<typeof fileImportInput>,
+  { file, as, trusted = false, projectDir = dirname(file), again = false }: z.infer<typeof fileImportInput>,
 ): Promise<ArchiveReport | DocumentReport | TurnsReport> {
-  const { size, start } = await readable(file, startOf);
-  if (as === 'nodes' || (as === undefined && isArchive(start)))
-    return imports.importArchive(await readable(file, readText));
+  const { size } = await readable(file, (name) => stat(name));
+  if (as === 'export' || as === 'nodes') return imports.importArchive(await readable(file, readText), trusted);
   if (size > DOCUMENT_BYTES) {
     throw new CometError('unsafe_file', `${file} has ${Math.round(size / 2 ** 20)} MB; split it, a document takes 32`);
   }
@@ -61,29 +62,9 @@ async function importTurns(imports: Import, text: string, projectDir: string): P
 
 const readText = (file: string): Promise<string> => readFile(file, 'utf8');
 
-/** Enough to recognize the format of a file of any size. */
-async function startOf(file: string): Promise<{ readonly size: number; readonly start: string }> {
-  const handle = await open(file, 'r');
-  try {
-    const { size } = await handle.stat();
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(START_BYTES), position: 0 });
-    return { size, start: buffer.toString('utf8', 0, bytesRead) };
-  } finally {
-    await handle.close();
-  }
-}
-
 async function readable<T>(file: string, work: (file: string) => Promise<T>): Promise<T> {
-  try {
-    return await work(file);
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-    throw new CometError(
-      code === 'ENOENT' ? 'not_found' : 'unsafe_file',
-      `${file} cannot be read (${code}); name a file that you may read`,
-      {
-        cause: error,
-      },
-    );
-  }
+  return work(file).catch((cause: NodeJS.ErrnoException) => {
+    const code = cause.code === 'ENOENT' ? 'not_found' : 'unsafe_file';
+    throw new CometError(code, `${file} cannot be read (${cause.code}); name a file that you may read`, { cause });
+  });
 }

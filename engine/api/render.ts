@@ -1,4 +1,5 @@
 import { oneLine, printable } from '../../common/text.ts';
+import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { NodeView, Public, RawMessage } from '../../memory/index.ts';
 import { contentTags, documentText, parseFileLink, terseMeta } from '../../memory/recall/index.ts';
 
@@ -47,6 +48,12 @@ export function nodeLines(node: Public<NodeView>, depth: Depth, paint: Paint, no
   for (const child of node.children ?? []) lines.push(`- ${child.node_id}  ${oneLine(child.summary)}`);
   if (depth === 2) for (const message of node.raw ?? []) lines.push('', ...messageLines(message, paint));
   return lines;
+}
+
+/** The lowest origin of what `nodeLines` shows. */
+export function shownOrigin(node: Public<NodeView>): Origin {
+  const { origin, detailed_origin = origin, raw_origin = origin, facts } = node;
+  return lowestOrigin([origin, detailed_origin, raw_origin, ...facts.map((fact) => fact.origin ?? origin)]);
 }
 
 /** A file with the content and commit it was read at, or the link as it stands. */

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { chmod, lstat, unlink } from 'node:fs/promises';
+import { once } from 'node:events';
+import { chmod, lstat, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import http from 'node:http';
 import net from 'node:net';
@@ -135,9 +136,7 @@ async function clearStale(socket: string): Promise<void> {
     }
   }
   if (isPipe(socket)) return;
-  await unlink(socket).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-  });
+  await rm(socket, { force: true });
 }
 
 /** False at once when nothing listens; true once the listener has ended or the time is over. */
@@ -159,24 +158,19 @@ function leaves(socket: string, patience: AbortSignal): Promise<boolean> {
   });
 }
 
-function listen(server: http.Server, socket: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error) => {
-      reject(new CometError('daemon_unhealthy', `the engine's socket ${socket} cannot be opened`, { cause: error }));
-    });
-    server.listen({ path: socket }, () => resolve());
+async function listen(server: http.Server, socket: string): Promise<void> {
+  server.listen({ path: socket });
+  await once(server, 'listening').catch((cause: unknown) => {
+    throw new CometError('daemon_unhealthy', `the engine's socket ${socket} cannot be opened`, { cause });
   });
 }
 
-function closeServer(server: http.Server): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => server.closeAllConnections(), 1_000);
-    server.close(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
+async function closeServer(server: http.Server): Promise<void> {
+  const timer = setTimeout(() => server.closeAllConnections(), 1_000);
+  const closed = once(server, 'close');
+  server.close();
+  await closed;
+  clearTimeout(timer);
 }
 
 /** Who may call a listener. Another origin is never allowed: there are no CORS headers. */
@@ -198,16 +192,11 @@ export function portRule(port: number, token: string): AdmissionRule {
   return { hosts, origins: hosts.map((host) => `http://${host}`), token };
 }
 
-export interface Refused {
-  readonly status: 401 | 403 | 405 | 415;
-  readonly message: string;
-}
-
 /** Null where the request is allowed. It must have a form that no page of another origin can send without preflight. */
 export function refusal(
   rule: AdmissionRule,
   { method, headers }: { readonly method: string; readonly headers: IncomingHttpHeaders },
-): Refused | null {
+) {
   const { host, origin, authorization } = headers;
   if (!rule.hosts.includes(host ?? '')) return { status: 403, message: 'not a name of this listener' };
   if (origin !== undefined && !rule.origins.includes(origin)) return { status: 403, message: 'another origin' };

@@ -6,47 +6,37 @@ import type { Context } from '../lifecycle/daemon.ts';
 import type { Pause, Pauses } from '../policy/pause.ts';
 import { engineClient } from './client.ts';
 import type { EngineStatus } from './contract.ts';
-import { type Costs, EMPTY_COSTS } from './cost.ts';
+import { EMPTY_COSTS } from './cost.ts';
 
 export { guardStatus } from '../lifecycle/control.ts';
 export { savedLine } from './cost.ts';
 
-/** The document of `start --json` and `status --json`. */
-export interface StatusReport
-  extends Costs,
-    Pick<
-      EngineStatus,
-      'version' | 'requests' | 'queue' | 'llm' | 'nodes' | 'paused' | 'problems' | 'reindex' | 'dream'
-    > {
-  readonly running: boolean;
-  readonly pid: number | null;
-  readonly proxy: { readonly url: string; readonly port: number };
-  readonly engine: GuardStatus['engine'];
-  readonly upstream: string;
-  readonly uptime_ms: number;
-  readonly tunnels: GuardStatus['tunnels'];
-  /** Why the daemon runs other code than this process, '' when it does not. */
-  readonly other_build: string;
-}
+export type StatusReport = Awaited<ReturnType<typeof statusReport>>;
 
 const ENGINE_MS = 2_000;
 /** Spelled out where it can be: every command loads this file. */
 const EMPTY_STATUS = {
   requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
+  recalls: { asked: 0, in_time: 0, late_delivered: 0, late_empty: 0, late_lost: 0, late_waiting: 0, failed: 0 },
   ...EMPTY_COSTS,
   queue: { sensor: 0, compacter: 0, indexer: 0 },
+  sensor: { turns: 0, in_doubt: 0, asked: 0 },
   nodes: 0,
   reindex: null,
   dream: null,
   paused: { past: [], everywhere: null, projects: {} },
   problems: [],
+  notes: [],
 };
 const FIELDS = [...(Object.keys(EMPTY_STATUS) as (keyof typeof EMPTY_STATUS)[]), 'llm'] as const;
 const SILENT = { file: 'engine', message: 'no answer in time, so its counts are unknown; ask again' };
 
-/** The status of guard and engine; zeros where only a healthy engine could tell. */
-export async function statusReport(context: Context, guard: GuardStatus | null): Promise<StatusReport> {
-  if (guard === null) return await stoppedReport(context);
+/**
+ * The document of `start --json` and `status --json`: the status of guard and engine; zeros where only a healthy engine
+ * could tell.
+ */
+export async function statusReport(context: Context, guard: GuardStatus | null) {
+  if (guard === null || guard.pass_through) return await stoppedReport(context, guard);
   const engine = guard.engine.state === 'healthy' ? await engineStatus(context) : null;
   const silent = engine === null && guard.engine.state === 'healthy';
   // A daemon of another build may lack some fields.
@@ -63,23 +53,28 @@ export async function statusReport(context: Context, guard: GuardStatus | null):
     ...(Object.fromEntries(FIELDS.map((name) => [name, known[name]])) as Pick<typeof known, (typeof FIELDS)[number]>),
     problems: silent ? [SILENT, ...known.problems] : known.problems,
     tunnels: guard.tunnels,
+    /** Set while memory is stopped and sessions still use the port. */
+    pass_through: null,
+    /** Why the daemon runs other code than this process, '' when it does not. */
     other_build: otherBuild(guard, Date.now()),
   };
 }
 
-async function stoppedReport(context: Context): Promise<StatusReport> {
+/** @param guard  one that passes sessions through */
+async function stoppedReport(context: Context, guard: GuardStatus | null) {
   const config = await context.config();
   return {
     running: false,
     pid: null,
     version: VERSION,
-    proxy: proxyAt(config.port),
+    proxy: proxyAt(guard?.port ?? config.port),
     engine: { state: 'stopped', pid: null, restarts: 0 },
     upstream: config.upstream,
     uptime_ms: 0,
     ...EMPTY_STATUS,
     llm: idleModel(config.llm),
-    tunnels: { open: 0, total: 0, failed_open: 0 },
+    tunnels: guard?.tunnels ?? { open: 0, total: 0, failed_open: 0 },
+    pass_through: guard?.pass_through ?? null,
     other_build: '',
   };
 }
@@ -92,6 +87,15 @@ async function engineStatus(context: Context): Promise<EngineStatus | null> {
 
 function proxyAt(port: number): { url: string; port: number } {
   return { url: `http://127.0.0.1:${port}`, port };
+}
+
+/** What a daemon that does not run still does, and how to start it. */
+export function stoppedLine({ pass_through: used, proxy }: Pick<StatusReport, 'pass_through' | 'proxy'>): string {
+  if (used === null) return 'comet-cc is not running; start it with: comet-cc start';
+  const { sessions, connections } = used;
+  const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+  const what = sessions > 0 ? counted(sessions, 'session') : counted(connections, 'connection');
+  return `memory is off; ${what} still pass through port ${proxy.port}, which closes after the last one (comet-cc stop --now closes it at once; comet-cc start brings memory back)`;
 }
 
 /** A line for each active pause. */

@@ -6,14 +6,15 @@ import { isPipe, VERSION } from '../../common/paths.ts';
 import type { Guard } from '../../proxy/guard/index.ts';
 
 /** The guard's answer over its control socket; one of another build may lack some fields. */
-export type GuardStatus = Omit<Status, 'upstream_proxy' | 'upstream_proxy_trouble'> &
-  Partial<Pick<Status, 'upstream_proxy' | 'upstream_proxy_trouble'>>;
+export type GuardStatus = Omit<Status, Later> & Partial<Pick<Status, Later>>;
+type Later = 'upstream_proxy' | 'upstream_proxy_trouble' | 'pass_through';
 type Status = ReturnType<Guard['status']>;
 
 type GuardRequest =
   | { readonly op: 'status' }
   | { readonly op: 'wait_healthy'; readonly timeout_ms: number }
-  | { readonly op: 'stop' }
+  | { readonly op: 'stop'; readonly now?: boolean }
+  | { readonly op: 'start'; readonly env: NodeJS.ProcessEnv }
   | { readonly op: 'restart_engine' };
 
 const MAX_REPLY_BYTES = 64 * 1024;

@@ -10,9 +10,9 @@ import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, readOrCreateSecret } from '../../common/files.ts';
 import { rotateLarge } from '../../common/log.ts';
-import { type HomePaths, PLATFORM, type Platform } from '../../common/paths.ts';
+import { type HomePaths, homePaths, PLATFORM, type Platform } from '../../common/paths.ts';
 import { type ProxyAccess, withoutOurs } from './client-env.ts';
-import { askGuard, type GuardStatus, guardStatus, socketPresent, waitHealthy } from './control.ts';
+import { askGuard, type GuardStatus, guardStatus, otherBuild, socketPresent, waitHealthy } from './control.ts';
 import { STRAIGHT, userProxy } from './user-proxy.ts';
 
 /** The environment of a command. Nothing is read or created before it is needed. */
@@ -114,7 +114,12 @@ export interface Started {
 export async function startDaemon(setup: DaemonSetup): Promise<Started> {
   const deadline = performance.now() + setup.startMs;
   const running = await guardStatus(setup.paths.guardSocket);
-  if (running !== null) return settled(setup.paths, { fresh: false, child: null, deadline });
+  if (running !== null && running.engine.state !== 'stopped') {
+    return settled(setup.paths, { fresh: false, child: null, deadline });
+  }
+  if (running !== null && (await startAgain(setup, running))) {
+    return settled(setup.paths, { fresh: true, child: null, deadline });
+  }
   const tooLong = socketTooLong(setup.paths);
   if (tooLong !== null) throw new CometError('config_invalid', `${tooLong.detail}: ${tooLong.fix}`);
   const spawned = await spawnGuard({
@@ -131,20 +136,32 @@ export async function startDaemon(setup: DaemonSetup): Promise<Started> {
   throw startFailure(setup, spawned);
 }
 
+/** Starts memory in a guard that only passes sessions through; false where a new guard has to replace it. */
+async function startAgain({ paths, env, foreground }: DaemonSetup, running: GuardStatus): Promise<boolean> {
+  if (!foreground && otherBuild(running, Date.now()) === '') {
+    const reply = await askGuard(paths.guardSocket, { op: 'start', env }, DRAIN_MS);
+    if (Object(reply).ok === true) return true;
+  }
+  await stopDaemon(paths);
+  return false;
+}
+
 /**
  * Asks the guard to drain and waits until it ends; never sends a signal.
  *
- * @returns the status of the stopped daemon, null when none ran
+ * @param keepsPort  while sessions use the port, the guard stays and passes them through without memory
+ * @returns the status of the stopped daemon, null when none ran; with `pass_through` where its guard stays
  * @throws CometError `daemon_unhealthy` when it does not end
  */
-export async function stopDaemon(paths: HomePaths): Promise<GuardStatus | null> {
+export async function stopDaemon(paths: HomePaths, { keepsPort = false } = {}): Promise<GuardStatus | null> {
   const running = await guardStatus(paths.guardSocket);
-  if (running === null) return null;
-  await askGuard(paths.guardSocket, { op: 'stop' }, 5_000);
-  if (await gone(paths, running, DRAIN_MS)) return running;
+  if (running === null || (keepsPort && running.pass_through)) return running;
+  await askGuard(paths.guardSocket, { op: 'stop', now: !keepsPort }, 5_000);
+  const stopped = await whenStopped(paths, running, DRAIN_MS);
+  if (stopped !== null) return stopped;
   // On the second request the guard closes open connections.
-  await askGuard(paths.guardSocket, { op: 'stop' }, 5_000);
-  if (await gone(paths, running, SECOND_STOP_MS)) return running;
+  await askGuard(paths.guardSocket, { op: 'stop', now: true }, 5_000);
+  if ((await whenStopped(paths, running, SECOND_STOP_MS)) !== null) return running;
   throw new CometError(
     'daemon_unhealthy',
     `the daemon (process ${running.pid}) does not stop; see comet-cc logs, then end it`,
@@ -199,13 +216,17 @@ function startFailure(setup: DaemonSetup, spawned: Exclude<Spawned, { kind: 'lis
   );
 }
 
-/** Identified by socket and nonce, never by process id: those are reused, and remain in containers. */
-async function gone(paths: HomePaths, running: GuardStatus, timeoutMs: number): Promise<boolean> {
+/**
+ * The last status of a guard that is gone, or passes sessions through; null after `timeoutMs`. Identified by socket
+ * and nonce, never by process id: those are reused, and remain in containers.
+ */
+async function whenStopped(paths: HomePaths, running: GuardStatus, timeoutMs: number): Promise<GuardStatus | null> {
   for (const deadline = performance.now() + timeoutMs; performance.now() < deadline; await after(25)) {
     const now = await guardStatus(paths.guardSocket).catch(() => running);
-    if (now === null || now.nonce !== running.nonce) return true;
+    if (now === null || now.nonce !== running.nonce) return running;
+    if (now.pass_through && !running.pass_through) return now;
   }
-  return false;
+  return null;
 }
 
 /** Why the home's path leaves too little room for a socket's path; null where it fits. */
@@ -259,7 +280,7 @@ async function spawnGuard(options: SpawnOptions): Promise<Spawned> {
   return spawned;
 }
 
-function launch({ paths, env, foreground }: SpawnOptions): ChildProcess {
+function launch({ paths, env, foreground }: Omit<SpawnOptions, 'timeoutMs'>): ChildProcess {
   if (foreground) return fork(GUARD, [], { env, execArgv: FLAGS, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const file = guardLogFile(paths);
   rotateLarge(file);
@@ -308,32 +329,23 @@ function firstWord(child: ChildProcess, options: SpawnOptions): Promise<Spawned>
 const PAUSE_MS = 1_000;
 
 /**
- * Calls `revive` when the guard crashes: its socket then remains without a listener, while a stopped guard removes it.
+ * Registers a session with the guard for as long as this runs, and calls `revive` when the guard crashes: its socket
+ * then remains without a listener, while a stopped guard removes it.
  *
  * @returns when `signal` is aborted
  */
 export async function watchGuard(socket: string, revive: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    if (await heldOpen(socket, signal)) continue;
+    const since = performance.now();
+    // A guard of another build may answer at once instead of staying connected.
+    if ((await heldOpen(socket, signal)) && performance.now() - since > PAUSE_MS) continue;
     if (signal.aborted) return;
-    const crashed = await socketPresent(socket).catch(() => false);
-    // A failed attempt is repeated after a pause.
-    if (
-      crashed &&
-      (await revive().then(
-        () => true,
-        () => false,
-      ))
-    )
-      continue;
+    if (await socketPresent(socket).catch(() => false)) await revive().catch(() => undefined);
     await after(PAUSE_MS, undefined, { signal, ref: false }).catch(() => undefined);
   }
 }
 
-/**
- * Stays connected until the other side closes, which a running guard does after some seconds and a dying one at once.
- * False when nothing listened.
- */
+/** Stays connected until the other side closes. False when nothing listened. */
 function heldOpen(socket: string, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     let connected = false;
@@ -343,6 +355,7 @@ function heldOpen(socket: string, signal: AbortSignal): Promise<boolean> {
     signal.addEventListener('abort', leave, { once: true });
     connection.once('connect', () => {
       connected = true;
+      connection.write(`${JSON.stringify({ op: 'session' })}\n`);
     });
     connection.on('error', leave);
     connection.once('close', () => {
@@ -351,4 +364,24 @@ function heldOpen(socket: string, signal: AbortSignal): Promise<boolean> {
     });
     connection.resume();
   });
+}
+
+const REVIVALS = 'COMET_CC_GUARD_REVIVALS';
+const MOST_REVIVALS = 5;
+const REVIVALS_MS = 600_000;
+
+/**
+ * Starts a guard with the environment of one that died, in the background. One in the foreground has a service manager
+ * or a terminal for that, and one that dies again and again stays down.
+ */
+export function reviveGuard(env: NodeJS.ProcessEnv, nowMs: number): void {
+  if (!env['COMET_CC_GUARD_LOG']) return;
+  const recent = (env[REVIVALS] ?? '').split(',').filter((at) => nowMs - Number(at) < REVIVALS_MS);
+  if (recent.length >= MOST_REVIVALS) return;
+  const paths = homePaths(env['COMET_CC_HOME'] as string);
+  const child = launch({ paths, env: { ...env, [REVIVALS]: [...recent, nowMs].join(',') }, foreground: false });
+  // The one that starts first has the port, where others try too.
+  child.on('error', () => {});
+  child.disconnect();
+  child.unref();
 }

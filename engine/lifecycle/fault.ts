@@ -8,6 +8,10 @@ const POINTS = {
   rewrite: 'the rewriter',
   /** Journal, files and index are opened. */
   store: 'the opening of the store',
+  /** Memory is about to read a turn. */
+  read: 'the reading of a turn',
+  /** Memory is about to make nodes of a turn. */
+  compact: 'the compaction of a turn',
 } as const;
 
 type Point = keyof typeof POINTS;
@@ -33,23 +37,26 @@ interface Fault {
   readonly action: keyof typeof ACTIONS;
   /** The call that fails; null for every call. */
   readonly call: number | null;
+  /** Beginning of the id of the turn that fails; '' for every turn. */
+  readonly turn: string;
 }
 
-const FAULT = /^(\w+):(\w+)(?:@(\d+))?$/;
+const FAULT = /^(\w+):(\w+)(?:@(\d+)|=([0-9a-f]+))?$/;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /**
- * Faults of `COMET_FAULT`, `point:action` or `point:action@n` with commas between: the nth call of the point only.
+ * Faults of `COMET_FAULT`, with commas between: `point:action`, `point:action@n` for the nth call of the point only, or
+ * `point:action=id` for one turn.
  * None where the upstream is not this machine, so that no real conversation meets a fault.
  */
 export function readFaults(spec: string | undefined, upstream: string): readonly Fault[] {
   if (!spec || !LOOPBACK.test(new URL(upstream).hostname)) return [];
   return spec.split(',').map((each) => {
-    const [, point = '', action = '', call] = FAULT.exec(each) ?? [];
+    const [, point = '', action = '', call, turn = ''] = FAULT.exec(each) ?? [];
     if (!(point in POINTS && action in ACTIONS)) {
       throw new Error(`COMET_FAULT: "${each}" is none of ${Object.keys(POINTS)} : ${Object.keys(ACTIONS)}`);
     }
-    return { point: point as Point, action: action as keyof typeof ACTIONS, call: call ? Number(call) : null };
+    return { point: point as Point, action: action as keyof typeof ACTIONS, call: call ? Number(call) : null, turn };
   });
 }
 
@@ -74,5 +81,15 @@ export function withFaults<R extends Rewriter>(rewriter: R, faults: readonly Fau
       await fault();
       return rewriter.rewrite(request, signal);
     },
+  };
+}
+
+/** What the faults do to a turn; undefined where they name none. */
+export function turnFaults(
+  faults: readonly Fault[],
+): ((point: 'read' | 'compact', turnId: string) => void) | undefined {
+  if (!faults.some(({ point }) => point === 'read' || point === 'compact')) return undefined;
+  return (at, turnId) => {
+    for (const { point, action, turn } of faults) if (point === at && turnId.startsWith(turn)) void ACTIONS[action](at);
   };
 }

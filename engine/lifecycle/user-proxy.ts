@@ -1,10 +1,12 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { bundleFile, userCaFile } from '../../certs/index.ts';
 import type { Config } from '../../common/config.ts';
 import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import type { OpenMemoryOptions } from '../../memory/index.ts';
 import { parseUpstreamProxy } from '../../proxy/guard/index.ts';
-import { isOurProxy } from './client-env.ts';
+import { isOurProxy, PROXY_NAMES } from './client-env.ts';
 
 /** Tells the daemon to use no proxy, even if its environment names one. */
 export const STRAIGHT = 'off';
@@ -34,6 +36,20 @@ export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.Pr
   return { url, noProxy, problem: '' };
 }
 
+/** What `claude -p` gets: the user's own proxies, not ours. */
+export async function claudeEnvironmentOf(
+  env: NodeJS.ProcessEnv,
+  paths: HomePaths,
+): Promise<OpenMemoryOptions['claudeEnvironment']> {
+  const own = PROXY_NAMES.map((name) => [name, env[name] ?? ''] as const);
+  return {
+    env,
+    bundleFile: bundleFile(paths.certsDir),
+    userCa: (await userCaFile(paths)) ?? '',
+    userProxy: Object.fromEntries(own.filter(([, value]) => value !== '' && !isOurProxy(value))),
+  };
+}
+
 /** Remembers the proxy of a shell before ours replaces it. */
 export async function rememberProxy(paths: HomePaths, env: NodeJS.ProcessEnv): Promise<void> {
   const url = NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '';
@@ -52,7 +68,8 @@ async function remember(paths: HomePaths, url: string, noProxy: string): Promise
   await writeFileAtomic(file, `${JSON.stringify({ url, noProxy })}\n`);
 }
 
-async function remembered(paths: HomePaths): Promise<{ readonly url: string; readonly noProxy: string }> {
+/** The proxy that ours replaced, '' where there was none. */
+export async function remembered(paths: HomePaths): Promise<{ readonly url: string; readonly noProxy: string }> {
   const text = await readFileIfPresent(rememberedFile(paths));
   try {
     const kept = Object(JSON.parse(text ?? '{}')) as Record<string, unknown>;

@@ -19,12 +19,13 @@ function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory,
         for (const { key, projectDir } of turns) if (!policy.of(projectDir).captures) policy.withhold(key);
         capture.captureTurns(turns.filter(({ key }) => !policy.isWithheld(key)));
       },
+      reportPrompt: (...args) => capture.reportPrompt(...args),
       prepareNodes: (...args) => capture.prepareNodes(...args),
       summarizeSession: (id) => capture.summarizeSession(id),
       closeSession: (id) => capture.closeSession(id),
     },
     imports: {
-      importArchive: (text) => imports.importArchive(text),
+      importArchive: (...args) => imports.importArchive(...args),
       importTurns: (request) =>
         imports.importTurns({
           ...request,

@@ -11,7 +11,7 @@ import {
   SCOPES,
   type Scope,
 } from '../../common/policy.ts';
-import { createIdSetFile, createProjectOf } from '../../memory/index.ts';
+import { createIdSetFile, createProjectOf, openJoinedFolders } from '../../memory/index.ts';
 import { activePauses, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pause.ts';
 
 export { NO_PAUSES, type Pauses, paused, readPauses, resumed, writePauses } from './pause.ts';
@@ -30,7 +30,7 @@ const projectFile = z.strictObject({ memory: z.enum(MODES).default('on'), scope:
 export type Policy = Awaited<ReturnType<typeof openPolicy>>;
 
 interface PolicyOptions {
-  readonly paths: Pick<HomePaths, 'journalDir' | 'pausesFile'>;
+  readonly paths: Pick<HomePaths, 'journalDir' | 'pausesFile' | 'projectsFile'>;
   /** From the configuration; a project can narrow it. */
   readonly scope: Scope;
   readonly now: () => number;
@@ -40,7 +40,12 @@ interface PolicyOptions {
 export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   const file = createIdSetFile(path.join(paths.journalDir, 'withheld'));
   const withheld = new Set(await file.load());
-  const projectOf = createProjectOf(now);
+  const projectOf = createProjectOf(now, openJoinedFolders(paths.projectsFile));
+  const remoteProjectOf = createProjectOf(now);
+  /** A pause of the remote's project also holds in a folder that did not join it. */
+  const keysOf = (projectDir: string | null): string[] => [
+    ...new Set([projectOf(projectDir), remoteProjectOf(projectDir)]),
+  ];
   const problems = new Map<string, Problem>();
   const fileRules = new Map<string, { readonly rules: readonly PolicyRule[]; readonly atMs: number }>();
 
@@ -83,7 +88,8 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   return {
     of(projectDir: string | null): EffectivePolicy {
       const { everywhere, projects } = pauses();
-      const active = [everywhere, projects[projectOf(projectDir)]].flatMap((pause) => (pause ? [pause] : []));
+      const own = keysOf(projectDir).map((key) => projects[key]);
+      const active = [everywhere, ...own].flatMap((pause) => (pause ? [pause] : []));
       return effectivePolicy([
         { mode: 'on', scope },
         ...active.map(({ mode }): PolicyRule => ({ mode, scope: 'all' })),
@@ -99,7 +105,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     isWithheld: (key: string): boolean => withheld.has(key),
     /** Whether a turn of that place and time may be imported later. */
     allowsImport(projectDir: string | null, fromMs: number, toMs: number): boolean {
-      return filesAllow(projectDir) && !wasPaused(pauses(), projectOf(projectDir), fromMs, toMs);
+      return filesAllow(projectDir) && !keysOf(projectDir).some((key) => wasPaused(pauses(), key, fromMs, toMs));
     },
     pauses,
     problems: (): readonly Problem[] => [...problems.values()],

@@ -2,15 +2,14 @@ import { stat } from 'node:fs/promises';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { applyEdit, type EditPlan, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
+import { parseJson } from '../../common/text.ts';
+import { applyEdit, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
 import { type Values, valueAt } from '../json-text.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks, removeHooks } from './entries.ts';
 
 export { hookCommands } from './entries.ts';
 
-interface SettingsPlan extends EditPlan {
-  readonly changes: readonly { readonly name: string; readonly from: unknown; readonly to: string }[];
-}
+type SettingsPlan = Awaited<ReturnType<typeof planSettings>>;
 
 /**
  * What `editSettings` would change in Claude Code's settings file; changes nothing.
@@ -18,14 +17,11 @@ interface SettingsPlan extends EditPlan {
  * @param values  variables to set under the file's `env`
  * @throws CometError `config_invalid` when the file is not plain JSON of the expected shape; it stays as it is
  */
-export async function planSettings(file: string, values: Values): Promise<SettingsPlan> {
+export async function planSettings(file: string, values: Values) {
   const plan = await planEdit('env', file, values);
   if (plan.before !== null) rejectComments(plan.before, plan.file);
-  const changes = Object.entries(values).map(([name, to]) => ({
-    name,
-    from: valueAt(plan.before ?? '', ['env', name]),
-    to,
-  }));
+  const before = plan.before ?? '';
+  const changes = Object.entries(values).map(([name, to]) => ({ name, from: valueAt(before, ['env', name]), to }));
   return { ...plan, changes };
 }
 
@@ -48,10 +44,7 @@ export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promis
  * @returns null when no file is edited
  * @throws CometError `config_invalid` when the file no longer parses
  */
-export async function inspectSettings(
-  paths: HomePaths,
-  wanted: Values,
-): Promise<{ readonly file: string; readonly astray: readonly string[] } | null> {
+export async function inspectSettings(paths: HomePaths, wanted: Values) {
   const [edit] = await findEdits(paths, 'env');
   if (edit === undefined) return null;
   const { file, values } = edit;
@@ -79,22 +72,10 @@ export async function revertSettings(paths: HomePaths): Promise<string | null> {
   return file;
 }
 
-/** Claude Code ignores settings with comments, so what is written there would have no effect. */
 function rejectComments(text: string, file: string): void {
-  try {
-    JSON.parse(text);
-  } catch (error) {
-    const effect = 'Claude Code ignores it; it was left unchanged';
-    throw new CometError('config_invalid', `${file} is not plain JSON, so ${effect}`, { cause: error });
-  }
-}
-
-interface HookState {
-  readonly file: string;
-  /** False where it has comments or the like: Claude Code then ignores it. */
-  readonly plain: boolean;
-  /** `other`: of another folder or Node than the commands that were asked for. */
-  readonly events: Readonly<Record<HookEvent, 'installed' | 'other' | 'missing'>>;
+  if (isPlain(text)) return;
+  const effect = 'Claude Code ignores it; it was left unchanged';
+  throw new CometError('config_invalid', `${file} is not plain JSON, so ${effect}`);
 }
 
 /**
@@ -103,11 +84,7 @@ interface HookState {
  * @returns `backup` null where nothing had to be changed, or there was no file
  * @throws CometError `config_invalid` when the file is not a settings file; it stays as it is
  */
-export async function installHooks(
-  paths: HomePaths,
-  settings: string,
-  commands: HookCommands,
-): Promise<Pick<HookState, 'file' | 'plain'> & { readonly changed: boolean; readonly backup: string | null }> {
+export async function installHooks(paths: HomePaths, settings: string, commands: HookCommands) {
   const plan = await planEdit('hooks', settings, commands);
   const { changed, backup } = await applyEdit(paths, plan);
   return { file: plan.file, plain: isPlain(plan.after), changed, backup };
@@ -141,28 +118,24 @@ export async function findHookedFiles(paths: HomePaths, settings: readonly strin
   return [...new Set([...recorded, ...found])];
 }
 
-/** @throws as `installHooks` */
-export async function inspectHooks(settings: string, commands: HookCommands): Promise<HookState> {
+/**
+ * The state of each hook; `other`: of another folder or Node than the commands that were asked for.
+ *
+ * @throws as `installHooks`
+ */
+export async function inspectHooks(settings: string, commands: HookCommands) {
   const text = await readFileIfPresent(settings);
   const own = text === null ? {} : ownHooks(text, settings);
-  const stateOf = (event: HookEvent): HookState['events'][HookEvent] => {
+  const stateOf = (event: HookEvent): 'installed' | 'other' | 'missing' => {
     const found = own[event] ?? [];
     if (found.includes(commands[event])) return 'installed';
     return found.length === 0 ? 'missing' : 'other';
   };
-  const events = Object.keys(HOOKS).map((event) => [event, stateOf(event as HookEvent)]);
-  return {
-    file: settings,
-    plain: text === null || isPlain(text),
-    events: Object.fromEntries(events) as HookState['events'],
-  };
+  const events = Object.fromEntries(Object.keys(HOOKS).map((event) => [event, stateOf(event as HookEvent)]));
+  return { file: settings, plain: text === null || isPlain(text), events };
 }
 
+/** Claude Code ignores settings with comments or the like, so what is written there would have no effect. */
 function isPlain(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return parseJson(text) !== undefined;
 }

@@ -55,7 +55,8 @@ function settingsFiles(env: NodeJS.ProcessEnv, cwd: string): string[] {
   ];
 }
 
-async function settingsEnv(file: string): Promise<Record<string, unknown>> {
+/** Variables that a settings file of Claude Code sets. */
+export async function settingsEnv(file: string): Promise<Record<string, unknown>> {
   try {
     const settings = JSON.parse(await readFile(file, 'utf8')) as { env?: Record<string, unknown> } | null;
     return settings?.env ?? {};

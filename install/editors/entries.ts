@@ -41,10 +41,13 @@ export const variableEntries: EditKind = {
 
 /** Names of the values that the settings do not hold. */
 export function missingVariables(text: string, values: Values): string[] {
-  const entries = entriesIn(text);
-  const isSet = (name: string): boolean =>
-    entries.some((entry) => entry?.name === name && entry.value === values[name]);
-  return Object.keys(values).filter((name) => !isSet(name));
+  const set = setVariables(text);
+  return Object.keys(values).filter((name) => set[name] !== values[name]);
+}
+
+/** What the settings hold for Claude Code's extension. */
+export function setVariables(text: string): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(entriesIn(text).map((entry) => [entry?.name, entry?.value]));
 }
 
 function checkLists(text: string, file: string): void {

@@ -5,7 +5,7 @@ import type { Values } from '../json-text.ts';
 import { EDITORS, type EditorName } from './editors.ts';
 import { missingVariables } from './entries.ts';
 
-export { VARIABLES_KEY } from './entries.ts';
+export { setVariables, VARIABLES_KEY } from './entries.ts';
 
 /**
  * Sets the variables in an editor's settings.
@@ -29,16 +29,14 @@ export async function revertEditor(paths: HomePaths, editor: EditorName): Promis
   return edits[0]?.file ?? null;
 }
 
-interface EditorState {
-  readonly editor: EditorName;
-  readonly file: string;
-  /** Variables that are no longer as they were set. */
-  readonly astray: readonly string[];
-}
-
-/** Every editor that was set up; `wanted` null compares with what was set then. @throws CometError `config_invalid` */
-export async function inspectEditors(paths: HomePaths, wanted: Values | null): Promise<EditorState[]> {
-  const states: EditorState[] = [];
+/**
+ * Every editor that was set up, and the variables that are no longer as they were set; `wanted` null compares with what
+ * was set then.
+ *
+ * @throws CometError `config_invalid`
+ */
+export async function inspectEditors(paths: HomePaths, wanted: Values | null) {
+  const states: { readonly editor: EditorName; readonly file: string; readonly astray: readonly string[] }[] = [];
   for (const editor of EDITORS) {
     for (const { file, values } of await findEdits(paths, editor)) {
       const text = (await readFileIfPresent(file)) ?? '';

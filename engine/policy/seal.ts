@@ -1,0 +1,33 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import type { Origin } from '../../common/turn.ts';
+
+const START = '[comet-cc: origin ';
+const LINE = /^\[comet-cc: origin (user|assistant|tool|external), seal ([0-9a-f]{32})\]\s*$/;
+
+/** What a client names a text by that it wants sealed. */
+export function sealDigest(text: string): string {
+  return createHash('sha256').update(text.trim()).digest('hex');
+}
+
+export type Seals = ReturnType<typeof createSeals>;
+
+/**
+ * Marks what our own programs print of memory with its origin, so that capture knows it again. The key is this process's
+ * own: no name of a command or MCP server shows whose a text is.
+ */
+export function createSeals(key: Buffer = randomBytes(32)) {
+  const macOf = (digest: string, origin: string): string =>
+    createHmac('sha256', key).update(`${origin}\n${digest}`).digest('hex').slice(0, 32);
+  return {
+    /** The last line of the text. */
+    lineFor: (digest: string, origin: Origin): string => `${START}${origin}, seal ${macOf(digest, origin)}]`,
+    /** Null for a text that ends with no line of ours, or is not the one that was sealed. */
+    originOf(text: string): Origin | null {
+      const at = text.lastIndexOf(START);
+      const [, origin, mac] = (at < 0 ? null : LINE.exec(text.slice(at, at + 100))) ?? [];
+      return mac !== undefined && mac === macOf(sealDigest(text.slice(0, at)), origin as string)
+        ? (origin as Origin)
+        : null;
+    },
+  };
+}
