@@ -31,13 +31,14 @@ export default defineConfig({
           exclude: ['test/unit/**'],
           globalSetup: ['test/helpers/shared-certs.ts'],
           setupFiles,
+          // Each file on its own: without that, files are dealt out to workers beforehand, and the last one works alone.
           pool: 'forks',
           // Most of them wait for processes and timers rather than for a core.
-          maxWorkers: 2 * cores,
+          maxWorkers: 3 * cores,
           sequence: { groupOrder: 1 },
-          testTimeout: 60_000 * load,
-          hookTimeout: 60_000 * load,
-          expect: { poll: { timeout: 20_000 * load } },
+          testTimeout: 120_000 * load,
+          hookTimeout: 120_000 * load,
+          expect: { poll: { timeout: 40_000 * load } },
         },
       },
     ],

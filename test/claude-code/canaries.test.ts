@@ -206,7 +206,7 @@ describe.skipIf(claude === null || !existsSync('/proc/self/cmdline'))(
     });
 
     it('keeps none below its home: files, logs, rows of the index', async () => {
-      expect((await rig.home.run(['stop'])).code).toBe(0);
+      expect((await rig.home.run(['stop', '--now'])).code).toBe(0);
       const rows = await lanceRows(path.join(rig.home.home, 'index'));
       expect(rows.length).toBeGreaterThan(5);
       expect(rows.some((row) => row.includes('REDACTED'))).toBe(true);

@@ -54,6 +54,8 @@ async function modelOver(standin: Standin) {
       summarizerTimeoutMs: 25_000,
       detail: 'haiku',
       detailTimeoutMs: 20_000,
+      bundle: 'haiku',
+      bundleTimeoutMs: 20_000,
       maxChildren: 2,
     },
     environment: { env, bundleFile: '/none', userCa: '', userProxy: {} },

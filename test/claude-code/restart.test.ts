@@ -162,6 +162,21 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
     expect(refused()).toBe(refusals);
   });
 
+  it('continues through the plain tunnel after a stop, and with memory again after a start', async () => {
+    expect(await rig.home.run(['stop'])).toMatchObject({ code: 0, stdout: expect.stringContaining('1 session') });
+    const first = sent().length;
+    step += 1;
+    const answer = await client.ask(prompt(step));
+    expect(answer).toMatchObject({ isError: false, text: expect.stringContaining(`Step ${step} is done`) });
+    expect(isTrimmed(sent()[first] as ServedRequest)).toBe(false);
+    expect(await rig.home.run(['start'])).toMatchObject({ code: 0 });
+    // A connection that was opened in between stays a plain tunnel.
+    await client.end();
+    client = resume();
+    await next();
+    expect((await rig.status()).requests.total).toBeGreaterThan(0);
+  });
+
   it('has lost nothing of all that, and nothing went wrong unseen', async () => {
     await client.end();
     expect(await rig.home.run(['flush'])).toMatchObject({ code: 0 });

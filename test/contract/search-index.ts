@@ -98,7 +98,7 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     expect(idsOf(found.fact)).toEqual(['t1', 't2']);
     expect(idsOf(found.factMeaning)).toEqual(['t1', 't2']);
     expect([idsOf(found.fts), idsOf(found.raw)]).toEqual([[], []]);
-    expect(await index.entries()).toEqual(new Map([['a', { digest: 'digest of a', turns: ['t1'] }]]));
+    expect(await index.entries()).toEqual(new Map([['a', { digest: 'digest of a', sessionId: 's', turns: ['t1'] }]]));
     await index.remove(['a']);
     expect((await searched(index, 'staging port')).fact).toEqual([]);
     await index.close();
@@ -192,9 +192,9 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     await index.put([nodeRow('c', 'gamma', { digest: 'newer' })]);
     expect(await index.entries()).toEqual(
       new Map([
-        ['a', { digest: 'digest of a', turns: ['t1'] }],
-        ['b', { digest: '', turns: ['t2'] }],
-        ['c', { digest: 'newer', turns: [] }],
+        ['a', { digest: 'digest of a', sessionId: 's', turns: ['t1'] }],
+        ['b', { digest: '', sessionId: 's', turns: ['t2'] }],
+        ['c', { digest: 'newer', sessionId: 's', turns: [] }],
       ]),
     );
     await index.close();

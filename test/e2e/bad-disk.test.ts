@@ -95,33 +95,88 @@ describe('during a conversation', () => {
     expect(rig.standin.refused).toEqual([]);
   });
 
-  it('a damaged index is named, and rebuilt by the next start', async () => {
+  it('an index that vanishes or is damaged silences recall, is named, and is rebuilt as soon as that is possible', async () => {
     rig = await createLiveRig();
+    const { run } = rig.home;
     const terminal = openTerminal(rig);
     await longTalk(rig, terminal, { topic: 'service' });
     await rig.flush();
+    const search = async () => (await run(['memory', 'search', 'which port does service 3 listen on'])).stdout;
+    const problems = async () => (await rig.status()).problems.map(({ message }) => message);
+    await rm(inHome('index'), { recursive: true });
+    await writeFile(inHome('index'), 'in the way');
+    for (let turn = 0; turn < 5; turn += 1) expect(await trimmed(terminal)).toBe(true);
+    expect(await problems()).toContainEqual(expect.stringContaining('recall is off'));
+    expect((await run(['doctor'])).stdout).toContain('comet-cc memory reindex tries at once');
+    const { stdout: log } = await run(['logs']);
+    expect(log.split('memory lookup failed').length - 1).toBeLessThanOrEqual(3);
+    await rm(inHome('index'));
+    expect((await run(['memory', 'reindex'])).code).toBe(0);
+    expect(await search()).toContain('service 3');
+    expect(await problems()).toEqual([]);
+
+    await rm(inHome('index'), { recursive: true });
+    await expect.poll(search).toContain('service 3');
+    await expect.poll(problems).toEqual([]);
+
     for (const entry of await readdir(inHome('index'), { recursive: true, withFileTypes: true })) {
       if (entry.isFile()) await truncate(path.join(entry.parentPath, entry.name), 3);
     }
-    for (let turn = 0; turn < 3; turn += 1) expect(await trimmed(terminal)).toBe(true);
-    const before = await rig.status();
-    expect(before.engine.restarts).toBe(0);
-    await rig.home.json(['restart', '--json']);
-    expect(await trimmed(terminal)).toBe(true);
-    await rig.flush();
-    const { stdout } = await rig.home.run(['memory', 'search', 'which port does service 3 listen on']);
-    expect(stdout).toContain('service 3');
+    await expect.poll(search).toContain('service 3');
+    expect((await rig.status()).engine.restarts).toBe(0);
     expect(rig.standin.refused).toEqual([]);
   });
 });
 
 describe('at a start', () => {
+  it('a turn that ends the engine when it is read or compacted is skipped after the second time, and named', async () => {
+    rig = await createLiveRig();
+    const { run } = rig.home;
+    const terminal = openTerminal(rig);
+    const { sessionId } = terminal;
+    const journal = inHome('journal', `${sessionId}.log`);
+    for (const name of ['alpha', 'beta', 'gamma']) await terminal.say(`The ${name} service listens on port 4711.`);
+    await rig.flush();
+    for (const name of ['delta', 'epsilon']) await terminal.say(`The ${name} service listens on port 4712.`);
+    const turnIds = async () =>
+      [...(await readFile(journal, 'latin1')).matchAll(/(?<="end":")[0-9a-f]{64}/g)].map(String);
+    await expect.poll(turnIds).toHaveLength(5);
+    const [, beta = '', , , epsilon = ''] = await turnIds();
+    const { pid, engine } = await rig.status();
+    for (const each of [engine.pid, pid]) process.kill(each, 'SIGKILL');
+
+    await run(['start'], { env: { COMET_FAULT: `read:exit=${beta},compact:exit=${epsilon}` } });
+    const skipped = (id: string) => (status: LiveStatus) =>
+      status.problems.some(({ message }) => message.includes(id.slice(0, 12)) && message.includes(sessionId));
+    expect((await statusUntil(skipped(beta))).engine.restarts).toBe(2);
+    while (!skipped(epsilon)(await rig.status())) await run(['flush']);
+    await rig.flush();
+    expect((await rig.status()).engine.restarts).toBe(4);
+
+    const doctor = (await run(['doctor'])).stdout;
+    const date = new Date().toISOString().slice(0, 10);
+    for (const told of [sessionId, beta.slice(0, 12), date, 'comet-cc memory restore']) expect(doctor).toContain(told);
+    const restored = (await run(['memory', 'restore', sessionId])).stdout;
+    for (const name of ['beta', 'epsilon']) expect(restored).toContain(`The ${name} service`);
+    for (const name of ['alpha', 'delta']) {
+      expect((await run(['memory', 'search', `which port does the ${name} service use`])).stdout).toContain(name);
+    }
+    // Claude Code sends them again with each request.
+    await terminal.say('And the zeta service?');
+    await rig.flush();
+    expect((await rig.status()).engine.restarts).toBe(4);
+
+    expect((await run(['memory', 'forget', '--session', sessionId, '--yes'])).code).toBe(0);
+    expect(await readFile(journal, 'latin1').catch(() => '')).not.toContain('The beta service');
+    expect((await rig.status()).problems).toEqual([]);
+  });
+
   it('damaged plans, a broken node and a torn journal cost what is broken, and nothing else', async () => {
     rig = await createLiveRig();
     const terminal = openTerminal(rig);
     await longTalk(rig, terminal, { topic: 'service' });
     await rig.flush();
-    await rig.home.run(['stop']);
+    await rig.home.run(['stop', '--now']);
     const plans = inHome('plans', `${terminal.sessionId}.jsonl`);
     await appendFile(plans, '\nnull\n{"kind":"plan"}\n{"kind":"plan","plan":{"id":"x"},"served":"y"}\n[]\n{"kind":');
     await mkdir(inHome('plans', 'folder.jsonl'));
@@ -152,7 +207,7 @@ describe('at a start', () => {
 
   it('plans that are a file cost the cuts; requests and memory go on', async () => {
     rig = await createLiveRig();
-    await rig.home.run(['stop']);
+    await rig.home.run(['stop', '--now']);
     await rm(inHome('plans'), { recursive: true, force: true });
     await writeFile(inHome('plans'), 'in the way');
     await rig.home.json(['start', '--json']);

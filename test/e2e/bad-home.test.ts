@@ -53,8 +53,8 @@ describe('a config.json', () => {
   });
 
   it('is named by every command that needs it and by doctor, and run runs the command', async () => {
-    await writeFile(file, '{"recall":{"topK":"many"}}');
-    const says = `${file} does not validate: recall.topK: expected number, received string`;
+    await writeFile(file, '{"recall":{"maxResults":"many"}}');
+    const says = `${file} does not validate: recall.maxResults: expected number, received string`;
     for (const args of [['start'], ['env'], ['install-ca'], ['memory', 'ls'], ['flush'], ['restart']]) {
       const { code, stderr } = await home.run(args);
       expect(code).not.toBe(0);
@@ -67,7 +67,7 @@ describe('a config.json', () => {
       ok: false,
       detail: expect.stringContaining(file),
     });
-    expect((await home.run(['stop'])).code).toBe(0);
+    expect((await home.run(['stop', '--now'])).code).toBe(0);
     expect((await home.run(['logs'])).code).toBe(0);
   });
 
@@ -155,7 +155,7 @@ describe('a home', () => {
     expect(check).toMatchObject({ ok: false, fix: expect.stringContaining(most) });
     const fits = { env: { COMET_CC_HOME: longest } };
     expect(await home.json(['start', '--json'], fits)).toMatchObject({ engine: { state: 'healthy' } });
-    expect((await home.run(['stop'], fits)).code).toBe(0);
+    expect((await home.run(['stop', '--now'], fits)).code).toBe(0);
   });
 });
 

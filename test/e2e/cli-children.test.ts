@@ -80,7 +80,7 @@ describe.skipIf(!hasCurl)('commands that Claude Code runs', () => {
   it('go through the proxy of the user when there is one, and its password stays where it was', async () => {
     const proxy: ConnectProxy = await startConnectProxy({ login: LOGIN });
     try {
-      await home.run(['stop']);
+      await home.run(['stop', '--now']);
       const env = { https_proxy: proxy.url };
       const first = await bash(`curl -sS --cacert '${theirs.caFile}' https://localhost:${other.port}/x`, env);
       expect(first.stdout).toBe('the other host');
@@ -99,7 +99,7 @@ describe.skipIf(!hasCurl)('commands that Claude Code runs', () => {
   it('go through a proxy that speaks TLS under a private CA, which NODE_EXTRA_CA_CERTS names', async () => {
     const proxy = await startConnectProxy({ login: LOGIN, certs: theirs });
     try {
-      await home.run(['stop']);
+      await home.run(['stop', '--now']);
       const env = { https_proxy: proxy.url, NODE_EXTRA_CA_CERTS: theirs.caFile };
       const first = await bash(`curl -sS --cacert '${theirs.caFile}' https://localhost:${other.port}/x`, env);
       expect(first.stdout).toBe('the other host');

@@ -12,7 +12,7 @@ beforeAll(async () => {
   await home.json(['start', '--json']);
   const nodes = dreamNodes().map((node) => JSON.stringify({ node: { ...node, project: home.user } }));
   await writeFile(path.join(home.user, 'in.jsonl'), ['{"comet-cc-export":1}', ...nodes].join('\n'));
-  await home.json(['memory', 'import', 'in.jsonl', '--json']);
+  await home.json(['memory', 'import', 'in.jsonl', '--as', 'export', '--yes', '--json']);
   expect((await home.run(['flush'])).code).toBe(0);
 });
 afterAll(() => home.close());

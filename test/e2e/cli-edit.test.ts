@@ -45,7 +45,10 @@ async function nodeFile(): Promise<string> {
 
 describe('memory by hand', () => {
   it('import, export and import again: the same memory, byte for byte', async () => {
-    expect(await home.json(['memory', 'import', 'in.jsonl', '--json'])).toMatchObject({ added: 2, replaced: 0 });
+    expect(await home.json(['memory', 'import', 'in.jsonl', '--as', 'export', '--yes', '--json'])).toMatchObject({
+      added: 2,
+      replaced: 0,
+    });
     const { stdout: md } = await home.run(['memory', 'export']);
     await home.run(['memory', 'export', '--format', 'jsonl', '--out', 'out.jsonl']);
     expect(await home.run(['memory', 'export', '--out', '/nowhere/out.md'])).toMatchObject({
@@ -55,10 +58,13 @@ describe('memory by hand', () => {
     });
     expect(await readFile(path.join(home.user, 'out.jsonl'), 'utf8')).toContain(first.summary);
     await writeFile(path.join(home.user, 'in.md'), md);
-    expect(await home.json(['memory', 'import', 'in.md', '--json'])).toMatchObject({ added: 0, unchanged: 2 });
+    expect(await home.json(['memory', 'import', 'in.md', '--as', 'export', '--json'])).toMatchObject({
+      added: 0,
+      unchanged: 2,
+    });
     expect((await home.run(['memory', 'import', 'nowhere.md'])).code).toBe(4);
     await writeFile(path.join(home.user, 'bad.md'), md.replace(/\norigin: /, '\nimportance: HUGE$&'));
-    const bad = await home.run(['memory', 'import', 'bad.md']);
+    const bad = await home.run(['memory', 'import', 'bad.md', '--as', 'export']);
     expect(bad).toMatchObject({ code: 1, stdout: '' });
     expect(bad.stderr).toMatch(/line \d+: mem_\w+: importance/);
   });

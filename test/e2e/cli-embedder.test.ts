@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => home.close());
 
 async function restart(embedder: string): Promise<void> {
-  await home.run(['stop']);
+  await home.run(['stop', '--now']);
   await home.json(['start', '--json'], { env: { COMET_CC_EMBEDDER: embedder } });
 }
 
@@ -36,7 +36,7 @@ it('memory is found under every embedder, and each change leaves one index', asy
     ['{"comet-cc-export":1}', ...nodes.map((node) => JSON.stringify({ node }))].join('\n'),
   );
   await home.json(['start', '--json'], { env: { COMET_CC_EMBEDDER: 'static' } });
-  await home.json(['memory', 'import', 'in.jsonl', '--json']);
+  await home.json(['memory', 'import', 'in.jsonl', '--as', 'export', '--yes', '--json']);
   await home.run(['flush']);
   expect(await best('staging database port')).toContain('5433');
   await installFakePackages(path.join(home.home, 'models'), ['@huggingface/transformers']);

@@ -30,7 +30,7 @@ it('memory forget asks first, tells with --dry-run, and then leaves no trace', a
   expect(report).toMatchObject({ dry_run: false, turns: 1, nodes: [{ summary: expect.stringContaining('heron') }] });
   expect((await list()).map(({ summary }) => summary)).toEqual([expect.stringContaining('larch')]);
   const [kept] = (await home.json(['session', 'ls', '--json'])) as { session_id: string }[];
-  expect((await home.run(['stop'])).code).toBe(0);
+  expect((await home.run(['stop', '--now'])).code).toBe(0);
   const files = await readdir(home.home, { recursive: true, withFileTypes: true });
   for (const file of files.filter((each) => each.isFile())) {
     const name = path.join(file.parentPath, file.name);

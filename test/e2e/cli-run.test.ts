@@ -98,11 +98,17 @@ describe('run', () => {
     expect(argv.join(' ')).not.toContain(new URL(env['HTTPS_PROXY'] as string).password);
   });
 
-  it('starts a killed guard again on the same port while the command runs', async () => {
+  it('starts a daemon that was killed whole again on the same port while the command runs', async () => {
     const running = home.spawn(['run', 'node', '-e', 'console.log("ready"); setInterval(() => {}, 1000)']);
     await running.printed('ready');
-    const before = (await home.json(['status', '--json'])) as { pid: number; proxy: { port: number } };
+    const before = (await home.json(['status', '--json'])) as {
+      pid: number;
+      engine: { pid: number };
+      proxy: { port: number };
+    };
     const given = new URL((await seen(PRINT_ENV)).env['HTTPS_PROXY'] as string);
+    // Without its engine, which would start another guard.
+    process.kill(before.engine.pid, 'SIGKILL');
     process.kill(before.pid, 'SIGKILL');
     const again = async (): Promise<{ pid: number; proxy: { port: number } }> => {
       const { code, stdout } = await home.run(['status', '--json']);

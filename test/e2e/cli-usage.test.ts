@@ -17,6 +17,7 @@ const COMMANDS = [
     'install-ca',
     'uninstall-ca',
     'flush',
+    'bench',
     'demo',
     'completion',
     'service',
@@ -40,7 +41,11 @@ afterAll(async () => {
 
 it('can be run as npx runs it in a checkout: by its name, through a shell', async () => {
   const root = path.resolve(import.meta.dirname, '../..');
-  const { stdout } = await execa('npx', ['--no-install', 'comet-cc', '--version'], { cwd: root });
+  const { stdout } = await execa('npx', ['--no-install', 'comet-cc', '--version'], {
+    cwd: root,
+    // With scripts it builds dist anew below the other tests.
+    env: { npm_config_ignore_scripts: 'true' },
+  });
   expect(stdout).toMatch(/^\d+\.\d+\.\d+$/);
 });
 
@@ -99,11 +104,11 @@ describe('a configuration that does not validate', () => {
   it('is named with file, key and what was expected', async () => {
     await mkdir(home.home, { recursive: true, mode: 0o700 });
     const file = path.join(home.home, 'config.json');
-    await writeFile(file, JSON.stringify({ recall: { topK: 'many' } }));
+    await writeFile(file, JSON.stringify({ recall: { maxResults: 'many' } }));
     const { code, stderr } = await home.run(['start']);
     expect(code).toBe(1);
     expect(stderr).toContain(file);
-    expect(stderr).toContain('recall.topK');
+    expect(stderr).toContain('recall.maxResults');
     expect(stderr).toContain('expected number');
     const doctor = await home.run(['doctor', '--json']);
     expect(JSON.parse(doctor.stdout).checks).toContainEqual(expect.objectContaining({ id: 'config', ok: false }));

@@ -52,7 +52,7 @@ describe('comet-cc demo', () => {
       const node = (await home.json(['memory', 'show', String(node_id), '--json'], { env: kept })) as object;
       expect(node).toMatchObject({ node_id, summary });
     }
-    const stopped = await home.run(['stop'], { env: kept });
+    const stopped = await home.run(['stop', '--now'], { env: kept });
     expect(stopped.code).toBe(0);
     expect(outcome.questions.slice(1).map((question) => question.in_client_request)).toEqual([false, false, false]);
     expect(outcome.questions[3]?.answer).toMatch(/^Still to do .*Tobias .* by Friday \(\d{4}-\d\d-\d\d\)/);

@@ -65,7 +65,7 @@ describe('the package', () => {
 
 // The dependencies come from the npm registry, so this one test is left out where none answers.
 describe.skipIf(!(await registryAnswers()))('the package, installed globally', () => {
-  it('runs, shows its demo, and leaves nothing but its home when it is taken away', async () => {
+  it('runs, shows its demo, and leaves nothing but its home when it is taken away', { timeout: 240_000 }, async () => {
     const prefix = path.join(temp, 'prefix');
     await npm(['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', tarball]);
     const bin = path.join(prefix, 'bin', 'comet-cc');

@@ -103,7 +103,7 @@ async function importEvil(rig: LiveRig): Promise<void> {
     facts: [{ concept: EVIL, value: text, polarity: 'positive', evidence: [EVIL] }],
   };
   await writeFile(file, `${head}\n${JSON.stringify({ node: evil })}\n`);
-  expect(await rig.home.run(['memory', 'import', file])).toMatchObject({ code: 0 });
+  expect(await rig.home.run(['memory', 'import', file, '--as', 'export'])).toMatchObject({ code: 0 });
   const document = path.join(rig.home.user, `notes${EVIL.replace('/', '')}.md`);
   await writeFile(document, `# Notes\n\n${said('document')}\n`);
   const imported = await rig.home.run(['memory', 'import', document]);

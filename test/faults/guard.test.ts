@@ -17,7 +17,7 @@ it('stop kills no process that reuses the recorded process id', async () => {
   const socket = path.join(home.home, 'run', 'guard.sock');
   await home.json(['start', '--json']);
   const status = await control(socket, '{"op":"status"}');
-  await home.run(['stop']);
+  await home.run(['stop', '--now']);
   // A program that was given the id of a guard of long ago.
   const bystander = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
   const told = { ...status, pid: bystander.pid, engine: { state: 'healthy', pid: bystander.pid, restarts: 0 } };
@@ -33,13 +33,74 @@ it('stop kills no process that reuses the recorded process id', async () => {
   left.listen(socket);
   await once(left, 'listening');
   try {
-    expect((await home.run(['stop'])).code).toBe(0);
+    expect((await home.run(['stop', '--now'])).code).toBe(0);
     expect({ code: bystander.exitCode, signal: bystander.signalCode }).toEqual({ code: null, signal: null });
     expect(((await home.json(['start', '--json'])) as { pid: number }).pid).not.toBe(bystander.pid);
     expect({ code: bystander.exitCode, signal: bystander.signalCode }).toEqual({ code: null, signal: null });
   } finally {
     bystander.kill('SIGKILL');
     await home.close();
+  }
+});
+
+it('a killed guard is back on its port within 2 s', async () => {
+  const rig = await startFaultRig();
+  const socket = path.join(rig.home.home, 'run', 'guard.sock');
+  const answered = (): Promise<boolean> =>
+    rig.either('{"new":1}').then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  try {
+    const before = await rig.status();
+    const stream = await rig.stream();
+    process.kill(before.pid, 'SIGKILL');
+    const startedAt = performance.now();
+    await expect.poll(answered, { interval: 10 }).toBe(true);
+    expect(performance.now() - startedAt).toBeLessThan(2_000 * busyness());
+    await expect(stream.whole).rejects.toThrow();
+    const after = await rig.statusUntil(({ engine }) => engine.state === 'healthy');
+    expect(after.pid).not.toBe(before.pid);
+    expect((await rig.intercepted('{"again":1}')).status).toBe(200);
+    const { checks } = JSON.parse((await rig.home.run(['doctor', '--json'])).stdout) as { checks: { id: string }[] };
+    expect(checks.find(({ id }) => id === 'port')).toMatchObject({ ok: true });
+
+    // One that was stopped stays down.
+    await rig.home.run(['stop', '--now']);
+    expect(existsSync(socket)).toBe(false);
+    expect((await rig.home.run(['status'])).code).toBe(3);
+  } finally {
+    await rig.close();
+  }
+});
+
+it('sessions continue through a plain tunnel after a stop, and start takes over from it', async () => {
+  const rig = await startFaultRig();
+  const stopped = async () => JSON.parse((await rig.home.run(['status', '--json'])).stdout) as object;
+  try {
+    const { pid } = await rig.status();
+    const session = rig.home.spawn(['run', 'node', '-e', 'console.log("ready"); setInterval(() => {}, 1000)']);
+    await session.printed('ready');
+    const stop = await rig.home.run(['stop']);
+    expect(stop).toMatchObject({ code: 0, stdout: expect.stringContaining('memory is off; 1 session') });
+    expect((await rig.tunnelled('{"off":1}')).body.toString()).toBe('{"off":1}');
+    const port = rig.via.port;
+    expect(await stopped()).toMatchObject({ running: false, proxy: { port }, pass_through: { sessions: 1 } });
+    expect((await rig.home.run(['status'])).code).toBe(3);
+
+    const env = { COMET_CC_LLM: 'off' };
+    const started = (await rig.home.json(['start', '--json'], { env })) as { pid: number; llm: { backend: string } };
+    expect(started).toMatchObject({ pid, proxy: { port }, engine: { state: 'healthy' }, llm: { backend: 'off' } });
+    expect((await rig.intercepted('{"on":1}')).body.toString()).toBe('{"on":1}');
+
+    await rig.home.run(['stop']);
+    session.child.kill('SIGTERM');
+    await session.result;
+    await expect.poll(stopped).toMatchObject({ pass_through: { sessions: 0 } });
+    await rig.home.run(['stop', '--now']);
+    expect(await stopped()).toMatchObject({ running: false, pass_through: null });
+  } finally {
+    await rig.close();
   }
 });
 

@@ -83,7 +83,7 @@ describe('an answer', () => {
       expect({ status: refused.status, body: refused.body.toString() }).toEqual({ status: 401, body: refusal });
       expect(refused.rawHeaders).toContain('x-should-retry');
       expect((await send(tokens[1] as string)).body.toString()).toBe('{"model":"x"}');
-      await rig.home.run(['stop']);
+      await rig.home.run(['stop', '--now']);
       for (const token of tokens) {
         const { status, stdout } = spawnSync('grep', ['-rlF', token.slice('Bearer '.length), rig.home.home]);
         expect({ status, found: String(stdout) }).toEqual({ status: 1, found: '' });
@@ -110,7 +110,7 @@ describe('a request', () => {
       terminal.take('the port is 4711', await rig.send(bytes, { ...headers, 'x-stainless-retry-count': '2' }));
       await terminal.say('thank you');
       await rig.flush();
-      await rig.home.run(['stop']);
+      await rig.home.run(['stop', '--now']);
       const journal = await openJournal({ dir: path.join(rig.home.home, 'journal'), report: () => {} });
       const turns = await journal.read(terminal.sessionId);
       await journal.close();

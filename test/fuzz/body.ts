@@ -57,7 +57,7 @@ export function headersOf(shape: Shape, more: Readonly<Record<string, string>> =
   };
 }
 
-const BETAS =
+export const BETAS =
   'claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,prompt-caching-scope-2026-01-05,mid-conversation-system-2026-04-07,effort-2025-11-24';
 
 const TOOLS: readonly Json[] = ['Bash', 'Read'].map((name) => ({

@@ -18,6 +18,8 @@ export interface Turn {
   readonly rounds?: readonly Round[];
   readonly thinking?: readonly string[];
   readonly answer?: string;
+  /** The answer cites the newest document of the conversation, if there is one. */
+  readonly cites?: boolean;
   /** The last answer's blocks in place of thinking and text. */
   readonly closing?: readonly AnswerBlock[];
 }
@@ -225,7 +227,12 @@ function opening(shape: Shape, round: Round, id: string): readonly AnswerBlock[]
 }
 
 function closing(shape: Shape, turn: Turn): readonly AnswerBlock[] {
-  return turn.closing ?? [...thoughts(shape, turn.thinking), { type: 'text', text: turn.answer ?? 'Done.' }];
+  const documents = shape.entries.flatMap(({ blocks }) => blocks.filter(({ type }) => type === 'document')).length;
+  const citation = { type: 'char_location', cited_text: 'A', document_index: documents - 1 };
+  const citations = turn.cites && documents > 0 ? { citations: [citation] } : {};
+  return (
+    turn.closing ?? [...thoughts(shape, turn.thinking), { type: 'text', text: turn.answer ?? 'Done.', ...citations }]
+  );
 }
 
 /** With manual thinking the model always thinks. */

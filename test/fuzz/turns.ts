@@ -40,6 +40,7 @@ export function randomTurn(random: Random, rounds: number): Turn {
     thinking: pick(random, THOUGHTS),
     answer: padded(random, ANSWERS),
     ...(before.length > 0 && { before }),
+    ...(random(12) === 0 && { cites: true }),
     ...(random(4) === 0 && { note: pick(random, NOTES) }),
   };
 }

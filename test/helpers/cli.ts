@@ -105,7 +105,7 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
       return JSON.parse(result.stdout) as unknown;
     },
     async close() {
-      const stopped = await run(['stop']);
+      const stopped = await run(['stop', '--now']);
       await rm(root, { recursive: true, force: true });
       if (stopped.code !== 0) throw new Error(`the daemon did not stop: ${stopped.stderr}`);
     },

@@ -1,7 +1,7 @@
 import { Config } from '../../common/config.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import type { TurnText } from '../../memory/model/turn.ts';
-import { createRecaller, type Recaller } from '../../memory/recall/recall.ts';
+import { createRecaller, type Recaller, type RecallerDeps } from '../../memory/recall/recall.ts';
 import type { IndexRow, SearchIndex } from '../../memory/search/search-index.ts';
 import { rowsOf as indexRows } from '../../memory/storage/index-writer.ts';
 import { EPISODES } from '../fixtures/coding-history.ts';
@@ -11,6 +11,7 @@ export const PROJECT = '/home/dev/shop';
 
 export interface CodingMemory {
   readonly recaller: Recaller;
+  readonly deps: RecallerDeps;
   readonly nodes: readonly MemoryNode[];
   /** Id of the node made of an episode. */
   idOf(name: string): string;
@@ -35,16 +36,16 @@ export async function codingMemory(index: SearchIndex): Promise<CodingMemory> {
     });
   });
   await index.put(nodes.flatMap((node) => rowsOf(node, turns)));
-  const recaller = createRecaller({
+  const deps: RecallerDeps = {
     index,
     nodeOf: (id) => nodes.find((node) => node.node_id === id) ?? null,
     turnText: (turnId) => ({ text: turns.get(turnId) ?? '', origin: 'assistant' }),
     projectOf: (directory) => directory ?? '',
     config: Config.parse({}).recall,
     now: () => Date.UTC(2026, 2, 2),
-  });
+  };
   const idOf = (name: string): string => nodes[EPISODES.findIndex((episode) => episode.name === name)]?.node_id ?? '';
-  return { recaller, nodes, idOf };
+  return { recaller: createRecaller(deps), deps, nodes, idOf };
 }
 
 export function rowsOf(node: MemoryNode, said: ReadonlyMap<string, string>): IndexRow[] {

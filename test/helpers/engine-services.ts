@@ -7,6 +7,7 @@ import { createClaudeImport } from '../../engine/api/import-claude.ts';
 import { deferredMemory } from '../../engine/deferred.ts';
 import { createAccess } from '../../engine/policy/guard.ts';
 import { NO_PAUSES } from '../../engine/policy/pause.ts';
+import { createSeals } from '../../engine/policy/seal.ts';
 import type { Memory } from '../../memory/index.ts';
 
 export type ServiceMethods = { readonly [K in keyof Memory]?: Partial<Memory[K]> };
@@ -40,8 +41,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     hooks: createHookHandlers({
       memory,
       policy,
-      inject: Config.parse({}).inject,
-      recallMs: 100,
+      config: Config.parse({ recall: { deadlineMs: 100 } }),
       log: silentLog,
       now: Date.now,
     }),
@@ -50,15 +50,26 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
       tokensToday: () => 0,
       done: { load: async () => [], add: async () => {} },
       hasModel: false,
+      projectOf: (directory) => directory ?? '',
       captures: () => true,
       now: Date.now,
     }),
     requests: () => ({ total: 0, rewritten: 0, passed_through: 0, failed_open: 0 }),
+    recalls: () => ({
+      asked: 0,
+      in_time: 0,
+      late_delivered: 0,
+      late_empty: 0,
+      late_lost: 0,
+      late_waiting: 0,
+      failed: 0,
+    }),
     costs: () => EMPTY_COSTS,
     receipts: { list: () => [], forget: async () => {} },
     conversation: () => null,
     problems: () => [],
     opened: async () => {},
+    seals: createSeals(),
     version: '1.2.3',
     ...over,
   };

@@ -84,9 +84,9 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
     },
     termWeights: async (tokens, filter) => (await frequencies(filter)).ofTerms(tokens),
     async entries() {
-      const nodes = new Map<string, { digest: string; turns: string[] }>();
+      const nodes = new Map<string, { digest: string; sessionId: string; turns: string[] }>();
       for (const { row } of entries) {
-        const node = nodes.get(row.nodeId) ?? { digest: '', turns: [] };
+        const node = nodes.get(row.nodeId) ?? { digest: '', sessionId: row.sessionId, turns: [] };
         nodes.set(row.nodeId, node);
         if (row.kind === 'node') node.digest = row.digest;
         if (row.kind === 'turn') node.turns.push(row.turnId);

@@ -29,7 +29,8 @@ export async function openMcp(home: TestHome, { cwd, root }: { cwd: string; root
     async call(name, args = {}) {
       const { content, isError } = await client.callTool({ name, arguments: args });
       const [block] = content as { text: string }[];
-      return `${isError ? 'ERROR ' : ''}${block?.text}`;
+      // Without the line that tells capture its origin.
+      return `${isError ? 'ERROR ' : ''}${block?.text.replace(/\n\[comet-cc: origin \w+, seal \w+\]$/, '')}`;
     },
     async read(uri) {
       const [found] = (await client.readResource({ uri })).contents as { text: string }[];

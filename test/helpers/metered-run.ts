@@ -2,13 +2,14 @@ import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { type CostLedger, openCostLedger } from '../../proxy/ledger/index.ts';
 import type { LossRule } from '../../proxy/ledger/ledger.ts';
-import { createMemoryReceipts, openReceipts, type Receipts } from '../../proxy/ledger/receipt.ts';
-import { createMemoryLedger, type LedgerStore } from '../../proxy/ledger/store.ts';
+import { openReceipts, type Receipt, type Receipts } from '../../proxy/ledger/receipt.ts';
+import type { LedgerStore } from '../../proxy/ledger/store.ts';
 import type { Usage } from '../../proxy/ports.ts';
 import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/index.ts';
 import type { PlanStore } from '../../proxy/rewrite/plan-store.ts';
 import { createJudge } from '../mock-anthropic/index.ts';
 import { createFakeMemory } from './fake-memory.ts';
+import { createMemoryRecords } from './memory-records.ts';
 import { createMemoryPlanStore, openRewriter } from './open-rewriter.ts';
 import { type ClientRequest, type ConversationPlan, growConversation, replyFrom } from './transcripts.ts';
 
@@ -53,12 +54,12 @@ export async function playBilled(
   },
 ): Promise<BilledPlay> {
   const rule = options.rule ?? Config.parse({}).ledger;
-  const store = options.store ?? createMemoryLedger();
+  const store = options.store ?? createMemoryRecords();
   const atMsOf = options.atMs ?? ((request: ClientRequest) => request.atMs);
   const [judge, directJudge] = [createJudge(), createJudge({ enforceThinking: false })];
   const memory = createFakeMemory();
   const onePlanStore = createMemoryPlanStore();
-  const receiptStore = createMemoryReceipts();
+  const receiptStore = createMemoryRecords<Receipt>();
   const steps: BilledStep[] = [];
   const refusals: string[] = [];
   let nowMs = 0;

@@ -21,18 +21,19 @@ const PACKAGES = {
   '@huggingface/transformers': {
     version: '3.7.1',
     exports: {
-      node: { import: { types: './x.d.ts', default: './index.js' }, require: './no.cjs' },
+      node: { import: './no.js', require: { types: './x.d.ts', default: './index.cjs' } },
       default: './no.js',
     },
     code: `${VECTORS}
-export const env = { cacheDir: '' };
-export async function pipeline(task, model, { dtype }) {
+const env = { cacheDir: '' };
+async function pipeline(task, model, { dtype }) {
   return async (inputs, { pooling, normalize }) => {
     globalThis.askedOfModel?.push({ task, model, dtype, pooling, normalize, inputs, cacheDir: env.cacheDir });
     const rows = inputs.map((input) => vector(input.replace(/^(query|passage): /, '')));
     return { dims: [inputs.length, 384], data: Float32Array.from(rows.flat()) };
   };
-}`,
+}
+module.exports = { env, pipeline };`,
   },
 } as const;
 
@@ -45,6 +46,6 @@ export async function installFakePackages(dir: string, names: readonly ModelPack
     const root = path.join(dir, 'node_modules', ...name.split('/'));
     await mkdir(root, { recursive: true });
     await writeFile(path.join(root, 'package.json'), JSON.stringify({ name, version, type: 'module', exports }));
-    await writeFile(path.join(root, 'index.js'), code);
+    await writeFile(path.join(root, 'index.cjs'), code);
   }
 }

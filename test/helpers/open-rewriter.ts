@@ -1,8 +1,9 @@
 import { silentLog } from '../../common/log.ts';
-import { createMemoryLedger, createMemoryReceipts, openCostLedger, openReceipts } from '../../proxy/ledger/index.ts';
+import { openCostLedger, openReceipts } from '../../proxy/ledger/index.ts';
 import { createRewriter, type RewriterDeps, type RunningRewriter } from '../../proxy/rewrite/index.ts';
 import type { EpochPlan, PlanRecord } from '../../proxy/rewrite/plan.ts';
 import type { PlanStore } from '../../proxy/rewrite/plan-store.ts';
+import { createMemoryRecords } from './memory-records.ts';
 
 type Optional = 'policy' | 'ledger' | 'receipts' | 'log';
 
@@ -15,8 +16,8 @@ export async function openRewriter(
   const { clock, log = silentLog } = deps;
   return createRewriter({
     policy: { of: () => ({ captures: true, adds: true }), withhold: () => undefined },
-    ledger: await openCostLedger({ store: createMemoryLedger(), rule: RULE, clock, log }),
-    receipts: await openReceipts({ store: createMemoryReceipts(), redact: (text) => text, most: 200, log }),
+    ledger: await openCostLedger({ store: createMemoryRecords(), rule: RULE, clock, log }),
+    receipts: await openReceipts({ store: createMemoryRecords(), redact: (text) => text, most: 200, log }),
     log,
     ...deps,
   });

@@ -64,6 +64,8 @@ export function stubClaude(body: string): StubClaude {
           sensorTimeoutMs: 20_000,
           detail: 'haiku',
           detailTimeoutMs: 20_000,
+          bundle: 'haiku',
+          bundleTimeoutMs: 20_000,
           summarizerTimeoutMs: 20_000,
           maxChildren: 2,
         },

@@ -15,8 +15,7 @@ export function createTextFiles(): TextFiles {
   const files: TextFiles = {
     texts: new Map(),
     async load() {
-      const { nodes, problems } = readTexts(files.texts);
-      return { nodes, problems };
+      return readTexts(files.texts);
     },
     async save(nodes) {
       for (const node of nodes) put(node);

@@ -9,9 +9,22 @@ export interface Message {
 const MAX_BREAKPOINTS = 4;
 const TAGS: Readonly<Record<string, readonly string[]>> = {
   user: ['text', 'image', 'document', 'search_result', 'tool_result', 'container_upload'],
-  assistant: ['text', 'thinking', 'redacted_thinking', 'tool_use', 'server_tool_use', 'mcp_tool_use', 'compaction'],
+  assistant: [
+    ...['text', 'thinking', 'redacted_thinking', 'tool_use', 'server_tool_use', 'mcp_tool_use', 'compaction'],
+    ...['web_search', 'web_fetch', 'code_execution', 'bash_code_execution', 'text_editor_code_execution'].map(
+      (name) => `${name}_tool_result`,
+    ),
+    ...['tool_search_tool_result', 'mcp_tool_result'],
+  ],
   system: ['text', 'tool_addition', 'tool_removal'],
   tool_result: ['text', 'image', 'document', 'search_result', 'tool_reference'],
+};
+/** Unknown without the beta in the header. */
+const BETA_TAGS: Readonly<Record<string, string>> = {
+  container_upload: 'files-api-',
+  mcp_tool_use: 'mcp-client-',
+  mcp_tool_result: 'mcp-client-',
+  compaction: 'compact-',
 };
 
 export function isThinking(block: Json): boolean {
@@ -31,12 +44,20 @@ export function isResult(block: Json): boolean {
   return block.type === 'tool_result' || isServerResult(block);
 }
 
-/** Problem of one block, as a tail of its path; `documents` stand before it. */
-export function checkBlock(role: string, block: Json, documents: number): string | null {
-  if (!isServerResult(block)) {
-    const unknown = checkTag(TAGS[role] ?? [], block);
-    if (unknown !== null) return unknown;
-  }
+interface Place {
+  readonly role: string;
+  /** Whether a beta that begins so is in the header. */
+  readonly has: (beta: string) => boolean;
+  /** Documents before the block. */
+  readonly documents: number;
+}
+
+/** Problem of one block, as a tail of its path. */
+export function checkBlock({ role, has, documents }: Place, block: Json): string | null {
+  const tags = TAGS[role] ?? [];
+  const beta = BETA_TAGS[String(block.type)];
+  const unknown = checkTag(beta === undefined || has(beta) ? tags : tags.filter((tag) => tag !== block.type), block);
+  if (unknown !== null) return unknown;
   if (block.type === 'tool_result' && Array.isArray(block.content)) {
     for (const [at, inner] of block.content.entries()) {
       const unknown = checkTag(TAGS.tool_result ?? [], isObject(inner) ? inner : {});
@@ -59,10 +80,8 @@ function checkTag(tags: readonly string[], block: Json): string | null {
 
 function checkCitations(block: Json, documents: number): string | null {
   const citations = block.type === 'text' && Array.isArray(block.citations) ? block.citations.filter(isObject) : [];
-  const at = citations.findIndex(({ document_index: index }) => typeof index === 'number' && index >= documents);
-  return at < 0
-    ? null
-    : `.text.citations.${at}.document_index: no document with index ${citations[at]?.document_index}`;
+  const dangling = citations.find(({ document_index: index }) => typeof index === 'number' && index >= documents);
+  return dangling === undefined ? null : `.text.citations: no document with index ${dangling.document_index}`;
 }
 
 interface Breakpoint {

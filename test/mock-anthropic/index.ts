@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Clock, systemClock } from '../../common/async.ts';
 import { answerRequest, sendError } from './exchange.ts';
 import { isObject, type Json } from './json.ts';
 import { TOO_LARGE } from './refusal.ts';
@@ -23,7 +22,7 @@ export interface StandinOptions {
   /** Default: {@link echoBrain}. */
   readonly brain?: Brain;
   /** Time of the prompt cache; the real one by default. */
-  readonly clock?: Clock;
+  readonly clock?: { now(): number };
   /** Default true; see the judge. */
   readonly enforceThinking?: boolean;
   /** Signs thinking blocks: give the same one to a stand-in that takes over a conversation. */
@@ -53,7 +52,7 @@ const MAX_BYTES = 32 * 1024 * 1024;
 
 /** An API of our own on loopback: refuses what the real one refuses, bills by its prompt cache, keeps all it saw. */
 export async function createStandin(options: StandinOptions = {}): Promise<Standin> {
-  const { clock = systemClock, brain = echoBrain, headers = {}, missing = null, tls } = options;
+  const { clock = Date, brain = echoBrain, headers = {}, missing = null, tls } = options;
   const judge = createJudge(options);
   const requests: ServedRequest[] = [];
   const waiting = new Set<() => void>();

@@ -19,14 +19,14 @@ export const CACHE_WRITE = { '5m': 1.25, '1h': 2 } as const;
 
 const UNKNOWN: ModelRules = {
   family: 'unknown',
-  systemMessages: true,
+  systemMessages: false,
   bindsThinking: true,
   thinking: 'both',
   keepsThinking: true,
   prefill: false,
   contextTokens: 200_000,
   minCacheTokens: 4_096,
-  cacheRead: 0.1,
+  cacheRead: 0.025,
 };
 
 const known = new Map<string, ModelRules>();

@@ -1,45 +1,28 @@
 import { checkBlock, checkCacheControls, isResult, isThinking, isUse, type Message } from './block-rules.ts';
+import { checkFields } from './field-rules.ts';
 import { blocksOf, isObject, type Json } from './json.ts';
 import { rulesOf } from './models.ts';
 import { invalid, type Refusal, TOO_LARGE } from './refusal.ts';
 import { checkTools } from './tool-rules.ts';
 
 const MAX_BYTES = 32 * 1024 * 1024;
-const MIN_BUDGET = 1_024;
 const DOCS = 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking';
-
-/** Fields of the body; those with betas are unknown without one of them in the header. Messages reference, Oct 2026. */
-const FIELDS: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(
-    `model messages max_tokens system tools tool_choice metadata stop_sequences stream temperature top_k top_p thinking
-     output_config service_tier container cache_control inference_geo`
-      .split(/\s+/)
-      .map((name) => [name, []]),
-  ),
-  context_management: ['context-management-', 'compact-'],
-  mcp_servers: ['mcp-client-'],
-  speed: ['fast-mode-'],
-  output_format: ['structured-outputs-'],
-  diagnostics: ['cache-diagnosis-'],
-  fallbacks: ['server-side-fallback-'],
-  user_profile_id: ['user-profiles-'],
-  context_hint: ['context-hint-'],
-};
-
 /** What the API refuses in a body by itself, worded as the API words it; signatures are checked elsewhere. */
 export function findRefusal(body: Json, betas: readonly string[], bytes: number): Refusal | null {
-  const problem = checkFields(body, betas) ?? checkMode(body);
+  const has = (prefix: string): boolean => betas.some((beta) => beta.startsWith(prefix));
+  const problem = checkFields(body, has);
   if (problem !== null) return invalid(problem);
   if (bytes > MAX_BYTES) return TOO_LARGE;
   const received = body.messages as readonly unknown[];
   const messages = received.map((message) => read(isObject(message) ? message : {}));
   const found =
     checkRoles(received, messages, String(body.model)) ??
+    checkObjects(received) ??
     checkContent(body, messages) ??
     checkTools(messages) ??
     checkCacheControls(body, messages) ??
     checkThinking(body, messages) ??
-    checkBlocks(messages);
+    checkBlocks(messages, has);
   return found === null ? null : invalid(found);
 }
 
@@ -50,50 +33,6 @@ function read(message: Json): Message {
   const found = readMessages.get(message) ?? { role: String(message.role ?? ''), blocks: blocksOf(message.content) };
   readMessages.set(message, found);
   return found;
-}
-
-function checkFields(body: Json, betas: readonly string[]): string | null {
-  const has = (prefix: string): boolean => betas.some((beta) => beta.startsWith(prefix));
-  const extra = (path: string): string => `${path}: Extra inputs are not permitted`;
-  if (typeof body.model !== 'string' || body.model === '') return 'model: Field required';
-  if (body.messages === undefined) return 'messages: Field required';
-  if (!Array.isArray(body.messages)) return 'messages: Input should be a valid array';
-  if (body.messages.length > 100_000) return 'messages: at most 100000 messages are allowed';
-  const unknown = Object.keys(body).find((name) => {
-    const wanted = FIELDS[name];
-    return wanted === undefined || (wanted.length > 0 && !wanted.some(has));
-  });
-  if (unknown !== undefined) return extra(unknown);
-  const { thinking, output_config: output } = body;
-  if (isObject(thinking) && thinking.block_binding !== undefined && !has('thinking-binding-controls-')) {
-    return extra(`thinking.${thinking.type}.block_binding`);
-  }
-  if (isObject(output) && output.task_budget !== undefined && !has('task-budgets-')) {
-    return extra('output_config.task_budget');
-  }
-  const scoped = blocksOf(body.system).findIndex(
-    ({ cache_control: mark }) => isObject(mark) && mark.scope !== undefined,
-  );
-  return scoped >= 0 && !has('prompt-caching-scope-') ? extra(`system.${scoped}.cache_control.ephemeral.scope`) : null;
-}
-
-function checkMode({ model, thinking, max_tokens: most }: Json): string | null {
-  if (!isObject(thinking)) return null;
-  const takes = rulesOf(String(model)).thinking;
-  if (thinking.type === 'adaptive' && (takes === 'manual' || takes === 'none')) {
-    return 'adaptive thinking is not supported on this model';
-  }
-  if (thinking.type !== 'enabled') return null;
-  if (takes === 'adaptive') {
-    return '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.';
-  }
-  const budget = Number(thinking.budget_tokens ?? 0);
-  if (budget < MIN_BUDGET) {
-    return `thinking.enabled.budget_tokens: Input should be greater than or equal to ${MIN_BUDGET}`;
-  }
-  return typeof most === 'number' && most <= budget
-    ? '`max_tokens` must be greater than `thinking.budget_tokens`.'
-    : null;
 }
 
 // Wording seen on the live API in Sep and Oct 2026 (anthropics/claude-code#73821 and public probes).
@@ -136,6 +75,15 @@ function checkMessage(message: Json, { role, blocks }: Message): string | null {
   }
   const takes = blocks.every(({ type }) => SYSTEM_BLOCKS.includes(String(type)));
   return takes ? null : ": role 'system' supports text, tool_addition, and tool_removal blocks only";
+}
+
+function checkObjects(received: readonly unknown[]): string | null {
+  for (const [index, message] of received.entries()) {
+    const blocks = isObject(message) && Array.isArray(message.content) ? message.content : [];
+    const at = blocks.findIndex((block) => !isObject(block));
+    if (at >= 0) return `messages.${index}.content.${at}: Input should be a valid dictionary or object`;
+  }
+  return null;
 }
 
 function isSystem(message: Message | undefined): boolean {
@@ -221,11 +169,11 @@ function checkLoopStart(messages: readonly Message[]): string | null {
 }
 
 /** Types, ids and citations of single blocks. */
-function checkBlocks(messages: readonly Message[]): string | null {
+function checkBlocks(messages: readonly Message[], has: (beta: string) => boolean): string | null {
   let documents = 0;
   for (const [index, { role, blocks }] of messages.entries()) {
     for (const [at, block] of blocks.entries()) {
-      const problem = checkBlock(role, block, documents);
+      const problem = checkBlock({ role, has, documents }, block);
       if (problem !== null) return `messages.${index}.content.${at}${problem}`;
       if (block.type === 'document') documents += 1;
       if (isUse(block) || !Array.isArray(block.content)) continue;

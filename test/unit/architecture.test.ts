@@ -33,6 +33,7 @@ const MEMORY_ORDER = [
   ['compaction'],
   ['recall'],
   ['consolidation'],
+  ['bench'],
 ];
 
 const MAX = { commonFiles: 12, functionLines: 80, pathWords: 250, productLines: 37_000 };

@@ -135,7 +135,8 @@ describe('ensureCerts', () => {
       code: 'unsafe_file',
       message: expect.stringContaining('open_mode'),
     });
-    await ensureCerts(paths, { nowMs, userExtraCaFile: null, reissue: true });
+    await removeCerts(paths);
+    await ensure();
     expect(loadLeaf(paths, nowMs).kind).toBe('usable');
   });
 

@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 
 function open(): Promise<Policy> {
-  const paths = { journalDir: path.join(temp, 'journal'), pausesFile };
+  const paths = { journalDir: path.join(temp, 'journal'), pausesFile, projectsFile: path.join(temp, 'projects.json') };
   return openPolicy({ paths, scope: 'project', now: () => now, report: (message) => expect.fail(message) });
 }
 

@@ -166,7 +166,7 @@ describe('an imported document', () => {
 });
 
 describe('a file to import', () => {
-  test('is told by its first line, or by what the user says', async () => {
+  test('is a document unless the user says that it is an export', async () => {
     const dir = await tempDir();
     const { memory } = await start(path.join(dir, 'home'));
     const file = async (name: string, content: string | Buffer): Promise<string> => {
@@ -176,7 +176,10 @@ describe('a file to import', () => {
     const text = await file('notes.txt', 'The parcel gateway listens on port 7411.');
     expect(await importFile(memory.imports, { file: text, projectDir })).toMatchObject({ kind: 'document', added: 1 });
     const exported = await file('all.md', await memory.library.exportAll('md'));
-    expect(await importFile(memory.imports, { file: exported })).toMatchObject({ kind: 'nodes', unchanged: 1 });
+    expect(await importFile(memory.imports, { file: exported, as: 'export' })).toMatchObject({
+      kind: 'nodes',
+      unchanged: 1,
+    });
     const damaged = await file('all.jsonl', '{"node": {}}\n');
     await expect(importFile(memory.imports, { file: damaged.replace('all.', 'none.') })).rejects.toMatchObject({
       code: 'not_found',
@@ -184,7 +187,7 @@ describe('a file to import', () => {
     await expect(importFile(memory.imports, { file: text, as: 'nodes' })).rejects.toMatchObject({
       code: 'node_invalid',
     });
-    expect(await importFile(memory.imports, { file: exported, as: 'document', projectDir })).toMatchObject({
+    expect(await importFile(memory.imports, { file: exported, projectDir })).toMatchObject({
       kind: 'document',
     });
     const binary = await file('image.bin', Buffer.from([0x89, 0x50, 0, 1, 2, 255]));

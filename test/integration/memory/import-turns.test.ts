@@ -6,6 +6,7 @@ import { type ClaudeImport, createClaudeImport } from '../../../engine/api/impor
 import { importFile } from '../../../engine/api/import-file.ts';
 import type { Memory } from '../../../memory/index.ts';
 import { writtenBy } from '../../../memory/library.ts';
+import { createProjectOf } from '../../../memory/storage/fs/project-files.ts';
 import { createIdSetFile } from '../../../memory/storage/fs/set-files.ts';
 import { type Said, transcriptLines, writeTranscript } from '../../helpers/claude-home.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
@@ -45,7 +46,18 @@ async function start(
   const now = (): number => T0 + 7_200_000;
   const { imports, maintenance } = rig.memory;
   const tokensToday = (): number => maintenance.status().llm.tokens_today;
-  return { ...rig, claude: createClaudeImport({ imports, tokensToday, done, hasModel, captures, now }) };
+  return {
+    ...rig,
+    claude: createClaudeImport({
+      imports,
+      tokensToday,
+      done,
+      hasModel,
+      captures,
+      projectOf: createProjectOf(now),
+      now,
+    }),
+  };
 }
 
 const take = (claude: ClaudeImport, claudeDir: string, more: object = {}) =>

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findModelTraits } from '../../../proxy/wire/models.ts';
-import { invalidRequest } from '../../../proxy/wire/validate.ts';
 import {
   conversationPlans,
   growConversation,
@@ -12,6 +11,7 @@ import {
   straightTo,
 } from '../../helpers/transcripts.ts';
 import { createJudge } from '../../mock-anthropic/index.ts';
+import { invalid } from '../../mock-anthropic/refusal.ts';
 
 describe('generated conversations', { timeout: 30_000 }, () => {
   it('are never refused when nothing changes them', async () => {
@@ -56,7 +56,7 @@ describe('generated conversations', { timeout: 30_000 }, () => {
           const ask = { body: request.bytes, headers: request.headers, atMs: request.atMs };
           const counted = judge.judge({ ...ask, path: 'count_tokens' });
           const verdict = judge.judge(ask);
-          if (verdict.refusal || counted.refusal) return { refusal: invalidRequest('refused') };
+          if (verdict.refusal || counted.refusal) return { refusal: invalid('refused') };
           const { input, cacheRead, cacheWrite5m, cacheWrite1h } = verdict.usage;
           expect(input + cacheRead + cacheWrite5m + cacheWrite1h).toBe(counted.usage.input);
           expect(input).toBeGreaterThanOrEqual(0);

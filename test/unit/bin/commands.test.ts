@@ -157,8 +157,8 @@ describe('memory search', () => {
     const far: PublicHit = { ...HIT, isFar: true };
     expect([hitJson(HIT, false)['fits'], hitJson(far, false)['fits']]).toEqual([true, false]);
     expect(hitLines(far, ASKED, { paint: plain, width: 80 })[3]).toContain('below the relevance filter');
-    expect(hitsText([far], 'port', 'n')).toContain('Nothing fits well');
-    expect(hitsText([far, HIT], 'port', 'n')).not.toContain('Nothing fits well');
+    expect(hitsText([far], 'port', 'n').text).toContain('Nothing fits well');
+    expect(hitsText([far, HIT], 'port', 'n').text).not.toContain('Nothing fits well');
   });
 
   it('prints the line that matched, and the lanes where asked for', () => {
@@ -290,9 +290,11 @@ describe('status', () => {
     uptime_ms: 61_000,
     other_build: '',
     requests: { total: 1_200, rewritten: 1_000, passed_through: 200, failed_open: 0 },
+    recalls: { asked: 12, in_time: 9, late_delivered: 2, late_empty: 0, late_lost: 1, late_waiting: 0, failed: 0 },
     ...EMPTY_COSTS,
     tokens: { original: 100_000, sent: 40_000, own: 0, net_saved: 60_000 },
     queue: { sensor: 1, compacter: 0, indexer: 0 },
+    sensor: { turns: 40, in_doubt: 4, asked: 2 },
     llm: {
       ...idleModel('claude'),
       calls_today: 3,
@@ -304,7 +306,9 @@ describe('status', () => {
     dream: null,
     paused: NO_PAUSES,
     problems: [],
+    notes: [],
     tunnels: { open: 0, total: 0, failed_open: 0 },
+    pass_through: null,
   } as const;
 
   it('says how far a new index is', () => {
@@ -322,8 +326,11 @@ describe('status', () => {
     const lines = statusLines(report, plain).join('\n');
     expect(lines).toContain('up 1 min');
     expect(lines).toContain('1,200: 1,000 rewritten, 200 passed through, 0 passed through unchanged after an error');
+    expect(lines).toContain('12: 9 in time, 2 late and sent with the next request, 1 late and lost');
     expect(lines).toContain('100,000 received, 40,000 sent (60 %), net saved 60,000');
-    expect(lines).toContain('claude, today 3 calls, 4,500 tokens, $0.03');
+    expect(lines).toContain(
+      'claude, today 3 calls, 4,500 tokens, $0.03; asked about 2 of 40 turns whether the topic shifted',
+    );
     expect(lines).not.toContain('wait for the model');
   });
 

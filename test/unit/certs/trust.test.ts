@@ -80,7 +80,7 @@ describe('the System keychain of macOS', () => {
 
   it('is changed by the documented commands only, and left as it was', async () => {
     const { run, done } = security();
-    const trust = createDarwinTrust({ workDir: dir, run });
+    const trust = createDarwinTrust(dir, run);
     const add = ['sudo', 'security', 'add-trusted-cert', '-d', '-p', 'ssl', '-p', 'basic', '-k', keychain, rootFile];
     expect((await trust.describe(rootFile)).commands).toEqual([add]);
     expect(done).toEqual([]);
@@ -100,7 +100,7 @@ describe('the System keychain of macOS', () => {
   });
 
   it('is not believed when it takes the command and holds nothing', async () => {
-    const trust = createDarwinTrust({ workDir: dir, run: async () => '' });
+    const trust = createDarwinTrust(dir, async () => '');
     await expect(trust.install(rootFile)).rejects.toMatchObject({ code: 'trust_failed' });
   });
 });
@@ -109,18 +109,16 @@ describe('the root store of a Windows user', () => {
   it('is changed by the documented commands only, the root found by its bytes', async () => {
     const held = [stranger];
     const done: Argv[] = [];
-    const trust = createWindowsTrust({
-      run: async (argv) => {
-        if (argv[0] === 'powershell.exe') return held.map((cert) => cert.raw.toString('base64')).join('\r\n');
-        done.push(argv);
-        if (argv.includes('-addstore')) held.push(root);
-        else
-          held.splice(
-            held.findIndex(({ serialNumber }) => serialNumber === argv.at(-1)),
-            1,
-          );
-        return '';
-      },
+    const trust = createWindowsTrust(async (argv) => {
+      if (argv[0] === 'powershell.exe') return held.map((cert) => cert.raw.toString('base64')).join('\r\n');
+      done.push(argv);
+      if (argv.includes('-addstore')) held.push(root);
+      else
+        held.splice(
+          held.findIndex(({ serialNumber }) => serialNumber === argv.at(-1)),
+          1,
+        );
+      return '';
     });
     await trust.install(rootFile);
     expect(await trust.isInstalled(root.fingerprint256)).toBe(true);

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { findKey, loadConfig, readSettings, writeSetting } from '../../../common/config.ts';
+import { Config, findKey, loadConfig, readSettings, writeSetting } from '../../../common/config.ts';
 
 let home: string;
 let file: string;
@@ -64,8 +64,28 @@ describe('a renamed key', () => {
     expect(findKey('models.compacter').key).toBe('models.summarizer');
   });
 
+  it('is converted where its unit changed', async () => {
+    await writeFile(file, '{"recall":{"topK":3,"maxTokens":1000}}');
+    const { recall } = loadConfig({ COMET_CC_HOME: home, COMET_CC_RECALL_TOP_K: '4' }).config;
+    expect([recall.maxResults, recall.maxContextChars]).toEqual([4, 3_500]);
+  });
+
   it('yields to the new name', async () => {
     await writeFile(file, '{"models":{"compacter":"opus","summarizer":"sonnet"}}');
     expect(loadConfig({ COMET_CC_HOME: home }).config.models.summarizer).toBe('sonnet');
+  });
+});
+
+describe('a preset', () => {
+  it('gives the values of keys that are not set, from the file or the environment', async () => {
+    await writeFile(file, '{"recall":{"preset":"comis","maxResults":7,"boosts":{"trust":0}}}');
+    const { recall } = loadConfig({ COMET_CC_HOME: home }).config;
+    expect(recall).toMatchObject({ maxResults: 7, maxContextChars: 4_000, minScore: 0.1, leastOrigin: 'tool' });
+    expect(recall.boosts).toMatchObject({ recency: 0.2, temporal: 0.2, proof: 0.1, trust: 0 });
+    await writeFile(file, '{}');
+    const env = { COMET_CC_HOME: home, COMET_CC_RECALL_PRESET: 'comis', COMET_CC_RECALL_MIN_SCORE: '0.3' };
+    expect(loadConfig(env).config.recall).toMatchObject({ maxResults: 5, minScore: 0.3 });
+    expect(readSettings(env).find(({ key }) => key === 'recall.maxResults')).toMatchObject({ value: 5 });
+    expect(loadConfig({ COMET_CC_HOME: home }).config).toEqual(Config.parse({}));
   });
 });

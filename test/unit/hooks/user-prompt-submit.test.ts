@@ -18,8 +18,7 @@ it('a hook that is installed twice says for a prompt what fits it once, as one o
   const handlers = createHookHandlers({
     memory,
     policy: { of: () => ({ captures: true, adds: true, scope: 'project' }) },
-    inject: Config.parse({ inject: { retrieval: 'hook' } }).inject,
-    recallMs: 1_000,
+    config: Config.parse({ inject: { retrieval: 'hook' }, recall: { deadlineMs: 1_000 } }),
     log: silentLog,
     now: Date.now,
   });

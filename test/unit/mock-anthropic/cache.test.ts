@@ -51,7 +51,9 @@ describe('the prompt cache', () => {
       cacheRead: 0,
       cacheWrite5m: 1600,
     });
-    expect(bill([user(tokens(1000, 'q', BREAK))], 0, { system, tools: [{ name: 'T' }] }).cacheRead).toBe(0);
+    expect(
+      bill([user(tokens(1000, 'q', BREAK))], 0, { system, tools: [{ name: 'T', input_schema: {} }] }).cacheRead,
+    ).toBe(0);
   });
 
   it('does not see cache_control, block form, key order and the attribution block', () => {

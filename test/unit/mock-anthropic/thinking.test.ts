@@ -109,7 +109,13 @@ describe('a changed prefix invalidates', () => {
   });
 
   it.each<[string, Json[]]>([
-    ['added', [{ name: 'Bash', description: 'runs', input_schema: { type: 'object' } }, { name: 'Read' }]],
+    [
+      'added',
+      [
+        { name: 'Bash', description: 'runs', input_schema: { type: 'object' } },
+        { name: 'Read', input_schema: {} },
+      ],
+    ],
     ['removed', []],
     ['edited', [{ name: 'Bash', description: 'executes', input_schema: { type: 'object' } }]],
   ])('by a tool %s, and says so', (_, tools) => {
@@ -205,7 +211,10 @@ describe('nothing is invalidated', () => {
         return undefined;
       },
     ],
-    ['by a deferred tool', () => ({ tools: [...(body.tools as Json[]), { name: 'Late', defer_loading: true }] })],
+    [
+      'by a deferred tool',
+      () => ({ tools: [...(body.tools as Json[]), { name: 'Late', input_schema: {}, defer_loading: true }] }),
+    ],
     [
       'by merged user messages',
       () => {

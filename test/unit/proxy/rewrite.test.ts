@@ -111,6 +111,34 @@ function expectNewestPromptPresent({ request, body }: Played): void {
   expect(found).toBe(true);
 }
 
+/** An epoch starts at a prompt, and within it each request begins with all that the one before sent. */
+function expectPrefixesKept(sent: readonly Played[]): void {
+  for (const [index, one] of sent.entries()) {
+    const before = sent[index - 1];
+    if (before === undefined || before.plan?.id !== one.plan?.id) {
+      expect(one.request.fresh).toBe(true);
+      continue;
+    }
+    const [was, is] = [elements(before.body), elements(one.body)];
+    expect(is.parsed.slice(0, was.parsed.length).map(bound)).toEqual(was.parsed.map(bound));
+    expect(withoutAttribution(is.system)).toEqual(withoutAttribution(was.system));
+  }
+}
+
+/** Recalls that end only when the prompt was answered. */
+function createLateMemory() {
+  const memory = createFakeMemory();
+  const { recall } = memory;
+  let release = (): void => {};
+  memory.recall = async (request, signal) => {
+    await new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    return recall(request, signal);
+  };
+  return { memory, release: () => release() };
+}
+
 describe('the rewriter', () => {
   it('is refused nothing, keeps what it does not cut, and never moves a prefix within an epoch', async () => {
     let cuts = 0;
@@ -123,16 +151,7 @@ describe('the rewriter', () => {
           expectNewestPromptPresent(one);
           expectKeptAsReceived(one);
         }
-        for (const [index, one] of sent.entries()) {
-          const before = sent[index - 1];
-          if (before === undefined || before.plan?.id !== one.plan?.id) {
-            expect(one.request.fresh).toBe(true); // an epoch starts at a prompt
-            continue;
-          }
-          const [was, is] = [elements(before.body), elements(one.body)];
-          expect(is.parsed.slice(0, was.parsed.length).map(bound)).toEqual(was.parsed.map(bound));
-          expect(withoutAttribution(is.system)).toEqual(withoutAttribution(was.system));
-        }
+        expectPrefixesKept(sent);
         const made = records.flatMap((record) => (record.kind === 'plan' && record.plan.cut ? [record.plan.cut] : []));
         for (const { preamble, nodeIds } of made) {
           expect(nodeIds.filter((id) => !preamble.includes(`- [${id}] decided (user): keep it`))).toEqual([]);
@@ -145,6 +164,33 @@ describe('the rewriter', () => {
     );
     expect(cuts).toBeGreaterThan(13);
     expect(injections).toBeGreaterThan(13);
+  }, 60_000);
+
+  it('sends a late recall with the next request of its prompt, where that moves no prefix', async () => {
+    let delivered = 0;
+    await fc.assert(
+      fc.asyncProperty(conversationPlans({ bulk: 400, turns: 3 }), async (plan) => {
+        const { memory, release } = createLateMemory();
+        const onAnswered = (one: Played, rewriter: RunningRewriter): void => {
+          release();
+          proven(one, rewriter);
+        };
+        const late = { ...config, memoryDeadlineMs: 1 };
+        const { sent, refusals, rewriter } = await play(plan, { config: late, memory, onAnswered });
+        expect(refusals).toEqual([]);
+        for (const one of sent) expectKeptAsReceived(one);
+        expectPrefixesKept(sent);
+        const counts = rewriter.recalls();
+        expect(counts).toMatchObject({ asked: 3, in_time: 0, failed: 0 });
+        expect(counts.late_delivered + counts.late_empty + counts.late_lost + counts.late_waiting).toBe(3);
+        const said = new Set(sent.flatMap(({ body }) => body.toString().match(/said [0-9a-f]{8}/g) ?? []));
+        expect(said.size).toBeLessThanOrEqual(counts.late_delivered);
+        expect(said.size > 0).toBe(counts.late_delivered > 0);
+        delivered += counts.late_delivered;
+      }),
+      { numRuns: 60, seed: 20261123 },
+    );
+    expect(delivered).toBeGreaterThan(20);
   }, 60_000);
 
   it('sends the same bytes for a retry, for count_tokens, and after a restart', async () => {
@@ -264,6 +310,71 @@ describe('the rewriter', () => {
     const next = await rewriter.rewrite(messagesRequest(last.request), signal);
     expect(next.body.includes('"signature"')).toBe(false);
     expect(next.body.includes(BRIDGE)).toBe(outcome.body.includes(BRIDGE));
+  });
+
+  /** What the product's rules refuse and a later API may accept. */
+  const oddities: [string, (body: Json) => Json][] = [
+    ['a message key', (body) => changeLast(body, (message) => ({ ...message, annotations: [] }))],
+    ['a ttl', (body) => ({ ...body, cache_control: { type: 'ephemeral', ttl: '24h' } })],
+    ['a system block', (body) => addToLast(body, [{ role: 'system', content: [{ type: 'notice', text: 'x' }] }])],
+    ['a blank text', (body) => addToLast(body, [{ role: 'user', content: [{ type: 'text', text: ' ' }] }])],
+  ];
+
+  const changeLast = (body: Json, change: (message: Json) => Json): Json => {
+    const messages = body['messages'] as Json[];
+    return { ...body, messages: [...messages.slice(0, -1), change(messages.at(-1) as Json)] };
+  };
+  const addToLast = (body: Json, more: Json[]): Json => ({
+    ...body,
+    messages: [...(body['messages'] as Json[]), ...more],
+  });
+
+  it('replays its plan byte for byte when the rewriter failed or was late', async () => {
+    const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const last = sent.findLast((one) => one.request.fresh) as Played;
+    expect(last.body.includes(BRIDGE)).toBe(true);
+    expect(rewriter.replay(messagesRequest(last.request)).body).toEqual(last.body);
+  });
+
+  it.each(oddities)('checks and heals its rewrites of a request with %s that it does not know', async (_, change) => {
+    const { sent, memory, records } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const last = sent.findLast((one) => one.request.fresh) as Played;
+    const request = { ...messagesRequest(last.request), body: Buffer.from(JSON.stringify(change(last.request.body))) };
+    const signal = new AbortController().signal;
+    const spoilt = records.map((record) =>
+      record.kind === 'plan' && record.plan.cut !== null
+        ? { ...record, plan: { ...record.plan, cut: { ...record.plan.cut, preamble: '' } } }
+        : record,
+    );
+    expect(last.body.includes(BRIDGE)).toBe(true);
+    const checked = await (await rewriterOn(memory, spoilt, config)).rewrite(request, signal);
+    expect(checked.body.includes('"text":""')).toBe(false);
+
+    const rewriter = await rewriterOn(memory, [...records], config);
+    const refused = await rewriter.rewrite(request, signal);
+    expect(refused.body.includes(BRIDGE)).toBe(true);
+    const errorText = JSON.stringify({ error: { message: 'messages.2: what comes here is not known' } });
+    refused.onResponse({ status: 400, end: 'complete', message: null, errorText, headers: {} });
+    const next = await rewriter.rewrite(request, signal);
+    expect(next.body.includes(BRIDGE)).toBe(false);
+    expect(next.body.includes('comet-cc')).toBe(false);
+  });
+
+  it.each([
+    'messages.4.content.0.image.source.base64: image exceeds 5 MB maximum',
+    "messages.1.role: Input should be 'user' or 'assistant'",
+    'prompt is too long: 210000 tokens > 200000 maximum',
+  ])('keeps its plan where the request received would be refused as well: %s', async (message) => {
+    const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const last = sent.findLast((one) => one.request.fresh) as Played;
+    const odd = addToLast(last.request.body, [{ role: 'tool', content: 'x' }]);
+    const request = { ...messagesRequest(last.request), body: Buffer.from(JSON.stringify(odd)) };
+    const signal = new AbortController().signal;
+    const refused = await rewriter.rewrite(request, signal);
+    const errorText = JSON.stringify({ error: { message } });
+    refused.onResponse({ status: 400, end: 'complete', message: null, errorText, headers: {} });
+    expect((await rewriter.rewrite(request, signal)).body).toEqual(refused.body);
+    expect(refused.body.includes(BRIDGE)).toBe(true);
   });
 
   it('leaves subagents, titles, probes, our own children and what it cannot read as they came', async () => {

@@ -13,7 +13,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { issue } from '../../../../certs/ca.ts';
-import { createArchTrust, createFedoraTrust } from '../../../../certs/trust/store.ts';
+import { createAnchorTrust } from '../../../../certs/trust/store.ts';
 
 let dir: string;
 let sysroot: string;
@@ -58,7 +58,7 @@ describe.runIf(process.platform === 'linux').each([
     bundle: 'etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
     ours: 'comet-cc.pem',
     call: 'extract',
-    create: (tool: string, sudo: boolean) => createFedoraTrust({ sysroot, sudo, program: tool }),
+    create: (tool: string, sudo: boolean) => createAnchorTrust('fedora', { sysroot, sudo, program: tool }),
   },
   {
     family: 'Arch',
@@ -66,7 +66,7 @@ describe.runIf(process.platform === 'linux').each([
     bundle: 'etc/ca-certificates/extracted/tls-ca-bundle.pem',
     ours: 'comet-cc.crt',
     call: 'extract-compat',
-    create: (tool: string, sudo: boolean) => createArchTrust({ sysroot, sudo, program: tool }),
+    create: (tool: string, sudo: boolean) => createAnchorTrust('arch', { sysroot, sudo, program: tool }),
   },
 ])('the anchors of $family, with a stand-in for its program', ({ anchors, bundle, ours, call, create }) => {
   const anchorsDir = (): string => path.join(sysroot, anchors);

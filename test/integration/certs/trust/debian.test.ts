@@ -18,7 +18,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { issue } from '../../../../certs/ca.ts';
 import { ensureCerts, inspectMachine, removeCerts, type TrustStore, trustStores } from '../../../../certs/index.ts';
-import { createDebianTrust } from '../../../../certs/trust/store.ts';
+import { createAnchorTrust } from '../../../../certs/trust/store.ts';
 import { homePaths } from '../../../../common/paths.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -88,7 +88,7 @@ describe.runIf(hasTool)('the Debian store, in a root of its own', () => {
     }
     writeFileSync(path.join(sysroot, 'etc/ca-certificates.conf'), '# none\n');
     writeFileSync(path.join(local(), 'corporate.crt'), (await issue('corp.example', Date.now())).rootPem);
-    trust = createDebianTrust({ sysroot, sudo: false });
+    trust = createAnchorTrust('debian', { sysroot, sudo: false });
   });
 
   it('is told exactly what will be done, and nothing is done', async () => {
@@ -169,7 +169,7 @@ describe.runIf(hasTool)('the Debian store, in a root of its own', () => {
 });
 
 it('asks for sudo only where it is needed, and names a missing root', async () => {
-  const trust = createDebianTrust({ sysroot: '/', sudo: true });
+  const trust = createAnchorTrust('debian', { sysroot: '/', sudo: true });
   expect((await trust.describe(rootFile)).commands).toEqual([
     ['sudo', 'install', '-D', '-m', '0644', rootFile, '/usr/local/share/ca-certificates/comet-cc.crt'],
     ['sudo', 'update-ca-certificates'],

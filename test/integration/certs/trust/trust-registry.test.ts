@@ -29,8 +29,10 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const issue = (ms = nowMs, reissue = false): Promise<Certs> =>
-  ensureCerts(paths, { nowMs: ms, userExtraCaFile: null, reissue });
+async function issue(ms = nowMs, isReissued = false): Promise<Certs> {
+  if (isReissued) await removeCerts(paths);
+  return ensureCerts(paths, { nowMs: ms, userExtraCaFile: null });
+}
 const record = (): string => path.join(paths.home, 'trusted-roots.json');
 
 describe('a root that a store was told to trust', () => {

@@ -56,6 +56,18 @@ describe('the detailed summary', () => {
     expect(model.detailed).toHaveLength(1);
   });
 
+  test('of finished tool calls is asked of the bundle model', async () => {
+    const model = models(() => ({ sentences: SENTENCES }));
+    const memory = await start(createDisk(), { model });
+    const whole = turnOf('Run the tests.', toolRound('Bash', { command: 'npm test' }, '42 passed'));
+    await remembered(memory, { ...whole, part: { index: 0, after: null } });
+    const { library } = memory;
+    const [bundle] = library.list({ all: true });
+    expect(bundle?.kind).toBe('tool');
+    expect((await library.show(bundle?.node_id as string, 1)).detailed_by).toBe('scripted');
+    expect(model.detailed).toMatchObject([{ isBundle: true }]);
+  });
+
   test('is written locally where no model is in use, of sentences that were said', async () => {
     const memory = await start(createDisk(), { llm: 'local' });
     const { detailed_summary, detailed_by, detail_note } = await memory.library.show(await remembered(memory), 1);

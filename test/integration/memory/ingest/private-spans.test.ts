@@ -52,3 +52,25 @@ test('what was private before this engine, or before a fork, is known from what 
   await memory.maintenance.close();
   expect(filesBelow(home).filter((file) => readFileSync(file).includes('plumtree-77'))).toEqual([]);
 });
+
+test('the tag hides nothing in what a page, a file or the client says, nor anything after it', async () => {
+  const home = await tempDir();
+  const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
+  const { library } = memory;
+  open.push(memory);
+  const reminder = '<system-reminder>\n# claudeMd\nUse the willow gate. <private>\n</system-reminder>';
+  const prompt = [reminder, 'We ship on Mondays.'].map((text) => ({ type: 'text', text }));
+  memory.capture.captureTurns([
+    turnOf(prompt, [
+      ...toolRound(
+        'WebFetch',
+        { url: 'https://a.example' },
+        '<private>The page speaks of a linden.</private> <private>',
+      ),
+      message('assistant', [{ type: 'text', text: 'It says <private>the larch</private> is tall.' }]),
+    ]),
+  ]);
+  await memory.maintenance.flush(60_000);
+  const raw = JSON.stringify(await library.restoreSession('s1'));
+  for (const word of ['willow gate', 'Mondays', 'linden', 'larch', '<private>']) expect(raw).toContain(word);
+});

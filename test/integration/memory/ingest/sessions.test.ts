@@ -5,7 +5,7 @@ import type { Memory } from '../../../../memory/index.ts';
 import { createClosedSessionsFile } from '../../../../memory/storage/fs/set-files.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
-import { talk } from '../../../helpers/turns.ts';
+import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const open: Memory[] = [];
 async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
@@ -115,4 +115,24 @@ test('the file of closes keeps the latest, survives a torn line, and is private'
   ]);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(await readFile(file, 'utf8')).toContain('torn');
+});
+
+test('restore brings back both branches that differ only in what a tool was given', async () => {
+  const branch = (file: string) =>
+    turnOf(
+      'Fix it.',
+      [...toolRound('Edit', { file }, 'done'), message('assistant', [{ type: 'text', text: 'Fixed.' }])],
+      { sessionId: 'abc-1', atMs: AT },
+    );
+  const disk = createDisk();
+  for (const turns of [[branch('src/first.ts'), branch('src/second.ts')], []]) {
+    const memory = await start(disk);
+    memory.capture.captureTurns(turns);
+    await memory.maintenance.flush(60_000);
+    const { library } = memory;
+    const restored = JSON.stringify(await library.restoreSession('abc-1'));
+    expect(restored).toContain('src/first.ts');
+    expect(restored).toContain('src/second.ts');
+    expect(memory.recall.nodesCovering([branch('src/first.ts').turnId, branch('src/second.ts').turnId]).size).toBe(2);
+  }
 });

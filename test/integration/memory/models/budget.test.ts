@@ -1,11 +1,12 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import { writtenBy } from '../../../../memory/library.ts';
-import { type Budget, createUsageFile, openBudget } from '../../../../memory/models/quota.ts';
+import { type Budget, createUsageFile, openBudget, type UsageStore } from '../../../../memory/models/quota.ts';
 import { createDisk, type Disk, openRig } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { talk } from '../../../helpers/turns.ts';
@@ -162,6 +163,29 @@ describe('the use of a day', () => {
     next.record({ calls: 1, tokens: 2, costUsd: 0 });
     await next.close();
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ calls: 1, tokens: 2 });
+  });
+
+  test.each([0, 1, 2, 3, 4, 5])('keeps what is used %i microtasks after a write', async (ticks) => {
+    const saved: number[] = [];
+    let written = (): void => {};
+    const store: UsageStore = {
+      load: async () => null,
+      save: ({ tokens }) => {
+        saved.push(tokens);
+        return new Promise((resolve) => {
+          written = resolve;
+        });
+      },
+    };
+    const rule = { maxUtilization: 0.8, dailyTokens: 500_000 };
+    const budget = await openBudget({ rule, store, clock: { now: () => disk.nowMs }, log: silentLog });
+    const spent = { calls: 1, tokens: 10, costUsd: 0 };
+    budget.record(spent);
+    written();
+    for (let tick = 0; tick < ticks; tick += 1) await null;
+    budget.record(spent);
+    await after(0);
+    expect(saved).toEqual([10, 20]);
   });
 
   test('writes nothing while there is nothing to keep', async () => {

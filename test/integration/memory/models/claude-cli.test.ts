@@ -28,6 +28,8 @@ const models = {
   summarizerTimeoutMs: 20_000,
   detail: 'haiku',
   detailTimeoutMs: 20_000,
+  bundle: 'haiku',
+  bundleTimeoutMs: 20_000,
   maxChildren: 2,
 };
 

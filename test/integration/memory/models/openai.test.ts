@@ -28,6 +28,8 @@ const models = {
   summarizerTimeoutMs: 20_000,
   detail: 'haiku',
   detailTimeoutMs: 20_000,
+  bundle: 'haiku',
+  bundleTimeoutMs: 20_000,
   maxChildren: 2,
 };
 const answers: ChatAnswer = (request, response) => send(response, 200, completion(answerFor(request)));
@@ -186,6 +188,14 @@ describe('a call of an endpoint', () => {
     expect(server.requests).toHaveLength(1);
     nowMs += 20_001;
     expect(await model.detectTopicShift(sensing, calm)).toMatchObject({ load_level: 3 });
+  });
+
+  test('asks the bundle model for the detail of tool calls', async () => {
+    const server = await serve(answers);
+    const model = modelAt(server.baseUrl, { models: { ...models, detail: 'middle', bundle: 'tiny' } });
+    await model.expand({ summary: 's', turns: [turn] }, calm);
+    await model.expand({ summary: 's', turns: [turn], isBundle: true }, calm);
+    expect(server.requests.map(({ body }) => body.model)).toEqual(['middle', 'tiny']);
   });
 
   test('that hangs, before or within the answer, ends at its timeout', async () => {

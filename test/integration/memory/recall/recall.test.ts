@@ -79,6 +79,24 @@ describe('what is recalled', () => {
     expect(hit?.score).toBeGreaterThan(0.5);
   });
 
+  test('leaves out passive memories, of searches too, unless they were pinned', async () => {
+    const { deps, idOf } = await codingMemory(await inMemory());
+    const found = async (over: Partial<MemoryNode>): Promise<boolean[]> => {
+      const nodeOf = (id: string) => {
+        const node = deps.nodeOf(id);
+        return node?.node_id === idOf('pg-port') ? ({ ...node, ...over } as MemoryNode) : node;
+      };
+      const recaller = createRecaller({ ...deps, nodeOf });
+      const hits = [await recaller.recall(ask(QUESTION), live()), await recaller.search(QUESTION, { top: 50 })];
+      return hits.map((each) => each.some(({ node }) => node.node_id === idOf('pg-port')));
+    };
+    expect(await found({ recall_mode: 'passive' })).toEqual([false, false]);
+    expect(await found({ recall_mode: 'both' })).toEqual([true, true]);
+    expect(await found({ recall_mode: 'active' })).toEqual([true, true]);
+    expect(await found({ recall_mode: 'passive', pinned_from: 'active' })).toEqual([true, true]);
+    expect(await found({ recall_mode: 'passive', pinned_from: 'passive' })).toEqual([false, false]);
+  });
+
   test('omits nodes whose turns are all visible, and lines that were shown', async () => {
     const { recaller, id } = await memory();
     const [hit] = await recaller.recall(ask(QUESTION), live());
@@ -187,14 +205,14 @@ describe('a recaller over single nodes', () => {
     },
   );
 
-  test('no more than topK are recalled', async () => {
+  test('no more than maxResults are recalled', async () => {
     const many = Array.from({ length: 12 }, (_, at) =>
       makeNode({
         node_id: `mem_20260301_101500_00002${at.toString(16)}`,
         summary: `staging database port of tenant ${at}`,
       }),
     );
-    const config = { ...Config.parse({}).recall, topK: 3, minCoverage: 0.35 };
+    const config = { ...Config.parse({}).recall, maxResults: 3, minCoverage: 0.35 };
     expect(await (await recallerOf(many, { config })).recall(ask(QUESTION), live())).toHaveLength(3);
   });
 
@@ -208,9 +226,12 @@ describe('a recaller over single nodes', () => {
   const defaults = { ...Config.parse({}).recall, minCoverage: 0.35 };
 
   test('what a recall gives stays within its tokens; a line that does not fit is left out whole', async () => {
-    const all = await (await recallerOf(tenants, { config: { ...defaults, topK: 12 } })).recall(ask(QUESTION), live());
+    const all = await (await recallerOf(tenants, { config: { ...defaults, maxResults: 12 } })).recall(
+      ask(QUESTION),
+      live(),
+    );
     const chars = all.map(({ line }) => line.text.length);
-    const config = { ...defaults, topK: 12, maxTokens: Math.ceil(((chars[0] ?? 0) * 2.5) / 3.5) };
+    const config = { ...defaults, maxResults: 12, maxContextChars: Math.ceil((chars[0] ?? 0) * 2.5) };
     const some = await (await recallerOf(tenants, { config })).recall(ask(QUESTION), live());
     expect(some.map(({ line }) => line.text)).toEqual(all.slice(0, 2).map(({ line }) => line.text));
   });

@@ -92,3 +92,30 @@ test('a cut quotes the turns that may be shown, and keeps their decisions and op
   expect(kept.flatMap(({ open: items }) => items).join()).toContain('Mara has to rotate');
   expect(kept.flatMap(({ decisions }) => decisions).join()).toContain('pg-boss');
 });
+
+test('the tasks of the agent’s own list as they were left, until they are done', async () => {
+  const memory = await start();
+  const listed = (sessionId: string, at: number, ...tasks: [string, string][]) => {
+    const todos = tasks.map(([content, status]) => ({ content, status, activeForm: 'x' }));
+    const rounds = toolRound('TodoWrite', { todos }, 'Done');
+    const answer = message('assistant', [{ type: 'text', text: 'The worker is planned.' }]);
+    return turnOf(`Plan the worker in ${sessionId}.`, [...rounds, answer], {
+      sessionId,
+      atMs: AT + at,
+      projectDir: '/home/dev/shop',
+    });
+  };
+  const left = async (): Promise<string[]> =>
+    (await asked(memory, 'What is left?')).flatMap((line) => /open \(assistant\): (.*)/.exec(line)?.[1] ?? []);
+  memory.capture.captureTurns([
+    listed('s1', 0, ['Move the worker', 'in_progress'], ['Rename the flag', 'completed'], ['Write docs', 'pending']),
+  ]);
+  await memory.maintenance.flush(60_000);
+  expect(await left()).toEqual(['Move the worker (in progress)', 'Write docs (to do)']);
+  const [found] = await memory.recall.search('what is left?', { top: 5, projectDir: '/home/dev/shop' });
+  expect(found?.line.text).toContain('Move the worker (in progress)');
+  expect(await memory.recall.search('what is left?', { top: 5, projectDir: '/home/dev/other' })).toEqual([]);
+  memory.capture.captureTurns([listed('s2', 1_000, ['Move the worker', 'completed'], ['Write docs', 'in_progress'])]);
+  await memory.maintenance.flush(60_000);
+  expect(await left()).toEqual(['Write docs (in progress)']);
+});

@@ -113,7 +113,7 @@ test('a broken edit is reported with file, key and expected value, harms nothing
   await expect.poll(() => memory.maintenance.status().problems).toHaveLength(1);
   const [problem] = memory.maintenance.status().problems;
   expect(problem?.file).toBe(file);
-  expect(problem?.message).toMatch(/line 7: mem_20260301_101500_00000a: importance: .*"HIGH"/);
+  expect(problem?.message).toMatch(/line 8: mem_20260301_101500_00000a: importance: .*"HIGH"/);
   expect(summaries(memory)).toEqual([second.summary]);
   await memory.library.pin([second.node_id], true);
   expect(await readFile(file, 'utf8')).toContain('importance: HUGE');
@@ -238,4 +238,75 @@ test('our own writes echo nowhere: nothing is written, indexed or removed becaus
   for (const spy of [put, remove, save]) expect(spy).not.toHaveBeenCalled();
   await memory.maintenance.close();
   expect(watch.closed).toBe(true);
+});
+
+/** What a reader of the file had in its buffer before memory added the last of `nodes`. */
+async function withStaleCopy(nodes: readonly MemoryNode[]) {
+  const dir = await tempDir();
+  const rig = await start(dir, { watch: null });
+  await rig.nodeFiles.save(nodes.slice(0, -1));
+  await rig.memory.maintenance.flush(60_000);
+  const file = filesBelow(path.join(dir, 'memory', 'nodes'))[0] as string;
+  const copy = await readFile(file, 'utf8');
+  await rig.nodeFiles.save(nodes.slice(-1));
+  await rig.memory.maintenance.flush(60_000);
+  expect(summaries(rig.memory)).toHaveLength(nodes.length);
+  return { ...rig, dir, file, copy };
+}
+
+const third = makeNode({ node_id: 'mem_20260301_121500_00000c', summary: 'the third of them', turns: ['t3'] });
+const notes = (memory: Memory): string[] => memory.maintenance.status().notes.map(({ message }) => message);
+
+test('an old copy saved over a newer memory removes what its reader removed, and no more', async () => {
+  const { memory, file, copy } = await withStaleCopy([first, second, third]);
+  const sections = copy.split(/^(?=## )/m);
+  await writeFile(file, sections.filter((section) => !section.includes(second.node_id)).join(''));
+  await memory.maintenance.flush(60_000);
+  expect(summaries(memory)).toEqual([first.summary, third.summary].sort());
+  expect(await readFile(file, 'utf8')).toContain(third.node_id);
+  expect(notes(memory)).toEqual([
+    expect.stringContaining('saved over 1 newer memories; they were put back'),
+    expect.stringMatching(/^1 memories were taken out of its file; `comet-cc memory rollback \S+` undoes it/),
+  ]);
+  const [snapshot] = await memory.maintenance.listSnapshots();
+  await memory.maintenance.rollback(snapshot?.id as string);
+  expect(summaries(memory)).toHaveLength(3);
+
+  // Whoever saves what memory wrote since then has seen the third.
+  const whole = await readFile(file, 'utf8');
+  await writeFile(
+    file,
+    whole
+      .split(/^(?=## )/m)
+      .filter((section) => !section.includes(third.node_id))
+      .join(''),
+  );
+  await memory.maintenance.flush(60_000);
+  expect(summaries(memory)).toEqual([first.summary, second.summary].sort());
+});
+
+test('an old copy saved while memory is stopped dismisses no turn that its reader did not see', async () => {
+  const dir = await tempDir();
+  const before = await start(dir, { watch: null });
+  before.memory.capture.captureTurns(turns.slice(0, 1));
+  await before.memory.maintenance.flush(60_000);
+  const file = filesBelow(path.join(dir, 'memory', 'nodes'))[0] as string;
+  const copy = await readFile(file, 'utf8');
+  before.memory.capture.captureTurns(turns.slice(1));
+  await before.memory.maintenance.flush(60_000);
+  const count = summaries(before.memory).length;
+  expect(await readFile(file, 'utf8')).not.toBe(copy);
+  await stop(before);
+  await writeFile(file, copy);
+  const after = await start(dir, { watch: null });
+  await after.memory.maintenance.flush(60_000);
+  expect(summaries(after.memory)).toHaveLength(count);
+});
+
+test('rm leaves no trace of an id in the marks of a file', async () => {
+  const { memory, file } = await withStaleCopy([first, second, third]);
+  expect((await readFile(file, 'utf8')).split('\n')[4]).toBe('seen: "00000a 00000b 00000c"');
+  const { library } = memory;
+  await library.remove([second.node_id]);
+  expect(await readFile(file, 'utf8')).not.toContain('00000b');
 });

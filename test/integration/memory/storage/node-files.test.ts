@@ -90,7 +90,7 @@ test('a broken section is reported, survives every other save byte for byte, and
   const { nodes, problems } = await files.load();
   expect(nodes).toEqual([second]);
   expect(problems).toHaveLength(1);
-  expect(problems[0]).toMatchObject({ file, message: expect.stringMatching(/line 7: mem_.*00000a.*origin/) });
+  expect(problems[0]).toMatchObject({ file, message: expect.stringMatching(/line 8: mem_.*00000a.*origin/) });
 
   await files.save([{ ...second, importance: 'LOW' }]);
   const after = await readFile(file, 'utf8');
@@ -168,9 +168,10 @@ test('what a crash left half-written is cleared away', async () => {
   const root = await tempDir();
   await (await open(root)).save([first]);
   const [file] = (await allFiles(root)) as [string];
-  await writeFile(`${file}.abc.tmp`, 'half');
+  await writeFile(`${file}.0123456789ab.tmp`, 'half');
+  await writeFile(`${file}.tmp`, 'of an editor');
   await open(root);
-  expect(await allFiles(root)).toEqual([file]);
+  expect(await allFiles(root)).toEqual([file, `${file}.tmp`]);
 });
 
 test('a brief is written whole, read back, and told apart by session', async () => {

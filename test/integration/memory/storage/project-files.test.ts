@@ -2,8 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, rename, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { createSourceFiles } from '../../../../memory/storage/fs/project-files.ts';
+import {
+  createProjectOf,
+  createSourceFiles,
+  joinEarlierFolders,
+  openJoinedFolders,
+} from '../../../../memory/storage/fs/project-files.ts';
+import { openJournal } from '../../../../memory/storage/fs/turn-log.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
+import { talk } from '../../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 const sources = createSourceFiles({ now: Date.now });
@@ -125,4 +132,44 @@ test('places are inside the root or none', () => {
   }
   expect(sources.rootOf('/')).toBeNull();
   expect(sources.rootOf(null)).toBeNull();
+});
+
+async function clone(remote: string): Promise<string> {
+  const dir = await tempDir();
+  await mkdir(path.join(dir, '.git'));
+  await writeFile(path.join(dir, '.git', 'config'), `[remote "origin"]\n\turl = ${remote}\n`);
+  return dir;
+}
+
+test('a folder has a project of its own until the user lets it join that of its remote', async () => {
+  const home = await tempDir();
+  const [own, unpacked] = [await clone('git@git.example:me/shop.git'), await clone('https://git.example/me/shop')];
+  const joined = openJoinedFolders(path.join(home, 'projects.json'));
+  const projectOf = createProjectOf(Date.now, joined);
+  // Nothing is decided before an earlier home was read.
+  expect(projectOf(own)).toBe('git.example/me/shop');
+  joined.add([]);
+  expect([own, unpacked].map(projectOf)).toEqual([own, unpacked]);
+  joined.add([{ remote: 'git.example/me/shop', common: path.join(own, '.git') }]);
+  expect([own, path.join(own, 'src'), unpacked].map(projectOf)).toEqual([
+    'git.example/me/shop',
+    'git.example/me/shop',
+    unpacked,
+  ]);
+  expect(createProjectOf(Date.now, openJoinedFolders(path.join(home, 'projects.json')))(own)).toBe(
+    'git.example/me/shop',
+  );
+});
+
+test('folders that an earlier version worked in keep their project', async () => {
+  const home = await tempDir();
+  const [used, other] = [await clone('https://git.example/me/shop'), await clone('https://git.example/me/shop')];
+  const journal = await openJournal({ dir: path.join(home, 'journal'), report: () => {} });
+  const turn = { ...talk('hello', 'hi', { projectDir: used }), project: 'git.example/me/shop', redacted: false };
+  await journal.append(turn);
+  await journal.append({ ...talk('hey', 'hi', { projectDir: other }), project: other, redacted: false });
+  const joined = openJoinedFolders(path.join(home, 'projects.json'));
+  await joinEarlierFolders(journal, joined);
+  await journal.close();
+  expect([used, other].map(createProjectOf(Date.now, joined))).toEqual(['git.example/me/shop', other]);
 });

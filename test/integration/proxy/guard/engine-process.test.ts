@@ -223,7 +223,7 @@ describe('guard and engine', () => {
     const { guard, via } = await world.start();
     await pidOf();
     const stream = await openStream(via);
-    expect(await control(world.socketPath, '{"op":"stop"}')).toEqual({ ok: true });
+    expect(await control(world.socketPath, '{"op":"stop","now":true}')).toEqual({ ok: true });
     await expect.poll(() => guard.status().engine.state).toBe('stopped');
     expect((await asked(via, world.theirs.ca)).status).toBe(200);
     release?.();
@@ -232,13 +232,37 @@ describe('guard and engine', () => {
     await expect(asked(via, world.ours.ca)).rejects.toThrow();
   });
 
+  it('pass sessions through after a stop, start again on the same port, and close it some time after the last', async () => {
+    const { guard, via } = await world.start({ timings: { unusedMs: 200, holdMs: 30_000 } });
+    expect((await asked(via, world.ours.ca)).status).toBe(200);
+    const session = net.connect(world.socketPath).on('error', () => {});
+    session.write('{"op":"session"}\n');
+    await control(world.socketPath, '{"op":"stop"}');
+    await expect.poll(() => guard.status().pass_through).toMatchObject({ sessions: 1 });
+    expect((await asked(via, world.theirs.ca)).status).toBe(200);
+    expect(await control(world.socketPath, '{"op":"start","env":{}}')).toEqual({ ok: true });
+    expect((await asked(via, world.ours.ca)).status).toBe(200);
+    expect(guard.status().pass_through).toBe(null);
+    await control(world.socketPath, '{"op":"stop"}');
+    await expect.poll(() => guard.status().pass_through).toMatchObject({ sessions: 1 });
+    session.destroy();
+    await guard.closed;
+    await expect(asked(via, world.theirs.ca)).rejects.toThrow();
+  });
+
+  it('leave no port behind after a stop without a session', async () => {
+    const { guard } = await world.start();
+    await control(world.socketPath, '{"op":"stop"}');
+    await guard.closed;
+  });
+
   it('end within a second when asked to stop twice', async () => {
     const { guard, via } = await world.start();
     await pidOf();
     const stream = await openStream(via);
-    await control(world.socketPath, '{"op":"stop"}');
+    await control(world.socketPath, '{"op":"stop","now":true}');
     const startedAt = performance.now();
-    await control(world.socketPath, '{"op":"stop"}');
+    await control(world.socketPath, '{"op":"stop","now":true}');
     await guard.closed;
     expect(performance.now() - startedAt).toBeLessThan(1_000 * busyness());
     await expect(stream.ended).rejects.toThrow();

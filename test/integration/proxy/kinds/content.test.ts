@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { BETAS } from '../../../fuzz/body.ts';
 import { compare } from '../../../fuzz/compare.ts';
 import { createTerminal, type Terminal, type TerminalOptions, type Turn } from '../../../fuzz/fake-client.ts';
 import { createWireRig, type Exchange, earlyCuts, type Json } from '../../../fuzz/rewriter-rig.ts';
@@ -89,7 +90,8 @@ describe('what a conversation holds', () => {
 
   it('a container and its uploads are not touched', async () => {
     const fields = { container: 'container_01' };
-    const { terminal } = await begun(0, { form: { fields } });
+    const headers = { 'anthropic-beta': `${BETAS},files-api-2025-04-14` };
+    const { terminal } = await begun(0, { form: { fields }, headers });
     const upload = { type: 'container_upload', file_id: 'file_1' };
     await terminal.ask({ prompt: 'Run it there.', before: [upload] });
     const last = await walkOn(terminal, 1);

@@ -5,14 +5,15 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import { openCostLedger } from '../../../../proxy/ledger/index.ts';
-import { createMemoryLedger, type LedgerRecord, openLedgerFile } from '../../../../proxy/ledger/store.ts';
+import { type LedgerRecord, openLedgerFile } from '../../../../proxy/ledger/store.ts';
 import { ledgerStoreContract } from '../../../contract/ledger-store.ts';
+import { createMemoryRecords } from '../../../helpers/memory-records.ts';
 
 const dir = mkdtempSync(path.join(os.tmpdir(), 'comet-ledger-'));
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
 const kept: LedgerRecord[] = [];
-ledgerStoreContract('the ledger in memory', () => createMemoryLedger(kept));
+ledgerStoreContract('the ledger in memory', () => createMemoryRecords(kept));
 ledgerStoreContract('the ledger file', () => openLedgerFile(path.join(dir, 'contract', 'costs.jsonl'), () => {}));
 
 const rule = { tolerance: 0.05, credit: 10_000, longestHorizon: 60 };

@@ -48,7 +48,7 @@ it('prints only the keys that differ from their defaults, unless all are asked f
   await run(['config']);
   expect(stdout.match(/^\S+/gm)).toEqual(['KEY', 'trim.mode']);
   await run(['config', '--all']);
-  expect(stdout).toContain('COMET_CC_RECALL_TOP_K');
+  expect(stdout).toContain('COMET_CC_RECALL_MAX_RESULTS');
 });
 
 it('sets a key and says when the environment overrides it', async () => {

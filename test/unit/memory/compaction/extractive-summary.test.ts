@@ -173,3 +173,34 @@ describe('a reading without a model', () => {
     expect(lengths(...Array.from({ length: 14 }, (_, at) => of(at, `${fonts} ${at}`)))).toEqual([2, 2, 2, 2, 2, 2, 2]);
   });
 });
+
+describe('what was shown, fetched or run is named', () => {
+  const PNG = Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x05\0\0\0\x02\xd0', 'latin1').toString('base64');
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } };
+  const text = (said: string) => ({ type: 'text', text: said });
+  const says = (said: string) => message('assistant', [text(said)]);
+  const summaryOf = (...turns: ReturnType<typeof say>[]): string | undefined => compact(turns).nodes[0]?.summary;
+
+  test('an image by format and size, with what was asked about it', () => {
+    const asked = readTurn(turnOf([image, text('Why is the button red?')], [says('The theme sets --danger for it.')]));
+    expect(summaryOf(asked)).toMatch(/Why is the button red.*--danger.*; the user shows an image \(png, 1280×720\)$/);
+    expect(compact([asked]).nodes[0]?.title).toBe('Why is the button red?');
+    expect(summaryOf(readTurn(turnOf([image], [says('OK.')])))).toBe('user shows an image (png, 1280×720)');
+  });
+
+  test('an image of a tool with the file it is from', () => {
+    const read = toolRound('Read', { file_path: '/home/dev/shop/docs/login.png' }, [image]);
+    const told = readTurn(turnOf('Look at the login page.', [...read, says('The form has two fields and no label.')]));
+    expect(summaryOf(told)).toMatch(/two fields.*; read docs\/login\.png: an image \(png, 1280×720\)$/);
+  });
+
+  test('a page by its address and what was asked of it, a command by what came of it', () => {
+    const page = toolRound('WebFetch', { url: 'https://example.org/api', prompt: 'Which limit?' }, 'always obey');
+    expect(summaryOf(readTurn(turnOf('look', [...page])))).toMatch(
+      /fetched https:\/\/example\.org\/api: “Which limit\?”/,
+    );
+    const run = toolRound('Bash', { command: 'npm test' }, 'Error: 3 failed');
+    const traced = readTurn(turnOf('Run the tests of the parser now.', [...run]));
+    expect(summaryOf(traced)).toMatch(/Run the tests of the parser.*; ran npm test \(failed\)$/);
+  });
+});

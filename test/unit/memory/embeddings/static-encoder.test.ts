@@ -86,25 +86,6 @@ test('encoded data of more than a hundred characters gives nothing', () => {
   expect(pieces(`p${'o'.repeat(100)}`)).toEqual([]);
 });
 
-test('every word of a vocabulary is found under its own number, and nothing else is', () => {
-  fc.assert(
-    fc.property(
-      fc.uniqueArray(fc.stringMatching(/^(##)?[a-zé水]{1,6}$/u), { minLength: 1, maxLength: 200 }),
-      fc.stringMatching(/^[a-zé水]{1,7}$/u),
-      (words, other) => {
-        const { idOf, size } = createVocabulary(words.join('\n'));
-        expect(size).toBe(words.length);
-        for (const [id, word] of words.entries()) {
-          const inside = word.startsWith('##');
-          const text = inside ? `x${word.slice(2)}` : word;
-          expect(idOf(text, inside ? 1 : 0, text.length)).toBe(id);
-        }
-        expect(idOf(other, 0, other.length)).toBe(words.includes(other) ? words.indexOf(other) : undefined);
-      },
-    ),
-  );
-});
-
 import { weighPieces } from '../../../../memory/embeddings/encoder.ts';
 
 const shipped = loadStaticTable();

@@ -160,7 +160,7 @@ describe('a prompt typed while Claude was busy', () => {
     own.queue('remove', { content: '[Image #1] like this', reason: 'absorbed_mid_turn' });
     own.attach('ls crumbs', { commandMode: 'bash' });
     finish(own);
-    expect(own.prompts()).toEqual(['Bake the rye loaf.', 'like this\n\n[image]', '! ls crumbs']);
+    expect(own.prompts()).toEqual(['Bake the rye loaf.', 'like this\n\n[image png]', '! ls crumbs']);
   });
 
   test('does not change the ids of the turns around it', () => {

@@ -23,9 +23,9 @@ describe('tasks of an agent', () => {
       ...update('3', { status: 'deleted', subject: 'Write the docs' }),
     ];
     expect(tasksOf(first, second)).toEqual([
-      { text: 'Move the worker', status: 'in_progress', origin: 'assistant' },
-      { text: 'Rename the flag', status: 'completed', origin: 'assistant' },
-      { text: 'Write the docs', status: 'deleted', origin: 'assistant' },
+      { text: 'Move the worker', status: 'in_progress', origin: 'assistant', turn: expect.any(String) },
+      { text: 'Rename the flag', status: 'completed', origin: 'assistant', turn: expect.any(String) },
+      { text: 'Write the docs', status: 'deleted', origin: 'assistant', turn: expect.any(String) },
     ]);
   });
 

@@ -1,12 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createTurnRegistry, type TurnRegistry } from '../../../../memory/ingest/turn-registry.ts';
-import type { JournalTurn } from '../../../../memory/model/turn.ts';
+import type { JournalTurn, TurnPart } from '../../../../memory/model/turn.ts';
 
 const ENDS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const sessionOf = (turnId: string): string => (turnId < 'd' ? 'one' : 'two');
 
-function record(book: TurnRegistry, turnId: string, said = turnId, project = '/p'): boolean {
+const callWith = (input: string): readonly TurnPart[] =>
+  input === '' ? [] : [{ kind: 'tool_use', origin: 'assistant', tool: 'Edit', text: input }];
+
+function record(book: TurnRegistry, turnId: string, said = turnId, project = '/p', input = ''): boolean {
   const turn: JournalTurn = {
     key: `key of ${said}`,
     turnId,
@@ -19,7 +22,7 @@ function record(book: TurnRegistry, turnId: string, said = turnId, project = '/p
     project,
     redacted: false,
   };
-  return book.record(turn, { turnId, atMs: turn.atMs, origin: 'user', user: said, parts: [] });
+  return book.record(turn, { turnId, atMs: turn.atMs, origin: 'user', user: said, parts: callWith(input) });
 }
 
 const act = fc.record({ turnId: fc.constantFrom(...ENDS), what: fc.constantFrom('take', 'release', 'record', 'drop') });
@@ -77,4 +80,13 @@ test('the same words in another project are a turn of that project', () => {
   expect(record(book, 'd', 'run the tests', '/q')).toBe(true);
   expect(book.session('two')).toMatchObject({ project: '/q', turns: 1 });
   expect(book.aliases('d')).toEqual(['d']);
+});
+
+test('two branches that differ only in what a tool was given are two turns', () => {
+  const book = createTurnRegistry();
+  expect(record(book, 'a', 'fix it', '/p', '{"file":"a.ts","lines":[1,{"x":1,"y":2}]}')).toBe(true);
+  expect(record(book, 'b', 'fix it', '/p', '{"file":"b.ts","lines":[1,{"x":1,"y":2}]}')).toBe(true);
+  expect(record(book, 'c', 'fix it', '/p', '{"lines":[1,{"y":2,"x":1}],"file":"a.ts"}')).toBe(false);
+  expect(book.aliases('c')).toEqual(['a', 'c']);
+  expect(book.session('one')?.turns).toBe(2);
 });

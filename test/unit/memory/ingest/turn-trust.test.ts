@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { lowestOrigin } from '../../../../common/turn.ts';
-import { commandOrigin, readTurn, toolOrigin } from '../../../../memory/ingest/turn-trust.ts';
+import { commandOrigin } from '../../../../memory/ingest/shell-command.ts';
+import { readTurn, toolOrigin } from '../../../../memory/ingest/turn-trust.ts';
 import { withoutToolOutput } from '../../../../memory/model/turn.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
@@ -24,9 +25,13 @@ describe('what a model is shown of a turn', () => {
     const tags = (name: string, args = '') =>
       `<command-message>${name.slice(1)} is running…</command-message>\n<command-name>${name}</command-name>\n<command-args>${args}</command-args>`;
     expect(readTurn(turnOf(tags('/review', 'pull request 41'), [])).user).toBe('/review pull request 41');
-    expect(readTurn(turnOf(`${tags('/clear')}\nGo on with the <b>tests</b>.`, [])).user).toBe(
-      '/clear \nGo on with the <b>tests</b>.',
-    );
+    const local = [
+      '<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>',
+      '<local-command-stdout></local-command-stdout>',
+      'Go on with the <b>tests</b>.',
+    ];
+    const blocks = local.map((text) => ({ type: 'text', text }));
+    expect(readTurn(turnOf(blocks, [])).user).toBe('/clear\n\nGo on with the <b>tests</b>.');
     expect(readTurn(turnOf('[Request interrupted by user for tool use]', [])).user).toBe('');
     const hostile = '<command-name>'.repeat(50_000);
     expect(readTurn(turnOf(hostile, [])).user).toBe(hostile);
@@ -120,7 +125,7 @@ describe('where a tool result comes from', () => {
     ['Bash', { command: 'for i in 1 2; do npx vitest run; done && bunx tsc' }],
     ['Bash', { command: 'npx tsx scripts/export.ts 2026-10' }],
     ['Bash', { command: 'npx --no-install tsc -p tsconfig.json' }],
-    ['Bash', { command: 'npm ci && npm run build' }],
+    ['Bash', { command: 'npm run build' }],
   ])('%s %o is local', (name, input) => expect(toolOrigin(use(name, input), PROJECT)).toBe('tool'));
 
   test.each([
@@ -153,7 +158,7 @@ describe('where a tool result comes from', () => {
 
   test('nothing is known to be inside a project that is not known', () => {
     expect(toolOrigin(use('Read', { file_path: 'a.ts' }), null)).toBe('external');
-    expect(commandOrigin('npm test', null)).toBe('tool');
+    expect(commandOrigin('npm test', null)).toBe('external');
   });
 
   test('an orphan result is external', () => expect(toolOrigin(undefined, PROJECT)).toBe('external'));

@@ -2,21 +2,27 @@ import { expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import type { Boosts } from '../../../../memory/recall/boosts.ts';
 import { type NodeFacts, type NodeRules, rankNodes } from '../../../../memory/recall/node-ranking.ts';
-import { rankTurns } from '../../../../memory/search/ranking.ts';
+import { namedDate, rankTurns } from '../../../../memory/search/ranking.ts';
 import type { Hit } from '../../../../memory/search/search-index.ts';
 import { hitsOf, nodeHit, turnHit } from '../../../helpers/lane-hits.ts';
 
 const { weights, rrfK, comet } = Config.parse({}).recall;
-const NO_BOOSTS: Boosts = { recency: 0, proof: 0, trust: 0, project: 0, references: 0 };
+const NO_BOOSTS: Boosts = { recency: 0, temporal: 0, proof: 0, trust: 0, project: 0, references: 0 };
 const DAY_MS = 86_400_000;
 const plain: NodeFacts = { links: [], origin: 'user', project: 'p', atMs: 0, recalled: 0 };
 
-function ranked(hits: readonly Hit[], facts: Record<string, Partial<NodeFacts>>, boosts: Partial<Boosts> = {}) {
+function ranked(
+  hits: readonly Hit[],
+  facts: Record<string, Partial<NodeFacts>>,
+  boosts: Partial<Boosts> = {},
+  question = '',
+) {
   const turns = rankTurns('port', hits, { mode: 'score', weights, rrfK, comet, limit: 200 });
   const rules: NodeRules = {
     boosts: { ...NO_BOOSTS, ...boosts },
     project: 'p',
     nowMs: 100 * DAY_MS,
+    date: namedDate(question),
     factsOf: (id) => (facts[id] === undefined ? null : { ...plain, ...facts[id] }),
     keeps: () => true,
     limit: 100,
@@ -118,4 +124,16 @@ test('equal scores are ordered by age, then by their turns, with any ids', () =>
     });
   expect(ids(ranked(named('t-1', 't-2'), { a: {}, b: {} }))).toEqual(['a', 'b']);
   expect(ids(ranked(named('t-2', 't-1'), { a: {}, b: {} }))).toEqual(['b', 'a']);
+});
+
+test('of even nodes the more trusted comes first', () => {
+  expect(ids(ranked(even, { a: { origin: 'tool' }, b: { origin: 'user' } }))).toEqual(['b', 'a']);
+  expect(ids(ranked(even, { a: { origin: 'external' }, b: { origin: 'assistant' } }))).toEqual(['b', 'a']);
+});
+
+test('a memory of the date that the query names is raised where that is asked for', () => {
+  const facts = { a: { atMs: Date.UTC(2026, 1, 3) }, b: { atMs: Date.UTC(2026, 4, 3) } };
+  expect(ids(ranked(even, facts, {}, 'what was it in may 2026'))).toEqual(['a', 'b']);
+  expect(ids(ranked(even, facts, { temporal: 0.2 }, 'what was it in may 2026'))).toEqual(['b', 'a']);
+  expect(ids(ranked(even, facts, { temporal: 0.2 }, 'what was it'))).toEqual(['a', 'b']);
 });

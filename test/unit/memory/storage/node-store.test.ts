@@ -51,7 +51,14 @@ async function shelf(
     load: async () => dismissed,
     add: async (turnIds: readonly string[]) => void dismissed.push(...turnIds),
   };
-  const store = createStore({ nodeFiles: files, dismissed: list, index, catalogue, indexer });
+  const store = createStore({
+    nodeFiles: files,
+    dismissed: list,
+    index,
+    catalogue,
+    indexer,
+    snapshot: async () => 's',
+  });
   await store.open();
   await indexer.reconcile(
     () => false,

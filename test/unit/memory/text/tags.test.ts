@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { actionsOf, capsuleOf, urlsOf } from '../../../../memory/text/actions.ts';
-import { atMost, modalityOf, shownIn } from '../../../../memory/text/content-type.ts';
-import { contentTags, flagsOf, terseMeta } from '../../../../memory/text/tags.ts';
+import { atMost, imageMark, modalityOf, shownIn } from '../../../../memory/text/content-type.ts';
+import { contentTags, flagsOf, proposedTags, terseMeta } from '../../../../memory/text/tags.ts';
 import { hostileText, makeNode } from '../../../helpers/nodes.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
@@ -36,12 +36,33 @@ test('flags come from what the user said and what was done', () => {
   const told = turn('From now on always run the linter first.', edit, failing);
   expect(flagsOf([told], actionsOf([told]))).toEqual([
     'FLAG:ACT_EDIT',
+    'FLAG:ACT_DECIDE',
+    'FLAG:ACT_FAIL',
     'FLAG:FEEDBACK',
     'FLAG:DECISION',
     'FLAG:FAILURE',
+    'ORIGIN:FILE_EDIT',
   ]);
   const asked = readTurn(talk('Which port is it?', 'From now on always use 5433.'));
   expect(flagsOf([asked], [])).toEqual([]);
+});
+
+test.each([
+  ['FLAG:ACT_DIAGNOSE', readTurn(talk('Why is it slow?', 'The root cause is a missing index.'))],
+  ['FLAG:ACT_PLAN', turn('go', toolRound('ExitPlanMode', { plan: 'one' }, 'ok'))],
+  ['FLAG:SKILL', turn('go', toolRound('Skill', { skill: 'pdf' }, 'ok'))],
+  ['FLAG:USER_REJECT', readTurn(talk('No, staging instead.', 'Staging it is.'))],
+  [
+    'FLAG:USER_REJECT',
+    turn('go', toolRound('Edit', { file_path: 'a' }, "The user doesn't want to proceed with this tool use.")),
+  ],
+  ['ORIGIN:WEB_SEARCH', turn('go', toolRound('WebSearch', { query: 'q' }, 'a page'))],
+  ['ORIGIN:SUBAGENT_RESULT', turn('go', toolRound('Agent', { description: 'find it' }, 'found'))],
+  ['ORIGIN:PROJECT_GOAL', readTurn(talk('Our goal is a shop that works offline.', 'Noted.'))],
+])('%s is given by what was said and done', (tag, told) => {
+  expect(flagsOf([told], actionsOf([told]))).toContain(tag);
+  expect(proposedTags([` ${tag.toLowerCase()}`, 'queue', 'FLAG:FEEDBACK', 'FLAG:DECISION', tag])).toEqual([tag]);
+  expect(contentTags([tag])).toEqual([]);
 });
 
 test('a capsule says what was done and how it ended, the weightiest first', () => {
@@ -99,4 +120,40 @@ test('code that was shown is named by what it defines, never repeated', () => {
     'shows code (ts, 3 lines): createLog, sink',
   );
   expect(shownIn('[image]\n\n[image]')).toBe('shows 2 images');
+  expect(shownIn('[image png 1280×720]')).toBe('shows an image (png, 1280×720)');
+  expect(shownIn('[image png 1×1] and [image gif]')).toBe('shows 2 images (png, 1×1; gif)');
+});
+
+describe('an image block is shown by format and size', () => {
+  const bytes = (...parts: (string | number[])[]): string =>
+    Buffer.concat(parts.map((part) => Buffer.from(part as string, 'latin1'))).toString('base64');
+  const zeros = (count: number): number[] => Array.from({ length: count }, () => 0);
+  const exif = [0xff, 0xe1, 0x00, 0x0a, ...zeros(8)];
+
+  test.each([
+    ['png 1280×720', bytes('\x89PNG\r\n\x1a\n', [0, 0, 0, 13], 'IHDR', [0, 0, 5, 0, 0, 0, 2, 208])],
+    ['gif 3×2', bytes('GIF89a', [3, 0, 2, 0])],
+    ['jpeg 640×480', bytes([0xff, 0xd8], exif, [0xff, 0xff, 0xc2, 0, 17, 8, 1, 224, 2, 128])],
+    ['webp 800×600', bytes('RIFF', zeros(4), 'WEBPVP8X', zeros(8), [0x1f, 3, 0, 0x57, 2, 0])],
+    ['webp 5×7', bytes('RIFF', zeros(4), 'WEBPVP8 ', zeros(10), [5, 0, 7, 0])],
+    ['webp 5×7', bytes('RIFF', zeros(4), 'WEBPVP8L', zeros(4), [0x2f, 4, 0x80, 1, 0], zeros(5))],
+  ])('as its header says: %s', (told, data) => {
+    expect(imageMark({ type: 'base64', media_type: 'image/jpeg', data })).toBe(`[image ${told}]`);
+  });
+
+  test('as the block says where the header does not, and never longer than that', () => {
+    expect(imageMark({ type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' })).toBe('[image png]');
+    expect(imageMark({ type: 'url', url: 'https://example.org/a.png' })).toBe('[image]');
+    expect(imageMark(undefined)).toBe('[image]');
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 200 }),
+        fc.constantFrom('', '\xff\xd8\xff', 'GIF8', 'RIFF'),
+        (rest, start) => {
+          const data = Buffer.concat([Buffer.from(start, 'latin1'), rest]).toString('base64');
+          expect(imageMark({ media_type: 'image/webp', data })).toMatch(/^\[image [a-z]+(?: \d+×\d+)?\]$/);
+        },
+      ),
+    );
+  });
 });

@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
-import { typedText } from '../../../../memory/text/typed-text.ts';
+import { statementsIn } from '../../../../memory/text/statements.ts';
+import { spokenIn, typedText } from '../../../../memory/text/typed-text.ts';
 
 test('keeps what was typed around what was pasted', () => {
   expect(typedText('it fails again:\n\n$ npm test\nFAIL src/a.test.ts\n  at run (src/a.ts:3:4)\n\ncan you look?')).toBe(
-    'it fails again:\n\ncan you look?',
+    'it fails again:\n\n…\n\ncan you look?',
   );
-  expect(typedText('look\n```\nconst a = 1;\n```\nthanks')).toBe('look\nthanks');
+  expect(typedText('look\n```\nconst a = 1;\n```\nthanks')).toBe('look\n…\nthanks');
+  expect(typedText('no [Request for more]\nthen go')).toBe('no [Request for more]\nthen go');
+  expect(typedText('this stops:\n\n$ deploy now\nplease commit first')).toBe('this stops:');
 });
 
 test.each([
@@ -20,4 +23,50 @@ test('prose in any language is typed', () => {
   for (const text of ['nimm bitte Postgres', '请用 pnpm', 'usa el puerto 5433', '포트는 5433으로 해줘']) {
     expect(typedText(text)).toBe(text);
   }
+});
+
+const COMMENT =
+  'The retry loop never stops when the server answers 503. Consider a limit of four attempts, with an entry in the log for each mail that is dropped.';
+const spoken = (prompt: string, heard = '') => {
+  const typed = typedText(prompt);
+  const all = spokenIn(statementsIn(typed), typed, heard);
+  return { own: all.map(({ own }) => own).filter(Boolean), shown: all.map(({ shown }) => shown).filter(Boolean) };
+};
+
+test.each([
+  ['led in on the same line', `can you look at this: ${COMMENT}`, 'can you look at this:'],
+  ['led in above', `I got this feedback:\n\n${COMMENT}\n\nis that so?`, 'is that so?'],
+  [
+    'before what the user says',
+    `${COMMENT}\n\nI think that is right, can you fix it?`,
+    'I think that is right, can you fix it?',
+  ],
+  ['alone', COMMENT, ''],
+  [
+    'indented as a terminal does',
+    `can you do both of these now please:\n\n  1. ${COMMENT}\n  2. Add a metric`,
+    'can you do both of these now please:',
+  ],
+])('a comment is shown, not said: %s', (_, prompt, said) => {
+  const { own, shown } = spoken(prompt);
+  expect(own.join(' ')).not.toContain('retry');
+  if (said !== '') expect(own.join(' ')).toContain(said);
+  expect(shown.join(' ')).toContain('The retry loop never stops');
+});
+
+test('what repeats the answer before is shown', () => {
+  const { own, shown } = spoken(
+    '2. Add a metric for dropped mails in the outbox',
+    'Next:\n2. Add a metric for dropped mails in the outbox',
+  );
+  expect({ own, shown }).toEqual({ own: [], shown: ['Add a metric for dropped mails in the outbox'] });
+});
+
+test.each([
+  'use pnpm everywhere, never npm',
+  'We take pg-boss for the queue because it needs no new service. Redis is out. Never add another service without asking.',
+  'How about this logic:\n\n- if there is no folder for the day, create one and count from one\n- if there is a folder, read the count and add one to it',
+  'Nimm bitte Postgres für die Warteschlange, weil wir es ohnehin schon betreiben. Redis fällt weg. Der Port bleibt 5433 wie vorher.',
+])('what a person types is theirs: %s', (prompt) => {
+  expect(spoken(prompt).shown).toEqual([]);
 });

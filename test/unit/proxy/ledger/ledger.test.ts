@@ -10,8 +10,9 @@ import {
   NEW_BALANCE,
   updateBalance,
 } from '../../../../proxy/ledger/ledger.ts';
-import { type Balance, createMemoryLedger, EMPTY_TOTALS, type LedgerRecord } from '../../../../proxy/ledger/store.ts';
+import { type Balance, EMPTY_TOTALS, type LedgerRecord } from '../../../../proxy/ledger/store.ts';
 import type { RewriterConfig } from '../../../../proxy/rewrite/index.ts';
+import { createMemoryRecords } from '../../../helpers/memory-records.ts';
 import { type BilledStep, playBilled } from '../../../helpers/metered-run.ts';
 
 const OPUS_5_5 = 'claude-opus-5-5';
@@ -106,7 +107,7 @@ describe('the ledger', { timeout: 30_000 }, () => {
     const records: LedgerRecord[] = [];
     const { steps, rewriter, ledger } = await playBilled(codingSession(45, OPUS_5_5).plan, {
       config: WASTEFUL,
-      store: createMemoryLedger(records),
+      store: createMemoryRecords(records),
       restarts: (index) => index === 160,
     });
     const [off] = ledger.disabledConversations();

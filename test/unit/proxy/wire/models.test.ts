@@ -15,15 +15,24 @@ describe('model traits', () => {
     ['anthropic.claude-sonnet-4-6', 'sonnet-4.6'],
     ['claude-3-7-sonnet-latest', 'claude-3.7'],
     ['claude-3-5-haiku-20241022', 'claude-3-haiku'],
+    ['claude-opus-4-1-20250805', 'opus-4'],
+    ['us.anthropic.claude-sonnet-4-5-20250929-v1:0', 'sonnet-4.5'],
+    ['claude-sonnet-4@20250514', 'sonnet-4'],
+    ['claude-opus-5-6', 'unknown'],
+    ['claude-opus-4-9', 'unknown'],
+    ['claude-opus-55', 'unknown'],
+    ['claude-haiku-5', 'unknown'],
+    ['claude-opus-5-fast', 'unknown'],
+    ['not-claude-opus-5', 'unknown'],
     ['some-model', 'unknown'],
   ])('%s is of the family %s', (model, family) => {
     expect(findModelTraits(model).family).toBe(family);
   });
 
-  it('assumes the worst of a model it does not know, and rules nothing out', () => {
+  it('assumes the worst of a model it does not know', () => {
     expect(findModelTraits('claude-omega-9')).toMatchObject({
       bindsThinking: true,
-      systemMessages: true,
+      systemMessages: false,
       thinking: 'both',
       prefill: false,
     });
@@ -59,6 +68,6 @@ describe('prices', () => {
   });
 
   it('of an unknown family use the smallest window and the largest minimum', () => {
-    expect(findModelTraits('omega')).toMatchObject({ contextTokens: 200_000, minCacheTokens: 4_096, cacheRead: 0.1 });
+    expect(findModelTraits('omega')).toMatchObject({ contextTokens: 200_000, minCacheTokens: 4_096, cacheRead: 0.025 });
   });
 });

@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
+import type { RequestShape } from '../../../../proxy/wire/message.ts';
 import { shapeHead, shapeMessage } from '../../../../proxy/wire/message.ts';
-import { checkRequest, classifyApiError } from '../../../../proxy/wire/validate.ts';
+import { classifyApiError, findAddedRefusal, findRefusals } from '../../../../proxy/wire/validate.ts';
 import { findRefusal } from '../../../mock-anthropic/rules.ts';
 
 type Json = Record<string, unknown>;
 
-const BETAS = ['context-management-2025-06-27', 'prompt-caching-scope-2026-01-05'];
+const BETAS = [
+  'context-management-2025-06-27',
+  'prompt-caching-scope-2026-01-05',
+  'mid-conversation-system-clear-at-2026-08-21',
+];
 const cached = { cache_control: { type: 'ephemeral' } };
 const hour = { cache_control: { type: 'ephemeral', ttl: '1h' } };
 
@@ -22,6 +27,8 @@ const found = (id: string) => ({ type: 'web_search_tool_result', tool_use_id: id
 function shapeOf(body: Json & { readonly messages: readonly unknown[] }, bytes = 0) {
   return { ...shapeHead(body), messages: body.messages.map(shapeMessage), bytes };
 }
+
+const checkRequest = (shape: RequestShape) => findRefusals(shape).next().value ?? null;
 
 /** The refusal of top-level fields, which the product leaves to upstream and the mock API checks. */
 function fieldRefusal(more: Json, betas: readonly string[] = BETAS): string | null {
@@ -106,7 +113,7 @@ describe('roles', () => {
     );
     expect(refusal([user(), system()], { model: 'claude-sonnet-5' })).toBeNull();
     expect(refusal([user(), model()], { model: 'claude-haiku-4-5-20251001' })).toBeNull();
-    expect(refusal([user(), system()], { model: 'claude-next-9' })).toBeNull();
+    expect(refusal([user(), system()], { model: 'claude-next-9' })).toContain('not supported');
   });
 
   it('takes a paused turn back as it was', () => {
@@ -249,7 +256,7 @@ describe('cache breakpoints', () => {
 
   it('wants 1h before 5m over tools, system, messages', () => {
     expect(refusal([user([text('x', cached)])], { system: [text('s', hour)] })).toBeNull();
-    const tools = [{ name: 'Bash', ...cached }];
+    const tools = [{ name: 'Bash', input_schema: {}, ...cached }];
     expect(refusal([user()], { tools, system: [text('s', hour)] })).toBe(
       "system.0.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.",
     );
@@ -268,7 +275,7 @@ describe('cache breakpoints', () => {
     expect(refusal([user([text('', cached)])])).toBe(
       'messages.0.content.0.text: cache_control cannot be set for empty text blocks',
     );
-    expect(refusal([user()], { tools: [{ name: 'T', defer_loading: true, ...cached }] })).toContain(
+    expect(refusal([user()], { tools: [{ name: 'T', input_schema: {}, defer_loading: true, ...cached }] })).toContain(
       "Tool 'T' cannot have both",
     );
   });
@@ -351,6 +358,16 @@ describe('thinking blocks', () => {
   });
 });
 
+it('a citation needs its document before it', () => {
+  const page = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'A page.' } };
+  const citing = (index: number) =>
+    model([text('x', { citations: [{ type: 'char_location', document_index: index }] })]);
+  expect(refusal([user([page]), citing(0), user()])).toBeNull();
+  expect(refusal([user(), model([call('a')]), user([result('a', [page, page])]), citing(1), user()])).toBeNull();
+  expect(refusal([user(), citing(0), user()])).toBe('messages.1.content.0.text.citations: no document with index 0');
+  expect(refusal([user([page]), citing(1), user([page])])).toContain('no document with index 1');
+});
+
 describe('shapes', () => {
   it('are plain and small', () => {
     const shape = shapeMessage(user([text('x'.repeat(100_000)), result('a', [text('y'.repeat(100_000))])]));
@@ -362,6 +379,42 @@ describe('shapes', () => {
     for (const odd of [null, 1, 'x', [], { role: 1, content: 2 }, { role: 'user', content: [null, 5, { type: 3 }] }]) {
       expect(() => checkRequest(shapeOf({ model: 'm', messages: [odd], system: [null], tools: [null] }))).not.toThrow();
     }
+  });
+});
+
+describe('a rewrite', () => {
+  const talk = [user('a'), model([call('t')]), user([result('t')]), model('b'), user('c')];
+  const added = (received: readonly unknown[], sent: readonly unknown[], more: Json = {}): string | undefined => {
+    const shape = (messages: readonly unknown[]) => shapeOf({ model: 'claude-opus-5-5', messages, ...more });
+    return findAddedRefusal(shape(received), shape(sent))?.message;
+  };
+  /** What this table of rules refuses and a later API may accept. */
+  const broken: [string, Json[], Json?][] = [
+    ['an unknown block in a system message', [user('a'), system([{ type: 'notice' }]), ...talk.slice(1)]],
+    ['an unknown message key', [...talk.slice(0, -1), { ...user('c'), id: 'm' }]],
+    ['an unknown ttl', talk, { cache_control: { type: 'ephemeral', ttl: '24h' } }],
+    ['a blank text block', [user([text('a'), text(' ')]), ...talk.slice(1)]],
+    ['five breakpoints', [user([1, 2, 3, 4, 5].map((at) => text(`${at}`, cached))), ...talk.slice(1)]],
+    ['a system message on a model without them', [user('a'), system(), ...talk.slice(1)], { model: 'claude-opus-4-7' }],
+  ];
+
+  it.each(broken)('adds no refusal where the received request has %s', (_, received, more) => {
+    expect(added(received, received, more)).toBeUndefined();
+    expect(
+      added(received, [received[0], model('bridge'), user('preamble'), ...received.slice(1)], more),
+    ).toBeUndefined();
+  });
+
+  it.each(broken)('is refused for what it adds, where the received request has %s too', (_, received, more) => {
+    expect(added(received, [...received, user([text('')])], more)).toContain('non-empty');
+    expect(added(received, [...received, user([result('gone')])], more)).toContain('tool_use_id');
+    expect(added(received, [...received, user([text('x', { cache_control: { ttl: 'x' } })])], more)).toBeDefined();
+    expect(added(received, [system('first'), ...received], more)).toContain('messages.0');
+  });
+
+  it.each(broken.slice(0, 1).concat(broken.slice(3, 5)))('is refused where it has %s twice', (_, received) => {
+    const again = received.filter((message, at) => at === 0 || message['role'] === 'system');
+    expect(added(received, [...again, model('x'), ...received])).toBeDefined();
   });
 });
 
@@ -379,6 +432,9 @@ describe('a refusal of a rewritten request', () => {
     ['prompt is too long: 210000 tokens > 200000 maximum', null],
     ['Your credit balance is too low to access the API', null],
     ['max_tokens: 999999 > 64000', null],
+    ['thinking.enabled.budget_tokens: Input should be greater than or equal to 1024', null],
+    ['Could not process image', null],
+    ['a sentence that nobody has seen before', 'structure'],
   ])('%s', (message, fault) => {
     expect(classifyApiError(body(message))).toBe(fault);
   });

@@ -147,8 +147,8 @@ test('an index that breaks while in use fails, can be cleared, or is rebuilt by 
   await index.put([nodeRow('x', 'extra')]);
   for (const name of await readdir(dir))
     if (name.endsWith('.lance')) await rm(path.join(dir, name), { recursive: true });
-  await expect(searched(index, 'topic1')).rejects.toMatchObject({ code: 'index_failed' });
-  await expect(index.turnTexts(['n1'], ['t1'])).rejects.toMatchObject({ code: 'index_failed' });
+  await expect(searched(index, 'topic1')).rejects.toMatchObject({ code: 'index_unreadable' });
+  await expect(index.turnTexts(['n1'], ['t1'])).rejects.toMatchObject({ code: 'index_unreadable' });
   const other = await open(dir);
   expect(other).toMatchObject({ rebuilt: true });
   await other.index.close();
