@@ -15,8 +15,8 @@ import { Config } from '../common/config.ts';
 import { silentLog } from '../common/log.ts';
 import { cutRule } from '../engine/cut-config.ts';
 import { openCostLedger } from '../proxy/ledger/index.ts';
-import { createMemoryLedger } from '../proxy/ledger/store.ts';
 import type { Usage } from '../proxy/ports.ts';
+import { createMemoryRecords } from '../test/helpers/memory-records.ts';
 import { createDisk, openRig } from '../test/helpers/memory-rig.ts';
 import { createMemoryPlanStore, openRewriter } from '../test/helpers/open-rewriter.ts';
 import { type ClientRequest, growConversation, type Reply, replyFrom } from '../test/helpers/transcripts.ts';
@@ -145,7 +145,7 @@ async function rewritten(retrieval: Config['inject']['retrieval']): Promise<Send
   let outcome: Awaited<ReturnType<typeof rewriter.rewrite>>;
   const clock = { now: () => disk.nowMs };
   const ledger = await openCostLedger({
-    store: createMemoryLedger(),
+    store: createMemoryRecords(),
     rule: values.ledger === 'off' ? NEVER_ENDS : config.ledger,
     clock,
     log: silentLog,

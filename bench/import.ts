@@ -74,7 +74,7 @@ try {
     console.log(`a second run: ${result.again.added} added, ${result.again.seconds} s`);
   }
 } finally {
-  await comet('stop').catch(() => undefined);
+  await comet('stop', '--now').catch(() => undefined);
   await rm(root, { recursive: true, force: true });
 }
 

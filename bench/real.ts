@@ -2,7 +2,7 @@
  * How memory serves real work: 42 transcripts of one developer, imported by the product with the rules in charge, then
  * asked weeks later, beside BM25 and a keyword count over the same turns. The corpus is not part of the project.
  *
- *   npm run bench:real -- [--data DIR] [--min-coverage N] [--json] [--misses]
+ *   npm run bench:real -- [--data DIR] [--min-coverage N] [--preset comis] [--ablate] [--json] [--misses]
  *
  * DIR holds `real/cli` and `real/cli-questions.json`; `../shared/data` beside the checkout unless told, and where it is
  * missing nothing is measured. Every question is the first prompt of a new session in the project's directory.
@@ -12,12 +12,14 @@
  *   a result whose node has a right turn elsewhere. What is right: `real/right.ts`.
  * - `in the prompt`: the answer is in what the rewriter adds to the request for this prompt, in its own budget, with
  *   the deadline of the configuration and without; the block that every session begins with is counted apart.
+ * - `--ablate` asks again without one lane, weight or rule at a time, and prints what that changes.
  * - rewordings and the harder questions without an answer are in `real/questions.ts`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { type Config, loadConfig } from '../common/config.ts';
 import type { Memory, RecallHit } from '../memory/index.ts';
 import { spread } from './latency/stats.ts';
 import { type Corpus, PROJECT_DIR, type RealTurn, unpackCorpus } from './real/corpus.ts';
@@ -34,10 +36,27 @@ const SHOWN = 5;
 const PATIENT_MS = 60_000;
 const CLIPPED = 180;
 
+type Recall = Config['recall'];
+
+/** Parts that a key switches off; the lanes of nodes and the other ways to fuse are in bench:recall. */
+const PARTS: Readonly<Record<string, (recall: Recall) => Recall>> = {
+  'full text of turns': weightless('raw'),
+  vectors: weightless('meaning'),
+  neighbors: weightless('before', 'after'),
+  windows: weightless('window'),
+  'named dates': weightless('date'),
+  'questions for a time': weightless('when'),
+  facts: weightless('fact', 'factMeaning'),
+  'the relevance filter': (recall) => ({ ...recall, minCoverage: 0 }),
+  'the least score': (recall) => ({ ...recall, minScore: 0 }),
+};
+
 const { values } = parseArgs({
   options: {
     data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
     'min-coverage': { type: 'string' },
+    preset: { type: 'string' },
+    ablate: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     misses: { type: 'boolean', default: false },
   },
@@ -77,8 +96,10 @@ interface Silence {
 }
 
 async function run(corpus: Corpus): Promise<void> {
-  const least = values['min-coverage'];
-  const memory = await openRealMemory(home, least === undefined ? undefined : Number(least));
+  const { preset = 'own', 'min-coverage': least } = values;
+  const { recall } = loadConfig({ COMET_CC_HOME: home, COMET_CC_RECALL_PRESET: preset }).config;
+  if (least !== undefined) recall.minCoverage = Number(least);
+  const memory = await openRealMemory(home, recall);
   try {
     const startMs = performance.now();
     const { added } = await importCorpus(memory, home);
@@ -89,8 +110,10 @@ async function run(corpus: Corpus): Promise<void> {
       import_s: Math.round(importMs / 100) / 10,
       ...(await measure(memory, corpus)),
     };
-    if (values.json) process.stdout.write(`${JSON.stringify({ ...report, details: undefined }, null, 2)}\n`);
+    const ablation = values.ablate ? await ablate(memory, corpus, recall) : [];
+    if (values.json) process.stdout.write(`${JSON.stringify({ ...report, ablation, details: undefined }, null, 2)}\n`);
     else print(report);
+    if (!values.json) printAblation(report, ablation);
     if (values.misses) printMisses(report);
   } finally {
     await memory.maintenance.close();
@@ -125,6 +148,48 @@ async function measure(memory: Memory, corpus: Corpus) {
     worth: worthOf(memory, turns, corpus, labels),
     details: { questions, paraphrases, easy, hard },
   };
+}
+
+function weightless(...names: readonly (keyof Recall['weights'])[]): (recall: Recall) => Recall {
+  const none = Object.fromEntries(names.map((name) => [name, 0]));
+  return (recall) => ({ ...recall, weights: { ...recall.weights, ...none } });
+}
+
+interface Ablated {
+  readonly without: string;
+  readonly report: Pick<Awaited<ReturnType<typeof measure>>, 'questions' | 'paraphrases' | 'unanswerable'>;
+}
+
+/** The memory reads its keys for each question. */
+async function ablate(memory: Memory, corpus: Corpus, recall: Recall): Promise<Ablated[]> {
+  const whole = structuredClone(recall);
+  const set = (value: Recall): void => {
+    Object.assign(recall, { ...value, weights: Object.assign(recall.weights, value.weights) });
+  };
+  const rows: Ablated[] = [];
+  for (const [without, change] of Object.entries(PARTS)) {
+    set(change(structuredClone(whole)));
+    const { questions, paraphrases, unanswerable } = await measure(memory, corpus);
+    rows.push({ without, report: { questions, paraphrases, unanswerable } });
+    set(structuredClone(whole));
+  }
+  return rows;
+}
+
+function printAblation(whole: Ablated['report'], rows: readonly Ablated[]): void {
+  const change = (of: (report: Ablated['report']) => number, report: Ablated['report']): string => {
+    const by = round(1_000 * (of(report) - of(whole))) / 1_000;
+    return `${by < 0 ? '' : '+'}${by}`;
+  };
+  for (const { without, report } of rows) {
+    const by = (of: (report: Ablated['report']) => number): string => change(of, report);
+    const of = (kind: 'questions' | 'paraphrases'): string =>
+      `MRR ${by((each) => each[kind].mrr.product)}, through the filter ${by((each) => each[kind].recalled)}, answer in the prompt ${by((each) => each[kind].in_prompt.product_without_deadline)}`;
+    const loud = (kind: 'easy' | 'hard'): string => by((each) => each.unanswerable[kind].injected);
+    process.stdout.write(
+      `without ${without}: questions ${of('questions')}; rewordings ${of('paraphrases')}; injected though nothing answers ${loud('easy')}, ${loud('hard')}\n`,
+    );
+  }
 }
 
 interface Parts {

@@ -1,11 +1,11 @@
 /**
  * How well turns are found again: long dialogues through the product's own journal, nodes, index and recall.
  *
- *   npm run bench:recall -- --data FILE [--facts] [--json]
+ *   npm run bench:recall -- --data FILE [--facts] [--ablate] [--json]
  *
  * FILE is JSON in LoCoMo's shape, see `recall/dialogues.ts`; each dialogue is a project of one store. `--facts` takes
  * its observations for the facts of a model. Recall is that of evidence turns; the ablation leaves out one part at a
- * time, or joins the lanes in another way.
+ * time, or joins the lanes in another way, and prints what that changes (`--ablate` is for it, as in `bench:real`).
  */
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
@@ -57,6 +57,7 @@ const { values } = parseArgs({
   options: {
     data: { type: 'string' },
     facts: { type: 'boolean', default: false },
+    ablate: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
@@ -203,6 +204,10 @@ function print(report: Awaited<ReturnType<typeof measure>>): void {
   for (const [category, score] of Object.entries(by_category)) {
     process.stdout.write(line(`category ${category}`, score));
   }
-  for (const row of ablation) process.stdout.write(line(row.name, row));
+  const change = (value: number): string => `${value < 0 ? '' : '+'}${value.toFixed(3)}`;
+  for (const row of ablation) {
+    const by = `(R@10 ${change(row.r10 - overall.r10)}, MRR ${change(row.mrr - overall.mrr)})`;
+    process.stdout.write(line(row.name, row).replace('\n', `  ${by}\n`));
+  }
   process.stdout.write(`one search: ${latency_ms.p50} ms, 95 % below ${latency_ms.p95} ms\n`);
 }

@@ -98,7 +98,7 @@ export async function startDaemon(
     },
     rssOf,
     async stop() {
-      await run('stop');
+      await run('stop', '--now');
       await rm(path.join(home, 'h'), { recursive: true, force: true });
     },
   };

@@ -21,6 +21,8 @@ export interface RealTurn {
   readonly prompts: readonly string[];
   /** Those of them that the user typed, also while Claude was busy: no markup of the client and no notification. */
   readonly typed: readonly string[];
+  /** Those that the user typed while Claude was busy. */
+  readonly queued: readonly string[];
   /** Texts of the assistant's messages. */
   readonly answers: readonly string[];
   /** Prompts and answers. */
@@ -106,6 +108,7 @@ function readTranscript(sessionId: string, text: string): RealTurn[] {
     endMs,
     prompts,
     typed: [...prompts, ...queued].filter((prompt) => !MARKUP.test(prompt)),
+    queued,
     answers,
     text: [...prompts, ...answers].join('\n'),
     messages: messages.map(({ role, content }) => ({ role, content })),

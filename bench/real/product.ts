@@ -6,6 +6,7 @@ import { homePaths } from '../../common/paths.ts';
 import { createClaudeImport } from '../../engine/api/import-claude.ts';
 import { cutRule } from '../../engine/cut-config.ts';
 import { type Memory, openBudget, openMemory } from '../../memory/index.ts';
+import { createProjectOf } from '../../memory/storage/fs/project-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import type { RunningRewriter } from '../../proxy/rewrite/index.ts';
 import { createRedactor } from '../../redact/index.ts';
@@ -19,15 +20,15 @@ export const MODEL = 'claude-opus-5-5';
 const RULES = { llm: 'local', compaction: { idleMs: 0 }, dream: { idleMinutes: 0 } };
 const config = Config.parse(RULES);
 
-/** Memory as the engine opens it, with the rules in charge. */
-export async function openRealMemory(home: string, minCoverage = config.recall.minCoverage): Promise<Memory> {
+/** Memory as the engine opens it, with the rules in charge. @param recall  may be changed between two questions */
+export async function openRealMemory(home: string, recall: Config['recall'] = config.recall): Promise<Memory> {
   const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
   const store = { load: async () => null, save: async () => {} };
   const budget = await openBudget({ rule: config.models, store, clock: systemClock, log: silentLog });
   const claudeEnvironment = { env: {}, bundleFile: '', userCa: '', userProxy: {} };
   const paths = homePaths(path.join(home, '.comet-cc'));
   const env = { ...process.env };
-  const own = Config.parse({ ...RULES, recall: { minCoverage } });
+  const own = { ...config, recall };
   return openMemory({ env, config: own, paths, redactor, budget, usage: budget, claudeEnvironment, log: silentLog });
 }
 
@@ -38,6 +39,7 @@ export async function importCorpus(memory: Memory, home: string): Promise<{ read
     tokensToday: () => 0,
     done: { load: async () => [], add: async () => {} },
     hasModel: false,
+    projectOf: createProjectOf(Date.now),
     captures: () => true,
     now: Date.now,
   });

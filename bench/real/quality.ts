@@ -34,7 +34,12 @@ const NOISE =
 export function measureQuality(memory: Memory, corpus: Corpus, labels: Labels): Quality {
   const nodes = memory.library.list({}).filter((node) => !isRedirect(node) && node.kind !== 'document');
   const typed = lettersBySession(corpus, (turn) => turn.typed.join('\n'));
-  const own = lettersBySession(corpus, (turn) => labels.of(turn)?.ownWords ?? turn.typed.join('\n'));
+  const own = lettersBySession(corpus, (turn) => {
+    const own = labels.of(turn)?.ownWords;
+    if (own === undefined) return turn.typed.join('\n');
+    const byClient = turn.prompts.filter((text) => !turn.typed.includes(text));
+    return [byClient.reduce((left, text) => left.replace(text, ''), own), ...turn.queued].join('\n');
+  });
   const said = nodes.flatMap((node) =>
     userStatements(node).map((text) => ({ text, sessionId: node.session_id, node })),
   );
@@ -68,6 +73,8 @@ const ATTRIBUTED = /^(?:user says|the user(?: said| says)?|user|you (?:said|aske
 
 /** After what names the user, up to the answer or the next section. */
 const TOLD = /user says: (.*?)(?= → |; (?:then|decided|open): |$)/gs;
+/** What the user only showed stands in quotes. */
+const QUOTED = /“[^”]*(?:”|$)/g;
 /** Added to a relative date. */
 const DATE = / \(\d{4}-\d\d-\d\d\)/g;
 
@@ -80,7 +87,7 @@ function bare(summary: string): string {
  * user: where those change, `ATTRIBUTED` has to, or the shares above count nothing.
  */
 function userStatements({ summary, facts, decisions = [], origin }: MemoryNode): string[] {
-  const told = [...summary.matchAll(TOLD)].map(([, text = '']) => text);
+  const told = [...summary.matchAll(TOLD)].map(([, text = '']) => text.replace(QUOTED, '…'));
   const own = facts.filter((fact) => (fact.origin ?? origin) === 'user').map(({ value }) => value);
   const decided = decisions.filter(({ by }) => by === 'user').map(({ text }) => /^“([^”]*)”/.exec(text)?.[1] ?? text);
   return [...told, ...own, ...decided].map((text) => text.replace(DATE, '')).filter((text) => lettersOf(text) !== '');

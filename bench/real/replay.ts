@@ -4,7 +4,7 @@ import { silentLog } from '../../common/log.ts';
 import { cutRule } from '../../engine/cut-config.ts';
 import type { Memory } from '../../memory/index.ts';
 import { openCostLedger } from '../../proxy/ledger/index.ts';
-import { createMemoryLedger } from '../../proxy/ledger/store.ts';
+import { createMemoryRecords } from '../../test/helpers/memory-records.ts';
 import { createMemoryPlanStore, openRewriter } from '../../test/helpers/open-rewriter.ts';
 import { makeRequest } from '../../test/helpers/transcripts.ts';
 import { type Block, type Message, PROJECT_DIR, type RealTurn } from './corpus.ts';
@@ -36,7 +36,7 @@ export async function openReplay(memory: Memory, mode: Config['trim']['mode']): 
     memory: { ...memory.capture, ...memory.recall },
     plans: createMemoryPlanStore(),
     config: { ...config.inject, memoryDeadlineMs: PATIENT_MS, cut: cutRule(config.trim) },
-    ledger: await openCostLedger({ store: createMemoryLedger(), rule: NEVER_ENDS, clock, log: silentLog }),
+    ledger: await openCostLedger({ store: createMemoryRecords(), rule: NEVER_ENDS, clock, log: silentLog }),
     clock,
     randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
   });

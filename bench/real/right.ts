@@ -7,6 +7,7 @@
  *
  * What is injected, or a snippet, holds the answer when the pattern matches and one content word is there.
  */
+import { wordsIn } from '../../memory/bench/bm25.ts';
 import type { RealTurn } from './corpus.ts';
 
 export interface Asked {
@@ -28,11 +29,6 @@ const STOP = new Set(
     .split(/\s+/)
     .filter(Boolean),
 );
-
-/** Lower-case words, as every plain method here reads them. */
-export function wordsIn(text: string): string[] {
-  return text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
-}
 
 export function isRight({ text, prompts }: Pick<RealTurn, 'text' | 'prompts'>, asked: Asked): boolean {
   const stems = stemsOf(asked.question);

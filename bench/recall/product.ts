@@ -8,7 +8,7 @@ import { homePaths } from '../../common/paths.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
-import { createMemory, type Memory } from '../../memory/index.ts';
+import { createMemory, type Memory } from '../../memory/memory.ts';
 import type { LanguageModel } from '../../memory/models/model.ts';
 import { openLanceIndex } from '../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex } from '../../memory/search/search-index.ts';

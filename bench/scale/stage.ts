@@ -6,7 +6,7 @@ import { silentLog } from '../../common/log.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
 import { createWorkerEmbedder } from '../../memory/embeddings/worker-embedder.ts';
-import { createMemory, type Memory } from '../../memory/index.ts';
+import { createMemory, type Memory } from '../../memory/memory.ts';
 import { openLanceIndex } from '../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex } from '../../memory/search/search-index.ts';
 import type { NodeFiles } from '../../memory/storage/node-files.ts';
