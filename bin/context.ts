@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { CometError } from '../common/errors.ts';
 import { homeOf, homePaths } from '../common/paths.ts';
+import { lowestOrigin, type Origin } from '../common/turn.ts';
+import type { EngineClient } from '../engine/api/client.ts';
 import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Term } from './terminal/term.ts';
 
@@ -36,6 +38,17 @@ export function exitCodeOf(error: unknown): number {
     default:
       return EXIT.failed;
   }
+}
+
+/**
+ * Ends what a command printed of memory, where Claude Code reads it, with a line that tells capture its origin. Output
+ * without that line counts as external.
+ */
+export async function printOrigin({ env, term }: Context, client: EngineClient, origins: readonly Origin[]) {
+  if (!env['CLAUDECODE'] || term.isTerminal) return;
+  const { sealDigest } = await import('../engine/api/index.ts');
+  const digest = sealDigest(term.printed());
+  term.out(await client.call('nodes/seal', { digest, origin: lowestOrigin(['user', ...origins]) }));
 }
 
 /** A command with its help; `examples` has one on each line. */

@@ -1,6 +1,6 @@
 // The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
 import { Socket } from 'node:net';
-import { composeEngine, lowerWorkerPriority, type RunningEngine } from '../engine/index.ts';
+import { composeEngine, lowerWorkerPriority, type RunningEngine, reviveGuard } from '../engine/index.ts';
 
 process.umask(0o077);
 try {
@@ -29,8 +29,13 @@ process.on('message', (message: Readonly<Record<string, unknown>>, handle: unkno
     void begin(message.secret);
   } else if (message.type === 'drain') void leave(0, true);
 });
-// Without its guard the engine is unreachable, and the next guard's engine needs the home.
-process.on('disconnect', () => void leave(0, false));
+// The guard died, as one that stops asks to drain first. The next guard's engine needs the home.
+process.on('disconnect', () => {
+  const revived = leaving ? Promise.resolve() : reviveGuard(process.env);
+  void revived
+    .catch((error: unknown) => engine?.log.error('the guard could not be started again', { error }))
+    .then(() => leave(0, false));
+});
 process.on('SIGTERM', () => void (leaving ? process.exit(1) : leave(0, true)));
 // A terminal's Ctrl-C is for the guard, which then asks to drain.
 process.on('SIGINT', () => {});

@@ -21,6 +21,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   'uninstall-ca': async () => (await import('./commands/install-ca.ts')).registerUninstallCa,
   uninstall: async () => (await import('./commands/uninstall.ts')).registerUninstall,
   memory: async () => (await import('./commands/memory.ts')).registerMemory,
+  project: async () => (await import('./commands/project.ts')).registerProject,
   session: async () => (await import('./commands/session.ts')).registerSession,
   statusline: async () => (await import('./commands/statusline.ts')).registerStatusline,
   editor: async () => (await import('./commands/editor.ts')).registerEditor,
@@ -31,6 +32,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   dream: async () => (await import('./commands/maintenance.ts')).registerDream,
   mcp: async () => (await import('./commands/mcp.ts')).registerMcp,
   hooks: async () => (await import('./commands/hooks.ts')).registerHooks,
+  bench: async () => (await import('./commands/bench.ts')).registerBench,
   demo: async () => (await import('./commands/demo.ts')).registerDemo,
   completion: async () => (await import('./commands/completion.ts')).registerCompletion,
 };

@@ -1,3 +1,5 @@
+import { trimEnd } from '../common/text.ts';
+
 /** A secret in a text, `[start, end)` in UTF-16 units. */
 export interface Span {
   readonly start: number;
@@ -112,7 +114,8 @@ function awsSecretsNear(text: string, id: Span): Span[] {
 }
 
 function isBasicPair(text: string): boolean {
-  return /^[\x20-\x7e]*:[\x20-\x7e]*$/.test(Buffer.from(text, 'base64').toString('latin1'));
+  const pair = Buffer.from(text, 'base64').toString('latin1');
+  return pair.includes(':') && /^[\x20-\x7e]+$/.test(pair);
 }
 
 /** Names that mark a value as secret. */
@@ -258,7 +261,7 @@ export function findCommandSecrets(text: string): Span[] {
   return COMMAND_RULES.flatMap((rule) => {
     if (text.search(rule) < 0) return [];
     return [...text.matchAll(rule)].flatMap((match): Span[] => {
-      const value = (match[1] ?? '').replace(/[.:!?]+$/, '');
+      const value = trimEnd(match[1] ?? '', '.:!?');
       const start = match.index + match[0].length - (match[1] ?? '').length;
       return looksSecret(value) && /\d/.test(value) ? [{ start, end: start + value.length, type: 'secret' }] : [];
     });

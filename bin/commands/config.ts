@@ -13,11 +13,12 @@ export function registerConfig(program: Command, context: Context): void {
     .action(async (flags: { all?: boolean; json?: boolean }) => {
       const { readSettings } = await import('../../common/config.ts');
       const settings = readSettings(context.env);
-      if (flags.json)
-        return context.term.json(Object.fromEntries(settings.map((each) => [each.key, settingJson(each)])));
       const shown = settings.filter(({ source }) => flags.all === true || source !== 'default');
-      if (shown.length === 0) return context.term.say('every key has its default; comet-cc config --all lists them');
-      for (const line of settingLines(shown, context.term.width)) context.term.out(line);
+      if (shown.length === 0 && !flags.json) {
+        return context.term.say('every key has its default; comet-cc config --all lists them');
+      }
+      const document = Object.fromEntries(settings.map((each) => [each.key, settingJson(each)]));
+      context.term.print(flags, document, () => settingLines(shown, context.term.width));
     });
   addCommand(config, 'get <key>', 'prints the value of a key', 'comet-cc config get trim.mode')
     .option('--json', 'print one JSON document')
@@ -25,8 +26,7 @@ export function registerConfig(program: Command, context: Context): void {
       const { findKey, readSettings } = await import('../../common/config.ts');
       const { key } = findKey(name);
       const setting = readSettings(context.env).find((each) => each.key === key) as Setting;
-      if (command.optsWithGlobals<{ json?: boolean }>().json) context.term.json(settingJson(setting));
-      else context.term.out(String(setting.value));
+      context.term.print(command.optsWithGlobals(), settingJson(setting), () => [String(setting.value)]);
     });
   addCommand(config, 'set <key> <value>', 'writes a key to config.json', 'comet-cc config set port 9443').action(
     (name: string, text: string) => setKey(context, name, text),

@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 
 export function registerDemo(program: Command, context: Context): void {
-  program
-    .command('demo')
-    .description('play a recorded conversation through the real proxy; needs no login and no network')
+  const description = 'play a recorded conversation through the real proxy; needs no login and no network';
+  addCommand(program, 'demo', description, 'comet-cc demo')
     .option('--keep', 'keep its temporary home')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc demo')
     .action(async (flags: { keep?: boolean; json?: boolean }) => {
       const { runDemo } = await import('../demo/index.ts');
       const { env, term } = context;

@@ -1,24 +1,20 @@
-import path from 'node:path';
 import type { Command } from 'commander';
 import { messageOf } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
 import { oneLine } from '../../common/text.ts';
 import { clientEnvironment } from '../../engine/lifecycle/index.ts';
-import { type Context, EXIT } from '../context.ts';
+import { addCommand, type Context, EXIT } from '../context.ts';
 import type { Check } from '../doctor/index.ts';
 
 export function registerDoctor(program: Command, context: Context): void {
-  program
-    .command('doctor')
-    .description('check the installation and say how to fix problems; exit code 1 when there are any')
+  const description = 'check the installation and say how to fix problems; exit code 1 when there are any';
+  addCommand(program, 'doctor', description, 'comet-cc doctor --json')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc doctor --json')
     .action(async (flags: { json?: boolean }) => {
       const checks = await allChecks(context);
       const ok = checks.every((check) => check.ok);
-      const { paint, out, json } = context.term;
-      if (flags.json) json({ ok, checks });
-      else for (const check of checks) for (const line of checkLines(check, paint)) out(line);
+      const { paint, print } = context.term;
+      print(flags, { ok, checks }, () => checks.flatMap((check) => checkLines(check, paint)));
       if (!ok) process.exitCode = EXIT.failed;
     });
 }
@@ -31,13 +27,13 @@ export function checkLines({ id, ok, detail, fix }: Check, paint: Context['term'
 
 async function allChecks(context: Context): Promise<Check[]> {
   const { paths, env } = context;
-  const { bad, good } = await import('../doctor/index.ts');
   const machine = await import('../doctor/index.ts');
+  const { bad, good } = machine;
   const daemon = await import('../doctor/daemon.ts');
   const outside = await import('../doctor/upstream.ts');
   const { statusReport } = await import('../../engine/api/index.ts');
   const { checkCerts, checkTrust } = await import('../doctor/certs.ts');
-  const { inspectMachine, trustStores } = await import('../../certs/index.ts');
+  const { bundleFile, inspectMachine, trustStores } = await import('../../certs/index.ts');
 
   const config = await context.config().catch((error: unknown) => messageOf(error));
   const { guard, problem } = await daemon.askedGuard(paths);
@@ -59,13 +55,9 @@ async function allChecks(context: Context): Promise<Check[]> {
   ];
   if (typeof config === 'string') return checks;
   const { checkEditors, checkSettings } = await import('../doctor/settings.ts');
-  const access = {
-    port: guard?.port ?? config.port,
-    token: token?.trim() ?? '',
-    bundle: path.join(paths.certsDir, 'bundle.pem'),
-  };
-  const wanted = access.token === '' ? null : clientEnvironment(access, env);
-  const claude = config.llm === 'claude' ? config.claudeBin : null;
+  const secret = token?.trim() ?? '';
+  const access = { port: guard?.port ?? config.port, token: secret, bundle: bundleFile(paths.certsDir) };
+  const wanted = secret === '' ? null : clientEnvironment(access, env);
   const { checkEndpoint } = await import('../doctor/endpoint.ts');
   const { checkEmbedder } = await import('../doctor/embedder.ts');
   const editors = await checkEditors(paths, wanted);
@@ -73,11 +65,11 @@ async function allChecks(context: Context): Promise<Check[]> {
     ...checks,
     await checkSettings(paths, env, wanted),
     ...(editors === null ? [] : [editors]),
-    await daemon.checkPort(guard, config.port, token?.trim() ?? null),
+    await daemon.checkPort(guard, config.port, secret === '' ? null : secret),
     await outside.checkUpstream(config, env, guard),
-    claude === null
-      ? good('claude', `not used as the model (llm is ${config.llm})`)
-      : await outside.checkClaude(claude, env),
+    config.llm === 'claude'
+      ? await outside.checkClaude(config.claudeBin, env)
+      : good('claude', `not used as the model (llm is ${config.llm})`),
     await checkEmbedder(config, paths, env),
     ...(config.llm === 'openai' ? [await checkEndpoint(config.openai, env)] : []),
   ];

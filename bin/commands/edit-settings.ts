@@ -1,12 +1,6 @@
 import { CometError } from '../../common/errors.ts';
 import type { Context } from '../context.ts';
 
-export interface SettingsDone {
-  readonly file: string;
-  readonly backup: string | null;
-  readonly changed: readonly string[];
-}
-
 /**
  * Sets the variables in Claude Code's own settings, so that every session uses the proxy; asks first.
  *
@@ -16,7 +10,7 @@ export async function setSettings(
   context: Context,
   variables: Readonly<Record<string, string>>,
   flags: { readonly yes?: boolean; readonly json?: boolean },
-): Promise<SettingsDone> {
+) {
   const { editSettings, planSettings } = await import('../../install/claude-code/index.ts');
   const { userSettingsFile } = await import('../../install/index.ts');
   const { confirmed } = await import('../terminal/term.ts');
@@ -25,7 +19,7 @@ export async function setSettings(
   const changed = plan.changes.filter(({ from, to }) => from !== to).map(({ name }) => name);
   if (changed.length === 0) {
     if (!flags.json) term.out(`settings      ${plan.file} already points to comet-cc`);
-    return { file: plan.file, backup: null, changed };
+    return { file: plan.file, backup: null as string | null, changed };
   }
   for (const { name, from, to } of plan.changes) {
     if (from !== to)
@@ -45,5 +39,5 @@ export async function setSettings(
 
 /** The token is for programs, not for a screen that others may see. */
 function masked(value: string): string {
-  return value.replace(/(\/\/[^:/@]+:)[^@]+@/, '$1…@');
+  return value.replace(/(\/\/[^:/@]+:)[^/@]+@/, '$1…@');
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { EDITORS, type EditorName, editorSettingsFile } from '../../install/index.ts';
 import { addCommand, type Context } from '../context.ts';
@@ -9,8 +9,9 @@ interface Flags {
 }
 
 /** Its plugin documents no settings file, and starts the `claude` that has settings of its own. */
-const JETBRAINS = 'jetbrains';
-const NAMES = [...EDITORS, JETBRAINS].join(', ');
+const JETBRAINS = 'jetbrains' as const;
+type Name = EditorName | typeof JETBRAINS;
+const editorArgument = (): Argument => new Argument('<editor>').choices([...EDITORS, JETBRAINS]);
 
 export function registerEditor(program: Command, context: Context): void {
   const editor = program
@@ -20,21 +21,24 @@ export function registerEditor(program: Command, context: Context): void {
   editor
     .command('install')
     .description("set the proxy in the editor's settings, for Claude Code's extension alone (asks first)")
-    .argument('<editor>', NAMES)
+    .addArgument(editorArgument())
     .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       '\nThe editor needs the daemon: comet-cc service install\n\nExample:\n  comet-cc editor install cursor',
     )
-    .action((name: string, flags: Flags) => install(name, flags, context));
+    .action((name: Name, flags: Flags) => install(name, flags, context));
   addCommand(editor, 'uninstall', "restore the editor's settings", 'comet-cc editor uninstall cursor')
-    .argument('<editor>', NAMES)
+    .addArgument(editorArgument())
     .option('--json', 'print one JSON document')
-    .action(async (name: string, flags: Flags) => {
-      const file = await revert(name, context);
-      if (flags.json) return context.term.json({ editor: name, file });
-      context.term.out(file === null ? `${name} was not set up` : `restored ${file}`);
+    .action(async (name: Name, flags: Flags) => {
+      const { revertSettings } = await import('../../install/claude-code/index.ts');
+      const { revertEditor } = await import('../../install/editors/index.ts');
+      const { paths, term } = context;
+      const file = name === JETBRAINS ? await revertSettings(paths) : await revertEditor(paths, name);
+      const told = file === null ? `${name} was not set up` : `restored ${file}`;
+      term.print(flags, { editor: name, file }, () => [told]);
     });
   editor
     .command('status')
@@ -58,14 +62,13 @@ export function registerEditor(program: Command, context: Context): void {
     });
 }
 
-async function install(name: string, flags: Flags, context: Context): Promise<void> {
-  const editor = name === JETBRAINS ? null : parseEditor(name);
+async function install(name: Name, flags: Flags, context: Context): Promise<void> {
   const { clientEnvironment, prepareAccess, guardStatus } = await import('../../engine/lifecycle/index.ts');
   const { env, paths } = context;
   const port = (await guardStatus(paths.guardSocket))?.port ?? (await context.config()).port;
   const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, env);
-  if (editor === null) await setUpJetbrains(variables, flags, context);
-  else await setUp(editor, variables, flags, context);
+  if (name === JETBRAINS) await setUpJetbrains(variables, flags, context);
+  else await setUp(name, variables, flags, context);
 }
 
 async function setUp(
@@ -109,18 +112,4 @@ async function setUpJetbrains(
     term.out(
       `comet-cc editor uninstall ${JETBRAINS} restores it; to keep the daemon running: comet-cc service install`,
     );
-}
-
-/** The file that was restored; null where none was changed. */
-async function revert(name: string, { paths }: Context): Promise<string | null> {
-  const { revertSettings } = await import('../../install/claude-code/index.ts');
-  const { revertEditor } = await import('../../install/editors/index.ts');
-  return name === JETBRAINS ? revertSettings(paths) : revertEditor(paths, parseEditor(name));
-}
-
-/** @throws CometError `usage` */
-function parseEditor(name: string): EditorName {
-  const found = EDITORS.find((one) => one === name);
-  if (found === undefined) throw new CometError('usage', `the editor is one of ${NAMES} (got "${name}")`);
-  return found;
 }

@@ -1,14 +1,20 @@
 import { type Command, Option } from 'commander';
+import { bundleFile, userCaFile } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import {
   clientEnvironment,
   guardStatus,
+  isOurProxy,
+  PROXY_NAMES,
   prepareAccess,
+  remembered,
   rememberProxy,
   SHELLS,
   type Shell,
   shellLines,
   shellOf,
+  undoneEnvironment,
+  withoutOurs,
 } from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
 
@@ -17,15 +23,30 @@ export function registerEnv(program: Command, context: Context): void {
     .command('env')
     .description("the environment for your own shell or editor; it holds this install's proxy token")
     .addOption(new Option('--shell <name>', 'syntax to print (default: that of $SHELL)').choices(SHELLS))
-    .addHelpText('after', '\nExamples:\n  eval "$(comet-cc env)"\n  comet-cc env --shell fish | source')
-    .action(async (flags: { shell?: Shell }) => {
+    .option('--unset', 'print what undoes it, with the values you had before')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  eval "$(comet-cc env)"\n  comet-cc env --shell fish | source\n  eval "$(comet-cc env --unset)"',
+    )
+    .action(async (flags: { shell?: Shell; unset?: true }) => {
+      const shell = flags.shell ?? shellOf(context.env);
+      if (flags.unset) return context.term.out(shellLines(await undone(context), shell));
       const guard = await guardStatus(context.paths.guardSocket);
       const port = guard?.port ?? (await context.config()).port;
       if (port === 0) throw new CometError('daemon_down', 'the port is known once the daemon runs: comet-cc start');
       await rememberProxy(context.paths, context.env);
       const access = { ...(await prepareAccess(context)), port };
-      const shell = flags.shell ?? shellOf(context.env);
       context.term.out(shellLines(clientEnvironment(access, context.env), shell));
-      if (guard === null) context.term.say('comet-cc is not running; start it with: comet-cc start');
+      if (guard === null || guard.pass_through)
+        context.term.say('comet-cc is not running; start it with: comet-cc start');
     });
+}
+
+/** Needs neither a daemon nor a home. */
+async function undone({ env, paths }: Context): Promise<Record<string, string | null>> {
+  const { url } = await remembered(paths);
+  const bundle = bundleFile(paths.certsDir);
+  const clean = withoutOurs(env, bundle, await userCaFile(paths));
+  const proxies = PROXY_NAMES.filter((name) => url !== '' && isOurProxy(env[name])).map((name) => [name, url]);
+  return undoneEnvironment(env, { ...clean, ...Object.fromEntries(proxies) });
 }

@@ -14,16 +14,13 @@ export function registerExplain(program: Command, context: Context): void {
     .addHelpText('after', '\nExamples:\n  comet-cc explain last\n  comet-cc explain --list')
     .action(async (request: string, flags: { json?: boolean; list?: boolean }) => {
       const engine = engineOf(context.paths);
-      if (flags.list) {
-        const receipts = await engine.call('receipts/list', {});
-        if (flags.json) context.term.json(receipts);
-        else if (receipts.length === 0) context.term.say('no requests yet');
-        else for (const receipt of receipts) context.term.out(listed(receipt));
-        return;
+      if (!flags.list) {
+        const receipt = await engine.call('explain', { request });
+        return context.term.print(flags, receipt, () => explained(receipt));
       }
-      const receipt = await engine.call('explain', { request });
-      if (flags.json) context.term.json(receipt);
-      else for (const line of explained(receipt)) context.term.out(line);
+      const receipts = await engine.call('receipts/list', {});
+      if (receipts.length === 0 && !flags.json) return context.term.say('no requests yet');
+      context.term.print(flags, receipts, () => receipts.map(listed));
     });
 }
 

@@ -3,7 +3,7 @@ import type { Certs, TrustPlan, TrustStore } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { clientEnvironment, guardStatus, prepareAccess } from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
-import { type SettingsDone, setSettings } from './edit-settings.ts';
+import { setSettings } from './edit-settings.ts';
 
 interface Flags {
   readonly system?: boolean;
@@ -12,9 +12,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-interface SystemDone extends TrustPlan {
-  readonly name: string;
-}
+type SystemDone = TrustPlan & { readonly name: string };
 
 export function registerInstallCa(program: Command, context: Context): void {
   program
@@ -34,8 +32,18 @@ export function registerInstallCa(program: Command, context: Context): void {
       if (!flags.json) reportCerts(context, certs);
       const settings = flags.settings ? await setSettings(context, variables, flags) : null;
       const stores = flags.system ? await trustInSystem(context, certs, flags) : [];
-      if (flags.json) context.term.json(installJson(certs, variables, settings, stores));
-      else if (settings === null) reportNext(context, stores.length > 0);
+      const { change, rootFile, fingerprint, constraints, bundle } = certs;
+      const not_after = new Date(certs.notAfterMs).toISOString();
+      const document = {
+        change,
+        root: { file: rootFile, fingerprint, constraints, not_after },
+        bundle: { file: bundle.file, user_file: bundle.userFile, problems: bundle.problems },
+        env: variables,
+        settings,
+        system: stores[0] ?? null,
+        stores,
+      };
+      context.term.print(flags, document, () => (settings === null ? nextLines(stores.length > 0) : []));
     });
 }
 
@@ -49,22 +57,22 @@ function reportCerts({ term }: Context, certs: Certs): void {
   if (certs.bundle.userFile !== null) term.out(`              with your own ${certs.bundle.userFile} in it`);
 }
 
-function reportNext({ term }: Context, inSystem: boolean): void {
-  term.out('');
-  term.out(`${inSystem ? '' : 'Nothing else was changed. '}To use it, one of:`);
-  term.out('  comet-cc run claude              for one session');
-  term.out('  eval "$(comet-cc env)"           in this shell');
-  term.out('  comet-cc install-ca --settings   for every session of Claude Code');
+function nextLines(inSystem: boolean): string[] {
+  return [
+    '',
+    `${inSystem ? '' : 'Nothing else was changed. '}To use it, one of:`,
+    '  comet-cc run claude              for one session',
+    '  eval "$(comet-cc env)"           in this shell',
+    '  comet-cc install-ca --settings   for every session of Claude Code',
+  ];
 }
 
 async function trustInSystem(context: Context, certs: Certs, flags: Flags): Promise<readonly SystemDone[]> {
   const { inspectMachine, trustStores } = await import('../../certs/index.ts');
   const stores = trustStores(inspectMachine(context.env, context.paths.runDir));
   if (stores.length === 0) {
-    throw new CometError(
-      'trust_failed',
-      "this system's store is not known yet; Claude Code needs only NODE_EXTRA_CA_CERTS, see comet-cc env",
-    );
+    const hint = 'Claude Code needs only NODE_EXTRA_CA_CERTS, see comet-cc env';
+    throw new CometError('trust_failed', `this system's store is not known yet; ${hint}`);
   }
   const done: SystemDone[] = [];
   for (const store of stores) done.push(await trustIn(store, context, certs, flags));
@@ -92,28 +100,6 @@ async function trustIn(store: TrustStore, context: Context, certs: Certs, flags:
   await trustRoot(paths, store, certs.rootFile);
   if (!flags.json) term.out(`system        ${store.name} trusts it now: ${plan.files.join(', ')}`);
   return done;
-}
-
-function installJson(
-  certs: Certs,
-  variables: Readonly<Record<string, string>>,
-  settings: SettingsDone | null,
-  stores: readonly SystemDone[],
-): unknown {
-  return {
-    change: certs.change,
-    root: {
-      file: certs.rootFile,
-      fingerprint: certs.fingerprint,
-      constraints: certs.constraints,
-      not_after: new Date(certs.notAfterMs).toISOString(),
-    },
-    bundle: { file: certs.bundle.file, user_file: certs.bundle.userFile, problems: certs.bundle.problems },
-    env: variables,
-    settings,
-    system: stores[0] ?? null,
-    stores,
-  };
 }
 
 export function registerUninstallCa(program: Command, context: Context): void {

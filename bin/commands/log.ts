@@ -3,10 +3,10 @@ import { watch } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { ensureDir } from '../../common/files.ts';
+import { ensureDir, orMissing } from '../../common/files.ts';
 import { LOG_LIMITS } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { escaped, oneLine, printable } from '../../common/text.ts';
+import { escaped, isRecord, oneLine, parseJson, printable } from '../../common/text.ts';
 import type { Paint } from '../../engine/api/index.ts';
 import { addCommand, type Context } from '../context.ts';
 import { parseCount } from '../terminal/format.ts';
@@ -62,18 +62,11 @@ async function follow(paths: HomePaths, tails: readonly Tail[], show: (line: str
   }
 }
 
+/** Null for a torn or foreign line. */
 function parsed(line: string): Record<string, unknown> | null {
-  if (!line.startsWith('{')) return null;
-  try {
-    return JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    // A torn or foreign line is shown as it stands.
-    return null;
-  }
+  const record = parseJson(line);
+  return isRecord(record) ? record : null;
 }
-
-/** What is looked at from the end of a log at first. */
-const TAIL_BYTES = 512 * 1024;
 
 export type Tail = ReturnType<typeof createTail>;
 
@@ -85,35 +78,28 @@ interface Opened {
 
 /** Follows a log over its rotations: a file is known by its inode, whatever its name has become. */
 export function createTail(file: string) {
-  let inode = -1;
-  let offset = -1;
+  /** Bytes that were read of each generation, by inode. */
+  let known: ReadonlyMap<number, number> | null = null;
   let rest = '';
   return {
-    /** Whole lines written since the last call, those in files put aside meanwhile included. */
+    /** Whole lines written since the last call, those in files put aside meanwhile included; at first those of two files. */
     async read(): Promise<string[]> {
       const generations = await openAll(file);
+      const first = known === null ? generations.length - 2 : 0;
+      const now = new Map<number, number>();
       try {
-        let text = '';
-        const known = generations.findIndex((one) => one.inode === inode);
-        const first = offset < 0 ? firstOf(generations) : known;
-        const skipped = offset < 0 && sizeOf(generations) > TAIL_BYTES;
-        // Nothing known is left: it was removed, or more was written than is kept.
-        for (const [at, one] of generations.slice(Math.max(0, first)).entries()) {
-          const from =
-            at > 0 || first < 0 || one.size < offset
-              ? 0
-              : offset < 0
-                ? Math.max(0, sizeOf(generations.slice(first)) - TAIL_BYTES)
-                : offset;
-          text += await textOf(one, from);
-          [inode, offset] = [one.inode, one.size];
+        for (const [at, { handle, inode, size }] of generations.entries()) {
+          const before = known?.get(inode) ?? 0;
+          if (at >= first) rest += await textOf(handle, size < before ? 0 : before, size);
+          now.set(inode, size);
         }
-        const lines = (rest + text).split('\n');
-        rest = lines.pop() ?? '';
-        return skipped ? lines.slice(1) : lines;
       } finally {
         for (const { handle } of generations) await handle.close();
       }
+      known = now;
+      const lines = rest.split('\n');
+      rest = lines.pop() ?? '';
+      return lines;
     },
   };
 }
@@ -123,10 +109,7 @@ async function openAll(file: string): Promise<Opened[]> {
   const found: Opened[] = [];
   const names = Array.from({ length: LOG_LIMITS.files }, (_, at) => (at === 0 ? file : `${file}.${at}`));
   for (const name of names) {
-    const handle = await open(name, 'r').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return null;
-      throw error;
-    });
+    const handle = await open(name, 'r').catch(orMissing);
     if (handle === null) continue;
     const { ino, size } = await handle.stat();
     if (found.some((one) => one.inode === ino)) await handle.close();
@@ -135,20 +118,7 @@ async function openAll(file: string): Promise<Opened[]> {
   return found;
 }
 
-/** The generation in which the last `TAIL_BYTES` of all begin. */
-function firstOf(generations: readonly Opened[]): number {
-  for (let at = generations.length - 1; at > 0; at -= 1) {
-    if (sizeOf(generations.slice(at)) >= TAIL_BYTES) return at;
-  }
-  return 0;
-}
-
-function sizeOf(generations: readonly Opened[]): number {
-  return generations.reduce((sum, { size }) => sum + size, 0);
-}
-
-async function textOf({ handle, size }: Opened, from: number): Promise<string> {
-  const wanted = Math.max(0, size - from);
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(wanted), 0, wanted, from);
+async function textOf(handle: FileHandle, from: number, to: number): Promise<string> {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(to - from), 0, to - from, from);
   return buffer.toString('utf8', 0, bytesRead);
 }

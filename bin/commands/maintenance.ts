@@ -4,35 +4,26 @@ import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { engineOf } from '../../engine/api/index.ts';
 import type { DreamReport } from '../../memory/index.ts';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 import { count, parseCount } from '../terminal/format.ts';
 
+const LONGEST_MS = 3_600_000;
+
 export function registerFlush(program: Command, context: Context): void {
-  program
-    .command('flush')
-    .description('wait until all turns are processed; exit code 1 on timeout')
+  const description = 'wait until all turns are processed; exit code 1 on timeout';
+  addCommand(program, 'flush', description, 'comet-cc flush --timeout 60')
     .option('--timeout <s>', 'seconds to wait', '120')
-    .addHelpText('after', '\nExample:\n  comet-cc flush --timeout 60')
     .action(async (flags: { timeout: string }) => {
       const seconds = parseCount(flags.timeout, '--timeout');
+      const timeoutMs = Math.min(seconds * 1_000, LONGEST_MS);
       context.term.progress('waiting for sensor, summarizer and indexer…');
-      const idle = await engineOf(context.paths).call(
-        'flush',
-        { timeoutMs: Math.min(seconds, 3_600) * 1_000 },
-        { timeoutMs: (Math.min(seconds, 3_600) + 5) * 1_000 },
-      );
+      const idle = await engineOf(context.paths).call('flush', { timeoutMs }, { timeoutMs: timeoutMs + 5_000 });
       context.term.progress('');
-      if (!idle) {
-        throw new CometError(
-          'model_timeout',
-          `not idle after ${seconds} s; see comet-cc status, or wait with --timeout`,
-        );
-      }
-      context.term.out('all turns are processed');
+      if (idle) return context.term.out('all turns are processed');
+      const hint = 'see comet-cc status, or wait with --timeout';
+      throw new CometError('model_timeout', `not idle after ${seconds} s; ${hint}`);
     });
 }
-
-const LONGEST_MS = 3_600_000;
 
 interface Flags {
   readonly dryRun?: boolean;
@@ -53,13 +44,13 @@ export function registerDream(program: Command, context: Context): void {
         '\n\nExample:\n  comet-cc dream --dry-run',
     )
     .action(async ({ dryRun = false, project, json }: Flags) => {
-      const request = { dryRun, ...(project === undefined ? {} : { projectDir: resolveDirectory(project) }) };
+      const request = { dryRun, projectDir: project === undefined ? undefined : resolveDirectory(project) };
       if (!json) context.term.progress('consolidating…');
       const report = await engineOf(context.paths).call('memory/dream', request, { timeoutMs: LONGEST_MS });
-      if (json) return context.term.json(report);
-      context.term.progress('');
-      for (const line of dreamLines(report)) context.term.out(line);
-      if (report.snapshot !== null) context.term.say(`to undo this: comet-cc memory rollback ${report.snapshot}`);
+      if (!json) context.term.progress('');
+      context.term.print({ json }, report, () => dreamLines(report));
+      if (report.snapshot === null || json) return;
+      context.term.say(`to undo this: comet-cc memory rollback ${report.snapshot}`);
     });
 }
 

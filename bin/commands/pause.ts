@@ -26,18 +26,17 @@ export function registerPause(program: Command, context: Context): void {
       const now = Date.now();
       const until = flags.for === undefined ? null : new Date(now + parseSpan(flags.for, '--for')).toISOString();
       const asked = { mode: flags.private ? 'private' : 'off', since: new Date(now).toISOString(), until } as const;
-      const project = flags.project === undefined ? null : await projectAt(flags.project);
+      const project = flags.project === undefined ? null : await projectAt(flags.project, paths);
       const wanted = paused(await readPauses(paths.pausesFile, now), project, asked);
       await writePauses(paths.pausesFile, wanted);
-      if (flags.json) return term.json(wanted);
-      for (const line of pauseLines(wanted)) term.out(line);
+      term.print(flags, wanted, () => pauseLines(wanted));
     });
 }
 
 /** The project key of a directory given on the command line. */
-async function projectAt(directory: string): Promise<string> {
-  const { createProjectOf } = await import('../../memory/index.ts');
-  return createProjectOf(Date.now)(resolveDirectory(directory));
+async function projectAt(directory: string, { projectsFile }: Context['paths']): Promise<string> {
+  const { createProjectOf, openJoinedFolders } = await import('../../memory/index.ts');
+  return createProjectOf(Date.now, openJoinedFolders(projectsFile))(resolveDirectory(directory));
 }
 
 export function registerResume(program: Command, context: Context): void {
@@ -51,11 +50,14 @@ export function registerResume(program: Command, context: Context): void {
       // A damaged pause file pauses everything; resuming repairs it.
       const now = Date.now();
       const held = await readPauses(paths.pausesFile, now).catch(() => NO_PAUSES);
-      const left = resumed(held, flags.project === undefined ? null : await projectAt(flags.project), now);
+      const left = resumed(
+        held,
+        flags.project === undefined ? null : await projectAt(flags.project, context.paths),
+        now,
+      );
       await writePauses(paths.pausesFile, left);
-      if (flags.json) return term.json(left);
       const lines = pauseLines(left);
-      for (const line of lines) term.out(line);
-      if (lines.length === 0) term.out('memory is on, unless a .comet-cc.json says otherwise');
+      const none = ['memory is on, unless a .comet-cc.json says otherwise'];
+      term.print(flags, left, () => (lines.length === 0 ? none : lines));
     });
 }

@@ -21,7 +21,7 @@ export function registerService(program: Command, context: Context): void {
       const running = await guardStatus(context.paths.guardSocket);
       await installService(context.paths, plan, term.out);
       await rememberProxy(context.paths, context.env);
-      if (running === null) return term.out(`${plan.manager} starts comet-cc from now on`);
+      if (running === null || running.pass_through) return term.out(`${plan.manager} starts comet-cc from now on`);
       term.say('comet-cc is already running; the service starts it from the next login on');
     });
 
@@ -37,10 +37,11 @@ export function registerService(program: Command, context: Context): void {
     .action(async (flags: { json?: boolean }) => {
       const { inspectService } = await import('../../install/service/index.ts');
       const state = await inspectService(await planned(context));
-      if (flags.json) return term.json(state);
-      term.out(`manager    ${state.manager}${state.missing === '' ? '' : ` (${state.missing})`}`);
-      term.out(`file       ${state.installed ? state.file : 'not installed: comet-cc service install'}`);
-      if (state.installed) term.out(`service    ${state.running ? 'runs' : 'does not run'}`);
+      term.print(flags, state, () => [
+        `manager    ${state.manager}${state.missing === '' ? '' : ` (${state.missing})`}`,
+        `file       ${state.installed ? state.file : 'not installed: comet-cc service install'}`,
+        ...(state.installed ? [`service    ${state.running ? 'runs' : 'does not run'}`] : []),
+      ]);
     });
 }
 

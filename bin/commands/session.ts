@@ -11,29 +11,25 @@ const ID = 'unambiguous prefix of its id; default: the newest session';
 const CLOSE_MS = 60_000;
 
 export function registerSession(program: Command, context: Context): void {
+  const { term, paths } = context;
   const session = addCommand(program, 'session', 'list sessions and show their summaries', 'comet-cc session ls');
   addCommand(session, 'ls', 'list sessions, newest first', 'comet-cc session ls --json')
     .option('--watch', 'refresh every two seconds until Ctrl-C')
     .option('--json', 'print one JSON array')
     .action(async (flags: { json?: boolean; watch?: boolean }) => {
-      const list = async (): Promise<SessionView[]> => {
-        const found = await engineOf(context.paths).call('sessions/list', {});
-        return [...found].sort((a, b) => b.updated_at.localeCompare(a.updated_at));
+      const list = () => engineOf(context.paths).call('sessions/list', {});
+      const lines = (sessions: readonly SessionView[]): string[] => {
+        const [heading = '', ...rows] = sessionLines(sessions, term.width, Date.now());
+        return [term.paint('dim', heading), ...rows];
       };
-      const { width } = context.term;
-      if (flags.watch) return refreshed(context.term, async () => sessionLines(await list(), width, Date.now()));
+      if (flags.watch) return refreshed(term, async () => lines(await list()));
       const sessions = await list();
-      if (flags.json) return context.term.json(sessions);
-      if (sessions.length === 0) return context.term.say('no sessions yet');
-      const [heading, ...lines] = sessionLines(sessions, context.term.width, Date.now());
-      context.term.out(context.term.paint('dim', heading as string));
-      for (const line of lines) context.term.out(line);
+      if (sessions.length === 0 && !flags.json) return term.say('no sessions yet');
+      term.print(flags, sessions, () => lines(sessions));
     });
-  const { term, paths } = context;
   register('show', 'show one session: its times, memories and brief', async (id, client, json) => {
     const detail = await client.call('sessions/show', { sessionId: id });
-    if (json) return term.json(detail);
-    for (const line of detailLines(detail, term.paint)) term.out(line);
+    term.print({ json }, detail, () => detailLines(detail, term.paint));
   });
   register('brief', 'print the brief of a session', async (id, client, json) => {
     const brief = await client.call('sessions/brief', { sessionId: id });
@@ -44,8 +40,8 @@ export function registerSession(program: Command, context: Context): void {
   const closing = "summarize the session's remaining turns now; the session reopens on its next turn";
   register('close', closing, async (id, client, json) => {
     const view = await client.call('sessions/close', { sessionId: id }, { timeoutMs: CLOSE_MS });
-    if (json) return term.json(view);
-    term.out(`closed ${oneLine(id)}: ${view.turns} turns in ${view.node_ids.length} memories`);
+    const told = `closed ${oneLine(id)}: ${view.turns} turns in ${view.node_ids.length} memories`;
+    term.print({ json }, view, () => [told]);
   });
 
   function register(

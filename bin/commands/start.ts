@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { type Command, InvalidArgumentError } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { statusReport } from '../../engine/api/index.ts';
+import { statusReport, stoppedLine } from '../../engine/api/index.ts';
 import { guardStatus, prepareDaemon, type Started, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
 import { addCommand, type Context } from '../context.ts';
 
@@ -64,16 +64,20 @@ export function registerStop(program: Command, context: Context): void {
   addCommand(
     program,
     'stop',
-    'stop the daemon once running requests have ended (at most 30 s)',
+    'stop memory once running requests have ended (at most 30 s); open sessions continue without it',
     'comet-cc stop',
-  ).action(async () => {
-    context.term.progress('stopping…');
-    const stopped = await stopDaemon(context.paths);
-    context.term.progress('');
-    if (stopped === null) return context.term.out('comet-cc is not running');
-    context.term.out(`comet-cc stopped (it ran on port ${stopped.port})`);
-    context.term.say('Sessions that still use it wait for about three minutes; comet-cc start brings it back.');
-  });
+  )
+    .option('--now', 'end the port too, which open sessions still use')
+    .action(async ({ now = false }: { now?: boolean }) => {
+      const { term, paths } = context;
+      term.progress('stopping…');
+      const stopped = await stopDaemon(paths, { keepsPort: !now });
+      term.progress('');
+      if (stopped === null) return term.out('comet-cc is not running');
+      if (!now && stopped.pass_through) return term.out(stoppedLine(await statusReport(context, stopped)));
+      term.out(`comet-cc stopped (it ran on port ${stopped.port})`);
+      if (now) term.say('Sessions that still use it wait for about three minutes; comet-cc start brings it back.');
+    });
 }
 
 export function registerRestart(program: Command, context: Context): void {

@@ -1,35 +1,38 @@
 import type { Command } from 'commander';
 import { oneLine } from '../../common/text.ts';
 import type { Paint } from '../../engine/api/index.ts';
-import { guardStatus, pauseLines, type StatusReport, savedLine, statusReport } from '../../engine/api/status-report.ts';
-import { type Context, EXIT } from '../context.ts';
+import {
+  guardStatus,
+  pauseLines,
+  type StatusReport,
+  savedLine,
+  statusReport,
+  stoppedLine,
+} from '../../engine/api/status-report.ts';
+import { addCommand, type Context, EXIT } from '../context.ts';
 import { count, duration } from '../terminal/format.ts';
 import { refreshed } from '../terminal/watch.ts';
 
 export function registerStatus(program: Command, context: Context): void {
-  program
-    .command('status')
-    .description('show what the daemon does; exit code 3 when it is not running')
+  const description = 'show what the daemon does; exit code 3 when it is not running';
+  addCommand(program, 'status', description, 'comet-cc status --json')
     .option('--watch', 'refresh every two seconds until Ctrl-C')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc status --json')
     .action(async (flags: { json?: boolean; watch?: boolean }) => {
-      if (flags.watch) return refreshed(context.term, () => watchedLines(context));
-      const report = await statusReport(context, await guardStatus(context.paths.guardSocket));
-      if (flags.json) context.term.json(report);
-      else if (report.running) for (const line of statusLines(report, context.term.paint)) context.term.out(line);
-      else context.term.say('comet-cc is not running; start it with: comet-cc start');
+      const { paths, term } = context;
+      const read = async () => statusReport(context, await guardStatus(paths.guardSocket));
+      const lines = (report: StatusReport): string[] =>
+        report.running ? statusLines(report, term.paint) : [stoppedLine(report)];
+      if (flags.watch) return refreshed(term, async () => lines(await read()));
+      const report = await read();
       if (!report.running) process.exitCode = EXIT.daemonDown;
+      if (report.running || flags.json) return term.print(flags, report, () => lines(report));
+      term.say(stoppedLine(report));
     });
 }
 
-async function watchedLines(context: Context): Promise<string[]> {
-  const report = await statusReport(context, await guardStatus(context.paths.guardSocket));
-  return report.running ? statusLines(report, context.term.paint) : ['comet-cc is not running'];
-}
-
 export function statusLines(report: StatusReport, paint: Paint): string[] {
-  const { requests, tokens, queue, llm, engine } = report;
+  const { requests, recalls, tokens, queue, llm, engine } = report;
   const healthy = engine.state === 'healthy';
   const share =
     tokens.original > 0 ? ` (${Math.round((100 * (tokens.original - tokens.sent)) / tokens.original)} %)` : '';
@@ -41,6 +44,7 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
       'requests',
       `${count(requests.total)}: ${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through, ${count(requests.failed_open)} passed through unchanged after an error${report.healed > 0 ? `, ${count(report.healed)} retried after a refusal` : ''}`,
     ],
+    ['recalls', recallsLine(recalls)],
     [
       'tokens',
       `${count(tokens.original)} received, ${count(tokens.sent)} sent${share}, net saved ${count(tokens.net_saved)}`,
@@ -52,7 +56,7 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
     ],
     [
       'model',
-      `${llm.backend}, today ${count(llm.calls_today)} calls, ${count(llm.tokens_today)} tokens, $${llm.cost_usd_today.toFixed(2)}`,
+      `${llm.backend}, today ${count(llm.calls_today)} calls, ${count(llm.tokens_today)} tokens, $${llm.cost_usd_today.toFixed(2)}${sensorText(report.sensor)}`,
     ],
   ];
   if (report.dream !== null) rows.push(['dream', dreamLine(report.dream)]);
@@ -68,9 +72,20 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
   for (const off of report.trimming_off) {
     lines.push(paint('yellow', `trimming is off in session ${oneLine(off.session_id)}: ${oneLine(off.because)}`));
   }
-  for (const problem of report.problems) lines.push(paint('yellow', `${problem.file}: ${oneLine(problem.message)}`));
+  for (const { file, message } of [...report.notes, ...report.problems]) {
+    lines.push(paint('yellow', `${file}: ${oneLine(message)}`));
+  }
   if (!healthy) lines.push('Claude Code continues without memory; run comet-cc doctor');
   return lines;
+}
+
+function recallsLine({ asked, in_time, late_delivered, late_lost, failed }: StatusReport['recalls']): string {
+  const late = `${count(late_delivered)} late and sent with the next request, ${count(late_lost)} late and lost`;
+  return `${count(asked)}: ${count(in_time)} in time, ${late}${failed > 0 ? `, ${count(failed)} failed` : ''}`;
+}
+
+function sensorText({ turns, asked }: StatusReport['sensor']): string {
+  return turns === 0 ? '' : `; asked about ${count(asked)} of ${count(turns)} turns whether the topic shifted`;
 }
 
 function dreamLine({ at, merged, groups, pruned, left, running }: NonNullable<StatusReport['dream']>): string {

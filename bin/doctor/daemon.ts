@@ -34,8 +34,8 @@ export async function checkPort(guard: GuardStatus | null, port: number, token: 
 
 export function checkEngine(report: StatusReport | null, problem: string): Check {
   if (report === null || !report.running) {
-    const detail = problem === '' ? 'the daemon is not running' : problem;
-    return bad('engine', detail, 'comet-cc start');
+    const off = report?.pass_through ? 'memory is off, and open sessions pass through' : 'the daemon is not running';
+    return bad('engine', problem === '' ? off : problem, 'comet-cc start');
   }
   const { state, restarts } = report.engine;
   if (state === 'healthy') return good('engine', `healthy, restarted ${restarts} times`);
@@ -54,6 +54,13 @@ export function checkBuild(report: StatusReport | null): Check {
   return difference === '' ? good('build', `comet-cc ${VERSION}`) : bad('build', difference, 'comet-cc restart');
 }
 
+const FIXES: Readonly<Record<string, string>> = {
+  [STORE]: 'fix that, then run comet-cc restart',
+  turn: 'nothing is lost: comet-cc memory restore SESSION prints it, another version of comet-cc tries it again, comet-cc memory forget --session SESSION removes it',
+  index:
+    'check space and permissions: once the index is rebuilt, recall is back; comet-cc memory reindex tries at once',
+};
+
 export function checkStore(report: StatusReport | null): Check {
   if (report === null || report.engine.state !== 'healthy') {
     return good('store', 'not known while no engine runs');
@@ -61,8 +68,8 @@ export function checkStore(report: StatusReport | null): Check {
   if (report.problems.length === 0) return good('store', `${report.nodes} nodes, no problem found`);
   const named = report.problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);
   const more = report.problems.length > 5 ? `; and ${report.problems.length - 5} more` : '';
-  const isClosed = report.problems.some(({ file }) => file === STORE);
-  const fix = isClosed ? 'fix that, then run comet-cc restart' : 'fix or remove the named files; the rest works';
+  const known = [...new Set(report.problems.flatMap(({ file }) => FIXES[file] ?? []))].join('; ');
+  const fix = known || 'fix or remove the named files; the rest works';
   return bad('store', named.join('; ') + more, fix);
 }
 

@@ -1,6 +1,7 @@
 import os from 'node:os';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
+import { trimEnd } from '../../common/text.ts';
 import { createEndpointKey, fullModelName, postJson } from '../../memory/models/index.ts';
 import { bad, type Check, good } from './index.ts';
 
@@ -17,7 +18,7 @@ export async function checkEndpoint(openai: Config['openai'], env: NodeJS.Proces
   if (found.kind === 'missing') return bad('endpoint', found.detail, NO_KEY);
   const { host } = new URL(openai.baseUrl);
   const request = {
-    url: `${openai.baseUrl.replace(/\/+$/, '')}/models`,
+    url: `${trimEnd(openai.baseUrl, '/')}/models`,
     authorization: found.kind === 'key' ? `Bearer ${found.key}` : '',
     timeoutMs: ANSWER_MS,
     maxChars: LIST_CHARS,

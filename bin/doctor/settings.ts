@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
+import { reasonOf } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { inspectSettings } from '../../install/claude-code/index.ts';
-import { inspectEditors, VARIABLES_KEY } from '../../install/editors/index.ts';
-import { EDITORS, editorSettingsFile, userSettingsFile } from '../../install/index.ts';
+import { inspectEditors, setVariables, VARIABLES_KEY } from '../../install/editors/index.ts';
+import { EDITORS, editorSettingsFile, settingsEnv, userSettingsFile } from '../../install/index.ts';
 import { bad, type Check, good } from './index.ts';
 
 const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
@@ -34,11 +35,11 @@ export async function checkSettings(
     }
     if (edit !== null) return good('settings', `${edit.file} points to comet-cc`);
   } catch (error) {
-    const detail = error instanceof Error ? error.message : String(error);
+    const detail = reasonOf(error);
     return bad('settings', detail, 'correct the file; Claude Code reads plain JSON');
   }
   const file = userSettingsFile(env);
-  const rival = clashes(await claudeVariables(file), wanted);
+  const rival = clashes(await settingsEnv(file), wanted);
   if (rival.length > 0) {
     return good(
       'settings',
@@ -49,7 +50,7 @@ export async function checkSettings(
 }
 
 async function editorCheck(env: NodeJS.ProcessEnv, wanted: Readonly<Record<string, string>> | null): Promise<Check> {
-  for (const file of editorSettingsFiles(process.platform, env)) {
+  for (const file of EDITORS.map((editor) => editorSettingsFile(editor, process.platform, env))) {
     const rival = clashes(await editorVariables(file), wanted);
     if (rival.length > 0) {
       const detail = `${file}: ${VARIABLES_KEY} sets another ${rival.join(', ')}; nothing is remembered in that editor`;
@@ -59,37 +60,15 @@ async function editorCheck(env: NodeJS.ProcessEnv, wanted: Readonly<Record<strin
   return good('settings', 'neither Claude Code nor an editor has proxy settings of its own');
 }
 
-/** The user settings of VS Code and its kin. */
-export function editorSettingsFiles(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): string[] {
-  return EDITORS.map((editor) => editorSettingsFile(editor, platform, env));
-}
-
-/** JSON with comments and commas after the last item, as editors allow it. @throws SyntaxError */
-export function parseEditorJson(text: string): unknown {
-  const plain = text.replace(/("(?:\\.|[^"\\])*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_, quoted?: string) => quoted ?? '');
-  return JSON.parse(plain.replace(/("(?:\\.|[^"\\])*")|,(?=\s*[}\]])/g, (_, quoted?: string) => quoted ?? ''));
-}
-
 function clashes(set: Variables, wanted: Readonly<Record<string, string>> | null): string[] {
   return DECISIVE.filter(
     (name) => set[name] !== undefined && set[name] !== (wanted?.[name] ?? wanted?.['HTTPS_PROXY']),
   );
 }
 
-async function claudeVariables(file: string): Promise<Variables> {
-  try {
-    const settings = JSON.parse(await readFile(file, 'utf8')) as { env?: Variables } | null;
-    return settings?.env ?? {};
-  } catch {
-    return {}; // Claude Code takes nothing from it either.
-  }
-}
-
 async function editorVariables(file: string): Promise<Variables> {
   try {
-    const settings = parseEditorJson(await readFile(file, 'utf8')) as Record<string, unknown> | null;
-    const entries = (settings?.[VARIABLES_KEY] ?? []) as readonly { name?: string; value?: unknown }[];
-    return Object.fromEntries(entries.map(({ name = '', value }) => [name, value]));
+    return setVariables(await readFile(file, 'utf8'));
   } catch {
     return {}; // No such editor, or one that takes nothing from it either.
   }
@@ -115,6 +94,6 @@ export async function checkEditors(
     const verb = states.length === 1 ? 'points' : 'point';
     return good('editors', `${states.map(({ editor }) => editor).join(', ')} ${verb} to comet-cc`);
   } catch (error) {
-    return bad('editors', error instanceof Error ? error.message : String(error), "correct the editor's settings");
+    return bad('editors', reasonOf(error), "correct the editor's settings");
   }
 }

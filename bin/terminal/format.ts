@@ -13,9 +13,7 @@ export function duration(ms: number): string {
 }
 
 export function count(value: number): string {
-  return Math.round(value)
-    .toString()
-    .replace(/\B(?=(\d{3})+$)/g, ',');
+  return Math.round(value).toLocaleString('en-US');
 }
 
 /** `7d`, `12h`, `30m`, `2w`, or an ISO date or time. @throws CometError `usage` */

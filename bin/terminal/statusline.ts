@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { styleText } from 'node:util';
+import { amount, isRecord, parseJson } from '../../common/text.ts';
 import { engineClient } from '../../engine/api/client.ts';
 import type { OperationInput, StatuslineView } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
@@ -25,7 +26,7 @@ export async function printStatusline({ paths, env, term }: Pick<Context, 'paths
 
 /** What of Claude Code's JSON says which session and which project this is; whatever it cannot tell is left out. */
 export function readStatusline(text: string): OperationInput<'statusline'> {
-  const { session_id: id, cwd, workspace } = record(parsed(text));
+  const { session_id: id, cwd, workspace } = record(parseJson(text));
   const { current_dir: current, project_dir: project } = record(workspace);
   const dir = [project, current, cwd].find(
     (one): one is string => typeof one === 'string' && one.length <= LONGEST_PATH && path.isAbsolute(one),
@@ -45,28 +46,15 @@ export function statuslineText(view: StatuslineView | null, colored: boolean): s
   const words = { on: 'memory on', private: 'memory private', off: 'memory paused' } as const;
   const parts = [
     paint(mode === 'on' ? 'green' : 'yellow', words[mode]),
-    `${short(nodes)} ${nodes === 1 ? 'node' : 'nodes'}`,
-    ...(tokens === null || tokens === 0 ? [] : [`${short(Math.abs(tokens))} tokens ${tokens > 0 ? 'saved' : 'lost'}`]),
+    `${amount(nodes)} ${nodes === 1 ? 'node' : 'nodes'}`,
+    ...(tokens === null || tokens === 0 ? [] : [`${amount(Math.abs(tokens))} tokens ${tokens > 0 ? 'saved' : 'lost'}`]),
     ...(trimming_off ? [paint('yellow', 'trimming off')] : []),
   ];
   return parts.join(paint('dim', ' · '));
 }
 
-function short(value: number): string {
-  if (value < 10_000) return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
-  return value < 1_000_000 ? `${Math.round(value / 1_000)} k` : `${(value / 1_000_000).toFixed(1)} M`;
-}
-
 function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null; // The line says what it can without it.
-  }
+  return isRecord(value) ? value : {};
 }
 
 async function stdin(timeoutMs: number): Promise<string> {

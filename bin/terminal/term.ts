@@ -15,6 +15,10 @@ export interface Term {
   out(text: string): void;
   /** One JSON document on stdout. */
   json(value: unknown): void;
+  /** The answer of a command: with `--json` as a document, else as lines. */
+  print(flags: { readonly json?: boolean | undefined }, value: unknown, lines: () => readonly string[]): void;
+  /** What was printed until now, where stdout is not a terminal. */
+  printed(): string;
   /** Everything that is not data, uncoloured, on stderr, with a newline. */
   say(text: string): void;
   /** Overwrites one line on stderr; nothing where stderr is not a terminal. An empty text clears it. */
@@ -31,15 +35,24 @@ export interface Stream {
 export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEnv): Term {
   // A terminal without a size, as in a container, reports 0.
   const isTerminal = stdout.isTTY === true;
+  const printed: string[] = [];
+  const put = (stream: Stream, text: string): void => {
+    if (!isTerminal) printed.push(text);
+    stream.write(`${text}\n`);
+  };
   const color = isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+  const out = (text: string): void => put(stdout, text);
+  const json = (value: unknown): void => out(escaped(JSON.stringify(value, null, 2)));
   return {
     isTerminal,
     paint: color ? (style, text) => styleText(style, text, { validateStream: false }) : (_, text) => text,
     height: isTerminal ? stdout.rows || 24 : Number.POSITIVE_INFINITY,
     width: isTerminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY,
-    out: (text) => void stdout.write(`${text}\n`),
-    json: (value) => void stdout.write(`${escaped(JSON.stringify(value, null, 2))}\n`),
-    say: (text) => void stderr.write(`${printable(text)}\n`),
+    out,
+    json,
+    print: (flags, value, lines) => (flags.json ? json(value) : lines().forEach(out)),
+    printed: () => printed.join('\n'),
+    say: (text) => put(stderr, printable(text)),
     progress: (text) => {
       if (stderr.isTTY === true) stderr.write(`\r\u001b[2K${printable(text)}`);
     },

@@ -10,23 +10,20 @@ import {
   nodeLines,
   type Paint,
   sessionId,
+  shownOrigin,
 } from '../../../engine/api/index.ts';
 import type { NodeReason, NodeView, Public } from '../../../memory/index.ts';
-import { addCommand, type Context } from '../../context.ts';
+import { addCommand, type Context, printOrigin } from '../../context.ts';
 import { truncate } from '../../terminal/table.ts';
 
 /** The first look at depth 1 may wait for a model. */
 const SHOW_MS = 150_000;
 
 export function registerMemoryShow(memory: Command, context: Context): void {
+  const depths = '0 summary and trigger, 1 detailed (written on first use), 2 verbatim; default: what exists';
   addCommand(memory, 'show', 'one memory', 'comet-cc memory show mem_20261121 --depth 2')
     .argument('<id>', 'unambiguous prefix of its id')
-    .addOption(
-      new Option(
-        '--depth <n>',
-        '0 summary and trigger, 1 detailed (written on first use), 2 verbatim; default: what exists',
-      ).choices(['0', '1', '2']),
-    )
+    .addOption(new Option('--depth <n>', depths).choices(['0', '1', '2']))
     .option('--links', 'also show its links')
     .option('--json', 'print one JSON document')
     .action(async (id: string, flags: { depth?: string; links?: boolean; json?: boolean }) => {
@@ -39,6 +36,8 @@ export function registerMemoryShow(memory: Command, context: Context): void {
       const lines = nodeLines(node, flags.depth === undefined ? 1 : depth, context.term.paint, Date.now());
       if (flags.links) lines.push(...(await linkLines(client, node, context.term.paint)));
       for (const line of lines) context.term.out(line);
+      // The lines of links are other memories'.
+      await printOrigin(context, client, [flags.links ? 'external' : shownOrigin(node)]);
     });
 }
 
@@ -53,16 +52,13 @@ async function linkLines(client: EngineClient, node: Public<NodeView>, paint: Pa
 const PROMPT_WIDTH = 120;
 
 export function registerMemoryWhy(memory: Command, context: Context): void {
-  memory
-    .command('why')
-    .description('show where a memory comes from and how far it is trusted')
+  const description = 'show where a memory comes from and how far it is trusted';
+  addCommand(memory, 'why', description, 'comet-cc memory why mem_20261121_223000_a1b2c3')
     .argument('<id>', 'unambiguous prefix of its id')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc memory why mem_20261121_223000_a1b2c3')
     .action(async (id: string, flags: { json?: boolean }) => {
       const reason = await engineOf(context.paths).call('nodes/why', { id });
-      if (flags.json) return context.term.json(reason);
-      for (const line of whyLines(reason, context.term.paint, Date.now())) context.term.out(line);
+      context.term.print(flags, reason, () => whyLines(reason, context.term.paint, Date.now()));
     });
 }
 
@@ -102,16 +98,14 @@ function short(turn: string): string {
 }
 
 export function registerMemoryRestore(memory: Command, context: Context): void {
-  memory
-    .command('restore')
-    .description('print the verbatim messages of a session, trimmed ones included')
+  const description = 'print the verbatim messages of a session, trimmed ones included';
+  addCommand(memory, 'restore', description, 'comet-cc memory restore 5f3a --json > session.json')
     .argument('<session>', 'unambiguous prefix of its id')
     .option('--json', 'print one JSON array')
-    .addHelpText('after', '\nExample:\n  comet-cc memory restore 5f3a --json > session.json')
     .action(async (session: string, flags: { json?: boolean }) => {
       const client = engineOf(context.paths);
       const messages = await client.call('sessions/restore', { sessionId: await sessionId(client, session) });
-      if (flags.json) return context.term.json(messages);
-      for (const message of messages) context.term.out(`${messageLines(message, context.term.paint).join('\n')}\n`);
+      const { paint, print } = context.term;
+      print(flags, messages, () => messages.flatMap((message) => [...messageLines(message, paint), '']));
     });
 }

@@ -4,7 +4,7 @@ import { CometError } from '../../../common/errors.ts';
 import { oneLine } from '../../../common/text.ts';
 import { engineOf, type OperationInput } from '../../../engine/api/index.ts';
 import type { ForgetReport } from '../../../memory/index.ts';
-import type { Context } from '../../context.ts';
+import { addCommand, type Context } from '../../context.ts';
 import { count, parseSince } from '../../terminal/format.ts';
 import { truncate } from '../../terminal/table.ts';
 import { confirmed } from '../../terminal/term.ts';
@@ -50,9 +50,8 @@ export function registerMemoryForget(memory: Command, context: Context): void {
         if (!(await confirmed('Forget it for good?'))) return term.say('nothing was forgotten');
       }
       const report = await call(dryRun);
-      if (json) return term.json(report);
-      if (report.turns + report.nodes.length === 0) return term.say(NOTHING);
-      for (const line of forgetLines(report, term.width)) term.out(line);
+      if (report.turns + report.nodes.length === 0 && !json) return term.say(NOTHING);
+      term.print({ json }, report, () => forgetLines(report, term.width));
     });
 }
 
@@ -64,9 +63,9 @@ function parseChosen({ source, session, since }: Flags, nowMs: number): Chosen {
     throw new CometError('usage', 'say what is to be forgotten: --source, --session or --since');
   }
   return {
-    ...(source === undefined ? {} : { source: { name: source, file: path.resolve(source) } }),
-    ...(session === undefined ? {} : { sessionId: session }),
-    ...(since === undefined ? {} : { sinceMs: parseSince(since, nowMs) }),
+    source: source === undefined ? undefined : { name: source, file: path.resolve(source) },
+    sessionId: session,
+    sinceMs: since === undefined ? undefined : parseSince(since, nowMs),
   };
 }
 
@@ -82,12 +81,10 @@ function forgetLines({ dry_run, turns, sessions, nodes, remade }: ForgetReport, 
 }
 
 export function registerMemoryRm(memory: Command, context: Context): void {
-  memory
-    .command('rm')
-    .description('remove memories and every trace of them: file, index, raw turns, snapshots')
+  const description = 'remove memories and every trace of them: file, index, raw turns, snapshots';
+  addCommand(memory, 'rm', description, 'comet-cc memory rm mem_20261121_223000_a1b2c3 --yes')
     .argument('<id...>', 'unambiguous prefix of an id')
     .option('--yes', 'do not ask for confirmation')
-    .addHelpText('after', '\nExample:\n  comet-cc memory rm mem_20261121_223000_a1b2c3 --yes')
     .action(async (ids: string[], flags: { yes?: boolean }) => {
       const { term } = context;
       const client = engineOf(context.paths);

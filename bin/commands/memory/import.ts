@@ -4,7 +4,13 @@ import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
-import { type ClaudeReport, engineOf, type OperationInput, type OperationResults } from '../../../engine/api/index.ts';
+import {
+  type ClaudeReport,
+  type EngineStatus,
+  engineOf,
+  type OperationInput,
+  type OperationResults,
+} from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 import { count, duration, parseCount, parseSince } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
@@ -12,7 +18,8 @@ import { watched } from './watch.ts';
 const FILE_MS = 3_600_000;
 
 interface Flags extends ClaudeFlags {
-  readonly as?: 'nodes' | 'document' | 'turns';
+  readonly as?: 'export' | 'nodes' | 'document' | 'turns';
+  readonly yes?: boolean;
 }
 
 const ONLY_CLAUDE = { dryRun: '--dry-run', since: '--since', llm: '--llm', budget: '--budget' } as const;
@@ -21,8 +28,12 @@ export function registerMemoryImport(memory: Command, context: Context): void {
   memory
     .command('import')
     .description("import Claude Code's past conversations, a document, turns, or an export of comet-cc")
-    .argument('<what>', 'claude, or a file: an export, turns (JSON lines), or any other text as a document')
-    .addOption(new Option('--as <kind>', 'what the file is').choices(['nodes', 'document', 'turns']))
+    .argument(
+      '<what>',
+      'claude, or a file: turns (JSON lines), an export with --as export, or any other text as a document',
+    )
+    .addOption(new Option('--as <kind>', 'what the file is').choices(['export', 'document', 'turns', 'nodes']))
+    .option('--yes', 'with --as export: trust the origins that it claims; without, nothing in it counts as said by you')
     .option('--project <dir>', 'project of the file (default: the current directory); with claude: only this project')
     .option('--dry-run', 'with claude: print the counts and the cost only')
     .option('--since <d>', 'with claude: only turns since 30m, 12h, 7d, 2w or a date')
@@ -36,28 +47,26 @@ export function registerMemoryImport(memory: Command, context: Context): void {
         'of session_id, turn_id, role, content and at. The import continues in the engine when this command is\n' +
         'interrupted; importing twice adds nothing.\n' +
         '\nExamples:\n  comet-cc memory import claude --dry-run\n  comet-cc memory import docs/runbook.md\n' +
-        '  comet-cc memory import memory.jsonl',
+        '  comet-cc memory import memory.jsonl --as export',
     )
     .action(async (file: string, flags: Flags) => {
       if (file === 'claude') return importClaude(flags, context);
       for (const [key, name] of Object.entries(ONLY_CLAUDE)) {
         if (key in flags) throw new CometError('usage', `${name} is for "import claude" only`);
       }
+      const { as, again, yes: trusted } = flags;
       const input = {
         file: path.resolve(file),
         projectDir: resolveDirectory(flags.project ?? '.'),
-        ...(flags.as === undefined ? {} : { as: flags.as }),
-        ...(flags.again ? { again: true } : {}),
+        as,
+        again,
+        trusted,
       };
       const run = () => engineOf(context.paths).call('memory/import', input, { timeoutMs: FILE_MS });
-      if (flags.json) return context.term.json(await run());
-      const report = await watched(
-        context,
-        ({ importing }) =>
-          importing === null ? '' : `importing: ${count(importing.done)} of ${count(importing.total)} pieces`,
-        run,
-      );
-      for (const line of reportLines(report)) context.term.out(line);
+      const said = ({ importing }: EngineStatus): string =>
+        importing === null ? '' : `importing: ${count(importing.done)} of ${count(importing.total)} pieces`;
+      const report = await watched(context, flags, said, run);
+      context.term.print(flags, report, () => reportLines(report));
     });
 }
 
@@ -99,14 +108,12 @@ export async function importClaude(flags: ClaudeFlags, context: Context): Promis
   const { env, paths, term } = context;
   const input = claudeInput(flags, env, Date.now());
   const run = () => engineOf(paths).call('memory/import-claude', input, { timeoutMs: CLAUDE_MS });
-  if (flags.json) return term.json(await run());
   const startMs = Date.now();
-  const report = await watched(
-    context,
-    ({ importing }) => (importing === null ? '' : progressLine(importing, Date.now() - startMs)),
-    run,
-  );
-  for (const line of claudeLines(report)) term.out(line);
+  const said = ({ importing }: EngineStatus): string =>
+    importing === null ? '' : progressLine(importing, Date.now() - startMs);
+  const report = await watched(context, flags, said, run);
+  term.print(flags, report, () => claudeLines(report));
+  if (flags.json) return;
   for (const { file, message } of report.problems) term.say(`${oneLine(file)}: ${oneLine(message)}`);
 }
 
@@ -123,10 +130,10 @@ function claudeInput(
     claudeDir: path.resolve(env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude')),
     dryRun: flags.dryRun ?? false,
     llm,
-    ...(flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) }),
-    ...(flags.since === undefined ? {} : { sinceMs: parseSince(flags.since, nowMs) }),
-    ...(flags.budget === undefined ? {} : { budgetTokens: parseCount(flags.budget, '--budget') }),
-    ...(flags.again ? { again: true } : {}),
+    projectDir: flags.project === undefined ? undefined : resolveDirectory(flags.project),
+    sinceMs: flags.since === undefined ? undefined : parseSince(flags.since, nowMs),
+    budgetTokens: flags.budget === undefined ? undefined : parseCount(flags.budget, '--budget'),
+    again: flags.again,
   };
 }
 
@@ -160,13 +167,9 @@ function claudeLines(report: ClaudeReport): string[] {
     const left = model.left === 0 ? '' : `; ${count(model.left)} written without a model (budget or limits)`;
     out.push(`${count(model.batches)} batches written by the model${left}`);
   }
-  const over = Object.entries({
-    subagents: lines.side,
-    summaries: lines.summary,
-    damaged: lines.broken,
-    other: lines.other,
-  });
-  const named = over.filter(([, value]) => value > 0).map(([name, value]) => `${name} ${count(value)}`);
+  const { side: subagents, summary: summaries, broken: damaged, other } = lines;
+  const over = Object.entries({ subagents, summaries, damaged, other }).filter(([, value]) => value > 0);
+  const named = over.map(([name, value]) => `${name} ${count(value)}`);
   if (named.length > 0) out.push(`lines skipped: ${named.join(', ')}`);
   return out;
 }

@@ -5,7 +5,7 @@ import { oneLine } from '../../../common/text.ts';
 import { ago, engineOf, type OperationInput, type Paint } from '../../../engine/api/index.ts';
 import type { PublicNode } from '../../../memory/index.ts';
 import { contentTags, terseMeta } from '../../../memory/recall/index.ts';
-import { addCommand, type Context } from '../../context.ts';
+import { addCommand, type Context, printOrigin } from '../../context.ts';
 import { parseCount, parseSince } from '../../terminal/format.ts';
 import { type Column, table, truncate } from '../../terminal/table.ts';
 import { refreshed } from '../../terminal/watch.ts';
@@ -46,14 +46,17 @@ export function registerMemoryLs(memory: Command, context: Context): void {
     .action(async (flags: Flags) => {
       const { paint, width } = context.term;
       const lines = (nodes: readonly PublicNode[]): string[] => listLines(nodes, { width, nowMs: Date.now(), paint });
-      const list = () => engineOf(context.paths).call('nodes/list', parseFilter(flags, Date.now()));
+      const client = engineOf(context.paths);
+      const list = () => client.call('nodes/list', parseFilter(flags, Date.now()));
       if (flags.watch) return refreshed(context.term, async () => lines(await list()));
       const filter = parseFilter(flags, Date.now());
       const nodes = await list();
-      if (flags.json) return context.term.json(nodes);
-      if (nodes.length === 0) return context.term.say(nothing(filter));
-      for (const line of lines(nodes)) context.term.out(line);
+      if (nodes.length === 0 && !flags.json) return context.term.say(nothing(filter));
+      context.term.print(flags, nodes, () => lines(nodes));
+      if (flags.json) return;
       if (nodes.length === filter.limit) context.term.say(`the newest ${filter.limit}; more with --limit`);
+      const origins = nodes.map(({ origin }) => origin);
+      await printOrigin(context, client, origins);
     });
 }
 

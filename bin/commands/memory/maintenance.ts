@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { writeFileAtomic } from '../../../common/files.ts';
 import { printable } from '../../../common/text.ts';
-import { ago, engineOf } from '../../../engine/api/index.ts';
+import { ago, type EngineStatus, engineOf } from '../../../engine/api/index.ts';
 import type { SnapshotInfo } from '../../../memory/index.ts';
 import { addCommand, type Context } from '../../context.ts';
 import { count } from '../../terminal/format.ts';
@@ -17,13 +17,10 @@ export function registerMemoryReindex(memory: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .action(async (flags: { json?: boolean }) => {
       const run = () => engineOf(context.paths).call('memory/reindex', {}, { timeoutMs: LONGEST_MS });
-      if (flags.json) return context.term.json({ nodes: await run() });
-      const nodes = await watched(
-        context,
-        ({ reindex }) => (reindex === null ? '' : `indexing ${count(reindex.done)} of ${count(reindex.total)}`),
-        run,
-      );
-      context.term.out(`indexed ${count(nodes)} memories`);
+      const said = ({ reindex }: EngineStatus): string =>
+        reindex === null ? '' : `indexing ${count(reindex.done)} of ${count(reindex.total)}`;
+      const nodes = await watched(context, flags, said, run);
+      context.term.print(flags, { nodes }, () => [`indexed ${count(nodes)} memories`]);
     });
 }
 
@@ -43,10 +40,8 @@ export function registerMemoryRollback(memory: Command, context: Context): void 
       const { term } = context;
       if (snapshot === undefined) {
         const found = await client.call('snapshots/list', {});
-        if (flags.json) return term.json(found);
-        if (found.length === 0) return term.say('no snapshots yet; one is taken before each change');
-        for (const line of snapshotLines(found, term.width, Date.now())) term.out(line);
-        return;
+        if (found.length === 0 && !flags.json) return term.say('no snapshots yet; one is taken before each change');
+        return term.print(flags, found, () => snapshotLines(found, term.width, Date.now()));
       }
       const report = await client.call('snapshots/rollback', { id: snapshot }, { timeoutMs: LONGEST_MS });
       if (flags.json) return term.json(report);

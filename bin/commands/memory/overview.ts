@@ -10,20 +10,17 @@ import { count } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 
 export function registerMemoryAbout(memory: Command, context: Context): void {
-  memory
-    .command('about')
-    .description('show a project: open tasks, last brief, decisions, largest memories, files, names, facts')
+  const description = 'show a project: open tasks, last brief, decisions, largest memories, files, names, facts';
+  addCommand(memory, 'about', description, 'comet-cc memory about --project ~/code/shop')
     .option('--project <dir>', 'project to show', '.')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc memory about --project ~/code/shop')
     .action(async (flags: { project: string; json?: boolean }) => {
       const projectDir = resolveDirectory(flags.project);
       const view = await engineOf(context.paths).call('project/overview', { projectDir });
-      if (flags.json) return context.term.json(view);
-      if (view.counts.turns + view.counts.nodes === 0)
-        return context.term.say(`no memories of ${oneLine(view.project)} yet`);
-      const { paint, width } = context.term;
-      for (const line of aboutLines(view, { paint, width, nowMs: Date.now() })) context.term.out(line);
+      const { paint, width, print, say } = context.term;
+      const isEmpty = view.counts.turns + view.counts.nodes === 0;
+      if (isEmpty && !flags.json) return say(`no memories of ${oneLine(view.project)} yet`);
+      print(flags, view, () => aboutLines(view, { paint, width, nowMs: Date.now() }));
     });
 }
 
@@ -55,39 +52,27 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
     shown.length < all ? `${shown.length} of ${count(all)}` : count(all);
   const decided = new Set(view.decisions.map(({ node_id }) => node_id));
   const others = view.nodes.filter(({ node_id }) => !decided.has(node_id));
+  const kind = decided.size > 0 ? 'Other memories' : 'Memories';
+  const tags = view.tags.map(({ tag, nodes: used }) => ({ name: tag, nodes: used }));
+  const brief = printable(view.brief?.text ?? '')
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+  const stated = view.facts.map(
+    (fact) => `${factText(fact)} (${fact.polarity === 'negative' ? 'negative, ' : ''}${fact.origin})`,
+  );
   return [
     paint('bold', cut(oneLine(view.project))),
     cut(
       `${count(sessions)} sessions, ${count(turns)} turns, ${count(nodes)} nodes, ${count(facts)} facts${spanOf(view, nowMs)}`,
     ),
-    ...counted(
-      'tags',
-      view.tags.map(({ tag, nodes: used }) => ({ name: tag, nodes: used })),
-    ),
+    ...counted('tags', tags),
     ...counted('names', view.names),
     ...counted('files', view.files.map(fileEntry)),
-    ...section(
-      'Left to do',
-      view.tasks.flatMap((task) => listed(oneLine(task))),
-    ),
-    ...section(
-      briefTitle(view, nowMs),
-      printable(view.brief?.text ?? '')
-        .split('\n')
-        .filter((line) => line.trim() !== '')
-        .map(cut),
-    ),
+    ...section('Left to do', view.tasks.map(oneLine).flatMap(listed)),
+    ...section(briefTitle(view, nowMs), brief.map(cut)),
     ...section(`Decided, the newest first (${view.decisions.length})`, view.decisions.flatMap(memory)),
-    ...section(
-      `${decided.size > 0 ? 'Other memories' : 'Memories'}, the largest first (${of(others, nodes - decided.size)})`,
-      others.flatMap(memory),
-    ),
-    ...section(
-      `Facts, the newest first (${of(view.facts, facts)})`,
-      view.facts.flatMap((fact) =>
-        listed(`${factText(fact)} (${fact.polarity === 'negative' ? 'negative, ' : ''}${fact.origin})`),
-      ),
-    ),
+    ...section(`${kind}, the largest first (${of(others, nodes - decided.size)})`, others.flatMap(memory)),
+    ...section(`Facts, the newest first (${of(view.facts, facts)})`, stated.flatMap(listed)),
   ];
 }
 
@@ -116,8 +101,7 @@ export function registerMemoryStats(memory: Command, context: Context): void {
     .action(async (flags: { json?: boolean }) => {
       const found = await engineOf(context.paths).call('memory/stats', {});
       const stats = { ...found, bytes: await bytesOf(context.paths) };
-      if (flags.json) return context.term.json(stats);
-      for (const line of statsLines(stats, context.term.paint)) context.term.out(line);
+      context.term.print(flags, stats, () => statsLines(stats, context.term.paint));
     });
 }
 

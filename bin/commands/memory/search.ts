@@ -6,7 +6,7 @@ import { oneLine } from '../../../common/text.ts';
 import { ago, engineOf, lanesText } from '../../../engine/api/index.ts';
 import type { PublicHit } from '../../../memory/index.ts';
 import { contentTokens, provenance, staleNote, terseMeta, uniqueTokens } from '../../../memory/recall/index.ts';
-import type { Context } from '../../context.ts';
+import { type Context, printOrigin } from '../../context.ts';
 import { count, parseCount } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Term } from '../../terminal/term.ts';
@@ -45,12 +45,13 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       if (words.join('').trim() === '' && flags.file === undefined) {
         throw new CometError('usage', 'memory search needs words to search for, or --file <path>');
       }
-      const hits = await engineOf(context.paths).call('nodes/search', {
+      const client = engineOf(context.paths);
+      const hits = await client.call('nodes/search', {
         query: words.join(' '),
         top: parseCount(flags.top, '--top'),
-        ...(flags.session === undefined ? {} : { sessionId: flags.session }),
-        ...(flags.file === undefined ? {} : { file: path.resolve(flags.file) }),
-        ...(flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) }),
+        sessionId: flags.session,
+        file: flags.file === undefined ? undefined : path.resolve(flags.file),
+        projectDir: flags.project === undefined ? undefined : resolveDirectory(flags.project),
       });
       if (flags.json) return context.term.json(hits.map((hit) => hitJson(hit, flags.explain ?? false)));
       if (hits.length === 0) context.term.say(await nothingFits(context));
@@ -59,6 +60,11 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       if (hits.some(({ isExact }) => isExact)) {
         context.term.say('exact values or wording: read the full text with comet-cc memory show ID --depth 2');
       }
+      await printOrigin(
+        context,
+        client,
+        hits.flatMap(({ node, line }) => [node.origin, line.origin]),
+      );
     });
 }
 

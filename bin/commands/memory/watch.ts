@@ -4,12 +4,17 @@ import type { Context } from '../../context.ts';
 
 const LOOK_MS = 300;
 
-/** Runs `work` while one line of the terminal says how far the engine is; `said` is '' where there is nothing to say. */
+/**
+ * Runs `work` while one line of the terminal says how far the engine is, without `--json`; `said` is '' where there is
+ * nothing to say.
+ */
 export async function watched<T>(
   context: Context,
+  { json }: { readonly json?: boolean },
   said: (status: EngineStatus) => string,
   work: () => Promise<T>,
 ): Promise<T> {
+  if (json) return await work();
   const over = new AbortController();
   const watching = look(context, said, over.signal);
   try {

@@ -1,0 +1,41 @@
+import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import { resolveDirectory } from '../../common/paths.ts';
+import { oneLine } from '../../common/text.ts';
+import { openJoinedFolders, remoteOf } from '../../memory/index.ts';
+import { addCommand, type Context } from '../context.ts';
+import { confirmed } from '../terminal/term.ts';
+
+interface Flags {
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+export function registerProject(program: Command, { paths, term }: Context): void {
+  const project = addCommand(program, 'project', 'let folders share the memory of a git remote', 'comet-cc project ls');
+  addCommand(project, 'ls', 'list the remotes and the folders that share their memory', 'comet-cc project ls --json')
+    .option('--json', 'print one JSON document')
+    .action((flags: Flags) => {
+      const joined = openJoinedFolders(paths.projectsFile).all();
+      term.print(flags, joined, () =>
+        Object.entries(joined).flatMap(([remote, folders]) => [remote, ...folders.map((each) => `  ${oneLine(each)}`)]),
+      );
+    });
+  addCommand(project, 'join', 'let a folder share the memory of its git remote', 'comet-cc project join . --yes')
+    .argument('[dir]', 'a folder of the repository', '.')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print one JSON document')
+    .action(async (dir: string, flags: Flags) => {
+      const found = remoteOf(resolveDirectory(dir));
+      if (found === null) throw new CometError('not_found', 'this folder is in no git repository with a remote');
+      const { remote, common } = found;
+      const joined = openJoinedFolders(paths.projectsFile);
+      const others = (joined.all()[remote] ?? []).filter((each) => each !== common);
+      const beside = others.length === 0 ? '' : ` with ${others.map(oneLine).join(', ')}`;
+      if (!flags.yes && !(await confirmed(`Share the memory of ${oneLine(remote)}${beside}?`))) return;
+      joined.add([{ remote, common }]);
+      term.print(flags, { project: remote, folders: joined.all()[remote] }, () => [
+        `from now on this folder shares the memory of ${oneLine(remote)}; what it kept by itself stays its own`,
+      ]);
+    });
+}
