@@ -88,6 +88,8 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
   let shape: Shape = { ...FIRST, ...given };
   let nonce = 0;
   const said: Said[] = [];
+  /** Answers to requests that went out unchanged: after `/compact` their thinking is stale whatever the proxy does. */
+  const unproxied = new Set<Entry>();
 
   const hold = (...entries: readonly Entry[]): void => {
     shape = { ...shape, entries: [...shape.entries, ...entries] };
@@ -107,7 +109,9 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
   const ask = async (answer: readonly AnswerBlock[], route: Route): Promise<Exchange> => {
     const { entries } = shape;
     const exchange = await rig.send(requestOf(answer), route);
-    const ownFault = exchange.refusal !== null && holdsThinking(shape) && (isStale || !exchange.rewritten);
+    const thinking = entries.filter((entry) => withoutThinking(entry) !== entry);
+    const clientOnly = isStale || !exchange.rewritten || (compacted && thinking.every((entry) => unproxied.has(entry)));
+    const ownFault = exchange.refusal !== null && thinking.length > 0 && clientOnly;
     said.push({ exchange, route, model: shape.model, entries, epochs: rig.epochs(shape.sessionId), ownFault });
     compacted &&= exchange.refusal !== null;
     if (!ownFault) return exchange;
@@ -128,7 +132,9 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
         const exchange = await ask(round === null ? closing(shape, turn) : opening(shape, round, id), route);
         exchanges.push(exchange);
         if (exchange.refusal !== null) break;
-        hold({ role: 'assistant', blocks: exchange.content });
+        const answer: Entry = { role: 'assistant', blocks: exchange.content };
+        if (!exchange.rewritten) unproxied.add(answer);
+        hold(answer);
         if (round !== null) hold(resultEntry(round, id));
       }
       return exchanges;
@@ -154,7 +160,9 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
       const exchange = await this.aside(SUMMARISE);
       const last = shape.entries.findLast((entry) => entry.role === 'assistant');
       const summary = { type: 'text', text: `${CONTINUED}\nSteps were taken.` };
-      const kept = last === undefined || last.blocks.some((block) => block['type'] === 'tool_use') ? [] : [last];
+      // What cites a document of the summarized history would be refused with or without a proxy.
+      const isKept = last?.blocks.every((block) => block['type'] !== 'tool_use' && block['citations'] === undefined);
+      const kept = last !== undefined && isKept ? [last] : [];
       const notes = kept.length > 0 ? [TOOLS_NOTE] : [];
       const first: Entry = { role: 'user', blocks: [{ type: 'text', text: REMINDER }, summary], notes };
       shape = { ...shape, entries: [first, ...kept] };
@@ -175,10 +183,6 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
 
 export function isPrompt(entry: Entry): boolean {
   return entry.role === 'user' && entry.blocks.every((block) => block['type'] !== 'tool_result');
-}
-
-function holdsThinking(shape: Shape): boolean {
-  return shape.entries.some((entry) => withoutThinking(entry) !== entry);
 }
 
 function withoutThinking(entry: Entry): Entry {
