@@ -113,8 +113,9 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
 }
 
 /** Ports of this worker, below those that systems give to outgoing connections: nobody takes one before it is used. */
-const OWN_PORTS = 4_000;
-const FIRST_PORT = 10_000 + (Number(process.env['VITEST_POOL_ID'] ?? 0) % 5) * OWN_PORTS;
+const OWN_PORTS = 500;
+const RANGE = Number(process.env['VITEST_POOL_ID'] ?? 0) + Number(process.env['COMET_TEST_RANGE'] ?? 0);
+const FIRST_PORT = 10_000 + (RANGE % 40) * OWN_PORTS;
 let taken = Math.floor(Math.random() * OWN_PORTS);
 
 /** A port that stays free until the caller uses it. */
