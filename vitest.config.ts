@@ -4,8 +4,6 @@ import { defineConfig } from 'vitest/config';
 const setupFiles = ['test/helpers/loopback-only.ts', 'test/helpers/fixed-seed.ts'];
 
 const cores = os.availableParallelism();
-/** Most tests wait for processes and timers rather than for a core. */
-const WORKERS = 4 * cores;
 /** The limits are for a machine that does nothing else; each process that waits for a core adds to them. */
 const load = Math.max(1, (os.loadavg()[0] ?? 0) / cores);
 
@@ -20,9 +18,10 @@ export default defineConfig({
           setupFiles,
           pool: 'threads',
           isolate: false,
-          maxWorkers: WORKERS,
-          testTimeout: 30_000 * load,
-          hookTimeout: 30_000 * load,
+          maxWorkers: cores,
+          sequence: { groupOrder: 0 },
+          testTimeout: 5_000 * load,
+          hookTimeout: 5_000 * load,
         },
       },
       {
@@ -34,7 +33,9 @@ export default defineConfig({
           setupFiles,
           // Each file on its own: without that, files are dealt out to workers beforehand, and the last one works alone.
           pool: 'forks',
-          maxWorkers: WORKERS,
+          // Most of them wait for processes and timers rather than for a core.
+          maxWorkers: 4 * cores,
+          sequence: { groupOrder: 1 },
           testTimeout: 120_000 * load,
           hookTimeout: 120_000 * load,
           expect: { poll: { timeout: 40_000 * load } },
