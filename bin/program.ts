@@ -8,6 +8,7 @@ type Register = (program: Command, context: Context) => void;
 /** In the order of `--help`. Each is loaded by itself: most of what a command costs is what is loaded for it. */
 const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   run: async () => (await import('./commands/run.ts')).registerRun,
+  setup: async () => (await import('./commands/setup.ts')).registerSetup,
   start: async () => (await import('./commands/start.ts')).registerStart,
   stop: async () => (await import('./commands/start.ts')).registerStop,
   restart: async () => (await import('./commands/start.ts')).registerRestart,
@@ -58,7 +59,9 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
 /** The one that is named; all of them for help, completion and what is none. */
 async function commandsFor(name = ''): Promise<Register[]> {
   if (name === '-V' || name === '--version') return [];
-  const named = name === 'completion' ? [] : Object.entries(COMMANDS).filter(([each]) => each === name);
+  const named = ['completion', 'setup'].includes(name)
+    ? []
+    : Object.entries(COMMANDS).filter(([each]) => each === name);
   const wanted = named.length > 0 ? named : Object.entries(COMMANDS);
   return await Promise.all(wanted.map(([, load]) => load()));
 }

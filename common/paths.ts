@@ -77,6 +77,8 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     projectsFile: at('projects.json'),
     /** Record of what was changed in files of other programs. */
     installsFile: at('installs.json'),
+    /** What `comet-cc setup` did. */
+    setupFile: at('setup.json'),
     certsDir: at('certs'),
     journalDir: at('journal'),
     nodesDir: at('memory', 'nodes'),

@@ -6,7 +6,7 @@ import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
 import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
-import { envEntries, hookEntries } from './claude-code/entries.ts';
+import { envEntries, hookEntries, pluginEntries, statuslineEntry } from './claude-code/entries.ts';
 import { EDITORS, type EditorName } from './editors/editors.ts';
 import { variableEntries } from './editors/entries.ts';
 import { type EditKind, isSameJson, type OwnValues, removeAt, setAt, type Values, valueAt } from './json-text.ts';
@@ -182,11 +182,11 @@ async function removeCreatedDirs(paths: HomePaths, dir: string): Promise<void> {
   await writeInstalls(paths, { ...installs, createdDirs });
 }
 
-type EditName = 'env' | 'hooks' | EditorName;
+const CLAUDE_CODE_KINDS = { env: envEntries, hooks: hookEntries, statusline: statuslineEntry, plugin: pluginEntries };
+type EditName = keyof typeof CLAUDE_CODE_KINDS | EditorName;
 
-function editKind(name: EditName): EditKind {
-  if (name === 'env') return envEntries;
-  return name === 'hooks' ? hookEntries : variableEntries;
+export function editKind(name: EditName): EditKind {
+  return name in CLAUDE_CODE_KINDS ? CLAUDE_CODE_KINDS[name as keyof typeof CLAUDE_CODE_KINDS] : variableEntries;
 }
 
 const EditedFile = z.object({
@@ -197,7 +197,10 @@ const EditedFile = z.object({
   backup: z.string().nullable(),
   /** Of the file without any edit. */
   mode: z.int(),
-  edits: z.partialRecord(z.enum(['env', 'hooks', ...EDITORS]), z.record(z.string(), z.array(z.string()))),
+  edits: z.partialRecord(
+    z.enum(['env', 'hooks', 'statusline', 'plugin', ...EDITORS]),
+    z.record(z.string(), z.array(z.string())),
+  ),
 });
 type EditedFile = z.infer<typeof EditedFile>;
 

@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
+import { CometError } from '../../common/errors.ts';
 import { type HookCommands, userSettingsFile } from '../../install/index.ts';
 import type { Context } from '../context.ts';
 
@@ -29,9 +30,12 @@ export function registerHooks(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc hooks install\n  comet-cc hooks install --scope project')
     .action(async (flags: Flags) => {
-      const { installHooks } = await import('../../install/claude-code/index.ts');
+      const { findEntries, installEntries } = await import('../../install/claude-code/index.ts');
+      const [file] = await findEntries(paths, 'plugin', [userSettingsFile(env)]);
+      if (file !== undefined)
+        throw new CometError('config_invalid', `${file} enables the plugin, which has these hooks`);
       const commands = await ownCommands();
-      const done = await installHooks(paths, fileOf(flags), commands);
+      const done = await installEntries(paths, 'hooks', fileOf(flags), commands);
       if (flags.json) return term.json({ ...done, hooks: commands });
       if (!done.plain) term.say(unread(done.file));
       if (!done.changed) return term.out(`${done.file} already has them`);
@@ -46,8 +50,8 @@ export function registerHooks(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc hooks uninstall')
     .action(async (flags: { json?: boolean }) => {
-      const { uninstallHooks } = await import('../../install/claude-code/index.ts');
-      const changed = await uninstallHooks(paths, [userSettingsFile(env)]);
+      const { uninstallEntries } = await import('../../install/claude-code/index.ts');
+      const changed = await uninstallEntries(paths, 'hooks', [userSettingsFile(env)]);
       if (flags.json) return term.json({ files: changed });
       for (const file of changed) term.out(`${file} has no comet-cc hooks now`);
       if (changed.length === 0) term.out('nothing was installed');
@@ -69,7 +73,7 @@ export function registerHooks(program: Command, context: Context): void {
       if (!plain) term.say(unread(file));
       for (const [event, state] of Object.entries(events)) term.out(`${event.padEnd(18)} ${state}`);
       if (!installed) term.out('add them with: comet-cc hooks install');
-      term.out(`plugin    ${plugin} (claude --plugin-dir, instead of hooks install)`);
+      term.out(`plugin    ${plugin} (comet-cc setup --plugin, instead of these)`);
     });
 }
 
@@ -77,13 +81,21 @@ function unread(file: string): string {
   return `Claude Code ignores ${file} because it is not plain JSON; remove its comments to enable the hooks`;
 }
 
-async function ownCommands(): Promise<HookCommands> {
+export async function ownCommands(): Promise<HookCommands> {
   const { hookCommands } = await import('../../install/claude-code/index.ts');
-  const quote = (text: string): string =>
-    process.platform === 'win32' ? `"${text}"` : `'${text.replaceAll("'", "'\\''")}'`;
-  return hookCommands(process.execPath, path.join(await packageDir(), 'dist', 'hooks'), quote);
+  return hookCommands(process.execPath, path.join(await packageDir(), 'dist', 'hooks'), shellWord);
 }
 
-async function packageDir(): Promise<string> {
+/** A command line that runs this very program, whether or not it is on PATH. */
+export async function ownCommandLine(...args: string[]): Promise<string> {
+  const program = path.join(await packageDir(), 'dist', 'bin', 'comet-cc.js');
+  return [shellWord(process.execPath), shellWord(program), ...args].join(' ');
+}
+
+function shellWord(text: string): string {
+  return process.platform === 'win32' ? `"${text}"` : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+export async function packageDir(): Promise<string> {
   return path.resolve(path.dirname(await realpath(process.argv[1] as string)), '..', '..');
 }

@@ -7,9 +7,11 @@ import { homeEntries } from '../../common/paths.ts';
 import { guardStatus, stopDaemon } from '../../engine/lifecycle/index.ts';
 import {
   findEditedSettings,
-  findHookedFiles,
+  findEntries,
+  findRegistrations,
+  removeRegistrations,
   revertSettings,
-  uninstallHooks,
+  uninstallEntries,
 } from '../../install/claude-code/index.ts';
 import { findCompletionFiles, removeCompletion } from '../../install/completion/index.ts';
 import { inspectEditors, revertEditor } from '../../install/editors/index.ts';
@@ -50,13 +52,13 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
         if (plan !== null) await uninstallService(paths, plan, log);
       },
     },
+    entries(context, 'hooks', 'hooks'),
+    entries(context, 'statusline', 'status line'),
+    entries(context, 'plugin', 'marketplace and plugin'),
     {
-      id: 'hooks',
-      present: async () =>
-        (await findHookedFiles(paths, [userSettingsFile(env)])).map((file) => `hooks of comet-cc in ${file}`),
-      async undo() {
-        await uninstallHooks(paths, [userSettingsFile(env)]);
-      },
+      id: 'claude-code',
+      present: async () => (await findRegistrations(env)).map(({ what, file }) => `${what} of comet-cc in ${file}`),
+      undo: () => removeRegistrations(env),
     },
     {
       id: 'settings',
@@ -118,4 +120,16 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
       .filter((name) => !kept.includes(name))
       .map((name) => path.join(paths.home, name));
   }
+}
+
+/** Entries of Claude Code's settings. */
+function entries({ env, paths }: Context, id: 'hooks' | 'statusline' | 'plugin', what: string): UninstallStep {
+  const settings = [userSettingsFile(env)];
+  return {
+    id,
+    present: async () => (await findEntries(paths, id, settings)).map((file) => `${what} of comet-cc in ${file}`),
+    async undo() {
+      await uninstallEntries(paths, id, settings);
+    },
+  };
 }

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import type { Context } from '../context.ts';
@@ -6,6 +7,7 @@ import type { Context } from '../context.ts';
 interface Flags {
   readonly keepMemory?: boolean;
   readonly yes?: boolean;
+  readonly export?: string;
   readonly json?: boolean;
 }
 
@@ -19,60 +21,102 @@ export function registerUninstall(program: Command, context: Context): void {
     .command('uninstall')
     .description('remove everything that comet-cc installed or wrote, and verify it')
     .option('--keep-memory', 'keep the memories and the raw turns')
+    .option('--export <file>', 'first write the memories to this file, which memory import --as export reads')
     .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc uninstall\n  comet-cc uninstall --keep-memory --yes')
-    .action(async (flags: Flags) => {
-      const { uninstallSteps } = await import('./uninstall-steps.ts');
-      const { confirmed } = await import('../terminal/term.ts');
-      const { paths, term } = context;
-      const keepMemory = flags.keepMemory ?? false;
-      const steps = uninstallSteps(context, { keepMemory, log: flags.json ? () => undefined : term.say });
-      const look = async (): Promise<Found[]> => {
-        const found = await Promise.all(steps.map(async (step) => ({ step: step.id, what: await step.present() })));
-        return found.filter(({ what }) => what.length > 0);
-      };
-
-      const found = await look();
-      if (found.length === 0) {
-        if (flags.json) return term.json({ removed: [], left: [] });
-        return term.out('nothing of comet-cc is here');
-      }
-      if (!flags.yes) {
-        for (const line of lines(found)) term.say(line);
-        const what = keepMemory ? 'all of this, but not the memories' : 'all of this, memories included';
-        if (!(await confirmed(`Remove ${what}?`))) throw new CometError('usage', 'nothing was removed');
-      }
-      const failures: string[] = [];
-      for (const { id, undo } of steps) {
-        // The notes by which a change elsewhere is found again must outlive it.
-        if (id === 'files' && failures.length > 0) break;
-        await undo().catch((error: unknown) => failures.push(`${id}: ${(error as Error).message}`));
-      }
-      const left = await look();
-      if (flags.json) term.json({ removed: found, left, failures });
-      else report(context, { found, left });
-      if (left.length > 0 || failures.length > 0) {
-        throw new CometError('uninstall_incomplete', [...failures, ...lines(left)].join('\n  '));
-      }
-      if (flags.json) return;
-      if (existsSync(paths.home))
-        term.say(`${paths.home} stays: ${keepMemory ? 'your memories are' : 'something that is not ours is'} in it`);
-      term.say('A shell in which comet-cc env was evaluated still has its variables: open another one.');
-      term.say('What you gave Claude Code yourself, if you did:');
-      term.say('  claude mcp remove comet-cc; claude plugin uninstall comet-cc@comet-cc');
-      term.say('The program itself: npm uninstall -g comet-cc, if you installed it globally.');
-    });
+    .action((flags: Flags) => uninstall(context, flags));
 }
 
-function report(
-  { term }: Context,
-  { found, left }: { readonly found: readonly Found[]; readonly left: readonly Found[] },
-) {
+async function uninstall(context: Context, flags: Flags): Promise<void> {
+  const { uninstallSteps } = await import('./uninstall-steps.ts');
+  const { paths, term } = context;
+  const keepMemory = flags.keepMemory ?? false;
+  const steps = uninstallSteps(context, { keepMemory, log: flags.json ? () => undefined : term.say });
+  const look = async (): Promise<Found[]> => {
+    const found = await Promise.all(steps.map(async (step) => ({ step: step.id, what: await step.present() })));
+    return found.filter(({ what }) => what.length > 0);
+  };
+
+  const found = await look();
+  if (found.length === 0) {
+    if (flags.json) return term.json({ removed: [], left: [] });
+    return term.out('nothing of comet-cc is here');
+  }
+  const memories = keepMemory ? 0 : countMemories(paths);
+  await agree(context, flags, found, memories);
+  const failures: string[] = [];
+  for (const { id, undo } of steps) {
+    // The notes by which a change elsewhere is found again must outlive it.
+    if (id === 'files' && failures.length > 0) break;
+    await undo().catch((error: unknown) => failures.push(`${id}: ${(error as Error).message}`));
+  }
+  const left = await look();
+  const also = memories === 0 ? [] : [`${'memories'.padEnd(12)} ${named(memories)}`];
+  if (flags.json) term.json({ removed: found, left, failures, memories });
+  else report(context, { found, left, also, keepMemory });
+  if (left.length > 0 || failures.length > 0) {
+    throw new CometError('uninstall_incomplete', [...failures, ...lines(left)].join('\n  '));
+  }
+  if (flags.json) return;
+  if (existsSync(paths.home))
+    term.say(`${paths.home} stays: ${keepMemory ? 'your memories are' : 'something that is not ours is'} in it`);
+  term.say('A shell in which comet-cc env was evaluated still has its variables: open another one.');
+  term.say('The program itself: npm uninstall -g comet-cc, if you installed it globally.');
+}
+
+/** Asks whether to export the memories and to remove everything; exports them. @throws CometError `usage` after a no */
+async function agree(context: Context, flags: Flags, found: readonly Found[], memories: number): Promise<void> {
+  const { confirmed } = await import('../terminal/term.ts');
+  let file = flags.export;
+  if (!flags.yes) {
+    for (const line of lines(found)) context.term.say(line);
+    const offered = memories > 0 && file === undefined;
+    if (offered && (await confirmed(`Export the ${named(memories)} to ./${EXPORT} first?`))) file = EXPORT;
+    const what = memories === 0 ? 'all of this' : `all of this, ${named(memories)} included`;
+    if (!(await confirmed(`Remove ${what}?`))) throw new CometError('usage', 'nothing was removed');
+  }
+  if (file !== undefined) await exportMemories(context, path.resolve(file));
+}
+
+const named = (memories: number): string => (memories === 1 ? '1 memory' : `${memories} memories`);
+
+interface Outcome {
+  readonly found: readonly Found[];
+  readonly left: readonly Found[];
+  readonly also: readonly string[];
+  readonly keepMemory: boolean;
+}
+
+function report({ term }: Context, { found, left, also, keepMemory }: Outcome) {
   const still = new Set(left.flatMap(({ what }) => what));
   const gone = found.map((one) => ({ ...one, what: one.what.filter((each) => !still.has(each)) }));
   for (const line of lines(gone)) term.out(line);
-  if (left.length === 0) term.out('nothing of comet-cc is left');
+  if (left.length > 0) return;
+  for (const line of also) term.out(line);
+  term.out(`nothing of comet-cc is left${keepMemory ? ' but your memories' : ''}`);
+}
+
+const EXPORT = 'comet-cc-memories.jsonl';
+const EXPORT_MS = 600_000;
+
+/** Files of nodes: the daemon need not run to say how many go. */
+function countMemories({ nodesDir }: Context['paths']): number {
+  if (!existsSync(nodesDir)) return 0;
+  return readdirSync(nodesDir, { recursive: true }).filter((name) => String(name).endsWith('.md')).length;
+}
+
+/** Starts the daemon where it is down: what is exported comes from the engine. */
+async function exportMemories(context: Context, file: string): Promise<void> {
+  const { prepareDaemon, startDaemon } = await import('../../engine/lifecycle/index.ts');
+  const { engineOf } = await import('../../engine/api/index.ts');
+  const { writeFileAtomic } = await import('../../common/files.ts');
+  await startDaemon(await prepareDaemon(context, {}));
+  await writeFileAtomic(
+    file,
+    await engineOf(context.paths).call('memory/export', { format: 'jsonl' }, { timeoutMs: EXPORT_MS }),
+  );
+  context.term.say(`wrote ${file}`);
 }
 
 function lines(found: readonly Found[]): string[] {

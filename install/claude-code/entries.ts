@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { findNodeAtLocation, type JSONPath, type Node } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
 import { type EditKind, parseWith, pruneAt, removeAt, restoreAt, setAt, type Values, valueAt } from '../json-text.ts';
@@ -67,6 +68,47 @@ export const hookEntries: EditKind = {
     return edited;
   },
   remove: (text, _own, before, file) => removeHooks(text, file, before),
+};
+
+const OWN_STATUS_LINE = /comet-cc(?:\.js)?['"]? statusline$/;
+
+/** Claude Code's status line, also one that was written by hand. The user's own is never replaced. */
+export const statuslineEntry: EditKind = {
+  holdsToken: false,
+  isBackedUp: true,
+  add(text, { command }, file) {
+    parseWith(text, file, ['statusLine'], 'object');
+    const found = valueAt(text, ['statusLine', 'command']);
+    if (found === command) return text;
+    if (valueAt(text, ['statusLine']) === undefined || OWN_STATUS_LINE.test(String(found)))
+      return setAt(text, ['statusLine'], { type: 'command', command });
+    throw new CometError('config_invalid', `${file} has a status line of yours; it was left unchanged`);
+  },
+  remove: (text, _own, before) =>
+    OWN_STATUS_LINE.test(String(valueAt(text, ['statusLine', 'command'])))
+      ? restoreAt(text, ['statusLine'], before)
+      : text,
+};
+
+export const MARKETPLACE: JSONPath = ['extraKnownMarketplaces', 'comet-cc'];
+export const PLUGIN: JSONPath = ['enabledPlugins', 'comet-cc@comet-cc'];
+
+/** What makes Claude Code load the plugin, as `claude plugin install` writes it; `dir` is that of the marketplace. */
+export const pluginEntries: EditKind = {
+  holdsToken: false,
+  isBackedUp: true,
+  add(text, { dir }, file) {
+    for (const [name] of [MARKETPLACE, PLUGIN]) parseWith(text, file, [name as string], 'object');
+    const marketplace = { source: { source: 'directory', path: dir } };
+    const isKnown = isDeepStrictEqual(valueAt(text, MARKETPLACE), marketplace);
+    const edited = isKnown ? text : setAt(text, MARKETPLACE, marketplace);
+    return valueAt(edited, PLUGIN) === true ? edited : setAt(edited, PLUGIN, true);
+  },
+  remove: (text, _own, before) =>
+    [MARKETPLACE, PLUGIN].reduce(
+      (left, path) => pruneAt(restoreAt(left, path, before), path.slice(0, 1), before),
+      text,
+    ),
 };
 
 /**

@@ -3,11 +3,12 @@ import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
-import { applyEdit, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
+import { applyEdit, editKind, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
 import { type Values, valueAt } from '../json-text.ts';
-import { HOOKS, type HookCommands, type HookEvent, ownHooks, removeHooks } from './entries.ts';
+import { HOOKS, type HookCommands, type HookEvent, ownHooks } from './entries.ts';
 
 export { hookCommands } from './entries.ts';
+export { findRegistrations, removeRegistrations } from './registrations.ts';
 
 type SettingsPlan = Awaited<ReturnType<typeof planSettings>>;
 
@@ -78,31 +79,38 @@ function rejectComments(text: string, file: string): void {
   throw new CometError('config_invalid', `${file} is not plain JSON, so ${effect}`);
 }
 
+/** Kinds of entries that comet-cc recognizes as its own, also without a record. */
+type EntryName = 'hooks' | 'statusline' | 'plugin';
+
 /**
- * Adds the hooks to a settings file of Claude Code, with a copy of the file beside it.
+ * Adds entries to a settings file of Claude Code, with a copy of the file beside it.
  *
  * @returns `backup` null where nothing had to be changed, or there was no file
- * @throws CometError `config_invalid` when the file is not a settings file; it stays as it is
+ * @throws CometError `config_invalid` when the file is not a settings file, or holds what may not be replaced
  */
-export async function installHooks(paths: HomePaths, settings: string, commands: HookCommands) {
-  const plan = await planEdit('hooks', settings, commands);
+export async function installEntries(paths: HomePaths, name: EntryName, settings: string, values: Values) {
+  const plan = await planEdit(name, settings, values);
   const { changed, backup } = await applyEdit(paths, plan);
   return { file: plan.file, plain: isPlain(plan.after), changed, backup };
 }
 
 /**
- * Removes the hooks from every file that is recorded, and from `settings`.
+ * Removes the entries from every file that is recorded, and from `settings`.
  *
  * @returns the files that were changed
- * @throws as `installHooks`
+ * @throws as `installEntries`
  */
-export async function uninstallHooks(paths: HomePaths, settings: readonly string[]): Promise<readonly string[]> {
-  const recorded = (await findEdits(paths, 'hooks')).map(({ file }) => file);
+export async function uninstallEntries(
+  paths: HomePaths,
+  name: EntryName,
+  settings: readonly string[],
+): Promise<readonly string[]> {
+  const recorded = (await findEdits(paths, name)).map(({ file }) => file);
   const changed: string[] = [];
-  for (const file of recorded) if (await undoEdit(paths, 'hooks', file)) changed.push(file);
+  for (const file of recorded) if (await undoEdit(paths, name, file)) changed.push(file);
   for (const file of await Promise.all(settings.map(resolveFile))) {
     const text = await readFileIfPresent(file);
-    const rest = text === null ? null : removeHooks(text, file);
+    const rest = text === null ? null : editKind(name).remove(text, {}, '', file);
     if (rest === null || rest === text) continue;
     await writeFileAtomic(file, rest, { mode: (await stat(file)).mode & 0o777 });
     changed.push(file);
@@ -110,18 +118,23 @@ export async function uninstallHooks(paths: HomePaths, settings: readonly string
   return changed;
 }
 
-/** The settings files that have hooks of comet-cc or are recorded to have some. @throws as `installHooks` */
-export async function findHookedFiles(paths: HomePaths, settings: readonly string[]): Promise<readonly string[]> {
-  const recorded = (await findEdits(paths, 'hooks')).map(({ file }) => file);
+/** The settings files that have such entries or are recorded to have some. @throws as `installEntries` */
+export async function findEntries(
+  paths: HomePaths,
+  name: EntryName,
+  settings: readonly string[],
+): Promise<readonly string[]> {
+  const recorded = (await findEdits(paths, name)).map(({ file }) => file);
   const texts = await Promise.all(settings.map((file) => readFileIfPresent(file)));
-  const found = settings.filter((file, at) => Object.keys(ownHooks(texts[at] ?? '{}', file)).length > 0);
+  const holds = (text: string, file: string): boolean => editKind(name).remove(text, {}, '', file) !== text;
+  const found = settings.filter((file, at) => holds(texts[at] ?? '', file));
   return [...new Set([...recorded, ...found])];
 }
 
 /**
  * The state of each hook; `other`: of another folder or Node than the commands that were asked for.
  *
- * @throws as `installHooks`
+ * @throws as `installEntries`
  */
 export async function inspectHooks(settings: string, commands: HookCommands) {
   const text = await readFileIfPresent(settings);

@@ -15,7 +15,7 @@ export function completionScript(shell: 'bash' | 'zsh' | 'fish', program: Comman
 }
 
 /** Where the shell loads the completion of a command from; zsh has no such place of the user's own. */
-function completionFile(shell: string, env: NodeJS.ProcessEnv): string | null {
+export function completionFile(shell: string, env: NodeJS.ProcessEnv): string | null {
   const home = os.homedir();
   const data = env['XDG_DATA_HOME'] || path.join(home, '.local', 'share');
   const config = env['XDG_CONFIG_HOME'] || path.join(home, '.config');

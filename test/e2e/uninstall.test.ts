@@ -1,8 +1,9 @@
-import { chmod, lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { homeEntries, homePaths } from '../../common/paths.ts';
 import { createLiveRig, type LiveRig, longTalk, openTerminal } from '../helpers/live-rig.ts';
+import { readFolder } from '../helpers/temp-dir.ts';
 
 const EDITOR_SETTINGS = '{\n  // mine\n  "editor.fontSize": 13,\n}\n';
 const SETTINGS = '{\n  "model": "opus",\n  "env": { "EDITOR": "vi" }\n}\n';
@@ -19,17 +20,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => rig.close());
-
-/** Every file and folder below `dir`: its mode, and of files the bytes. */
-async function tree(dir: string): Promise<Record<string, string>> {
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-  const found = entries.map(async (entry): Promise<[string, string]> => {
-    const place = path.join(entry.parentPath, entry.name);
-    const mode = (await lstat(place)).mode.toString(8);
-    return [path.relative(dir, place), entry.isFile() ? `${mode} ${await readFile(place, 'base64')}` : mode];
-  });
-  return Object.fromEntries(await Promise.all(found));
-}
 
 /** A service manager that agrees to all it is asked. */
 async function agreeableSystemctl(): Promise<Record<string, string>> {
@@ -73,10 +63,10 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
       await rm(path.join(rig.home.user, folder), { recursive: true, force: true });
       await mkdir(path.join(rig.home.user, folder), { recursive: true });
     }
-    const before = await tree(rig.home.user);
+    const before = await readFolder(rig.home.user);
     const env = await agreeableSystemctl();
     await installEverything(env, edits);
-    expect(Object.keys(await tree(rig.home.user)).length).toBeGreaterThan(Object.keys(before).length);
+    expect(Object.keys(await readFolder(rig.home.user)).length).toBeGreaterThan(Object.keys(before).length);
     const ours = homeEntries(homePaths(rig.home.home));
     expect((await readdir(rig.home.home)).filter((name) => !ours.includes(name))).toEqual([]);
 
@@ -85,7 +75,7 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     for (const step of ['service', 'hooks', 'settings', 'editors', 'completion', 'daemon', 'files'])
       expect(stdout).toMatch(new RegExp(`^${step} `, 'm'));
     expect(stdout).toContain('nothing of comet-cc is left');
-    expect(await tree(rig.home.user)).toEqual(before);
+    expect(await readFolder(rig.home.user)).toEqual(before);
     expect(await readdir(path.dirname(rig.home.home))).toEqual(['bin', 'u']);
     expect(await rig.home.json(['uninstall', '--yes', '--json'], { env })).toEqual({ removed: [], left: [] });
   });
@@ -93,22 +83,22 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
   it('keeps the memories on request, and the files of other programs', async () => {
     const env = await agreeableSystemctl();
     await installEverything(env);
-    const memory = await tree(path.join(rig.home.home, 'memory'));
+    const memory = await readFolder(path.join(rig.home.home, 'memory'));
     await writeFile(path.join(rig.home.home, 'mine.txt'), 'not yours');
     const { code, stderr } = await rig.home.run(['uninstall', '--keep-memory', '--yes'], { env });
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('your memories are in it') });
     expect((await readdir(rig.home.home)).sort()).toEqual(['journal', 'memory', 'mine.txt', 'schema.json']);
-    expect(await tree(path.join(rig.home.home, 'memory'))).toEqual(memory);
+    expect(await readFolder(path.join(rig.home.home, 'memory'))).toEqual(memory);
     await rig.home.json(['start', '--json']);
     expect(((await rig.home.json(['memory', 'ls', '--json'])) as unknown[]).length).toBeGreaterThan(0);
   });
 
   it('changes nothing without confirmation', async () => {
-    const before = await tree(rig.home.user);
+    const before = await readFolder(rig.home.user);
     const { code, stderr } = await rig.home.run(['uninstall']);
     expect(code).toBe(2);
     expect(stderr).toContain('--yes');
-    expect(await tree(rig.home.user)).toEqual(before);
+    expect(await readFolder(rig.home.user)).toEqual(before);
     expect((await rig.status()).engine.state).toBe('healthy');
   });
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { lstat, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach } from 'vitest';
@@ -14,4 +14,15 @@ export function tempDirs(): () => Promise<string> {
     made.push(dir);
     return dir;
   };
+}
+
+/** Every file and folder below `dir`: its mode, and of files the bytes. */
+export async function readFolder(dir: string): Promise<Record<string, string>> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  const found = entries.map(async (entry): Promise<[string, string]> => {
+    const place = path.join(entry.parentPath, entry.name);
+    const mode = (await lstat(place)).mode.toString(8);
+    return [path.relative(dir, place), entry.isFile() ? `${mode} ${await readFile(place, 'base64')}` : mode];
+  });
+  return Object.fromEntries(await Promise.all(found));
 }

@@ -6,12 +6,12 @@ import { hookCommands } from '../../../install/claude-code/entries.ts';
 import {
   editSettings,
   findEditedSettings,
-  findHookedFiles,
+  findEntries,
   inspectSettings,
-  installHooks,
+  installEntries,
   planSettings,
   revertSettings,
-  uninstallHooks,
+  uninstallEntries,
 } from '../../../install/claude-code/index.ts';
 import { inspectEditors, revertEditor, setUpEditor } from '../../../install/editors/index.ts';
 import recorded from '../../fixtures/installs-0.1.0.json' with { type: 'json' };
@@ -60,9 +60,9 @@ describe.each(SCENARIOS)('an installation of 0.1.0: $name', (scenario) => {
     ['variables first', false],
   ])('is undone to the same bytes and modes: %s', async (_, hooksFirst) => {
     const { dir, paths, settings } = await restore(scenario);
-    if (hooksFirst) await uninstallHooks(paths, [settings]);
+    if (hooksFirst) await uninstallEntries(paths, 'hooks', [settings]);
     await revertSettings(paths);
-    await uninstallHooks(paths, [settings]);
+    await uninstallEntries(paths, 'hooks', [settings]);
     await revertEditor(paths, 'vscode');
     expect(await readTree(dir)).toEqual(scenario.undone);
     expect(await readdir(paths.home)).toEqual([]);
@@ -75,10 +75,10 @@ describe.each(SCENARIOS)('an installation of 0.1.0: $name', (scenario) => {
     expect((await readdir(paths.home)).filter((name) => !ours.includes(name))).toEqual([]);
     if (before.env !== null) await editSettings(paths, await planSettings(settings, VARIABLES));
     for (const { editor, file } of before.editors) await setUpEditor(paths, editor, file, VARIABLES);
-    if (before.editors.length === 0) await installHooks(paths, settings, COMMANDS);
+    if (before.editors.length === 0) await installEntries(paths, 'hooks', settings, COMMANDS);
     const backups = Object.keys(await readTree(dir)).filter((name) => name.includes('.before-comet-cc'));
     expect(backups.length).toBeLessThanOrEqual(1);
-    await uninstallHooks(paths, [settings]);
+    await uninstallEntries(paths, 'hooks', [settings]);
     await revertSettings(paths);
     await revertEditor(paths, 'vscode');
     expect(await readTree(dir)).toEqual(scenario.undone);
@@ -89,10 +89,10 @@ describe.each(SCENARIOS)('an installation of 0.1.0: $name', (scenario) => {
 it('loses nothing where several readers migrate at once', async () => {
   const { paths } = await restore(SCENARIOS.find(({ name }) => name === 'variables, then hooks') as Scenario);
   const found = await Promise.all([
-    findHookedFiles(paths, []),
+    findEntries(paths, 'hooks', []),
     findEditedSettings(paths),
     inspectEditors(paths, null),
-    findHookedFiles(paths, []),
+    findEntries(paths, 'hooks', []),
     findEditedSettings(paths),
   ]);
   expect(found.map((each) => (each ?? []).length > 0)).toEqual([true, true, false, true, true]);

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
 import { hookCommands } from '../../../../install/claude-code/entries.ts';
-import { inspectHooks, installHooks, uninstallHooks } from '../../../../install/claude-code/index.ts';
+import { inspectHooks, installEntries, uninstallEntries } from '../../../../install/claude-code/index.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -29,33 +29,37 @@ const text = (): Promise<string> => readFile(file, 'utf8');
 describe('hooks in a settings file', () => {
   it('are taken out again to the very byte, mode and all, and the backup with them', async () => {
     await settings(MINE);
-    const done = await installHooks(paths, file, commands);
+    const done = await installEntries(paths, 'hooks', file, commands);
     expect(done).toMatchObject({ changed: true, plain: false, backup: `${file}.before-comet-cc` });
     expect(await readFile(done.backup as string, 'utf8')).toBe(MINE);
     expect((await text()).split('\r\n').length).toBe((await text()).split('\n').length);
     expect(await inspectHooks(file, commands)).toMatchObject({
       events: { SessionStart: 'installed', PostCompact: 'installed' },
     });
-    expect(await installHooks(paths, file, commands)).toMatchObject({ changed: false });
-    expect(await uninstallHooks(paths, [])).toEqual([file]);
+    expect(await installEntries(paths, 'hooks', file, commands)).toMatchObject({ changed: false });
+    expect(await uninstallEntries(paths, 'hooks', [])).toEqual([file]);
     expect(await text()).toBe(MINE);
     expect((await stat(file)).mode & 0o777).toBe(0o644);
     expect(await readdir(path.dirname(file))).toEqual(['settings.json']);
     expect(await readdir(paths.home)).toEqual([]);
-    expect(await uninstallHooks(paths, [file])).toEqual([]);
+    expect(await uninstallEntries(paths, 'hooks', [file])).toEqual([]);
   });
 
   it('leave no file where there was none', async () => {
-    expect(await installHooks(paths, file, commands)).toMatchObject({ changed: true, plain: true, backup: null });
+    expect(await installEntries(paths, 'hooks', file, commands)).toMatchObject({
+      changed: true,
+      plain: true,
+      backup: null,
+    });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    await uninstallHooks(paths, [file]);
+    await uninstallEntries(paths, 'hooks', [file]);
     expect(await readdir(dir)).not.toContain('.claude');
   });
 
   it('leave a folder that was there, with nothing in it', async () => {
     await mkdir(path.dirname(file));
-    await installHooks(paths, file, commands);
-    await uninstallHooks(paths, []);
+    await installEntries(paths, 'hooks', file, commands);
+    await uninstallEntries(paths, 'hooks', []);
     expect(await readdir(path.dirname(file))).toEqual([]);
   });
 
@@ -63,19 +67,19 @@ describe('hooks in a settings file', () => {
     const project = path.join(dir, 'project');
     await mkdir(project);
     const local = path.join(project, '.claude', 'settings.local.json');
-    await installHooks(paths, local, commands);
-    await uninstallHooks(paths, []);
+    await installEntries(paths, 'hooks', local, commands);
+    await uninstallEntries(paths, 'hooks', []);
     expect(await readdir(project)).toEqual([]);
   });
 
   it('are taken out of what the user changed since, and no more than they', async () => {
     await settings(MINE);
-    await installHooks(paths, file, commands);
+    await installEntries(paths, 'hooks', file, commands);
     await writeFile(file, (await text()).replace('"opus"', '"sonnet"'));
     const moved = hookCommands('/usr/bin/node', '/srv/dist/hooks', (each) => each);
     expect(await inspectHooks(file, moved)).toMatchObject({ events: { SessionEnd: 'other' } });
-    await installHooks(paths, file, moved);
-    await uninstallHooks(paths, []);
+    await installEntries(paths, 'hooks', file, moved);
+    await uninstallEntries(paths, 'hooks', []);
     expect(await text()).toBe(MINE.replace('"opus"', '"sonnet"'));
   });
 
@@ -83,15 +87,15 @@ describe('hooks in a settings file', () => {
     await settings(MINE);
     const link = path.join(dir, 'link.json');
     await symlink(file, link);
-    expect(await installHooks(homePaths(path.join(dir, 'other')), link, commands)).toMatchObject({ file });
-    expect(await uninstallHooks(paths, [link])).toEqual([file]);
+    expect(await installEntries(homePaths(path.join(dir, 'other')), 'hooks', link, commands)).toMatchObject({ file });
+    expect(await uninstallEntries(paths, 'hooks', [link])).toEqual([file]);
     expect(await inspectHooks(link, commands)).toMatchObject({ events: { SessionStart: 'missing' } });
   });
 
   it('are not put into what is no settings', async () => {
     await settings('{"hooks": 7}');
     await chmod(file, 0o600);
-    await expect(installHooks(paths, file, commands)).rejects.toMatchObject({ code: 'config_invalid' });
+    await expect(installEntries(paths, 'hooks', file, commands)).rejects.toMatchObject({ code: 'config_invalid' });
     expect(await text()).toBe('{"hooks": 7}');
     expect(await readdir(path.dirname(file))).toEqual(['settings.json']);
   });

@@ -8,10 +8,10 @@ import { type HomePaths, homePaths } from '../../../../common/paths.ts';
 import { hookCommands, ownHooks } from '../../../../install/claude-code/entries.ts';
 import {
   editSettings,
-  installHooks,
+  installEntries,
   planSettings,
   revertSettings,
-  uninstallHooks,
+  uninstallEntries,
 } from '../../../../install/claude-code/index.ts';
 
 const quoted = (text: string): string => `'${text}'`;
@@ -77,8 +77,8 @@ class Bench {
   /** `nth` null: undone. */
   async does({ what, nth }: { readonly what: string; readonly nth: number | null }): Promise<void> {
     this.#has[what as 'hooks' | 'env'] = nth;
-    if (what === 'hooks' && nth === null) await uninstallHooks(this.paths, [this.file]);
-    else if (what === 'hooks') await installHooks(this.paths, this.file, COMMANDS[nth as 0 | 1] as never);
+    if (what === 'hooks' && nth === null) await uninstallEntries(this.paths, 'hooks', [this.file]);
+    else if (what === 'hooks') await installEntries(this.paths, 'hooks', this.file, COMMANDS[nth as 0 | 1] as never);
     else if (nth === null) await revertSettings(this.paths);
     else await editSettings(this.paths, await planSettings(this.file, VARIABLES[nth] as never));
     await this.#isConsistent();

@@ -1,0 +1,77 @@
+import { existsSync } from 'node:fs';
+import { readFile, rm, stat } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { JSONPath } from 'jsonc-parser';
+import { writeFileAtomic } from '../../common/files.ts';
+import { isRecord, parseJson } from '../../common/text.ts';
+import { resolveFile } from '../edit-file.ts';
+import { pruneAt, removeAt, valueAt } from '../json-text.ts';
+import { userSettingsFile } from './settings-file.ts';
+
+/** Ends the command line of an MCP server of comet-cc, whatever starts it. */
+const OWN_SERVER = /comet-cc(?:\.js|\.cmd|@\S+)? mcp$/;
+
+/** A file of Claude Code, and its text without what is comet-cc's in it. */
+interface Registration {
+  readonly what: string;
+  readonly file: string;
+  readonly after: string | null;
+}
+
+/** What `claude mcp add` and `claude plugin` wrote for comet-cc; `after` null: the whole directory is of comet-cc. */
+export async function findRegistrations(env: NodeJS.ProcessEnv): Promise<Registration[]> {
+  const claudeDir = path.dirname(userSettingsFile(env));
+  const config = path.join(env['CLAUDE_CONFIG_DIR'] || env['HOME'] || os.homedir(), '.claude.json');
+  const projects = Object.keys(record(record(parseJson(await textOf(config)))['projects']));
+  const below = projects.map((dir): JSONPath => ['projects', dir]);
+  const at = (...parts: string[]): string => path.join(claudeDir, 'plugins', ...parts);
+  const [server, marketplace, plugin] = ['MCP server', 'marketplace', 'plugin'];
+  const found = [
+    await planned(server, config, (text) => withoutServers(text, [[], ...below])),
+    ...(await Promise.all(
+      projects.map((dir) => planned(server, path.join(dir, '.mcp.json'), (text) => withoutServers(text, [[]]))),
+    )),
+    await planned(marketplace, at('known_marketplaces.json'), (text) => removeAt(text, ['comet-cc'])),
+    await planned(plugin, at('installed_plugins.json'), (text) => removeAt(text, ['plugins', 'comet-cc@comet-cc'])),
+    ...[at('cache', 'comet-cc'), at('marketplaces', 'comet-cc')].flatMap((file) =>
+      existsSync(file) ? [{ what: plugin, file, after: null }] : [],
+    ),
+  ];
+  return found.filter((each) => each !== null);
+}
+
+export async function removeRegistrations(env: NodeJS.ProcessEnv): Promise<void> {
+  for (const { file, after } of await findRegistrations(env)) {
+    if (after === null) await rm(file, { recursive: true });
+    else await writeFileAtomic(file, after, { mode: (await stat(file)).mode & 0o777 });
+  }
+}
+
+async function planned(what: string, name: string, edit: (text: string) => string): Promise<Registration | null> {
+  const file = await resolveFile(name);
+  const text = await textOf(file);
+  const after = isRecord(parseJson(text)) ? edit(text) : text;
+  return after === text ? null : { what, file, after };
+}
+
+function withoutServers(text: string, places: readonly JSONPath[]): string {
+  let edited = text;
+  for (const place of places) {
+    const servers = [...place, 'mcpServers'];
+    for (const [name, server] of Object.entries(record(valueAt(edited, servers)))) {
+      const { command = '', args } = record(server);
+      const line = [command, ...(Array.isArray(args) ? args : [])].join(' ');
+      if (OWN_SERVER.test(line)) edited = removeAt(edited, [...servers, name]);
+    }
+  }
+  return edited === text ? text : pruneAt(edited, ['mcpServers'], '');
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+async function textOf(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch(() => '');
+}
