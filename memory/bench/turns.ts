@@ -11,6 +11,7 @@ import { latestTurns } from '../storage/fs/turn-log.ts';
 
 /** A turn of the journal, whole. */
 export interface PastTurn {
+  /** In the folder of its project: the one it was said in may be gone, or stand in another project by now. */
   readonly turn: CapturedTurn;
   readonly project: string;
   readonly read: TurnText;
@@ -28,7 +29,7 @@ export async function readPastTurns(journalDir: string, isLeftOut: (turnId: stri
     ).turns) {
       if (turn.part !== undefined || turn.model === DOCUMENT || isLeftOut(turn.turnId)) continue;
       const read = readTurn(turn);
-      found.push({ turn, project, read, text: textOf(read) });
+      found.push({ turn: { ...turn, projectDir: path.resolve('/', project) }, project, read, text: textOf(read) });
     }
   }
   return found.sort((one, other) => one.turn.atMs - other.turn.atMs);
