@@ -28,6 +28,8 @@ export interface ForgetRequest {
   readonly sessionId?: string;
   /** Only turns of that time or later. */
   readonly sinceMs?: number;
+  /** Of all these turns only the newest, with the nodes that hold it. */
+  readonly last?: boolean;
 }
 
 export type ForgetReport = Awaited<ReturnType<ReturnType<typeof createForgetting>>>;
@@ -105,19 +107,20 @@ export function createForgetting(parts: Parts) {
       );
   }
 
-  return async ({ dryRun, ...what }: ForgetRequest) => {
+  return async ({ dryRun, last = false, ...what }: ForgetRequest) => {
     if (!dryRun) await parts.pipeline.compactTails();
-    const turnIds = namesOf(await turnsOf(what));
+    const turns = (await turnsOf(what)).sort((a, b) => a.atMs - b.atMs);
+    const turnIds = namesOf(last ? turns.slice(-1) : turns);
     const isHit = (node: MemoryNode): boolean =>
       node.turns.some((turnId) => turnIds.has(turnRegistry.canonicalId(turnId)));
-    const nodes = catalogue.all().filter((node) => isHit(node) || fits(node, what));
+    const nodes = catalogue.all().filter((node) => isHit(node) || (!last && fits(node, what)));
     for (const node of nodes)
       if (!isHit(node)) for (const turnId of node.turns) turnIds.add(turnRegistry.canonicalId(turnId));
     const sessions = new Set([...turnIds].flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
     for (const { session_id } of nodes) sessions.add(session_id);
     const remade = dryRun ? 0 : await remake(nodes, turnIds);
     if (!dryRun && nodes.length + turnIds.size > 0) await parts.removal.remove(nodes, [...turnIds]);
-    const skipped = skippedIn(what).filter(({ turnId }) => !parts.removal.isForgotten(turnId));
+    const skipped = (last ? [] : skippedIn(what)).filter(({ turnId }) => !parts.removal.isForgotten(turnId));
     if (!dryRun) await parts.removal.removeRaw(skipped);
     return {
       dry_run: dryRun,

@@ -9,13 +9,14 @@ export function registerExplain(program: Command, context: Context): void {
     .command('explain')
     .description('show what was dropped from and added to one request, and why')
     .argument('[request]', '`last`, or an unambiguous prefix of a request id', 'last')
+    .option('--session <id>', 'with last: the last request of this session')
     .option('--list', 'list the newest requests, one line each')
     .option('--json', 'print one JSON document, with the edits that turn the body received into the one sent')
     .addHelpText('after', '\nExamples:\n  comet-cc explain last\n  comet-cc explain --list')
-    .action(async (request: string, flags: { json?: boolean; list?: boolean }) => {
+    .action(async (request: string, flags: { json?: boolean; list?: boolean; session?: string }) => {
       const engine = engineOf(context.paths);
       if (!flags.list) {
-        const receipt = await engine.call('explain', { request });
+        const receipt = await engine.call('explain', { request, sessionId: flags.session });
         return context.term.print(flags, receipt, () => explained(receipt));
       }
       const receipts = await engine.call('receipts/list', {});

@@ -72,8 +72,13 @@ export const operations = {
       ...conversation(sessionId),
     }),
   ),
-  explain: operation(z.strictObject({ request: id }), ({ receipts }, { request }) =>
-    receiptNamed(receipts.list(), request),
+  explain: operation(
+    z.strictObject({ request: id, sessionId: id.optional() }),
+    ({ receipts }, { request, sessionId }) =>
+      receiptNamed(
+        receipts.list().filter((each) => sessionId === undefined || each.session_id === sessionId),
+        request,
+      ),
   ),
   'receipts/list': operation(none, ({ receipts }) => receipts.list()),
 
@@ -129,6 +134,7 @@ export const operations = {
       source: z.strictObject({ name: id, file: file.optional() }).optional(),
       sessionId: id.optional(),
       sinceMs: z.number().optional(),
+      last: z.boolean().optional(),
     }),
     async ({ memory, receipts }, { source, ...request }) => {
       const report = await memory.library.forget(defined({ ...request, source: source && defined(source) }));

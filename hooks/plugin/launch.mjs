@@ -1,8 +1,9 @@
 /**
- * Starts a hook or the MCP server of comet-cc from wherever this plugin was copied to:
+ * Starts a hook, the MCP server or a command of comet-cc from wherever this plugin was copied to:
  *
  *   node launch.mjs hook session-start
  *   node launch.mjs mcp
+ *   node launch.mjs run status
  *
  * The program is taken from COMET_CC_BIN (its path), else from the package that the plugin lies in, else from PATH.
  */
@@ -15,12 +16,12 @@ const env = process.env;
 const PROGRAM = path.join('dist', 'bin', 'comet-cc.js');
 const HOOKS = ['session-start', 'user-prompt-submit', 'compact', 'session-end'];
 
-const [what, hook] = process.argv.slice(2);
+const [what, hook, ...rest] = process.argv.slice(2);
 const program = find();
-if (program !== null && what === 'mcp') {
-  process.argv = [process.execPath, program, 'mcp'];
+if (program !== null && (what === 'mcp' || what === 'run')) {
+  process.argv = [process.execPath, program, ...(what === 'mcp' ? ['mcp'] : [hook, ...rest])];
   await import(pathToFileURL(program).href);
-} else if (what === 'mcp') {
+} else if (what === 'mcp' || what === 'run') {
   process.stderr.write('comet-cc is not on PATH: npm install -g comet-cc, or set COMET_CC_BIN to its path\n');
   process.exitCode = 1;
 } else if (program !== null && what === 'hook' && HOOKS.includes(hook)) {

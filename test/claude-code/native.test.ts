@@ -139,12 +139,15 @@ describe.skipIf(claude === null)(`what Claude Code is given${claude === null ? `
       const answer = await session.ask('What is there of this project?');
       expect(answer.text).toContain('memories of');
       expect(answer.text).toContain('7411');
+      for (const command of ['status', 'why', 'forget-last']) await session.ask(`/comet-cc:${command}`);
       await session.ask('/compact');
       expect(await session.end()).toBe(0);
       const bodies = rig.standin.requests
         .filter((request) => request.sessionId === answer.sessionId)
         .map(({ bytes }) => bytes.toString());
-      expect(bodies.some((body) => body.includes('comet-cc:memory'))).toBe(true);
+      for (const shown of ['comet-cc:recall', 'Show the user these lines of comet-cc', 'and 1 turns of'])
+        expect(bodies.some((body) => body.includes(shown))).toBe(true);
+      expect(bodies.filter((body) => body.includes('(Bash completed with no output)'))).toEqual([]);
       const told = (line: string): boolean => line.includes(answer.sessionId) && line.includes('the client compacts');
       expect(rig.logged('info').some(told)).toBe(true);
       for (const folder of [market, plugin])

@@ -25,6 +25,8 @@ it('memory forget asks first, tells with --dry-run, and then leaves no trace', a
   const dry = await home.run(['memory', 'forget', '--source', 'birds.md', '--dry-run']);
   expect(dry.stdout).toMatch(/heron[\s\S]*would be forgotten: 1 memories and 1 turns of 1 sessions\n$/);
   expect(await list()).toHaveLength(2);
+  const last = ['memory', 'forget', '--since', '1d', '--last', '--dry-run', '--json'];
+  expect(await home.json(last)).toMatchObject({ turns: 1, nodes: [{ summary: expect.stringContaining('larch') }] });
 
   const report = await home.json(['memory', 'forget', '--source', 'birds.md', '--yes', '--json']);
   expect(report).toMatchObject({ dry_run: false, turns: 1, nodes: [{ summary: expect.stringContaining('heron') }] });

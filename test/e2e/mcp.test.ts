@@ -68,6 +68,11 @@ describe('comet-cc mcp', () => {
     const [tag = ''] = node.topic_tags.filter((each) => !each.includes(':'));
     expect(await call('search_memory', { tag: tag.toUpperCase() })).toContain(node.node_id);
     expect(await call('search_memory', { tag: 'no such tag' })).toContain(tag);
+    expect(await call('search_memory', { query: node.summary, tag })).toContain(node.node_id);
+    expect(await call('search_memory', { query: node.summary, tag: 'no such tag' })).toContain('Nothing in memory');
+    expect(await call('search_memory')).toContain('ERROR');
+    expect(found).toContain(`  when: ${node.trigger.slice(0, 20)}`);
+    expect(found).toContain('  tags: ');
     expect(await call('read_memory_node', { node_id: 'mem_1999' })).toMatch(/^ERROR comet-cc: /);
   });
 

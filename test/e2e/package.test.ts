@@ -17,7 +17,8 @@ const MAY_SHIP = [
   /^dist\/memory\/embeddings\/data\/(static-table\.bin|NOTICE\.md|LICENSE-APACHE)$/,
   /^hooks\/\.claude-plugin\/marketplace\.json$/,
   /^hooks\/plugin\/((\.claude-plugin\/plugin|hooks\/hooks|\.mcp)\.json|launch\.mjs)$/,
-  /^hooks\/plugin\/skills\/memory\/SKILL\.md$/,
+  /^hooks\/plugin\/skills\/recall\/SKILL\.md$/,
+  /^hooks\/plugin\/commands\/(status|why|todo|pause|forget-last)\.md$/,
   /^dist\/bin\/demo\/story\.json$/,
   /^dist\/(bin|certs|common|engine|hooks|install|memory|proxy|redact)\/([\w-]+\/)*[\w-]+\.js$/,
   // `comet-cc demo` runs against it.

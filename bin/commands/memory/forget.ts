@@ -13,6 +13,7 @@ interface Flags {
   readonly source?: string;
   readonly session?: string;
   readonly since?: string;
+  readonly last?: boolean;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
@@ -30,6 +31,7 @@ export function registerMemoryForget(memory: Command, context: Context): void {
     .option('--source <s>', 'a host, an address, a file or folder, a tool, mcp__SERVER, or external')
     .option('--session <id>', 'all of this session; unambiguous prefix of its id')
     .option('--since <d>', 'turns since 30m, 12h, 7d, 2w or a date')
+    .option('--last', 'of all these turns only the newest one')
     .option('--dry-run', 'print what would be removed without removing it')
     .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print one JSON document')
@@ -58,13 +60,14 @@ export function registerMemoryForget(memory: Command, context: Context): void {
 const NOTHING = 'no matching memory';
 
 /** @throws CometError `usage` */
-function parseChosen({ source, session, since }: Flags, nowMs: number): Chosen {
+function parseChosen({ source, session, since, last }: Flags, nowMs: number): Chosen {
   if (source === undefined && session === undefined && since === undefined) {
     throw new CometError('usage', 'say what is to be forgotten: --source, --session or --since');
   }
   return {
     source: source === undefined ? undefined : { name: source, file: path.resolve(source) },
     sessionId: session,
+    last,
     sinceMs: since === undefined ? undefined : parseSince(since, nowMs),
   };
 }
