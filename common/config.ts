@@ -54,6 +54,9 @@ export const Config = z.strictObject({
     'model that summarizes turns; local: rules without a model',
   ),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('lowest level that is logged'),
+  preset: choice(['', 'aggressive', 'gentle'], '').describe(
+    'when turns are summarized: aggressive: sooner (load 3, 5 turns), gentle: later (load 5, 15 turns)',
+  ),
   models: section({
     sensor: text('haiku').describe('model that detects topic shifts'),
     summarizer: text('sonnet').describe('model that summarizes turns'),
@@ -73,10 +76,15 @@ export const Config = z.strictObject({
       .describe('share of your usage limits above which memory makes no calls'),
   }),
   openai: section({
+    provider: choice(['', 'anthropic', 'openai', 'google', 'ollama', 'vllm'], '').describe(
+      'sets the keys below that are not set, for llm: openai; a model named provider/model chooses it too',
+    ),
     baseUrl: endpointUrl
       .default('https://api.openai.com/v1')
       .describe('OpenAI-compatible endpoint for llm: openai, for example http://127.0.0.1:11434/v1'),
-    model: name('gpt').describe('model there that summarizes turns, or an alias'),
+    model: name('gpt').describe(
+      'model there that summarizes turns: its name, provider/model, or sonnet, opus, haiku, gpt, mini, codex, flash, pro',
+    ),
     sensorModel: text('').describe('model there that detects topic shifts; empty: the same'),
     ...apiKey,
     contextTokens: z.int().min(4_096).default(128_000).describe('context window of the model; prompts stay below it'),
@@ -228,17 +236,44 @@ const RENAMED: Readonly<Record<string, string>> = {
 /** Of keys of the previous version that had another unit. */
 const SCALED: Readonly<Record<string, number>> = { 'recall.maxTokens': 3.5 };
 
-/** Values of `recall.preset`, for keys that are not set. */
-const PRESETS: Readonly<Record<string, Tree>> = {
-  comis: {
-    maxResults: 5,
-    maxContextChars: 4_000,
-    minScore: 0.1,
-    leastOrigin: 'tool',
-    fusion: 'rrf',
-    rrfK: 60,
-    boosts: { recency: 0.2, temporal: 0.2, proof: 0.1, trust: 0.1 },
+const PROVIDERS: Readonly<Record<string, Tree>> = {
+  anthropic: { baseUrl: 'https://api.anthropic.com/v1', keyEnv: 'ANTHROPIC_API_KEY', model: 'sonnet' },
+  openai: { baseUrl: 'https://api.openai.com/v1', keyEnv: 'OPENAI_API_KEY', model: 'gpt' },
+  google: {
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    keyEnv: 'GEMINI_API_KEY',
+    model: 'flash',
   },
+  // Ollama cuts off what does not fit into its own small default window.
+  ollama: { baseUrl: 'http://127.0.0.1:11434/v1', model: 'llama3.1', contextTokens: 8_192 },
+  vllm: { baseUrl: 'http://127.0.0.1:8000/v1' },
+};
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  anthropic: ['sonnet', 'opus', 'haiku'],
+  openai: ['gpt', 'mini', 'codex'],
+  google: ['flash', 'pro'],
+};
+
+/** By key and its value: values for keys that are not set. */
+const PRESETS: Readonly<Record<string, Readonly<Record<string, Tree>>>> = {
+  preset: {
+    aggressive: { compaction: { loadThreshold: 3, maxL1Buffer: 5 } },
+    gentle: { compaction: { loadThreshold: 5, maxL1Buffer: 15 } },
+  },
+  'recall.preset': {
+    comis: {
+      recall: {
+        maxResults: 5,
+        maxContextChars: 4_000,
+        minScore: 0.1,
+        leastOrigin: 'tool',
+        fusion: 'rrf',
+        rrfK: 60,
+        boosts: { recency: 0.2, temporal: 0.2, proof: 0.1, trust: 0.1 },
+      },
+    },
+  },
+  'openai.provider': Object.fromEntries(Object.entries(PROVIDERS).map(([name, openai]) => [name, { openai }])),
 };
 /** Keys of the previous version that have no effect any more. */
 const IGNORED: readonly string[] = ['recall.weights.expanded'];
@@ -255,14 +290,35 @@ export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<Config> = 
   const { configFile } = homePaths(home);
   const tree = readTree(configFile);
   validate(tree, configFile);
-  const fromEnv = withPreset(merge(tree, environmentTree(env)));
+  const fromEnv = merge(tree, environmentTree(env));
   validate(fromEnv, 'the environment', variableOf);
-  return { config: validate(merge(fromEnv, overrides), 'the command line'), home };
+  return { config: validate(withPresets(merge(fromEnv, overrides)), 'the command line'), home };
 }
 
-function withPreset(tree: Tree): Tree {
-  const recall = PRESETS[String(valueAt(tree, 'recall.preset'))];
-  return recall === undefined ? tree : merge({ recall }, tree);
+function withPresets(tree: Tree): Tree {
+  return Object.entries(PRESETS).reduce((left, [key, presets]) => {
+    const values = presets[String(valueAt(left, key))];
+    return values === undefined ? left : merge(values, left);
+  }, withProvider(tree));
+}
+
+/** `provider/model`, or an alias of one provider alone, chooses the provider where no endpoint is set. */
+function withProvider(tree: Tree): Tree {
+  const keys = ['openai.model', 'openai.sensorModel'];
+  const [model = ''] = keys.map((key) => String(valueAt(tree, key) ?? ''));
+  if (valueAt(tree, 'openai.baseUrl') !== undefined) return tree;
+  const named = Object.keys(PROVIDERS).find(
+    (name) => model.startsWith(`${name}/`) || ALIASES[name]?.includes(model) === true,
+  );
+  const provider = String(valueAt(tree, 'openai.provider') || named || '');
+  if (provider === '') return tree;
+  const chosen = structuredClone(tree);
+  setAt(chosen, 'openai.provider', provider);
+  for (const key of keys) {
+    const name = String(valueAt(tree, key) ?? '');
+    if (name.startsWith(`${provider}/`)) setAt(chosen, key, name.slice(provider.length + 1));
+  }
+  return chosen;
 }
 
 export interface ConfigKey {

@@ -1,9 +1,20 @@
 import type { ChildProcess } from 'node:child_process';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { statusReport, stoppedLine } from '../../engine/api/index.ts';
 import { guardStatus, prepareDaemon, type Started, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
 import { addCommand, type Context } from '../context.ts';
+
+interface Overrides {
+  readonly port?: number;
+  readonly preset?: 'aggressive' | 'gentle';
+}
+
+const presetOption = (): Option =>
+  new Option('--preset <name>', 'summarize turns sooner or later; for good: comet-cc config set preset NAME').choices([
+    'aggressive',
+    'gentle',
+  ]);
 
 export function registerStart(program: Command, context: Context): void {
   program
@@ -11,14 +22,15 @@ export function registerStart(program: Command, context: Context): void {
     .description('start the daemon; does nothing when it is running')
     .option('--foreground', 'stay in this terminal instead of the background')
     .option('--port <n>', 'port to listen on, loopback only', parsePort)
+    .addOption(presetOption())
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc start && eval "$(comet-cc env)"')
-    .action(async (flags: { foreground?: boolean; port?: number; json?: boolean }) => {
-      const setup = await prepareDaemon(context, flags.port === undefined ? {} : { port: flags.port });
+    .action(async ({ foreground = false, json, ...flags }: { foreground?: boolean; json?: boolean } & Overrides) => {
+      const setup = await prepareDaemon(context, flags);
       context.term.progress('starting…');
-      const started = await startDaemon({ ...setup, foreground: flags.foreground ?? false });
+      const started = await startDaemon({ ...setup, foreground });
       context.term.progress('');
-      await reportStart(context, started, flags);
+      await reportStart(context, started, { ...flags, ...(json === undefined ? {} : { json }) });
       if (started.child !== null) process.exitCode = await follow(started.child);
     });
 }
@@ -83,16 +95,17 @@ export function registerStop(program: Command, context: Context): void {
 export function registerRestart(program: Command, context: Context): void {
   addCommand(program, 'restart', 'stop and start on the same port; sessions that use it continue', 'comet-cc restart')
     .option('--port <n>', 'move to another port', parsePort)
+    .addOption(presetOption())
     .option('--json', 'print one JSON document')
-    .action(async (flags: { port?: number; json?: boolean }) => {
+    .action(async ({ json, ...flags }: { json?: boolean } & Overrides) => {
       const running = await guardStatus(context.paths.guardSocket);
       const port = flags.port ?? running?.port;
       // What keeps a daemon from starting must be said while the old one still runs.
-      const setup = await prepareDaemon(context, port === undefined ? {} : { port });
+      const setup = await prepareDaemon(context, { ...flags, ...(port === undefined ? {} : { port }) });
       context.term.progress('restarting…');
       await stopDaemon(context.paths);
       const started = await startDaemon(setup);
       context.term.progress('');
-      await reportStart(context, started, flags);
+      await reportStart(context, started, { ...flags, ...(json === undefined ? {} : { json }) });
     });
 }

@@ -142,10 +142,21 @@ function without(text: string, found: FoundKey): string {
 
 /** Aliases by host; other names are sent unchanged. */
 const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'api.openai.com': { gpt: 'gpt-5', 'gpt-mini': 'gpt-5-mini', 'gpt-nano': 'gpt-5-nano' },
+  'api.openai.com': {
+    gpt: 'gpt-5',
+    mini: 'gpt-5-mini',
+    codex: 'gpt-5-codex',
+    'gpt-mini': 'gpt-5-mini',
+    'gpt-nano': 'gpt-5-nano',
+  },
+  'generativelanguage.googleapis.com': { flash: 'gemini-2.5-flash', pro: 'gemini-2.5-pro' },
   'openrouter.ai': {
     gpt: 'openai/gpt-5',
     'gpt-mini': 'openai/gpt-5-mini',
+    mini: 'openai/gpt-5-mini',
+    codex: 'openai/gpt-5-codex',
+    flash: 'google/gemini-2.5-flash',
+    pro: 'google/gemini-2.5-pro',
     opus: '~anthropic/claude-opus-latest',
     sonnet: '~anthropic/claude-sonnet-latest',
     haiku: '~anthropic/claude-haiku-latest',

@@ -88,4 +88,28 @@ describe('a preset', () => {
     expect(readSettings(env).find(({ key }) => key === 'recall.maxResults')).toMatchObject({ value: 5 });
     expect(loadConfig({ COMET_CC_HOME: home }).config).toEqual(Config.parse({}));
   });
+
+  it.each([
+    [{ provider: 'google' }, { baseUrl: expect.stringContaining('googleapis.com'), model: 'flash' }],
+    [{ model: 'ollama/qwen3' }, { baseUrl: 'http://127.0.0.1:11434/v1', model: 'qwen3', contextTokens: 8_192 }],
+    [{ model: 'haiku' }, { provider: 'anthropic', keyEnv: 'ANTHROPIC_API_KEY', model: 'haiku' }],
+    [
+      { provider: 'openai', model: 'openai/o5' },
+      { baseUrl: 'https://api.openai.com/v1', model: 'o5' },
+    ],
+    [
+      { baseUrl: 'https://openrouter.ai/api/v1', model: 'openai/o5' },
+      { provider: '', model: 'openai/o5', keyEnv: '' },
+    ],
+  ])('of a provider sets its endpoint, unless one is set: %j', async (openai, expected) => {
+    await writeFile(file, JSON.stringify({ openai }));
+    expect(loadConfig({ COMET_CC_HOME: home }).config.openai).toMatchObject(expected);
+  });
+
+  it('summarizes sooner or later, from a flag too', async () => {
+    await writeFile(file, '{"preset":"gentle"}');
+    const load = (flags: object) => loadConfig({ COMET_CC_HOME: home }, flags).config.compaction;
+    expect(load({})).toMatchObject({ loadThreshold: 5, maxL1Buffer: 15, minL1Buffer: 3 });
+    expect(load({ preset: 'aggressive' })).toMatchObject({ loadThreshold: 3, maxL1Buffer: 5 });
+  });
 });
