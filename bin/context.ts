@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { CometError } from '../common/errors.ts';
+import { CometError, messageOf } from '../common/errors.ts';
 import { homeOf, homePaths } from '../common/paths.ts';
 import { lowestOrigin, type Origin } from '../common/turn.ts';
-import type { EngineClient } from '../engine/api/client.ts';
+import { type EngineClient, engineOf } from '../engine/api/client.ts';
 import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Term } from './terminal/term.ts';
 
@@ -20,6 +21,40 @@ export function createContext(): Context {
     // The schema takes 70 ms to load; commands that only ask the daemon do not need it.
     config: async (flags = {}) => (await import('../common/config.ts')).loadConfig(env, flags).config,
   };
+}
+
+/**
+ * The engine's API for a command that reads. Where there is memory and no daemon, it starts one as `run` does.
+ *
+ * @throws from `call`: as `engineOf`; `daemon_down` also where the daemon cannot be started
+ */
+export function readingEngine(context: Context): EngineClient {
+  const client = engineOf(context.paths);
+  return {
+    call: async (operation, input, options) => {
+      try {
+        return await client.call(operation, input, options);
+      } catch (error) {
+        const isDown = error instanceof CometError && error.code === 'daemon_down';
+        if (!isDown || !existsSync(context.paths.nodesDir)) throw error;
+        await startForReading(context);
+        return await client.call(operation, input, options);
+      }
+    },
+  };
+}
+
+async function startForReading(context: Context): Promise<void> {
+  const { prepareDaemon, startDaemon } = await import('../engine/lifecycle/index.ts');
+  context.term.progress('starting…');
+  try {
+    await startDaemon(await prepareDaemon(context, {}));
+  } catch (cause) {
+    const problem = `the daemon is not running and cannot be started: ${messageOf(cause)}`;
+    throw new CometError('daemon_down', problem, { cause });
+  } finally {
+    context.term.progress('');
+  }
 }
 
 /** The exit codes that other programs rely on. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CometError } from '../common/errors.ts';
-import { parseJson } from '../common/text.ts';
+import { clip, oneLine, parseJson } from '../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
 import type { Archives } from './archive.ts';
 import type { Details } from './compaction/details.ts';
@@ -239,6 +239,7 @@ export function publicNode<T extends MemoryNode>(node: T): Public<T> {
 function derivedFields(node: MemoryNode) {
   const parts = node.kind === 'group' ? node.links : node.turns;
   return {
+    title: titleOf(node),
     status: statusOf(node),
     written_by: writtenBy(node),
     content_key: createHash('sha256').update(parts.join('\n')).digest('hex'),
@@ -247,6 +248,13 @@ function derivedFields(node: MemoryNode) {
     recall_count: 0,
     last_recalled_at: null,
   };
+}
+
+const TITLE_CHARS = 70;
+
+/** Its own, else the beginning of its summary. */
+export function titleOf({ title = '', summary }: Pick<MemoryNode, 'title' | 'summary'>): string {
+  return title || clip((oneLine(summary).split('; ')[0] as string).trim(), TITLE_CHARS);
 }
 
 /** One word for kind and author, as the first version had it. */

@@ -16,6 +16,11 @@ export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
+/** "1 memory", "1,204 memories". */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
 /** `7d`, `12h`, `30m`, `2w`, or an ISO date or time. @throws CometError `usage` */
 export function parseSince(text: string, nowMs: number): number {
   const span = spanOf(text);

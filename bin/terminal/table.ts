@@ -5,9 +5,12 @@ const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 /** Columns that a terminal gives to a text: two for East Asian wide characters and pictographs, none for marks. */
 export { default as displayWidth } from 'string-width';
 
-/** At most `width` columns, an ellipsis in the last where something was cut off. */
+/** At most `width` columns, cut after a word, or within one that takes most of them, and marked with an ellipsis. */
 export function truncate(text: string, width: number): string {
-  return displayWidth(text) <= width ? text : `${beginning(text, width - 1)}…`;
+  if (displayWidth(text) <= width) return text;
+  const head = beginning(text, width - 1);
+  const space = text[head.length] === ' ' ? head.length : head.lastIndexOf(' ');
+  return `${space > head.length / 3 ? head.slice(0, space).trimEnd() : head}…`;
 }
 
 /** As much of `text` as takes at most `width` columns. */

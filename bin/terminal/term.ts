@@ -17,6 +17,8 @@ export interface Term {
   json(value: unknown): void;
   /** The answer of a command: with `--json` as a document, else as lines. */
   print(flags: { readonly json?: boolean | undefined }, value: unknown, lines: () => readonly string[]): void;
+  /** Lines on stdout; in the pager of `$PAGER`, else `less`, where they are longer than the screen. */
+  page(lines: readonly string[]): Promise<void>;
   /** What was printed until now, where stdout is not a terminal. */
   printed(): string;
   /** Everything that is not data, uncoloured, on stderr, with a newline. */
@@ -50,6 +52,11 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
     width: isTerminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY,
     out,
     json,
+    page: async (lines) => {
+      const text = lines.join('\n');
+      if (isTerminal && lines.length >= (stdout.rows || 24) && (await paged(text, env))) return;
+      lines.forEach(out);
+    },
     print: (flags, value, lines) => (flags.json ? json(value) : lines().forEach(out)),
     printed: () => printed.join('\n'),
     say: (text) => put(stderr, printable(text)),
@@ -57,6 +64,19 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
       if (stderr.isTTY === true) stderr.write(`\r\u001b[2K${printable(text)}`);
     },
   };
+}
+
+/** False where there is no pager. It ends by itself where the text fits, and leaves the text on the screen. */
+async function paged(text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+  const [program = '', ...args] = (env['PAGER'] ?? 'less').split(/\s+/).filter((word) => word !== '');
+  if (program === '' || program === 'cat' || env['TERM'] === 'dumb') return false;
+  const { spawn } = await import('node:child_process');
+  return await new Promise((resolve) => {
+    const pager = spawn(program, args, { stdio: ['pipe', 'inherit', 'inherit'], env: { LESS: 'FRX', ...env } });
+    pager.on('error', () => resolve(false)).on('close', () => resolve(true));
+    // The reader may have seen enough.
+    pager.stdin.on('error', () => undefined).end(`${text}\n`);
+  });
 }
 
 /**

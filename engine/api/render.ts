@@ -112,7 +112,23 @@ export function ago(thenMs: number, nowMs: number): string {
   if (past < HOUR) return `${Math.floor(past / MINUTE)} min ago`;
   if (past < DAY) return `${Math.floor(past / HOUR)} h ago`;
   if (past < 30 * DAY) return `${Math.floor(past / DAY)} d ago`;
-  return new Date(thenMs).toISOString().slice(0, 10);
+  return localDay(thenMs);
+}
+
+/** `2026-03-01` where the user is. */
+export function localDay(atMs: number): string {
+  const at = new Date(atMs);
+  return [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
+}
+
+/** `2026-03-01 09:05` where the user is. */
+export function localTime(atMs: number): string {
+  const at = new Date(atMs);
+  return `${localDay(atMs)} ${two(at.getHours())}:${two(at.getMinutes())}`;
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0');
 }
 
 /** Rank and score in each lane that found something. */

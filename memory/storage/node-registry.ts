@@ -1,10 +1,12 @@
 import { tally } from '../../common/map.ts';
 import { compareText } from '../../common/text.ts';
+import { idTail } from '../model/markdown.ts';
 import { isRedirect, type MemoryNode } from '../model/node.ts';
 import { isCall } from '../text/actions.ts';
 import { contentTags } from '../text/tags.ts';
 
 const TAGS = 60;
+const isShort = (prefix: string): boolean => /^[0-9a-f]{4,6}$/.test(prefix);
 
 export type NodeRegistry = ReturnType<typeof createNodeRegistry>;
 
@@ -69,9 +71,11 @@ export function createNodeRegistry() {
     current,
     /** Exactly this node, pointers included. */
     get: (id: string): MemoryNode | undefined => nodes.get(id),
-    /** Ids that begin with this, pointers included. */
+    /** Ids that begin with this, or whose last six characters do, pointers included. */
     matching: (prefix: string): readonly string[] =>
-      nodes.has(prefix) ? [prefix] : [...nodes.keys()].filter((id) => id.startsWith(prefix)),
+      nodes.has(prefix)
+        ? [prefix]
+        : [...nodes.keys()].filter((id) => id.startsWith(prefix) || (isShort(prefix) && idTail(id).startsWith(prefix))),
     /** Rounds and calls of the turns that a node stands for, in order. */
     childrenOf: (id: string): readonly MemoryNode[] =>
       [...nodes.values()].filter(

@@ -139,9 +139,14 @@ describe('memory', () => {
     expect(await ls('--project', '/elsewhere')).toEqual([]);
     expect(await ls('--since', '1h')).toEqual(nodes);
     expect(await ls('--limit', '1')).toEqual(nodes.slice(0, 1));
-    const { stdout } = await home.run(['memory', 'ls']);
+    const { stdout } = await home.run(['memory', 'ls', '--project', plan.cwd]);
     expect(stdout.trimEnd().split('\n')).toHaveLength(nodes.length + 1);
     expect(stdout).not.toContain('\u001b');
+    // A row of the last list, the end of an id and `last` name a memory.
+    const [newest] = nodes as readonly [Node];
+    for (const name of ['1', 'last', newest.node_id.slice(-6)]) {
+      expect(await home.json(['memory', 'show', name, '--json'])).toMatchObject({ node_id: newest.node_id });
+    }
   });
 
   it('show gives the verbatim messages at depth 2', async () => {

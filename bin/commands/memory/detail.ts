@@ -13,8 +13,9 @@ import {
   shownOrigin,
 } from '../../../engine/api/index.ts';
 import type { NodeReason, NodeView, Public } from '../../../memory/index.ts';
-import { addCommand, type Context, printOrigin } from '../../context.ts';
+import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
 import { truncate } from '../../terminal/table.ts';
+import { ID, memoryIds } from './ids.ts';
 
 /** The first look at depth 1 may wait for a model. */
 const SHOW_MS = 150_000;
@@ -22,12 +23,13 @@ const SHOW_MS = 150_000;
 export function registerMemoryShow(memory: Command, context: Context): void {
   const depths = '0 summary and trigger, 1 detailed (written on first use), 2 verbatim; default: what exists';
   addCommand(memory, 'show', 'one memory', 'comet-cc memory show mem_20261121 --depth 2')
-    .argument('<id>', 'unambiguous prefix of its id')
+    .argument('<id>', ID)
     .addOption(new Option('--depth <n>', depths).choices(['0', '1', '2']))
     .option('--links', 'also show its links')
     .option('--json', 'print one JSON document')
-    .action(async (id: string, flags: { depth?: string; links?: boolean; json?: boolean }) => {
-      const client = engineOf(context.paths);
+    .action(async (given: string, flags: { depth?: string; links?: boolean; json?: boolean }) => {
+      const client = readingEngine(context);
+      const [id = ''] = await memoryIds(context, client, [given]);
       const depth = Number(flags.depth ?? 0) as Depth;
       if (depth === 1) context.term.progress('waiting for the detailed summary');
       const shown = client.call('nodes/show', { id, depth }, { timeoutMs: SHOW_MS });
@@ -54,10 +56,12 @@ const PROMPT_WIDTH = 120;
 export function registerMemoryWhy(memory: Command, context: Context): void {
   const description = 'show where a memory comes from and how far it is trusted';
   addCommand(memory, 'why', description, 'comet-cc memory why mem_20261121_223000_a1b2c3')
-    .argument('<id>', 'unambiguous prefix of its id')
+    .argument('<id>', ID)
     .option('--json', 'print one JSON document')
-    .action(async (id: string, flags: { json?: boolean }) => {
-      const reason = await engineOf(context.paths).call('nodes/why', { id });
+    .action(async (given: string, flags: { json?: boolean }) => {
+      const client = readingEngine(context);
+      const [id = ''] = await memoryIds(context, client, [given]);
+      const reason = await client.call('nodes/why', { id });
       context.term.print(flags, reason, () => whyLines(reason, context.term.paint, Date.now()));
     });
 }

@@ -5,12 +5,13 @@ import { type EngineClient, engineOf } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';
 import { confirmed } from '../../terminal/term.ts';
+import { ID, memoryIds } from './ids.ts';
 
 export function registerMemoryEdit(memory: Command, context: Context): void {
   memory
     .command('edit')
     .description('edit memories in your editor ($VISUAL, $EDITOR) or field by field')
-    .argument('<id...>', 'unambiguous prefix of an id')
+    .argument('<id...>', ID)
     .option(
       '--set <field=value>',
       'set one field; may be repeated',
@@ -25,7 +26,7 @@ export function registerMemoryEdit(memory: Command, context: Context): void {
     .action(async (ids: string[], flags: { set: readonly string[] }) => {
       const client = engineOf(context.paths);
       const set = parseFields(flags.set);
-      for (const id of ids) {
+      for (const id of await memoryIds(context, client, ids)) {
         const before = await client.call('nodes/show', { id, depth: 0 });
         const after =
           flags.set.length > 0
@@ -95,12 +96,14 @@ export function registerMemoryPin(memory: Command, context: Context): void {
     memory
       .command(name)
       .description(description)
-      .argument('<id...>', 'unambiguous prefix of an id')
+      .argument('<id...>', ID)
       .option('--project <dir>', 'in this project instead of their own')
       .addHelpText('after', `\nExample:\n  comet-cc memory ${name} mem_20261121_223000_a1b2c3`)
       .action(async (ids: string[], flags: { project?: string }) => {
         const at = flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) };
-        const nodes = await engineOf(context.paths).call('nodes/pin', { ids, pinned, ...at });
+        const client = engineOf(context.paths);
+        const named = await memoryIds(context, client, ids);
+        const nodes = await client.call('nodes/pin', { ids: named, pinned, ...at });
         for (const node of nodes) context.term.out(`${name}ned ${node.node_id}, recall ${node.recall_mode}`);
       });
   }

@@ -8,6 +8,7 @@ import { addCommand, type Context } from '../../context.ts';
 import { count, parseSince } from '../../terminal/format.ts';
 import { truncate } from '../../terminal/table.ts';
 import { confirmed } from '../../terminal/term.ts';
+import { ID, memoryIds } from './ids.ts';
 
 interface Flags {
   readonly source?: string;
@@ -86,13 +87,17 @@ function forgetLines({ dry_run, turns, sessions, nodes, remade }: ForgetReport, 
 export function registerMemoryRm(memory: Command, context: Context): void {
   const description = 'remove memories and every trace of them: file, index, raw turns, snapshots';
   addCommand(memory, 'rm', description, 'comet-cc memory rm mem_20261121_223000_a1b2c3 --yes')
-    .argument('<id...>', 'unambiguous prefix of an id')
+    .argument('<id...>', `${ID}; with --yes no row number`)
     .option('--yes', 'do not ask for confirmation')
     .action(async (ids: string[], flags: { yes?: boolean }) => {
       const { term } = context;
       const client = engineOf(context.paths);
+      if (flags.yes && ids.some((id) => /^(?:\d{1,3}|last)$/.test(id))) {
+        throw new CometError('usage', 'with --yes a memory is named by its id');
+      }
       // All are looked up first: one wrong id among many removes nothing.
-      const nodes = await Promise.all(ids.map((id) => client.call('nodes/show', { id, depth: 0 })));
+      const named = await memoryIds(context, client, ids);
+      const nodes = await Promise.all(named.map((id) => client.call('nodes/show', { id, depth: 0 })));
       if (!flags.yes) {
         for (const node of nodes) term.say(truncate(`${node.node_id}  ${oneLine(node.summary)}`, term.width));
         if (!(await confirmed(`Remove ${nodes.length === 1 ? 'it' : `these ${nodes.length}`} for good?`))) {

@@ -2,13 +2,14 @@ import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
-import { ago, engineOf, type OperationInput, type Paint } from '../../../engine/api/index.ts';
+import { ago, type EngineClient, type OperationInput, type Paint } from '../../../engine/api/index.ts';
 import type { PublicNode } from '../../../memory/index.ts';
 import { contentTags, terseMeta } from '../../../memory/recall/index.ts';
-import { addCommand, type Context, printOrigin } from '../../context.ts';
-import { parseCount, parseSince } from '../../terminal/format.ts';
+import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
+import { counted, parseCount, parseSince } from '../../terminal/format.ts';
 import { type Column, table, truncate } from '../../terminal/table.ts';
 import { refreshed } from '../../terminal/watch.ts';
+import { saveRows, shortId } from './ids.ts';
 
 interface Flags {
   readonly session?: string;
@@ -17,6 +18,7 @@ interface Flags {
   readonly importance?: string;
   readonly since?: string;
   readonly all?: boolean;
+  readonly long?: boolean;
   readonly quarantine?: boolean;
   readonly limit?: string;
   readonly watch?: boolean;
@@ -24,43 +26,81 @@ interface Flags {
 }
 
 const DEFAULT_LIMIT = 50;
-/** Below this the tags would leave no room for the summary. */
-const TAGS_FROM_WIDTH = 120;
-/** Below this each memory takes two lines, and the ids stand whole. */
-const TABLE_FROM_WIDTH = 64;
-const TAGS_WIDTH = 32;
+/** Below this what is said of a memory stands in a line of its own, and the title keeps its room. */
+const NOTES_FROM_WIDTH = 80;
+const NARROWEST = 24;
+const PROJECT_WIDTH = 24;
 const plain: Paint = (_, text) => text;
 
 export function registerMemoryLs(memory: Command, context: Context): void {
-  addCommand(memory, 'ls', 'list memories, newest first', 'comet-cc memory ls --project . --since 7d')
+  addCommand(
+    memory,
+    'ls',
+    'list the memories of the current project, newest first',
+    'comet-cc memory ls\ncomet-cc memory ls --all --since 7d',
+  )
+    .option('--all', 'of every project; with --json or --long also memories of single tool calls')
+    .option('--project <dir>', 'of this project')
     .option('--session <id>', 'only this session; unambiguous prefix of its id')
-    .option('--project <dir>', 'only this project')
     .option('--tag <t>', 'only with this tag')
     .option('--importance <i>', 'HIGH, MED or LOW only')
     .option('--since <d>', '30m, 12h, 7d, 2w or a date')
-    .option('--all', 'also memories of single tool calls')
     .option('--quarantine', 'only quarantined memories; release one with: memory edit ID --set released=true')
     .option('--limit <n>', `number of memories (default ${DEFAULT_LIMIT}; no limit with --json)`)
+    .option('--long', 'full ids, codes, tags and summaries')
     .option('--watch', 'refresh every two seconds until Ctrl-C')
-    .option('--json', 'print one JSON array')
+    .option('--json', 'print one JSON array, by default of every project')
     .action(async (flags: Flags) => {
-      const { paint, width } = context.term;
-      const lines = (nodes: readonly PublicNode[]): string[] => listLines(nodes, { width, nowMs: Date.now(), paint });
-      const client = engineOf(context.paths);
-      const list = () => client.call('nodes/list', parseFilter(flags, Date.now()));
-      if (flags.watch) return refreshed(context.term, async () => lines(await list()));
-      const filter = parseFilter(flags, Date.now());
-      const nodes = await list();
-      if (nodes.length === 0 && !flags.json) return context.term.say(nothing(filter));
-      context.term.print(flags, nodes, () => lines(nodes));
-      if (flags.json) return;
-      if (nodes.length === filter.limit) context.term.say(`the newest ${filter.limit}; more with --limit`);
-      const origins = nodes.map(({ origin }) => origin);
-      await printOrigin(context, client, origins);
+      const { term } = context;
+      const client = readingEngine(context);
+      const lines = ({ nodes, isAll }: Listed): string[] => {
+        const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
+        return flags.long ? longLines(nodes, look) : listLines(nodes, { ...look, projects: isAll });
+      };
+      if (flags.watch) return refreshed(term, async () => lines(await readList(client, flags)));
+      const listed = await readList(client, flags);
+      if (flags.json) return term.json(listed.nodes);
+      const { nodes, filter } = listed;
+      if (listed.note !== '') term.say(listed.note);
+      if (nodes.length === 0) return term.say(nothing(filter));
+      await saveRows(
+        context,
+        'memory',
+        nodes.map(({ node_id }) => node_id),
+      );
+      await term.page(lines(listed));
+      if (nodes.length === filter.limit) term.say(`the newest ${filter.limit}; more with --limit`);
+      await printOrigin(
+        context,
+        client,
+        nodes.map(({ origin }) => origin),
+      );
     });
 }
 
-function nothing({ limit: _, all: __, ...asked }: OperationInput<'nodes/list'>): string {
+interface Listed {
+  readonly nodes: readonly PublicNode[];
+  readonly filter: OperationInput<'nodes/list'>;
+  /** Of every project. */
+  readonly isAll: boolean;
+  readonly note: string;
+}
+
+/** For a person the current project, or where that has no memory, every one. */
+async function readList(client: EngineClient, flags: Flags): Promise<Listed> {
+  const filter = parseFilter(flags, Date.now());
+  const isNarrow = flags.all || flags.json || flags.quarantine || (flags.project ?? flags.session) !== undefined;
+  if (isNarrow) return { nodes: await client.call('nodes/list', filter), filter, isAll: flags.all ?? false, note: '' };
+  const here = { ...filter, projectDir: process.cwd() };
+  const own = await client.call('nodes/list', here);
+  if (own.length > 0 || (await client.call('nodes/list', { projectDir: process.cwd(), limit: 1 })).length > 0) {
+    return { nodes: own, filter: here, isAll: false, note: '' };
+  }
+  const nodes = await client.call('nodes/list', filter);
+  return { nodes, filter, isAll: true, note: nodes.length === 0 ? '' : 'nothing is remembered of this folder; all:' };
+}
+
+function nothing({ limit: _, all: __, projectDir: ___, ...asked }: OperationInput<'nodes/list'>): string {
   return Object.keys(asked).length === 0 ? 'nothing is remembered yet' : 'no matching memory';
 }
 
@@ -73,49 +113,90 @@ export function parseFilter(flags: Flags, nowMs: number): OperationInput<'nodes/
     ...(flags.tag === undefined ? {} : { tag: flags.tag }),
     ...(flags.importance === undefined ? {} : { importance: parseImportance(flags.importance) }),
     ...(flags.since === undefined ? {} : { sinceMs: parseSince(flags.since, nowMs) }),
-    ...(flags.all ? { all: true } : {}),
+    ...(flags.all && (flags.json || flags.long) ? { all: true } : {}),
     ...(flags.quarantine ? { quarantine: true } : {}),
     ...(flags.json && limit === undefined ? {} : { limit: limit ?? DEFAULT_LIMIT }),
   };
 }
 
-/** A table as wide as the terminal; where that is narrow, two lines for each memory. */
+interface Look {
+  readonly width: number;
+  readonly nowMs: number;
+  readonly paint?: Paint;
+}
+
+/** A table as wide as the terminal: row, short id, age, title and what is to be known of it. */
 export function listLines(
   nodes: readonly PublicNode[],
-  { width, nowMs, paint = plain }: { readonly width: number; readonly nowMs: number; readonly paint?: Paint },
+  { width, nowMs, paint = plain, projects = false }: Look & { readonly projects?: boolean },
 ): string[] {
+  const dim = (text: string): string => paint('dim', text);
+  const notes = nodes.map((node) => badges(node).join(', '));
   const isHigh = (row: number): boolean => nodes[row]?.importance === 'HIGH';
-  const when = nodes.map((node) => ago(Date.parse(node.created_at), nowMs));
-  const summaries = nodes.map((node) => oneLine(node.summary));
-  if (width < TABLE_FROM_WIDTH) {
-    return nodes.flatMap((node, row) => {
-      const summary = truncate(summaries[row] as string, width - 2);
-      const head = truncate(`${node.node_id}  ${when[row]}`, width);
-      return [paint('dim', head), `  ${isHigh(row) ? paint('bold', summary) : summary}`];
-    });
-  }
-  const tags: Column = {
-    title: 'TAGS',
-    cells: nodes.map((node) => truncate(oneLine(contentTags(node.topic_tags).slice(0, 3).join(',')), TAGS_WIDTH)),
+  const yellow = (text: string): string => paint('yellow', text);
+  const isWide = width >= NOTES_FROM_WIDTH;
+  const project: Column = {
+    title: 'PROJECT',
+    cells: nodes.map((node) => truncate(projectName(node.project), PROJECT_WIDTH)),
     paint: (text) => paint('cyan', text),
   };
+  const [heading = '', ...lines] = table(
+    [
+      { title: '#', cells: nodes.map((_, row) => String(row + 1)), right: true, paint: dim },
+      { title: 'ID', cells: nodes.map((node) => shortId(node.node_id)), paint: dim },
+      { title: 'AGE', cells: nodes.map((node) => ago(Date.parse(node.created_at), nowMs).replace(' ago', '')) },
+      ...(projects && isWide ? [project] : []),
+      {
+        title: 'TITLE',
+        cells: nodes.map((node) => oneLine(node.title)),
+        stretch: true,
+        paint: (text, row) => (isHigh(row) ? paint('bold', text) : text),
+      },
+      ...(isWide && notes.some((note) => note !== '') ? [{ title: '', cells: notes, paint: yellow }] : []),
+    ],
+    Math.max(width, NARROWEST),
+  );
+  const below = nodes.map((node, row) => {
+    const parts = [...(projects ? [projectName(node.project)] : []), notes[row] as string];
+    return isWide ? '' : parts.filter((part) => part !== '').join(', ');
+  });
+  const indent = lines.length === 0 ? '' : ' '.repeat(String(nodes.length).length + 2);
+  return [
+    dim(heading),
+    ...lines.flatMap((line, row) =>
+      below[row] === '' ? [line] : [line, yellow(indent + truncate(below[row] as string, width - indent.length))],
+    ),
+  ];
+}
+
+/** What is to be known of a memory, in words. */
+export function badges(node: PublicNode): string[] {
+  const { open = [], decisions = [], origin, pinned_from, status } = node;
+  return [
+    ...(open.length === 0 ? [] : [counted(open.length, 'to-do')]),
+    ...(decisions.length === 0 ? [] : ['decision']),
+    ...(pinned_from === undefined ? [] : ['pinned']),
+    ...(origin === 'external' ? ['from outside'] : []),
+    ...(status === 'quarantined' ? ['quarantined'] : status === 'superseded' ? ['replaced'] : []),
+  ];
+}
+
+/** The last part of a folder or remote. */
+export function projectName(project: string): string {
+  return oneLine(project.split(/[\\/]/).findLast((part) => part !== '') ?? '') || '(none)';
+}
+
+/** With full ids and codes, for scripts and the curious. */
+function longLines(nodes: readonly PublicNode[], { width, nowMs, paint = plain }: Look): string[] {
   const dim = (text: string): string => paint('dim', text);
   const [heading = '', ...lines] = table(
     [
       { title: 'ID', cells: nodes.map((node) => node.node_id), paint: dim },
-      { title: 'WHEN', cells: when },
-      {
-        title: 'KIND',
-        cells: nodes.map((node) => terseMeta(node)),
-        paint: (text, row) => paint(isHigh(row) ? 'yellow' : 'dim', text),
-      },
-      ...(width >= TAGS_FROM_WIDTH ? [tags] : []),
-      {
-        title: 'SUMMARY',
-        cells: summaries,
-        stretch: true,
-        paint: (text, row) => (isHigh(row) ? paint('bold', text) : text),
-      },
+      { title: 'AGE', cells: nodes.map((node) => ago(Date.parse(node.created_at), nowMs)) },
+      { title: 'KIND', cells: nodes.map((node) => terseMeta(node)), paint: dim },
+      { title: 'PROJECT', cells: nodes.map((node) => truncate(projectName(node.project), PROJECT_WIDTH)) },
+      { title: 'TAGS', cells: nodes.map((node) => oneLine(contentTags(node.topic_tags).slice(0, 3).join(','))) },
+      { title: 'SUMMARY', cells: nodes.map((node) => oneLine(node.summary)), stretch: true },
     ],
     width,
   );

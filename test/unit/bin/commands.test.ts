@@ -81,7 +81,10 @@ describe('memory ls', () => {
     expect(parseFilter({ json: true }, NOW)).toEqual({});
     expect(
       parseFilter(
-        { session: 's1', project: '/tmp/x/../y', tag: 't', importance: 'med', since: '1d', all: true, limit: '3' },
+        {
+          ...{ session: 's1', project: '/tmp/x/../y', tag: 't', importance: 'med', since: '1d', all: true, limit: '3' },
+          json: true,
+        },
         NOW,
       ),
     ).toEqual({
@@ -95,11 +98,10 @@ describe('memory ls', () => {
     });
   });
 
-  it('gives each memory one line that fits and moves no cursor', () => {
-    const [heading, line] = listLines([NODE], { width: 80, nowMs: NOW });
-    expect(heading).toMatch(/^ID +WHEN +KIND +SUMMARY$/);
-    expect(line).toBe('mem_20261121_110000_a1b2c3  1 h ago  (O:USER I:H)  Staging listens on 4711; the…');
-    expect(listLines([NODE], { width: 200, nowMs: NOW })[1]).toContain('deploy,ports');
+  it('gives each memory one line that moves no cursor', () => {
+    expect(listLines([NODE], { width: 80, nowMs: NOW })[1]).toBe('1  a1b2c3  1 h  Staging listens on 4711');
+    const hostile = { ...NODE, title: 'the \u001b[31mfirewall\nallows it' };
+    expect(listLines([hostile], { width: 80, nowMs: NOW })[1]).toContain('the [31mfirewall allows it');
   });
 });
 

@@ -97,7 +97,7 @@ describe('widths', () => {
 describe('wrapped', () => {
   it('breaks between words, and counts wide characters as the terminal does', () => {
     expect(wrapped('one two three four', 9, 3)).toEqual(['one two', 'three', 'four']);
-    expect(wrapped('one two three four', 9, 2)).toEqual(['one two', 'three fo…']);
+    expect(wrapped('one two three four', 9, 2)).toEqual(['one two', 'three…']);
     expect(wrapped('메모리는 파일이다', 8, 3)).toEqual(['메모리는', '파일이다']);
     expect(wrapped('one', Number.POSITIVE_INFINITY, 3)).toEqual(['one']);
   });
@@ -130,7 +130,7 @@ describe('table', () => {
     expect(table(columns, 30)).toEqual([
       'ID  TEXT                     N',
       'a   short                    7',
-      'bb  a text that is much l…  12',
+      'bb  a text that is much…    12',
     ]);
   });
 
