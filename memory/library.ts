@@ -45,6 +45,8 @@ export interface RawMessage {
 }
 
 export type NodeView = MemoryNode & {
+  /** The beginning of the first prompt of its session. */
+  readonly session_title?: string;
   /** Why the detailed summary is missing or written by rules; absent otherwise. */
   readonly detail_note?: string;
   readonly raw?: readonly RawMessage[];
@@ -105,10 +107,11 @@ export function createLibrary(parts: Parts) {
   }
 
   async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
-    const node = resolve(id);
+    const found = resolve(id);
+    const node = { ...found, session_title: turnRegistry.session(found.session_id)?.title ?? '' };
     const below = catalogue.childrenOf(node.node_id).map(({ node_id, summary }) => ({ node_id, summary }));
     const children = below.length === 0 ? {} : { children: below };
-    if (depth === 1) return { ...node, ...children, ...(await details.show(node)) };
+    if (depth === 1) return { ...node, ...children, ...(await details.show(found)) };
     if (depth === 0) return { ...node, ...children };
     const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
     const own = new Set((parent ?? node).turns.flatMap((turnId) => turnRegistry.aliases(turnId)));

@@ -22,6 +22,8 @@ export async function openSessions(parts: MemoryParts) {
     const isSilent = idleMs > 0 && clock.now() - facts.lastAtMs >= idleMs;
     return {
       session_id: id,
+      /** The beginning of its first prompt. */
+      title: facts.title,
       project: facts.project,
       status: isClosed || isSilent ? ('closed' as const) : ('active' as const),
       created_at: new Date(facts.firstAtMs).toISOString(),

@@ -66,6 +66,22 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
   };
 }
 
+const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
+const FRAME_MS = 100;
+
+/** Turns on stderr, where that is a terminal, until the function that it gives is called. */
+export function spinner(term: Pick<Term, 'progress'>, text: string): () => void {
+  let frame = 0;
+  const turning = setInterval(() => {
+    term.progress(`${FRAMES[frame % FRAMES.length]} ${text}`);
+    frame += 1;
+  }, FRAME_MS);
+  return () => {
+    clearInterval(turning);
+    term.progress('');
+  };
+}
+
 /** False where there is no pager. It ends by itself where the text fits, and leaves the text on the screen. */
 async function paged(text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
   const [program = '', ...args] = (env['PAGER'] ?? 'less').split(/\s+/).filter((word) => word !== '');

@@ -18,10 +18,12 @@ export function engineClient(socket: string) {
     async call<K extends Operation>(
       operation: K,
       input: OperationInput<K>,
-      { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
+      { timeoutMs = TIMEOUT_MS, signal }: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
     ): Promise<OperationResults[K]> {
       if (!(await socketPresent(socket))) throw down();
-      const request = { path: `/v1/${operation}`, body: JSON.stringify(input), signal: AbortSignal.timeout(timeoutMs) };
+      const late = AbortSignal.timeout(timeoutMs);
+      const over = signal === undefined ? late : AbortSignal.any([late, signal]);
+      const request = { path: `/v1/${operation}`, body: JSON.stringify(input), signal: over };
       const reply = await postLocal(socket, request).catch((error: unknown) => Promise.reject(translated(error)));
       return unwrapped(reply) as OperationResults[K];
     },

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { compareText, isRecord } from '../../common/text.ts';
+import { clip, compareText, isRecord, oneLine } from '../../common/text.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
+import { withoutMarkup } from '../text/typed-text.ts';
 import { grown } from './grow-array.ts';
 import { turnContentHash } from './imported-turn.ts';
 import { createTextIds } from './string-interner.ts';
@@ -11,6 +12,8 @@ interface SessionInfo {
   readonly firstAtMs: number;
   readonly lastAtMs: number;
   readonly turns: number;
+  /** The beginning of the first prompt; '' where it has no words. */
+  readonly title: string;
 }
 
 /** Known turns and their ids: the same turn may arrive again serialized differently. */
@@ -135,20 +138,20 @@ export function createTurnRegistry(): TurnRegistry {
       wholesOf.set(turnId, [{ turnId: own.of, isCopied: false }]);
     }
     if (parts.length === 0) return;
+    const whole = { turnId, isCopied: tail !== true };
+    for (const { turnId: id } of parts) wholesOf.set(id, [...(wholesOf.get(id) ?? []), whole]);
     const ids = parts.map((part) => part.turnId);
     add(turnId, ids);
-    for (const part of parts) {
-      wholesOf.set(part.turnId, [...(wholesOf.get(part.turnId) ?? []), { turnId, isCopied: tail !== true }]);
-    }
   }
 
-  function countTurn(turn: JournalTurn, isCounted: boolean): void {
+  function countTurn(turn: JournalTurn, { user }: TurnText, isCounted: boolean): void {
     const known = sessions.get(turn.sessionId);
     sessions.set(turn.sessionId, {
       project: turn.project || (known?.project ?? ''),
       firstAtMs: Math.min(known?.firstAtMs ?? turn.atMs, turn.atMs),
       lastAtMs: Math.max(known?.lastAtMs ?? turn.atMs, turn.atMs),
       turns: (known?.turns ?? 0) + (isCounted ? 1 : 0),
+      title: titleOf(turn, user, known),
     });
     if (isCounted) columns.set(turn.turnId, COUNTED);
   }
@@ -170,7 +173,7 @@ export function createTurnRegistry(): TurnRegistry {
       const hash = turnIdentityHash(turn, text);
       const first = firstTurns.find(hash) ?? matchImported(turn, text);
       firstTurns.set(hash, first ?? turn.turnId);
-      countTurn(turn, first === undefined && turn.part === undefined);
+      countTurn(turn, text, first === undefined && turn.part === undefined);
       if (first === undefined) {
         tasks.record(turn, text);
         return true;
@@ -199,6 +202,17 @@ export function createTurnRegistry(): TurnRegistry {
     sessions: () => sessions,
     tasks: tasks.lists,
   };
+}
+
+/** Of a prompt that is long or pasted, so much is read. */
+const READ_CHARS = 2_000;
+const TITLE_CHARS = 70;
+
+/** Of the session's first prompt with words. */
+function titleOf({ part, atMs }: JournalTurn, prompt: string, known: SessionInfo | undefined): string {
+  if (known !== undefined && known.title !== '' && (part !== undefined || atMs >= known.firstAtMs)) return known.title;
+  const lines = withoutMarkup(prompt.slice(0, READ_CHARS)).split('\n').map(oneLine);
+  return clip(lines.find((line) => /[\p{L}\p{N}]/u.test(line)) ?? '', TITLE_CHARS);
 }
 
 /** Equal for the same prompt after the same history in the same project, answered with the same words and calls. */

@@ -10,6 +10,7 @@ import type { MemoryNode } from '../model/node.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { memoryLine, quarantinedLine, summaryLine } from './format-memory.ts';
 import { latestTasks, taskItems } from './handoff.ts';
+import { type Phrase, phraseInNodes, phraseInTurns, readPhrase } from './phrase-search.ts';
 import { atTime, keptState, readProjectState, type StateItem, stateLine, type TaskItems } from './project-state.ts';
 import { hasInstructions, isQuarantined } from './quarantine.ts';
 import type { Recaller } from './recall.ts';
@@ -47,7 +48,7 @@ interface Parts {
   readonly redactor: Redactor;
   readonly projectOf: (directory: string | null) => string;
   readonly turnRegistry: TurnRegistry;
-  readonly turnReader: Pick<TurnReader, 'wordsOf'>;
+  readonly turnReader: Pick<TurnReader, 'wordsOf' | 'ofSession'>;
   readonly catalogue: NodeRegistry;
   readonly pipeline: Pick<Pipeline, 'notice' | 'showed'>;
   readonly recaller: Pick<Recaller, 'recall'>;
@@ -61,25 +62,17 @@ interface Parts {
   readonly onActivity: () => void;
 }
 
+/** For a phrase that only raw turns have. */
+const READ_TURNS_MS = 400;
+const PHRASE_HITS = 20;
 /** Part of the time that a first prompt waits for memory. */
 const TAILS_MS = 60;
 /** Lines are whole as long as all of them stay below this; the preamble's budget of 2,000 tokens holds more. */
 const WHOLE_LINES_CHARS = 7_000;
 
 export function createRecall(parts: Parts): Recall {
-  const {
-    config,
-    clock,
-    redactor,
-    projectOf,
-    turnRegistry,
-    turnReader,
-    catalogue,
-    pipeline,
-    recaller,
-    search,
-    openContext,
-  } = parts;
+  const { config, clock, redactor, projectOf, turnRegistry, turnReader } = parts;
+  const { catalogue, pipeline, recaller, search, openContext } = parts;
   const { named, isGone, isClosing, onActivity } = parts;
 
   /** Waiting turns of the project's other sessions are summarized first, as far as that takes no time. */
@@ -125,7 +118,12 @@ export function createRecall(parts: Parts): Recall {
       const isNear = (node: MemoryNode): boolean =>
         (sessionId ?? node.session_id) === node.session_id && (project ?? node.project) === node.project;
       const found = await search(query, sessionId === undefined ? options : { ...options, sessionId });
-      return [...answersFrom(query, isNear), ...found].slice(0, options.top);
+      const answers = answersFrom(query, isNear);
+      const phrase = readPhrase(query);
+      const exact = phrase === null ? [] : await phraseHits(parts, phrase, { found, isNear });
+      return inOneOrder(
+        [...answers, ...withExact(found, exact, phrase).filter(isNewTo(answers))].slice(0, options.top),
+      );
     },
     lines: (nodeIds) => nodeLines(nodeIds, catalogue),
     async quotes(turnIds) {
@@ -152,6 +150,53 @@ export function createRecall(parts: Parts): Recall {
       return openContext(sessionId, projectDir, scope);
     },
   };
+}
+
+/** What has the phrase word for word. Raw turns are read where it is quoted, or where nothing else fits. */
+async function phraseHits(
+  { catalogue, clock, turnRegistry, turnReader }: Parts,
+  phrase: Phrase,
+  { found, isNear }: { readonly found: readonly RecallHit[]; readonly isNear: (node: MemoryNode) => boolean },
+): Promise<RecallHit[]> {
+  const near = catalogue.all().filter(isNear);
+  const hits = phraseInNodes(phrase, near);
+  if (hits.length > 0 || (!phrase.isQuoted && found.some(({ isFar }) => !isFar))) return hits;
+  const until = clock.now() + READ_TURNS_MS;
+  const nodeOf = (turnId: string): MemoryNode | undefined => {
+    const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
+    return ids.flatMap((id) => catalogue.current(id) ?? [])[0];
+  };
+  for (const sessionId of new Set(near.map((node) => node.session_id))) {
+    if (hits.length >= PHRASE_HITS || clock.now() > until) break;
+    hits.push(...phraseInTurns(phrase, await turnReader.ofSession(sessionId), nodeOf));
+  }
+  return hits;
+}
+
+/** Those that fit, those that have the phrase, the others; a quoted phrase comes first. */
+function withExact(found: readonly RecallHit[], exact: readonly RecallHit[], phrase: Phrase | null): RecallHit[] {
+  if (phrase?.isQuoted) return joined(exact, found);
+  const fits = found.filter(({ isFar }) => !isFar);
+  return joined(joined(fits, exact), found);
+}
+
+function isNewTo(answers: readonly RecallHit[]): (hit: RecallHit) => boolean {
+  return ({ node, raw }) => !answers.some((answer) => answer.node === node && answer.raw?.text === raw?.text);
+}
+
+/** Then those of other memories. */
+function joined(first: readonly RecallHit[], then: readonly RecallHit[]): RecallHit[] {
+  const ids = new Set(first.map(({ node }) => node.node_id));
+  return [...first, ...then.filter(({ node }) => !ids.has(node.node_id))];
+}
+
+/** No hit scores more than one before it: the relevance filter and the kind of question decide before the score. */
+function inOneOrder(hits: readonly RecallHit[]): RecallHit[] {
+  let least = Number.POSITIVE_INFINITY;
+  return hits.map((hit) => {
+    least = Math.min(least, hit.score);
+    return hit.score === least ? hit : { ...hit, score: least };
+  });
 }
 
 /** Tasks of the agent's list, each with a node of its turn, or else with the newest of its session. */

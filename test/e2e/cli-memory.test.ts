@@ -162,13 +162,15 @@ describe('memory', () => {
       sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
     expect(JSON.stringify(shown.raw)).toContain('service listens on port');
-    expect((await home.run(['memory', 'show', node.node_id, '--links'])).stdout).toContain(node.node_id);
+    expect((await home.run(['memory', 'show', node.node_id, '--links'])).stdout).toContain(node.node_id.slice(-6));
+    const { stdout } = await home.run(['memory', 'show', node.node_id, '--conversation']);
+    expect(stdout).toMatch(/\nYou\n.*service listens on port[\s\S]*\nClaude\n/);
   });
 
   it('takes an unambiguous prefix of an id; 2 when it is ambiguous, 4 when there is none', async () => {
     const [node] = nodes as readonly [Node];
     const start = node.node_id.slice(0, -2);
-    expect((await home.run(['memory', 'show', start])).stdout).toContain(node.node_id);
+    expect((await home.run(['memory', 'show', start])).stdout).toContain(node.node_id.slice(-6));
     expect((await home.run(['memory', 'show', 'mem_1999'])).code).toBe(4);
     if (nodes.length > 1) expect((await home.run(['memory', 'show', 'mem_'])).code).toBe(2);
   });
@@ -186,7 +188,19 @@ describe('memory', () => {
     expect(Object.keys(hits[0]?.lanes ?? {})).toEqual(
       expect.arrayContaining(['fts', 'summary', 'trigger', 'raw', 'entity']),
     );
-    expect((await home.run(['memory', 'search', query])).stdout).toContain(hits[0]?.node_id);
+    expect(hits.map(({ score }) => score)).toEqual(hits.map(({ score }) => score).toSorted((a, b) => b - a));
+    expect(hits[0]).toMatchObject({ title: expect.any(String), passage: expect.stringContaining('thumbnail') });
+    const { stdout } = await home.run(['memory', 'search', query]);
+    expect(stdout).toMatch(/^1 .*thumbnail/);
+    expect(stdout).toContain(hits[0]?.node_id.slice(-6));
+    // Of words that search leaves out, and of words that only a raw turn has, the exact phrase is found.
+    for (const phrase of ['we decided that the', '"that the mail service"']) {
+      const exact = (await home.json(['memory', 'search', phrase, '--json'])) as { passage: string; fits: boolean }[];
+      expect(exact[0]).toMatchObject({
+        fits: true,
+        passage: expect.stringMatching(new RegExp(phrase.replaceAll('"', ''), 'i')),
+      });
+    }
   });
 
   it('restore gives every message of the session, in order, as it was sent', async () => {

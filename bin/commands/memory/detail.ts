@@ -1,11 +1,13 @@
 import { type Command, Option } from 'commander';
-import { oneLine } from '../../../common/text.ts';
+import { oneLine, printable } from '../../../common/text.ts';
 import {
   ago,
   type Depth,
   type EngineClient,
   engineOf,
   factText,
+  localDay,
+  localTime,
   messageLines,
   nodeLines,
   type Paint,
@@ -13,40 +15,152 @@ import {
   shownOrigin,
 } from '../../../engine/api/index.ts';
 import type { NodeReason, NodeView, Public } from '../../../memory/index.ts';
+import { parseFileLink, withoutMarkup } from '../../../memory/recall/index.ts';
 import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
-import { truncate } from '../../terminal/table.ts';
-import { ID, memoryIds } from './ids.ts';
+import { truncate, wrapped } from '../../terminal/table.ts';
+import { spinner } from '../../terminal/term.ts';
+import { ID, memoryIds, shortId } from './ids.ts';
+import { badges, projectName } from './list.ts';
 
-/** The first look at depth 1 may wait for a model. */
+/** The first look at the details may wait for a model. */
 const SHOW_MS = 150_000;
+/** Longer lines are hard to read. */
+const TEXT_WIDTH = 100;
+
+interface Flags {
+  readonly depth?: string;
+  readonly detail?: boolean;
+  readonly conversation?: boolean;
+  readonly long?: boolean;
+  readonly links?: boolean;
+  readonly json?: boolean;
+}
 
 export function registerMemoryShow(memory: Command, context: Context): void {
-  const depths = '0 summary and trigger, 1 detailed (written on first use), 2 verbatim; default: what exists';
-  addCommand(memory, 'show', 'one memory', 'comet-cc memory show mem_20261121 --depth 2')
+  const depths = '0 summary and trigger, 1 detailed (written on first use), 2 verbatim with tools';
+  addCommand(
+    memory,
+    'show',
+    'one memory: what was done, decided and left to do',
+    'comet-cc memory show a1b2c3\ncomet-cc memory show last --conversation',
+  )
     .argument('<id>', ID)
-    .addOption(new Option('--depth <n>', depths).choices(['0', '1', '2']))
+    .option('--detail', 'also the details, which a model writes on first use')
+    .option('--conversation', 'what you and Claude said, without tools')
     .option('--links', 'also show its links')
+    .option('--long', 'with codes, session, trigger and sources')
+    .addOption(new Option('--depth <n>', depths).choices(['0', '1', '2']))
     .option('--json', 'print one JSON document')
-    .action(async (given: string, flags: { depth?: string; links?: boolean; json?: boolean }) => {
+    .action(async (given: string, flags: Flags) => {
+      const { term } = context;
       const client = readingEngine(context);
       const [id = ''] = await memoryIds(context, client, [given]);
-      const depth = Number(flags.depth ?? 0) as Depth;
-      if (depth === 1) context.term.progress('waiting for the detailed summary');
-      const shown = client.call('nodes/show', { id, depth }, { timeoutMs: SHOW_MS });
-      const node = await shown.finally(() => context.term.progress(''));
-      if (flags.json) return context.term.json(node);
-      const lines = nodeLines(node, flags.depth === undefined ? 1 : depth, context.term.paint, Date.now());
-      if (flags.links) lines.push(...(await linkLines(client, node, context.term.paint)));
-      for (const line of lines) context.term.out(line);
+      const depth = Number(flags.depth ?? (flags.conversation ? 2 : flags.detail ? 1 : 0)) as Depth;
+      const node =
+        depth === 1 ? await withDetails(context, client, id) : await client.call('nodes/show', { id, depth });
+      if (flags.json) return term.json(node);
+      const look = { paint: term.paint, width: Math.min(term.width, TEXT_WIDTH), nowMs: Date.now() };
+      const lines =
+        flags.long || flags.depth !== undefined
+          ? nodeLines(node, flags.depth === undefined ? 1 : depth, term.paint, look.nowMs)
+          : [...showLines(node, look), ...(flags.conversation ? conversationLines(node, look) : [])];
+      if (flags.links) lines.push(...(await linkLines(client, node, term.paint)));
+      await term.page(lines);
       // The lines of links are other memories'.
       await printOrigin(context, client, [flags.links ? 'external' : shownOrigin(node)]);
     });
 }
 
+/** With its details, or without them where the user stops waiting. */
+async function withDetails({ term }: Context, client: EngineClient, id: string): Promise<Public<NodeView>> {
+  const stopped = new AbortController();
+  const stop = (): void => stopped.abort();
+  process.once('SIGINT', stop);
+  const end = spinner(term, 'asking for the details (Ctrl-C: go on without them)');
+  try {
+    return await client.call('nodes/show', { id, depth: 1 }, { timeoutMs: SHOW_MS, signal: stopped.signal });
+  } catch (error) {
+    if (!stopped.signal.aborted) throw error;
+    return await client.call('nodes/show', { id, depth: 0 });
+  } finally {
+    end();
+    process.off('SIGINT', stop);
+  }
+}
+
+interface Look {
+  readonly paint: Paint;
+  readonly width: number;
+  readonly nowMs: number;
+}
+
+/** What a memory says, for people. */
+export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look): string[] {
+  const { outcome = '', decisions = [], open = [], values = [], facts, detailed_summary, detail_note } = node;
+  const dim = (text: string): string => paint('dim', text);
+  const paragraph = (text: string): string[] =>
+    printable(text)
+      .split('\n')
+      .flatMap((line) => wrapped(line, width));
+  const item = (text: string): string[] =>
+    wrapped(oneLine(text), width - 2).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
+  const section = (title: string, texts: readonly string[]): string[] =>
+    texts.length === 0 ? [] : ['', paint('bold', title), ...texts.flatMap(item)];
+  const atMs = Date.parse(node.created_at);
+  const about = [`${localTime(atMs)} (${ago(atMs, nowMs)})`, projectName(node.project), ...badges(node)].join(', ');
+  const from = oneLine(node.session_title ?? '');
+  const said = new Set([...decisions, ...open].map(({ text }) => text));
+  const current = facts.filter(({ value, valid_to = null }) => valid_to === null && !said.has(value));
+  const exact = values.filter((value) => !/^\p{L}+$/u.test(value));
+  const files = node.source_links.flatMap((link) => parseFileLink(link)?.path ?? []);
+  return [
+    ...wrapped(oneLine(node.title), width).map((line) => paint('bold', line)),
+    ...wrapped(`${about}  ${shortId(node.node_id)}`, width).map(dim),
+    ...(from === '' || from === oneLine(node.title) ? [] : wrapped(`in “${from}”`, width).map(dim)),
+    ...(node.valid_to === null ? [] : [paint('yellow', `no longer so since ${localDay(Date.parse(node.valid_to))}`)]),
+    '',
+    ...paragraph(outcome || node.summary),
+    ...section(
+      'Decided',
+      decisions.map(({ text, by }) => (by === 'user' ? `${text} (you)` : text)),
+    ),
+    ...section(
+      'To do',
+      open.map(({ text }) => text),
+    ),
+    ...section(
+      'Facts',
+      current.map((fact) => factText(fact)),
+    ),
+    ...section('Values', exact.length === 0 ? [] : [exact.join(', ')]),
+    ...section('Files', files),
+    ...(detailed_summary === null ? [] : ['', paint('bold', 'Details'), ...paragraph(detailed_summary)]),
+    ...(detail_note === undefined ? [] : wrapped(oneLine(detail_note), width).map(dim)),
+  ];
+}
+
+/** What the user and Claude said in its turns. */
+function conversationLines({ raw = [] }: Public<NodeView>, { paint, width }: Look): string[] {
+  return raw.flatMap(({ role, content }) => {
+    const texts = spokenTexts(content).map((text) => printable(withoutMarkup(text)).trim());
+    const lines = texts.filter((text) => text !== '').flatMap((text) => text.split('\n'));
+    if (lines.length === 0) return [];
+    return ['', paint('cyan', role === 'user' ? 'You' : 'Claude'), ...lines.flatMap((line) => wrapped(line, width))];
+  });
+}
+
+function spokenTexts(content: unknown): string[] {
+  if (typeof content === 'string') return [content];
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((block: Readonly<Record<string, unknown>>) =>
+    block['type'] === 'text' ? [String(block['text'])] : [],
+  );
+}
+
 async function linkLines(client: EngineClient, node: Public<NodeView>, paint: Paint): Promise<string[]> {
   const ids = [...new Set([...(node.parent_node_id === null ? [] : [node.parent_node_id]), ...node.links])];
   const linked = await Promise.all(ids.map((id) => client.call('nodes/show', { id, depth: 0 }).catch(() => null)));
-  const lines = ids.map((id, at) => `${id}  ${linked[at] ? oneLine(linked[at].summary) : '(gone)'}`);
+  const lines = ids.map((id, at) => `${shortId(id)}  ${linked[at] ? oneLine(linked[at].title) : '(gone)'}`);
   const sources = node.source_links.map((source) => oneLine(source));
   return ['', paint('dim', 'links'), ...(lines.length + sources.length === 0 ? ['none'] : [...lines, ...sources])];
 }
@@ -55,7 +169,7 @@ const PROMPT_WIDTH = 120;
 
 export function registerMemoryWhy(memory: Command, context: Context): void {
   const description = 'show where a memory comes from and how far it is trusted';
-  addCommand(memory, 'why', description, 'comet-cc memory why mem_20261121_223000_a1b2c3')
+  addCommand(memory, 'why', description, 'comet-cc memory why a1b2c3')
     .argument('<id>', ID)
     .option('--json', 'print one JSON document')
     .action(async (given: string, flags: { json?: boolean }) => {
@@ -109,7 +223,8 @@ export function registerMemoryRestore(memory: Command, context: Context): void {
     .action(async (session: string, flags: { json?: boolean }) => {
       const client = engineOf(context.paths);
       const messages = await client.call('sessions/restore', { sessionId: await sessionId(client, session) });
-      const { paint, print } = context.term;
-      print(flags, messages, () => messages.flatMap((message) => [...messageLines(message, paint), '']));
+      const { paint, json, page } = context.term;
+      if (flags.json) return json(messages);
+      await page(messages.flatMap((message) => [...messageLines(message, paint), '']));
     });
 }

@@ -27,7 +27,7 @@ export function registerMemoryEdit(memory: Command, context: Context): void {
       const client = engineOf(context.paths);
       const set = parseFields(flags.set);
       for (const id of await memoryIds(context, client, ids)) {
-        const before = await client.call('nodes/show', { id, depth: 0 });
+        const { session_title: _, ...before } = await client.call('nodes/show', { id, depth: 0 });
         const after =
           flags.set.length > 0
             ? await client.call('nodes/edit', { id: before.node_id, change: { set } })

@@ -5,65 +5,88 @@ import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
 import { ago, engineOf, lanesText } from '../../../engine/api/index.ts';
 import type { PublicHit } from '../../../memory/index.ts';
-import { contentTokens, provenance, staleNote, terseMeta, uniqueTokens } from '../../../memory/recall/index.ts';
-import { type Context, printOrigin } from '../../context.ts';
-import { count, parseCount } from '../../terminal/format.ts';
+import {
+  contentTokens,
+  provenance,
+  splitSentences,
+  staleNote,
+  terseMeta,
+  uniqueTokens,
+} from '../../../memory/recall/index.ts';
+import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
+import { count, counted, parseCount } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Term } from '../../terminal/term.ts';
+import { saveRows, shortId } from './ids.ts';
+import { badges, projectName } from './list.ts';
 
 interface Flags {
   readonly top: string;
   readonly session?: string;
   readonly project?: string;
   readonly file?: string;
+  readonly all?: boolean;
   readonly explain?: boolean;
   readonly json?: boolean;
 }
 
 const WORD = /[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*/gu;
 const MOST_WORDS = 8;
+/** An answer of this length needs no second sentence. */
+const MOST_CHARS = 160;
+/** Lines of an answer. */
+const ROWS = 3;
 const FAR = 'below the relevance filter of recall';
 /** Always there with `--explain`; the others where they found something. */
 const LANES = ['fts', 'summary', 'trigger', 'raw', 'entity'] as const;
 
 export function registerMemorySearch(memory: Command, context: Context): void {
-  memory
-    .command('search')
-    .description('search memories, best match first')
+  addCommand(
+    memory,
+    'search',
+    'search memories: the sentence that answers, then where it is from',
+    'comet-cc memory search "why did we drop redis"\ncomet-cc memory search \'"still to do"\'   the exact words\n' +
+      'comet-cc memory search --file src/db.ts',
+  )
     .argument('[query...]', 'words or a question; optional with --file')
+    .option('--all', 'also weaker matches')
     .option('--top <n>', 'number of results', '10')
     .option('--session <id>', 'only this session; unambiguous prefix of its id')
     .option('--project <dir>', 'only this project')
     .option('--file <path>', 'memories about this file or directory first')
-    .option('--explain', "each lane's rank and score")
-    .option('--json', 'print one JSON array')
-    .addHelpText(
-      'after',
-      '\nExample:\n  comet-cc memory search "why did we drop redis" --explain\n  comet-cc memory search --file src/db.ts',
-    )
+    .option('--explain', 'why each was found: words, ranks and scores')
+    .option('--json', 'print one JSON array, weaker matches included (fits: false)')
     .action(async (words: string[], flags: Flags) => {
-      if (words.join('').trim() === '' && flags.file === undefined) {
+      const { term } = context;
+      const query = words.join(' ');
+      if (query.trim() === '' && flags.file === undefined) {
         throw new CometError('usage', 'memory search needs words to search for, or --file <path>');
       }
-      const client = engineOf(context.paths);
+      const client = readingEngine(context);
       const hits = await client.call('nodes/search', {
-        query: words.join(' '),
+        query,
         top: parseCount(flags.top, '--top'),
         sessionId: flags.session,
         file: flags.file === undefined ? undefined : path.resolve(flags.file),
         projectDir: flags.project === undefined ? undefined : resolveDirectory(flags.project),
       });
-      if (flags.json) return context.term.json(hits.map((hit) => hitJson(hit, flags.explain ?? false)));
-      if (hits.length === 0) context.term.say(await nothingFits(context));
-      const shown = { query: words.join(' '), explain: flags.explain ?? false, nowMs: Date.now() };
-      for (const line of hits.flatMap((hit) => hitLines(hit, shown, context.term))) context.term.out(line);
-      if (hits.some(({ isExact }) => isExact)) {
-        context.term.say('exact values or wording: read the full text with comet-cc memory show ID --depth 2');
+      if (flags.json) return term.json(hits.map((hit) => hitJson(hit, flags.explain ?? false)));
+      if (hits.length === 0) return term.say(await nothingFits(context));
+      const shown = hits.filter(({ isFar = false }) => flags.all || flags.explain || !isFar);
+      await saveRows(context, 'memory', [...new Set(shown.map(({ node }) => node.node_id))]);
+      const look = { query, explain: flags.explain ?? false, nowMs: Date.now() };
+      await term.page(searchLines(shown, look, term));
+      if (shown.length < hits.length) {
+        const weaker = counted(hits.length - shown.length, 'weaker match', 'weaker matches');
+        term.say(`${shown.length === 0 ? 'nothing fits well; ' : ''}${weaker}: --all`);
+      }
+      if (shown.some(({ isExact }) => isExact)) {
+        term.say('for exact values and wording read the conversation: comet-cc memory show ID --conversation');
       }
       await printOrigin(
         context,
         client,
-        hits.flatMap(({ node, line }) => [node.origin, line.origin]),
+        shown.flatMap(({ node, line }) => [node.origin, line.origin]),
       );
     });
 }
@@ -72,7 +95,7 @@ async function nothingFits(context: Context): Promise<string> {
   const { reindex } = await engineOf(context.paths).call('status', {});
   if (reindex === null) return 'no match';
   const { done, total } = reindex;
-  return `no match yet: rebuilding the index, ${count(done)} of ${count(total)} nodes`;
+  return `no match yet: rebuilding the index, ${count(done)} of ${count(total)} memories`;
 }
 
 /** The node's own fields, with `score` and the verbatim line that matched; the lanes where they are asked for. */
@@ -80,7 +103,8 @@ export function hitJson(hit: PublicHit, explain: boolean): Record<string, unknow
   const lanes = { ...Object.fromEntries(LANES.map((lane) => [lane, null])), ...hit.lanes };
   const { changed = [], anchored = false, isExact: exact = false, isFar = false } = hit;
   const about = { changed, anchored, exact, fits: !isFar };
-  return { ...hit.node, score: hit.score, match: hit.raw, ...about, ...(explain ? { lanes } : {}) };
+  const said = { score: hit.score, match: hit.raw, passage: hit.raw?.text ?? hit.node.summary };
+  return { ...hit.node, ...said, ...about, ...(explain ? { lanes } : {}) };
 }
 
 export interface Shown {
@@ -90,30 +114,59 @@ export interface Shown {
   readonly nowMs: number;
 }
 
-/** A hit with the words of the question in it, and what found it. */
-export function hitLines(hit: PublicHit, shown: Shown, term: Pick<Term, 'paint' | 'width'>): string[] {
-  const { node, raw } = hit;
-  const { paint, width } = term;
-  const when = ago(Date.parse(node.created_at), shown.nowMs);
-  const head = [hit.score.toFixed(3), node.node_id, when, terseMeta(node, { source: provenance(node) })].join('  ');
-  const wanted = new Set(contentTokens(shown.query));
-  const marked = (text: string): string =>
-    truncate(text, width).replace(WORD, (word) => (isWanted(word, wanted) ? paint('bold', word) : word));
-  const lines = [paint('cyan', truncate(head, width)), marked(`  ${oneLine(node.summary)}`)];
-  if (raw !== null) lines.push(marked(`  "${oneLine(raw.text)}"`));
-  if (hit.changed !== undefined) lines.push(paint('yellow', `  ${oneLine(staleNote(hit.changed))}`));
-  // Every lane is told to who asks to have it explained.
-  const why = wrapped(whyLine(hit, wanted, shown.explain), width - 2, shown.explain ? Number.POSITIVE_INFINITY : 1);
-  return [...lines, ...why.map((line) => paint('dim', `  ${line}`))];
+/** Hits of one memory, as of a question about the state of the work, share its name. */
+export function searchLines(hits: readonly PublicHit[], shown: Shown, term: Pick<Term, 'paint' | 'width'>): string[] {
+  const projects = new Set(hits.map(({ node }) => node.project)).size > 1;
+  const ids = [...new Set(hits.map(({ node }) => node.node_id))];
+  const pad = String(ids.length).length + 2;
+  return ids.flatMap((id, row) => {
+    const own = hits.filter(({ node }) => node.node_id === id);
+    const lines = hitLines(own, { ...shown, projects }, { ...term, width: term.width - pad });
+    const number = term.paint('dim', String(row + 1).padEnd(pad));
+    return lines.map((line, at) => (at === 0 ? number : ' '.repeat(pad)) + line);
+  });
 }
 
-function whyLine(hit: PublicHit, wanted: ReadonlySet<string>, explain: boolean): string {
+/** What answers, with the words of the question marked, then the memory that says it. */
+export function hitLines(
+  hits: readonly PublicHit[],
+  shown: Shown & { readonly projects?: boolean },
+  { paint, width }: Pick<Term, 'paint' | 'width'>,
+): string[] {
+  const [{ node, changed }] = hits as readonly [PublicHit];
+  const wanted = new Set(contentTokens(shown.query));
+  const mark = (line: string): string =>
+    line.replace(WORD, (word) => (isWanted(word, wanted) ? paint('bold', word) : word));
+  const said = [...new Set(hits.map((hit) => answerIn(hit, wanted)))];
+  const lines = said.flatMap((text) => wrapped(text, width, ROWS)).map(mark);
+  const about = [
+    ...(said.includes(oneLine(node.title)) ? [] : [oneLine(node.title)]),
+    ...(shown.projects ? [projectName(node.project)] : []),
+    ago(Date.parse(node.created_at), shown.nowMs),
+    ...badges(node).filter((badge) => badge !== 'decision'),
+  ].join(', ');
+  const id = shown.explain ? node.node_id : shortId(node.node_id);
+  lines.push(paint('dim', `${truncate(about, width - id.length - 2)}  ${id}`));
+  if (changed !== undefined) lines.push(paint('yellow', truncate(oneLine(staleNote(changed)), width)));
+  if (!shown.explain) return lines;
+  const meta = terseMeta(node, { source: provenance(node) });
+  const why = hits.flatMap((hit) => wrapped(`${hit.score.toFixed(3)} ${meta}; ${whyLine(hit, wanted)}`, width));
+  return [...lines, ...why.map((line) => paint('dim', line))];
+}
+
+/** The sentence that has most words of the question, with the one after it where that is short. */
+function answerIn({ node, raw }: PublicHit, wanted: ReadonlySet<string>): string {
+  const text = raw?.text ?? node.outcome ?? node.summary;
+  const sentences = text.split('\n').flatMap(splitSentences).map(oneLine);
+  const shares = sentences.map((each) => uniqueTokens(each).filter((token) => wanted.has(token)).length);
+  const best = shares.indexOf(Math.max(...shares));
+  const [answer = oneLine(text), next = ''] = sentences.slice(best);
+  return answer.length + next.length < MOST_CHARS && next !== '' ? `${answer} ${next}` : answer;
+}
+
+function whyLine(hit: PublicHit, wanted: ReadonlySet<string>): string {
   const words = wordsIn([hit.node.summary, hit.node.trigger, hit.raw?.text ?? ''].join('\n'), wanted);
-  const lanes = explain
-    ? lanesText(hit.lanes)
-    : Object.entries(hit.lanes)
-        .map(([lane, { rank }]) => `${lane} #${rank}`)
-        .join(', ');
+  const lanes = lanesText(hit.lanes);
   return [
     ...(hit.anchored ? ['about the file'] : hit.isFar ? [FAR] : []),
     ...(words.length > 0 ? [`words: ${words.join(', ')}`] : wanted.size > 0 ? ['no common word, by meaning'] : []),

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { checkLines } from '../../../bin/commands/doctor.ts';
 import { inOrder, logLine } from '../../../bin/commands/log.ts';
+import { showLines } from '../../../bin/commands/memory/detail.ts';
 import { listLines, parseFilter } from '../../../bin/commands/memory/list.ts';
 import { aboutLines } from '../../../bin/commands/memory/overview.ts';
-import { hitJson, hitLines } from '../../../bin/commands/memory/search.ts';
+import { hitJson, hitLines, searchLines } from '../../../bin/commands/memory/search.ts';
 import { sessionLines } from '../../../bin/commands/session.ts';
 import { statusLines } from '../../../bin/commands/status.ts';
 import { exitCodeOf } from '../../../bin/context.ts';
@@ -106,6 +107,32 @@ describe('memory ls', () => {
 });
 
 describe('memory show', () => {
+  it.each([60, 80, 120, 200])('shows what was done, decided and left, without codes, in %i columns', (width) => {
+    const item = {
+      text: '배포는 금요일에 합니다 🚀 and the changelog is written before that by Ilse',
+      origin: 'user',
+      turn: 'e1',
+    } as const;
+    const node = {
+      ...NODE,
+      title: 'Staging port',
+      outcome: 'Staging listens on 4711.',
+      open: [item],
+      decisions: [{ ...item, by: 'user' as const }],
+      values: ['4711'],
+    };
+    const lines = showLines({ ...node, session_title: 'set up staging' }, { paint: plain, width, nowMs: NOW });
+    for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(width);
+    const text = lines.join('\n');
+    expect(text).toMatch(
+      /^Staging port\n[\d: -]+\(1 h ago\), r, 1 to-do, decision {2}a1b2c3\nin “set up staging”\n\nStaging/,
+    );
+    expect(text.replace(/\s+/g, ' ')).toContain(
+      `Decided - ${item.text} (you) To do - ${item.text} Facts - staging port: 4711 Values - 4711`,
+    );
+    expect(text).not.toMatch(/mem_|O:USER|HIGH|both/);
+  });
+
   it('shows more with each depth', () => {
     const raw = [{ seq: 1, role: 'user', content: 'use port 4711', sha256: 'x' }];
     expect(nodeLines(NODE, 0, plain, NOW)).toHaveLength(3);
@@ -148,28 +175,35 @@ describe('memory search', () => {
     const stale: PublicHit = { ...HIT, changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true };
     expect(hitJson(stale, false)).toMatchObject({ changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true });
     expect(hitJson(HIT, false)).toMatchObject({ changed: [], anchored: false });
-    const unasked = { ...ASKED, query: '', explain: false };
-    expect(hitLines(stale, unasked, { paint: plain, width: 80 }).at(-1)).toBe('  about the file; fts #1, summary #2');
-    expect(hitLines(stale, { ...ASKED, explain: false }, { paint: plain, width: 80 }).at(-2)).toBe(
-      '  [file changed since: src/db.ts]',
+    const lines = hitLines([stale], { ...ASKED, explain: false }, { paint: plain, width: 80 });
+    expect(lines.at(-1)).toBe('[file changed since: src/db.ts]');
+    expect(hitLines([stale], { ...ASKED, query: '' }, { paint: plain, width: 80 }).at(-1)).toMatch(
+      /about the file; fts/,
     );
   });
 
   it('says what no prompt would be given', () => {
     const far: PublicHit = { ...HIT, isFar: true };
     expect([hitJson(HIT, false)['fits'], hitJson(far, false)['fits']]).toEqual([true, false]);
-    expect(hitLines(far, ASKED, { paint: plain, width: 80 })[3]).toContain('below the relevance filter');
+    expect(hitLines([far], ASKED, { paint: plain, width: 80 }).join(' ')).toContain('below the relevance filter');
     expect(hitsText([far], 'port', 'n').text).toContain('Nothing fits well');
     expect(hitsText([far, HIT], 'port', 'n').text).not.toContain('Nothing fits well');
   });
 
-  it('prints the line that matched, and the lanes where asked for', () => {
-    expect(hitLines(HIT, ASKED, { paint: plain, width: 80 })).toEqual([
-      '0.910  mem_20261121_110000_a1b2c3  1 h ago  (O:USER I:H S:s1)',
-      '  Staging listens on 4711; the [31mfirewall allows it',
-      '  "use port 4711 for staging"',
-      '  words: staging, port; fts #1 7.250, summary #2 0.400',
+  it('prints the answer, then title, age and short id, and how it was found where asked for', () => {
+    const raw = { text: 'First we looked around for a long while.\nUse port 4711 for staging. It works.', turn: 'e1' };
+    const asked = { ...ASKED, explain: false };
+    expect(searchLines([{ ...HIT, raw }], asked, { paint: plain, width: 80 })).toEqual([
+      '1  Use port 4711 for staging. It works.',
+      '   Staging listens on 4711, 1 h ago  a1b2c3',
     ]);
+    expect(hitLines([HIT], ASKED, { paint: plain, width: 80 }).slice(1)).toEqual([
+      'Staging listens on 4711, 1 h ago  mem_20261121_110000_a1b2c3',
+      '0.910 (O:USER I:H S:s1); words: staging, port; fts #1 7.250, summary #2 0.400',
+    ]);
+    // Items of one memory stand under one name.
+    const items = ['Deploy on Friday', 'Deploy to staging'].map((text) => ({ ...HIT, raw: { text, turn: 'e1' } }));
+    expect(searchLines(items, asked, { paint: plain, width: 80 })).toHaveLength(3);
   });
 });
 
@@ -177,6 +211,7 @@ describe('session ls', () => {
   it('counts turns and nodes', () => {
     const session = {
       session_id: 's1',
+      title: '',
       project: '/p',
       status: 'active',
       created_at: '',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { listLines } from '../../../../bin/commands/memory/list.ts';
-import { hitLines } from '../../../../bin/commands/memory/search.ts';
+import { hitLines, searchLines } from '../../../../bin/commands/memory/search.ts';
 import { displayWidth, table, truncate } from '../../../../bin/terminal/table.ts';
 import { frame } from '../../../../bin/terminal/watch.ts';
 import { oneLine } from '../../../../common/text.ts';
@@ -104,23 +104,20 @@ describe('memory search', () => {
   } as unknown as PublicHit;
 
   it('marks the words of the question, and says what found it', () => {
-    const [, summary, raw, why] = hitLines(
-      hit,
-      { query: 'port 5433', explain: false, nowMs: NOW },
-      { paint: colors, width: 90 },
-    );
-    expect(summary).toContain('<bold>5433번으로</bold>');
-    expect(raw).toContain('<bold>5433번</bold>');
-    expect(why).toBe('<dim>  words: 5433번으로, 5433번; fts #1, meaning #3</dim>');
+    const asked = { query: 'port 5433', explain: true, nowMs: NOW };
+    const lines = hitLines([hit], asked, { paint: colors, width: 90 });
+    expect(lines[0]).toContain('<bold>5433번</bold>');
+    expect(lines.at(-1)).toContain('words: 5433번으로, 5433번; fts #1 7.000, meaning #3 0.400</dim>');
+    const other = hitLines([hit], { ...asked, query: 'quince' }, { paint: (_, text) => text, width: 90 });
+    expect(other.at(-1)).toContain('no common word, by meaning; fts #1');
   });
 
-  it('says so where no word is the same', () => {
-    const lines = hitLines(
-      hit,
-      { query: 'quince', explain: false, nowMs: NOW },
-      { paint: (_, text) => text, width: 90 },
-    );
-    expect(lines.at(-1)).toBe('  no common word, by meaning; fts #1, meaning #3');
+  it.each([60, 80, 120, 200])('no line is wider than %i columns', (width) => {
+    const hits = nodes.map((node) => ({ ...hit, node, raw: { text: `${node.summary} ${node.summary}`, turn: 't' } }));
+    const asked = { query: '포트 port sentence', explain: false, nowMs: NOW };
+    for (const line of searchLines(hits as unknown as PublicHit[], asked, { paint: (_, text) => text, width })) {
+      expect(displayWidth(line)).toBeLessThanOrEqual(width);
+    }
   });
 });
 
