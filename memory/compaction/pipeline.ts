@@ -297,8 +297,12 @@ async function readJournal(state: State, session: Session): Promise<void> {
 /** After a restart, queues recent drafts again, per batch. */
 function requeueDrafts({ clock, catalogue, modelUpgrades }: State, session: Session): void {
   const since = new Date(clock.now() - UPGRADE_MS).toISOString();
-  const own = catalogue.all().filter((node) => node.session_id === session.id && isDraft(node) && !isImported(node));
-  const recent = own.filter((node) => node.created_at >= since).toReversed();
+  const newestFirst = catalogue.all();
+  const end = newestFirst.findIndex((node) => node.created_at < since);
+  const recent = newestFirst
+    .slice(0, end < 0 ? undefined : end)
+    .filter((node) => node.session_id === session.id && isDraft(node) && !isImported(node))
+    .toReversed();
   for (const at of new Set(recent.map((node) => node.created_at))) {
     modelUpgrades.add(recent.filter((node) => node.created_at === at));
   }

@@ -48,7 +48,7 @@ test('many rows get a vector index that finds what comparing all finds, and keep
   const [flat, index] = [await open(flatDir, ROWS + 1), await open(dir, ROWS)];
   for (const each of [flat, index]) await each.put(rows);
   for (const each of [flat, index]) await each.optimize();
-  expect(await vectorIndexes(dir)).toEqual(['vector_hnsw']);
+  expect(await vectorIndexes(dir)).toEqual(['vector_rq']);
   expect(await vectorIndexes(flatDir)).toEqual([]);
   let asNear = 0;
   for (const query of words) {
@@ -63,7 +63,7 @@ test('many rows get a vector index that finds what comparing all finds, and keep
   await index.remove(['late']);
   expect(idsOf((await searched(index, 'zebra crossing sign')).summary)).not.toContain('late');
   await index.optimize();
-  expect(await vectorIndexes(dir)).toEqual(['vector_hnsw']);
+  expect(await vectorIndexes(dir)).toEqual(['vector_rq']);
   for (const each of [flat, index]) await each.close();
 });
 
@@ -86,6 +86,6 @@ test('rows that came at once are indexed after a second of rest', async () => {
   const dir = path.join(await tempDir(), 'index');
   const index = await open(dir, ROWS);
   await index.put(rows);
-  await expect.poll(() => vectorIndexes(dir)).toEqual(['vector_hnsw']);
+  await expect.poll(() => vectorIndexes(dir)).toEqual(['vector_rq']);
   await index.close();
 });
