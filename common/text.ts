@@ -82,8 +82,29 @@ export function compareText(one: string, other: string): number {
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-/** "9,999", "312 k", "1.2 M". */
+/** "940", "17.5k", "312k", "1.2M". */
 export function amount(value: number): string {
-  if (value < 10_000) return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
-  return value < 1_000_000 ? `${Math.round(value / 1_000)} k` : `${(value / 1_000_000).toFixed(1)} M`;
+  if (value < 1_000) return String(Math.round(value));
+  const thousands = value / 1_000;
+  if (thousands < 99.95) return `${Number(thousands.toFixed(1))}k`;
+  return thousands < 999.5 ? `${Math.round(thousands)}k` : `${(thousands / 1_000).toFixed(1)}M`;
+}
+
+/** "1 memory", "1,200 memories". */
+export function counted(value: number, one: string, several = `${one}s`): string {
+  return `${Math.round(value).toLocaleString('en-US')} ${value === 1 ? one : several}`;
+}
+
+/** How much smaller `sent` is than `original`, in percent; negative where it is larger. */
+export function percentSaved(original: number, sent: number): number {
+  return original === 0 ? 0 : Math.round((100 * (original - sent)) / original);
+}
+
+/** "14:05" for a time of today, else "2026-11-21 14:05", in the time zone of this machine. */
+export function localTime(atMs: number, nowMs: number): string {
+  const at = new Date(atMs);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const day = (date: Date): string => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const time = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  return day(at) === day(new Date(nowMs)) ? time : `${day(at)} ${time}`;
 }

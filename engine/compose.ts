@@ -210,6 +210,7 @@ function servicesOf(
     }),
     costs: () => costsOf(ledger, now()),
     conversation: (id: string) => conversationCosts(ledger, id),
+    budget: { daily_tokens: config.llm === 'claude' || config.llm === 'openai' ? config.models.dailyTokens : 0 },
     version: VERSION,
   };
 }

@@ -94,7 +94,7 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
 }
 
 export function idleModel(backend: string): MemoryStatus['llm'] {
-  const use = { calls_today: 0, tokens_today: 0, cost_usd_today: 0 };
+  const use = { calls_today: 0, tokens_today: 0, running: 0, cost_usd_today: 0 };
   return { backend, ...use, deferred: 0, deferred_because: '', deferred_until: null, last_error: '' };
 }
 

@@ -13,6 +13,14 @@ export interface HookInput {
   readonly transcript: string;
 }
 
+/** `text` is added to the conversation, `message` is shown to the user; '' for nothing. */
+export interface HookAnswer {
+  readonly text: string;
+  readonly message: string;
+}
+
+export const NO_ANSWER: HookAnswer = { text: '', message: '' };
+
 // biome-ignore lint/style/noProcessEnv: a hook is a process of its own, and this is its input
 const env = process.env;
 /** Limit for the whole hook, its start included, because the user waits for it. */
@@ -27,29 +35,32 @@ const OWN_CHILD = 'COMET_CC_CHILD';
  * Runs a hook, whose result is added to the conversation. A failure must not disturb the session, so malformed,
  * missing or late input ends with exit code 0 and no output.
  */
-export async function runHook(hook: (input: HookInput) => Promise<string>): Promise<void> {
+export async function runHook(hook: (input: HookInput) => Promise<HookAnswer>): Promise<void> {
   try {
     const input = parseInput(await readInput());
     if (input === null || env[OWN_CHILD] !== undefined) return;
-    const text = await hook(input);
-    if (text === '') return;
+    const { text, message } = await hook(input);
+    if (text === '' && message === '') return;
     // Claude Code may have closed the pipe.
     process.stdout.on('error', () => {});
-    const hookSpecificOutput = { hookEventName: input.event, additionalContext: text };
-    process.stdout.write(`${JSON.stringify({ hookSpecificOutput })}\n`);
+    const output = {
+      ...(message === '' ? {} : { systemMessage: message }),
+      ...(text === '' ? {} : { hookSpecificOutput: { hookEventName: input.event, additionalContext: text } }),
+    };
+    process.stdout.write(`${JSON.stringify(output)}\n`);
   } catch {
     // No message would help the session.
   }
 }
 
-/** The text that an operation of the engine's API returns; '' without an engine. @throws when it is late */
-export async function callEngine(operation: string, input: Readonly<Record<string, unknown>>): Promise<string> {
+/** What an operation of the engine's API answers; nothing without an engine. @throws when it is late */
+export async function callEngine(operation: string, input: Readonly<Record<string, unknown>>): Promise<HookAnswer> {
   const { engineSocket } = homePaths(homeOf(env));
-  if (!isOwnSocket(engineSocket)) return '';
+  if (!isOwnSocket(engineSocket)) return NO_ANSWER;
   const controller = new AbortController();
   const abortAfter = (ms: number): unknown => setTimeout(() => controller.abort(), ms).unref();
   abortAfter(Math.max(CONNECT_MS, remainingMs()));
-  return textOf(
+  return answerOf(
     await postLocal(engineSocket, {
       path: `/v1/${operation}`,
       body: JSON.stringify(input),
@@ -100,8 +111,8 @@ function parseInput(text: string): HookInput | null {
   return parsed.sessionId === '' || parsed.projectDir === '' ? null : parsed;
 }
 
-function textOf(reply: string): string {
-  const parsed = JSON.parse(reply) as { readonly result?: { readonly text?: unknown } } | null;
-  const text = parsed?.result?.text;
-  return typeof text === 'string' ? text : '';
+function answerOf(reply: string): HookAnswer {
+  const { result } = JSON.parse(reply) as { readonly result?: Readonly<Record<string, unknown>> };
+  const field = (name: string): string => (typeof result?.[name] === 'string' ? result[name] : '');
+  return { text: field('text'), message: field('message') };
 }

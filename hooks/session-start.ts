@@ -1,12 +1,12 @@
 /**
  * SessionStart hook of Claude Code. Where the session uses the proxy, its Bash commands get the user's own proxy and CA
  * back, or none: Claude Code sources `CLAUDE_ENV_FILE` before each of them. Where it does not, the hook adds the
- * project's session context, which the proxy adds otherwise.
+ * project's session context, which the proxy adds otherwise. Tells the user that memory is on, unless `comet-cc run` did.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { homeOf, homePaths } from '../common/paths.ts';
-import { callEngine, runHook } from './engine-client.ts';
+import { callEngine, NO_ANSWER, runHook } from './engine-client.ts';
 
 // biome-ignore lint/style/noProcessEnv: a hook is a process of its own, and this is its input
 const env = process.env;
@@ -15,11 +15,13 @@ const PROXIES = ['HTTPS_PROXY', 'https_proxy'];
 const FRESH = ['startup', 'clear', 'compact'];
 
 restoreEnvironment();
-await runHook(({ sessionId, projectDir, source }) =>
-  !FRESH.includes(source) || PROXIES.some((name) => isOwnProxy(env[name]))
-    ? Promise.resolve('')
-    : callEngine('hooks/session-start', { sessionId, projectDir }),
-);
+await runHook(({ sessionId, projectDir, source }) => {
+  const passes = PROXIES.some((name) => isOwnProxy(env[name]));
+  const adds = FRESH.includes(source) && !passes;
+  const tells = (passes || adds) && source !== 'compact' && env['COMET_CC_TOLD'] === undefined;
+  if (!adds && !tells) return Promise.resolve(NO_ANSWER);
+  return callEngine('hooks/session-start', { sessionId, projectDir, adds, tells, passes });
+});
 
 function restoreEnvironment(): void {
   const file = env['CLAUDE_ENV_FILE'];

@@ -91,6 +91,7 @@ export function createMaintenance(parts: Parts) {
           backend: config.llm as string,
           calls_today: health?.callsToday ?? 0,
           tokens_today: health?.tokensToday ?? 0,
+          running: health?.running ?? 0,
           /** At API prices, as Claude Code computes it. */
           cost_usd_today: Number((health?.costUsdToday ?? 0).toFixed(6)),
           ...modelUpgrades.deferred(),

@@ -1,82 +1,150 @@
 import type { Command } from 'commander';
-import { oneLine, printable } from '../../common/text.ts';
-import { engineOf, lanesText } from '../../engine/api/index.ts';
-import type { Receipt } from '../../proxy/index.ts';
+import { amount, clip, counted, localTime, oneLine, percentSaved, printable } from '../../common/text.ts';
+import { engineOf, lanesText, type NamedReceipt } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
+import { table } from '../terminal/table.ts';
 
 export function registerExplain(program: Command, context: Context): void {
   program
     .command('explain')
-    .description('show what was dropped from and added to one request, and why')
+    .description('show what was left out of and added to one request, and why')
     .argument('[request]', '`last`, or an unambiguous prefix of a request id', 'last')
     .option('--session <id>', 'with last: the last request of this session')
-    .option('--list', 'list the newest requests, one line each')
+    .option('--list', 'list the newest requests by their prompt, one line each')
     .option('--json', 'print one JSON document, with the edits that turn the body received into the one sent')
     .addHelpText('after', '\nExamples:\n  comet-cc explain last\n  comet-cc explain --list')
     .action(async (request: string, flags: { json?: boolean; list?: boolean; session?: string }) => {
       const engine = engineOf(context.paths);
       if (!flags.list) {
         const receipt = await engine.call('explain', { request, sessionId: flags.session });
-        return context.term.print(flags, receipt, () => explained(receipt));
+        return context.term.print(flags, receipt, () => explained(receipt, Date.now()));
       }
       const receipts = await engine.call('receipts/list', {});
       if (receipts.length === 0 && !flags.json) return context.term.say('no requests yet');
-      context.term.print(flags, receipts, () => receipts.map(listed));
+      context.term.print(flags, receipts, () => listed(receipts, context.term.width, Date.now()));
     });
 }
 
-export function explained(receipt: Receipt): string[] {
+const PROMPT_CHARS = 100;
+const TITLE_CHARS = 60;
+const KINDS: Readonly<Record<string, string>> = { side: 'a side request', other: 'a request of its own' };
+
+/** Why the request got what it got; the first one whose key begins the decision. */
+const REASONS: readonly (readonly [string, string])[] = [
+  ['recall', 'memory was recalled for the prompt'],
+  ['replay', 'the same as in the request before: nothing new was left out or added'],
+  ['healing', 'what upstream no longer accepts was taken out'],
+  ['cut in a tool loop', 'old tool rounds were left out: that costs less than to send them'],
+  ['cut: cold', 'the prompt cache had expired, so a shorter context costs less at once'],
+  ['cut: paid', 'the tokens left out save more than the new cache entry costs'],
+  ['cut: pressure', "the context was close to the model's limit"],
+  ['cut: target', 'the context was above trim.targetTokens'],
+  ['cut', 'old messages were left out: that costs less than to send them'],
+  ['epoch: first', 'the first request of the conversation'],
+  ['epoch', 'the conversation changed, so its context was built again'],
+];
+
+export function explained(receipt: NamedReceipt, nowMs: number): string[] {
   const { received, sent, economics } = receipt;
-  const digest = ({ bytes, sha256 }: Receipt['sent']): string => `${bytes} bytes, sha256 ${sha256.slice(0, 16)}…`;
+  const prompt =
+    receipt.prompt === '' ? (KINDS[receipt.class] ?? 'a request') : `"${clip(receipt.prompt, PROMPT_CHARS)}"`;
   return [
-    `request   ${receipt.request_id} at ${receipt.at}`,
-    `session   ${printable(receipt.session_id) || '(none named)'}, ${receipt.class}, epoch ${receipt.epoch ?? '-'}`,
-    `received  ${digest(received)}`,
-    `sent      ${digest(sent)}`,
-    ...answerLines(receipt),
-    `tokens    ${billedLine(economics)} (${economics.decision})`,
-    ...economicsLines(economics),
-    ...receipt.dropped.flatMap(({ from, to, messages, tokens, nodes }) => [
-      `dropped   messages ${from} to ${to} (${messages}, about ${tokens} tokens); kept verbatim in:`,
+    `${printable(prompt)}, ${localTime(Date.parse(receipt.at), nowMs)}${sessionName(receipt)}`,
+    headline(receipt),
+    '',
+    ...receipt.dropped.flatMap(({ from, to, tokens, nodes }) => [
+      `left out  messages ${from} to ${to} (${amount(tokens)} tokens), kept verbatim in:`,
       ...nodes.map((id) => `            ${id}`),
     ]),
-    ...(receipt.thinking_stripped > 0 ? [`stripped  ${receipt.thinking_stripped} thinking blocks`] : []),
-    ...receipt.added.flatMap(({ channel, position, reason, text, found = [] }) => [
-      `added     ${channel} at ${position}: ${reason}`,
+    ...(receipt.thinking_stripped > 0 ? [`left out  ${counted(receipt.thinking_stripped, 'old thinking block')}`] : []),
+    ...receipt.added.flatMap(({ position, reason, text, found = [] }) => [
+      `added     ${reason}, at ${position}:`,
       ...printable(text)
         .split('\n')
         .map((line) => `            ${line}`),
       ...found.map(({ nodeId, score, lanes }) => `  found     ${nodeId} ${score.toFixed(3)}: ${lanesText(lanes)}`),
     ]),
+    `why       ${reasonOf(economics.decision)}`,
+    ...answerLines(receipt),
+    `tokens    ${billedLine(economics)}`,
+    ...economicsLines(economics),
+    `request   ${receipt.request_id}: ${amount(received.bytes)} bytes received, ${amount(sent.bytes)} sent`,
   ];
 }
 
-function answerLines({ status, refusal }: Receipt): string[] {
+function sessionName({ session_title, session_id }: NamedReceipt): string {
+  const name = session_title === '' ? printable(session_id) : `"${clip(session_title, TITLE_CHARS)}"`;
+  return name === '' ? '' : `, session ${printable(name)}`;
+}
+
+/** "This prompt: 43 old messages (17.5k tokens) left out, 5 memory lines in their place, 1 recalled; saved 27 %" */
+export function headline({ dropped, added, economics, edits }: NamedReceipt): string {
+  if (edits.length === 0) return 'This prompt: sent as it came, nothing left out or added';
+  const messages = dropped.reduce((sum, one) => sum + one.messages, 0);
+  const tokens = dropped.reduce((sum, one) => sum + one.tokens, 0);
+  const lines = added
+    .filter(({ channel }) => channel === 'preamble')
+    .reduce((sum, { text }) => sum + memoryLines(text), 0);
+  const recalled = added
+    .filter(({ current }) => current === true)
+    .reduce((sum, { channel, nodes, found = [] }) => sum + (channel === 'system' ? found : nodes).length, 0);
+  const parts = [
+    messages === 0 ? 'nothing left out' : `${counted(messages, 'old message')} (${amount(tokens)} tokens) left out`,
+    ...(messages === 0 ? [] : [`${counted(lines, 'memory line')} in their place`]),
+    `${recalled} recalled`,
+  ];
+  const percent = percentSaved(economics.received_tokens, economics.sent_tokens);
+  return `This prompt: ${parts.join(', ')}; ${percent < 0 ? `memory added ${-percent} %` : `saved ${percent} %`}`;
+}
+
+function memoryLines(text: string): number {
+  return text.split('\n').filter((line) => line.startsWith('- ')).length;
+}
+
+function reasonOf(decision: string): string {
+  return REASONS.find(([start]) => decision.startsWith(start))?.[1] ?? oneLine(decision);
+}
+
+function answerLines({ status, refusal }: NamedReceipt): string[] {
   if (status === 0) return ['answer    none yet'];
   if (status < 400) return [];
   return [`answer    ${status}${refusal === '' ? '' : `: ${oneLine(refusal)}`}`];
 }
 
-function billedLine({ billed, received_tokens: received, sent_tokens: sent }: Receipt['economics']): string {
-  return billed === null
-    ? `about ${received} received, ${sent} sent`
-    : `${received} as received, ${sent} as billed (${billed.cache_read} read from the cache, ${billed.cache_write_5m + billed.cache_write_1h} written)`;
+function billedLine({ billed, received_tokens: received, sent_tokens: sent }: NamedReceipt['economics']): string {
+  const saved = `${amount(received)} without memory, ${amount(sent)} sent`;
+  if (billed === null) return `about ${saved}`;
+  const written = billed.cache_write_5m + billed.cache_write_1h;
+  return `${saved} (${amount(billed.cache_read)} read from the cache, ${amount(written)} written)`;
 }
 
-function economicsLines(economics: Receipt['economics']): string[] {
-  const { untouched, saved_usd: saved, saved_equivalents, conversation_saved_usd, trimming_off } = economics;
+function economicsLines(economics: NamedReceipt['economics']): string[] {
+  const { untouched, saved_usd: saved, conversation_saved_usd: ever, trimming_off } = economics;
   if (untouched === null) return [];
-  const money = (usd: number): string => `${usd < 0 ? '-' : ''}$${Math.abs(usd).toFixed(4)}`;
-  const written = untouched.cache_write_5m + untouched.cache_write_1h;
+  const money = (usd: number): string => `$${Math.abs(usd).toFixed(4)} ${usd < 0 ? 'more' : 'less'}`;
   return [
-    `untouched ${untouched.cache_read} read from the cache, ${written} written`,
-    `saved     ${money(saved)}, ${Math.round(saved_equivalents)} tokens of uncached input; the conversation so far ${money(conversation_saved_usd)}`,
-    ...(trimming_off === null ? [] : [`off       nothing new is trimmed or added: ${oneLine(trimming_off)}`]),
+    `price     ${money(saved)} at API prices; the conversation so far ${money(ever)}`,
+    ...(trimming_off === null ? [] : [`off       nothing new is left out or added: ${oneLine(trimming_off)}`]),
   ];
 }
 
-function listed(receipt: Receipt): string {
-  const { request_id, at, status, received, sent, economics } = receipt;
-  const kind = `${receipt.class} ${economics.decision}`.padEnd(22);
-  return `${request_id}  ${at.slice(0, 19)}  ${String(status).padStart(3)}  ${kind}  ${received.bytes} to ${sent.bytes} bytes`;
+function listed(receipts: readonly NamedReceipt[], width: number, nowMs: number): string[] {
+  const cells = (cellOf: (receipt: NamedReceipt) => string): string[] => receipts.map(cellOf);
+  const saved = ({ economics }: NamedReceipt): string =>
+    `${percentSaved(economics.received_tokens, economics.sent_tokens)} %`;
+  return table(
+    [
+      { title: 'ID', cells: cells(({ request_id }) => request_id.slice(0, 8)) },
+      { title: 'WHEN', cells: cells(({ at }) => localTime(Date.parse(at), nowMs)) },
+      { title: 'STATUS', cells: cells(({ status }) => (status === 0 ? '-' : String(status))), right: true },
+      { title: 'TOKENS', cells: cells(({ economics }) => amount(economics.sent_tokens)), right: true },
+      { title: 'SAVED', cells: cells(saved), right: true },
+      {
+        title: 'PROMPT',
+        cells: cells(({ prompt, class: kind }) => prompt || `(${KINDS[kind] ?? 'running'})`),
+        stretch: true,
+      },
+    ],
+    width,
+  );
 }

@@ -6,13 +6,13 @@ import {
   type DaemonSetup,
   isOurProxy,
   noProxyCovers,
-  prepareDaemon,
   startDaemon,
   watchGuard,
   withoutOurs,
 } from '../../engine/lifecycle/index.ts';
 import { isClaude, withSettings } from '../../install/index.ts';
 import type { Context } from '../context.ts';
+import { prepareWithProgress } from '../terminal/progress.ts';
 
 interface Route {
   readonly child: ChildCommand;
@@ -27,19 +27,70 @@ export function registerRun(program: Command, context: Context): void {
     .usage('[--] <command> [arguments...]')
     .argument('<command>', 'what to run')
     .argument('[arguments...]', 'passed on unchanged')
+    .option('--quiet', 'do not say on stderr what memory has before, and kept after')
     .passThroughOptions()
     .addHelpText('after', '\nExamples:\n  comet-cc run claude\n  comet-cc run -- claude -p "hello" --model haiku')
-    .action(async (command: string, args: string[]) => {
+    .action(async (command: string, args: string[], { quiet = false }: { quiet?: boolean }) => {
       const { child, setup } = await route(context, command, args);
+      const sinceMs = Date.now();
+      const isSession = setup !== null && isClaude(command, context.env['COMET_CC_CLAUDE_BIN'] ?? 'claude');
+      const tells = isSession && !quiet && isTold(args, process.stderr.isTTY === true);
       const watching = new AbortController();
       const watch =
         setup === null
           ? undefined
           : watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), watching.signal);
-      process.exitCode = await runCommand(child, context.term.say);
+      const isSaid = tells && (await sayStart(context));
+      const env = isSaid ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
+      process.exitCode = await runCommand({ ...child, env }, context.term.say);
+      if (isSession) await finish(context, args, { sinceMs, tells });
       watching.abort();
       await watch;
     });
+}
+
+/** Long for a tail of rules; a model is never waited for. */
+const FINISH_MS = 3_000;
+const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Whether a person reads stderr: with -p it may be collected by a program, and with JSON it is. */
+export function isTold(args: readonly string[], isTerminal: boolean): boolean {
+  if (!args.includes('-p') && !args.includes('--print')) return true;
+  const format = args.find((arg, at) => args[at - 1] === '--output-format' || arg.startsWith('--output-format='));
+  return isTerminal && !(format ?? '').includes('json');
+}
+
+/** Says in one line what memory has of this project. False where the engine cannot tell. */
+async function sayStart(context: Context): Promise<boolean> {
+  const { askProject, startLine } = await import('../../engine/api/status-report.ts');
+  const project = await askProject(context, process.cwd());
+  if (project !== null) context.term.say(startLine(project));
+  return project !== null;
+}
+
+/** Summarizes the last turns of what ran, and says in one line what was kept. */
+async function finish(
+  { paths, term }: Context,
+  args: readonly string[],
+  { sinceMs, tells }: { readonly sinceMs: number; readonly tells: boolean },
+): Promise<void> {
+  // The terminal may be gone.
+  process.stderr.on('error', () => {});
+  const { engineClient } = await import('../../engine/api/client.ts');
+  const sessionId = namedSession(args);
+  const input = { projectDir: process.cwd(), sinceMs, ...(sessionId === undefined ? {} : { sessionId }) };
+  const call = engineClient(paths.engineSocket).call('sessions/finish', input, { timeoutMs: FINISH_MS });
+  const session = await call.catch(() => null);
+  if (session === null || !tells) return;
+  const { endLine } = await import('../../engine/api/status-report.ts');
+  term.say(endLine(session));
+}
+
+/** The session that the arguments name, where it is the one that runs. */
+export function namedSession(args: readonly string[]): string | undefined {
+  if (args.includes('--fork-session')) return undefined;
+  const names = ['--session-id', '--resume', '-r'];
+  return args.find((arg, at) => names.includes(args[at - 1] ?? '') && SESSION_ID.test(arg));
 }
 
 /** Through the daemon where it runs or can be started, otherwise as if comet-cc were not there. */
@@ -58,8 +109,7 @@ async function route(context: Context, command: string, args: readonly string[])
 
 async function throughDaemon(context: Context, command: string, args: readonly string[]): Promise<Route> {
   const { env, paths, term } = context;
-  const setup = await prepareDaemon(context, {});
-  term.progress('comet-cc: starting…');
+  const setup = await prepareWithProgress(context, {});
   const { status, problem } = await startDaemon(setup);
   term.progress('');
   if (problem !== null) term.say(`comet-cc: ${problem}`);

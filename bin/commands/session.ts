@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { oneLine, printable } from '../../common/text.ts';
+import { counted, localTime, oneLine, printable } from '../../common/text.ts';
 import { ago, type EngineClient, engineOf, type Paint, sessionId } from '../../engine/api/index.ts';
 import type { SessionDetail, SessionView } from '../../memory/index.ts';
 import { addCommand, type Context } from '../context.ts';
@@ -40,7 +40,7 @@ export function registerSession(program: Command, context: Context): void {
   const closing = "summarize the session's remaining turns now; the session reopens on its next turn";
   register('close', closing, async (id, client, json) => {
     const view = await client.call('sessions/close', { sessionId: id }, { timeoutMs: CLOSE_MS });
-    const told = `closed ${oneLine(id)}: ${view.turns} turns in ${view.node_ids.length} memories`;
+    const told = `closed ${oneLine(id)}: ${counted(view.turns, 'turn')} in ${counted(view.node_ids.length, 'memory', 'memories')}`;
     term.print({ json }, view, () => [told]);
   });
 
@@ -60,14 +60,16 @@ export function registerSession(program: Command, context: Context): void {
 }
 
 function detailLines(detail: SessionDetail, paint: Paint): string[] {
-  const { session_id, project, status, created_at, updated_at, closed_at, turns, nodes, brief } = detail;
+  const { session_id, title, project, status, created_at, updated_at, closed_at, turns, nodes, brief } = detail;
+  const local = (at: string): string => localTime(Date.parse(at), Date.now());
   const rows: [string, string][] = [
+    ['title', oneLine(title) || '(none)'],
     ['session', oneLine(session_id)],
     ['project', oneLine(project) || '(none)'],
-    ['status', closed_at === null ? status : `${status} at ${closed_at}`],
-    ['from', `${created_at} to ${updated_at}`],
+    ['status', closed_at === null ? status : `${status} at ${local(closed_at)}`],
+    ['from', `${local(created_at)} to ${local(updated_at)}`],
     ['turns', String(turns)],
-    ['nodes', String(nodes.length)],
+    ['memories', String(nodes.length)],
   ];
   return [
     ...rows.map(([name, text]) => `${paint('dim', name.padEnd(8))} ${text}`),
@@ -83,7 +85,8 @@ export function sessionLines(sessions: readonly SessionView[], width: number, no
       { title: 'WHEN', cells: sessions.map((session) => ago(Date.parse(session.updated_at), nowMs)) },
       { title: 'STATUS', cells: sessions.map((session) => session.status) },
       { title: 'TURNS', cells: sessions.map((session) => String(session.turns)), right: true },
-      { title: 'NODES', cells: sessions.map((session) => String(session.node_ids.length)), right: true },
+      { title: 'MEMORIES', cells: sessions.map((session) => String(session.node_ids.length)), right: true },
+      { title: 'TITLE', cells: sessions.map((session) => oneLine(session.title)), stretch: true },
       { title: 'PROJECT', cells: sessions.map((session) => oneLine(session.project)), stretch: true },
     ],
     width,

@@ -4,6 +4,7 @@ import { CometError } from '../../common/errors.ts';
 import { statusReport, stoppedLine } from '../../engine/api/index.ts';
 import { guardStatus, prepareDaemon, type Started, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
 import { addCommand, type Context } from '../context.ts';
+import { prepareWithProgress } from '../terminal/progress.ts';
 
 interface Overrides {
   readonly port?: number;
@@ -26,8 +27,7 @@ export function registerStart(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc start && eval "$(comet-cc env)"')
     .action(async ({ foreground = false, json, ...flags }: { foreground?: boolean; json?: boolean } & Overrides) => {
-      const setup = await prepareDaemon(context, flags);
-      context.term.progress('starting…');
+      const setup = await prepareWithProgress(context, flags);
       const started = await startDaemon({ ...setup, foreground });
       context.term.progress('');
       await reportStart(context, started, { ...flags, ...(json === undefined ? {} : { json }) });

@@ -1,7 +1,9 @@
+import os from 'node:os';
 import type { Command } from 'commander';
-import { oneLine } from '../../common/text.ts';
-import type { Paint } from '../../engine/api/index.ts';
+import { amount, clip, counted, localTime, oneLine, percentSaved } from '../../common/text.ts';
+import type { Paint, ProjectSummary } from '../../engine/api/index.ts';
 import {
+  askProject,
   guardStatus,
   pauseLines,
   type StatusReport,
@@ -14,87 +16,216 @@ import { count, duration } from '../terminal/format.ts';
 import { refreshed } from '../terminal/watch.ts';
 
 export function registerStatus(program: Command, context: Context): void {
-  const description = 'show what the daemon does; exit code 3 when it is not running';
-  addCommand(program, 'status', description, 'comet-cc status --json')
-    .option('--watch', 'refresh every two seconds until Ctrl-C')
+  const description =
+    'show whether memory is on here, what it holds and saved, and what is wrong; exit code 3 when it is not running';
+  addCommand(program, 'status', description, 'comet-cc status\ncomet-cc status --watch')
+    .option('--long', 'show the internals too')
+    .option('--watch', 'show requests, queues and savings, refreshed every two seconds until Ctrl-C')
     .option('--json', 'print one JSON document')
-    .action(async (flags: { json?: boolean; watch?: boolean }) => {
+    .action(async (flags: { json?: boolean; watch?: boolean; long?: boolean }) => {
       const { paths, term } = context;
-      const read = async () => statusReport(context, await guardStatus(paths.guardSocket));
-      const lines = (report: StatusReport): string[] =>
-        report.running ? statusLines(report, term.paint) : [stoppedLine(report)];
-      if (flags.watch) return refreshed(term, async () => lines(await read()));
-      const report = await read();
-      if (!report.running) process.exitCode = EXIT.daemonDown;
-      if (report.running || flags.json) return term.print(flags, report, () => lines(report));
-      term.say(stoppedLine(report));
+      const read = async (): Promise<Shown> => {
+        const report = await statusReport(context, await guardStatus(paths.guardSocket));
+        const dir = process.cwd();
+        const project = report.engine.state === 'healthy' ? await askProject(context, dir) : null;
+        return { ...report, project: project === null ? null : { dir, ...project } };
+      };
+      if (flags.watch) {
+        return refreshed(term, async () => {
+          const shown = await read();
+          return shown.running ? watchLines(shown, term.paint, Date.now()) : [stoppedLine(shown)];
+        });
+      }
+      const shown = await read();
+      if (!shown.running) process.exitCode = EXIT.daemonDown;
+      if (!shown.running && !flags.json) return term.say(stoppedLine(shown));
+      const lines = (): string[] => [
+        ...statusLines(shown, term.paint, Date.now()),
+        ...(flags.long ? ['', ...internalLines(shown, term.paint, Date.now())] : []),
+      ];
+      term.print(flags, shown, lines);
     });
 }
 
-export function statusLines(report: StatusReport, paint: Paint): string[] {
-  const { requests, recalls, tokens, queue, llm, engine } = report;
+/** The document of `status --json`. */
+export type Shown = StatusReport & {
+  /** Of the current directory; null where the engine cannot be asked. */
+  readonly project: (ProjectSummary & { readonly dir: string }) | null;
+};
+
+const TITLE_CHARS = 60;
+const PROBLEMS = 5;
+const MODES = { on: 'on', private: 'reads, but keeps nothing', off: 'paused' } as const;
+
+export function statusLines(shown: Shown, paint: Paint, nowMs: number): string[] {
+  const { project, engine, savings, paused, reindex } = shown;
   const healthy = engine.state === 'healthy';
-  const share =
-    tokens.original > 0 ? ` (${Math.round((100 * (tokens.original - tokens.sent)) / tokens.original)} %)` : '';
-  const rows: [string, string][] = [
-    ['proxy', `${report.proxy.url}, up ${duration(report.uptime_ms)}, process ${report.pid}`],
-    ['engine', `${paint(healthy ? 'green' : 'red', engine.state)}, restarts ${engine.restarts}`],
-    ['upstream', report.upstream],
+  const since = `since ${localTime(nowMs - shown.uptime_ms, nowMs)}`;
+  const rows: Row[] = [];
+  if (project === null) {
+    const state = healthy ? paint('green', 'on') : paint('red', 'off: the engine does not run');
+    rows.push(['memory', `${state}, ${since}`], ['memories', `${count(shown.nodes)} in all`]);
+  } else {
+    const state = paint(project.mode === 'on' ? 'green' : 'yellow', MODES[project.mode]);
+    rows.push(
+      ['memory', `${state} for ${tilde(project.dir)}, ${since}`],
+      ['memories', memoriesLine(shown, project, nowMs)],
+    );
+    if (project.open > 0) rows.push(['open', counted(project.open, 'open item')]);
+  }
+  rows.push(['saved', savedLine(savings.today, 'today')]);
+  if (savings.week.original > savings.today.original) rows.push(['', savedLine(savings.week, 'this week')]);
+  rows.push(['model', modelLine(shown)]);
+  const notes = [
+    ...pauseLines(paused),
+    ...(reindex === null
+      ? []
+      : [
+          `rebuilding the index: ${count(reindex.done)} of ${counted(reindex.total, 'memory', 'memories')}; recall continues`,
+        ]),
+    ...(shown.llm.deferred > 0 ? [deferredLine(shown.llm, nowMs)] : []),
+  ];
+  return [
+    ...rowLines(rows, paint),
+    ...notes.map((line) => paint('yellow', line)),
+    ...problemsOf(shown).flatMap(({ text, fix }) => [
+      paint('yellow', `problem: ${text}`),
+      ...(fix ? [`  fix: ${fix}`] : []),
+    ]),
+  ];
+}
+
+type Row = readonly [name: string, text: string];
+
+function rowLines(rows: readonly Row[], paint: Paint): string[] {
+  return rows.map(([name, text]) => `${paint('dim', name.padEnd(9))} ${text}`);
+}
+
+function tilde(dir: string): string {
+  const home = os.homedir();
+  return oneLine(dir === home || dir.startsWith(`${home}/`) ? `~${dir.slice(home.length)}` : dir);
+}
+
+function memoriesLine({ nodes: all }: Shown, { nodes, newest }: ProjectSummary, nowMs: number): string {
+  const others = all > nodes ? `, ${count(all)} in all` : '';
+  if (newest === null) return `none of this project yet${others}`;
+  const title = clip(oneLine(newest.title), TITLE_CHARS);
+  return `${count(nodes)} of this project${others}; the newest, ${localTime(Date.parse(newest.at), nowMs)}: "${title}"`;
+}
+
+function modelLine({ llm, budget }: Shown): string {
+  if (llm.backend === 'local' || llm.backend === 'off') return `${llm.backend}: memory makes no model calls`;
+  const most = budget.daily_tokens === 0 ? '' : ` of ${amount(budget.daily_tokens)}`;
+  return `${llm.backend}: ${counted(llm.calls_today, 'call')} today, ${amount(llm.tokens_today)}${most} tokens (models.dailyTokens)`;
+}
+
+function deferredLine({ deferred, deferred_because, deferred_until }: Shown['llm'], nowMs: number): string {
+  const until = deferred_until === null ? '' : ` until ${localTime(Date.parse(deferred_until), nowMs)}`;
+  const verb = deferred === 1 ? 'waits' : 'wait';
+  return `${counted(deferred, 'summary', 'summaries')} ${verb} for the model${until}: ${oneLine(deferred_because)}`;
+}
+
+/** What is wrong, and what to do. */
+function problemsOf(shown: Shown): { readonly text: string; readonly fix: string }[] {
+  const { engine, llm, trimming_off: off } = shown;
+  const found = [...shown.notes, ...shown.problems].map(({ file, message }) => `${file}: ${oneLine(message)}`);
+  const more = found.length > PROBLEMS ? [`and ${counted(found.length - PROBLEMS, 'more problem')}`] : [];
+  const state = engine.state.replaceAll('_', ' ');
+  return [
+    ...(engine.state === 'healthy'
+      ? []
+      : [{ text: `the engine's state is ${state}; Claude Code continues without memory`, fix: 'comet-cc doctor' }]),
+    ...(shown.other_build === '' ? [] : [{ text: shown.other_build, fix: 'comet-cc restart' }]),
+    ...(llm.last_error === ''
+      ? []
+      : [{ text: `last model error: ${oneLine(llm.last_error)}`, fix: 'comet-cc doctor' }]),
+    ...off.slice(0, 1).map(({ because }) => ({
+      text: `trimming is off in ${counted(off.length, 'session')}: ${oneLine(because)}`,
+      fix: '',
+    })),
+    ...[...found.slice(0, PROBLEMS), ...more].map((text) => ({ text, fix: 'comet-cc doctor' })),
+  ];
+}
+
+/** What `--long` adds. */
+export function internalLines(shown: Shown, paint: Paint, nowMs: number): string[] {
+  const { requests, recalls, tokens, queue, llm, engine, sensor, dream } = shown;
+  const own = `$${llm.cost_usd_today.toFixed(2)} at API prices today`;
+  const asked = `, asked about ${count(sensor.asked)} of ${counted(sensor.turns, 'turn')} whether the topic shifted`;
+  const late = `${count(recalls.late_delivered)} late and sent with the next request, ${count(recalls.late_lost)} late and not sent`;
+  const retried = shown.healed > 0 ? `, ${count(shown.healed)} retried after a refusal` : '';
+  const price = shown.savings.week.net_saved_usd;
+  const rows: Row[] = [
+    ['proxy', `${shown.proxy.url}, up ${duration(shown.uptime_ms)}, process ${shown.pid}`],
+    ['engine', `${engine.state.replaceAll('_', ' ')}, ${counted(engine.restarts, 'restart')}`],
+    ['upstream', shown.upstream],
     [
       'requests',
-      `${count(requests.total)}: ${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through, ${count(requests.failed_open)} passed through unchanged after an error${report.healed > 0 ? `, ${count(report.healed)} retried after a refusal` : ''}`,
+      `${count(requests.total)}: ${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through, ${count(requests.failed_open)} passed through unchanged after an error${retried}`,
     ],
-    ['recalls', recallsLine(recalls)],
+    [
+      'recalls',
+      `${count(recalls.asked)}: ${count(recalls.in_time)} in time, ${late}${recalls.failed > 0 ? `, ${count(recalls.failed)} failed` : ''}`,
+    ],
     [
       'tokens',
-      `${count(tokens.original)} received, ${count(tokens.sent)} sent${share}, net saved ${count(tokens.net_saved)}`,
-    ],
-    ['savings', `${savedLine(report.savings.today, 'today')}; ${savedLine(report.savings.week, 'this week')}`],
-    [
-      'memory',
-      `${count(report.nodes)} nodes; queued: sensor ${queue.sensor}, summarizer ${queue.compacter}, indexer ${queue.indexer}`,
+      `${count(tokens.original)} received, ${count(tokens.sent)} sent, ${count(tokens.own)} used by memory itself`,
     ],
     [
-      'model',
-      `${llm.backend}, today ${count(llm.calls_today)} calls, ${count(llm.tokens_today)} tokens, $${llm.cost_usd_today.toFixed(2)}${sensorText(report.sensor)}`,
+      'price',
+      `$${Math.abs(price).toFixed(2)} ${price < 0 ? 'more' : 'less'} at API prices this week, memory's own calls included`,
+    ],
+    ['queues', queuesLine(queue)],
+    ['model', `${own}${sensor.turns === 0 ? '' : asked}`],
+  ];
+  if (dream !== null) rows.push(['dream', dreamLine(dream, nowMs)]);
+  const off = shown.trimming_off.map(
+    ({ session_id, title, because }) =>
+      `trimming is off in session ${title ? `"${oneLine(title)}"` : oneLine(session_id)}: ${oneLine(because)}`,
+  );
+  return [...rowLines(rows, paint), ...off];
+}
+
+function queuesLine({ sensor, compacter, indexer }: Shown['queue']): string {
+  return `${counted(sensor, 'topic check')}, ${counted(compacter, 'summary', 'summaries')}, ${counted(indexer, 'index write')} waiting`;
+}
+
+function dreamLine({ at, merged, groups, pruned, left, running }: NonNullable<Shown['dream']>, nowMs: number): string {
+  const next = left === 0 ? '' : `, ${counted(left, 'memory', 'memories')} left for the next`;
+  const done = `${count(merged)} merged, ${count(groups)} grouped, ${count(pruned)} pruned${next}`;
+  return `${running ? 'running; the last one ' : ''}${localTime(Date.parse(at), nowMs)}: ${done}`;
+}
+
+const BARS = '▁▂▃▄▅▆▇█';
+
+/** One screen of what changes. */
+export function watchLines(shown: Shown, paint: Paint, nowMs: number): string[] {
+  const { context, cuts, queue, llm, by_day: days } = shown;
+  const saved = days.map(({ original, sent }) => percentSaved(original, sent));
+  const at = (iso: string): string => localTime(Date.parse(iso), nowMs);
+  const rows: Row[] = [
+    ['requests', `${count(shown.requests.total)}, ${count(shown.requests.rewritten)} rewritten`],
+    [
+      'context',
+      context === null
+        ? 'no request yet'
+        : `${amount(context.sent)} sent, ${amount(Math.max(0, context.received - context.sent))} left out (${at(context.at)})`,
+    ],
+    ['cuts', cuts.newest === null ? 'none yet' : `${count(cuts.count)}, the newest ${at(cuts.newest)}`],
+    ['queues', queuesLine(queue)],
+    ['model', `${counted(llm.running, 'call')} running; ${modelLine(shown)}`],
+    [
+      'saved',
+      days.length === 0
+        ? 'nothing yet'
+        : `${sparkline(saved)}  ${saved.at(-1)} % on ${days.at(-1)?.day}, ${counted(days.length, 'day')} shown`,
     ],
   ];
-  if (report.dream !== null) rows.push(['dream', dreamLine(report.dream)]);
-  const lines = rows.map(([name, text]) => `${paint('dim', name.padEnd(9))} ${text}`);
-  if (report.other_build !== '') lines.push(paint('yellow', `${report.other_build}; comet-cc restart`));
-  for (const line of pauseLines(report.paused)) lines.push(paint('yellow', line));
-  if (report.reindex !== null) {
-    const { done, total } = report.reindex;
-    lines.push(paint('yellow', `rebuilding the index: ${count(done)} of ${count(total)} nodes; recall continues`));
-  }
-  if (llm.deferred > 0) lines.push(paint('yellow', deferredLine(llm)));
-  if (llm.last_error !== '') lines.push(paint('yellow', `last model error: ${oneLine(llm.last_error)}`));
-  for (const off of report.trimming_off) {
-    lines.push(paint('yellow', `trimming is off in session ${oneLine(off.session_id)}: ${oneLine(off.because)}`));
-  }
-  for (const { file, message } of [...report.notes, ...report.problems]) {
-    lines.push(paint('yellow', `${file}: ${oneLine(message)}`));
-  }
-  if (!healthy) lines.push('Claude Code continues without memory; run comet-cc doctor');
-  return lines;
+  return [...statusLines(shown, paint, nowMs).slice(0, 2), ...rowLines(rows, paint)];
 }
 
-function recallsLine({ asked, in_time, late_delivered, late_lost, failed }: StatusReport['recalls']): string {
-  const late = `${count(late_delivered)} late and sent with the next request, ${count(late_lost)} late and lost`;
-  return `${count(asked)}: ${count(in_time)} in time, ${late}${failed > 0 ? `, ${count(failed)} failed` : ''}`;
-}
-
-function sensorText({ turns, asked }: StatusReport['sensor']): string {
-  return turns === 0 ? '' : `; asked about ${count(asked)} of ${count(turns)} turns whether the topic shifted`;
-}
-
-function dreamLine({ at, merged, groups, pruned, left, running }: NonNullable<StatusReport['dream']>): string {
-  const next = left === 0 ? '' : `, ${count(left)} memories left for the next`;
-  const done = `${count(merged)} merged, ${count(groups)} grouped, ${count(pruned)} pruned${next}`;
-  return `${running ? 'running; the last one ' : ''}${at.slice(0, 16).replace('T', ' ')} UTC: ${done}`;
-}
-
-function deferredLine({ deferred, deferred_because, deferred_until }: StatusReport['llm']): string {
-  const until = deferred_until === null ? '' : `, until ${deferred_until.slice(0, 16).replace('T', ' ')} UTC`;
-  return `${count(deferred)} compactions wait for the model${until}: ${oneLine(deferred_because)}`;
+/** A bar for each value, 0 to 100. */
+export function sparkline(percents: readonly number[]): string {
+  const most = BARS.length - 1;
+  return percents.map((percent) => BARS[Math.round((Math.min(100, Math.max(0, percent)) / 100) * most)]).join('');
 }

@@ -1,5 +1,7 @@
 import { CometError } from '../../common/errors.ts';
 
+export { counted } from '../../common/text.ts';
+
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -14,11 +16,6 @@ export function duration(ms: number): string {
 
 export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US');
-}
-
-/** "1 memory", "1,204 memories". */
-export function counted(value: number, one: string, many = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : many}`;
 }
 
 /** `7d`, `12h`, `30m`, `2w`, or an ISO date or time. @throws CometError `usage` */

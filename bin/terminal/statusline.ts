@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { styleText } from 'node:util';
-import { amount, isRecord, parseJson } from '../../common/text.ts';
+import { clip, isRecord, oneLine, parseJson, percentSaved } from '../../common/text.ts';
 import { engineClient } from '../../engine/api/client.ts';
 import type { OperationInput, StatuslineView } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
@@ -10,6 +10,7 @@ const LONGEST_PATH = 4_096;
 /** Claude Code runs it after every message and shows what it says: late is worse than nothing, unless told to wait. */
 const LATE_MS = 100;
 const STDIN_MS = 50;
+const TITLE_CHARS = 32;
 
 /** One line on stdout, from Claude Code's JSON on stdin; never fails. */
 export async function printStatusline({ paths, env, term }: Pick<Context, 'paths' | 'env' | 'term'>): Promise<void> {
@@ -37,18 +38,20 @@ export function readStatusline(text: string): OperationInput<'statusline'> {
   };
 }
 
-/** `memory on · 1,204 nodes · 312 k saved`; null stands for a daemon that did not answer in time. */
+/** `memory: 12 kept · recalled "staging port" · −27 % context`; null stands for a daemon that did not answer in time. */
 export function statuslineText(view: StatuslineView | null, colored: boolean): string {
   const paint = (style: 'green' | 'yellow' | 'dim', text: string): string =>
     colored ? styleText(style, text, { validateStream: false }) : text;
-  if (view === null) return paint('dim', 'comet-cc: not running, no memory');
-  const { mode, nodes, tokens, trimming_off } = view;
-  const words = { on: 'memory on', private: 'memory private', off: 'memory paused' } as const;
+  if (view === null) return paint('dim', 'memory: off, comet-cc is not running');
+  const { mode, nodes, trimming_off, request } = view;
+  const heads = { on: 'memory:', private: 'memory (keeps nothing):', off: 'memory paused:' } as const;
+  const title = clip(oneLine(request?.recalled ?? ''), TITLE_CHARS);
+  const percent = request ? percentSaved(request.received, request.sent) : 0;
   const parts = [
-    paint(mode === 'on' ? 'green' : 'yellow', words[mode]),
-    `${amount(nodes)} ${nodes === 1 ? 'node' : 'nodes'}`,
-    ...(tokens === null || tokens === 0 ? [] : [`${amount(Math.abs(tokens))} tokens ${tokens > 0 ? 'saved' : 'lost'}`]),
-    ...(trimming_off ? [paint('yellow', 'trimming off')] : []),
+    `${paint(mode === 'on' ? 'green' : 'yellow', heads[mode])} ${nodes.toLocaleString('en-US')} kept`,
+    ...(title === '' ? [] : [`recalled "${title}"`]),
+    ...(percent === 0 ? [] : [`${percent > 0 ? '−' : '+'}${Math.abs(percent)} % context`]),
+    ...(trimming_off ? [paint('yellow', 'trimming off: it cost more than it saved here')] : []),
   ];
   return parts.join(paint('dim', ' · '));
 }

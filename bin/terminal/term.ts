@@ -43,6 +43,11 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
     stream.write(`${text}\n`);
   };
   const color = isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+  let inProgress = false;
+  const progress = (text: string): void => {
+    inProgress = stderr.isTTY === true && text !== '';
+    if (stderr.isTTY === true) stderr.write(`\r\u001b[2K${printable(text)}`);
+  };
   const out = (text: string): void => put(stdout, text);
   const json = (value: unknown): void => out(escaped(JSON.stringify(value, null, 2)));
   return {
@@ -59,10 +64,11 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
     },
     print: (flags, value, lines) => (flags.json ? json(value) : lines().forEach(out)),
     printed: () => printed.join('\n'),
-    say: (text) => put(stderr, printable(text)),
-    progress: (text) => {
-      if (stderr.isTTY === true) stderr.write(`\r\u001b[2K${printable(text)}`);
+    say: (text) => {
+      if (inProgress) progress('');
+      put(stderr, printable(text));
     },
+    progress,
   };
 }
 

@@ -13,6 +13,16 @@ import type { Costs } from './cost.ts';
 import type { HookHandlers } from './hooks.ts';
 import { type ClaudeImport, claudeImportInput } from './import-claude.ts';
 import { absolutePath as file, fileImportInput, importFile, projectPath as path } from './import-file.ts';
+import {
+  finishSessions,
+  type NamedReceipt,
+  nameReceipts,
+  newestRequest,
+  projectSummary,
+  type RequestCounts,
+  requestCounts,
+  startLine,
+} from './summary.ts';
 
 /** `status` waits this long for a store that is opening. */
 const OPENING_MS = 1_000;
@@ -24,7 +34,7 @@ export interface EngineServices {
   readonly policy: Pick<Policy, 'of' | 'pauses' | 'problems'>;
   readonly hooks: HookHandlers;
   readonly claudeImport: ClaudeImport;
-  readonly receipts: Pick<Receipts, 'list' | 'forget'>;
+  readonly receipts: Pick<Receipts, 'list' | 'ofSession' | 'forget'>;
   /** Settles once the store is open, or failed to open. */
   readonly opened: () => Promise<unknown>;
   readonly requests: () => EngineStatus['requests'];
@@ -34,6 +44,8 @@ export interface EngineServices {
   readonly conversation: (sessionId: string) => Pick<StatuslineView, 'tokens' | 'trimming_off'> | null;
   /** Problems outside memory and policy. */
   readonly problems: () => EngineStatus['problems'];
+  /** Tokens that memory's own model calls may use: see `EngineStatus.budget`. */
+  readonly budget: EngineStatus['budget'];
   readonly version: string;
   readonly seals: Pick<Seals, 'lineFor'>;
 }
@@ -64,23 +76,28 @@ export const operations = {
   ),
   statusline: operation(
     z.strictObject({ sessionId: id.optional(), projectDir: path.optional() }),
-    ({ memory, policy, conversation }, { sessionId = '', projectDir }): StatuslineView => ({
-      mode: modeOf(policy.of(projectDir ?? null)),
-      nodes: memory.library.list(projectDir === undefined ? {} : { projectDir }).length,
-      tokens: null,
-      trimming_off: false,
-      ...conversation(sessionId),
-    }),
+    (services, { sessionId = '', projectDir }): StatuslineView => {
+      const { memory, policy, conversation } = services;
+      const { library } = memory;
+      return {
+        mode: modeOf(policy.of(projectDir ?? null)),
+        nodes: library.list(projectDir === undefined ? {} : { projectDir }).length,
+        tokens: null,
+        trimming_off: false,
+        ...conversation(sessionId),
+        request: newestRequest(services, sessionId),
+      };
+    },
   ),
   explain: operation(
     z.strictObject({ request: id, sessionId: id.optional() }),
-    ({ receipts }, { request, sessionId }) =>
-      receiptNamed(
-        receipts.list().filter((each) => sessionId === undefined || each.session_id === sessionId),
-        request,
-      ),
+    async (services, { request, sessionId }) => {
+      const own = services.receipts.list().filter((each) => sessionId === undefined || each.session_id === sessionId);
+      const [receipt] = await nameReceipts(services, [receiptNamed(own, request)]);
+      return receipt as NamedReceipt;
+    },
   ),
-  'receipts/list': operation(none, ({ receipts }) => receipts.list()),
+  'receipts/list': operation(none, (services) => nameReceipts(services, services.receipts.list())),
 
   'nodes/list': operation(
     z.strictObject({
@@ -174,6 +191,10 @@ export const operations = {
     }),
     ({ seals }, { digest, origin }) => seals.lineFor(digest, origin),
   ),
+  'project/summary': operation(z.strictObject({ projectDir: path }), async (services, { projectDir }) => {
+    await services.opened();
+    return projectSummary(services, projectDir);
+  }),
   'project/overview': operation(
     z.strictObject({ projectDir: text, within }),
     ({ memory, access }, { projectDir, within }) => {
@@ -207,8 +228,27 @@ export const operations = {
   'sessions/brief': operation(session, ({ memory }, { sessionId }) => memory.library.readBrief(sessionId)),
   'sessions/restore': operation(session, ({ memory }, { sessionId }) => memory.library.restoreSession(sessionId)),
 
-  'hooks/session-start': operation(z.strictObject({ sessionId: id, projectDir: path }), ({ hooks }, input) =>
-    hooks.sessionStart(input),
+  /** Summarizes what the sessions of one `comet-cc run` left, and tells of the newest. */
+  'sessions/finish': operation(
+    z.strictObject({ projectDir: path, sinceMs: z.number(), sessionId: id.optional() }),
+    (services, input) => finishSessions(services, input),
+  ),
+
+  'hooks/session-start': operation(
+    z.strictObject({
+      sessionId: id,
+      projectDir: path,
+      /** The session's requests pass through the proxy, which adds the context otherwise. */
+      passes: z.boolean().default(false),
+      adds: z.boolean().default(true),
+      /** Whether the user has not been told yet that memory is on. */
+      tells: z.boolean().default(false),
+    }),
+    async (services, { tells, passes, ...input }) => {
+      const { text, isFirst } = await services.hooks.sessionStart(input);
+      if (!tells || !isFirst) return { text, message: '' };
+      return { text, message: startLine(projectSummary(services, input.projectDir), passes) };
+    },
   ),
   'hooks/prompt': operation(
     z.strictObject({
@@ -239,32 +279,49 @@ export interface StatuslineView {
   /** Net saved in the session; null where nothing was counted yet. */
   readonly tokens: number | null;
   readonly trimming_off: boolean;
+  /** Of the session's newest request; null before the first, absent in engines of earlier versions. */
+  readonly request?: ReturnType<typeof newestRequest>;
 }
 
 /** Field names are those of `status --json`. */
-export interface EngineStatus extends MemoryStatus, Costs {
+export interface EngineStatus extends MemoryStatus, Costs, RequestCounts {
   readonly pid: number;
   readonly version: string;
   readonly paused: Pauses;
   readonly requests: Readonly<ProxyStats>;
   readonly recalls: RecallCounts;
+  /** Of memory's own model calls, per day (UTC); 0 where none are made. */
+  readonly budget: { readonly daily_tokens: number };
 }
 
 async function engineStatus(services: EngineServices): Promise<EngineStatus> {
   const { memory, policy, claudeImport, opened, requests, recalls, costs, problems, version } = services;
   await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
   const status = memory.maintenance.status();
+  const { trimming_off: off, ...spent } = costs();
+  const titles = off.length === 0 ? new Map<string, string>() : await sessionTitles(memory);
   return {
     pid: process.pid,
     version,
     requests: requests(),
     recalls: recalls(),
-    ...costs(),
+    ...spent,
+    trimming_off: off.map((each) => ({ ...each, title: titles.get(each.session_id) ?? '' })),
+    ...requestCounts(services),
+    budget: services.budget,
     ...status,
     importing: claudeImport.progress() ?? status.importing,
     paused: policy.pauses(),
     problems: [...status.problems, ...problems(), ...policy.problems()],
   };
+}
+
+/** Empty while history is read. */
+async function sessionTitles({ library }: Memory): Promise<ReadonlyMap<string, string>> {
+  const read = library.listSessions().then((all) => new Map(all.map(({ session_id, title }) => [session_id, title])));
+  return await Promise.race([read, after(OPENING_MS, new Map<string, string>(), { ref: false })]).catch(
+    () => new Map(),
+  );
 }
 
 function defined<T extends object>(value: T): T {

@@ -1,18 +1,27 @@
-import { amount } from '../../common/text.ts';
+import { amount, percentSaved } from '../../common/text.ts';
 import type { CostLedger, Totals } from '../../proxy/ledger/index.ts';
 
 /** Field names are those of `status --json`. */
 export interface Costs {
   readonly tokens: Pick<Savings, 'original' | 'sent' | 'own' | 'net_saved'>;
   readonly savings: { readonly today: Savings; readonly week: Savings; readonly total: Savings };
+  /** The newest days with requests, oldest first; days are UTC. */
+  readonly by_day: readonly (Pick<Savings, 'original' | 'sent' | 'own'> & { readonly day: string })[];
   /** Conversations in which trimming is off. */
-  readonly trimming_off: readonly { readonly session_id: string; readonly at: string; readonly because: string }[];
+  readonly trimming_off: readonly {
+    readonly session_id: string;
+    /** First prompt of the session, '' where it is not known. */
+    readonly title?: string;
+    readonly at: string;
+    readonly because: string;
+  }[];
   /** Rewritten requests that upstream ever refused; each lost its plan, and the next request got a new one. */
   readonly healed: number;
 }
 
 const WEEK_MS = 7 * 86_400_000;
 const MOST_OFF = 20;
+const MOST_DAYS = 14;
 
 /** The savings of a period; tokens of prompts, money at API prices. */
 const NO_SAVINGS = {
@@ -35,11 +44,12 @@ type Savings = Readonly<typeof NO_SAVINGS>;
 export const EMPTY_COSTS: Costs = {
   tokens: { original: 0, sent: 0, own: 0, net_saved: 0 },
   savings: { today: NO_SAVINGS, week: NO_SAVINGS, total: NO_SAVINGS },
+  by_day: [],
   trimming_off: [],
   healed: 0,
 };
 
-export function costsOf(ledger: Pick<CostLedger, 'totals' | 'disabledConversations'>, nowMs: number): Costs {
+export function costsOf(ledger: Pick<CostLedger, 'totals' | 'days' | 'disabledConversations'>, nowMs: number): Costs {
   const ever = ledger.totals(0);
   const total = savingsOf(ever);
   const { original, sent, own, net_saved } = total;
@@ -50,6 +60,10 @@ export function costsOf(ledger: Pick<CostLedger, 'totals' | 'disabledConversatio
       week: savingsOf(ledger.totals(nowMs - WEEK_MS + 86_400_000)),
       total,
     },
+    by_day: ledger
+      .days()
+      .slice(-MOST_DAYS)
+      .map(([day, { original, sent, ownTokens: own }]) => ({ day, original, sent, own })),
     trimming_off: ledger
       .disabledConversations()
       .slice(0, MOST_OFF)
@@ -91,11 +105,13 @@ export function conversationCosts(
   return found === null ? null : { tokens: savingsOf(found.totals).net_saved, trimming_off: found.off !== null };
 }
 
-/** "saved 1,200,000 tokens ≈ $3.10 this week". */
-export function savedLine({ net_saved, net_saved_usd }: Savings, when: string): string {
-  const word = net_saved >= 0 ? 'saved' : 'cost';
-  const money = `$${Math.abs(net_saved_usd).toFixed(2)}`;
-  const also =
-    net_saved_usd >= 0 === net_saved >= 0 ? `≈ ${money}` : `but ${money} ${net_saved_usd >= 0 ? 'less' : 'more'}`;
-  return `${word} ${amount(Math.abs(net_saved))} tokens ${also} ${when}`;
+/** "saved 27 % of the context this week (312k of 1.2M tokens); memory's own model calls used 4.5k". */
+export function savedLine(savings: Pick<Savings, 'original' | 'sent' | 'own'>, when: string): string {
+  const { original, sent, own } = savings;
+  const percent = percentSaved(original, sent);
+  const tokens = `${amount(Math.abs(original - sent))} of ${amount(original)} tokens`;
+  const used = own === 0 ? '' : `; memory's own model calls used ${amount(own)}`;
+  if (original === 0) return `no requests ${when}${used}`;
+  if (percent < 0) return `memory added ${-percent} % to the context ${when} (${tokens})${used}`;
+  return `saved ${percent} % of the context ${when} (${tokens})${used}`;
 }

@@ -18,6 +18,11 @@ interface HookPrompt {
   readonly recent: readonly string[];
 }
 
+interface SessionStart extends Pick<HookPrompt, 'sessionId' | 'projectDir'> {
+  /** Whether the hook adds the project's session context. */
+  readonly adds: boolean;
+}
+
 export type HookHandlers = ReturnType<typeof createHookHandlers>;
 
 interface HookDeps {
@@ -68,10 +73,12 @@ export function createHookHandlers({ memory, policy, config, log, now }: HookDep
   }
 
   return {
-    async sessionStart({ sessionId, projectDir }: Pick<HookPrompt, 'sessionId' | 'projectDir'>): Promise<HookText> {
-      if (!policy.of(projectDir).adds || startedJustNow(sessionId)) return NO_TEXT;
-      const { text } = await sessionBlock(sessionId, projectDir);
-      return { text };
+    /** `isFirst`: no other hook of the session was answered just now. */
+    async sessionStart({ sessionId, projectDir, adds }: SessionStart): Promise<HookText & { isFirst: boolean }> {
+      if (startedJustNow(sessionId)) return { ...NO_TEXT, isFirst: false };
+      const isWanted = adds && policy.of(projectDir).adds;
+      const { text } = isWanted ? await sessionBlock(sessionId, projectDir) : NO_TEXT;
+      return { text, isFirst: true };
     },
     async prompt({ sessionId, projectDir, prompt: whole, recent }: HookPrompt, signal: AbortSignal): Promise<HookText> {
       memory.capture.reportPrompt(sessionId, whole);

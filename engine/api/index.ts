@@ -5,3 +5,4 @@ export { type Costs, savedLine } from './cost.ts';
 export type { ClaudeReport } from './import-claude.ts';
 export * from './render.ts';
 export { pauseLines, type StatusReport, statusReport, stoppedLine } from './status-report.ts';
+export type { NamedReceipt, ProjectSummary } from './summary.ts';

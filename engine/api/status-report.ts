@@ -1,5 +1,5 @@
 import { VERSION } from '../../common/paths.ts';
-import { oneLine } from '../../common/text.ts';
+import { counted, localTime, oneLine } from '../../common/text.ts';
 import { idleModel } from '../deferred.ts';
 import { type GuardStatus, otherBuild } from '../lifecycle/control.ts';
 import type { Context } from '../lifecycle/daemon.ts';
@@ -7,9 +7,11 @@ import type { Pause, Pauses } from '../policy/pause.ts';
 import { engineClient } from './client.ts';
 import type { EngineStatus } from './contract.ts';
 import { EMPTY_COSTS } from './cost.ts';
+import type { ProjectSummary } from './summary.ts';
 
 export { guardStatus } from '../lifecycle/control.ts';
 export { savedLine } from './cost.ts';
+export { endLine, startLine } from './summary.ts';
 
 export type StatusReport = Awaited<ReturnType<typeof statusReport>>;
 
@@ -19,6 +21,9 @@ const EMPTY_STATUS = {
   requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
   recalls: { asked: 0, in_time: 0, late_delivered: 0, late_empty: 0, late_lost: 0, late_waiting: 0, failed: 0 },
   ...EMPTY_COSTS,
+  context: null,
+  cuts: { count: 0, newest: null },
+  budget: { daily_tokens: 0 },
   queue: { sensor: 0, compacter: 0, indexer: 0 },
   sensor: { turns: 0, in_doubt: 0, asked: 0 },
   nodes: 0,
@@ -30,6 +35,15 @@ const EMPTY_STATUS = {
 };
 const FIELDS = [...(Object.keys(EMPTY_STATUS) as (keyof typeof EMPTY_STATUS)[]), 'llm'] as const;
 const SILENT = { file: 'engine', message: 'no answer in time, so its counts are unknown; ask again' };
+
+/** What the engine has of a project; null where it cannot be asked now. */
+export async function askProject(
+  { paths }: Pick<Context, 'paths'>,
+  projectDir: string,
+): Promise<ProjectSummary | null> {
+  const call = engineClient(paths.engineSocket).call('project/summary', { projectDir }, { timeoutMs: ENGINE_MS });
+  return await call.catch(() => null);
+}
 
 /**
  * The document of `start --json` and `status --json`: the status of guard and engine; zeros where only a healthy engine
@@ -93,9 +107,9 @@ function proxyAt(port: number): { url: string; port: number } {
 export function stoppedLine({ pass_through: used, proxy }: Pick<StatusReport, 'pass_through' | 'proxy'>): string {
   if (used === null) return 'comet-cc is not running; start it with: comet-cc start';
   const { sessions, connections } = used;
-  const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
   const what = sessions > 0 ? counted(sessions, 'session') : counted(connections, 'connection');
-  return `memory is off; ${what} still pass through port ${proxy.port}, which closes after the last one (comet-cc stop --now closes it at once; comet-cc start brings memory back)`;
+  const verb = (sessions || connections) === 1 ? 'passes' : 'pass';
+  return `memory is off; ${what} still ${verb} through port ${proxy.port}, which closes after the last one (comet-cc stop --now closes it at once; comet-cc start brings memory back)`;
 }
 
 /** A line for each active pause. */
@@ -108,6 +122,6 @@ export function pauseLines({ everywhere, projects }: Pauses): string[] {
 
 function pauseLine(where: string, { mode, until }: Pause): string {
   const what = mode === 'off' ? 'memory is paused' : 'capture is off';
-  const end = until === null ? 'until comet-cc resume' : `until ${until.slice(0, 16).replace('T', ' ')} UTC`;
+  const end = until === null ? 'until comet-cc resume' : `until ${localTime(Date.parse(until), Date.now())}`;
   return `${what} ${where}, ${end}`;
 }

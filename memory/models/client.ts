@@ -147,6 +147,7 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
         callsToday: calls,
         tokensToday: tokens,
         costUsdToday: costUsd,
+        running: running.size,
         lastFailure: failure?.kind ?? null,
         lastError: failure === null ? '' : `${failure.kind}: ${failure.detail}`,
       };

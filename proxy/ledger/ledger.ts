@@ -142,6 +142,8 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
     wasRewritten: (conversation: string, root: string): boolean => state.wasRewritten(conversation, root),
     conversation: (id: string): Conversation | null => state.conversation(id),
     totals: (sinceMs: number): Totals => state.since(sinceMs),
+    /** Totals by day (`YYYY-MM-DD`, UTC), oldest first. */
+    days: (): readonly (readonly [string, Totals])[] => state.days(),
     disabledConversations: (): readonly Conversation[] => state.off(),
     close: (): Promise<void> => store.close(),
   };
@@ -228,6 +230,10 @@ export class LedgerState {
     const first = formatDay(sinceMs);
     const days = [...this.#days].filter(([day]) => day >= first);
     return days.reduce((sum, [, totals]) => addTotals(sum, totals), EMPTY_TOTALS);
+  }
+
+  days(): readonly (readonly [string, Totals])[] {
+    return [...this.#days].sort(([one], [other]) => (one < other ? -1 : 1));
   }
 
   /** Records that replace all others; `live` are the unexpired prefixes. */

@@ -25,6 +25,8 @@ export interface ReceiptAddition {
   readonly reason: string;
   /** How each recalled node was found. */
   readonly found?: readonly Finding[];
+  /** Recalled for the prompt of this request; absent where an earlier one recalled it. */
+  readonly current?: true;
 }
 
 /** What was done to one request. Applying `edits` to the received body gives the sent body, byte for byte. */
@@ -33,6 +35,8 @@ export interface Receipt {
   readonly session_id: string;
   readonly at: string;
   readonly class: string;
+  /** Key of the turn in the journal, which has its prompt; absent in receipts of earlier versions. */
+  readonly turn?: string;
   readonly epoch: number | null;
   readonly received: BodyDigest;
   readonly sent: BodyDigest;
@@ -161,6 +165,9 @@ export async function openReceipts({ store, redact, most, log }: ReceiptsDeps) {
     },
     /** Newest first, including requests without a response. */
     list: (): readonly Receipt[] => [...settled, ...[...pending.values()].map((create) => create())].reverse(),
+    /** Of requests of its main loop that have a response, newest first. */
+    ofSession: (sessionId: string): readonly Receipt[] =>
+      settled.filter((one) => one.session_id === sessionId && one.class === 'main').reverse(),
     /** Drops the receipts that name one of these nodes, also on disk. */
     async forget(nodeIds: readonly string[]): Promise<void> {
       const forgotten = new Set(nodeIds);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Receipt, ReceiptAddition, ReceiptEdit } from '../ledger/receipt.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import { type Edit, type Slice, scanArray, scanObject } from '../wire/json.ts';
-import { findHeadEnd, sumTokens } from '../wire/turns.ts';
+import { findHeadEnd, splitTurns, sumTokens } from '../wire/turns.ts';
 import { type EpochPlan, locatePlan, type Spliced } from './plan.ts';
 
 interface ReceiptInput {
@@ -23,16 +23,18 @@ export function createReceipt({ view, rewrite, ...input }: ReceiptInput): Receip
   const received_tokens = estimateTokens(view.body.length);
   const sent_tokens = estimateTokens(sentBody.length);
   const received = digestBody(view.body);
+  const turn = splitTurns(view).at(-1)?.key ?? '';
   return {
     request_id: input.requestId,
     session_id: input.sessionId,
     at: new Date(input.atMs).toISOString(),
     class: input.kind,
+    turn,
     epoch: rewrite?.plan.epoch ?? null,
     received,
     sent: sentBody === view.body ? received : digestBody(sentBody),
     dropped: rewrite === null ? [] : listDropped(view, rewrite.plan),
-    added: rewrite === null ? [] : listAdded(view, rewrite.plan, rewrite.spliced),
+    added: rewrite === null ? [] : listAdded(view, rewrite.plan, rewrite.spliced, turn),
     thinking_stripped: rewrite?.spliced.thinkingStripped ?? 0,
     economics: {
       received_tokens,
@@ -69,27 +71,27 @@ function listDropped(view: ConversationView, plan: EpochPlan): Receipt['dropped'
   });
 }
 
-function listAdded(view: ConversationView, plan: EpochPlan, spliced: Spliced): ReceiptAddition[] {
+function listAdded(view: ConversationView, plan: EpochPlan, spliced: Spliced, turn: string): ReceiptAddition[] {
   const additions: ReceiptAddition[] = [];
   if (plan.systemBlock !== null) {
     const { systemBlock: text, systemNodeIds: nodes, systemFound: found } = plan;
-    const reason = 'brief and standing memory of this epoch';
+    const reason = 'brief and pinned memories';
     additions.push({
       channel: 'system',
       position: `system.${view.scan.system?.length ?? 1}`,
       text,
       nodes,
       reason: found === undefined ? reason : `${reason}, and what a prompt recalled`,
-      ...(found === undefined ? {} : { found }),
+      ...(found === undefined ? {} : { found, current: true }),
     });
   }
   const addPreamble = ({ preamble: text, nodeIds: nodes }: Preamble, reason: string): void => {
     const position = findMessage(spliced, text)?.position;
     if (position !== undefined) additions.push({ channel: 'preamble', position, text, nodes, reason });
   };
-  if (plan.cut !== null) addPreamble(plan.cut, 'stands for the turns dropped');
-  for (const cut of plan.rounds) addPreamble(cut, 'stands for the rounds dropped');
-  for (const { text, nodeIds: nodes, found } of plan.injections) {
+  if (plan.cut !== null) addPreamble(plan.cut, 'in place of the turns left out');
+  for (const cut of plan.rounds) addPreamble(cut, 'in place of the tool rounds left out');
+  for (const { anchor, text, nodeIds: nodes, found } of plan.injections) {
     const message = findMessage(spliced, text);
     if (message === null) continue;
     additions.push({
@@ -97,8 +99,9 @@ function listAdded(view: ConversationView, plan: EpochPlan, spliced: Spliced): R
       position: message.position,
       text,
       nodes,
-      reason: 'recalled for that prompt',
+      reason: anchor === turn ? 'recalled for this prompt' : 'recalled for an earlier prompt',
       ...(found === undefined ? {} : { found }),
+      ...(anchor === turn ? { current: true } : {}),
     });
   }
   return additions;

@@ -35,7 +35,7 @@ it('dream tells what it would do, does it, does it once, and is taken back', asy
   expect(done).toMatchObject({ dry_run: false, snapshot: expect.any(String) });
   expect(done.groups.length).toBeGreaterThan(0);
   expect(await exported()).not.toBe(before);
-  expect((await home.run(['status'])).stdout).toContain('dream');
+  expect((await home.run(['status', '--long'])).stdout).toContain('dream');
   expect(await home.json(['dream', '--json'])).toMatchObject({ snapshot: null, looked_at: 0, merged: [], groups: [] });
 
   expect((await home.run(['memory', 'rollback', done.snapshot])).code).toBe(0);

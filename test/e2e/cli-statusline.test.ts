@@ -30,14 +30,14 @@ const given = JSON.stringify({ session_id: 's1', cwd: process.cwd(), model: { di
 describe('statusline', () => {
   it('prints one line and exits with 0 without a daemon, for any input', async () => {
     for (const input of [given, '', 'no json', '\0\0']) {
-      expect(await line(input)).toEqual({ code: 0, stdout: 'comet-cc: not running, no memory\n', stderr: '' });
+      expect(await line(input)).toEqual({ code: 0, stdout: 'memory: off, comet-cc is not running\n', stderr: '' });
     }
   });
 
   it('says what the daemon knows, and that it is paused', async () => {
     await home.json(['start', '--json']);
-    expect(await line(given)).toMatchObject({ code: 0, stdout: 'memory on · 0 nodes\n' });
+    expect(await line(given)).toMatchObject({ code: 0, stdout: 'memory: 0 kept\n' });
     await home.run(['pause']);
-    expect(await line(given)).toMatchObject({ code: 0, stdout: 'memory paused · 0 nodes\n' });
+    expect(await line(given)).toMatchObject({ code: 0, stdout: 'memory paused: 0 kept\n' });
   });
 });

@@ -90,13 +90,19 @@ describe("Claude Code's hooks", () => {
     // As where it is installed twice.
     const both = await Promise.all([run('session-start', start), run('session-start', start)]);
     const [given, again] = both.toSorted((one, other) => other.stdout.length - one.stdout.length) as [Ended, Ended];
-    expect(JSON.parse(given.stdout)).toMatchObject({ hookSpecificOutput: { hookEventName: 'SessionStart' } });
+    expect(JSON.parse(given.stdout)).toMatchObject({
+      systemMessage: expect.stringContaining('this session bypasses comet-cc'),
+      hookSpecificOutput: { hookEventName: 'SessionStart' },
+    });
     expect(added(given)).toContain(`[${pinned.node_id}]`);
     expect(again).toEqual({ status: 0, stdout: '' });
     const resumed = { ...start, session_id: 'resumed', source: 'resume' };
     expect(await run('session-start', resumed)).toEqual({ status: 0, stdout: '' });
     const through = { ...home.env, HTTPS_PROXY: 'http://comet-cc:token@127.0.0.1:8443' };
-    expect(await run('session-start', { ...start, session_id: 'through' }, through)).toEqual({ status: 0, stdout: '' });
+    const passing = await run('session-start', { ...start, session_id: 'through' }, through);
+    expect(JSON.parse(passing.stdout)).toEqual({ systemMessage: 'memory on · 1 memory of this project' });
+    const run1 = { ...through, COMET_CC_TOLD: '1' };
+    expect(await run('session-start', { ...start, session_id: 'run' }, run1)).toEqual({ status: 0, stdout: '' });
     const child = { ...home.env, COMET_CC_CHILD: '1' };
     expect(await run('session-start', { ...start, session_id: 'child' }, child)).toEqual({ status: 0, stdout: '' });
   });

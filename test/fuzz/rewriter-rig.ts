@@ -88,6 +88,7 @@ const NO_RECEIPTS: Receipts = {
   add() {},
   settle() {},
   list: () => [],
+  ofSession: () => [],
   forget: async () => {},
   close: async () => {},
 };

@@ -65,11 +65,12 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
       failed: 0,
     }),
     costs: () => EMPTY_COSTS,
-    receipts: { list: () => [], forget: async () => {} },
+    receipts: { list: () => [], ofSession: () => [], forget: async () => {} },
     conversation: () => null,
     problems: () => [],
     opened: async () => {},
     seals: createSeals(),
+    budget: { daily_tokens: 0 },
     version: '1.2.3',
     ...over,
   };

@@ -1,18 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { checkLines } from '../../../bin/commands/doctor.ts';
+import { explained, headline } from '../../../bin/commands/explain.ts';
 import { inOrder, logLine } from '../../../bin/commands/log.ts';
 import { showLines } from '../../../bin/commands/memory/detail.ts';
 import { listLines, parseFilter } from '../../../bin/commands/memory/list.ts';
 import { aboutLines } from '../../../bin/commands/memory/overview.ts';
 import { hitJson, hitLines, searchLines } from '../../../bin/commands/memory/search.ts';
+import { isTold, namedSession } from '../../../bin/commands/run.ts';
 import { sessionLines } from '../../../bin/commands/session.ts';
-import { statusLines } from '../../../bin/commands/status.ts';
+import { internalLines, sparkline, statusLines, watchLines } from '../../../bin/commands/status.ts';
 import { exitCodeOf } from '../../../bin/context.ts';
 import { displayWidth } from '../../../bin/terminal/table.ts';
 import { createTerm } from '../../../bin/terminal/term.ts';
 import { CometError, type ErrorCode } from '../../../common/errors.ts';
 import { EMPTY_COSTS } from '../../../engine/api/cost.ts';
 import { contentText, nodeLines, type Paint } from '../../../engine/api/render.ts';
+import type { NamedReceipt } from '../../../engine/api/summary.ts';
+import { endLine, startLine } from '../../../engine/api/summary.ts';
 import { idleModel } from '../../../engine/deferred.ts';
 import { hitsText } from '../../../engine/mcp/index.ts';
 import { NO_PAUSES } from '../../../engine/policy/pause.ts';
@@ -211,7 +215,7 @@ describe('session ls', () => {
   it('counts turns and nodes', () => {
     const session = {
       session_id: 's1',
-      title: '',
+      title: 'Set up staging',
       project: '/p',
       status: 'active',
       created_at: '',
@@ -220,7 +224,7 @@ describe('session ls', () => {
       turns: 12,
       node_ids: ['a', 'b'],
     } as const;
-    expect(sessionLines([session], 80, NOW)[1]).toBe('s1       1 h ago  active     12      2  /p');
+    expect(sessionLines([session], 80, NOW)[1]).toBe('s1       1 h ago  active     12         2  Set up staging  /p');
   });
 });
 
@@ -339,6 +343,16 @@ describe('status', () => {
       cost_usd_today: 0.0312,
     },
     nodes: 12,
+    context: { at: '2026-11-21T11:58:00Z', received: 56_000, sent: 41_000 },
+    cuts: { count: 1, newest: '2026-11-21T11:58:00Z' },
+    budget: { daily_tokens: 500_000 },
+    project: {
+      dir: '/code/shop',
+      mode: 'on',
+      nodes: 3,
+      open: 1,
+      newest: { node_id: 'mem_1', title: 'Staging listens on \u001b[2J4711', at: '2026-11-21T11:00:00Z' },
+    },
     reindex: null,
     dream: null,
     paused: NO_PAUSES,
@@ -348,65 +362,159 @@ describe('status', () => {
     pass_through: null,
   } as const;
 
-  it('says how far a new index is', () => {
-    const lines = statusLines({ ...report, reindex: { done: 1_200, total: 5_000 } }, plain);
-    expect(lines).toContain('rebuilding the index: 1,200 of 5,000 nodes; recall continues');
+  const text = (over: object = {}): string => statusLines({ ...report, ...over }, plain, NOW).join('\n');
+
+  it('answers on or off, for which project, what it holds and what it saved, in a few lines', () => {
+    const today = { ...EMPTY_COSTS.savings.today, original: 1_000, sent: 730, own: 40 };
+    const week = { ...EMPTY_COSTS.savings.week, original: 1_200_000, sent: 888_000, own: 4_500 };
+    const lines = text({ savings: { ...EMPTY_COSTS.savings, today, week } });
+    expect(lines).toMatch(/^memory {4}on for \/code\/shop, since .*\d\d:\d\d$/m);
+    expect(lines).toMatch(/^memories {2}3 of this project, 12 in all; the newest, .*: "Staging listens on \[2J4711"$/m);
+    expect(lines).toContain('1 open item\n');
+    expect(lines).toContain("saved 27 % of the context today (270 of 1k tokens); memory's own model calls used 40");
+    expect(lines).toContain('saved 26 % of the context this week (312k of 1.2M tokens)');
+    expect(lines).toContain('claude: 3 calls today, 4.5k of 500k tokens');
+    expect(lines.split('\n')).toHaveLength(6);
+    expect(text({ project: { ...report.project, mode: 'off', newest: null, nodes: 0 } })).toMatch(
+      /paused for .*\n.*none of this project yet, 12 in all/,
+    );
   });
 
-  it('says when memory was tidied last', () => {
+  it('keeps the internals for --long', () => {
     const dream = { at: '2026-11-22T03:00:00.000Z', merged: 2, groups: 1, pruned: 0, left: 7, running: false };
-    const text = statusLines({ ...report, dream }, plain).join('\n');
-    expect(text).toContain('2026-11-22 03:00 UTC: 2 merged, 1 grouped, 0 pruned, 7 memories left for the next');
+    const off = { session_id: 's1', title: 'Set up staging', at: '', because: '3 requests in a row' };
+    const long = internalLines({ ...report, dream, trimming_off: [off] }, plain, NOW).join('\n');
+    expect(long).toContain('up 1 min');
+    expect(long).toContain('1,200: 1,000 rewritten, 200 passed through, 0 passed through unchanged after an error');
+    expect(long).toContain('12: 9 in time, 2 late and sent with the next request, 1 late and not sent');
+    expect(long).toContain('100,000 received, 40,000 sent');
+    expect(long).toContain('asked about 2 of 40 turns');
+    expect(long).toContain(': 2 merged, 1 grouped, 0 pruned, 7 memories left for the next');
+    expect(long).toContain('trimming is off in session "Set up staging": 3 requests in a row');
   });
 
-  it('says in a few lines what is going on', () => {
-    const lines = statusLines(report, plain).join('\n');
-    expect(lines).toContain('up 1 min');
-    expect(lines).toContain('1,200: 1,000 rewritten, 200 passed through, 0 passed through unchanged after an error');
-    expect(lines).toContain('12: 9 in time, 2 late and sent with the next request, 1 late and lost');
-    expect(lines).toContain('100,000 received, 40,000 sent (60 %), net saved 60,000');
+  it('shows with --watch what is sent, waits and runs, and the savings by day', () => {
+    const day = (original: number, sent: number) => ({ day: '2026-11-21', original, sent, own: 0 });
+    const lines = watchLines({ ...report, by_day: [day(100, 100), day(100, 50), day(100, 0)] }, plain, NOW).join('\n');
+    expect(lines).toMatch(
+      /41k sent, 15k left out \(.*\)\n.*1, the newest .*\n.*1 topic check, 0 summaries, 0 index writes/,
+    );
+    expect(lines).toContain('0 calls running');
+    expect(lines).toContain('▁▅█  100 % on 2026-11-21, 3 days shown');
+    expect(sparkline([-20, 0, 100, 400])).toBe('▁▁██');
+  });
+
+  it('says what waits and what is wrong, each with what to do', () => {
+    const off = { session_id: 's1', at: '', because: '3 requests in a row ended with a loss' };
+    const lines = text({
+      engine: { ...report.engine, state: 'crash_loop' },
+      reindex: { done: 1_200, total: 5_000 },
+      llm: { ...report.llm, last_error: 'not_logged_in: run claude', deferred: 1, deferred_because: 'the limit' },
+      problems: [{ file: 'memory/nodes/x.md', message: 'importance: HIGH, MED or LOW' }],
+      trimming_off: [off],
+    });
+    expect(lines).toContain('rebuilding the index: 1,200 of 5,000 memories; recall continues');
+    expect(lines).toContain('1 summary waits for the model: the limit');
     expect(lines).toContain(
-      'claude, today 3 calls, 4,500 tokens, $0.03; asked about 2 of 40 turns whether the topic shifted',
+      "problem: the engine's state is crash loop; Claude Code continues without memory\n  fix: comet-cc doctor",
     );
-    expect(lines).not.toContain('wait for the model');
+    expect(lines).toContain('problem: last model error: not_logged_in: run claude\n  fix: comet-cc doctor');
+    expect(lines).toContain('problem: trimming is off in 1 session: 3 requests in a row');
+    expect(lines).toContain('problem: memory/nodes/x.md: importance');
   });
+});
 
-  it('says what was saved, and where trimming has ended and why', () => {
-    const week = { ...EMPTY_COSTS.savings.week, net_saved: 1_234_000, net_saved_usd: 3.1 };
-    const today = { ...EMPTY_COSTS.savings.today, net_saved: -500, net_saved_usd: -0.02 };
-    const off = { session_id: 's1', at: '2026-03-04T12:00:00.000Z', because: '3 requests in a row ended with a loss' };
-    const costs = { savings: { ...EMPTY_COSTS.savings, week, today }, trimming_off: [off], healed: 1 };
-    const lines = statusLines({ ...report, ...costs }, plain).join('\n');
-    expect(lines).toContain('cost 500 tokens ≈ $0.02 today; saved 1.2 M tokens ≈ $3.10 this week');
-    expect(lines).toContain('trimming is off in session s1: 3 requests in a row ended with a loss');
-    expect(lines).toContain('0 passed through unchanged after an error, 1 retried after a refusal');
-  });
-
-  it('says what waits for the model, why and until when', () => {
-    const llm = {
-      ...report.llm,
-      deferred: 2,
-      deferred_because: 'the 5h limit is 81 % used, and our own calls stop at 80 %',
-      deferred_until: '2026-03-04T12:00:00.000Z',
-    };
-    expect(statusLines({ ...report, llm }, plain)).toContain(
-      '2 compactions wait for the model, until 2026-03-04 12:00 UTC: the 5h limit is 81 % used, and our own calls stop at 80 %',
-    );
-  });
-
-  it('adds what is wrong: the engine, the model, the store', () => {
-    const lines = statusLines(
+describe('explain', () => {
+  const EMPTY = { bytes: 100, sha256: '' };
+  const receipt: NamedReceipt = {
+    request_id: '5f3a0000-0000',
+    session_id: 's1',
+    session_title: 'Set up staging',
+    prompt: 'Where does staging \u001b[2Jlisten?',
+    at: '2026-11-21T11:58:00Z',
+    class: 'main',
+    turn: 'key',
+    epoch: 2,
+    received: EMPTY,
+    sent: EMPTY,
+    dropped: [{ from: 1, to: 43, messages: 43, tokens: 17_500, nodes: ['mem_1', 'mem_2'] }],
+    added: [
       {
-        ...report,
-        engine: { ...report.engine, state: 'crash_loop' },
-        llm: { ...report.llm, last_error: 'not_logged_in: run claude' },
-        problems: [{ file: 'memory/nodes/x.md', message: 'importance: HIGH, MED or LOW' }],
+        channel: 'preamble',
+        position: 'messages.2',
+        text: '<f>\nhead\n- one\n- two\n</f>',
+        nodes: [],
+        reason: 'in place',
       },
-      plain,
-    ).join('\n');
-    expect(lines).toContain('comet-cc doctor');
-    expect(lines).toContain('not_logged_in');
-    expect(lines).toContain('memory/nodes/x.md: importance');
+      { channel: 'user-block', position: 'messages.4', text: '- old', nodes: ['mem_8'], reason: 'earlier' },
+      { channel: 'user-block', position: 'messages.9', text: '- new', nodes: ['mem_9'], reason: 'this', current: true },
+    ],
+    thinking_stripped: 1,
+    economics: {
+      received_tokens: 56_000,
+      sent_tokens: 40_880,
+      saved_tokens: 15_120,
+      decision: 'replay',
+      billed: null,
+      untouched: null,
+      saved_equivalents: 0,
+      saved_usd: 0,
+      conversation_saved_usd: 0,
+      trimming_off: null,
+    },
+    status: 200,
+    refusal: '',
+    edits: [{ start: 0, end: 0, text: '' }],
+  };
+
+  it('says in one line what was left out, put in its place, recalled and saved', () => {
+    expect(headline(receipt)).toBe(
+      'This prompt: 43 old messages (17.5k tokens) left out, 2 memory lines in their place, 1 recalled; saved 27 %',
+    );
+    const grown = { ...receipt.economics, sent_tokens: 58_000 };
+    expect(headline({ ...receipt, dropped: [], economics: grown })).toBe(
+      'This prompt: nothing left out, 1 recalled; memory added 4 %',
+    );
+    expect(headline({ ...receipt, edits: [] })).toContain('sent as it came');
+  });
+
+  it('names the prompt and the session, then what and why, and nothing that a terminal would obey', () => {
+    const [first, second, ...rest] = explained(receipt, NOW);
+    expect(first).toMatch(/^"Where does staging \[2Jlisten\?", .*\d\d:\d\d, session "Set up staging"$/);
+    expect(second).toBe(headline(receipt));
+    const text = rest.join('\n');
+    expect(text).toContain('left out  messages 1 to 43 (17.5k tokens), kept verbatim in:\n            mem_1');
+    expect(text).toContain('left out  1 old thinking block');
+    expect(text).toContain('why       the same as in the request before');
+  });
+});
+
+describe('the lines of run', () => {
+  it('go to a person only', () => {
+    expect(isTold(['--continue'], false)).toBe(true);
+    expect([isTold(['-p', 'hello'], true), isTold(['-p', 'hello'], false)]).toEqual([true, false]);
+    expect(isTold(['-p', 'hello', '--output-format', 'stream-json'], true)).toBe(false);
+    expect(isTold(['--print', '--output-format=json', 'hello'], true)).toBe(false);
+  });
+
+  it('know the session that the arguments name, unless it is forked', () => {
+    const id = '5f3a0000-0000-4000-8000-000000000000';
+    expect(namedSession(['--resume', id])).toBe(id);
+    expect(namedSession(['--resume', id, '--fork-session'])).toBeUndefined();
+    expect(namedSession(['--resume', 'staging'])).toBeUndefined();
+  });
+
+  it('say what is known before, and what was kept after', () => {
+    expect(startLine({ mode: 'on', nodes: 12, open: 2 })).toBe(
+      'memory on · 12 memories of this project · 2 open items',
+    );
+    expect(startLine({ mode: 'on', nodes: 1, open: 1 })).toBe('memory on · 1 memory of this project · 1 open item');
+    expect(startLine({ mode: 'off', nodes: 0, open: 0 })).toBe('memory paused · no memories of this project yet');
+    const session = { session_id: '5f3a', kept: 6, recalled: 3, received: 56_000, sent: 41_000 };
+    expect(endLine(session)).toBe(
+      'kept 6 · recalled 3 · context 41k instead of 56k · resume: comet-cc run claude --resume 5f3a',
+    );
+    expect(endLine({ ...session, sent: 56_100 })).toContain('context 56.1k ·');
   });
 });
 

@@ -26,23 +26,32 @@ describe("Claude Code's JSON", () => {
 });
 
 describe('the line', () => {
-  const view = { mode: 'on', nodes: 1_204, tokens: 312_400, trimming_off: false } as const;
+  const request = { received: 56_000, sent: 40_880, recalled: 'staging port' };
+  const view = { mode: 'on', nodes: 1_204, tokens: 312_400, trimming_off: false, request } as const;
 
-  test('says mode, nodes and what was saved', () => {
-    expect(statuslineText(view, false)).toBe('memory on · 1,204 nodes · 312 k tokens saved');
-    expect(statuslineText({ ...view, mode: 'off', nodes: 1, tokens: null }, false)).toBe('memory paused · 1 node');
-    expect(statuslineText({ ...view, tokens: -900, trimming_off: true }, false)).toBe(
-      'memory on · 1,204 nodes · 900 tokens lost · trimming off',
+  test('says what is kept, what was recalled and how much smaller the context is', () => {
+    expect(statuslineText(view, false)).toBe('memory: 1,204 kept · recalled "staging port" · −27 % context');
+    expect(statuslineText({ ...view, request: null }, false)).toBe('memory: 1,204 kept');
+    expect(statuslineText({ ...view, mode: 'off', request: null }, false)).toBe('memory paused: 1,204 kept');
+    expect(statuslineText({ ...view, request: { ...request, recalled: '', sent: 60_000 } }, false)).toBe(
+      'memory: 1,204 kept · +7 % context',
     );
-    expect(statuslineText({ ...view, mode: 'private', tokens: 2_500_000 }, false)).toContain('memory private');
+    expect(statuslineText({ ...view, trimming_off: true }, false)).toContain('trimming off');
   });
 
-  test('is honest without a daemon', () => {
-    expect(statuslineText(null, false)).toBe('comet-cc: not running, no memory');
+  test('takes an engine of another build, and shows nothing that a terminal would obey', () => {
+    const { request: _, ...older } = view;
+    expect(statuslineText(older, false)).toBe('memory: 1,204 kept');
+    const odd = { ...request, recalled: `a\u001b[2Jb\n${'word '.repeat(20)}` };
+    expect(statuslineText({ ...view, request: odd }, false)).toMatch(/recalled "a\[2Jb word word word word word…" ·/);
+  });
+
+  test('says so without a daemon', () => {
+    expect(statuslineText(null, false)).toBe('memory: off, comet-cc is not running');
   });
 
   test('has colour only where it may', () => {
-    expect(statuslineText(view, true)).toContain('\u001b[32mmemory on\u001b[39m');
+    expect(statuslineText(view, true)).toContain('\u001b[32mmemory:\u001b[39m');
     expect(statuslineText(view, false)).not.toContain('\u001b');
   });
 });

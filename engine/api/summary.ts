@@ -1,0 +1,167 @@
+import { type Mode, modeOf } from '../../common/policy.ts';
+import { amount, clip, counted, oneLine, percentSaved } from '../../common/text.ts';
+import type { Memory } from '../../memory/index.ts';
+import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
+import type { Policy } from '../policy/index.ts';
+
+interface Services {
+  readonly memory: Memory;
+  readonly policy: Pick<Policy, 'of'>;
+  readonly receipts: Pick<Receipts, 'list' | 'ofSession'>;
+}
+
+const TITLE_CHARS = 70;
+
+/** What memory has of a project. */
+export interface ProjectSummary {
+  readonly mode: Mode;
+  readonly nodes: number;
+  /** Open items. */
+  readonly open: number;
+  readonly newest: { readonly node_id: string; readonly title: string; readonly at: string } | null;
+}
+
+/** What a session kept, recalled and sent since a time. Tokens are prompt tokens of its newest request. */
+export interface SessionSummary {
+  readonly session_id: string;
+  readonly kept: number;
+  readonly recalled: number;
+  readonly received: number;
+  readonly sent: number;
+}
+
+export function projectSummary({ memory, policy }: Services, projectDir: string): ProjectSummary {
+  const { library } = memory;
+  const nodes = library.list({ projectDir });
+  const [newest] = nodes;
+  return {
+    mode: modeOf(policy.of(projectDir)),
+    nodes: nodes.length,
+    open: nodes.length === 0 ? 0 : library.openItems(projectDir).length,
+    newest: newest === undefined ? null : { node_id: newest.node_id, title: titleOf(newest), at: newest.created_at },
+  };
+}
+
+function titleOf({ title, summary }: { title?: string | undefined; summary: string }): string {
+  return clip(oneLine(title ?? summary), TITLE_CHARS);
+}
+
+/**
+ * Summarizes the waiting turns of the sessions of a project that sent requests since a time. Null where none did.
+ *
+ * @param sessionId  the newest of them where it is not known
+ */
+export async function finishSessions(
+  { memory, receipts }: Services,
+  { projectDir, sinceMs, sessionId }: { projectDir: string; sinceMs: number; sessionId?: string | undefined },
+): Promise<SessionSummary | null> {
+  const { library } = memory;
+  const own = receipts.list().filter(({ class: kind, at }) => kind === 'main' && Date.parse(at) >= sinceMs);
+  const known = new Set((await library.listSessions({ projectDir })).map((session) => session.session_id));
+  const ids = [...new Set(own.map((receipt) => receipt.session_id))].filter(
+    (id) => known.has(id) && (sessionId === undefined || id === sessionId),
+  );
+  const [newest] = ids;
+  if (newest === undefined) return null;
+  await Promise.all(ids.map((id) => memory.capture.closeSession(id)));
+  const all = own.filter((receipt) => ids.includes(receipt.session_id));
+  const last = (all.find((receipt) => receipt.session_id === newest) as Receipt).economics;
+  return {
+    session_id: newest,
+    kept: ids.reduce((sum, id) => sum + library.list({ sessionId: id, sinceMs }).length, 0),
+    recalled: new Set(all.flatMap(recalledFor)).size,
+    received: last.received_tokens,
+    sent: last.sent_tokens,
+  };
+}
+
+/** Ids of the memories that were recalled for the prompt of this request. */
+export function recalledFor({ added }: Pick<Receipt, 'added'>): string[] {
+  return added.flatMap(({ current, found = [], nodes, channel }) => {
+    if (current !== true) return [];
+    return channel === 'system' ? found.map(({ nodeId }) => nodeId) : nodes;
+  });
+}
+
+/** The newest request of a session: its prompt tokens, and the title of what it recalled, '' for nothing. */
+export function newestRequest(
+  { memory, receipts }: Services,
+  sessionId: string,
+): { readonly received: number; readonly sent: number; readonly recalled: string } | null {
+  const { library } = memory;
+  const [newest] = receipts.ofSession(sessionId);
+  if (newest === undefined) return null;
+  const { received_tokens: received, sent_tokens: sent } = newest.economics;
+  const [id] = recalledFor(newest);
+  const node = id === undefined ? undefined : library.list({}).find(({ node_id }) => node_id === id);
+  return { received, sent, recalled: node === undefined ? '' : titleOf(node) };
+}
+
+/** A receipt with its prompt, and the session's first one, on one line; '' where memory does not have it. */
+export type NamedReceipt = Receipt & { readonly prompt: string; readonly session_title: string };
+
+/** @param receipts  to name; each session is read once */
+export async function nameReceipts(
+  { memory }: Pick<Services, 'memory'>,
+  receipts: ReturnType<Receipts['list']>,
+): Promise<NamedReceipt[]> {
+  const { library } = memory;
+  const ids = [...new Set(receipts.map(({ session_id }) => session_id))];
+  const read = ids.map(async (id) => [id, await library.prompts(id)] as const);
+  const prompts = new Map(await Promise.all(read));
+  return receipts.map((receipt) => {
+    const known = prompts.get(receipt.session_id) ?? {};
+    const [first = ''] = Object.values(known);
+    const prompt = oneLine(known[receipt.turn ?? ''] ?? '');
+    return { ...receipt, prompt, session_title: clip(oneLine(first), TITLE_CHARS) };
+  });
+}
+
+/** Field names are those of `status --json`. */
+export interface RequestCounts {
+  /** Of the newest request of a main loop, in prompt tokens. */
+  readonly context: { readonly at: string; readonly received: number; readonly sent: number } | null;
+  /** Requests with a new cut, of those whose receipts are kept. */
+  readonly cuts: { readonly count: number; readonly newest: string | null };
+}
+
+export function requestCounts({ receipts }: Pick<Services, 'receipts'>): RequestCounts {
+  const own = receipts.list().filter((receipt) => receipt.class === 'main');
+  const [newest] = own;
+  const cuts = own.filter(({ economics }) => economics.decision.startsWith('cut'));
+  const { received_tokens: received = 0, sent_tokens: sent = 0 } = newest?.economics ?? {};
+  return {
+    context: newest === undefined ? null : { at: newest.at, received, sent },
+    cuts: { count: cuts.length, newest: cuts[0]?.at ?? null },
+  };
+}
+
+const MODES = { on: 'memory on', private: 'memory reads but keeps nothing', off: 'memory paused' } as const;
+
+/**
+ * "memory on · 12 memories of this project · 2 open items"
+ *
+ * @param passes  whether the session's requests pass through the proxy; otherwise nothing of it is kept
+ */
+export function startLine(
+  { mode, nodes, open }: Pick<ProjectSummary, 'mode' | 'nodes' | 'open'>,
+  passes = true,
+): string {
+  const known =
+    nodes === 0 ? 'no memories of this project yet' : `${counted(nodes, 'memory', 'memories')} of this project`;
+  return [
+    passes || mode === 'off'
+      ? MODES[mode]
+      : 'memory reads, but this session bypasses comet-cc (start it with comet-cc run claude)',
+    known,
+    ...(open === 0 ? [] : [counted(open, 'open item')]),
+  ].join(' · ');
+}
+
+/** "kept 6 · recalled 3 · context 41k instead of 56k · resume: comet-cc run claude --resume 5f3a…" */
+export function endLine({ session_id, kept, recalled, received, sent }: SessionSummary): string {
+  const isSmaller = percentSaved(received, sent) > 0;
+  const context = isSmaller ? `context ${amount(sent)} instead of ${amount(received)}` : `context ${amount(sent)}`;
+  const resume = `resume: comet-cc run claude --resume ${session_id}`;
+  return [`kept ${kept}`, `recalled ${recalled}`, context, resume].join(' · ');
+}
