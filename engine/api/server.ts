@@ -1,7 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, lstat, rm } from 'node:fs/promises';
-import type { IncomingHttpHeaders } from 'node:http';
 import http from 'node:http';
 import net from 'node:net';
 import type { z } from 'zod';
@@ -26,7 +24,7 @@ export type ApiServer = Awaited<ReturnType<typeof openApiServer>>;
 export async function openApiServer(socket: string, log: Log) {
   await clearStale(socket);
   let services: EngineServices | null = null;
-  const server = http.createServer(apiListener(SOCKET_RULE, () => services, log));
+  const server = http.createServer(apiListener(() => services, log));
   server.headersTimeout = 5_000;
   await listen(server, socket);
   const bound = isPipe(socket) ? null : await chmod(socket, 0o600).then(() => lstat(socket));
@@ -51,14 +49,10 @@ export async function openApiServer(socket: string, log: Log) {
   };
 }
 
-/** Answers requests that `rule` admits; `services` gives null while the engine starts. */
-export function apiListener(
-  rule: AdmissionRule,
-  services: () => EngineServices | null,
-  log: Log,
-): http.RequestListener {
+/** `services` gives null while the engine starts. */
+function apiListener(services: () => EngineServices | null, log: Log): http.RequestListener {
   return (request, response) => {
-    const refused = refusal(rule, { method: request.method ?? '', headers: request.headers });
+    const refused = refusal(request);
     if (refused !== null) {
       response.shouldKeepAlive = false;
       send(response, refused.status, { error: { code: 'usage', message: refused.message } });
@@ -173,47 +167,16 @@ async function closeServer(server: http.Server): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Who may call a listener. Another origin is never allowed: there are no CORS headers. */
-interface AdmissionRule {
-  /** Allowed `Host` values, port included: protects against DNS rebinding. */
-  readonly hosts: readonly string[];
-  /** `Origin` of our own pages; empty where no browser may call. */
-  readonly origins: readonly string[];
-  /** The bearer token; null where file permissions decide who may connect. */
-  readonly token: string | null;
-}
-
-/** For the socket, which only this user can open and no browser uses. */
-const SOCKET_RULE: AdmissionRule = { hosts: ['localhost'], origins: [], token: null };
-
-/** For a listener on a loopback port, which any program and any web page of this machine can reach. */
-export function portRule(port: number, token: string): AdmissionRule {
-  const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
-  return { hosts, origins: hosts.map((host) => `http://${host}`), token };
-}
-
-/** Null where the request is allowed. It must have a form that no page of another origin can send without preflight. */
-export function refusal(
-  rule: AdmissionRule,
-  { method, headers }: { readonly method: string; readonly headers: IncomingHttpHeaders },
-) {
-  const { host, origin, authorization } = headers;
-  if (!rule.hosts.includes(host ?? '')) return { status: 403, message: 'not a name of this listener' };
-  if (origin !== undefined && !rule.origins.includes(origin)) return { status: 403, message: 'another origin' };
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined && (rule.origins.length === 0 || site !== 'same-origin')) {
-    return { status: 403, message: 'another site' };
-  }
-  if (rule.token !== null && !isSame(authorization ?? '', `Bearer ${rule.token}`)) {
-    return { status: 401, message: 'the token is missing or wrong' };
+/**
+ * Null where the request is allowed: by the name that our clients use, and never from a browser, so that the socket
+ * behind a relay of somebody's making is not open to web pages.
+ */
+function refusal({ method, headers }: http.IncomingMessage) {
+  if (headers.host !== 'localhost') return { status: 403, message: 'not a name of this listener' };
+  if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined) {
+    return { status: 403, message: 'not for web pages' };
   }
   if (method !== 'POST') return { status: 405, message: 'POST with a JSON body' };
   const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   return type === 'application/json' ? null : { status: 415, message: 'POST with a JSON body' };
-}
-
-/** Compares in constant time. */
-function isSame(given: string, wanted: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(wanted));
 }

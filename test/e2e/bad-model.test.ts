@@ -1,8 +1,10 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../common/config.ts';
 import { createLiveRig, type LiveRig, type LiveStatus, openTerminal } from '../helpers/live-rig.ts';
 import { ANSWERS, type StubClaude, stubClaude } from '../helpers/stub-claude.ts';
 
@@ -11,6 +13,8 @@ const SAID = {
 };
 /** So long may a model take: longer than a request does on a busy machine. */
 const MODEL_MS = 8_000;
+/** For a program that never ends, its process id. */
+const PID = "fs.appendFileSync(__dirname + '/pids', process.pid + '\\n');";
 const FILLER = 'The notes for this service follow the usual pattern. '.repeat(30);
 
 /** What `claude` does, and what a user reads about it. */
@@ -18,10 +22,25 @@ const FAULTS: readonly (readonly [string, string | null, RegExp])[] = [
   ['is missing', null, /not found; install Claude Code or set COMET_CC_CLAUDE_BIN/],
   ['is logged out', SAID.result('Invalid API key · Please run /login'), /logged.in.*\/login/i],
   ['is rate-limited', SAID.result("You've hit your session limit · resets 5pm"), /rate.limited.*resets 5pm/i],
-  ['hangs', 'setInterval(() => {}, 1000); process.on("SIGTERM", () => {});', /timeout.*killed after 8000 ms/],
-  ['floods stdout', 'for (;;) fs.writeSync(1, "x".repeat(65536));', /flooded.*killed after/],
+  ['hangs', `${PID} setInterval(() => {}, 1000); process.on("SIGTERM", () => {});`, /timeout.*killed after 8000 ms/],
+  ['floods stdout', `${PID} for (;;) fs.writeSync(1, "x".repeat(65536));`, /flooded.*killed after/],
   ['prints nonsense', 'process.stdout.write("\\u0000{]");', /failed/],
 ];
+
+function lives(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+it('a user waits 30 s for the sensor and 180 s for the summarizer', () => {
+  expect(loadConfig({ COMET_CC_HOME: os.tmpdir() }).config.models).toMatchObject({
+    sensorTimeoutMs: 30_000,
+    summarizerTimeoutMs: 180_000,
+  });
+});
 
 describe('while claude', () => {
   let rig: LiveRig;
@@ -35,7 +54,7 @@ describe('while claude', () => {
       COMET_CC_LLM: 'claude',
       COMET_CC_CLAUDE_BIN: bin,
       COMET_CC_MODELS_SENSOR_TIMEOUT_MS: String(MODEL_MS),
-      COMET_CC_MODELS_COMPACTER_TIMEOUT_MS: String(MODEL_MS),
+      COMET_CC_MODELS_SUMMARIZER_TIMEOUT_MS: String(MODEL_MS),
     });
   });
 
@@ -47,7 +66,7 @@ describe('while claude', () => {
 
   /** In one step: a call in between must never find half a program. */
   async function install(body: string | null): Promise<void> {
-    await rm(bin, { force: true });
+    for (const file of [bin, pidFile()]) await rm(file, { force: true });
     if (body === null) return;
     const prelude = (await readFile(stub.bin, 'utf8')).replace(ANSWERS, '');
     const version = "if (process.argv.includes('--version')) { console.log('2.1.197 (stub)'); process.exit(0); }";
@@ -55,6 +74,10 @@ describe('while claude', () => {
     await chmod(`${bin}.new`, 0o700);
     await rename(`${bin}.new`, bin);
   }
+
+  const pidFile = (): string => path.join(path.dirname(bin), 'pids');
+  const pids = (): number[] =>
+    existsSync(pidFile()) ? readFileSync(pidFile(), 'utf8').trim().split('\n').map(Number) : [];
 
   async function statusUntil(test: (status: LiveStatus) => boolean): Promise<LiveStatus> {
     for (;;) {
@@ -89,6 +112,8 @@ describe('while claude', () => {
       expect(doctor.stdout).toMatch(says);
       const nodes = (await rig.home.json(['memory', 'ls', '--session', terminal.sessionId, '--json'])) as object[];
       expect(nodes.map((node) => (node as { written_by: string }).written_by)).toContain('local');
+      await expect.poll(() => pids().filter(lives)).toEqual([]);
+      if (body?.includes(PID)) expect(pids()).not.toEqual([]);
       expect(rig.standin.refused).toEqual([]);
     },
   );

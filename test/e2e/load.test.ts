@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createConversation, lone } from '../../bench/latency/conversation.ts';
 import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
-import { busyness } from '../helpers/cpu-load.ts';
+import { busyness, median } from '../helpers/cpu-load.ts';
 import { ask, askOn, connectThrough, openRequest, secureThrough, type Via } from '../helpers/tls-client.ts';
 
 // Real processes under load, on a machine that other tests load too: what is asserted is that nothing hangs or grows;
@@ -199,8 +199,7 @@ describe('one daemon', () => {
       expect((await ask(via, ca, sentAs(lone(2_000)))).status).toBe(200);
       taken.push(performance.now() - fromMs);
     }
-    // The quickest: what a busy machine adds to the others is not ours.
-    expect(Math.min(...taken)).toBeLessThan(500);
+    expect(median(taken)).toBeLessThan(500 * busyness());
     for (const socket of [...tunnels, ...held]) socket.destroy();
     await expect.poll(async () => (await status()).tunnels.open).toBe(0);
     far.close();

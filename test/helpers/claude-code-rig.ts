@@ -4,13 +4,14 @@ import http from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import type { Receipt } from '../../proxy/ledger/receipt.ts';
 import { type Answer, createStandin, type ServedRequest, type Standin } from '../mock-anthropic/index.ts';
 import { makeTestCerts } from './certs.ts';
 import { type ClaudeProcess, QUIET_CLAUDE, startClaude, TALKS } from './claude.ts';
 import { type Aside, clientBrain } from './claude-code-replies.ts';
-import { CLI, createHomeWithCerts, type TestHome } from './cli.ts';
+import { CLI, createHomeWithCerts, LOOK_MS, type TestHome } from './cli.ts';
 
 /** Lets the client use its tools without asking. */
 export const TOOLS = ['--allowedTools', 'Read Bash'] as const;
@@ -105,8 +106,9 @@ export async function createClientRig(options: ClientRigOptions): Promise<Client
   await home.json(['start', '--json']);
   const status = async (): Promise<Status> => {
     for (;;) {
-      const now = (await home.json(['status', '--json'])) as Status;
+      const now = (await home.status()) as Status;
       if (now.engine.state === 'healthy') return now;
+      await after(LOOK_MS);
     }
   };
   const start = (command: readonly string[], args: readonly string[]): ClaudeProcess =>
@@ -119,7 +121,7 @@ export async function createClientRig(options: ClientRigOptions): Promise<Client
     alone: (args) => start([options.claude], args),
     status,
     async settled() {
-      while (Object.values((await status()).queue).some((waiting) => waiting > 0));
+      while (Object.values((await status()).queue).some((waiting) => waiting > 0)) await after(LOOK_MS);
     },
     nodes: async () => (await home.json(['memory', 'ls', '--all', '--limit', '1000', '--json'])) as MemoryNode[],
     receipts: async () => (await home.json(['explain', '--list', '--json'])) as Receipt[],

@@ -6,8 +6,15 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { loadConfig } from '../../common/config.ts';
+import { homePaths } from '../../common/paths.ts';
+import { engineOf, statusReport } from '../../engine/api/index.ts';
+import { guardStatus } from '../../engine/lifecycle/index.ts';
 
 export const CLI = fileURLToPath(new URL('../../dist/bin/comet-cc.js', import.meta.url));
+
+/** Between two looks at a status that a test waits for. */
+export const LOOK_MS = 20;
 
 interface CliResult {
   readonly code: number | null;
@@ -33,6 +40,10 @@ export interface TestHome {
   spawn(args: readonly string[], options?: CliOptions): RunningCli;
   /** Parsed stdout of a run that has to end with 0. */
   json(args: readonly string[], options?: CliOptions): Promise<unknown>;
+  /** What `status --json` prints, without a process for each look. */
+  status(): Promise<unknown>;
+  /** What `flush` does, in this process. */
+  flush(): Promise<void>;
   /** Stops the daemon if one runs and removes everything. */
   close(): Promise<void>;
 }
@@ -93,6 +104,9 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
     return started(spawn(process.execPath, [CLI, ...args], { env: own, cwd: options.cwd ?? user }), options.stdin);
   };
   const run = (args: readonly string[], options?: CliOptions): Promise<CliResult> => start(args, options).result;
+  const paths = homePaths(home);
+  const term = { say() {} };
+  const config = async (flags = {}) => loadConfig(clean, flags).config;
   return {
     home,
     user,
@@ -103,6 +117,16 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
       const result = await run(args, options);
       if (result.code !== 0) throw new Error(`${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
       return JSON.parse(result.stdout) as unknown;
+    },
+    async status() {
+      const report = await statusReport({ env: clean, paths, term, config }, await guardStatus(paths.guardSocket));
+      if (!report.running) throw new Error('the daemon does not run');
+      return report;
+    },
+    async flush() {
+      const timeoutMs = 120_000;
+      if (await engineOf(paths).call('flush', { timeoutMs }, { timeoutMs: timeoutMs + 5_000 })) return;
+      throw new Error('not idle after two minutes');
     },
     async close() {
       const stopped = await run(['stop', '--now']);

@@ -13,3 +13,7 @@ export function busyness(): number {
   }
   return Math.max(1, (1_000 * (performance.now() - startedAt)) / usedUs);
 }
+
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] as number;
+}

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
+import { setTimeout as after } from 'node:timers/promises';
 import { makeTestCerts } from './certs.ts';
-import { createHomeWithCerts, type TestHome } from './cli.ts';
+import { createHomeWithCerts, LOOK_MS, type TestHome } from './cli.ts';
 import { sseMessage } from './sse.ts';
 import {
   type Answer,
@@ -53,7 +54,7 @@ export async function startFaultRig(env: Readonly<Record<string, string>> = {}, 
   const credentials = Buffer.from(`${url.username}:${url.password}`).toString('base64');
   const via = { port: Number(url.port), connectHeaders: `Proxy-Authorization: Basic ${credentials}\r\n` };
   const ours = await readFile(access['NODE_EXTRA_CA_CERTS'] as string, 'utf8');
-  const status = async (): Promise<FaultStatus> => (await home.json(['status', '--json'])) as FaultStatus;
+  const status = async (): Promise<FaultStatus> => (await home.status()) as FaultStatus;
   return {
     home,
     standIn,
@@ -88,6 +89,7 @@ export async function startFaultRig(env: Readonly<Record<string, string>> = {}, 
       for (;;) {
         const now = await status();
         if (test(now)) return now;
+        await after(LOOK_MS);
       }
     },
     async close() {

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { setTimeout as after } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createAssembler, createSseDecoder } from '../../proxy/http/response.ts';
 import { type Brain, createStandin, type Standin } from '../mock-anthropic/index.ts';
-import { createHomeWithCerts, type TestHome } from './cli.ts';
+import { createHomeWithCerts, LOOK_MS, type TestHome } from './cli.ts';
 import { ask, type Reply, type Via } from './tls-client.ts';
 import { type ClientRequest, type Json, makeRequest, seededPlan } from './transcripts.ts';
 
@@ -80,14 +81,12 @@ export async function createLiveRig(
     send: (bytes, headers) => ask(via, ca, { headers: Object.entries(headers).flat(), body: bytes }),
     async status() {
       for (;;) {
-        const now = (await home.json(['status', '--json'])) as LiveStatus;
+        const now = (await home.status()) as LiveStatus;
         if (now.engine.state === 'healthy') return now;
+        await after(LOOK_MS);
       }
     },
-    async flush() {
-      const { code, stderr } = await home.run(['flush']);
-      if (code !== 0) throw new Error(`flush ended with ${code}: ${stderr}`);
-    },
+    flush: () => home.flush(),
     async filesWith(text) {
       // grep ends with 1 where it finds nothing.
       const found = await promisify(execFile)('grep', ['-rlF', '--', text, home.home]).catch(() => ({ stdout: '' }));

@@ -6,6 +6,7 @@ import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { busyness, median } from '../../../helpers/cpu-load.ts';
 import { type Rig, type RigOptions, removeRigCerts, SECRET, startRig } from '../../../helpers/proxy-rig.ts';
 import { sseMessage } from '../../../helpers/sse.ts';
 import { CLIENT, connectThrough, openRequest, secureThrough } from '../../../helpers/tls-client.ts';
@@ -71,14 +72,6 @@ describe('a hostile client of the engine', () => {
     expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
     for (const spy of out) expect(spy).not.toHaveBeenCalled();
     vi.restoreAllMocks();
-  });
-
-  it('is disconnected when its ClientHello never ends', async () => {
-    const { via } = await start({ deps: { handshakeMs: 150 } });
-    const { socket } = await connectThrough(via);
-    socket.write(Buffer.from([0x16, 3, 1, 2, 0, 1]));
-    socket.resume();
-    await once(socket, 'close');
   });
 
   it('gets the same leaf for every server name, and no other is issued', async () => {
@@ -189,8 +182,7 @@ describe('a client that leaves', () => {
       tookMs.push((await upstreamClosed) - leftAt);
       expect(await nextSeen()).toMatchObject({ end: 'aborted_by_client', status: 200 });
     }
-    // The quickest: what a busy machine adds to the others is not ours.
-    expect(Math.min(...tookMs)).toBeLessThan(50);
+    expect(median(tookMs)).toBeLessThan(50 * busyness());
   });
 
   it('before any answer closes the upstream connection too', async () => {

@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { afterAll, expect, it } from 'vitest';
 import { busyness } from '../../../helpers/cpu-load.ts';
 import { type Rig, removeRigCerts, startRig } from '../../../helpers/proxy-rig.ts';
-import { CLIENT, secureThrough } from '../../../helpers/tls-client.ts';
+import { CLIENT, connectThrough, secureThrough } from '../../../helpers/tls-client.ts';
 
 const SLOW = 20;
 const DRIP_MS = 20;
@@ -24,7 +25,7 @@ async function drip(rig: Rig): Promise<{ cutOff: Promise<number> }> {
   return { cutOff };
 }
 
-it('clients whose headers never end are disconnected while others are served', async () => {
+it.concurrent('clients whose headers never end are disconnected while others are served', async () => {
   // Long enough for all of them to connect, and for another one to be answered then.
   const headersMs = Math.ceil(4_000 * busyness());
   const rig = await startRig({ deps: { headersMs } });
@@ -46,6 +47,21 @@ it('clients whose headers never end are disconnected while others are served', a
     }
     expect(rig.standIn.received).toHaveLength(1);
     expect((await rig.ask({ headers: CLIENT, body: '{"messages":[]}' })).status).toBe(200);
+  } finally {
+    await rig.close();
+  }
+});
+
+it.concurrent('a client whose ClientHello never ends is disconnected after 10 s', async () => {
+  const rig = await startRig();
+  try {
+    const fromMs = performance.now();
+    const { socket } = await connectThrough(rig.via);
+    socket.write(Buffer.from([0x16, 3, 1, 2, 0, 1]));
+    await once(socket.resume(), 'close');
+    const tookMs = performance.now() - fromMs;
+    expect(tookMs).toBeGreaterThan(9_900);
+    expect(tookMs).toBeLessThan(11_000 * busyness());
   } finally {
     await rig.close();
   }
