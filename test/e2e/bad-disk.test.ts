@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { appendFile, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LOOK_MS } from '../helpers/cli.ts';
 import {
   createLiveRig,
   type LiveRig,
@@ -12,27 +13,40 @@ import {
   type Terminal,
 } from '../helpers/live-rig.ts';
 
-let rig: LiveRig;
-
-afterEach(async () => {
-  await rig.close();
-});
-
-const inHome = (...parts: string[]): string => path.join(rig.home.home, ...parts);
-
-/** Sends one more prompt and says whether it went out trimmed. */
-async function trimmed(terminal: Terminal): Promise<boolean> {
-  const { bytes } = terminal.next('go on');
-  await terminal.say('go on');
-  return (rig.standin.requests.at(-1)?.bytes.length ?? 0) < bytes.length / 1.2;
+/** Groups run beside each other, the tests of a group one after the other on one daemon. */
+function group(name: string, tests: (use: Group) => void): void {
+  describe.concurrent(name, () => {
+    let rig: LiveRig;
+    beforeAll(async () => {
+      rig = await createLiveRig();
+    });
+    afterAll(() => rig.close());
+    tests({
+      rig: () => rig,
+      inHome: (...parts) => path.join(rig.home.home, ...parts),
+      async trimmed(terminal) {
+        const { bytes } = terminal.next('go on');
+        await terminal.say('go on');
+        const sent = rig.standin.requests.findLast(({ sessionId }) => sessionId === terminal.sessionId);
+        return (sent?.bytes.length ?? 0) < bytes.length / 1.2;
+      },
+      async statusUntil(test) {
+        for (;;) {
+          const status = await rig.status();
+          if (test(status)) return status;
+          await after(LOOK_MS);
+        }
+      },
+    });
+  });
 }
 
-async function statusUntil(test: (status: LiveStatus) => boolean): Promise<LiveStatus> {
-  for (;;) {
-    const status = await rig.status();
-    if (test(status)) return status;
-    await after(100);
-  }
+interface Group {
+  rig(): LiveRig;
+  inHome(...parts: string[]): string;
+  /** Sends one more prompt and says whether it went out trimmed. */
+  trimmed(terminal: Terminal): Promise<boolean>;
+  statusUntil(test: (status: LiveStatus) => boolean): Promise<LiveStatus>;
 }
 
 const names = (status: LiveStatus, file: string): boolean => status.problems.some((each) => each.file === file);
@@ -52,9 +66,9 @@ function stamp(dir: string): string {
   }
 }
 
-describe('during a conversation', () => {
-  it('folders that become files cost memory only, are named, and work again when repaired', async () => {
-    rig = await createLiveRig();
+group('during a conversation', ({ rig: its, inHome, trimmed, statusUntil }) => {
+  it.sequential('folders that become files cost memory only, are named, and work again when repaired', async () => {
+    const rig = its();
     const terminal = openTerminal(rig);
     await longTalk(rig, terminal, { topic: 'service' });
     const broken = ['journal', 'plans', path.join('memory', 'nodes')];
@@ -82,8 +96,8 @@ describe('during a conversation', () => {
     expect(rig.standin.refused).toEqual([]);
   });
 
-  it('plans that cannot be written prevent a new cut, and the current one is kept', async () => {
-    rig = await createLiveRig();
+  it.sequential('plans that cannot be written prevent a new cut, and the current one is kept', async () => {
+    const rig = its();
     const [planned, late] = [openTerminal(rig), openTerminal(rig)];
     await longTalk(rig, planned, { topic: 'service' });
     await rename(inHome('plans'), inHome('plans.away'));
@@ -93,15 +107,20 @@ describe('during a conversation', () => {
     expect(await trimmed(planned)).toBe(true);
     expect(names(await rig.status(), inHome('plans'))).toBe(true);
     expect(rig.standin.refused).toEqual([]);
+    await rm(inHome('plans'));
+    await rename(inHome('plans.away'), inHome('plans'));
+    expect(await trimmed(late)).toBe(true);
   });
 
-  it('an index that vanishes or is damaged silences recall, is named, and is rebuilt as soon as that is possible', async () => {
-    rig = await createLiveRig();
+  it.sequential('an index that vanishes or is damaged silences recall, is named, and is rebuilt as soon as that is possible', async ({
+    expect,
+  }) => {
+    const rig = its();
     const { run } = rig.home;
     const terminal = openTerminal(rig);
-    await longTalk(rig, terminal, { topic: 'service' });
+    await longTalk(rig, terminal, { topic: 'archive' });
     await rig.flush();
-    const search = async () => (await run(['memory', 'search', 'which port does service 3 listen on'])).stdout;
+    const search = async () => (await run(['memory', 'search', 'which port does archive 3 listen on'])).stdout;
     const problems = async () => (await rig.status()).problems.map(({ message }) => message);
     await rm(inHome('index'), { recursive: true });
     await writeFile(inHome('index'), 'in the way');
@@ -112,25 +131,27 @@ describe('during a conversation', () => {
     expect(log.split('memory lookup failed').length - 1).toBeLessThanOrEqual(3);
     await rm(inHome('index'));
     expect((await run(['memory', 'reindex'])).code).toBe(0);
-    expect(await search()).toContain('service 3');
+    expect(await search()).toContain('archive 3');
     expect(await problems()).toEqual([]);
 
     await rm(inHome('index'), { recursive: true });
-    await expect.poll(search).toContain('service 3');
+    await expect.poll(search).toContain('archive 3');
     await expect.poll(problems).toEqual([]);
 
     for (const entry of await readdir(inHome('index'), { recursive: true, withFileTypes: true })) {
       if (entry.isFile()) await truncate(path.join(entry.parentPath, entry.name), 3);
     }
-    await expect.poll(search).toContain('service 3');
+    await expect.poll(search).toContain('archive 3');
     expect((await rig.status()).engine.restarts).toBe(0);
     expect(rig.standin.refused).toEqual([]);
   });
 });
 
-describe('at a start', () => {
-  it('a turn that ends the engine when it is read or compacted is skipped after the second time, and named', async () => {
-    rig = await createLiveRig();
+group('a turn in the journal', ({ rig: its, inHome, statusUntil }) => {
+  it.sequential('a turn that ends the engine when it is read or compacted is skipped after the second time, and named', async ({
+    expect,
+  }) => {
+    const rig = its();
     const { run } = rig.home;
     const terminal = openTerminal(rig);
     const { sessionId } = terminal;
@@ -170,9 +191,11 @@ describe('at a start', () => {
     expect(await readFile(journal, 'latin1').catch(() => '')).not.toContain('The beta service');
     expect((await rig.status()).problems).toEqual([]);
   });
+});
 
-  it('damaged plans, a broken node and a torn journal cost what is broken, and nothing else', async () => {
-    rig = await createLiveRig();
+group('at a start', ({ rig: its, inHome, trimmed }) => {
+  it.sequential('damaged plans, a broken node and a torn journal cost what is broken, and nothing else', async () => {
+    const rig = its();
     const terminal = openTerminal(rig);
     await longTalk(rig, terminal, { topic: 'service' });
     await rig.flush();
@@ -205,8 +228,8 @@ describe('at a start', () => {
     expect(rig.standin.refused).toEqual([]);
   });
 
-  it('plans that are a file cost the cuts; requests and memory go on', async () => {
-    rig = await createLiveRig();
+  it.sequential('plans that are a file cost the cuts; requests and memory go on', async () => {
+    const rig = its();
     await rig.home.run(['stop', '--now']);
     await rm(inHome('plans'), { recursive: true, force: true });
     await writeFile(inHome('plans'), 'in the way');
@@ -220,39 +243,9 @@ describe('at a start', () => {
   });
 });
 
-describe('an engine that is killed', () => {
-  it.each([
-    ['between the plan on disk and the request', 'plans', 'say'],
-    ['while nodes are saved', 'memory', 'flush'],
-    ['while the index is written', 'index', 'flush'],
-  ] as const)('%s is back for the next request, and nothing is refused', async (_, folder, moment) => {
-    rig = await createLiveRig();
-    const terminal = openTerminal(rig);
-    await longTalk(rig, terminal, { topic: 'service', turns: 6 });
-    if (moment === 'say') await rig.flush();
-    const { pid } = (await rig.status()).engine;
-    const before = stamp(inHome(folder));
-    const work = moment === 'say' ? terminal.say('and now the cut') : rig.home.run(['flush']);
-    // Every look is at once followed by the kill: nothing of ours lies between.
-    while (stamp(inHome(folder)) === before) await new Promise(setImmediate);
-    process.kill(pid, 'SIGKILL');
-    await work;
-    const status = await statusUntil(({ engine }) => engine.state === 'healthy' && engine.pid !== pid);
-    expect(status.engine.restarts).toBe(1);
-    await terminal.say('are you there?');
-    await rig.flush();
-    await longTalk(rig, terminal, { topic: 'queue', turns: 3 });
-    expect(await trimmed(terminal)).toBe(true);
-    expect((await rig.home.run(['memory', 'search', 'which port does service 3 listen on'])).stdout).toContain(
-      'service',
-    );
-    expect(rig.standin.refused).toEqual([]);
-  });
-});
-
-describe('one daemon', () => {
-  it('serves sessions that take turns, two terminals on one session, and thirty requests at once', async () => {
-    rig = await createLiveRig();
+group('one daemon', ({ rig: its, inHome, trimmed, statusUntil }) => {
+  it.sequential('serves sessions that take turns, two terminals on one session, and thirty requests at once', async () => {
+    const rig = its();
     const [one, two] = [openTerminal(rig), openTerminal(rig)];
     await Promise.all([longTalk(rig, one, { topic: 'mail' }), longTalk(rig, two, { topic: 'search' })]);
     const twin = one.twin();
@@ -268,5 +261,33 @@ describe('one daemon', () => {
     await rig.flush();
     const sessions = (await rig.home.json(['session', 'ls', '--json'])) as unknown[];
     expect(sessions).toHaveLength(32);
+  });
+
+  it.sequential.each([
+    ['between the plan on disk and the request', 'plans', 'say'],
+    ['while nodes are saved', 'memory', 'flush'],
+    ['while the index is written', 'index', 'flush'],
+  ] as const)('killed %s is back for the next request, and nothing is refused', async (_, folder, moment) => {
+    const rig = its();
+    const terminal = openTerminal(rig);
+    await longTalk(rig, terminal, { topic: 'service', turns: 6 });
+    if (moment === 'say') await rig.flush();
+    const { pid, restarts } = (await rig.status()).engine;
+    const before = stamp(inHome(folder));
+    const work = moment === 'say' ? terminal.say('and now the cut') : rig.home.run(['flush']);
+    // Every look is at once followed by the kill: nothing of ours lies between.
+    while (stamp(inHome(folder)) === before) await new Promise(setImmediate);
+    process.kill(pid, 'SIGKILL');
+    await work;
+    const status = await statusUntil(({ engine }) => engine.state === 'healthy' && engine.pid !== pid);
+    expect(status.engine.restarts).toBe(restarts + 1);
+    await terminal.say('are you there?');
+    await rig.flush();
+    await longTalk(rig, terminal, { topic: 'queue', turns: 3 });
+    expect(await trimmed(terminal)).toBe(true);
+    expect((await rig.home.run(['memory', 'search', 'which port does service 3 listen on'])).stdout).toContain(
+      'service',
+    );
+    expect(rig.standin.refused).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStranger, createTestHome, type TestHome } from '../helpers/cli.ts';
 
 interface Doctor {
@@ -20,7 +20,7 @@ async function doctor(home: TestHome, env: Readonly<Record<string, string>> = {}
   return JSON.parse((await home.run(['doctor', '--json'], { env })).stdout) as Doctor;
 }
 
-describe('a config.json', () => {
+describe.concurrent('a config.json', () => {
   let home: TestHome;
   let file: string;
 
@@ -35,7 +35,7 @@ describe('a config.json', () => {
     await home.close();
   });
 
-  it.each([
+  it.sequential.each([
     ['that is no JSON', '{ "port": 8443,', 'is not JSON'],
     ['that is no object', '[]', '(top level): expected object, received array'],
     ['with an unknown key', '{"prot":1}', 'prot: no such key; expected one of port, upstream'],
@@ -52,11 +52,11 @@ describe('a config.json', () => {
     expect(stderr).toContain(says);
   });
 
-  it('is named by every command that needs it and by doctor, and run runs the command', async () => {
+  it.sequential('is named by every command that needs it and by doctor, and run runs the command', async () => {
     await writeFile(file, '{"recall":{"maxResults":"many"}}');
     const says = `${file} does not validate: recall.maxResults: expected number, received string`;
-    for (const args of [['start'], ['env'], ['install-ca'], ['memory', 'ls'], ['flush'], ['restart']]) {
-      const { code, stderr } = await home.run(args);
+    const commands = [['start'], ['env'], ['install-ca'], ['memory', 'ls'], ['flush'], ['restart']];
+    for (const { code, stderr } of await Promise.all(commands.map((args) => home.run(args)))) {
       expect(code).not.toBe(0);
       expect(stderr).toContain(says);
     }
@@ -71,14 +71,14 @@ describe('a config.json', () => {
     expect((await home.run(['logs'])).code).toBe(0);
   });
 
-  it('that is a folder is said to be one', async () => {
+  it.sequential('that is a folder is said to be one', async () => {
     await rm(file);
     await mkdir(file);
     expect((await home.run(['start'])).stderr).toContain(`${file} is a folder; a file was expected`);
     await rm(file, { recursive: true });
   });
 
-  it('broken while the daemon runs is named by doctor and changes nothing until a restart', async () => {
+  it.sequential('broken while the daemon runs is named by doctor and changes nothing until a restart', async () => {
     await home.json(['start', '--json']);
     await writeFile(file, '{"port":"x"}');
     expect((await home.run(['status'])).code).toBe(0);
@@ -89,7 +89,7 @@ describe('a config.json', () => {
     await rm(file);
   });
 
-  it('is not blamed for what a variable says', async () => {
+  it.sequential('is not blamed for what a variable says', async () => {
     const env = { COMET_CC_TRIM_KEEP_TURNS: 'few' };
     const { code, stderr } = await home.run(['start'], { env });
     expect(code).toBe(1);
@@ -98,15 +98,18 @@ describe('a config.json', () => {
   });
 });
 
-describe('a home', () => {
-  let home: TestHome;
+describe.concurrent('a home', () => {
+  const homes: TestHome[] = [];
+  const made = async (): Promise<TestHome> => {
+    const home = await createTestHome();
+    homes.push(home);
+    return home;
+  };
 
-  afterEach(async () => {
-    await home.close();
-  });
+  afterAll(() => Promise.all(homes.map((home) => home.close())));
 
   it('that is a file stays as it is; start and doctor say so, run runs the command', async () => {
-    home = await createTestHome();
+    const home = await made();
     await writeFile(home.home, 'precious');
     expect(await home.run(['start'])).toMatchObject({ code: 1, stderr: expect.stringContaining(home.home) });
     expect(await home.run(RAN)).toMatchObject({ code: 6, stdout: 'it ran\n' });
@@ -117,7 +120,7 @@ describe('a home', () => {
   });
 
   it('that others can read is closed to them by start', async () => {
-    home = await createTestHome();
+    const home = await made();
     await mkdir(home.home);
     await chmod(home.home, 0o755);
     expect((await doctor(home)).checks.find(({ id }) => id === 'home')?.detail).toContain('open to others (755)');
@@ -127,22 +130,23 @@ describe('a home', () => {
   });
 
   it('with a file where a folder belongs costs memory, never the command', async () => {
-    home = await createTestHome();
+    const home = await made();
     await mkdir(home.home, { mode: 0o700 });
     for (const name of ['run', 'certs', 'logs']) {
       const file = path.join(home.home, name);
       await rm(file, { recursive: true, force: true });
       await writeFile(file, 'in the way', { mode: 0o600 });
-      expect(await home.run(['start'])).toMatchObject({ code: 1, stderr: expect.stringContaining(file) });
-      expect(await home.run(RAN)).toMatchObject({ code: 6, stdout: 'it ran\n' });
-      expect((await home.run(['doctor'])).stdout).toContain(file);
+      const [start, ran, told] = await Promise.all([['start'], RAN, ['doctor']].map((args) => home.run(args)));
+      expect(start).toMatchObject({ code: 1, stderr: expect.stringContaining(file) });
+      expect(ran).toMatchObject({ code: 6, stdout: 'it ran\n' });
+      expect(told?.stdout).toContain(file);
       await rm(file);
     }
     await home.json(['start', '--json']);
   });
 
   it('too long for a socket is told how long it may be, by start, run and doctor; the longest one works', async () => {
-    home = await createTestHome();
+    const home = await made();
     const [, most] = /at most (\d+) bytes/.exec(
       (await home.run(['start'], { env: { COMET_CC_HOME: path.join(home.user, 'x'.repeat(100)) } })).stderr,
     ) as unknown as [string, string];
@@ -159,7 +163,7 @@ describe('a home', () => {
   });
 });
 
-describe('a socket or port', () => {
+describe.concurrent('a socket or port', () => {
   let home: TestHome;
 
   beforeAll(async () => {
@@ -171,7 +175,7 @@ describe('a socket or port', () => {
     await home.close();
   });
 
-  it('that is a regular file is named and left, and run runs the command', async () => {
+  it.sequential('that is a regular file is named and left, and run runs the command', async () => {
     const file = path.join(home.home, 'run', 'guard.sock');
     await writeFile(file, 'precious');
     for (const args of [['start'], ['status'], ['stop']]) {
@@ -186,7 +190,7 @@ describe('a socket or port', () => {
     await rm(file);
   });
 
-  it('of another program is named by start, run and doctor, and that program continues', async () => {
+  it.sequential('of another program is named by start, run and doctor, and that program continues', async () => {
     const port = Number(home.env['COMET_CC_PORT']);
     const stranger = await createStranger(port);
     try {
@@ -201,7 +205,7 @@ describe('a socket or port', () => {
     }
   });
 
-  it('of a stranger who says nothing at all holds nothing up', async () => {
+  it.sequential('of a stranger who says nothing at all holds nothing up', async () => {
     const port = Number(home.env['COMET_CC_PORT']);
     const mute = net.createServer((socket) => socket.on('error', () => {}));
     await new Promise<void>((resolve) => mute.listen(port, '127.0.0.1', resolve));

@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../../common/config.ts';
-import { homePaths } from '../../common/paths.ts';
+import { homeOf, homePaths } from '../../common/paths.ts';
 import { engineOf, statusReport } from '../../engine/api/index.ts';
 import { guardStatus } from '../../engine/lifecycle/index.ts';
 
@@ -104,7 +104,7 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
     return started(spawn(process.execPath, [CLI, ...args], { env: own, cwd: options.cwd ?? user }), options.stdin);
   };
   const run = (args: readonly string[], options?: CliOptions): Promise<CliResult> => start(args, options).result;
-  const paths = homePaths(home);
+  const paths = homePaths(homeOf(clean));
   const term = { say() {} };
   const config = async (flags = {}) => loadConfig(clean, flags).config;
   return {
