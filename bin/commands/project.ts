@@ -11,7 +11,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-export function registerProject(program: Command, { paths, term }: Context): void {
+export function registerProject(program: Command, { env, paths, term }: Context): void {
   const project = addCommand(program, 'project', 'let folders share the memory of a git remote', 'comet-cc project ls');
   addCommand(project, 'ls', 'list the remotes and the folders that share their memory', 'comet-cc project ls --json')
     .option('--json', 'print one JSON document')
@@ -26,6 +26,8 @@ export function registerProject(program: Command, { paths, term }: Context): voi
     .option('--yes', 'do not ask')
     .option('--json', 'print one JSON document')
     .action(async (dir: string, flags: Flags) => {
+      // Claude Code sets it for Claude's commands, which a page that Claude read may have asked for.
+      if (env['CLAUDECODE']) throw new CometError('usage', 'run it in your own terminal; Claude cannot consent to it');
       const found = remoteOf(resolveDirectory(dir));
       if (found === null) throw new CometError('not_found', 'this folder is in no git repository with a remote');
       const { remote, common } = found;

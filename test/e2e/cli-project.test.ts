@@ -1,0 +1,32 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
+
+let home: TestHome;
+let folder: string;
+
+beforeAll(async () => {
+  home = await createTestHome();
+  folder = path.join(home.user, 'unpacked');
+  await mkdir(home.home, { mode: 0o700 });
+  await mkdir(path.join(folder, '.git'), { recursive: true });
+  await writeFile(path.join(folder, '.git', 'config'), '[remote "origin"]\n\turl = git@example.org:ada/private.git\n');
+});
+
+afterAll(() => home.close());
+
+it('project join is not for Claude, whatever it read', async () => {
+  const env = { CLAUDECODE: '1' };
+  const { code, stderr } = await home.run(['project', 'join', folder, '--yes'], { env });
+  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('your own terminal') });
+  expect(await home.json(['project', 'ls', '--json'])).toEqual({});
+});
+
+it('project join lets a folder share the memory of its remote', async () => {
+  const remote = 'example.org/ada/private';
+  const folders = [path.join(folder, '.git')];
+  const joined = { project: remote, folders };
+  expect(await home.json(['project', 'join', folder, '--yes', '--json'])).toEqual(joined);
+  expect(await home.json(['project', 'ls', '--json'])).toEqual({ [remote]: folders });
+});
