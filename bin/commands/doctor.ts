@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { messageOf } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
-import { oneLine } from '../../common/text.ts';
+import { counted, oneLine } from '../../common/text.ts';
 import { clientEnvironment } from '../../engine/lifecycle/index.ts';
 import { addCommand, type Context, EXIT } from '../context.ts';
 import type { Check } from '../doctor/index.ts';
@@ -14,21 +14,30 @@ export function registerDoctor(program: Command, context: Context): void {
       const checks = await allChecks(context);
       const ok = checks.every((check) => check.ok);
       const { paint, print } = context.term;
-      print(flags, { ok, checks }, () => checks.flatMap((check) => checkLines(check, paint)));
+      print(flags, { ok, checks }, () => [...checks.flatMap((check) => checkLines(check, paint)), countLine(checks)]);
       if (!ok) process.exitCode = EXIT.failed;
     });
 }
 
-export function checkLines({ id, ok, detail, fix }: Check, paint: Context['term']['paint']): string[] {
-  const mark = ok ? paint('green', 'ok  ') : paint('red', 'FAIL');
-  const line = `${mark} ${id.padEnd(9)} ${oneLine(detail)}`;
-  return fix === '' ? [line] : [line, `               ${paint('yellow', `fix: ${oneLine(fix)}`)}`];
+const STYLES = { ok: 'green', problem: 'red', unknown: 'yellow' } as const;
+/** Shown in place of an id. */
+const NAMES: Readonly<Record<string, string>> = { node: 'runtime' };
+
+export function checkLines({ id, state, detail, fix }: Check, paint: Context['term']['paint']): string[] {
+  const line = `${paint(STYLES[state], state.padEnd(7))} ${(NAMES[id] ?? id).padEnd(10)} ${oneLine(detail)}`;
+  return fix === '' ? [line] : [line, `                   ${paint('yellow', `fix: ${oneLine(fix)}`)}`];
+}
+
+/** "14 ok, 1 problem, 2 unknown" */
+export function countLine(checks: readonly Pick<Check, 'state'>[]): string {
+  const of = (state: Check['state']): number => checks.filter((check) => check.state === state).length;
+  return `${of('ok')} ok, ${counted(of('problem'), 'problem')}, ${of('unknown')} unknown`;
 }
 
 async function allChecks(context: Context): Promise<Check[]> {
   const { paths, env } = context;
   const machine = await import('../doctor/index.ts');
-  const { bad, good } = machine;
+  const { bad, good, unknown } = machine;
   const daemon = await import('../doctor/daemon.ts');
   const outside = await import('../doctor/upstream.ts');
   const { statusReport } = await import('../../engine/api/index.ts');
@@ -60,11 +69,17 @@ async function allChecks(context: Context): Promise<Check[]> {
   const wanted = secret === '' ? null : clientEnvironment(access, env);
   const { checkEndpoint } = await import('../doctor/endpoint.ts');
   const { checkEmbedder } = await import('../doctor/embedder.ts');
+  const { checkIntegration, checkSessions } = await import('../doctor/claude-code.ts');
+  const { ownCommands } = await import('./hooks.ts');
   const editors = await checkEditors(paths, wanted);
   return [
     ...checks,
     await checkSettings(paths, env, wanted),
     ...(editors === null ? [] : [editors]),
+    ...(await checkIntegration(paths, env, await ownCommands())),
+    config.ledger.receipts === 0
+      ? unknown('sessions', 'not known while ledger.receipts is 0')
+      : await checkSessions(env, report, Date.now()),
     await daemon.checkPort(guard, config.port, secret === '' ? null : secret),
     await outside.checkUpstream(config, env, guard),
     config.llm === 'claude'

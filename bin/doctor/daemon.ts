@@ -1,15 +1,21 @@
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import { type HomePaths, VERSION } from '../../common/paths.ts';
+import { counted } from '../../common/text.ts';
 import type { StatusReport } from '../../engine/api/index.ts';
 import { STORE } from '../../engine/index.ts';
-import { type GuardStatus, guardStatus, portNonce } from '../../engine/lifecycle/index.ts';
-import { bad, type Check, good } from './index.ts';
+import { type GuardStatus, guardStatus, portNonce, waitHealthy } from '../../engine/lifecycle/index.ts';
+import { bad, type Check, good, unknown } from './index.ts';
+
+/** An engine that starts or restarts gets so long: it usually needs less. */
+const STARTING_MS = 5_000;
 
 /** The guard of this home, or why none can be asked. */
 export async function askedGuard(paths: HomePaths): Promise<{ guard: GuardStatus | null; problem: string }> {
   try {
-    return { guard: await guardStatus(paths.guardSocket), problem: '' };
+    const guard = await guardStatus(paths.guardSocket);
+    const isPending = guard !== null && ['starting', 'late', 'backoff'].includes(guard.engine.state);
+    return { guard: isPending ? await waitHealthy(paths.guardSocket, STARTING_MS) : guard, problem: '' };
   } catch (error) {
     if (!(error instanceof CometError)) throw error;
     return { guard: null, problem: error.message };
@@ -38,15 +44,15 @@ export function checkEngine(report: StatusReport | null, problem: string): Check
     return bad('engine', problem === '' ? off : problem, 'comet-cc start');
   }
   const { state, restarts } = report.engine;
-  if (state === 'healthy') return good('engine', `healthy, restarted ${restarts} times`);
+  if (state === 'healthy') return good('engine', `healthy, ${counted(restarts, 'restart')}`);
   if (state === 'crash_loop') {
     return bad(
       'engine',
-      `crash loop: it ended ${restarts} times; requests go past it`,
+      `crash loop: it ended ${counted(restarts, 'time')}; requests go past it`,
       'see comet-cc logs, then comet-cc restart',
     );
   }
-  return bad('engine', `${state}; requests go past it meanwhile`, 'wait a moment; if it stays so, see comet-cc logs');
+  return bad('engine', `${state} for more than 5 s; requests go past it`, 'comet-cc restart; comet-cc logs says why');
 }
 
 export function checkBuild(report: StatusReport | null): Check {
@@ -56,29 +62,41 @@ export function checkBuild(report: StatusReport | null): Check {
 
 const FIXES: Readonly<Record<string, string>> = {
   [STORE]: 'fix that, then run comet-cc restart',
-  turn: 'nothing is lost: comet-cc memory restore SESSION prints it, another version of comet-cc tries it again, comet-cc memory forget --session SESSION removes it',
+  turn: 'everything is kept: comet-cc memory restore SESSION prints it, another version of comet-cc tries it again, comet-cc memory forget --session SESSION removes it',
   index:
     'check space and permissions: once the index is rebuilt, recall is back; comet-cc memory reindex tries at once',
 };
 
 export function checkStore(report: StatusReport | null): Check {
   if (report === null || report.engine.state !== 'healthy') {
-    return good('store', 'not known while no engine runs');
+    return unknown('store', 'not known while no engine runs');
   }
-  if (report.problems.length === 0) return good('store', `${report.nodes} nodes, no problem found`);
-  const named = report.problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);
-  const more = report.problems.length > 5 ? `; and ${report.problems.length - 5} more` : '';
-  const known = [...new Set(report.problems.flatMap(({ file }) => FIXES[file] ?? []))].join('; ');
+  const { reindex } = report;
+  const problems = report.problems.filter(({ file }) => file !== 'engine' && (file !== 'index' || reindex === null));
+  if (reindex !== null && problems.length === 0) {
+    return good(
+      'store',
+      `the index is being rebuilt: ${reindex.done} of ${counted(reindex.total, 'memory', 'memories')}`,
+    );
+  }
+  if (problems.length < report.problems.length) return unknown('store', 'the engine gave no answer in time; ask again');
+  const held = `${counted(report.nodes, 'memory', 'memories')}, no problem found`;
+  if (problems.length === 0) return good('store', held);
+  const named = problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);
+  const more = problems.length > 5 ? `; and ${problems.length - 5} more` : '';
+  const known = [...new Set(problems.flatMap(({ file }) => FIXES[file] ?? []))].join('; ');
   const fix = known || 'fix or remove the named files; the rest works';
   return bad('store', named.join('; ') + more, fix);
 }
 
 export function checkModel(report: StatusReport | null): Check {
   const error = report?.llm.last_error ?? '';
-  if (error === '') return good('model', 'no model call has failed since the daemon started');
+  if (report === null || report.engine.state !== 'healthy') return unknown('model', 'not known while no engine runs');
+  if (error === '') return good('model', 'the last model call did not fail');
+  if (/^(rate_limited|timeout)\b/.test(error)) return good('model', `${error}; it is tried again by itself`);
   const fix = /log(ged)?[ _-]?(in|out)/i.test(error)
     ? 'run claude once and log in'
-    : 'nothing is lost: memories are written without the model until it answers again';
+    : 'claude -p "hello" shows the error; until it answers, memories are written without the model';
   return bad('model', error, fix);
 }
 

@@ -7,18 +7,25 @@ import { socketTooLong } from '../../engine/lifecycle/index.ts';
 /** One line of `doctor`. */
 export interface Check {
   readonly id: string;
+  /** False for a problem only. */
   readonly ok: boolean;
+  readonly state: 'ok' | 'problem' | 'unknown';
   readonly detail: string;
   /** What to do; '' when nothing needs doing. */
   readonly fix: string;
 }
 
 export function good(id: string, detail: string): Check {
-  return { id, ok: true, detail, fix: '' };
+  return { id, ok: true, state: 'ok', detail, fix: '' };
 }
 
 export function bad(id: string, detail: string, fix: string): Check {
-  return { id, ok: false, detail, fix };
+  return { id, ok: false, state: 'problem', detail, fix };
+}
+
+/** What cannot be checked now. */
+export function unknown(id: string, detail: string): Check {
+  return { id, ok: true, state: 'unknown', detail, fix: '' };
 }
 
 const LEAST_NODE = [20, 19] as const;
@@ -26,8 +33,8 @@ const LEAST_NODE = [20, 19] as const;
 export function checkNode(version: string): Check {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
   const recent = major > LEAST_NODE[0] || (major === LEAST_NODE[0] && minor >= LEAST_NODE[1]);
-  if (recent) return good('node', `Node ${version}`);
-  return bad('node', `Node ${version} is too old`, `install Node ${LEAST_NODE.join('.')} or newer`);
+  if (recent) return good('node', `Node.js ${version}`);
+  return bad('node', `Node.js ${version} is too old`, `install Node.js ${LEAST_NODE.join('.')} or newer`);
 }
 
 /** The store's native part is not published for Intel Macs. */

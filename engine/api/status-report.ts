@@ -23,6 +23,7 @@ const EMPTY_STATUS = {
   ...EMPTY_COSTS,
   context: null,
   cuts: { count: 0, newest: null },
+  sessions: [],
   budget: { daily_tokens: 0 },
   queue: { sensor: 0, compacter: 0, indexer: 0 },
   sensor: { turns: 0, in_doubt: 0, asked: 0 },

@@ -123,6 +123,8 @@ export interface RequestCounts {
   readonly context: { readonly at: string; readonly received: number; readonly sent: number } | null;
   /** Requests with a new cut, of those whose receipts are kept. */
   readonly cuts: { readonly count: number; readonly newest: string | null };
+  /** Ids of the sessions with a kept receipt, newest first. */
+  readonly sessions: readonly string[];
 }
 
 export function requestCounts({ receipts }: Pick<Services, 'receipts'>): RequestCounts {
@@ -133,6 +135,7 @@ export function requestCounts({ receipts }: Pick<Services, 'receipts'>): Request
   return {
     context: newest === undefined ? null : { at: newest.at, received, sent },
     cuts: { count: cuts.length, newest: cuts[0]?.at ?? null },
+    sessions: [...new Set(own.map(({ session_id }) => session_id))],
   };
 }
 

@@ -117,10 +117,10 @@ describe('memory by hand', () => {
     await writeFile(file, sound.replace(/\norigin: /, '\nimportance: HUGE$&'));
     await expect.poll(async () => (await home.run(['status'])).stdout).toContain('importance');
     const doctor = await home.run(['doctor']);
-    expect(doctor.stdout).toMatch(new RegExp(`FAIL store.*${path.basename(file)}: line \\d+: mem_\\w+: importance`));
+    expect(doctor.stdout).toMatch(new RegExp(`problem store.*${path.basename(file)}: line \\d+: mem_\\w+: importance`));
     await writeFile(file, sound);
     expect((await home.run(['flush'])).code).toBe(0);
-    expect((await home.run(['doctor'])).stdout).toMatch(/ok {3}store/);
+    expect((await home.run(['doctor'])).stdout).toMatch(/ok {6}store/);
   });
 
   it('reindex, stats and why answer', async () => {

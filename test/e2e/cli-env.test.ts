@@ -144,6 +144,6 @@ describe('doctor', () => {
   it('finds all in order once the daemon runs', async () => {
     await home.json(['start', '--json']);
     const { stdout } = await home.run(['doctor']);
-    expect(stdout.split('\n').filter((line) => line.startsWith('FAIL'))).toEqual([]);
+    expect(stdout.split('\n').filter((line) => line.startsWith('problem'))).toEqual([]);
   });
 });

@@ -1,12 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkCerts, checkTrust } from '../../../bin/doctor/certs.ts';
+import { checkIntegration, checkSessions } from '../../../bin/doctor/claude-code.ts';
 import { checkSettings } from '../../../bin/doctor/settings.ts';
 import { ensureCerts, removeCerts, trustRoot } from '../../../certs/index.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
-import { editSettings, planSettings } from '../../../install/claude-code/index.ts';
+import type { StatusReport } from '../../../engine/api/index.ts';
+import { editSettings, hookCommands, installEntries, planSettings } from '../../../install/claude-code/index.ts';
 import { editorSettingsFile } from '../../../install/index.ts';
 import { createMemoryTrust } from '../../helpers/trust.ts';
 
@@ -165,5 +167,54 @@ describe('the check of the settings', () => {
     ['win32', '/roaming/Code/User/settings.json'],
   ] as const)('knows where editors keep theirs on %s', (platform, expected) => {
     expect(editorSettingsFile('vscode', platform, { HOME: '/u', APPDATA: '/roaming' })).toBe(expected);
+  });
+});
+
+describe('the checks of Claude Code', () => {
+  const env = (): NodeJS.ProcessEnv => ({ HOME: dir, CLAUDE_CONFIG_DIR: dir });
+  const ids = ['5f3a0000-0000-4000-8000-000000000001', '5f3a0000-0000-4000-8000-000000000002'] as const;
+  const report = (sessions: readonly string[]) =>
+    ({ engine: { state: 'healthy' }, sessions }) as unknown as StatusReport;
+
+  it('name a recent session that goes past comet-cc by its title, and how to continue it', async () => {
+    const [seen, past] = ids;
+    const check = (sessions: readonly string[]) => checkSessions(env(), report(sessions), nowMs);
+    expect(await check([])).toMatchObject({ state: 'ok', detail: expect.stringContaining('no session') });
+    const folder = path.join(dir, 'projects', '-code-shop');
+    mkdirSync(folder, { recursive: true });
+    const prompt = {
+      type: 'user',
+      message: { content: [{ type: 'text', text: '<reminder>' }, { text: 'Set up staging' }] },
+    };
+    const fileOf = (id: string): string => path.join(folder, `${id}.jsonl`);
+    for (const id of ids) writeFileSync(fileOf(id), `${JSON.stringify(prompt)}\n{"torn`);
+    expect(await check(ids)).toMatchObject({ state: 'ok', detail: '2 recent sessions, all through comet-cc' });
+    expect(await check([seen])).toMatchObject({
+      state: 'problem',
+      detail: '1 of 2 recent sessions did not use comet-cc: "Set up staging"',
+      fix: expect.stringContaining(`comet-cc run claude --resume ${past}`),
+    });
+    writeFileSync(fileOf(past), `${JSON.stringify({ type: 'ai-title', aiTitle: 'Staging \u001b[2Jports' })}\n`);
+    expect((await check([seen])).detail).toContain('"Staging [2Jports"');
+    expect(await checkSessions(env(), null, nowMs)).toMatchObject({ ok: true, state: 'unknown' });
+    for (const id of ids) utimesSync(fileOf(id), nowMs / 1_000 - 3_600, nowMs / 1_000 - 3_600);
+    expect(await check([])).toMatchObject({ state: 'ok' });
+  });
+
+  it('say whether hooks and status line are set up', async () => {
+    const commands = hookCommands('node', '/opt/comet-cc/dist/hooks', (text) => text);
+    const check = () => checkIntegration(paths, env(), commands);
+    expect((await check()).map(({ id, state }) => [id, state])).toEqual([
+      ['hooks', 'ok'],
+      ['statusline', 'ok'],
+    ]);
+    const file = path.join(dir, 'settings.json');
+    await installEntries(paths, 'hooks', file, commands);
+    expect((await check())[0]).toMatchObject({ state: 'ok', detail: `in ${file}` });
+    const moved = hookCommands('node', '/elsewhere/dist/hooks', (text) => text);
+    expect((await checkIntegration(paths, env(), moved))[0]).toMatchObject({
+      state: 'problem',
+      fix: 'comet-cc hooks install',
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkLines } from '../../../bin/commands/doctor.ts';
+import { checkLines, countLine } from '../../../bin/commands/doctor.ts';
 import { explained, headline } from '../../../bin/commands/explain.ts';
 import { inOrder, logLine } from '../../../bin/commands/log.ts';
 import { showLines } from '../../../bin/commands/memory/detail.ts';
@@ -10,6 +10,8 @@ import { isTold, namedSession } from '../../../bin/commands/run.ts';
 import { sessionLines } from '../../../bin/commands/session.ts';
 import { internalLines, sparkline, statusLines, watchLines } from '../../../bin/commands/status.ts';
 import { exitCodeOf } from '../../../bin/context.ts';
+import { checkModel, checkStore } from '../../../bin/doctor/daemon.ts';
+import type { Check } from '../../../bin/doctor/index.ts';
 import { displayWidth } from '../../../bin/terminal/table.ts';
 import { createTerm } from '../../../bin/terminal/term.ts';
 import { CometError, type ErrorCode } from '../../../common/errors.ts';
@@ -320,48 +322,49 @@ describe('logs', () => {
   });
 });
 
-describe('status', () => {
-  const report = {
-    running: true,
-    pid: 7,
-    version: '0.1.0',
-    proxy: { url: 'http://127.0.0.1:8443', port: 8443 },
-    engine: { state: 'healthy', pid: 8, restarts: 0 },
-    upstream: 'https://api.anthropic.com',
-    uptime_ms: 61_000,
-    other_build: '',
-    requests: { total: 1_200, rewritten: 1_000, passed_through: 200, failed_open: 0 },
-    recalls: { asked: 12, in_time: 9, late_delivered: 2, late_empty: 0, late_lost: 1, late_waiting: 0, failed: 0 },
-    ...EMPTY_COSTS,
-    tokens: { original: 100_000, sent: 40_000, own: 0, net_saved: 60_000 },
-    queue: { sensor: 1, compacter: 0, indexer: 0 },
-    sensor: { turns: 40, in_doubt: 4, asked: 2 },
-    llm: {
-      ...idleModel('claude'),
-      calls_today: 3,
-      tokens_today: 4_500,
-      cost_usd_today: 0.0312,
-    },
-    nodes: 12,
-    context: { at: '2026-11-21T11:58:00Z', received: 56_000, sent: 41_000 },
-    cuts: { count: 1, newest: '2026-11-21T11:58:00Z' },
-    budget: { daily_tokens: 500_000 },
-    project: {
-      dir: '/code/shop',
-      mode: 'on',
-      nodes: 3,
-      open: 1,
-      newest: { node_id: 'mem_1', title: 'Staging listens on \u001b[2J4711', at: '2026-11-21T11:00:00Z' },
-    },
-    reindex: null,
-    dream: null,
-    paused: NO_PAUSES,
-    problems: [],
-    notes: [],
-    tunnels: { open: 0, total: 0, failed_open: 0 },
-    pass_through: null,
-  } as const;
+const report = {
+  running: true,
+  pid: 7,
+  version: '0.1.0',
+  proxy: { url: 'http://127.0.0.1:8443', port: 8443 },
+  engine: { state: 'healthy', pid: 8, restarts: 0 },
+  upstream: 'https://api.anthropic.com',
+  uptime_ms: 61_000,
+  other_build: '',
+  requests: { total: 1_200, rewritten: 1_000, passed_through: 200, failed_open: 0 },
+  recalls: { asked: 12, in_time: 9, late_delivered: 2, late_empty: 0, late_lost: 1, late_waiting: 0, failed: 0 },
+  ...EMPTY_COSTS,
+  tokens: { original: 100_000, sent: 40_000, own: 0, net_saved: 60_000 },
+  queue: { sensor: 1, compacter: 0, indexer: 0 },
+  sensor: { turns: 40, in_doubt: 4, asked: 2 },
+  llm: {
+    ...idleModel('claude'),
+    calls_today: 3,
+    tokens_today: 4_500,
+    cost_usd_today: 0.0312,
+  },
+  nodes: 12,
+  context: { at: '2026-11-21T11:58:00Z', received: 56_000, sent: 41_000 },
+  cuts: { count: 1, newest: '2026-11-21T11:58:00Z' },
+  sessions: ['s1'],
+  budget: { daily_tokens: 500_000 },
+  project: {
+    dir: '/code/shop',
+    mode: 'on',
+    nodes: 3,
+    open: 1,
+    newest: { node_id: 'mem_1', title: 'Staging listens on \u001b[2J4711', at: '2026-11-21T11:00:00Z' },
+  },
+  reindex: null,
+  dream: null,
+  paused: NO_PAUSES,
+  problems: [],
+  notes: [],
+  tunnels: { open: 0, total: 0, failed_open: 0 },
+  pass_through: null,
+} as const;
 
+describe('status', () => {
   const text = (over: object = {}): string => statusLines({ ...report, ...over }, plain, NOW).join('\n');
 
   it('answers on or off, for which project, what it holds and what it saved, in a few lines', () => {
@@ -519,11 +522,23 @@ describe('the lines of run', () => {
 });
 
 describe('doctor', () => {
-  it('gives what to do below what failed', () => {
-    expect(checkLines({ id: 'node', ok: true, detail: 'Node v20', fix: '' }, plain)).toEqual([
-      'ok   node      Node v20',
-    ]);
-    expect(checkLines({ id: 'port', ok: false, detail: 'taken', fix: 'another' }, plain)[1]).toContain('fix: another');
+  it('gives what to do below what failed, and counts', () => {
+    const node: Check = { id: 'node', ok: true, state: 'ok', detail: 'Node.js v20', fix: '' };
+    const port: Check = { id: 'port', ok: false, state: 'problem', detail: 'taken', fix: 'another' };
+    expect(checkLines(node, plain)).toEqual(['ok      runtime    Node.js v20']);
+    expect(checkLines(port, plain)).toEqual(['problem port       taken', expect.stringContaining('fix: another')]);
+    expect(countLine([node, port, { state: 'unknown' }])).toBe('1 ok, 1 problem, 1 unknown');
+  });
+
+  it('does not alarm for what heals by itself, and does not know the store without an engine', () => {
+    const [problems, reindex] = [[{ file: 'index', message: 'recall is off: gone' }], { done: 3, total: 9 }];
+    expect(checkStore({ ...report, problems, reindex })).toMatchObject({ state: 'ok' });
+    expect(checkStore({ ...report, problems })).toMatchObject({ state: 'problem' });
+    const silent = [{ file: 'engine', message: 'no answer in time' }];
+    expect(checkStore({ ...report, problems: silent })).toMatchObject({ state: 'unknown' });
+    expect(checkStore(null)).toMatchObject({ state: 'unknown' });
+    const failing = (last_error: string) => checkModel({ ...report, llm: { ...report.llm, last_error } }).state;
+    expect([failing('rate_limited: later'), failing('failed: no such model')]).toEqual(['ok', 'problem']);
   });
 });
 
