@@ -23,6 +23,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   uninstall: async () => (await import('./commands/uninstall.ts')).registerUninstall,
   memory: async () => (await import('./commands/memory.ts')).registerMemory,
   project: async () => (await import('./commands/project.ts')).registerProject,
+  todo: async () => (await import('./commands/item.ts')).registerTodo,
+  decisions: async () => (await import('./commands/item.ts')).registerDecisions,
   session: async () => (await import('./commands/session.ts')).registerSession,
   statusline: async () => (await import('./commands/statusline.ts')).registerStatusline,
   editor: async () => (await import('./commands/editor.ts')).registerEditor,
@@ -84,6 +86,13 @@ async function buildProblem(error: unknown, context: Context): Promise<string> {
   const { otherBuild } = await import('../engine/lifecycle/index.ts');
   const difference = otherBuild(guard, Date.now());
   return difference === '' ? '' : `${difference}; comet-cc restart brings both to one`;
+}
+
+/** The program with every command, as help and completion read it. */
+export async function wholeProgram(context: Context): Promise<Command> {
+  const program = createProgram(context);
+  for (const register of await commandsFor()) register(program, context);
+  return program;
 }
 
 function createProgram(context: Context): Command {

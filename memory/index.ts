@@ -9,6 +9,7 @@ export { type ImportTurnsReport, NO_TURNS } from './import-turns.ts';
 export { createTranscriptReader, type Skipped } from './ingest/claude-transcript.ts';
 export { type ImportedTurn, isComplete, sessionProjects } from './ingest/imported-turn.ts';
 export { isTurnLines, parseTurnLines } from './ingest/turns-jsonl.ts';
+export type { Item } from './items.ts';
 export type { Library, NodeReason, NodeView, RawMessage } from './library.ts';
 export { type Public, type PublicHit, type PublicNode, publicNode } from './library.ts';
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';

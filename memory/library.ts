@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CometError } from '../common/errors.ts';
-import { clip, oneLine, parseJson } from '../common/text.ts';
+import { parseJson } from '../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
 import type { Archives } from './archive.ts';
 import type { Details } from './compaction/details.ts';
@@ -8,7 +8,8 @@ import type { Editing } from './edit.ts';
 import type { ForgetReport, ForgetRequest } from './forget.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
 import { readTurn } from './ingest/turn-trust.ts';
-import { EVERYWHERE, isBundled, isFromText, isRedirect, type MemoryNode } from './model/node.ts';
+import type { Items } from './items.ts';
+import { EVERYWHERE, isBundled, isFromText, isRedirect, type MemoryNode, titleOf } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
 import type { MemoryParts } from './parts.ts';
 import type { ProjectView } from './recall/project-overview.ts';
@@ -67,6 +68,7 @@ interface Parts extends MemoryParts {
   readonly details: Details;
   readonly sessions: Sessions;
   readonly editing: Editing;
+  readonly items: Items;
   readonly archives: Archives;
   readonly projectOverview: (projectDir: string) => Promise<ProjectView>;
   readonly resolve: (prefix: string) => MemoryNode;
@@ -127,6 +129,7 @@ export function createLibrary(parts: Parts) {
 
   return {
     ...parts.editing,
+    ...parts.items,
     exportAll: parts.archives.exportAll,
     /** Newest first. @throws CometError `ambiguous_id` for a session */
     list,
@@ -259,13 +262,6 @@ function derivedFields(node: MemoryNode) {
     recall_count: 0,
     last_recalled_at: null,
   };
-}
-
-const TITLE_CHARS = 70;
-
-/** Its own, else the beginning of its summary. */
-export function titleOf({ title = '', summary }: Pick<MemoryNode, 'title' | 'summary'>): string {
-  return title || clip((oneLine(summary).split('; ')[0] as string).trim(), TITLE_CHARS);
 }
 
 /** One word for kind and author, as the first version had it. */

@@ -5,6 +5,7 @@ import { createIdleScheduler, openConsolidator, recoverChange } from './consolid
 import { createEditing } from './edit.ts';
 import { createForgetting } from './forget.ts';
 import { createImports, type Import } from './import.ts';
+import { createItems } from './items.ts';
 import { createLibrary, type Library, resolveNode } from './library.ts';
 import { type BackgroundTasks, createMaintenance, type Maintenance, startBackgroundTasks } from './maintenance.ts';
 import type { MemoryNode } from './model/node.ts';
@@ -81,6 +82,7 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
       archives,
       details,
       editing: createEditing(shared),
+      items: createItems(shared),
       projectOverview: createProjectOverview(shared),
       forget: createForgetting(shared),
     }),

@@ -195,6 +195,25 @@ export const operations = {
     await services.opened();
     return projectSummary(services, projectDir);
   }),
+  'items/list': operation(
+    z.strictObject({ projectDir: text.optional(), sessionId: id.optional(), sinceMs: z.number().optional() }),
+    async ({ memory: { library }, opened }, filter) => {
+      await opened();
+      return library.listItems(defined(filter));
+    },
+  ),
+  'items/close': operation(
+    z.strictObject({ ids, as: z.enum(['done', 'dropped']) }),
+    ({ memory: { library } }, { ids, as }) => library.closeItems(ids, as),
+  ),
+  /** Kept as a note, whose origin nobody can tell. */
+  'items/add': operation(
+    z.strictObject({ kind: z.enum(['todo', 'decision']), text: z.string().min(1).max(500), projectDir: path }),
+    async ({ memory: { library, imports } }, { kind, ...request }) => {
+      const { node } = await imports.remember(request);
+      return library.stateNote(node.node_id, kind);
+    },
+  ),
   'project/overview': operation(
     z.strictObject({ projectDir: text, within }),
     ({ memory, access }, { projectDir, within }) => {

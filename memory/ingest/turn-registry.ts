@@ -151,7 +151,7 @@ export function createTurnRegistry(): TurnRegistry {
       firstAtMs: Math.min(known?.firstAtMs ?? turn.atMs, turn.atMs),
       lastAtMs: Math.max(known?.lastAtMs ?? turn.atMs, turn.atMs),
       turns: (known?.turns ?? 0) + (isCounted ? 1 : 0),
-      title: titleOf(turn, user, known),
+      title: known?.title || titleIn(user),
     });
     if (isCounted) columns.set(turn.turnId, COUNTED);
   }
@@ -209,8 +209,7 @@ const READ_CHARS = 2_000;
 const TITLE_CHARS = 70;
 
 /** Of the session's first prompt with words. */
-function titleOf({ part, atMs }: JournalTurn, prompt: string, known: SessionInfo | undefined): string {
-  if (known !== undefined && known.title !== '' && (part !== undefined || atMs >= known.firstAtMs)) return known.title;
+function titleIn(prompt: string): string {
   const lines = withoutMarkup(prompt.slice(0, READ_CHARS)).split('\n').map(oneLine);
   return clip(lines.find((line) => /[\p{L}\p{N}]/u.test(line)) ?? '', TITLE_CHARS);
 }

@@ -143,6 +143,11 @@ export function replaceDrafts(drafts: readonly MemoryNode[], fresh: readonly Mem
     if (idOf.has(heir)) pointers.push({ from: draft, to: heir });
     else idOf.set(heir, draft.node_id);
   }
+  const withClosed = (heir: MemoryNode): MemoryNode => {
+    const own = drafts.filter(({ turns }) => turns.some((turnId) => heir.turns.includes(turnId)));
+    const closed = own.flatMap(({ open = [] }) => open.filter((item) => item.closed !== undefined));
+    return closed.length === 0 ? heir : { ...heir, open: [...(heir.open ?? []), ...closed] };
+  };
   const pinOf = (heir: MemoryNode): MemoryNode | undefined =>
     drafts.find(
       (draft) => draft.pinned_from !== undefined && heir.turns.some((turnId) => draft.turns.includes(turnId)),
@@ -150,7 +155,7 @@ export function replaceDrafts(drafts: readonly MemoryNode[], fresh: readonly Mem
   const named = new Map(
     fresh.map((node) => {
       const former = pinOf(node);
-      const heir = { ...node, node_id: idOf.get(node) ?? node.node_id };
+      const heir = { ...withClosed(node), node_id: idOf.get(node) ?? node.node_id };
       return [node, former === undefined ? heir : pinnedLike(heir, former)];
     }),
   );

@@ -28,6 +28,8 @@ export const StatedItem = z.object({
   origin,
   /** Id of its turn. */
   turn: z.string(),
+  /** The user's word that it is over. */
+  closed: z.object({ at: iso, as: z.enum(['done', 'dropped']) }).optional(),
 });
 export type StatedItem = z.infer<typeof StatedItem>;
 

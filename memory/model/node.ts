@@ -1,3 +1,4 @@
+import { clip, oneLine } from '../../common/text.ts';
 import type { Origin } from '../../common/turn.ts';
 import type { Author, DocumentNode, MemoryNode, NoteNode, RedirectNode } from './node-schema.ts';
 
@@ -53,6 +54,13 @@ export const EVERYWHERE = '*';
 export function nodeId(atMs: number, randomHex: string): string {
   const [date, time] = new Date(atMs).toISOString().split('T') as [string, string];
   return `mem_${date.replaceAll('-', '')}_${time.slice(0, 8).replaceAll(':', '')}_${randomHex.slice(0, 6)}`;
+}
+
+const TITLE_CHARS = 70;
+
+/** Its own, else the beginning of its summary. */
+export function titleOf({ title = '', summary }: Pick<MemoryNode, 'title' | 'summary'>): string {
+  return title || clip((oneLine(summary).split('; ')[0] as string).trim(), TITLE_CHARS);
 }
 
 export function isGroup(node: MemoryNode): boolean {

@@ -52,19 +52,29 @@ export interface TaskItems {
 const NO_TASKS: TaskItems = { open: [], done: [] };
 
 /** What stands, is decided and is left to do. @param nodes  of one project or session */
-export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS): ProjectState {
+export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS, most = MOST): ProjectState {
   const newestFirst = nodes
-    .filter((node) => !isPast(node) && !isBundled(node) && !isFromText(node) && !isQuarantined(node))
+    .filter(
+      (node) => !isPast(node) && !isBundled(node) && (!isFromText(node) || isStated(node)) && !isQuarantined(node),
+    )
     .toSorted((one, other) => compareText(other.valid_from, one.valid_from))
     .slice(0, NODES);
   const openItems = newestFirst.flatMap(itemsOf('open'));
   const isOver = settledIn(newestFirst);
+  const isClosed = closedIn(newestFirst);
   const isSettled = (item: StateItem): boolean =>
     isOver(item) || tasks.done.some((text) => isNearDuplicate(text, item.text));
   return {
-    open: distinct([...tasks.open, ...openItems], (item) => tasks.open.includes(item) || !isSettled(item)),
-    decided: distinct(newestFirst.flatMap(itemsOf('decided'))),
-    outcome: distinct(newestFirst.flatMap(outcomeOf)),
+    open: distinct(
+      [...tasks.open, ...openItems].filter((item) => !isClosed(item)),
+      most,
+      (item) => tasks.open.includes(item) || !isSettled(item),
+    ),
+    decided: distinct(
+      newestFirst.flatMap(itemsOf('decided')).filter((item) => !isClosed(item)),
+      most,
+    ),
+    outcome: distinct(newestFirst.flatMap(outcomeOf), most),
     settled: openItems.slice(0, MOST).filter(isSettled),
   };
 }
@@ -106,9 +116,23 @@ function itemsOf(kind: 'open' | 'decided'): (node: MemoryNode) => StateItem[] {
     const isOver = toldBy(node.facts.filter(isClosed));
     const items = (kind === 'open' ? node.open : node.decisions) ?? [];
     return items
-      .filter(({ text }) => !isOver(text))
+      .filter(({ text, closed }) => closed === undefined && !isOver(text))
       .map(({ text, origin, turn }) => ({ kind, node, text, origin, turn }));
   };
+}
+
+/** A note is a text like a document, unless the user noted an open item or a decision. */
+function isStated({ open = [], decisions = [] }: MemoryNode): boolean {
+  return open.length + decisions.length > 0;
+}
+
+/** Whether the user said that an item is over, in whatever memory of before that it stands. */
+function closedIn(nodes: readonly MemoryNode[]): (item: StateItem) => boolean {
+  const over = nodes
+    .flatMap(({ open = [], decisions = [] }) => [...open, ...decisions])
+    .flatMap(({ text, closed }) => (closed === undefined ? [] : [{ text, at: closed.at }]));
+  return ({ node, text }) =>
+    over.some((each) => compareText(node.valid_from, each.at) <= 0 && isNearDuplicate(each.text, text));
 }
 
 function outcomeOf(node: MemoryNode): StateItem[] {
@@ -119,10 +143,14 @@ function outcomeOf(node: MemoryNode): StateItem[] {
 }
 
 /** The newest, without what repeats a newer one. */
-function distinct(items: readonly StateItem[], isWanted: (item: StateItem) => boolean = () => true): StateItem[] {
+function distinct(
+  items: readonly StateItem[],
+  most: number,
+  isWanted: (item: StateItem) => boolean = () => true,
+): StateItem[] {
   const kept: StateItem[] = [];
   for (const item of items) {
-    if (kept.length === MOST) break;
+    if (kept.length === most) break;
     if (kept.some(({ text }) => isNearDuplicate(text, item.text)) || !isWanted(item)) continue;
     kept.push(item);
   }

@@ -210,7 +210,7 @@ export function readOpenItems(
 }
 
 /** Tasks of the agent's list, each with a node of its turn, or else with the newest of its session. */
-function readTasks(
+export function readTasks(
   { turnRegistry, catalogue, clock }: Pick<Parts, 'turnRegistry' | 'catalogue' | 'clock'>,
   isNear: (node: MemoryNode) => boolean,
 ): TaskItems {

@@ -246,6 +246,30 @@ describe('memory', () => {
     expect(asked(prompt)).toEqual({});
   });
 
+  it('todo and decisions list, take and close items, by row too', async () => {
+    interface Item {
+      readonly id: string;
+      readonly text: string;
+    }
+    const at = ['--project', plan.cwd];
+    const decided = (await home.json(['decisions', ...at, '--json'])) as Item[];
+    expect(decided.map(({ text }) => text)).toContainEqual(expect.stringContaining('thumbnail service'));
+    await home.json(['todo', 'add', 'Renew the gateway key by Friday', ...at, '--json']);
+    const { stdout } = await home.run(['todo', ...at]);
+    const row = stdout.split('\n').findIndex((line) => line.includes('Renew the gateway key'));
+    expect(row).toBeGreaterThan(0);
+    expect(await home.run(['todo', 'done', String(row)])).toMatchObject({
+      stdout: 'done: Renew the gateway key by Friday\n',
+    });
+    const left = (await home.json(['todo', ...at, '--json'])) as Item[];
+    expect(left.map(({ text }) => text)).not.toContain('Renew the gateway key by Friday');
+    const [first] = decided;
+    await home.json(['decisions', 'drop', String(first?.id), '--json']);
+    const kept = (await home.json(['decisions', ...at, '--json'])) as Item[];
+    expect(kept.map(({ id }) => id)).not.toContain(first?.id);
+    expect((await home.run(['todo', 'done', 'ffffff'])).code).toBe(4);
+  });
+
   it('rm needs --yes without a terminal, and removes nothing when one id is wrong', async () => {
     const [node] = nodes as readonly [Node];
     const unasked = await home.run(['memory', 'rm', node.node_id]);

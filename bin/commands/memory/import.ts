@@ -1,6 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
@@ -32,7 +32,7 @@ export function registerMemoryImport(memory: Command, context: Context): void {
       '<what>',
       'claude, or a file: turns (JSON lines), an export with --as export, or any other text as a document',
     )
-    .addOption(new Option('--as <kind>', 'what the file is').choices(['export', 'document', 'turns', 'nodes']))
+    .addOption(new Option('--as <kind>', 'what the file is: export, document or turns').argParser(parseKind))
     .option('--yes', 'with --as export: trust the origins that it claims; without, nothing in it counts as said by you')
     .option('--project <dir>', 'project of the file (default: the current directory); with claude: only this project')
     .option('--dry-run', 'with claude: print the counts and the cost only')
@@ -68,6 +68,12 @@ export function registerMemoryImport(memory: Command, context: Context): void {
       const report = await watched(context, flags, said, run);
       context.term.print(flags, report, () => reportLines(report));
     });
+}
+
+/** An export was named `nodes` once. */
+function parseKind(kind: string): string {
+  if (['export', 'document', 'turns', 'nodes'].includes(kind)) return kind;
+  throw new InvalidArgumentError('Allowed choices are export, document, turns.');
 }
 
 function reportLines(report: OperationResults['memory/import']): string[] {

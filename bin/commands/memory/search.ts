@@ -154,13 +154,15 @@ export function hitLines(
   return [...lines, ...why.map((line) => paint('dim', line))];
 }
 
-/** The sentence that has most words of the question, with the one after it where that is short. */
+/** The sentence that has most words of the question, of the turn before the memory, with a short one after it. */
 function answerIn({ node, raw }: PublicHit, wanted: ReadonlySet<string>): string {
-  const text = raw?.text ?? node.outcome ?? node.summary;
-  const sentences = text.split('\n').flatMap(splitSentences).map(oneLine);
-  const shares = sentences.map((each) => uniqueTokens(each).filter((token) => wanted.has(token)).length);
-  const best = shares.indexOf(Math.max(...shares));
-  const [answer = oneLine(text), next = ''] = sentences.slice(best);
+  const { title, outcome = '', decisions = [], summary } = node;
+  const own = [...decisions.map(({ text }) => text), outcome, title, summary];
+  const sentences = [raw?.text ?? '', ...own].map((text) => text.split('\n').flatMap(splitSentences).map(oneLine));
+  const shared = (text: string): number => new Set(uniqueTokens(text).filter((token) => wanted.has(token))).size;
+  const most = Math.max(...sentences.flat().map(shared));
+  const text = sentences.find((each) => each.some((sentence) => shared(sentence) === most)) ?? [];
+  const [answer = title, next = ''] = text.slice(text.findIndex((sentence) => shared(sentence) === most));
   return answer.length + next.length < MOST_CHARS && next !== '' ? `${answer} ${next}` : answer;
 }
 

@@ -36,6 +36,16 @@ describe('the state of a project', () => {
     expect(texts(state.outcome)).toEqual(['Limiter — The limiter is in.']);
   });
 
+  it('leaves out what the user closed, in other words too, until it is said again', () => {
+    const closed = { at: '2026-03-01T04:00:00.000Z', as: 'done' } as const;
+    const over = node(3, { open: [{ ...said('Ask Tobias for the invoices', 't3'), closed }] });
+    const before = node(1, { open: [said('ask Tobias for the invoices')] });
+    expect(open(over, before)).toEqual([]);
+    expect(open(over, before, node(5, { open: [said('ask Tobias for the invoices', 't5')] }))).toHaveLength(1);
+    const dropped = { ...said('use pg-boss', 't3'), by: 'user', closed } as const;
+    expect(readProjectState([node(3, { decisions: [dropped] })]).decided).toEqual([]);
+  });
+
   it('shows each with its memory, its date and who said it', () => {
     const [item] = readProjectState([node(1, { open: [said(`${KEY}\n## x`)] })]).open;
     expect(item && stateLine(item)).toEqual({

@@ -1,0 +1,125 @@
+import type { Command } from 'commander';
+import { resolveDirectory } from '../../common/paths.ts';
+import { oneLine } from '../../common/text.ts';
+import { ago, type Paint } from '../../engine/api/index.ts';
+import type { Item } from '../../memory/index.ts';
+import { addCommand, type Context, printOrigin, readingEngine } from '../context.ts';
+import { displayWidth, wrapped } from '../terminal/table.ts';
+import { rowIds, saveRows } from './memory/ids.ts';
+import { projectName } from './memory/list.ts';
+
+interface Flags {
+  readonly project?: string;
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+interface Words {
+  readonly kind: 'todo' | 'decision';
+  readonly list: string;
+  readonly none: string;
+  readonly added: string;
+}
+
+const ITEM = 'its id, or a row number of the last list';
+const ROWS = 3;
+
+export function registerTodo(program: Command, context: Context): void {
+  const todo = addCommand(program, 'todo', 'what is left to do in a project', 'comet-cc todo\ncomet-cc todo done 2');
+  const words = { kind: 'todo', list: 'TO DO', none: 'nothing is left to do', added: 'noted' } as const;
+  registerItems(todo, context, words);
+  registerClosing(todo, context, { name: 'done', as: 'done', description: 'mark items as done' });
+  registerClosing(todo, context, { name: 'drop', as: 'dropped', description: 'drop items that need no doing' });
+}
+
+export function registerDecisions(program: Command, context: Context): void {
+  const examples = 'comet-cc decisions\ncomet-cc decisions add "we deploy on Fridays"';
+  const decisions = addCommand(program, 'decisions', 'what was decided in a project', examples);
+  const words = { kind: 'decision', list: 'DECIDED', none: 'nothing is decided', added: 'noted' } as const;
+  registerItems(decisions, context, words);
+  registerClosing(decisions, context, {
+    name: 'drop',
+    as: 'dropped',
+    description: 'drop decisions that no longer hold',
+  });
+}
+
+function registerItems(command: Command, context: Context, words: Words): void {
+  const { term } = context;
+  command
+    .option('--project <dir>', 'the project of this folder', '.')
+    .option('--all', 'of every project')
+    .option('--json', 'print one JSON array')
+    .action(async (flags: Flags) => {
+      const client = readingEngine(context);
+      const projectDir = flags.all ? undefined : resolveDirectory(flags.project ?? '.');
+      const items = (await client.call('items/list', { projectDir })).filter(({ kind }) => kind === words.kind);
+      if (flags.json) return term.json(items);
+      if (items.length === 0) return term.say(flags.all ? words.none : `${words.none} here; --all: every project`);
+      await saveRows(
+        context,
+        'item',
+        items.map(({ id }) => id),
+      );
+      const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
+      await term.page(itemLines(items, words.list, { ...look, projects: flags.all ?? false }));
+      await printOrigin(
+        context,
+        client,
+        items.map(({ origin }) => origin),
+      );
+    });
+  addCommand(command, 'add', `note one`, `comet-cc ${command.name()} add "renew the key by Friday"`)
+    .argument('<text...>', 'a sentence')
+    .option('--project <dir>', 'the project of this folder', '.')
+    .option('--json', 'print one JSON document')
+    .action(async (text: string[], flags: Flags) => {
+      const projectDir = resolveDirectory(flags.project ?? '.');
+      const item = await readingEngine(context).call('items/add', {
+        ...{ kind: words.kind, text: text.join(' '), projectDir },
+      });
+      term.print(flags, item, () => [`${words.added} ${item.id}  ${oneLine(item.text)}`]);
+    });
+}
+
+interface Closing {
+  readonly name: string;
+  readonly as: 'done' | 'dropped';
+  readonly description: string;
+}
+
+function registerClosing(command: Command, context: Context, { name, as, description }: Closing): void {
+  addCommand(command, name, description, `comet-cc ${command.name()} ${name} 2`)
+    .argument('<id...>', ITEM)
+    .option('--json', 'print one JSON array')
+    .action(async (given: string[], flags: Flags) => {
+      const ids = [...new Set(await rowIds(context, 'item', given))];
+      const items = await readingEngine(context).call('items/close', { ids, as });
+      context.term.print(flags, items, () => items.map(({ text }) => `${as}: ${oneLine(text)}`));
+    });
+}
+
+interface Look {
+  readonly width: number;
+  readonly nowMs: number;
+  readonly paint: Paint;
+  readonly projects: boolean;
+}
+
+/** Whole sentences, of at most three lines each. */
+export function itemLines(items: readonly Item[], title: string, { width, nowMs, paint, projects }: Look): string[] {
+  const numbers = String(items.length).length;
+  const ages = items.map(({ at }) => ago(Date.parse(at), nowMs).replace(' ago', ''));
+  const names = items.map(({ project }) => (projects ? `${projectName(project)}: ` : ''));
+  const aged = Math.max(3, ...ages.map((age) => displayWidth(age)));
+  const indent = numbers + 6 + aged + 6;
+  const heading = `${'#'.padStart(numbers)}  ID      ${'AGE'.padEnd(aged)}  ${title}`;
+  const rows = items.flatMap(({ id, text, origin }, row) => {
+    const said = `${names[row]}${oneLine(text)}${origin === 'external' ? ' (from outside)' : ''}`;
+    const head = `${String(row + 1).padStart(numbers)}  ${id}  ${(ages[row] as string).padEnd(aged)}  `;
+    return wrapped(said, width - indent, ROWS).map((line, at) =>
+      at === 0 ? paint('dim', head) + line : ' '.repeat(indent) + line,
+    );
+  });
+  return [paint('dim', heading), ...rows];
+}

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { CometError } from '../common/errors.ts';
+import { grouped } from '../common/map.ts';
+import { compareText } from '../common/text.ts';
+import type { Origin } from '../common/turn.ts';
+import { withFreshFiles } from './edit.ts';
+import { type MemoryNode, titleOf } from './model/node.ts';
+import type { MemoryParts } from './parts.ts';
+import { readProjectState, type StateItem } from './recall/project-state.ts';
+import { readTasks } from './recall/recall-service.ts';
+
+/** An open item, a decision, or the outcome of a memory. */
+export interface Item {
+  /** Six hex digits that stay as long as its text does. */
+  readonly id: string;
+  readonly kind: 'todo' | 'decision' | 'outcome';
+  readonly text: string;
+  readonly origin: Origin;
+  /** Its memory. */
+  readonly node_id: string;
+  readonly title: string;
+  readonly session_id: string;
+  readonly project: string;
+  /** When it was said. */
+  readonly at: string;
+}
+
+export interface ItemFilter {
+  readonly projectDir?: string;
+  readonly sessionId?: string;
+  readonly sinceMs?: number;
+}
+
+const KINDS = { open: 'todo', decided: 'decision', outcome: 'outcome' } as const;
+const MOST = 500;
+
+export type Items = ReturnType<typeof createItems>;
+
+/** Open items, decisions and outcomes as memory reads them from its nodes and the agents' task lists. */
+export function createItems(parts: MemoryParts) {
+  const { catalogue, clock, projectOf, store } = parts;
+
+  function statesOf({ projectDir, sessionId }: ItemFilter): StateItem[] {
+    const project = projectDir === undefined ? undefined : projectOf(projectDir);
+    const nodes = catalogue.all().filter((node) => project === undefined || node.project === project);
+    const own = nodes.filter((node) => sessionId === undefined || node.session_id === sessionId);
+    return [...grouped(own, (node) => node.project).values()].flatMap((near) => {
+      const ids = new Set(near.map(({ node_id }) => node_id));
+      const state = readProjectState(
+        near,
+        readTasks(parts, ({ node_id }) => ids.has(node_id)),
+        MOST,
+      );
+      return [...state.open, ...state.decided, ...state.outcome];
+    });
+  }
+
+  return {
+    /** Newest first. */
+    listItems({ sinceMs = 0, ...filter }: ItemFilter): readonly Item[] {
+      return statesOf(filter)
+        .map(itemOf)
+        .filter(({ at }) => Date.parse(at) >= sinceMs)
+        .sort((one, other) => compareText(other.at, one.at));
+    },
+    /**
+     * Marks items as done or dropped; they stay in their memories, and what says the same no longer counts.
+     *
+     * @throws CometError `not_found`, `ambiguous_id`; nothing is changed
+     */
+    closeItems: (ids: readonly string[], as: 'done' | 'dropped'): Promise<readonly Item[]> =>
+      withFreshFiles(store, async (held) => {
+        const all = statesOf({}).filter(({ kind }) => kind !== 'outcome');
+        const chosen = ids.map((id) => named(id, all));
+        const at = new Date(clock.now()).toISOString();
+        for (const item of chosen) {
+          const node = catalogue.current(item.node.node_id) ?? item.node;
+          await held.save([closedIn(node, item, { at, as })]);
+        }
+        return chosen.map(itemOf);
+      }),
+    /** Makes the text of a note an open item or a decision. */
+    stateNote: (id: string, kind: 'todo' | 'decision'): Promise<Item> =>
+      withFreshFiles(store, async (held) => {
+        const node = catalogue.current(id);
+        if (node === undefined) throw new CometError('not_found', `no memory ${id}`);
+        const { summary: text, origin, turns } = node;
+        const said = { text, origin, turn: turns[0] ?? '' };
+        const stated = kind === 'todo' ? { open: [said] } : { decisions: [{ ...said, by: 'user' as const }] };
+        const saved = { ...node, ...stated };
+        await held.save([saved]);
+        return itemOf({ kind: kind === 'todo' ? 'open' : 'decided', node: saved, ...said });
+      }),
+  };
+}
+
+function itemOf({ kind, node, text, origin }: StateItem): Item {
+  const { node_id, session_id, project, valid_from: at } = node;
+  const id = createHash('sha256').update(`${node_id}\n${text}`).digest('hex').slice(0, 6);
+  return { id, kind: KINDS[kind], text, origin, node_id, title: titleOf(node), session_id, project, at };
+}
+
+function named(prefix: string, items: readonly StateItem[]): StateItem {
+  const [found, other] = items.filter((item) => itemOf(item).id.startsWith(prefix));
+  if (found === undefined)
+    throw new CometError('not_found', `no item ${prefix}; comet-cc todo and decisions list them`);
+  if (other !== undefined) throw new CometError('ambiguous_id', `${prefix} fits several items; give all of the id`);
+  return found;
+}
+
+/** A task of an agent's list stands in no memory until it is closed. */
+function closedIn(node: MemoryNode, { kind, text, turn }: StateItem, closed: Closing): MemoryNode {
+  if (kind === 'decided') {
+    return {
+      ...node,
+      decisions: node.decisions?.map((each) => (each.text === text ? { ...each, closed } : each)) ?? [],
+    };
+  }
+  const open = node.open ?? [];
+  if (!open.some((each) => each.text === text)) {
+    return { ...node, open: [...open, { text, origin: node.origin, turn: turn ?? '', closed }] };
+  }
+  return { ...node, open: open.map((each) => (each.text === text ? { ...each, closed } : each)) };
+}
+
+type Closing = NonNullable<NonNullable<MemoryNode['open']>[number]['closed']>;
