@@ -119,9 +119,12 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
       return JSON.parse(result.stdout) as unknown;
     },
     async status() {
-      const report = await statusReport({ env: clean, paths, term, config }, await guardStatus(paths.guardSocket));
-      if (!report.running) throw new Error('the daemon does not run');
-      return report;
+      for (;;) {
+        const report = await statusReport({ env: clean, paths, term, config }, await guardStatus(paths.guardSocket));
+        if (!report.running) throw new Error('the daemon does not run');
+        // On a busy machine the engine may answer later than a status waits for it.
+        if (!report.problems.some(({ message }) => message.startsWith('no answer in time'))) return report;
+      }
     },
     async flush() {
       const timeoutMs = 120_000;
