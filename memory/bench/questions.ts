@@ -1,4 +1,5 @@
 import { grouped } from '../../common/map.ts';
+import { trimEnd } from '../../common/text.ts';
 import type { LanguageModel } from '../models/model.ts';
 import { questionsPrompt } from '../models/prompts/questions.ts';
 import { contentTokens } from '../text/keywords.ts';
@@ -106,7 +107,7 @@ export function reasonQuestion(sentence: string): Draft | null {
   if (claim === '' || /\b(?:not|only|just|simply|probably|maybe|is|was|are|were)$/i.test(claim)) return null;
   const first = /^(?:The|A|An|We|All|Our|Each|Every|No|Some|Both|Most|Any)\b/.test(claim);
   const lowered = first ? claim.charAt(0).toLowerCase() + claim.slice(1) : claim;
-  return { text: questionOf(`why is it that ${lowered}`), answer: reason.replace(/[.;!]+$/, '') };
+  return { text: questionOf(`why is it that ${lowered}`), answer: trimEnd(reason, '.;!') };
 }
 
 const VERBS =
@@ -143,13 +144,13 @@ export function decisionQuestion(sentence: string): Draft | null {
 }
 
 function questionOf(text: string): string {
-  const flat = text.replace(/\s+/g, ' ').replace(/[\s.,:;!?]+$/, '');
+  const flat = trimEnd(text.replace(/\s+/g, ' '), ' .,:;!?');
   return `${flat.charAt(0).toUpperCase()}${flat.slice(1)}?`;
 }
 
 /** Paths, identifiers of several parts, and what stands in backticks. */
 const IDENTIFIER =
-  /`([\w-]+(?:[ ./:-][\w-]+)*(?:\(\))?)`|(?<![\w/.-])((?:[\w.-]+\/)+[\w-]+\.\w+|(?:[\w.-]+\/){2,}[\w.-]+|[\w-]+\.(?:go|ts|tsx|md|json|py|js|jsx|rs|rb|java|kt|c|cpp|h|cs|sql|ya?ml|toml|sh|css|html)|(?=\w{10})(?:[a-z]+[A-Z]|[A-Z][a-z]+[A-Z])\w+|[a-z]+(?:_[a-z]+)+|[A-Z]{2,}(?:_[A-Z]+)+)(?![\w/])/g;
+  /`([\w-]+(?:[ ./:][\w-]+)*(?:\(\))?)`|(?<![\w/.-])((?:[\w.-]+\/)+[\w-]+\.\w+|(?:[\w.-]+\/){2,}[\w.-]+|[\w-]+\.(?:go|ts|tsx|md|json|py|js|jsx|rs|rb|java|kt|c|cpp|h|cs|sql|ya?ml|toml|sh|css|html)|(?=\w{10})(?:[a-z]+[A-Z]|[A-Z][a-z]+[A-Z])\w+|[a-z]+(?:_[a-z]+)+|[A-Z]{2,}(?:_[A-Z]+)+)(?![\w/])/g;
 const PROMPT_CHARS = 420;
 
 /**

@@ -65,7 +65,7 @@ const SAID_TRIED = 5;
 const SMALL_OUTCOME = 40;
 
 const POLITE =
-  /^(?:(?:ok(?:ay)?|yes|yeah|sure|hi|hey|hello|great|thanks|please|so|and|now|also|well|question|can you|could you|would you|can we|could we|should we|let'?s|i(?:'d| would) like (?:you )?to|i want (?:you )?to|bitte|kannst du|por favor|puedes)(?![\p{L}\p{N}'])[\s,.!:-]*){1,6}/iu;
+  /^(?:(?:ok(?:ay)?|yes|yeah|sure|hi|hey|hello|great|thanks|please|so|and|now|also|well|question|can you|could you|would you|can we|could we|should we|let'?s|i(?:'d| would) like (?:you )?to|i want (?:you )?to|bitte|kannst du|por favor|puedes)(?![\p{L}\p{N}'])[\s,.!:-]{0,20}){1,6}/iu;
 /** Says what is done next; after the turn it says nothing. */
 const NARRATION =
   /^(?:(?:ok(?:ay)?|great|good|perfect|sure|alright|excellent|got it|right)\b[\s,.!—-]*){0,3}(?:now )?(?:let me|let's (?!use|go)|i'll|i will|i'm going to|i need to|i should|first,? (?:let|i)\b|now i|looking at|next,? (?:let|i)\b|here(?:'s| is| are) |(?:now )?(?:try|give) |you can (?:now )?(?:run|try|test|rebuild))/i;
@@ -79,7 +79,7 @@ const WEAK =
 const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w+ ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch)|go(?:ing)? with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:use|take|keep|no,) [^.]{0,60}\binstead|agreed (?:to|on|that)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don't)\b|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|décidé|plutôt|usemos|prefiero|en vez de)(?!\p{L})/iu;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch)|go(?:ing)? with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:use|take|keep|no,) [^.]{0,60}\binstead|agreed (?:to|on|that)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don't)\b|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|décidé|plutôt|usemos|prefiero|en vez de)(?!\p{L})/iu;
 const CHOSEN_BY_ASSISTANT =
   /\b(?:i (?:chose|decided|went with|opted|picked)|we (?:chose|decided|agreed|went with)|decision:|decided (?:to|on|against))\b/i;
 /** What an answer comes down to. */
@@ -103,11 +103,11 @@ const COMMAND = /^\/[\w:-]{1,60}(?:\s|$)/;
 const NOTIFICATION =
   /^\W{0,3}(?:\[?heartbeat|ping\b|pong\b|keep-?alive|tick\b|noop\b|beep\b|no response requested|request interrupted|api error\b|this is a scheduled|periodic check-in|\[?(?:system|monitor|cron|webhook)(?: event| notification)?\]?:)|\bheartbeat[_ ]?ok\b/i;
 const GREETING =
-  /^\W{0,3}(?:(?:hi|hey|hello|good (?:morning|afternoon|evening)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thx|cheers|great|perfect|nice(?: work)?|awesome|cool|bye|good ?(?:bye|night)|see you|that'?s all|danke(?: dir)?|hallo|tschüss|gracias|hola|adiós|merci|谢谢|多谢|你好|再见|감사합니다|고마워|안녕하세요)[\s!.,:)-]*(?:\p{Extended_Pictographic}\s*)?){1,4}$/iu;
+  /^\W{0,3}(?:(?:hi|hey|hello|good (?:morning|afternoon|evening)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thx|cheers|great|perfect|nice(?: work)?|awesome|cool|bye|good ?(?:bye|night)|see you|that'?s all|danke(?: dir)?|hallo|tschüss|gracias|hola|adiós|merci|谢谢|多谢|你好|再见|감사합니다|고마워|안녕하세요)[\s!.,:)-]{0,20}(?:\p{Extended_Pictographic}\s{0,4})?){1,4}$/iu;
 
 /** Asks only that the work goes on. */
 const CONTINUE =
-  /^(?:(?:yes|ok(?:ay)?|please|sure|ja|bitte|sí|oui)[\s,.]+)*(?:go on|continue|keep going|proceed|carry on|resume|(?:mach )?weiter(?: so)?|sigue|continúa|continuez?|继续|계속(?:해)?|続けて)(?: (?:please|bitte|with (?:it|that|this)|(?:from )?where you (?:left off|stopped)))*[\s.!。]*$/iu;
+  /^(?:(?:yes|ok(?:ay)?|please|sure|ja|bitte|sí|oui)[\s,.]{1,20}){0,4}(?:go on|continue|keep going|proceed|carry on|resume|(?:mach )?weiter(?: so)?|sigue|continúa|continuez?|继续|계속(?:해)?|続けて)(?: (?:please|bitte|with (?:it|that|this)|(?:from )?where you (?:left off|stopped))){0,4}[\s.!。]*$/iu;
 const GOES_ON = new Set(
   contentTokens(
     'continue continuing go going keep proceed proceeding carry resume resuming left off work start understood noted sure said echo now weiter mache alles klar ich geht es sigo claro continuo 好的 继续 네 계속 続け',
@@ -382,19 +382,21 @@ function nameOf(option: string): string {
   return clip(option.split(/\s[-–—]\s|[:(]/)[0]?.trim() ?? '', 40);
 }
 
-const OR = /(?<!\S)(\S+(?: \S+){0,2}) (?:or|oder|還是|还是|o|아니면) ((?:(?!\bor\b)[^?,;:.]){2,40})\?/iu;
+const OR = /(?<!\S)(\S+(?: \S+){0,2}) (?:or|oder|還是|还是|o|아니면) ([^?,;:.]{2,40})\?/iu;
 
 /** The one of two options in a question that the reply does not name. */
 function rejectedIn(question: string, reply: string): string {
-  const [, left = '', right = ''] = OR.exec(question) ?? [];
+  const [, first = '', rest = ''] = OR.exec(question) ?? [];
+  const last = rest.toLowerCase().lastIndexOf(' or ');
+  const [left, right] = last < 0 ? [first, rest] : [rest.slice(0, last), rest.slice(last + 4)];
   if (right === '' || /\b(?:is|are|would|should|do|you|i|this|it|leave|keep)\b/i.test(right)) return '';
   const words = right.trim().split(' ').length;
   const one = left.split(' ').slice(-words).join(' ');
   const said = new Set(contentTokens(reply));
   const names = (option: string): boolean => contentTokens(option).some((token) => said.has(token));
-  const [first, second] = [names(one), names(right)];
-  if (first === second || NEGATION.test(reply)) return '';
-  return first ? right.trim() : one;
+  const [isOne, isOther] = [names(one), names(right)];
+  if (isOne === isOther || NEGATION.test(reply)) return '';
+  return isOne ? right.trim() : one;
 }
 
 /** Without the words that only ask for it. */

@@ -98,8 +98,8 @@ function headingsOf(text: string): Heading[] {
   for (const line of text.split('\n')) {
     const mark = /^ {0,3}(```|~~~)/.exec(line)?.[1] ?? '';
     if (mark !== '' && (fence === '' || fence === mark)) fence = fence === '' ? mark : '';
-    const [, hashes = '', title = ''] = fence === '' ? (/^(#{1,6})\s+(.*)$/.exec(line.trimEnd()) ?? []) : [];
-    if (hashes !== '') found.push({ at, level: hashes.length, title: trimEnd(title, '#').trimEnd() });
+    const [, hashes = '', title = ''] = fence === '' ? (/^(#{1,6})\s(.*)$/.exec(line.trimEnd()) ?? []) : [];
+    if (hashes !== '') found.push({ at, level: hashes.length, title: trimEnd(title, '#').trim() });
     at += line.length + 1;
   }
   return found;

@@ -57,8 +57,8 @@ const MODULES = words('black build compileall coverage flake8 isort mypy nox pyl
 /** Their first argument is a pattern or a script. */
 const SEARCHERS = words('awk egrep fgrep grep jq rg sed yq');
 const MESSAGES = words('commit notes stash tag');
-/** What scripts of awk and sed do to read or run something else. */
-const READS_OTHERS = /\bsystem\s*\(|\bgetline\b|\/inet\/|(?:^|[;{\d/$])\s*(?:[rRwW]\s+[/~.]|e(?:\s|$))/m;
+/** What scripts of awk and sed do to read or run something else; a space stands for several. */
+const READS_OTHERS = /\bsystem\s?\(|\bgetline\b|\/inet\/|(?:^|[;{\d/$])\s?(?:[rRwW]\s[/~.]|e(?:\s|$))/m;
 /** Programs that a package manager put into the project. */
 const INSTALLED = /(?:^|\/)(?:node_modules\/\.bin|\.?venv\/bin)\/[\w.-]+$/;
 const KEYWORDS = words('! do done elif else fi if in then until while { } esac');
@@ -264,7 +264,8 @@ function mayRunProgram(own: readonly string[], shell: Shell, depth: number): boo
   }
   if (name === 'find') return findRuns(args, shell, depth);
   if (name === 'git') return isOwnGit(args);
-  if (READERS.has(name)) return !READS_OTHERS.test(name === 'awk' || name === 'sed' ? args.join('\n') : '');
+  if (READERS.has(name))
+    return !((name === 'awk' || name === 'sed') && READS_OTHERS.test(withSingleSpaces(args.join('\n'))));
   if (args.some((word) => URL_IN_TEXT.test(word))) return false;
   const allowed = SUBCOMMANDS[name];
   const command = args.find((word) => !word.startsWith('-') && !word.startsWith('+')) ?? '';
@@ -323,10 +324,13 @@ function runsOwnFile(args: readonly string[]): boolean {
   return at >= 0 && args[at] !== '>' && args[at] !== '<';
 }
 
+const withSingleSpaces = (text: string): string =>
+  text.replace(/\s+/g, (spaces) => (spaces.includes('\n') ? '\n' : ' '));
+
 /** The word with variables that the command assigned; null where it uses another one. */
 function expanded(word: string, { variables }: Shell): string | null {
   let isKnown = true;
-  const value = word.replace(/\$(?:\{(\w+)[^}]*\}|(\w+)|[?!#$@*])/g, (_, braced?: string, bare?: string) => {
+  const value = word.replace(/\$(?:\{(\w+)[^}]*\}?|(\w+)|[?!#$@*])/g, (_, braced?: string, bare?: string) => {
     const name = braced ?? bare;
     if (name === undefined || /^\d$/.test(name)) return '';
     if (name === 'PWD') return '.';

@@ -136,7 +136,8 @@ export function parseFileLink(link: string): FileMark | null {
   const [escaped = '', marks = ''] = link.slice(SCHEME.length).split('#', 2);
   const path = unescapePath(escaped);
   if (path === null || !isProjectPath(path)) return null;
-  const markOf = (key: string): string => new RegExp(`(?:^|&)${key}=([0-9a-f]+)(?:&|$)`).exec(marks)?.[1] ?? '';
+  const values = new URLSearchParams(marks);
+  const markOf = (key: string): string => /^[0-9a-f]+$/.exec(values.get(key) ?? '')?.[0] ?? '';
   return { path, sha256: markOf('sha256'), commit: markOf('commit') };
 }
 

@@ -125,7 +125,9 @@ export function urlsOf(turns: readonly TurnText[]): string[] {
 const QUESTION_CHARS = 100;
 
 function questionIn(input: string): string {
-  const question = /"url":[\s\S]*"prompt":"((?:[^"\\]|\\.){1,2000})"/.exec(input)?.[1] ?? '';
+  const at = input.lastIndexOf('"prompt":"');
+  if (!input.slice(0, Math.max(at, 0)).includes('"url":')) return '';
+  const question = /^"prompt":"((?:[^"\\]|\\.){1,2000})"/.exec(input.slice(at))?.[1] ?? '';
   return question === '' ? '' : `“${clip(question.replace(/\\./g, ' '), QUESTION_CHARS)}”`;
 }
 

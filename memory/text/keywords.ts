@@ -57,7 +57,7 @@ export function anchorsOf(text: string): string[] {
 }
 
 function strength(word: string): number {
-  if (/[\p{L}].*[./_]|[a-z][A-Z]|^[A-Z0-9_]{3,}$/u.test(word)) return 3;
+  if (/^\P{L}*\p{L}.*[./_]|[a-z][A-Z]|^[A-Z0-9_]{3,}$/u.test(word)) return 3;
   if (/\d/.test(word)) return 1.5;
   return word.length < 4 ? 0.5 : 1;
 }

@@ -18,7 +18,7 @@ const EXCLUSIVE = [
   'request requests|response responses',
   'monday|tuesday|wednesday|thursday|friday|saturday|sunday',
 ].map((line) => line.split('|').map((words) => words.split(' ')));
-const ENDS_SENTENCE = /(?:^|[.;:!?\n—"“(-])\s*$/;
+const ENDS_SENTENCE = /(?:^|[.;:!?\n—"“(-])\s{0,4}$/;
 
 /**
  * Whether two texts can be two ways to say one thing: what one of them names or counts, the other names or counts too,

@@ -114,7 +114,7 @@ const PASSING: readonly RegExp[] = [
   /^\W*(?:status|health(?: ?check)?|system)\s*[:=]\s*(?:ok|idle|alive|green|healthy|nominal)\W*$/i,
   /\b(?:is|are|am|'s|'re|was) (?:still |now |currently )?(?:running|compiling|downloading|in progress|uploading|installing|loading|spinning up|warming up|halfway|queued)\b(?! (?:on|at|under|with|behind|in|as|from|by)\b)/i,
   /\b(?:waiting|wait) for (?:the |a |an |its? |your )?(?:build|tests?|lock|response|output|it|process|download|server|command|install\w*|next)\b/i,
-  /\b\d+ ?(?:\/|of|out of) ?\d+ (?:\w+ )?(?:done|complete[d]?|finished|so far|processed|remaining)\b|\b\d+ ?(?:%|percent) (?:is )?(?:done|complete|finished|through|downloaded|used up)\b/i,
+  /\b\d{1,12} ?(?:\/|of|out of) ?\d{1,12} (?:\w{1,30} )?(?:done|complete[d]?|finished|so far|processed|remaining)\b|\b\d{1,12} ?(?:%|percent) (?:is )?(?:done|complete|finished|through|downloaded|used up)\b/i,
   /\b(?:pid|process id) ?[:#=]? ?\d+|\b(?:eta|elapsed|time left|remaining time|uptime)\b\s*(?:(?:is|[:=])\s*)?(?:about )?\d/i,
   /\bi(?:'m| am) (?:now |currently |just )?(?:reading|looking|checking|opening|running|editing|scrolling|going to|about to|on line)\b/i,
   /\b(?:the )?cursor (?:is|stands) (?:at|on)\b|\battempt \d+ of \d+\b|\b(?:right now|at (?:the|this) moment|as we speak)\b.{0,200}\b(?:line|step|screen|tab|window|prompt|spinner|terminal|branch is clean)\b/i,
@@ -125,14 +125,14 @@ const COMMAND = /^\/[\w:-]+$/;
 
 /** Instructions to an agent, which must not be mistaken for the user's wishes. */
 const INSTRUCTIONS =
-  /\byou are (?:claude\b|an? (?:[\w'-]+ ){0,3}(?:ai|language model|coding agent|cli agent)\b)|\bi(?:'m| am) (?:claude\b|an? (?:[\w'-]+ ){0,2}(?:ai|language model)\b)|\bas an ai\b|\b(?:my|your) (?:system prompt|(?:core |system |hidden |developer |own )?(?:instructions|guidelines|directives)|knowledge cutoff|tool list)\b|\b(?:the )?system prompt\b.{0,200}\b(?:says?|states?|tells?|requires?|begins?|contains?|asks?)\b/i;
+  /\byou are (?:claude\b|an? (?:[\w'-]{1,30} ){0,3}(?:ai|language model|coding agent|cli agent)\b)|\bi(?:'m| am) (?:claude\b|an? (?:[\w'-]{1,30} ){0,2}(?:ai|language model)\b)|\bas an ai\b|\b(?:my|your) (?:system prompt|(?:core |system |hidden |developer |own )?(?:instructions|guidelines|directives)|knowledge cutoff|tool list)\b|\b(?:the )?system prompt\b.{0,200}\b(?:says?|states?|tells?|requires?|begins?|contains?|asks?)\b/i;
 /** The same in the assistant's words; users may well talk about building agents. */
 const OWN_RULES =
   /\b(?:the )?(?:assistant|model|agent|claude) (?:must|should|will|may|is (?:instructed|expected|told))\b/i;
 
 /** An assistant's guess about the user. */
 const PROFILE =
-  /\b(?:you|the (?:user|developer|human)) (?:(?:probably|likely|clearly|apparently|also|generally|usually|really|obviously) )?(?:seems?|appears? to|sounds?|comes? across|enjoys?|loves?|likes?|prefers?|values?|lives?|grew up|works? as|(?:is|are) an? (?:[\w-]+ ){0,3}(?:developer|engineer|person|designer|founder|parent|student|manager|enthusiast|expert|beginner))\b|\buser(?:'s)? (?:profile|persona|preferences?|personality|mood)\b|\b(?:your|the (?:user|developer|human)'s) (?:name|age|hometown|family|hobby|hobbies|favou?rite|personality|mood|communication style|temperament)\b/i;
+  /\b(?:you|the (?:user|developer|human)) (?:(?:probably|likely|clearly|apparently|also|generally|usually|really|obviously) )?(?:seems?|appears? to|sounds?|comes? across|enjoys?|loves?|likes?|prefers?|values?|lives?|grew up|works? as|(?:is|are) an? (?:[\w-]{1,30} ){0,3}(?:developer|engineer|person|designer|founder|parent|student|manager|enthusiast|expert|beginner))\b|\buser(?:'s)? (?:profile|persona|preferences?|personality|mood)\b|\b(?:your|the (?:user|developer|human)'s) (?:name|age|hometown|family|hobby|hobbies|favou?rite|personality|mood|communication style|temperament)\b/i;
 
 /** Whether a sentence is irrelevant after its turn: progress reports, instructions to an agent, guesses about the user. */
 export function isNoise(sentence: string, by: 'user' | 'assistant'): boolean {

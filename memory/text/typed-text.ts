@@ -14,7 +14,7 @@ const OUTPUT: readonly RegExp[] = [
   /^\s*>\s/,
   /^[^\s]{200,}/,
   /^[+-](?:\s{2,}|\t)|[{};]\s*$|^\s*(?:\/\/|[)}\]])/,
-  /^\s*(?:create mode|\d+ files? changed|[✓✗×✔✖] )|:\s+(?:\/[\w.-]+){2,}\S*$/,
+  /^\s*(?:create mode|\d+ files? changed|[✓✗×✔✖] )|:\s+\/[\w.-]+\/[\w.-]\S*$/,
 ];
 /** A paragraph with this share of such lines, or of this many lines that are no sentences, is output as a whole. */
 const OUTPUT_SHARE = 0.3;

@@ -129,7 +129,7 @@ const BY_NAME = new Map(
     return row[1].split(' ').map((name) => [name, traits]);
   }),
 );
-const MODEL_ID = /(?:^|[./])claude-([a-z0-9.-]+?)(?:-latest|[-@]\d{8})?(?:-v\d+(?::\d+)?)?(?:\[\w+\])?$/;
+const MODEL_ID = /(?:^|[./])claude-([a-z0-9.-]{1,60}?)(?:-latest|[-@]\d{8})?(?:-v\d+(?::\d+)?)?(?:\[\w+\])?$/;
 
 /**
  * The traits of a model id as requests carry it (`claude-opus-4-8`, dated, with `[1m]` or a vendor prefix). A name matches

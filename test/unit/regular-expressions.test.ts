@@ -1,0 +1,128 @@
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { parseAst } from 'vitest/node';
+import { endingOf, endsStatement } from '../../memory/compaction/supersede.ts';
+import { growingParts } from '../helpers/regex-parts.ts';
+import { readTree, type SourceFile } from '../helpers/source-tree.ts';
+import { UNITS } from '../helpers/text-readers.ts';
+
+// The checker itself, without the processes that its other entry starts.
+const require = createRequire(import.meta.url);
+const { checkSync } = require('recheck/lib/browser.js') as {
+  checkSync(source: string, flags: string, options: object): { readonly status: 'safe' | 'vulnerable' | 'unknown' };
+};
+
+const ROOT = path.join(import.meta.dirname, '..', '..');
+const PRODUCT = ['proxy', 'memory', 'certs', 'hooks', 'bin', 'engine', 'install', 'redact', 'common'];
+
+/** Files whose expressions may be slow on a long text, and never read one: chars at most, and how they are called. */
+const SHORT_TEXTS = new Map([
+  [
+    'memory/compaction/supersede.ts',
+    {
+      most: 400,
+      read(text: string) {
+        endingOf(text);
+        if (ENDING !== null) endsStatement(ENDING, text);
+      },
+    },
+  ],
+]);
+const ENDING = endingOf('We use 5433 as port instead of 5432.');
+
+interface Found {
+  readonly file: string;
+  readonly regex: RegExp;
+}
+
+/** Literals of a file, and whether it builds others. */
+function readLiterals({ path: file, text }: SourceFile): { readonly found: Found[]; readonly builds: boolean } {
+  const found: Found[] = [];
+  let builds = false;
+  const visit = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return;
+    const { type, regex, callee } = node as {
+      type?: string;
+      regex?: { pattern: string; flags: string };
+      callee?: { name?: string };
+    };
+    if (type === 'Literal' && regex) found.push({ file, regex: new RegExp(regex.pattern, regex.flags) });
+    builds ||= callee?.name === 'RegExp';
+    for (const child of Object.values(node)) visit(child);
+  };
+  visit(parseAst(text, { lang: 'ts' }));
+  return { found, builds };
+}
+
+/** What the modules of these files build while they load. */
+async function readBuilt(files: readonly string[]): Promise<Found[]> {
+  const found: Found[] = [];
+  const Original = RegExp;
+  const record = (args: ConstructorParameters<RegExpConstructor>): RegExp => {
+    const regex = new Original(...args);
+    const caller = new Error().stack?.split('\n').slice(2).join('\n') ?? '';
+    const file = files.find((each) => caller.includes(`/${each}:`));
+    if (file !== undefined) found.push({ file, regex });
+    return regex;
+  };
+  vi.resetModules();
+  vi.stubGlobal(
+    'RegExp',
+    new Proxy(Original, {
+      construct: (_, args) => record(args as ConstructorParameters<RegExpConstructor>),
+      apply: (_, __, args) => record(args as ConstructorParameters<RegExpConstructor>),
+    }),
+  );
+  for (const file of files) await import(path.join(ROOT, file));
+  vi.unstubAllGlobals();
+  return found;
+}
+
+it('each regular expression of the product takes linear time', { timeout: 300_000 }, async () => {
+  const sources = readTree(PRODUCT, ['.ts', '.mjs'])
+    .filter(({ path: file }) => !SHORT_TEXTS.has(file))
+    .map((source) => ({ file: source.path, ...readLiterals(source) }));
+  const builders = sources.filter(({ builds }) => builds).map(({ file }) => file);
+  const built = await readBuilt(builders);
+  // What is built later cannot be checked here.
+  expect([...new Set(built.map(({ file }) => file))].toSorted()).toEqual(builders.toSorted());
+  const files = new Map<string, Set<string>>();
+  const parts = new Map<string, RegExp>();
+  for (const { file, regex } of [...sources.flatMap(({ found }) => found), ...built]) {
+    for (const part of growingParts(regex)) {
+      parts.set(String(part), part);
+      files.set(String(part), (files.get(String(part)) ?? new Set()).add(file));
+    }
+  }
+  const slow = [...parts].flatMap(([text, { source, flags }]) => {
+    const { status } = checkSync(source, flags, { timeout: 60_000, maxPatternSize: 10_000, maxIteration: 3 });
+    return status === 'safe' ? [] : [`${[...(files.get(text) ?? [])].join()}: ${status} ${text}`];
+  });
+  expect(slow).toEqual([]);
+});
+
+it.each([...SHORT_TEXTS])('the regular expressions of %s read short texts only', (_, { most, read }) => {
+  const exec = vi.spyOn(RegExp.prototype, 'exec');
+  for (const unit of Object.values(UNITS)) {
+    for (const size of [most, 100_000]) read(`We use ${unit.repeat(size / unit.length)}`.slice(0, size));
+  }
+  const longest = Math.max(...exec.mock.calls.map(([text]) => text.length));
+  exec.mockRestore();
+  expect(longest).toBeGreaterThanOrEqual(most / 2);
+  expect(longest).toBeLessThanOrEqual(3 * most);
+});
+
+it('the check finds a quadratic expression in each form', () => {
+  const isSlow = (regex: RegExp): boolean =>
+    growingParts(regex).some(({ source, flags }) => checkSync(source, flags, { timeout: 60_000 }).status !== 'safe');
+  const slow = [
+    /\s+$/,
+    /\bset\b.* to /i,
+    /a|(?:b|x+y)z/,
+    /(?:one|two)*(?:o|t)ne(?:two|one)*!/,
+    /\p{L}+:/u,
+    /".*?"[^"]*!/,
+  ];
+  expect(slow.filter((regex) => !isSlow(regex))).toEqual([]);
+});
