@@ -10,7 +10,7 @@ import { pruneAt, removeAt, valueAt } from '../json-text.ts';
 import { userSettingsFile } from './settings-file.ts';
 
 /** Ends the command line of an MCP server of comet-cc, whatever starts it. */
-const OWN_SERVER = /comet-cc(?:\.js|\.cmd|@\S+)? mcp$/;
+const OWN_SERVER = /comet-cc(?:\.js|\.cmd|@\S{1,200})? mcp$/;
 
 /** A file of Claude Code, and its text without what is comet-cc's in it. */
 interface Registration {
