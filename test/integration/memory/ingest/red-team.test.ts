@@ -34,8 +34,8 @@ beforeAll(async () => {
   for (const { carrier, text, sessionId, atMs } of attacks) {
     memory.capture.captureTurns(carriedTurns(carrier, text, sessionId, atMs));
   }
-  expect(await memory.maintenance.flush(100_000)).toBe(true);
-}, 120_000);
+  expect(await memory.maintenance.flush(300_000)).toBe(true);
+}, 300_000);
 afterAll(() => memory.maintenance.close());
 
 /** One of each carrier's payloads, another for the next. */
