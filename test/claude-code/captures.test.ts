@@ -1,0 +1,155 @@
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CLAUDE_MISSING, findClaude, QUIET_CLAUDE } from '../helpers/claude.ts';
+import type { Aside } from '../helpers/claude-code-replies.ts';
+import { type ClientRig, createClientRig } from '../helpers/claude-code-rig.ts';
+import { CLI } from '../helpers/cli.ts';
+import { hasTmux, openTmux, type TmuxTerminal } from '../helpers/tmux.ts';
+
+/** `npm run docs:captures` writes it; otherwise it is compared with what is printed now. */
+const DOCUMENT = 'docs/FIRST-DAY.md';
+const WRITES = process.env['DOCS_CAPTURES'] === 'write';
+
+const claude = findClaude();
+const missing = claude === null ? CLAUDE_MISSING : hasTmux() ? '' : 'tmux was not found; .ci/run installs it';
+const START = 'comet-cc run claude --model claude-opus-4-8';
+const SANDBOX = 'The sandbox of the carrier API listens on port 7411 here. Point the config to it.';
+const RETRIES = 'We decided on three retries for the carrier client. Tobias still has to renew the key by Friday.';
+const QUESTION = 'Where were we?';
+
+const reply = (when: string, textOf: (body: string) => string): Aside => ({
+  when,
+  answer: ({ bytes }) => ({ kind: 'message', blocks: [{ type: 'text', text: textOf(bytes.toString()) }] }),
+});
+/** The last answer holds only what was in the request. */
+const ASIDES: Aside[] = [
+  reply(QUESTION, (body) =>
+    body.includes('three retries') && body.includes('renew the key by Friday')
+      ? 'The carrier client makes three retries. Open: Tobias has to renew the key by Friday.'
+      : 'I do not know.',
+  ),
+  reply('listens on port 7411', () => 'Done: config/development.ts points to the carrier sandbox on port 7411.'),
+  reply('three retries', () => 'Noted: the carrier client makes three retries, and the key has to be renewed.'),
+];
+
+describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missing}`}`, () => {
+  let rig: ClientRig;
+  let terminal: TmuxTerminal;
+
+  beforeAll(async () => {
+    rig = await createClientRig({ claude: claude as string, asides: ASIDES, env: { COMET_CC_LLM: 'local' } });
+    await rig.home.run(['stop', '--now']);
+    const bin = path.join(rig.home.user, 'bin');
+    mkdirSync(bin);
+    symlinkSync(CLI, path.join(bin, 'comet-cc'));
+    symlinkSync(claude as string, path.join(bin, 'claude'));
+    writeFileSync(path.join(bin, 'systemctl'), '#!/bin/sh\nexit 0\n', { mode: 0o700 });
+    writeFileSync(path.join(rig.home.user, '.claude.json'), JSON.stringify(settledClient(rig.project)));
+    const env = { ...rig.home.env, PATH: `${bin}:${process.env['PATH']}`, SHELL: '/bin/bash' };
+    terminal = openTmux(env, { cwd: rig.project, columns: 80 });
+  });
+
+  afterAll(async () => {
+    terminal.close();
+    await rig.close();
+  });
+
+  /** The screen of a client that was told these prompts and left. */
+  async function converse(prompts: readonly (readonly [prompt: string, answer: RegExp])[]): Promise<string> {
+    await terminal.run('clear');
+    await terminal.type(START);
+    await terminal.shows(/for shortcuts/);
+    for (const [prompt, answer] of prompts) {
+      await terminal.type(prompt);
+      await terminal.shows(answer);
+      await terminal.shows(/^❯$/m);
+    }
+    await terminal.leave();
+    await rig.home.run(['flush']);
+    return conversation(terminal.screen());
+  }
+
+  it('looks as documented, in 80 and 120 columns', async () => {
+    const captures: [title: string, text: string][] = [];
+    const first = await converse([
+      [SANDBOX, /Done: config/],
+      [RETRIES, /Noted: the carrier/],
+    ]);
+    captures.push(['The first session', first]);
+    captures.push(['The next morning', await converse([[QUESTION, /The carrier client makes|I do not know/]])]);
+    const id = (await rig.nodes()).at(-1)?.node_id.slice(-6);
+    for (const [title, command] of [
+      ['What it remembers', 'comet-cc memory ls'],
+      ['A search', 'comet-cc memory search "which port has the carrier sandbox"'],
+      ['One memory', `comet-cc memory show ${id}`],
+      ['Its state', 'comet-cc status'],
+      ['What it did to the last request', 'comet-cc explain'],
+    ] as const) {
+      const narrow = await terminal.run(command);
+      terminal.resize(120);
+      const wide = await terminal.run(command);
+      terminal.resize(80);
+      captures.push([title, narrow]);
+      if (masked(wide) !== masked(narrow)) captures.push([`${title}, in 120 columns`, wide]);
+    }
+    captures.push(['Set-up for every day', await terminal.run('comet-cc setup', 'y')]);
+    captures.push(['And back', await terminal.run('comet-cc setup --undo', 'y')]);
+    const ids = (await rig.nodes()).map(({ node_id }) => node_id);
+    const text = tidied(documentOf(captures), rig, ids);
+    expect(text).not.toContain('I do not know');
+    expect(text).not.toMatch(/\b(?:sensor|compacter|epoch|replay|stand-in|nodes?|failed open)\b/i);
+    if (WRITES) writeFileSync(DOCUMENT, text);
+    expect(masked(text)).toBe(masked(readFileSync(DOCUMENT, 'utf8')));
+  });
+});
+
+/** A client that asks nothing at its start. */
+function settledClient(project: string) {
+  return {
+    hasCompletedOnboarding: true,
+    theme: 'dark',
+    customApiKeyResponses: { approved: [QUIET_CLAUDE.ANTHROPIC_API_KEY.slice(-20)], rejected: [] },
+    projects: { [project]: { hasTrustDialogAccepted: true, projectOnboardingSeenCount: 5 } },
+  };
+}
+
+/** Without the input box, its hints, and how long the client says it took. */
+function conversation(screen: string): string {
+  const lines = screen
+    .split('\n')
+    .filter((line) => !/^(─+|❯|✻ .*| +\? for shortcuts.*| +Press Ctrl-D.*| +tmux .*)$/.test(line));
+  return lines
+    .join('\n')
+    .replace(/\$$/, '')
+    .replace(/\n{3,}/g, '\n\n')
+    .trimEnd();
+}
+
+function documentOf(captures: readonly (readonly [title: string, text: string])[]): string {
+  const parts = captures.map(([title, text]) => `## ${title}\n\n\`\`\`text\n${text}\n\`\`\`\n`);
+  const about =
+    'The terminal of a first day, recorded by `npm run docs:captures` with the real Claude Code against a mock API. ' +
+    'A test compares it with what the program prints; ids, numbers and times differ.';
+  return [`# The first day\n\n${about}\n`, ...parts].join('\n');
+}
+
+/** Paths and ids as a reader would have them. */
+function tidied(text: string, rig: ClientRig, ids: readonly string[]): string {
+  let tidy = text
+    .replaceAll(rig.project, '~/shop')
+    .replaceAll(rig.home.home, '~/.comet-cc')
+    .replaceAll(rig.home.user, '~');
+  for (const [at, id] of ids.entries()) tidy = tidy.replaceAll(id.slice(-6), `a1b2c${at}`);
+  return tidy;
+}
+
+/** Without ids, numbers, times, and what depends on their width: padding, and where a line is cut. */
+function masked(text: string): string {
+  return text
+    .replace(/^(.{0,24}).*….*$/gm, '$1')
+    .replace(/\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{6,})\b/g, '#')
+    .replace(/\d[\d,.:]*/g, '#')
+    .replace(/\b(?:now|# (?:ms|s|m|min|h)(?: ago)?)\b/g, '#')
+    .replace(/[ ─]+/g, ' ');
+}
