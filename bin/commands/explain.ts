@@ -68,7 +68,7 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
     ...answerLines(receipt),
     `tokens    ${billedLine(economics)}`,
     ...economicsLines(economics),
-    `request   ${receipt.request_id}: ${amount(received.bytes)} bytes received, ${amount(sent.bytes)} sent`,
+    `request   ${receipt.request_id.slice(0, 8)}: ${amount(received.bytes)} bytes received, ${amount(sent.bytes)} sent`,
   ];
 }
 

@@ -81,7 +81,7 @@ function detailLines(detail: SessionDetail, paint: Paint): string[] {
 export function sessionLines(sessions: readonly SessionView[], width: number, nowMs: number): string[] {
   return table(
     [
-      { title: 'SESSION', cells: sessions.map((session) => oneLine(session.session_id)) },
+      { title: 'SESSION', cells: sessions.map((session) => oneLine(session.session_id).slice(0, 8)) },
       { title: 'WHEN', cells: sessions.map((session) => ago(Date.parse(session.updated_at), nowMs)) },
       { title: 'STATUS', cells: sessions.map((session) => session.status) },
       { title: 'TURNS', cells: sessions.map((session) => String(session.turns)), right: true },

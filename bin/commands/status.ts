@@ -73,7 +73,7 @@ export function statusLines(shown: Shown, paint: Paint, nowMs: number): string[]
     );
     if (project.open > 0) rows.push(['open', counted(project.open, 'open item')]);
   }
-  rows.push(['saved', savedLine(savings.today, 'today')]);
+  rows.push(['context', savedLine(savings.today, 'today')]);
   if (savings.week.original > savings.today.original) rows.push(['', savedLine(savings.week, 'this week')]);
   rows.push(['model', modelLine(shown)]);
   const notes = [

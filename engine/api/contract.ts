@@ -9,7 +9,7 @@ import type { Access } from '../policy/guard.ts';
 import type { Policy } from '../policy/index.ts';
 import type { Pauses } from '../policy/pause.ts';
 import type { Seals } from '../policy/seal.ts';
-import type { Costs } from './cost.ts';
+import type { Costs, conversationCosts } from './cost.ts';
 import type { HookHandlers } from './hooks.ts';
 import { type ClaudeImport, claudeImportInput } from './import-claude.ts';
 import { absolutePath as file, fileImportInput, importFile, projectPath as path } from './import-file.ts';
@@ -41,7 +41,7 @@ export interface EngineServices {
   readonly recalls: () => RecallCounts;
   readonly costs: () => Costs;
   /** What a conversation saved; null where nothing was counted. */
-  readonly conversation: (sessionId: string) => Pick<StatuslineView, 'tokens' | 'trimming_off'> | null;
+  readonly conversation: (sessionId: string) => ReturnType<typeof conversationCosts>;
   /** Problems outside memory and policy. */
   readonly problems: () => EngineStatus['problems'];
   /** Tokens that memory's own model calls may use: see `EngineStatus.budget`. */

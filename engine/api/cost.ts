@@ -100,18 +100,20 @@ function cents(usd: number): number {
 export function conversationCosts(
   ledger: Pick<CostLedger, 'conversation'>,
   sessionId: string,
-): { readonly tokens: number; readonly trimming_off: boolean } | null {
+): { readonly tokens: number; readonly own: number; readonly trimming_off: boolean } | null {
   const found = ledger.conversation(sessionId);
-  return found === null ? null : { tokens: savingsOf(found.totals).net_saved, trimming_off: found.off !== null };
+  if (found === null) return null;
+  const { net_saved: tokens, own } = savingsOf(found.totals);
+  return { tokens, own, trimming_off: found.off !== null };
 }
 
 /** "saved 27 % of the context this week (312k of 1.2M tokens); memory's own model calls used 4.5k". */
 export function savedLine(savings: Pick<Savings, 'original' | 'sent' | 'own'>, when: string): string {
   const { original, sent, own } = savings;
   const percent = percentSaved(original, sent);
-  const tokens = `${amount(Math.abs(original - sent))} of ${amount(original)} tokens`;
   const used = own === 0 ? '' : `; memory's own model calls used ${amount(own)}`;
   if (original === 0) return `no requests ${when}${used}`;
-  if (percent < 0) return `memory added ${-percent} % to the context ${when} (${tokens})${used}`;
-  return `saved ${percent} % of the context ${when} (${tokens})${used}`;
+  if (sent > original)
+    return `memory added ${amount(sent - original)} tokens to the context ${when} (${Math.abs(percent)} %)${used}`;
+  return `saved ${percent} % of the context ${when} (${amount(original - sent)} of ${amount(original)} tokens)${used}`;
 }

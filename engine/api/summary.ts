@@ -28,6 +28,8 @@ export interface SessionSummary {
   readonly recalled: number;
   readonly received: number;
   readonly sent: number;
+  /** Of memory's own model calls for the session, ever. */
+  readonly own: number;
 }
 
 export function projectSummary({ memory, policy }: Services, projectDir: string): ProjectSummary {
@@ -52,7 +54,7 @@ function titleOf({ title, summary }: { title?: string | undefined; summary: stri
  * @param sessionId  the newest of them where it is not known
  */
 export async function finishSessions(
-  { memory, receipts }: Services,
+  { memory, receipts, conversation }: Services & { conversation(id: string): { readonly own: number } | null },
   { projectDir, sinceMs, sessionId }: { projectDir: string; sinceMs: number; sessionId?: string | undefined },
 ): Promise<SessionSummary | null> {
   const { library } = memory;
@@ -72,6 +74,7 @@ export async function finishSessions(
     recalled: new Set(all.flatMap(recalledFor)).size,
     received: last.received_tokens,
     sent: last.sent_tokens,
+    own: conversation(newest)?.own ?? 0,
   };
 }
 
@@ -162,9 +165,10 @@ export function startLine(
 }
 
 /** "kept 6 · recalled 3 · context 41k instead of 56k · resume: comet-cc run claude --resume 5f3a…" */
-export function endLine({ session_id, kept, recalled, received, sent }: SessionSummary): string {
+export function endLine({ session_id, kept, recalled, received, sent, own }: SessionSummary): string {
   const isSmaller = percentSaved(received, sent) > 0;
   const context = isSmaller ? `context ${amount(sent)} instead of ${amount(received)}` : `context ${amount(sent)}`;
   const resume = `resume: comet-cc run claude --resume ${session_id}`;
-  return [`kept ${kept}`, `recalled ${recalled}`, context, resume].join(' · ');
+  const used = own === 0 ? [] : [`memory's own calls ${amount(own)} tokens`];
+  return [`kept ${kept}`, `recalled ${recalled}`, context, ...used, resume].join(' · ');
 }

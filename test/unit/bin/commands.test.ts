@@ -513,11 +513,13 @@ describe('the lines of run', () => {
     );
     expect(startLine({ mode: 'on', nodes: 1, open: 1 })).toBe('memory on · 1 memory of this project · 1 open item');
     expect(startLine({ mode: 'off', nodes: 0, open: 0 })).toBe('memory paused · no memories of this project yet');
-    const session = { session_id: '5f3a', kept: 6, recalled: 3, received: 56_000, sent: 41_000 };
+    const session = { session_id: '5f3a', kept: 6, recalled: 3, received: 56_000, sent: 41_000, own: 0 };
     expect(endLine(session)).toBe(
       'kept 6 · recalled 3 · context 41k instead of 56k · resume: comet-cc run claude --resume 5f3a',
     );
-    expect(endLine({ ...session, sent: 56_100 })).toContain('context 56.1k ·');
+    expect(endLine({ ...session, sent: 56_100, own: 2_200 })).toContain(
+      "context 56.1k · memory's own calls 2.2k tokens",
+    );
   });
 });
 
