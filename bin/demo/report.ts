@@ -277,7 +277,7 @@ function figures(outcome: Outcome, width: number, { paint }: Term): string[] {
     ],
     width,
   );
-  const made = `${count(outcome.nodes)} memory nodes; ${outcome.cuts} trims of older turns (${outcome.epochs} epochs).`;
+  const made = `${count(outcome.nodes)} memories; ${outcome.cuts} trims of older turns.`;
   const { receipts, restored, ledger } = outcome;
   const proved = `${receipts.true} of ${receipts.checked} receipts turn what Claude Code sent into what went upstream; ${restored.equal} of ${restored.messages} messages come back byte for byte. The ledger reckons ${count(ledger.received)} tokens received and ${count(ledger.sent)} sent, $${ledger.saved_usd.toFixed(2)} saved.`;
   return [paint('dim', head), ...body, '', ...wrapped(made, width), ...wrapped(proved, width)];

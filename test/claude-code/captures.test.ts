@@ -104,6 +104,17 @@ describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missi
   });
 });
 
+it('the README shows lines of the recording', () => {
+  const [, shown = ''] = /```text\n(.*?)```/s.exec(readFileSync('README.md', 'utf8')) ?? [];
+  const recorded = masked(readFileSync(DOCUMENT, 'utf8')).split('\n');
+  expect(shown.split('\n').length).toBeGreaterThan(10);
+  expect(
+    masked(shown)
+      .split('\n')
+      .filter((line) => !recorded.includes(line)),
+  ).toEqual([]);
+});
+
 /** A client that asks nothing at its start. */
 function settledClient(project: string) {
   return {
