@@ -1,21 +1,22 @@
 import { createHmac } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { findAssignments, isSecretMember } from './assignments.ts';
 import {
   containsSpan,
-  findAssignments,
-  findCommandSecrets,
   findJwts,
+  findKeyBodies,
   findPrivate,
   findPrivateKeys,
+  findRandomTokens,
   findSettings,
   findTokens,
   findUrlPasswords,
-  isSecretMember,
   mergeSpans,
   type SecretScanner,
   type Span,
 } from './patterns.ts';
+import { findPlaced } from './places.ts';
 import { createSecretlint } from './secretlint.ts';
 
 export { findPrivateTexts } from './patterns.ts';
@@ -108,7 +109,7 @@ export function* redactText(text: string, others: readonly Span[], mark: Marker)
   const { spans } = yield* findSecrets(text, 0, others);
   return replace(
     text,
-    spans.map((span) => ({ ...span, by: mark(span.type, text.slice(span.start, span.end)) })),
+    spans.map((span) => ({ ...span, by: markOf(text, span, mark, '\n') })),
   );
 }
 
@@ -140,7 +141,7 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
       spans.flatMap((span) => [span.start, span.end]),
     );
     spans.forEach((span, i) => {
-      const by = mark(span.type, value.slice(span.start, span.end));
+      const by = markOf(value, span, mark, '\\n');
       replacements.push({ start: start + (offsets[2 * i] ?? 0), end: start + (offsets[2 * i + 1] ?? 0), by });
     });
     if (isKey) key = { name: value, end };
@@ -148,14 +149,23 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
   return replace(json, replacements);
 }
 
+/** The mark of a secret; the lines after a key keep their numbers. */
+function markOf(text: string, { start, end, type }: Span, mark: Marker, lineBreak: string): string {
+  const secret = text.slice(start, end);
+  const breaks = type === 'private' ? 0 : secret.split('\n').length - 1;
+  return mark(type, secret) + lineBreak.repeat(breaks);
+}
+
 const FINDERS = [
   findPrivateKeys,
   findTokens,
   findJwts,
   findUrlPasswords,
+  findKeyBodies,
   findAssignments,
-  findCommandSecrets,
+  findPlaced,
   findSettings,
+  findRandomTokens,
 ] as const;
 
 function* findSecrets(

@@ -1,4 +1,4 @@
-import { trimEnd } from '../common/text.ts';
+import { isPlaceholder, randomness } from './randomness.ts';
 
 /** A secret in a text, `[start, end)` in UTF-16 units. */
 export interface Span {
@@ -55,7 +55,17 @@ interface Rule {
 const EDGE = String.raw`(?<![A-Za-z0-9](?<!\\[abfnrtv]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}))`;
 const edged = (source: string, flags = 'g'): RegExp => new RegExp(EDGE + source, flags);
 
-const RULES: readonly Rule[] = [
+/** Prefixes that services gave to their tokens so that scanners find them. */
+const PREFIXES = [
+  'gsk_|ntn_|xai-|hv[sb]\\.|tvly-|pplx-|r8_|nvapi-|sk-lf-|fc-|lsv2_|jina_',
+  'glsa_|glc_|gl[a-z]{2,6}-|sbp_|pscale_[a-z]{2,5}_|lin_api_|secret_|nfp_|fo1_|fm[12]r?_|HRKU-|rubygems_|pul-|NR(?:AK|II|JS|RA)-',
+  'shp[a-z]{2}_|shippo_[a-z]{4}_|sq0[a-z]{3}-|EAA[A-Z]|EZ[AT]K|FLWSECK(?:_TEST)?-|sm_[a-z]{3}_|sk\\.|[ps]at\\.|tfp_|IGQVJ',
+  'do[opr]_v1_|dp\\.[a-z]{2,5}\\.|dt0[a-z]\\d\\d\\.|dapi|fio-u-|ico-|PMAK-|API-|sgp_|sntry[su]_|x(?:key|smtp)sib-|glptt-|ops_|alcht_|aio_',
+  'CLOJARS_|CCIPAT_|AKCp|cmVm|ATATT3|LTAI|sl\\.|t1\\.|s-s4t2[a-z]{2}-|amzn\\.mws\\.|endr\\+|cio|oy2|pat-[a-z]{2}\\d-|00D[A-Za-z0-9]{12}!|eyJrIjoi|ZXlK',
+].join('|');
+const KNOWN = new RegExp(`(?:${PREFIXES})([\\w=+/.-]{12,})`, 'y');
+
+export const RULES: readonly Rule[] = [
   { type: 'anthropic-key', pattern: /sk-ant-[\w-]{10,}/g },
   { type: 'openai-key', pattern: edged(String.raw`sk-(?:(?:proj|svcacct|admin|None)-[\w-]{16,}|[A-Za-z0-9]{20,})`) },
   { type: 'github-token', pattern: edged('gh[pousr]_[A-Za-z0-9]{30,}') },
@@ -76,7 +86,14 @@ const RULES: readonly Rule[] = [
   { type: 'docker-token', pattern: edged(String.raw`dckr_(?:pat|oat)_[\w-]{20,}`) },
   { type: 'digitalocean-token', pattern: edged('do[opr]_v1_[a-f0-9]{60,}[A-Za-z0-9]*') },
   { type: 'age-key', pattern: edged('AGE-SECRET-KEY-1[A-Z0-9]{50,}[A-Za-z0-9]*') },
-  { type: 'api-token', pattern: edged(String.raw`(?:gsk_|ntn_|xai-|hv[sb]\.)[\w-]{24,}`) },
+  // 1Password, Azure
+  { type: 'api-token', pattern: edged(String.raw`A3-[A-Z0-9]{6}-[A-Z0-9]{6,11}-(?:[A-Z0-9]{5}-){1,4}[A-Z0-9]{5}`) },
+  { type: 'api-token', pattern: /(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,}/g },
+  { type: 'discord-token', pattern: edged(String.raw`[MNO][A-Za-z0-9_-]{22,27}\.[\w-]{6}\.[\w-]{25,}`) },
+  { type: 'telegram-token', pattern: /(?<!\d)\d{8,10}:[\w-]{34,}/g, accepts: isRandomKey },
+  { type: 'facebook-token', pattern: /(?<!\d)\d{15,16}\|[\w-]{27,}/g, accepts: isRandomKey },
+  { type: 'twilio-key', pattern: edged('(?:AC|SK)[0-9a-f]{32}(?![A-Za-z0-9])') },
+  { type: 'password-hash', pattern: /\$(?:2[abxy]|[156]|apr1|argon2id?)\$[\w./$,=+-]{20,}/g },
   {
     type: 'bearer',
     pattern: edged(String.raw`bearer(?:\s{1,4}|%20|\+)([\w.~+/=-]{16,})`, 'gi'),
@@ -85,13 +102,20 @@ const RULES: readonly Rule[] = [
   { type: 'basic-auth', pattern: edged(String.raw`basic\s{1,4}([A-Za-z0-9+/=_-]{6,})`, 'gi'), accepts: isBasicPair },
 ];
 
+/** All matches of a global pattern. */
+export function matchesOf(pattern: RegExp, text: string): RegExpExecArray[] {
+  const found: RegExpExecArray[] = [];
+  pattern.lastIndex = 0;
+  // Cheaper than matchAll, which copies the pattern first.
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) found.push(match);
+  return found;
+}
+
 /** Secrets recognizable by their format. */
 export function findTokens(text: string): Span[] {
   const spans: Span[] = [];
   for (const { type, pattern, accepts } of RULES) {
-    // Cheaper than matchAll, which copies the pattern first.
-    if (text.search(pattern) < 0) continue;
-    for (const match of text.matchAll(pattern)) {
+    for (const match of matchesOf(pattern, text)) {
       const secret = match[1] ?? match[0];
       if (accepts !== undefined && !accepts(secret)) continue;
       const end = match.index + match[0].length;
@@ -99,6 +123,92 @@ export function findTokens(text: string): Span[] {
     }
   }
   return spans.concat(spans.filter(({ type }) => type === 'aws-key-id').flatMap((id) => awsSecretsNear(text, id)));
+}
+
+function isRandomKey(text: string): boolean {
+  return randomness(text) >= 0.45 && (/\d/.test(text) || text.length >= 30);
+}
+
+/** Two or three parts joined by dots, each as random as a key. */
+function isDottedToken(text: string): boolean {
+  const parts = text.split('.');
+  const isRandom = (part: string): boolean =>
+    part.length >= 14 && /\d/.test(part) && /[a-z]/.test(part) && randomness(part) >= 0.5;
+  return (
+    !text.startsWith('ey') && parts.length <= 3 && parts.every(isRandom) && parts.some(({ length }) => length >= 20)
+  );
+}
+
+const SHORTEST_TOKEN = 20;
+const LONGEST_TOKEN = 200;
+const RUN_CHARACTERS = charactersOf('-+.!');
+const TOKEN_CHARACTERS = charactersOf('-');
+
+function charactersOf(signs: string): Uint8Array {
+  const set = new Uint8Array(128);
+  for (let code = 0; code < 128; code += 1) {
+    const character = String.fromCharCode(code);
+    if (/\w/.test(character) || signs.includes(character)) set[code] = 1;
+  }
+  return set;
+}
+
+/** Tokens with a known prefix, and those of unknown services: a prefix and a long random end, or longer without one. */
+export function findRandomTokens(text: string): Span[] {
+  const spans: Span[] = [];
+  for (let end = 0, start = 0; end <= text.length; end += 1) {
+    if (end < text.length && RUN_CHARACTERS[text.charCodeAt(end)] === 1) continue;
+    if (end - start >= SHORTEST_TOKEN) spans.push(...tokensIn(text, start, end));
+    start = end + 1;
+  }
+  return spans;
+}
+
+function tokensIn(text: string, from: number, end: number): Span[] {
+  const start = text[from - 1] === '\\' ? from + 1 : text[from - 1] === '%' ? from + 2 : from;
+  KNOWN.lastIndex = start;
+  const known = KNOWN.exec(text);
+  if (known !== null && isRandomKey(known[1] ?? '')) return [{ start, end: KNOWN.lastIndex, type: 'api-token' }];
+  const spans: Span[] = [];
+  const run = text.slice(start, end);
+  if (run.length <= 2 * LONGEST_TOKEN && run.includes('.') && isDottedToken(run))
+    return [{ start, end, type: 'api-token' }];
+  for (let at = start, to = start; to <= end; to += 1) {
+    if (to < end && TOKEN_CHARACTERS[text.charCodeAt(to)] === 1) continue;
+    const token = text.slice(at, to);
+    const isHash = (): boolean => /(?:sha\d{1,3}|md5|base64)\W{1,3}$/i.test(text.slice(Math.max(0, at - 9), at));
+    if (isUnknownToken(token, text.charAt(at - 1), text.charAt(to)) && !isHash())
+      spans.push({ start: at, end: to, type: 'token' });
+    at = to + 1;
+  }
+  return spans;
+}
+
+function isUnknownToken(run: string, before: string, after: string): boolean {
+  if (run.length < SHORTEST_TOKEN || run.length > LONGEST_TOKEN || /[+/.\\%]/.test(before) || /[+/.]/.test(after))
+    return false;
+  if (/^[0-9a-f]{32}-(?:us\d{1,2}|[0-9a-f]{8}-[0-9a-f]{8})$/.test(run)) return true;
+  const prefix = /^[a-z][a-z0-9]{1,11}(?:[_-][a-z]{2,8}){0,2}_/.exec(run)?.[0] ?? '';
+  const body = run.slice(prefix.length);
+  const isMixed = isMixedKey(body);
+  if (randomness(body) < 0.55) return false;
+  if (prefix !== '') return isMixed ? body.length >= 26 : /^[0-9a-f]{32,}$/.test(body);
+  // 43 characters are a SHA-256 in base64url, and words in base64 are no key.
+  return (
+    isMixed &&
+    body.length >= 36 &&
+    body.length !== 43 &&
+    isMixedKey(/[A-Za-z0-9]{24,}/.exec(body)?.[0] ?? '') &&
+    !isText(body)
+  );
+}
+
+function isMixedKey(text: string): boolean {
+  return /[a-z]/.test(text) && /[A-Z]/.test(text) && /\d\D+\d/.test(text);
+}
+
+function isText(base64: string): boolean {
+  return /^[\n\x20-\x7e]{8,}$/.test(Buffer.from(base64, 'base64').toString('latin1'));
 }
 
 // A secret key is recognizable only by its length, so it is searched for only near an access key id.
@@ -118,154 +228,24 @@ function isBasicPair(text: string): boolean {
   return pair.includes(':') && /^[\x20-\x7e]+$/.test(pair);
 }
 
-/** Names that mark a value as secret. */
-export const NAME =
-  '(?:passw(?:or)?d|passphrase|secret|token|credential|(?:api|access|account|private|secret|signing|encryption)[_-]?key(?:[_-]?base)?)s?';
-const NAMED = new RegExp(
-  String.raw`${NAME}\\?["']?\s{0,4}(:=|=>|[:=])\s{0,4}(?:\\?(["'\x60])([^\s"'\x60\\<>]{8,})|([\w+/=~.-]{8,}))`,
-  'gi',
-);
-const MARK = /\[REDACTED:[a-z-]+:[0-9a-f]{8}\]/;
-const HEADER =
-  /authorization\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?(?:(?:bearer|basic|token|apikey)\s{1,4})?([\w+/=~.-]{8,})/gi;
-const SECRET_KEY = new RegExp(`${NAME}$`, 'i');
-const HEADER_KEY = /^(?:proxy-)?authorization$|^x-api-key$|^(?:set-)?cookie$/i;
-
-/** Values with a secret name: `API_KEY=…`, `"password": "…"`, `authorization: …`. */
-export function findAssignments(text: string): Span[] {
-  const spans: Span[] = [];
-  for (const match of text.matchAll(NAMED)) {
-    const [whole, sign, quote, quoted, bare] = match;
-    const value = quoted ?? bare ?? '';
-    const end = match.index + whole.length;
-    const secret =
-      quote === undefined ? isBareSecret(value, whole, sign) && !isCodeCharacter(text[end]) : looksSecret(value);
-    if (secret) spans.push({ start: end - value.length, end, type: 'secret' });
-  }
-  for (const match of text.matchAll(HEADER)) {
-    const value = match[1] ?? '';
-    const end = match.index + match[0].length;
-    if (looksSecret(value) && !isCodeCharacter(text[end]))
-      spans.push({ start: end - value.length, end, type: 'auth-header' });
-  }
-  return spans;
-}
-
-/** Whether the key of a JSON member marks its string as secret. */
-export function isSecretMember(key: string, value: string): boolean {
-  if (HEADER_KEY.test(key)) return value.length >= 4 && !isPlaceholder(value);
-  return SECRET_KEY.test(key) && value.length >= 6 && looksSecret(value);
-}
-
-/** A placeholder instead of a secret: a redaction mark, `$TOKEN`, `<token>`, `{{ token }}`, `%s`, `***`. */
-function isPlaceholder(text: string): boolean {
-  return MARK.test(text) || /^(?:[<{%[(]|\$(?:[{(]|\w+$)|\*+$|\.{3}|x+$)/i.test(text);
-}
-
-// Unquoted text is often code: `TOKEN=…` is a setting, `token = nextToken` is not.
-function isBareSecret(value: string, whole: string, sign: string | undefined): boolean {
-  const isSetting = sign === '=' && whole.endsWith(`=${value}`) && !/\s/.test(whole);
-  return isSetting ? looksSecret(value) : value.length >= 16 && looksSecret(value) && /\d\D*\d/.test(value);
-}
-
-export function looksSecret(value: string): boolean {
-  const isMixed = /[A-Za-z]/.test(value) && (/\d/.test(value) || isRandom(value));
-  return isMixed && !/\s/.test(value) && !/^[./~]/.test(value) && !isPlaceholder(value);
-}
-
-/** Letters only: names have few capitals, words few distinct letters. */
-function isRandom(value: string): boolean {
-  if (value.length < 20 || !/^[A-Za-z]+$/.test(value)) return false;
-  const capitals = value.replace(/[^A-Z]/g, '').length / value.length;
-  return capitals > 0.25 && capitals < 0.75 && bitsPerCharacter(value) >= 3.8;
-}
-
-function isCodeCharacter(next: string | undefined): boolean {
-  return next !== undefined && '([{$'.includes(next);
-}
-
 /** `NAME=value` as in settings files and shells, with bounded lengths. */
-const SETTING = /(?<![\w$.=-](?<!\\[nrt]))([A-Z][A-Z0-9_]{1,60})=(\\?["'])?([^\s"'`\\<>]{10,300})(?![^\s"'`\\<>])/g;
-/** Names that imply a secret value. */
-const GUARDED =
-  /(?:^|_)(?:KEY|AUTH|PASS|PWD|PASSWD|PASSWORD|PASSPHRASE|SALT|PEPPER|COOKIE|SESSION|CREDS?|DSN|WEBHOOK|SEED|MNEMONIC|LICENSE|HMAC|SIGNATURE)(?:_|$)/;
-const PASSWORD_NAME = /(?:^|_)(?:PASS|PWD|PASSWD|PASSWORD|PASSPHRASE)$/;
+const SETTING = /(?<![\w$.=-](?<!\\[nrt]))([A-Z][A-Z0-9_]{1,60})=(?:\\?["'])?([^\s"'`\\<>]{24,300})(?![^\s"'`\\<>])/g;
 /** Digests and versions are as random as keys, but public. */
 const PUBLIC =
-  /(?:^|_)(?:SHA\d*|HASH|DIGEST|CHECKSUM|INTEGRITY|COMMIT|REVISION|VERSION|PUBLIC|URL|PATH|DIR|ID|UUID)(?:_|$)/;
+  /(?:^|_)(?:SHA\d{0,3}|HASH|DIGEST|CHECKSUM|INTEGRITY|COMMIT|REVISION|VERSION|PUBLIC|URL|PATH|DIR|ID|UUID)(?:_|$)/;
 
-/** Values of settings that are as random as keys or named as passwords. */
+/** Values of settings that are as random as keys. */
 export function findSettings(text: string): Span[] {
   const spans: Span[] = [];
   for (const match of text.matchAll(SETTING)) {
-    const [whole, name, , value] = match as unknown as [string, string, string | undefined, string];
-    if (!isSecretSetting(name, value)) continue;
+    const [whole, name, value] = match as unknown as [string, string, string];
+    const isMixed = /[a-z]/.test(value) && /[A-Z]/.test(value) && /\d/.test(value);
+    if (!isMixed || PUBLIC.test(name) || isPlaceholder(value) || !/^[\w+=-][\w+/=.~-]{0,300}$/.test(value)) continue;
+    if (/^sha\d+-/.test(value) || randomness(value) < 0.5) continue;
     const end = match.index + whole.length;
     spans.push({ start: end - value.length, end, type: 'secret' });
   }
   return spans;
-}
-
-function isSecretSetting(name: string, value: string): boolean {
-  if (isPlaceholder(value) || /^(?:\.|~|\/[a-z.])|:\/\/|[(){}[\];,]|^sha\d+-/.test(value)) return false;
-  const bits = bitsPerCharacter(value);
-  if (PASSWORD_NAME.test(name)) return bits >= 2.8 && !/[.]/.test(value);
-  if (PUBLIC.test(name) || value.length < 16) return false;
-  if (GUARDED.test(name)) return bits >= 3.2 && /\d/.test(value);
-  const isMixed = /[a-z]/.test(value) && /[A-Z]/.test(value) && /\d/.test(value);
-  return isMixed && value.length >= 24 && bits >= 4.2 && /^[\w+/=.~-]+$/.test(value);
-}
-
-/** Shannon entropy in bits per character: words have about 3, random keys over 4. */
-function bitsPerCharacter(text: string): number {
-  const counts = new Map<string, number>();
-  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
-  let bits = 0;
-  for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length);
-  return bits;
-}
-
-const VALUE = String.raw`([^\s"'\x60\\<>[\]{}(),;|&]{8,})`;
-const QUOTE = String.raw`\\?["']?`;
-
-const PASSWORD =
-  '(?:[Pp]assw(?:or)?d|[Pp]assphrase|[Pp]asswort|[Kk]ennwort|[Ww]achtwoord|[Mm]ot de passe|[Cc]ontraseña|[Ss]enha)';
-const KEY = '(?:(?:[Aa][Pp][Ii]|[Aa]ccess|[Ss]ecret)[ -]?[Kk]ey|[Tt]oken|[Aa][Pp][Ii]-[Ss]chlüssel)';
-/** As in: the password *for the staging database* is … */
-const WHOSE = String.raw`(?: (?:for|of|to|on|für|von|zu[mr]?|de[rsl]?|du|para|pour|voor|van)(?: [\wÀ-ÿ.@/-]{1,30}){1,6})?`;
-const IS = ` (?:is|ist|lautet|est|es)(?<=(?:${PASSWORD}${WHOSE}|${KEY}) (?:is|ist|lautet|est|es))`;
-const CJK_IS = '(?:密码|密碼|口令)(?:是|为|為)|パスワードは|(?:비밀번호|암호)[는은]';
-
-/**
- * The value is the last group and ends the match. Bounded quantifiers keep each rule linear; literal first characters
- * make text without them cheap.
- */
-const COMMAND_RULES: readonly RegExp[] = [
-  // deploy --api-key …, login --password …
-  new RegExp(String.raw`--(?:[a-z]{1,20}-){0,3}${NAME}\s{1,4}${QUOTE}${VALUE}`, 'g'),
-  // curl -u name:…
-  new RegExp(String.raw`-(?:u|-user|-proxy-user)[ =]${QUOTE}[\w.@%+-]{1,64}:${VALUE}`, 'g'),
-  // mysql -p…
-  new RegExp(String.raw`mysql\w{0,8} [^\n]{0,100}?\s-p\s?${QUOTE}${VALUE}`, 'g'),
-  // docker login -p …, and in .netrc: login … password …
-  new RegExp(String.raw`login\s[^\n]{0,100}?\s(?:-p|password)\s{1,4}${QUOTE}${VALUE}`, 'g'),
-  // the password is …
-  new RegExp(`${IS}:? {1,4}${QUOTE}${VALUE}`, 'g'),
-  new RegExp(String.raw`(?:${CJK_IS})[:：]?\s{0,4}${QUOTE}([\w!#$%&*+./:=?@^~-]{8,})`, 'g'),
-  // npm's _auth=…
-  new RegExp(String.raw`_auth\s{0,4}=\s{0,4}${QUOTE}([\w+/=-]{12,})`, 'g'),
-];
-
-/** Secrets in command lines, their files, and sentences, without an assignment sign. */
-export function findCommandSecrets(text: string): Span[] {
-  return COMMAND_RULES.flatMap((rule) => {
-    if (text.search(rule) < 0) return [];
-    return [...text.matchAll(rule)].flatMap((match): Span[] => {
-      const value = trimEnd(match[1] ?? '', '.:!?');
-      const start = match.index + match[0].length - (match[1] ?? '').length;
-      return looksSecret(value) && /\d/.test(value) ? [{ start, end: start + value.length, type: 'secret' }] : [];
-    });
-  });
 }
 
 const PEM_BEGIN = '-----BEGIN ';
@@ -298,6 +278,38 @@ export function findPrivateKeys(text: string): Span[] {
       /["'`)]/.test(text.charAt(from)) && (lineAfter(from)?.start ?? Number.POSITIVE_INFINITY) > footer.start;
     return isNamed ? null : footer.end;
   }
+}
+
+/** Begins of private keys in DER: PKCS 1 and 8, elliptic curves, Ed25519; OpenSSH; a whole PEM in base64. */
+const KEY_BODY =
+  /MII[A-Za-z0-9+/]{3}IBA(?:AKC|DAN)|MHcCAQEE|MIG[A-Za-z0-9+/]AgEAM|MC4CAQAw|b3BlbnNzaC1rZXktdjE|LS0tLS1CRUdJTi/g;
+const KEY_LINE = /(?:\\[nr]|[\s>|+:→]|\d{1,6}→){0,24}([A-Za-z0-9+/]{1,4096}={0,2})/y;
+const SHORTEST_LINE = 56;
+
+/** Bodies of private keys without the line that begins them. */
+export function findKeyBodies(text: string): Span[] {
+  const spans: Span[] = [];
+  KEY_BODY.lastIndex = 0;
+  for (let found = KEY_BODY.exec(text); found !== null; found = KEY_BODY.exec(text)) {
+    const start = found.index;
+    if (found[0].startsWith('LS0') && !isEncodedKey(text.slice(start, start + 80))) continue;
+    let end = start;
+    for (let isLast = false; !isLast; ) {
+      KEY_LINE.lastIndex = end;
+      const line = KEY_LINE.exec(text);
+      if (line === null || (end > start && !/[\d+/=]|.{40}/.test(line[1] ?? ''))) break;
+      end = KEY_LINE.lastIndex;
+      isLast = (line[1] ?? '').length < SHORTEST_LINE;
+    }
+    if (end - start >= SHORTEST_LINE) spans.push({ start, end, type: 'private-key' });
+    KEY_BODY.lastIndex = Math.max(end, KEY_BODY.lastIndex);
+  }
+  return spans;
+}
+
+function isEncodedKey(base64: string): boolean {
+  const encoded = /^[A-Za-z0-9+/]{20,80}/.exec(base64)?.[0] ?? '';
+  return Buffer.from(encoded, 'base64').toString('latin1').includes('PRIVATE KEY');
 }
 
 type Range = { readonly start: number; readonly end: number };
@@ -343,8 +355,8 @@ function isBase64Url(code: number): boolean {
 
 const URL_END = /[\s"'`<>\\]|:\/\//g;
 
-/** Shorter ones are examples in manuals. */
-const MIN_PASSWORD_LENGTH = 4;
+/** Passwords in manuals. */
+const EXAMPLE = /^.{0,3}$|^(?:pass(?:w(?:or)?d)?|pwd|secret|token)$/i;
 
 /** The password in a URL, between the first colon and the host. */
 export function findUrlPasswords(text: string): Span[] {
@@ -354,11 +366,21 @@ export function findUrlPasswords(text: string): Span[] {
     URL_END.lastIndex = at + 3;
     const run = text.slice(at + 3, URL_END.exec(text)?.index ?? text.length);
     const password = passwordIn(run);
-    if (password === null || password.text.length < MIN_PASSWORD_LENGTH || isPlaceholder(password.text)) continue;
+    if (password === null && isUrlToken(run)) {
+      spans.push({ start: at + 3, end: at + 3 + run.indexOf('@'), type: 'token' });
+      continue;
+    }
+    if (password === null || EXAMPLE.test(password.text) || isPlaceholder(password.text)) continue;
     const start = at + 3 + password.at;
     spans.push({ start, end: start + password.text.length, type: 'password' });
   }
   return spans;
+}
+
+/** `https://TOKEN@host` */
+function isUrlToken(run: string): boolean {
+  const token = /^([\w.~%+-]{16,255})@/.exec(run)?.[1] ?? '';
+  return /\d/.test(token) && randomness(token) >= 0.45;
 }
 
 function passwordIn(run: string): { readonly at: number; readonly text: string } | null {

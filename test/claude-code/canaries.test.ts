@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { plantedSecrets } from '../../bench/redact/secrets.ts';
+import { wellKnownSecrets } from '../../bench/redact/secrets.ts';
 import { type Canary, canariesBelow, canariesIn, lanceRows, watchCommandLines } from '../helpers/canaries.ts';
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import { type Aside, stepFiles } from '../helpers/claude-code-replies.ts';
@@ -20,8 +20,8 @@ const PRIVATE = ['zebra-quux falcon of Tuesday', 'the merger with Oldenburg Glas
 
 /** Where each canary is planted. */
 const PLACES = { prompt: 8, file: 8, output: 6, answer: 2, upstream: 2, environment: 4 } as const;
-const planted = plantedSecrets(30, 30).map(({ format, secret, text }, at) => ({
-  name: `${at} ${format}`,
+const planted = wellKnownSecrets(30, 30).map(({ rule, secret, text }, at) => ({
+  name: `${at} ${rule}`,
   secret,
   text,
 }));

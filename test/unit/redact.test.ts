@@ -263,14 +263,15 @@ describe('settings', () => {
 describe('private keys', () => {
   it('redacts to the end of the text where the end line is missing', () => {
     const text = `x ${PEM}BEGIN OPENSSH PRIVATE KEY${PEM}\n${'b3BlbnNzaC1rZXk'.repeat(9)}\nmore`;
-    expect(redactor.text(text)).toMatch(/^x \[REDACTED:private-key:[0-9a-f]{8}\]$/);
+    expect(redactor.text(text)).toMatch(/^x \[REDACTED:private-key:[0-9a-f]{8}\]\n\n$/);
   });
 
   it('sees one with its line breaks written out, and one behind line numbers', () => {
     const body = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ';
     for (const between of ['\\n', '\n     2→', '\r\n', '\n> ']) {
       const text = [`${PEM}BEGIN PRIVATE KEY${PEM}`, body, `${PEM}END PRIVATE KEY${PEM}`].join(between);
-      expect(redactor.text(text)).toMatch(/^\[REDACTED:private-key:[0-9a-f]{8}\]$/);
+      expect(redactor.text(text)).toMatch(/^\[REDACTED:private-key:[0-9a-f]{8}\]\n*$/);
+      expect(redactor.text(text).split('\n').length).toBe(text.split('\n').length);
     }
   });
 

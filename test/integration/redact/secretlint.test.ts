@@ -1,7 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { plantedSecrets } from '../../../bench/redact/secrets.ts';
+import { AUDITED_PLAIN } from '../../../bench/redact/forms.ts';
+import { isLeft, plantedSecrets, wellKnownSecrets } from '../../../bench/redact/secrets.ts';
 import { sourceCode } from '../../../bench/redact/source-code.ts';
 import { createRedactor } from '../../../redact/index.ts';
 
@@ -13,16 +14,23 @@ const { full } = createRedactor({ markKey, onRuleError });
 const own = createRedactor({ markKey });
 const MARK = /\[REDACTED:[a-z-]+:[0-9a-f]{8}\]/g;
 /** Known to secretlint alone. */
-const SHOPIFY = 'shpat_0123456789abcdef0123456789abcdef';
+const SENDGRID = `SG.${'a1B2'.repeat(6).slice(0, 22)}.${'c3D4'.repeat(11).slice(0, 43)}`;
 
 describe('the redactor with every rule', () => {
-  it('finds at least 98 % of 500 secrets in 20 formats', async () => {
-    const planted = plantedSecrets(500, 42);
-    expect(new Set(planted.map(({ format }) => format)).size).toBe(20);
-    expect(new Set(planted.map(({ secret }) => secret)).size).toBe(500);
-    const missed: string[] = [];
-    for (const { secret, text } of planted) if ((await full.text(text)).includes(secret)) missed.push(text);
-    expect(missed.length).toBeLessThanOrEqual(10);
+  it('finds secrets in forms of other rules: 92 % of the tuned half, 86 % of the held-out one, 95 % of the audited', async () => {
+    const planted = plantedSecrets(1, 42);
+    expect(planted.length).toBeGreaterThan(400);
+    const least = { tuned: 0.92, 'held-out': 0.86, audited: 0.95 };
+    for (const [half, share] of Object.entries(least)) {
+      const all = planted.filter((each) => each.half === half);
+      const missed: string[] = [];
+      for (const { rule, secret, text } of all) if (isLeft(secret, await full.text(text))) missed.push(rule);
+      expect(missed.length / all.length, `${half}: ${missed.join(', ')}`).toBeLessThanOrEqual(1 - share);
+    }
+  });
+
+  it('leaves the plain settings that it once marked', async () => {
+    for (const text of AUDITED_PLAIN) expect(await full.text(text)).toBe(text);
   });
 
   it('takes at most one thing in a megabyte of code for a secret', async () => {
@@ -35,8 +43,8 @@ describe('the redactor with every rule', () => {
   });
 
   it('finds what our rules do not know, in JSON too, and changes nothing else', async () => {
-    expect(own.text(SHOPIFY)).toBe(SHOPIFY);
-    const body = String.raw`{ "n": 1.0e+2, "t" : "\u00e9\/\n ${SHOPIFY} \ud800x", "u": "${SHOPIFY}" }`;
+    expect(own.text(SENDGRID)).toBe(SENDGRID);
+    const body = String.raw`{ "n": 1.0e+2, "t" : "\u00e9\/\n ${SENDGRID} \ud800x", "u": "${SENDGRID}" }`;
     const { text, redacted } = await full.json(body);
     expect(redacted).toBe(true);
     expect(text.replaceAll(MARK, 'GONE')).toBe(
@@ -46,14 +54,14 @@ describe('the redactor with every rule', () => {
   });
 
   it('is switched off by nothing that the text says', async () => {
-    const text = `/* secretlint-disable */\n// secretlint-disable-next-line\n${SHOPIFY}\n`;
-    expect(await full.text(text)).not.toContain(SHOPIFY);
+    const text = `/* secretlint-disable */\n// secretlint-disable-next-line\n${SENDGRID}\n`;
+    expect(await full.text(text)).not.toContain(SENDGRID);
   });
 
   it('finds a secret wherever it lies in a long text', async () => {
     for (const at of [0, 63_000, 65_500, 65_536, 130_000, 199_900]) {
       const text = 'x = 1;\n'.repeat(30_000);
-      expect(await full.text(`${text.slice(0, at)} ${SHOPIFY} ${text.slice(at)}`)).not.toContain(SHOPIFY);
+      expect(await full.text(`${text.slice(0, at)} ${SENDGRID} ${text.slice(at)}`)).not.toContain(SENDGRID);
     }
   });
 
@@ -65,7 +73,7 @@ describe('the redactor with every rule', () => {
   });
 
   it('is idempotent, and finds no less than our rules do', async () => {
-    const pieces = plantedSecrets(60, 7).map(({ text }) => text);
+    const pieces = wellKnownSecrets(60, 7).map(({ text }) => text);
     const texts = fc.array(fc.oneof(fc.constantFrom(...pieces, ' ', '\n', '"', '\\n', '=', '<private>'), fc.string()), {
       maxLength: 8,
     });
@@ -95,7 +103,7 @@ describe('the redactor with every rule', () => {
   });
 
   it('serves several at one time', async () => {
-    const texts = plantedSecrets(40, 9);
+    const texts = wellKnownSecrets(40, 9);
     const outcomes = await Promise.all(texts.map(({ text }) => full.text(text)));
     expect(outcomes.filter((text, at) => text.includes(texts[at]?.secret ?? ''))).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { plantedSecrets } from '../../../../bench/redact/secrets.ts';
+import { wellKnownSecrets } from '../../../../bench/redact/secrets.ts';
 import { redactTurn } from '../../../../memory/ingest/redact-turn.ts';
 import { createAssembler, createSseDecoder } from '../../../../proxy/http/response.ts';
 import { createRedactor } from '../../../../redact/index.ts';
@@ -10,7 +10,7 @@ const onRuleError = (rule: string, error: unknown): never => {
   throw new Error(`${rule} broke`, { cause: error });
 };
 const redactor = createRedactor({ markKey: Buffer.alloc(32, 7), onRuleError });
-const planted = plantedSecrets(40, 72);
+const planted = wellKnownSecrets(40, 72);
 
 /** The stream of an answer: a text, and a tool call with the same text in its input, each cut where `cuts` say. */
 function streamed(text: string, cuts: readonly number[]): Buffer {

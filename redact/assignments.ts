@@ -1,0 +1,175 @@
+import { trimEnd } from '../common/text.ts';
+import type { Span } from './patterns.ts';
+import { isPlaceholder, randomness } from './randomness.ts';
+
+/** How much a name says about its value: that it is a password, a secret, or only that it may be one. */
+type Kind = 'password' | 'secret' | 'generic';
+
+const PASSWORD_WORDS = 'pa[as]sw(?:or[dt]|d)|pass(?:phrase|code)?|pwd|p/?w|kennwort|wachtwoord|senha|mot de passe';
+const FOREIGN_WORD = /(contraseña|пароль|密[码碼]|口令|パスワード|패스워드|비밀번호|비번|암호)/gi;
+const SECRET_WORDS = 'secret|token|credentials?|creds|api-schlüssel|crumb|wallet|mnemonic';
+const GENERIC_WORDS = 'key|auth|cookie|nonce|salt|pepper|sig|signature|webhook|license|hmac';
+const WORD = new RegExp(`(${PASSWORD_WORDS})|(${SECRET_WORDS})|(?:${GENERIC_WORDS})`, 'gi');
+
+/** Words before `key` and `auth` with which the name is that of a secret. */
+const SECRET_BEFORE =
+  /(?:api|access|account|private|secret|signing|encryption|shared|preshared|master|app|admin|service|subscription|deploy|jwt|hmac|softlayer|sl|registry|_)[_. -]?$/i;
+/** Names of values as random as keys, but public. */
+const PUBLIC_BEFORE =
+  /(?:public|pub|cache|foreign|primary|sort|partition|idempotency|next|page|continuation|sync|cursor|dedupe|row|object|hot|group|lock|route|query|config|unique|translation|message|event|cancel|csp|script|style)[_. -]?$/i;
+const PUBLIC_AFTER =
+  /(?:names?|types?|url|uri|files?|path|id(?:s|hex)?|uuid|fields?|labels?|endpoint|expir\w{0,10}|ttl|age|count|index|limit|max|min|length|len|size|format|regex|pattern|hash(?:ed)?|digest|sha\d{0,3}|header|prefix|suffix|policy|placeholder|messages?|errors?|hint|inputs?|form|store|alias|refs?|usage|version|kind|class|mode|codes?|info|text|title|status|state|provider|param|dir|scope|algorithm|alg|method|enabled|required|host|issuer|manager|service|validator|checksum|commit|revision|integrity|color|rotation)$/i;
+
+/** What may follow the word in its name. A small letter would make it another word: passenger, keyboard. */
+const TAIL = String.raw`(s?(?:(?:[A-Z0-9_]|[.-](?=\w))[\w.-]{0,24})?)`;
+const CLOSE = String.raw`(?:\\{0,3}["'\x60]|[\])]){0,3}`;
+const TYPE = String.raw`(?:\s{0,2}:\s{0,2}&?(?:'static )?(?:str|[sS]tring)(?=\s)|\s[sS]tring(?=\s)|\[\d{0,6}\])?`;
+const INDIRECT = String.raw`[\s,{]{1,12}["']?(?:value|default)["']?\s{0,3}[:=]`;
+const SIGN = String.raw`(?::-|:{1,3}=?|[?+.|&]{0,2}=>?|->|\|\||\?\?|[는은是为為は]|${INDIRECT})`;
+const CALL = String.raw`(?:[A-Za-z_][\w.:!]{0,30}\(\s{0,4})?`;
+const QUOTE = String.raw`(?:@|[bBrRuU]{1,2}(?=["']))?(\\{0,3}["'\x60]{1,3})`;
+const sticky = (source: string): RegExp => new RegExp(source, 'y');
+
+/** From the word to its value. The last group is the opening quote, empty where the value is bare. */
+const CONNECTORS: readonly { readonly how: How; readonly pattern: RegExp }[] = [
+  { how: 'quoted', pattern: sticky(String.raw`${TAIL}${CLOSE}${TYPE}\s{0,8}${SIGN}\s{0,8}${CALL}${QUOTE}`) },
+  { how: 'quoted', pattern: sticky(String.raw`${TAIL}\\{0,3}["']\s{0,4},\s{0,4}${QUOTE}`) },
+  { how: 'quoted', pattern: sticky(String.raw`${TAIL}\(${QUOTE}`) },
+  { how: 'element', pattern: sticky(String.raw`${TAIL}>\s{0,12}()`) },
+  { how: 'variable', pattern: sticky(String.raw`${TAIL}=()`) },
+  { how: 'setting', pattern: sticky(String.raw`${TAIL}${CLOSE}\s{0,8}${SIGN}\s{0,8}(?:[|>][+-]?\s{1,12})?()`) },
+  { how: 'cell', pattern: sticky(String.raw`${TAIL},()`) },
+  { how: 'spaced', pattern: sticky(String.raw`${TAIL}\s{1,4}(\\?["']?)`) },
+  {
+    how: 'said',
+    pattern: sticky(
+      String.raw`(s?)(?: (?:for|of|to|on|in|für|von|zu[mr]?|de[rsl]?|du|para|pour|voor|van)(?: [\wÀ-ÿ.@/'"-]{1,30}){1,6}?)? {0,2}(?:: {0,4}| - {0,4}| (?:is|ist|lautet|est|es):? {1,4})(\\?["']?)`,
+    ),
+  },
+  { how: 'said', pattern: sticky(String.raw`()\(()`) },
+];
+type How = 'quoted' | 'element' | 'variable' | 'setting' | 'cell' | 'spaced' | 'said';
+
+const BARE = /[^\s"'`\\<>,;&|(){}[\]]{1,300}/y;
+const REST = /[^\s"'`\\<>,;&|(){}[\]]*/y;
+const LONGEST_BARE = 300;
+const MAX_VALUE = 1_024;
+
+/** Values with a secret name, in the syntaxes of settings, programs, commands, markup and sentences. */
+export function findAssignments(text: string): Span[] {
+  const ascii = valuesOf(text, WORD);
+  return /[\u0080-\uffff]/.test(text) ? ascii.concat(valuesOf(text, FOREIGN_WORD)) : ascii;
+}
+
+function valuesOf(text: string, words: RegExp): Span[] {
+  const spans: Span[] = [];
+  words.lastIndex = 0;
+  for (let word = words.exec(text); word !== null; word = words.exec(text)) {
+    const end = words.lastIndex;
+    const before = /[\w.-]{0,32}$/.exec(text.slice(Math.max(0, word.index - 32), word.index))?.[0] ?? '';
+    const kind = kindOfName(word[0], text.slice(Math.max(0, word.index - 16), word.index), word[1], word[2]);
+    if (kind === null || text.slice(word.index - before.length - 10, word.index).includes('[REDACTED:')) continue;
+    const span = valueAfter(text, end, kind, before + word[0]);
+    words.lastIndex = span?.end ?? end;
+    if (span !== null) spans.push(span);
+  }
+  return spans;
+}
+
+/** Whether the name of a JSON member marks its string as secret. */
+export function isSecretMember(name: string, value: string): boolean {
+  if (/^(?:proxy-)?authorization$|^x-api-key$|^(?:set-)?cookie$/i.test(name))
+    return value.length >= 4 && !isPlaceholder(value);
+  WORD.lastIndex = Math.max(0, name.length - 64);
+  for (let word = WORD.exec(name); word !== null; word = WORD.exec(name)) {
+    const kind = kindOfName(word[0], name.slice(0, word.index).slice(-32), word[1], word[2]);
+    const tail = name.slice(WORD.lastIndex);
+    if (kind !== null && /^s?(?:[A-Z0-9_.-]|$)/.test(tail) && !PUBLIC_AFTER.test(tail))
+      return isSecret(value, kind, 'quoted');
+  }
+  return false;
+}
+
+function kindOfName(word: string, before: string, password?: string, secret?: string): Kind | null {
+  // `pw` and `key` are parts of other words, unless a sign or a capital begins them.
+  const isOwnWord = !/[A-Za-z]$/.test(before) || (/^[A-Z]/.test(word) && /[a-z]$/.test(before));
+  if (password !== undefined) return /^(?:pw|p\/w)$/i.test(word) && !isOwnWord ? null : 'password';
+  if (secret !== undefined) return PUBLIC_BEFORE.test(before) ? null : 'secret';
+  if (PUBLIC_BEFORE.test(before)) return null;
+  if (SECRET_BEFORE.test(before) && /^(?:key|auth)$/i.test(word)) return 'secret';
+  return isOwnWord ? 'generic' : null;
+}
+
+function valueAfter(text: string, from: number, kind: Kind, name: string): Span | null {
+  for (const { how, pattern } of CONNECTORS) {
+    if ((how === 'said' || how === 'spaced') && kind === 'generic') continue;
+    // The result of a test.
+    if (name === 'PASS' && (how === 'setting' || how === 'spaced')) continue;
+    pattern.lastIndex = from;
+    const match = pattern.exec(text);
+    if (match === null || PUBLIC_AFTER.test(match[1] ?? '')) continue;
+    const start = pattern.lastIndex;
+    const quote = match.at(-1) ?? '';
+    const value = quote === '' ? bareAt(text, start, how) : quotedAt(text, start, quote);
+    const isFlag = how === 'spaced' && /^-{1,2}[\w-]{0,40}$/.test(name);
+    if (value === null || !isSecret(value, kind, isFlag ? 'setting' : quote === '' ? how : 'quoted', name)) continue;
+    REST.lastIndex = start + value.length;
+    const end =
+      value.length < LONGEST_BARE ? start + value.length : REST.lastIndex + (REST.exec(text)?.[0].length ?? 0);
+    return { start, end, type: kind === 'password' ? 'password' : 'secret' };
+  }
+  return null;
+}
+
+function quotedAt(text: string, start: number, quote: string): string | null {
+  const rest = text.slice(start, start + MAX_VALUE);
+  const end = rest.indexOf(quote.replace(/(["'`]).*$/, '$1'));
+  const value = end === -1 ? '' : rest.slice(0, end);
+  if (end === -1) return runAt(text, start);
+  return /\s/.test(value) ? null : value;
+}
+
+function bareAt(text: string, start: number, how: How): string | null {
+  const run = runAt(text, start);
+  if (run === null) return null;
+  const value = how === 'said' || how === 'spaced' ? trimEnd(run, '.:!?') : run;
+  const next = text.charAt(start + value.length);
+  if (next !== '' && '([{$'.includes(next)) return null;
+  if (how === 'element' && !/^\s{0,12}<\//.test(text.slice(start + value.length, start + value.length + 16)))
+    return null;
+  return how === 'cell' && next !== ',' && next !== '\n' && next !== '' ? null : value;
+}
+
+function runAt(text: string, start: number): string | null {
+  BARE.lastIndex = start;
+  return BARE.exec(text)?.[0] ?? null;
+}
+
+const CODE = /^(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*$|^(?:\.{0,2}\/|~|[a-z][\w+.-]{1,20}:\/\/)/;
+
+function isSecret(value: string, kind: Kind, how: How, name = ''): boolean {
+  const text = value.slice(0, 100);
+  if (text.length < (kind === 'password' ? 6 : 8) || isPlaceholder(text) || CODE.test(text)) return false;
+  const hasDigit = /\d/.test(text);
+  if (kind === 'password') return isPassword(text, how, name);
+  if (!/[A-Za-z]/.test(text)) return false;
+  const odd = randomness(text);
+  if (kind === 'generic') return text.length >= 16 && odd >= 0.5 && hasDigit;
+  const enough = text.length >= 16 ? 0.35 : 0.45;
+  if (how === 'quoted' || how === 'element') return hasDigit ? odd >= enough : text.length >= 20 && odd >= 0.45;
+  const least = how === 'setting' || how === 'variable' ? 10 : 16;
+  return text.length >= least && hasDigit && odd >= enough;
+}
+
+function isPassword(text: string, how: How, name: string): boolean {
+  const hasDigit = /\d/.test(text);
+  const hasLetter = /[A-Za-z]/.test(text);
+  const hasSign = /[!@#$%^&*+=?~]/.test(text);
+  if (how === 'quoted' || how === 'element')
+    return (hasLetter && hasDigit) || (hasSign && text.length >= 8 && hasLetter);
+  if (how === 'setting') return hasDigit && hasLetter;
+  if (how === 'variable')
+    return hasLetter && (hasDigit || (/^[A-Z][A-Z_0-9]*$/.test(name) && text.length >= 10 && !/[.]/.test(text)));
+  const isMixed = /[a-z]/.test(text) && /[A-Z]/.test(text);
+  return text.length >= 8 && hasDigit && hasLetter && (isMixed || hasSign || randomness(text) >= 0.5);
+}

@@ -1,0 +1,147 @@
+import { trimEnd } from '../common/text.ts';
+import { isSecretMember } from './assignments.ts';
+import { matchesOf, type Span } from './patterns.ts';
+import { isPlaceholder, randomness } from './randomness.ts';
+
+/** Secrets known by their place in a header, a command, a table or a phrase. */
+export function findPlaced(text: string): Span[] {
+  return [
+    ...findHeaders(text),
+    ...findCommands(text),
+    ...findHookPaths(text),
+    ...findCells(text),
+    ...findPhrases(text),
+  ];
+}
+
+const COOKIES = /cookie\\?["']?\s{0,2}[:=,]\s{0,4}\\{0,3}["']?([^\n"'\\]{1,4096})/gi;
+const COOKIE = /(?:^|[;\s])[^=;\s]{1,64}=([^;\s]{12,})/g;
+const AUTHORIZATION =
+  /authorization\\?["']?\s{0,4}[:=,]?\s{0,4}\\?["']?(?:(?:bearer|basic|token|apikey)\s{1,4})?([\w+/=~.-]{8,})/gi;
+
+export function findHeaders(text: string): Span[] {
+  const spans: Span[] = [];
+  for (const { index, 0: whole, 1: pairs = '' } of matchesOf(COOKIES, text)) {
+    const at = index + whole.length - pairs.length;
+    for (const pair of pairs.matchAll(COOKIE)) {
+      const value = pair[1] ?? '';
+      if (randomness(value) < 0.45 || !/\d/.test(value)) continue;
+      const start = at + pair.index + pair[0].length - value.length;
+      spans.push({ start, end: start + value.length, type: 'cookie' });
+    }
+  }
+  for (const { index, 0: whole, 1: value = '' } of matchesOf(AUTHORIZATION, text)) {
+    const end = index + whole.length;
+    if (randomness(value) < 0.4 || !/\d/.test(value) || isPlaceholder(value) || '([{$'.includes(text[end] ?? ' '))
+      continue;
+    spans.push({ start: end - value.length, end, type: 'auth-header' });
+  }
+  return spans;
+}
+
+const VALUE = String.raw`([^\s"'\x60\\<>[\]{}(),;|&]{6,})`;
+const QUOTE = String.raw`\\?["']?`;
+
+/** The value is the last group and ends the match. Literal first characters make text without them cheap. */
+const COMMANDS: readonly RegExp[] = [
+  // curl -u name:…
+  new RegExp(String.raw`\s-(?:u|-user|-proxy-user)[ =]${QUOTE}[\w.@%+-]{1,64}:${VALUE}`, 'g'),
+  // mysql -p…
+  new RegExp(String.raw`(?:sshpass|mysql\w{0,8}|mariadb)\s(?:[^\n]{0,100}?\s)?-p\s?${QUOTE}${VALUE}`, 'g'),
+  // docker login -p …, redis-cli -a …
+  new RegExp(
+    String.raw`(?:psexec(?:\.exe)?|login|mongo\w{0,8}|redis-cli)\s(?:[^\n]{0,100}?\s)?-[pa]\s{1,4}${QUOTE}${VALUE}`,
+    'gi',
+  ),
+  // machine … login … password …
+  new RegExp(String.raw`login\s[^\n]{0,100}?\spassword\s{1,4}${QUOTE}${VALUE}`, 'g'),
+  // htpasswd -b file name …
+  new RegExp(String.raw`htpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,64}\s{1,4}${QUOTE}${VALUE}`, 'g'),
+  // smbclient -U name%…
+  new RegExp(String.raw`\s-U\s{0,2}${QUOTE}[\w\\/.@-]{1,64}%${VALUE}`, 'g'),
+  // ConvertTo-SecureString "…"
+  new RegExp(String.raw`SecureString\s{1,4}(?:-String\s{1,4})?${QUOTE}${VALUE}`, 'gi'),
+  // NetworkCredential("name", "…"), DirectoryEntry("…", "name", "…")
+  /(?:Credential|DirectoryEntry)\((?:\s{0,8}"[^"\n]{1,100}"\s{0,4},){1,2}\s{0,8}"([^"\s]{6,})/g,
+];
+
+export function findCommands(text: string): Span[] {
+  return COMMANDS.flatMap((command) => {
+    return matchesOf(command, text).flatMap((match): Span[] => {
+      const value = trimEnd(match[1] ?? '', '.:!?');
+      const start = match.index + match[0].length - (match[1] ?? '').length;
+      const isSecret = /\d/.test(value) && /[A-Za-z]/.test(value) && !/^[./~]/.test(value) && !isPlaceholder(value);
+      return isSecret ? [{ start, end: start + value.length, type: 'password' }] : [];
+    });
+  });
+}
+
+const HOOK = /:\/\/[\w.-]{0,80}hook[\w.-]{0,80}\/|:\/\/[\w.-]{1,80}\/(?:[\w-]{1,20}\/){0,2}\w{0,8}hooks?\w{0,4}\//g;
+const PATH_END = /[\s"'`<>\\)\]},;]/g;
+
+/** The random end of a webhook's path. */
+export function findHookPaths(text: string): Span[] {
+  const spans: Span[] = [];
+  for (const { index, 0: whole } of matchesOf(HOOK, text)) {
+    const from = index + whole.length;
+    const rest = text.slice(from, from + 1_024);
+    const end = rest.search(PATH_END);
+    const path = end === -1 ? rest : rest.slice(0, end);
+    const first = path.split('/').find((part) => part.length >= 16 && randomness(part) >= 0.45);
+    if (first === undefined || isPlaceholder(path)) continue;
+    const start = from + path.indexOf(first);
+    spans.push({ start, end: from + path.length, type: 'webhook' });
+  }
+  return spans;
+}
+
+/** Cells below the heading of a secret, in tables of Markdown and of database clients. */
+export function findCells(text: string): Span[] {
+  const spans: Span[] = [];
+  if (!text.includes(' | ')) return spans;
+  let columns: readonly (string | null)[] | null = null;
+  for (let at = 0; at < text.length; ) {
+    const newline = text.indexOf('\n', at);
+    const end = newline === -1 ? text.length : newline;
+    const line = text.slice(at, Math.min(end, at + 2_000));
+    const cells = line.includes(' | ') ? line.split('|') : [];
+    if (cells.length < 2) {
+      if (!/^[\s\d→|:+-]{0,200}$/.test(line)) columns = null;
+    } else if (columns === null) {
+      columns = cells.map((cell) => (/^[\w -]{2,40}$/.test(cell.trim()) ? cell.trim().replace(/^\d{1,6}→/, '') : null));
+    } else {
+      let start = at;
+      for (const [i, cell] of cells.entries()) {
+        const name = columns[i] ?? '';
+        const value = cell.trim();
+        if (name !== '' && !/\s/.test(value) && isSecretMember(name.replace(/\s/g, '_'), value)) {
+          const from = start + cell.indexOf(value);
+          spans.push({ start: from, end: from + value.length, type: 'secret' });
+        }
+        start += cell.length + 1;
+      }
+    }
+    at = end + 1;
+  }
+  return spans;
+}
+
+const PHRASE = '(?:[a-z]{3,8} ){11,23}[a-z]{3,8}';
+const PHRASES: readonly RegExp[] = [
+  new RegExp(`^(?:[ \\t]{0,16}\\d{1,6}→)?(${PHRASE})$`, 'gm'),
+  new RegExp(`(?:seed|mnemonic|recovery|phrase)\\W{1,6}(${PHRASE})`, 'g'),
+];
+/** Words of sentences that no list of seed words has. */
+const PROSE =
+  /\b(?:the|and|for|are|was|with|not|but|from|has|its|than|when|where|which|does|been|were|your|our|their|each)\b/;
+
+/** Twelve or more words from which a wallet's keys are made. */
+export function findPhrases(text: string): Span[] {
+  return PHRASES.flatMap((rule) => matchesOf(rule, text)).flatMap((match): Span[] => {
+    const phrase = match[1] ?? '';
+    const count = phrase.split(' ').length;
+    if (count % 3 !== 0 || PROSE.test(phrase)) return [];
+    const start = match.index + match[0].length - phrase.length;
+    return [{ start, end: start + phrase.length, type: 'seed-phrase' }];
+  });
+}

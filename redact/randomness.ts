@@ -1,0 +1,62 @@
+/** Pairs of letters that are frequent in English words and identifiers; nine of ten pairs of a word are in it. */
+const WORD_PAIRS: Readonly<Record<string, string>> = {
+  a: 'bcdgilmnprstuy',
+  b: 'aeilou',
+  c: 'aehiklortu',
+  d: 'acdeiorsu',
+  e: 'abcdefgilmnopqrstvwxy',
+  f: 'aefio',
+  g: 'eir',
+  h: 'aeio',
+  i: 'acdefglmnoprstvz',
+  j: 'e',
+  k: 'es',
+  l: 'adeilostuy',
+  m: 'abeimops',
+  n: 'acdefgiknopstuv',
+  o: 'bcdfilmnoprstuvw',
+  p: 'aeiloprstu',
+  q: 'u',
+  r: 'acdegimnorstuy',
+  s: 'acehiopstuy',
+  t: 'acdehioprstuy',
+  u: 'eilmnprst',
+  v: 'aei',
+  w: 'eir',
+  x: 't',
+  y: 'nps',
+  z: 'eo',
+};
+const IS_WORD_PAIR = new Set(Object.entries(WORD_PAIRS).flatMap(([a, rest]) => [...rest].map((b) => a + b)));
+const SAMPLE = 200;
+
+/** Share of neighboring characters that words do not have, 0 to 1: words about .1, random keys above .6. */
+export function randomness(value: string): number {
+  let pairs = 0;
+  let odd = 0;
+  const text = value.slice(0, SAMPLE);
+  for (let i = 1; i < text.length; i += 1) {
+    const [a, b] = [text.charAt(i - 1), text.charAt(i)];
+    const [before, after] = [kindOf(a), kindOf(b)];
+    // Words of an identifier meet where a capital follows a small letter.
+    if (before === '' || after === '' || (before === 'a' && after === 'A')) continue;
+    pairs += 1;
+    if (before === '0' && after === '0') odd += 0.3;
+    else if (before === '0' || after === '0') odd += 1;
+    else if (!IS_WORD_PAIR.has((a + b).toLowerCase())) odd += 1;
+  }
+  return pairs === 0 ? 0 : odd / pairs;
+}
+
+function kindOf(character: string): '' | 'a' | 'A' | '0' {
+  if (character >= 'a' && character <= 'z') return 'a';
+  if (character >= 'A' && character <= 'Z') return 'A';
+  return character >= '0' && character <= '9' ? '0' : '';
+}
+
+const MARK = /\[REDACTED:[a-z-]{1,40}:[0-9a-f]{8}\]/;
+
+/** A placeholder instead of a secret: a redaction mark, `$TOKEN`, `<token>`, `{{ token }}`, `%s`, `***`. */
+export function isPlaceholder(text: string): boolean {
+  return MARK.test(text) || /^(?:[<{%[(]|\$(?:[{(]|\w{1,80}$)|\*+$|\.{3}|x+$)/i.test(text);
+}
