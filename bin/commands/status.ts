@@ -58,7 +58,7 @@ const PROBLEMS = 5;
 const MODES = { on: 'on', private: 'reads, but keeps nothing', off: 'paused' } as const;
 
 export function statusLines(shown: Shown, paint: Paint, nowMs: number): string[] {
-  const { project, engine, savings, paused, reindex } = shown;
+  const { project, engine, savings, paused, reindex, importing } = shown;
   const healthy = engine.state === 'healthy';
   const since = `since ${localTime(nowMs - shown.uptime_ms, nowMs)}`;
   const rows: Row[] = [];
@@ -83,6 +83,9 @@ export function statusLines(shown: Shown, paint: Paint, nowMs: number): string[]
       : [
           `rebuilding the index: ${count(reindex.done)} of ${counted(reindex.total, 'memory', 'memories')}; recall continues`,
         ]),
+    ...(importing === null
+      ? []
+      : [`importing: ${Math.floor((100 * importing.done) / Math.max(1, importing.total))} %`]),
     ...(shown.llm.deferred > 0 ? [deferredLine(shown.llm, nowMs)] : []),
   ];
   return [

@@ -29,6 +29,7 @@ const EMPTY_STATUS = {
   sensor: { turns: 0, in_doubt: 0, asked: 0 },
   nodes: 0,
   reindex: null,
+  importing: null,
   dream: null,
   paused: { past: [], everywhere: null, projects: {} },
   problems: [],

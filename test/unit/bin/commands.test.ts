@@ -356,6 +356,7 @@ const report = {
     newest: { node_id: 'mem_1', title: 'Staging listens on \u001b[2J4711', at: '2026-11-21T11:00:00Z' },
   },
   reindex: null,
+  importing: null,
   dream: null,
   paused: NO_PAUSES,
   problems: [],
@@ -412,11 +413,13 @@ describe('status', () => {
     const lines = text({
       engine: { ...report.engine, state: 'crash_loop' },
       reindex: { done: 1_200, total: 5_000 },
+      importing: { file: 'runbook.md', done: 3, total: 8 },
       llm: { ...report.llm, last_error: 'not_logged_in: run claude', deferred: 1, deferred_because: 'the limit' },
       problems: [{ file: 'memory/nodes/x.md', message: 'importance: HIGH, MED or LOW' }],
       trimming_off: [off],
     });
     expect(lines).toContain('rebuilding the index: 1,200 of 5,000 memories; recall continues');
+    expect(lines).toContain('importing: 37 %');
     expect(lines).toContain('1 summary waits for the model: the limit');
     expect(lines).toContain(
       "problem: the engine's state is crash loop; Claude Code continues without memory\n  fix: comet-cc doctor",
