@@ -108,7 +108,8 @@ describe('while claude', () => {
       expect(status.engine).toMatchObject({ state: 'healthy', restarts: 0 });
       expect((await rig.home.run(['status'])).stdout).toMatch(says);
       const doctor = await rig.home.run(['doctor']);
-      expect(doctor.code).toBe(1);
+      // What is tried again by itself is no problem.
+      expect(doctor.code).toBe(/rate-limited|hangs/.test(fault) ? 0 : 1);
       expect(doctor.stdout).toMatch(says);
       const nodes = (await rig.home.json(['memory', 'ls', '--session', terminal.sessionId, '--json'])) as object[];
       expect(nodes.map((node) => (node as { written_by: string }).written_by)).toContain('local');
