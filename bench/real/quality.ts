@@ -29,7 +29,7 @@ interface Share {
 }
 
 const NOISE =
-  /^(?:<|\[request interrupted|operation stopped by hook|caveat:|this session is being continued|(?:hi|hello|hey|thanks|thank you|you'?re welcome|good (?:morning|evening))\b|nothing that was worth|a turn without text|a turn of tool calls|agent "|base directory for this skill)/i;
+  /^(?:<|\[request interrupted|operation stopped by hook|caveat:|this session is being continued|(?:hi|hello|hey|thanks|thank you|you'?re welcome|good (?:morning|evening))\b|nothing that was worth|a turn without text|tool calls: |agent "|base directory for this skill)/i;
 
 export function measureQuality(memory: Memory, corpus: Corpus, labels: Labels): Quality {
   const nodes = memory.library.list({}).filter((node) => !isRedirect(node) && node.kind !== 'document');
