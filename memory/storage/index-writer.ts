@@ -107,6 +107,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
           done += nodes.length;
         }
         progress(all.length, all.length);
+        await index.optimize();
       }),
     /** Resolves once all that waits now is written. */
     settled: () => queued(async () => {}),
