@@ -21,10 +21,21 @@ interface Entry {
 /** Exact and without files: the other implementation that the contract of `SearchIndex` is tested with. */
 export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
   let entries: readonly Entry[] = [];
+  let counts = createTermCounts();
+  const bags = new Map<string, Bag>();
+  const bagOf = (text: string): Bag => {
+    const bag = bags.get(text) ?? countTokens(text);
+    bags.set(text, bag);
+    return bag;
+  };
+  function replace(next: readonly Entry[]): void {
+    entries = next;
+    counts = createTermCounts();
+  }
   const mean = createMeanVector(async (most) => entries.slice(0, most).map(({ embedding }) => embedding.vector));
 
   async function frequencies(filter: IndexFilter) {
-    return createTermCounts().in(filter, async function* () {
+    return counts.in(filter, async function* () {
       for (const { row, tokens, embedding } of entries) {
         const { kind, project, sessionId } = row;
         if (kind === 'fact' || !fits(row, filter)) continue;
@@ -47,11 +58,11 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
         trigger: tokenize(row.trigger).join(' '),
         embedding: embeddings[at] as Embedding,
       }));
-      entries = [...entries.filter(({ row }) => !replaced.has(row.nodeId)), ...fresh];
+      replace([...entries.filter(({ row }) => !replaced.has(row.nodeId)), ...fresh]);
     },
     async remove(nodeIds) {
       const removed = new Set(nodeIds);
-      entries = entries.filter(({ row }) => !removed.has(row.nodeId));
+      replace(entries.filter(({ row }) => !removed.has(row.nodeId)));
     },
     async search(query, filter, limit, lanes) {
       const shown = entries.filter(({ row }) => fits(row, filter));
@@ -60,19 +71,23 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
       const asked = await embedder.embedQuery(query, { pieceWeights: ofPieces, mean: () => mean(entries.length) });
       const tokens = uniqueTokens(query);
       const near = (entry: Entry): number => dot(asked.vector, entry.embedding[asked.comparedWith]);
-      const scorers: Readonly<Record<Lane, readonly [Entry[], (entry: Entry) => number]>> = {
-        raw: [ofKind('turn'), bm25(ofKind('turn'), tokens, (entry) => entry.tokens)],
-        window: [ofKind('turn'), bm25(ofKind('turn'), tokens, windowIn(ofKind('turn')))],
-        entity: [ofKind('turn'), bm25(ofKind('turn'), entityTokens(query), (entry) => entry.tokens)],
-        meaning: [ofKind('turn'), near],
-        fact: [ofKind('fact'), bm25(ofKind('fact'), tokens, (entry) => entry.tokens)],
-        factMeaning: [ofKind('fact'), near],
-        fts: [ofKind('node'), bm25(ofKind('node'), tokens, (entry) => entry.tokens)],
-        trigger: [ofKind('node'), bm25(ofKind('node'), tokens, (entry) => entry.trigger)],
-        summary: [ofKind('node'), near],
+      const bagsOfWindows = (turns: Entry[]) => {
+        const windowOf = windowIn(turns);
+        return (entry: Entry): Bag => bagOf(windowOf(entry));
+      };
+      const scorers: Readonly<Record<Lane, () => readonly [Entry[], (entry: Entry) => number]>> = {
+        raw: () => [ofKind('turn'), bm25(ofKind('turn'), tokens, (entry) => bagOf(entry.tokens))],
+        window: () => [ofKind('turn'), bm25(ofKind('turn'), tokens, bagsOfWindows(ofKind('turn')))],
+        entity: () => [ofKind('turn'), bm25(ofKind('turn'), entityTokens(query), (entry) => bagOf(entry.tokens))],
+        meaning: () => [ofKind('turn'), near],
+        fact: () => [ofKind('fact'), bm25(ofKind('fact'), tokens, (entry) => bagOf(entry.tokens))],
+        factMeaning: () => [ofKind('fact'), near],
+        fts: () => [ofKind('node'), bm25(ofKind('node'), tokens, (entry) => bagOf(entry.tokens))],
+        trigger: () => [ofKind('node'), bm25(ofKind('node'), tokens, (entry) => bagOf(entry.trigger))],
+        summary: () => [ofKind('node'), near],
       };
       const found = lanes.map((lane) => {
-        const [rows, scoreOf] = scorers[lane];
+        const [rows, scoreOf] = scorers[lane]();
         const most = rows[0]?.row.kind === 'node' ? Math.min(limit, NODE_LIMIT) : limit;
         return [lane, best(rows, scoreOf, most)] as const;
       });
@@ -96,7 +111,7 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
     size: async () => ({ nodes: new Set(entries.map(({ row }) => row.nodeId)).size, rows: entries.length }),
     optimize: async () => {},
     async clear() {
-      entries = [];
+      replace([]);
     },
     close: async () => {},
   };
@@ -112,15 +127,15 @@ function best(rows: readonly Entry[], scoreOf: (entry: Entry) => number, limit: 
     .slice(0, limit);
 }
 
-function bm25(rows: readonly Entry[], terms: readonly string[], tokensOf: (entry: Entry) => string) {
-  const bags = new Map(rows.map((entry) => [entry, bagOf(tokensOf(entry))]));
+function bm25(rows: readonly Entry[], terms: readonly string[], bagOf: (entry: Entry) => Bag) {
+  const bags = new Map(rows.map((entry) => [entry, bagOf(entry)]));
   const meanLength = [...bags.values()].reduce((sum, { length }) => sum + length, 0) / Math.max(1, bags.size);
   const weights = [...new Set(terms)].map((term) => {
     const df = [...bags.values()].filter(({ counts }) => counts.has(term)).length;
     return [term, Math.log(1 + (bags.size - df + 0.5) / (df + 0.5))] as const;
   });
   return (entry: Entry): number => {
-    const { counts, length } = bags.get(entry) as ReturnType<typeof bagOf>;
+    const { counts, length } = bags.get(entry) as Bag;
     return weights.reduce((sum, [term, weight]) => {
       const count = counts.get(term) ?? 0;
       return sum + (weight * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / meanLength) || 1);
@@ -128,7 +143,12 @@ function bm25(rows: readonly Entry[], terms: readonly string[], tokensOf: (entry
   };
 }
 
-function bagOf(text: string): { readonly counts: ReadonlyMap<string, number>; readonly length: number } {
+interface Bag {
+  readonly counts: ReadonlyMap<string, number>;
+  readonly length: number;
+}
+
+function countTokens(text: string): Bag {
   const tokens = text === '' ? [] : text.split(' ');
   const counts = new Map<string, number>();
   for (const token of tokens) counts.set(token, (counts.get(token) ?? 0) + 1);
