@@ -226,7 +226,7 @@ function createNotes(parts: MemoryParts): (request: NoteRequest) => Promise<Save
   const { projectOf, clock, redactor, catalogue, turnReader, indexer, removal } = parts;
 
   return async (request) => {
-    const text = redactor.text(stripOwnBlocks(request.text)).trim();
+    const text = (await redactor.full.text(stripOwnBlocks(request.text))).trim();
     if (text === '')
       throw new CometError('node_invalid', 'nothing is left of the note after redaction; say it in your own words');
     const project = projectOf(request.projectDir);

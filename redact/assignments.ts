@@ -104,7 +104,7 @@ function valueAfter(text: string, from: number, kind: Kind, name: string): Span 
   for (const { how, pattern } of CONNECTORS) {
     if ((how === 'said' || how === 'spaced') && kind === 'generic') continue;
     // The result of a test.
-    if (name === 'PASS' && (how === 'setting' || how === 'spaced')) continue;
+    if (name === 'PASS' && (text[from] === ':' || how === 'spaced')) continue;
     pattern.lastIndex = from;
     const match = pattern.exec(text);
     if (match === null || PUBLIC_AFTER.test(match[1] ?? '')) continue;
@@ -123,7 +123,7 @@ function valueAfter(text: string, from: number, kind: Kind, name: string): Span 
 
 function quotedAt(text: string, start: number, quote: string): string | null {
   const rest = text.slice(start, start + MAX_VALUE);
-  const end = rest.indexOf(quote.replace(/(["'`]).*$/, '$1'));
+  const end = rest.indexOf(quote.slice(0, quote.search(/["'`]/) + 1));
   const value = end === -1 ? '' : rest.slice(0, end);
   if (end === -1) return runAt(text, start);
   return /\s/.test(value) ? null : value;

@@ -188,6 +188,7 @@ function isUnknownToken(run: string, before: string, after: string): boolean {
   if (run.length < SHORTEST_TOKEN || run.length > LONGEST_TOKEN || /[+/.\\%]/.test(before) || /[+/.]/.test(after))
     return false;
   if (/^[0-9a-f]{32}-(?:us\d{1,2}|[0-9a-f]{8}-[0-9a-f]{8})$/.test(run)) return true;
+  if (/^(?:sha\d{1,3}|md5)[-_]/.test(run)) return false;
   const prefix = /^[a-z][a-z0-9]{1,11}(?:[_-][a-z]{2,8}){0,2}_/.exec(run)?.[0] ?? '';
   const body = run.slice(prefix.length);
   const isMixed = isMixedKey(body);
