@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
+import { setTimeout as after, setImmediate as nextTick } from 'node:timers/promises';
 import { leafSource } from '../certs/index.ts';
 import { systemClock } from '../common/async.ts';
 import { type Config, loadConfig } from '../common/config.ts';
@@ -63,6 +63,12 @@ export interface EngineOptions {
   readonly onLost: () => void;
 }
 
+/** The services learn that the store is open a few turns of the queue after `opening` settles. */
+async function settled(opening: Promise<unknown>): Promise<void> {
+  await opening.catch(() => undefined);
+  await nextTick();
+}
+
 /** The one composition root. Everything that is opened here is closed by `close`, in the opposite order. */
 export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const { config, home } = loadConfig(env);
@@ -115,7 +121,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     log,
     clock: systemClock,
   });
-  const opened = (): Promise<unknown> => opening.catch(() => undefined);
+  const opened = (): Promise<unknown> => settled(opening);
   api.serve({
     ...servicesOf({ config, paths, log }, { memory, policy, ledger }),
     seals,

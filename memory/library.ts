@@ -140,6 +140,8 @@ export function createLibrary(parts: Parts) {
      * @throws CometError `not_found` or `ambiguous_id`
      */
     show,
+    /** Nodes that links lead to and from, the nearest first. @throws as `show` */
+    related: (id: string, depth: number) => relatedTo(resolve(id), depth, catalogue),
     /** Where a node comes from. @throws as `show` */
     explain: async (id: string) => explainNode(resolve(id), parts),
     /** Removes file section, index rows and raw turns; returns the full ids. @throws as `show` */
@@ -176,6 +178,20 @@ export function createLibrary(parts: Parts) {
     restoreSession: (id: string) => started.then(() => restoreSession(id)),
     projectOverview: (projectDir: string) => started.then(() => parts.projectOverview(projectDir)),
   };
+}
+
+function relatedTo(node: MemoryNode, depth: number, catalogue: NodeRegistry): readonly MemoryNode[] {
+  const all = catalogue.all();
+  const linksOf = ({ links, parent_node_id }: MemoryNode): MemoryNode[] =>
+    [...links, ...(parent_node_id === null ? [] : [parent_node_id])].flatMap((id) => catalogue.current(id) ?? []);
+  const seen = new Set([node]);
+  for (let near = [node], step = 0; step < depth && near.length > 0; step += 1) {
+    const ends = new Set(near);
+    const linked = [...near.flatMap(linksOf), ...all.filter((each) => linksOf(each).some((end) => ends.has(end)))];
+    near = [...new Set(linked)].filter((each) => !seen.has(each));
+    for (const each of near) seen.add(each);
+  }
+  return [...seen].slice(1);
 }
 
 /** A merged node covers turns of several sessions. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
+import { registerMemoryDigest, registerMemoryOpen, registerMemoryRelated } from './memory/around.ts';
 import { registerMemoryRestore, registerMemoryShow, registerMemoryWhy } from './memory/detail.ts';
 import { registerMemoryEdit, registerMemoryPin } from './memory/edit.ts';
 import { registerMemoryForget, registerMemoryRm } from './memory/forget.ts';
@@ -14,7 +15,10 @@ const COMMANDS = [
   registerMemoryLs,
   registerMemoryShow,
   registerMemorySearch,
+  registerMemoryRelated,
+  registerMemoryDigest,
   registerMemoryWhy,
+  registerMemoryOpen,
   registerMemoryEdit,
   registerMemoryPin,
   registerMemoryRm,

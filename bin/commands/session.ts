@@ -1,23 +1,25 @@
 import type { Command } from 'commander';
 import { counted, localTime, oneLine, printable } from '../../common/text.ts';
-import { ago, type EngineClient, engineOf, type Paint, sessionId } from '../../engine/api/index.ts';
-import type { SessionDetail, SessionView } from '../../memory/index.ts';
-import { addCommand, type Context } from '../context.ts';
+import { ago, type EngineClient, type Paint, sessionId } from '../../engine/api/index.ts';
+import type { Item, SessionDetail, SessionView } from '../../memory/index.ts';
+import { addCommand, type Context, readingEngine } from '../context.ts';
 import { table } from '../terminal/table.ts';
 import { refreshed } from '../terminal/watch.ts';
+import { bullet, itemText } from './memory/around.ts';
 
 const ID = 'unambiguous prefix of its id; default: the newest session';
+const SESSION = 'unambiguous prefix of its id';
 /** A long tail takes a while, although no model but the local one is waited for. */
 const CLOSE_MS = 60_000;
 
 export function registerSession(program: Command, context: Context): void {
-  const { term, paths } = context;
+  const { term } = context;
   const session = addCommand(program, 'session', 'list sessions and show their summaries', 'comet-cc session ls');
   addCommand(session, 'ls', 'list sessions, newest first', 'comet-cc session ls --json')
     .option('--watch', 'refresh every two seconds until Ctrl-C')
     .option('--json', 'print one JSON array')
     .action(async (flags: { json?: boolean; watch?: boolean }) => {
-      const list = () => engineOf(context.paths).call('sessions/list', {});
+      const list = () => readingEngine(context).call('sessions/list', {});
       const lines = (sessions: readonly SessionView[]): string[] => {
         const [heading = '', ...rows] = sessionLines(sessions, term.width, Date.now());
         return [term.paint('dim', heading), ...rows];
@@ -26,6 +28,28 @@ export function registerSession(program: Command, context: Context): void {
       const sessions = await list();
       if (sessions.length === 0 && !flags.json) return term.say('no sessions yet');
       term.print(flags, sessions, () => lines(sessions));
+    });
+  addCommand(
+    session,
+    'diff',
+    'what one session did and decided that another did not',
+    'comet-cc session diff 5f3a 91c0',
+  )
+    .argument('<a>', SESSION)
+    .argument('<b>', SESSION)
+    .option('--json', 'print one JSON document')
+    .action(async (first: string, second: string, flags: { json?: boolean }) => {
+      const client = readingEngine(context);
+      const [a, b] = [await sessionId(client, first), await sessionId(client, second)];
+      const [inA, inB] = await Promise.all([a, b].map((id) => client.call('items/list', { sessionId: id })));
+      const [only_a, only_b] = [without(inA ?? [], inB ?? []), without(inB ?? [], inA ?? [])];
+      if (flags.json) return term.json({ a, b, only_a, only_b });
+      const all = await client.call('sessions/list', {});
+      const part = (id: string, own: readonly Item[]): string[] => [
+        term.paint('bold', `only in ${oneLine(all.find(({ session_id }) => session_id === id)?.title ?? '') || id}`),
+        ...(own.length === 0 ? ['nothing'] : own.flatMap((item) => bullet(itemText(item), term.width))),
+      ];
+      await term.page([...part(a, only_a), '', ...part(b, only_b)]);
     });
   register('show', 'show one session: its times, memories and brief', async (id, client, json) => {
     const detail = await client.call('sessions/show', { sessionId: id });
@@ -53,7 +77,7 @@ export function registerSession(program: Command, context: Context): void {
       .argument('[id]', ID)
       .option('--json', 'print one JSON document')
       .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
-        const client = engineOf(paths);
+        const client = readingEngine(context);
         await run(await sessionId(client, prefix), client, flags.json ?? false);
       });
   }
@@ -76,6 +100,12 @@ function detailLines(detail: SessionDetail, paint: Paint): string[] {
     ...nodes.map(({ text }) => oneLine(text)),
     ...(brief === '' ? [] : ['', ...printable(brief).trimEnd().split('\n')]),
   ];
+}
+
+/** Items whose text the other list does not have. */
+function without(own: readonly Item[], other: readonly Item[]): Item[] {
+  const texts = new Set(other.map(({ text }) => text));
+  return own.filter(({ text }) => !texts.has(text));
 }
 
 export function sessionLines(sessions: readonly SessionView[], width: number, nowMs: number): string[] {

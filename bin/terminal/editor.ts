@@ -14,7 +14,7 @@ export async function openDraft(text: string, name: string, command: readonly st
     file,
     /** Opens the editor and resolves with the text when it was closed. @throws CometError `usage` when it fails */
     async edit(): Promise<string> {
-      await run([...command, file]);
+      await runEditor([...command, file]);
       return readFile(file, 'utf8');
     },
     /** Removes the file. */
@@ -41,7 +41,8 @@ function split(command: string): string[] {
   );
 }
 
-async function run([program = '', ...args]: readonly string[]): Promise<void> {
+/** Runs an editor and waits until it is closed. @throws CometError `usage` when it fails */
+export async function runEditor([program = '', ...args]: readonly string[]): Promise<void> {
   const { runInForeground } = await import('../../common/run-process.ts');
   const { exitCode, failure } = await runInForeground(program, args, process.env);
   if (failure !== null) throw new CometError('usage', `the editor ${program} cannot be started; set EDITOR`);

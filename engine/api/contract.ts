@@ -175,6 +175,13 @@ export const operations = {
     async ({ memory }, { ids, pinned, projectDir }) =>
       (await memory.library.pin(ids, pinned, projectDir)).map(publicNode),
   ),
+  'nodes/related': operation(
+    z.strictObject({ id, depth: z.int().min(1).max(4) }),
+    async ({ memory: { library }, opened }, { id, depth }) => {
+      await opened();
+      return library.related(id, depth).map(publicNode);
+    },
+  ),
   'nodes/why': operation(z.strictObject({ id }), ({ memory }, { id }) => memory.library.explain(id)),
   /** At most as long as the text of a node. */
   'nodes/remember': operation(

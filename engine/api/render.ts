@@ -121,12 +121,6 @@ export function localDay(atMs: number): string {
   return [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
 }
 
-/** `2026-03-01 09:05` where the user is. */
-export function localTime(atMs: number): string {
-  const at = new Date(atMs);
-  return `${localDay(atMs)} ${two(at.getHours())}:${two(at.getMinutes())}`;
-}
-
 function two(value: number): string {
   return String(value).padStart(2, '0');
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { oneLine, printable } from '../../../common/text.ts';
+import { localTime, oneLine, printable } from '../../../common/text.ts';
 import {
   ago,
   type Depth,
@@ -7,7 +7,6 @@ import {
   engineOf,
   factText,
   localDay,
-  localTime,
   messageLines,
   nodeLines,
   type Paint,
@@ -107,7 +106,9 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
   const section = (title: string, texts: readonly string[]): string[] =>
     texts.length === 0 ? [] : ['', paint('bold', title), ...texts.flatMap(item)];
   const atMs = Date.parse(node.created_at);
-  const about = [`${localTime(atMs)} (${ago(atMs, nowMs)})`, projectName(node.project), ...badges(node)].join(', ');
+  const about = [`${localTime(atMs, nowMs)} (${ago(atMs, nowMs)})`, projectName(node.project), ...badges(node)].join(
+    ', ',
+  );
   const from = oneLine(node.session_title ?? '');
   const said = new Set([...decisions, ...open].map(({ text }) => text));
   const current = facts.filter(({ value, valid_to = null }) => valid_to === null && !said.has(value));

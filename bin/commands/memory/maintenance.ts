@@ -2,12 +2,14 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { writeFileAtomic } from '../../../common/files.ts';
+import { resolveDirectory } from '../../../common/paths.ts';
 import { printable } from '../../../common/text.ts';
 import { ago, type EngineStatus, engineOf } from '../../../engine/api/index.ts';
 import type { SnapshotInfo } from '../../../memory/index.ts';
-import { addCommand, type Context } from '../../context.ts';
+import { addCommand, type Context, readingEngine } from '../../context.ts';
 import { count } from '../../terminal/format.ts';
 import { table } from '../../terminal/table.ts';
+import { handoverSections, handoverText, type Purpose } from './handover.ts';
 import { watched } from './watch.ts';
 
 const LONGEST_MS = 3_600_000;
@@ -62,16 +64,40 @@ function snapshotLines(snapshots: readonly SnapshotInfo[], width: number, nowMs:
   );
 }
 
+interface ExportFlags {
+  readonly format: 'md' | 'html' | 'jsonl';
+  readonly for?: Purpose;
+  readonly project: string;
+  readonly out?: string;
+}
+
+async function exported(context: Context, { format, project, for: purpose }: ExportFlags): Promise<string> {
+  const client = readingEngine(context);
+  if (purpose === undefined) {
+    if (format === 'html') throw new CometError('usage', '--format html needs --for pr or --for handover');
+    return await client.call('memory/export', { format }, { timeoutMs: LONGEST_MS });
+  }
+  if (format === 'jsonl') throw new CometError('usage', '--for takes --format md or html');
+  const projectDir = resolveDirectory(project);
+  const view = await client.call('project/overview', { projectDir });
+  const sections = handoverSections(await client.call('items/list', { projectDir }), view, purpose);
+  return handoverText(view.project, sections, format);
+}
+
 export function registerMemoryExport(memory: Command, context: Context): void {
   memory
     .command('export')
-    .description('export all memories and briefs as one text, without raw turns')
-    .addOption(new Option('--format <f>', 'markdown or JSON lines').choices(['md', 'jsonl']).default('md'))
+    .description('export all memories and briefs as one text, or with --for what others should know of a project')
+    .addOption(new Option('--format <f>', 'html only with --for').choices(['md', 'html', 'jsonl']).default('md'))
+    .addOption(new Option('--for <purpose>', 'text to paste').choices(['pr', 'handover']))
+    .option('--project <dir>', 'with --for: the project of this folder', '.')
     .option('--out <file>', 'write to this file (0600)')
-    .addHelpText('after', '\nExample:\n  comet-cc memory export --format jsonl --out memory.jsonl')
-    .action(async (flags: { format: 'md' | 'jsonl'; out?: string }) => {
-      const { format } = flags;
-      const text = await engineOf(context.paths).call('memory/export', { format }, { timeoutMs: LONGEST_MS });
+    .addHelpText(
+      'after',
+      '\nExamples:\n  comet-cc memory export --for pr\n  comet-cc memory export --format jsonl --out memory.jsonl',
+    )
+    .action(async (flags: ExportFlags) => {
+      const text = await exported(context, flags);
       if (flags.out === undefined) return void process.stdout.write(context.term.isTerminal ? printable(text) : text);
       await writeFileAtomic(path.resolve(flags.out), text).catch((cause: NodeJS.ErrnoException) => {
         const why = `${flags.out} cannot be written (${cause.code}); name a file in a folder that is there and yours`;
