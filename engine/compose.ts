@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as after, setImmediate as nextTick } from 'node:timers/promises';
 import { leafSource } from '../certs/index.ts';
 import { systemClock } from '../common/async.ts';
-import { type Config, loadConfig } from '../common/config.ts';
+import { type Config, loadConfig, readSettings } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
 import { ensureDir, readOrCreateSecret } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
@@ -124,6 +124,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const opened = (): Promise<unknown> => settled(opening);
   api.serve({
     ...servicesOf({ config, paths, log }, { memory, policy, ledger }),
+    environment: shellSettings(env),
     seals,
     receipts,
     opened,
@@ -190,6 +191,14 @@ async function openLedgers(config: Config, stores: Stores, redactor: Redactor, l
       log,
     }),
   };
+}
+
+/** Set by every start from the whole configuration, so that they say nothing of the shell. */
+const PASSED_ON = ['port', 'holdMs', 'upstream', 'upstreamCa', 'upstreamProxy'];
+
+function shellSettings(env: NodeJS.ProcessEnv): readonly string[] {
+  const set = readSettings(env).filter(({ key, source }) => source === 'environment' && !PASSED_ON.includes(key));
+  return set.filter(({ value, fallback }) => value !== fallback).map(({ variable }) => variable);
 }
 
 /** The part of the API's services that rests on memory and policy. */
@@ -290,7 +299,7 @@ async function openStores(paths: HomePaths, redactor: Redactor, log: Log): Promi
       plans: {
         ...plans,
         append: async () => {
-          throw new CometError('schema_newer', 'plans of another comet-cc are replayed, never changed');
+          throw new CometError('schema_newer', 'plans of another comet-cc are sent as they are, never changed');
         },
       },
       locked,

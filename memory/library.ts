@@ -14,7 +14,6 @@ import type { TurnText } from './model/turn.ts';
 import type { MemoryParts } from './parts.ts';
 import type { ProjectView } from './recall/project-overview.ts';
 import { isQuarantined } from './recall/quarantine.ts';
-import { readOpenItems } from './recall/recall-service.ts';
 import type { RecallHit } from './recall/types.ts';
 import type { Sessions, SessionView } from './sessions.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
@@ -169,8 +168,6 @@ export function createLibrary(parts: Parts) {
       const turns = await started.then(() => turnReader.turns(sessionId));
       return Object.fromEntries(turns.map((turn) => [turn.key, readTurn(turn).user]));
     },
-    /** Open items of a project, newest first. */
-    openItems: (projectDir: string): readonly string[] => readOpenItems(parts, projectOf(projectDir)),
     /** @throws CometError `not_found` */
     showSession: (id: string) => started.then(() => sessions.show(id)),
     readBrief: sessions.readBrief,

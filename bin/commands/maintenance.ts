@@ -16,7 +16,7 @@ export function registerFlush(program: Command, context: Context): void {
     .action(async (flags: { timeout: string }) => {
       const seconds = parseCount(flags.timeout, '--timeout');
       const timeoutMs = Math.min(seconds * 1_000, LONGEST_MS);
-      context.term.progress('waiting for sensor, summarizer and indexer…');
+      context.term.progress('waiting until everything is summarized and indexed…');
       const idle = await engineOf(context.paths).call('flush', { timeoutMs }, { timeoutMs: timeoutMs + 5_000 });
       context.term.progress('');
       if (idle) return context.term.out('all turns are processed');

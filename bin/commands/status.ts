@@ -181,6 +181,8 @@ export function internalLines(shown: Shown, paint: Paint, nowMs: number): string
     ['queues', queuesLine(queue)],
     ['model', `${own}${sensor.turns === 0 ? '' : asked}`],
   ];
+  const shell = shown.environment.join(', ');
+  if (shell !== '') rows.push(['settings', `${shell} from the shell that started it`]);
   if (dream !== null) rows.push(['dream', dreamLine(dream, nowMs)]);
   const off = shown.trimming_off.map(
     ({ session_id, title, because }) =>

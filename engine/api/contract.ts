@@ -46,6 +46,8 @@ export interface EngineServices {
   readonly problems: () => EngineStatus['problems'];
   /** Tokens that memory's own model calls may use: see `EngineStatus.budget`. */
   readonly budget: EngineStatus['budget'];
+  /** As in `EngineStatus`. */
+  readonly environment: EngineStatus['environment'];
   readonly version: string;
   readonly seals: Pick<Seals, 'lineFor'>;
 }
@@ -318,6 +320,8 @@ export interface EngineStatus extends MemoryStatus, Costs, RequestCounts {
   readonly recalls: RecallCounts;
   /** Of memory's own model calls, per day (UTC); 0 where none are made. */
   readonly budget: { readonly daily_tokens: number };
+  /** Variables of the shell that started the daemon which differ from the defaults and override `config.json`. */
+  readonly environment: readonly string[];
 }
 
 async function engineStatus(services: EngineServices): Promise<EngineStatus> {
@@ -335,6 +339,7 @@ async function engineStatus(services: EngineServices): Promise<EngineStatus> {
     trimming_off: off.map((each) => ({ ...each, title: titles.get(each.session_id) ?? '' })),
     ...requestCounts(services),
     budget: services.budget,
+    environment: services.environment,
     ...status,
     importing: claudeImport.progress() ?? status.importing,
     paused: policy.pauses(),

@@ -25,6 +25,7 @@ const EMPTY_STATUS = {
   cuts: { count: 0, newest: null },
   sessions: [],
   budget: { daily_tokens: 0 },
+  environment: [],
   queue: { sensor: 0, compacter: 0, indexer: 0 },
   sensor: { turns: 0, in_doubt: 0, asked: 0 },
   nodes: 0,

@@ -39,7 +39,8 @@ export function projectSummary({ memory, policy }: Services, projectDir: string)
   return {
     mode: modeOf(policy.of(projectDir)),
     nodes: nodes.length,
-    open: nodes.length === 0 ? 0 : library.openItems(projectDir).length,
+    // Items cannot be read before the store is open.
+    open: nodes.length === 0 ? 0 : library.listItems({ projectDir }).filter(({ kind }) => kind === 'todo').length,
     newest: newest === undefined ? null : { node_id: newest.node_id, title: titleOf(newest), at: newest.created_at },
   };
 }

@@ -199,16 +199,6 @@ function inOneOrder(hits: readonly RecallHit[]): RecallHit[] {
   });
 }
 
-/** Open items of a project, newest first. */
-export function readOpenItems(
-  parts: Pick<Parts, 'turnRegistry' | 'catalogue' | 'clock'>,
-  project: string,
-): readonly string[] {
-  const isNear = (node: MemoryNode): boolean => node.project === project;
-  const { open } = readProjectState(parts.catalogue.all().filter(isNear), readTasks(parts, isNear));
-  return open.map(({ text }) => text);
-}
-
 /** Tasks of the agent's list, each with a node of its turn, or else with the newest of its session. */
 export function readTasks(
   { turnRegistry, catalogue, clock }: Pick<Parts, 'turnRegistry' | 'catalogue' | 'clock'>,

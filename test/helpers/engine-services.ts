@@ -71,6 +71,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     opened: async () => {},
     seals: createSeals(),
     budget: { daily_tokens: 0 },
+    environment: [],
     version: '1.2.3',
     ...over,
   };

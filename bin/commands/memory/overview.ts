@@ -6,7 +6,7 @@ import { oneLine, printable } from '../../../common/text.ts';
 import { ago, type Costs, engineOf, factText, type Paint, savedLine } from '../../../engine/api/index.ts';
 import type { MemoryStats, ProjectView } from '../../../memory/index.ts';
 import { addCommand, type Context } from '../../context.ts';
-import { count } from '../../terminal/format.ts';
+import { count, counted as plural } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 
 export function registerMemoryAbout(memory: Command, context: Context): void {
@@ -63,7 +63,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   return [
     paint('bold', cut(oneLine(view.project))),
     cut(
-      `${count(sessions)} sessions, ${count(turns)} turns, ${count(nodes)} nodes, ${count(facts)} facts${spanOf(view, nowMs)}`,
+      `${plural(sessions, 'session')}, ${plural(turns, 'turn')}, ${plural(nodes, 'memory', 'memories')}, ${plural(facts, 'fact')}${spanOf(view, nowMs)}`,
     ),
     ...counted('tags', tags),
     ...counted('names', view.names),

@@ -256,7 +256,7 @@ describe('memory about', () => {
   it('tells what is open, decided, weighty and named, with nothing that a terminal would obey', () => {
     expect(aboutLines(view, { paint: plain, width: 100, nowMs: NOW })).toEqual([
       '/p',
-      '2 sessions, 1,200 turns, 30 nodes, 1 facts, from 2026-01-02 to 1 h ago',
+      '2 sessions, 1,200 turns, 30 memories, 1 fact, from 2026-01-02 to 1 h ago',
       'tags   deploy 3',
       'names  Ilse 2',
       'files  src/db.ts (changed since) 4, src/a.ts 1',
@@ -348,6 +348,7 @@ const report = {
   cuts: { count: 1, newest: '2026-11-21T11:58:00Z' },
   sessions: ['s1'],
   budget: { daily_tokens: 500_000 },
+  environment: [],
   project: {
     dir: '/code/shop',
     mode: 'on',
@@ -387,7 +388,12 @@ describe('status', () => {
   it('keeps the internals for --long', () => {
     const dream = { at: '2026-11-22T03:00:00.000Z', merged: 2, groups: 1, pruned: 0, left: 7, running: false };
     const off = { session_id: 's1', title: 'Set up staging', at: '', because: '3 requests in a row' };
-    const long = internalLines({ ...report, dream, trimming_off: [off] }, plain, NOW).join('\n');
+    const long = internalLines(
+      { ...report, dream, trimming_off: [off], environment: ['COMET_CC_LLM'] },
+      plain,
+      NOW,
+    ).join('\n');
+    expect(long).toContain('settings  COMET_CC_LLM from the shell that started it');
     expect(long).toContain('up 1 min');
     expect(long).toContain('1,200: 1,000 rewritten, 200 passed through, 0 passed through unchanged after an error');
     expect(long).toContain('12: 9 in time, 2 late and sent with the next request, 1 late and not sent');
