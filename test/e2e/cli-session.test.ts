@@ -65,7 +65,7 @@ describe('completion', () => {
     expect(code).toBe(0);
     const asked = `COMP_WORDS=(comet-cc session ''); COMP_CWORD=2; _comet_cc; printf '%s ' "\${COMPREPLY[@]}"`;
     const bash = spawnSync('bash', ['--norc', '--noprofile'], { input: `${stdout}\n${asked}\n`, encoding: 'utf8' });
-    expect(bash).toMatchObject({ status: 0, stderr: '', stdout: expect.stringContaining('ls show brief close') });
+    expect(bash).toMatchObject({ status: 0, stderr: '', stdout: expect.stringContaining('ls diff show brief close') });
     for (const shell of ['zsh', 'fish']) expect((await home.run(['completion', shell])).stdout).toContain('about');
     expect((await home.run(['completion', 'tcsh'])).code).toBe(2);
   });
