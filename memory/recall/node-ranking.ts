@@ -25,6 +25,8 @@ export interface RankedNode {
   readonly similarity: number;
   /** Its turns that were found, best first. */
   readonly turns: readonly string[];
+  /** The node whose link led here, where that gave it its score. */
+  readonly linkedFrom: string | null;
 }
 
 export interface NodeRules {
@@ -48,6 +50,7 @@ interface Candidate {
   own: Hit | null;
   score: number;
   references: number;
+  linkedFrom: string | null;
 }
 
 type Candidates = Map<string, Candidate>;
@@ -68,10 +71,10 @@ export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], ru
     (one, other) => other.score - one.score || byTrust(one, other) || byAge(one, other),
   )) {
     if (given.length === rules.limit) break;
-    const { nodeId, score } = candidate;
+    const { nodeId, score, linkedFrom } = candidate;
     if (!rules.keeps(nodeId, score)) continue;
     const found = candidate.turns.map(({ hit }) => hit.turnId);
-    given.push({ nodeId, score, turns: found, ...foundBy(candidate) });
+    given.push({ nodeId, score, linkedFrom, turns: found, ...foundBy(candidate) });
   }
   return given;
 }
@@ -107,7 +110,7 @@ function candidateOf(candidates: Candidates, nodeId: string, { factsOf }: NodeRu
   const known = candidates.get(nodeId);
   if (known !== undefined) return known;
   const facts = factsOf(nodeId);
-  const fresh: Candidate = { nodeId, facts, turns: [], own: null, score: 0, references: 0 };
+  const fresh: Candidate = { nodeId, facts, turns: [], own: null, score: 0, references: 0, linkedFrom: null };
   candidates.set(nodeId, fresh);
   return fresh;
 }
@@ -156,7 +159,9 @@ function addLinked(candidates: Candidates, rules: NodeRules): void {
         const linked = candidateOf(candidates, id, rules);
         if (linked.facts === null) continue;
         if (hop === 0) linked.references += 1;
-        linked.score = Math.max(linked.score, score * carried);
+        if (score * carried <= linked.score) continue;
+        linked.score = score * carried;
+        linked.linkedFrom = from;
       }
     }
   }

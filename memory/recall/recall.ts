@@ -18,7 +18,15 @@ import { type NodeFacts, type RankedNode, rankNodes } from './node-ranking.ts';
 import { bestPassage, containedShare } from './passages.ts';
 import { isQuarantined } from './quarantine.ts';
 import { asksExact, asksPast, namesCall, recallQuery } from './query.ts';
-import { coverageIn, coverageOf, isRelevant, type QueryTerms, UNSEEN, weighTerms } from './relevance-filter.ts';
+import {
+  coverageIn,
+  coverageOf,
+  isRelevant,
+  NEAR_BEST,
+  type QueryTerms,
+  UNSEEN,
+  weighTerms,
+} from './relevance-filter.ts';
 import { type Reranking, reranked, rerankedText } from './reranking.ts';
 import { freshnessFactor, staleNote } from './staleness.ts';
 import type { RecallHit, RecallRequest, SearchOptions } from './types.ts';
@@ -70,6 +78,10 @@ const TURNS_READ = 8;
 const OWN_TERMS = 3;
 /** What a turn keeps of the coverage that the prompt before it lends. */
 const CARRIED_SHARE = 0.8;
+/** A second turn of a memory is shown if it covers this share of what the best one covers. */
+const SECOND_SHARE = 0.75;
+/** A linked memory surfaces if it names this share of the query. */
+const LINK_COVERAGE = 0.2;
 /** Share of the words of a passage from which another line says the same. */
 const SAME_WORDS = 0.8;
 
@@ -92,11 +104,11 @@ interface ReadTurn {
   readonly carried: ReadonlySet<string>;
 }
 
-/** A candidate with its turn that answers best; none if only the node's own text matches. */
+/** A candidate with its turns, the one that answers best first; none if only the node's own text matches. */
 interface Reading {
   readonly candidate: RankedNode;
   readonly node: MemoryNode;
-  readonly turn: ReadTurn | undefined;
+  readonly turns: readonly ReadTurn[];
   readonly coverage: number;
 }
 
@@ -266,36 +278,56 @@ async function read(
     asked = new Set([...prompt, ...carried]);
   }
   const rank = new Map(turnsOf(candidate, deps).map((id, at) => [id, at]));
-  const [best] = turns
-    .filter((turn) => turn.coverage > 0)
-    .sort((one, other) => other.coverage - one.coverage || (rank.get(one.id) ?? 0) - (rank.get(other.id) ?? 0));
-  const coverage = Math.max(coverageOf(terms, told.join('\n')), best?.coverage ?? 0);
-  return { candidate, node, turn: best, coverage };
+  const best = turns.toSorted(
+    (one, other) => other.coverage - one.coverage || (rank.get(one.id) ?? 0) - (rank.get(other.id) ?? 0),
+  );
+  const coverage = Math.max(coverageOf(terms, told.join('\n')), best[0]?.coverage ?? 0);
+  return { candidate, node, turns: best.filter((turn) => turn.coverage > 0), coverage };
 }
 
-/** The threshold is one for the whole query: where the best memory passes it, the others with a word of it are shown too. */
+/** The threshold is one for the whole query: where the best turn passes it, those near it are shown too. */
 function hitsOf({ config }: RecallerDeps, readings: readonly Reading[], asked: Asked): RecallHit[] {
   const { search, terms } = asked;
   const { gated, limit, shown } = search;
-  const passes = isRelevant(Math.max(0, ...readings.map(({ coverage }) => coverage)), terms, config.minCoverage);
-  const fitting = readings.map((reading) => ({ ...reading, fits: passes && reading.coverage > 0 }));
+  const most = Math.max(0, ...readings.map(({ coverage }) => coverage));
+  const passes = isRelevant(most, terms, config.minCoverage);
+  const passed = new Set<string>();
+  const fitting = readings.map((reading) => {
+    const { candidate, coverage } = reading;
+    const isLinked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom) && coverage >= LINK_COVERAGE;
+    const fits = passes && (coverage >= most * NEAR_BEST || isLinked);
+    if (fits) passed.add(candidate.nodeId);
+    return { ...reading, fits };
+  });
   const found: RecallHit[] = [];
   let left = config.maxContextChars;
   for (const reading of fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
     if (found.length === limit) break;
     const { fits, coverage, candidate } = reading;
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
-    const hit = hitOf(reading, asked);
-    const { text, origin } = hit.line;
-    if (isShown(hit, shown) || found.some(({ line }) => isNearDuplicate(saidIn(line.text), saidIn(text)))) continue;
-    if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
-    left -= text.length;
-    found.push(fits ? hit : { ...hit, isFar: true });
+    for (const hit of hitsIn(reading, asked)) {
+      const { text, origin } = hit.line;
+      if (isShown(hit, shown) || found.some(({ line }) => isNearDuplicate(saidIn(line.text), saidIn(text)))) continue;
+      if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
+      left -= text.length;
+      found.push(fits ? hit : { ...hit, isFar: true });
+    }
   }
   return found;
 }
 
-function hitOf({ candidate, node, turn }: Reading, { search, terms, past, freshness }: Asked): RecallHit {
+/** One for the best turn, and for a prompt a second one where another turn of the memory covers nearly as much. */
+function hitsIn({ turns, ...reading }: Reading, asked: Asked): RecallHit[] {
+  const [best, second] = turns;
+  const others =
+    asked.search.gated && best && second && second.coverage >= best.coverage * SECOND_SHARE ? [second] : [];
+  return [best, ...others].map((turn) => hitOf({ ...reading, turn }, asked));
+}
+
+function hitOf(
+  { candidate, node, turn }: Omit<Reading, 'turns'> & { readonly turn: ReadTurn | undefined },
+  { search, terms, past, freshness }: Asked,
+): RecallHit {
   const { query } = search;
   const isGone = toldBy(past ? [] : node.facts.filter(isClosed));
   const rules = { maxChars: PASSAGE_CHARS, callsAnswer: namesCall(query), isPast: isGone };

@@ -17,6 +17,8 @@ export const UNSEEN = '\0';
 const MAX_TERMS = 12;
 /** Terms that stand everywhere ("run the tests") select nothing, however many of them match. */
 const MIN_INFORMATION = 0.5;
+/** A turn with less than this share of the best turn's coverage is about something else. */
+export const NEAR_BEST = 0.5;
 
 /** Of its weight, what the most common word keeps: a question says it in words of its own. */
 const COMMON_SHARE = 0.4;

@@ -67,6 +67,7 @@ test('links carry half a score over one hop and a quarter over two', () => {
     ['b', 0.5],
     ['c', 0.25],
   ]);
+  expect(nodes.map(({ linkedFrom }) => linkedFrom)).toEqual([null, 'a', 'a']);
 });
 
 test('a node whose turns were not found is worth what its own lanes say, however far the best turn is', () => {

@@ -68,6 +68,7 @@ const node = (nodeId: string, score: number): RankedNode => ({
   lanes: {},
   similarity: 0,
   turns: ['t-2', 't-1', 'gone'],
+  linkedFrom: null,
 });
 const three = [node('a', 0.9), node('b', 0.5), node('c', 0.1)];
 const shown = (nodes: readonly RankedNode[]) => nodes.map(({ nodeId, score }) => [nodeId, score]);
