@@ -26,7 +26,7 @@ describe('a pause in a running session', () => {
     expect(requests.rewritten).toBeGreaterThan(0);
 
     const said = await rig.home.run(['pause', '--for', '2h']);
-    expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining('memory is paused everywhere, until 2') });
+    expect(said).toMatchObject({ code: 0, stdout: expect.stringMatching(/memory is paused everywhere, until \d/) });
     await terminal.say('My sister Annegret must never be written down.');
     expect((await rig.status()).requests.rewritten).toBe(requests.rewritten + 1);
     expect((await rig.home.run(['status'])).stdout).toContain('memory is paused everywhere');

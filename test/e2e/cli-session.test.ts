@@ -53,7 +53,7 @@ describe('a session at the command line', () => {
     const about = await home.json(['memory', 'about', '--project', plan.cwd, '--json']);
     expect(about).toMatchObject({ counts: { sessions: 1, turns: 3 }, tags: expect.any(Array) });
     const told = await home.run(['memory', 'about', '--project', plan.cwd]);
-    expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining('1 sessions, 3 turns') });
+    expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining('1 session, 3 turns') });
     const nothing = await home.run(['memory', 'about']);
     expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('no memories of') });
   });
