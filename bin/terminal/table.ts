@@ -10,7 +10,7 @@ export function truncate(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   const head = beginning(text, width - 1);
   const space = text[head.length] === ' ' ? head.length : head.lastIndexOf(' ');
-  return `${space > head.length / 3 ? head.slice(0, space).trimEnd() : head}…`;
+  return `${space > head.length / 3 ? head.slice(0, space).replace(/[\s,;:…]{1,9}$/, '') : head}…`;
 }
 
 /** As much of `text` as takes at most `width` columns. */

@@ -71,6 +71,12 @@ describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missi
     return conversation(terminal.screen());
   }
 
+  /** Resolves when programs see the new width, which the terminal sets some time later. */
+  async function resize(columns: number): Promise<void> {
+    terminal.resize(columns);
+    while (!(await terminal.run('stty size')).includes(` ${columns}`)) await terminal.run('true');
+  }
+
   it('looks as documented, in 80 and 120 columns', async () => {
     const captures: [title: string, text: string][] = [];
     const first = await converse([
@@ -87,12 +93,12 @@ describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missi
       ['Its state', 'comet-cc status'],
       ['What it did to the last request', 'comet-cc explain'],
     ] as const) {
-      const narrow = await terminal.run(command);
-      terminal.resize(120);
-      const wide = await terminal.run(command);
-      terminal.resize(80);
-      captures.push([title, narrow]);
-      if (/^comet-cc memory (?:ls|search)/.test(command)) captures.push([`${title}, in 120 columns`, wide]);
+      captures.push([title, await terminal.run(command)]);
+      if (/^comet-cc memory (?:ls|search)/.test(command)) {
+        await resize(120);
+        captures.push([`${title}, in 120 columns`, await terminal.run(command)]);
+        await resize(80);
+      }
     }
     captures.push(['Set-up for every day', await terminal.run('comet-cc setup', 'y')]);
     captures.push(['And back', await terminal.run('comet-cc setup --undo', 'y')]);
