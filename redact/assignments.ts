@@ -66,14 +66,22 @@ function valuesOf(text: string, words: RegExp): Span[] {
   words.lastIndex = 0;
   for (let word = words.exec(text); word !== null; word = words.exec(text)) {
     const end = words.lastIndex;
-    const before = /[\w.-]{0,32}$/.exec(text.slice(Math.max(0, word.index - 32), word.index))?.[0] ?? '';
     const kind = kindOfName(word[0], text.slice(Math.max(0, word.index - 16), word.index), word[1], word[2]);
-    if (kind === null || text.slice(word.index - before.length - 10, word.index).includes('[REDACTED:')) continue;
+    if (kind === null) continue;
+    const before = nameBefore(text, word.index);
+    if (text.slice(Math.max(0, word.index - before.length - 10), word.index).includes('[REDACTED:')) continue;
     const span = valueAfter(text, end, kind, before + word[0]);
     words.lastIndex = span?.end ?? end;
     if (span !== null) spans.push(span);
   }
   return spans;
+}
+
+/** Up to 32 characters of a name. */
+function nameBefore(text: string, end: number): string {
+  let start = end;
+  while (start > Math.max(0, end - 32) && /[\w.-]/.test(text.charAt(start - 1))) start -= 1;
+  return text.slice(start, end);
 }
 
 /** Whether the name of a JSON member marks its string as secret. */
@@ -153,12 +161,12 @@ function isSecret(value: string, kind: Kind, how: How, name = ''): boolean {
   const hasDigit = /\d/.test(text);
   if (kind === 'password') return isPassword(text, how, name);
   if (!/[A-Za-z]/.test(text)) return false;
-  const odd = randomness(text);
-  if (kind === 'generic') return text.length >= 16 && odd >= 0.5 && hasDigit;
+  if (kind === 'generic') return text.length >= 16 && hasDigit && randomness(text) >= 0.5;
   const enough = text.length >= 16 ? 0.35 : 0.45;
-  if (how === 'quoted' || how === 'element') return hasDigit ? odd >= enough : text.length >= 20 && odd >= 0.45;
+  if (how === 'quoted' || how === 'element')
+    return hasDigit ? randomness(text) >= enough : text.length >= 20 && randomness(text) >= 0.45;
   const least = how === 'setting' || how === 'variable' ? 10 : 16;
-  return text.length >= least && hasDigit && odd >= enough;
+  return text.length >= least && hasDigit && randomness(text) >= enough;
 }
 
 function isPassword(text: string, how: How, name: string): boolean {

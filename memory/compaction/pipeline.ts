@@ -211,6 +211,7 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
     session.project = projectOf(turn.projectDir) || session.project;
     const marks = await files.marksOf(turn);
     const { text, flow } = readTurnPart(turn, false);
+    await nextTick();
     const repeated = shownText.read(session.id, flow, text.user);
     const repeats = repeated.length === 0 ? {} : { repeats: repeated };
     const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(text) ? { echoes: true as const } : {};
@@ -230,6 +231,8 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
     turnRegistry.release(turn.turnId);
     throw error;
   }
+  // Each of the three passes over a long text takes tens of milliseconds: streams run in between.
+  await nextTick();
   take(state, session, stored, said);
   return true;
 }
