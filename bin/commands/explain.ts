@@ -62,7 +62,10 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
       ...printable(text)
         .split('\n')
         .map((line) => `            ${line}`),
-      ...found.map(({ nodeId, score, lanes }) => `  found     ${nodeId} ${score.toFixed(3)}: ${lanesText(lanes)}`),
+      // What answers a question about the state of the work comes from no lane.
+      ...found
+        .filter(({ lanes }) => lanesText(lanes) !== '')
+        .map(({ nodeId, score, lanes }) => `  found     ${nodeId} ${score.toFixed(3)}: ${lanesText(lanes)}`),
     ]),
     `why       ${reasonOf(economics.decision)}`,
     ...answerLines(receipt),

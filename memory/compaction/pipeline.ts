@@ -30,6 +30,8 @@ import type { ToolRounds } from './tool-rounds.ts';
 import type { TopicDetector } from './topic-detector.ts';
 import { repeatsMemory } from './turn-state.ts';
 
+/** Reading a longer message takes tens of milliseconds. */
+const LONG_CHARS = 50_000;
 /** Size limit of turns waiting to be written; a rejected turn is offered again with the next request. */
 const PENDING_CHARS = 128_000_000;
 /** With `llm: off` compaction only bounds memory use. */
@@ -211,7 +213,6 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
     session.project = projectOf(turn.projectDir) || session.project;
     const marks = await files.marksOf(turn);
     const { text, flow } = readTurnPart(turn, false);
-    await nextTick();
     const repeated = shownText.read(session.id, flow, text.user);
     const repeats = repeated.length === 0 ? {} : { repeats: repeated };
     const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(text) ? { echoes: true as const } : {};
@@ -231,8 +232,8 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
     turnRegistry.release(turn.turnId);
     throw error;
   }
-  // Each of the three passes over a long text takes tens of milliseconds: streams run in between.
-  await nextTick();
+  // Streams run in between.
+  if (turn.messages.some(({ content }) => content.length > LONG_CHARS)) await nextTick();
   take(state, session, stored, said);
   return true;
 }

@@ -176,7 +176,7 @@ async function phraseHits(
 /** Those that fit, those that have the phrase, the others; a quoted phrase comes first. */
 function withExact(found: readonly RecallHit[], exact: readonly RecallHit[], phrase: Phrase | null): RecallHit[] {
   if (phrase?.isQuoted) return joined(exact, found);
-  const fits = found.filter(({ isFar }) => !isFar);
+  const fits = found.filter(({ isFar, anchored }) => anchored || !isFar);
   return joined(joined(fits, exact), found);
 }
 
