@@ -98,7 +98,7 @@ export function createForgetting(parts: Parts) {
     return made;
   }
 
-  /** Turns that cannot be read, so that nobody knows whether a source is in them. */
+  /** Unreadable turns: they may contain the source. */
   function skippedIn({ source, sessionId, sinceMs = 0 }: What): MarkedTurn[] {
     return parts.crashMarks
       .skipped()

@@ -215,7 +215,7 @@ export const operations = {
     z.strictObject({ ids, as: z.enum(['done', 'dropped']) }),
     ({ memory: { library } }, { ids, as }) => library.closeItems(ids, as),
   ),
-  /** Kept as a note, whose origin nobody can tell. */
+  /** Stored as a note of unknown origin. */
   'items/add': operation(
     z.strictObject({ kind: z.enum(['todo', 'decision']), text: z.string().min(1).max(500), projectDir: path }),
     async ({ memory: { library, imports } }, { kind, ...request }) => {

@@ -21,7 +21,7 @@ export function createSeals(key: Buffer = randomBytes(32)) {
   return {
     /** The last line of the text. */
     lineFor: (digest: string, origin: Origin): string => `${START}${origin}, seal ${macOf(digest, origin)}]`,
-    /** Null for a text that ends with no line of ours, or is not the one that was sealed. */
+    /** Null where the text lacks a seal, or was changed after it was sealed. */
     originOf(text: string): Origin | null {
       const at = text.lastIndexOf(START);
       const [, origin, mac] = (at < 0 ? null : LINE.exec(text.slice(at, at + 100))) ?? [];

@@ -27,7 +27,7 @@ export function plainText(text: string): string {
     .toLowerCase();
 }
 
-/** Text that sessions were shown by files, tools of the project and the client: whoever repeats it did not say it. */
+/** Text that sessions were shown by files, tools of the project and the client: repeating it does not make it a statement of the user or of Claude. */
 export type ShownText = ReturnType<typeof createShownText>;
 
 /** Of all sessions, of which those that rest longest are dropped. */

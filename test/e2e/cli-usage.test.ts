@@ -18,7 +18,7 @@ it('can be run as npx runs it in a checkout: by its name, through a shell', asyn
   const root = path.resolve(import.meta.dirname, '../..');
   const { stdout } = await execa('npx', ['--no-install', 'comet-cc', '--version'], {
     cwd: root,
-    // With scripts it builds dist anew below the other tests.
+    // With scripts, npm would rebuild dist while other tests use it.
     env: { npm_config_ignore_scripts: 'true' },
   });
   expect(stdout).toMatch(/^\d+\.\d+\.\d+$/);

@@ -208,7 +208,7 @@ ${ANSWERS}`);
     const [code] = (await once(second, 'exit')) as [number];
     expect(code).toBe(1);
     expect(said).toContain('another engine');
-    await openTerminal(rig).say('the first one goes on');
+    await openTerminal(rig).say('the first session continues');
     expect((await rig.status()).engine).toEqual(engine);
     expect(rig.standin.refused).toEqual([]);
   });

@@ -48,7 +48,7 @@ import { classifyApiError } from '../../proxy/wire/validate.ts';
 import { createRedactor, findPrivateTexts } from '../../redact/index.ts';
 import { message, turnOf } from './turns.ts';
 
-/** Whoever writes a text that Claude reads may repeat one of these for as long as the text may be. */
+/** Units that an attacker may repeat up to the longest text that Claude reads. */
 export const UNITS: Readonly<Record<string, string>> = {
   hex: '0123456789abcdef',
   base64url: 'Zm9vYmFy_0-Q',

@@ -63,7 +63,7 @@ export async function filesBelow(dir: string, wanted: (name: string) => boolean)
   return files.map((entry) => path.join(entry.parentPath, entry.name)).sort();
 }
 
-/** A crash between writing and renaming leaves a temporary file of ours, which may hold what was to be removed. */
+/** A crash between write and rename leaves a temporary file, which may hold removed text. */
 export async function removeTempFiles(dir: string): Promise<void> {
   const files = await filesBelow(dir, (name) => TEMPORARY_NAME.test(name));
   await Promise.all(files.map((file) => rm(file, { force: true })));
