@@ -1,5 +1,5 @@
 /**
- * How long memory holds the thread that streams answers while it takes hostile turns: the longest processor time between
+ * How long memory holds the thread that streams answers while it takes hostile turns: the longest time between
  * two passes of the event loop, as the engine's own pipeline reads, redacts, stores and summarizes each.
  *
  *   npm run bench:hold -- [--chars 200000]
@@ -7,8 +7,11 @@
  * More than 200,000 characters are in no result that Claude Code sends. The best of three, since the compiler and the
  * collector run at their own times. Exits with 1 where a turn held the thread for more than 100 ms.
  */
+import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import type { CapturedTurn } from '../common/turn.ts';
+import { ConversationCache, parseConversation } from '../proxy/wire/conversation.ts';
+import { splitTurns } from '../proxy/wire/turns.ts';
 import { createDisk, openRig } from '../test/helpers/memory-rig.ts';
 import { UNITS } from '../test/helpers/text-readers.ts';
 import { message, talk, toolRound, turnOf } from '../test/helpers/turns.ts';
@@ -40,15 +43,33 @@ const TURNS: Readonly<Record<string, () => CapturedTurn[]>> = {
   ),
 };
 
-/** The longest time between two passes of the event loop while memory takes these turns, as CPU time, ms. */
+/** How long it takes to understand a request of which nothing was seen before, with this text as its newest result, ms. */
+function readingOf(text: string): number {
+  const said = [
+    { role: 'user', content: 'look' },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'cat a' } }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: text }] },
+  ];
+  const body = Buffer.from(JSON.stringify({ model: 'claude-opus-4-8', max_tokens: 1_000, messages: said }));
+  const since = performance.now();
+  const seen = parseConversation(body, new ConversationCache());
+  if (seen === null) throw new Error('the request was not understood');
+  splitTurns(seen);
+  return performance.now() - since;
+}
+
+/**
+ * The longest time between two passes of the event loop while memory takes these turns, ms: the processor time of all
+ * threads or the time on the clock, whichever is less, since each is too long where other threads or programs run.
+ */
 async function longestHold(turns: readonly CapturedTurn[]): Promise<number> {
   const memory = await openRig(createDisk(), { llm: 'local' });
   let [longest, isOpen] = [0, true];
-  let last = process.cpuUsage();
+  let [lastCpu, lastMs] = [process.cpuUsage(), performance.now()];
   const pass = (): void => {
-    const { user, system } = process.cpuUsage(last);
-    last = process.cpuUsage();
-    longest = Math.max(longest, (user + system) / 1_000);
+    const { user, system } = process.cpuUsage(lastCpu);
+    longest = Math.max(longest, Math.min((user + system) / 1_000, performance.now() - lastMs));
+    [lastCpu, lastMs] = [process.cpuUsage(), performance.now()];
     if (isOpen) setImmediate(pass);
   };
   setImmediate(pass);
@@ -65,6 +86,10 @@ for (const [name, turnsOf] of Object.entries(TURNS)) {
   let longest = Number.POSITIVE_INFINITY;
   for (let at = 0; at < REPEATS; at += 1) longest = Math.min(longest, await longestHold(turnsOf()));
   held.push([name, longest]);
+}
+for (const [name, unit] of Object.entries(UNITS)) {
+  const text = filled(unit, CHARS);
+  held.push([`reading a request: ${name}`, Math.min(...Array.from({ length: REPEATS }, () => readingOf(text)))]);
 }
 held.sort(([, one], [, other]) => other - one);
 for (const [name, ms] of held) console.log(`${ms.toFixed().padStart(6)} ms  ${name}`);

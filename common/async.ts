@@ -1,3 +1,6 @@
+import { performance } from 'node:perf_hooks';
+import { setImmediate as nextTick } from 'node:timers/promises';
+
 /** Wall time in ms since the epoch. Decisions take a number; only the outermost layer holds a clock. */
 export interface Clock {
   now(): number;
@@ -45,8 +48,36 @@ export async function finishesWithin(work: Promise<unknown>, timeoutMs: number):
   }
 }
 
+/** Long synchronous work: at each `yield` the event loop may run. */
+export type Steps<T> = Generator<void, T>;
+
+const SLICE_MS = 4;
+
+/** Runs steps, letting the event loop run after every 4 ms of them and before a caller continues after longer ones. */
+export async function runInSlices<T>(
+  work: Steps<T>,
+  { now, pause }: { now(): number; pause(): Promise<unknown> } = { now: () => performance.now(), pause: nextTick },
+): Promise<T> {
+  for (let since = now(); ; ) {
+    const step = work.next();
+    if (now() - since >= SLICE_MS) {
+      await pause();
+      since = now();
+    }
+    if (step.done === true) return step.value;
+  }
+}
+
+export function runAtOnce<T>(work: Steps<T>): T {
+  let step = work.next();
+  while (step.done !== true) step = work.next();
+  return step.value;
+}
+
+export type Mutex = <T>(task: () => Promise<T>) => Promise<T>;
+
 /** Runs tasks one after the other, in the order of the calls; a failed task stops no other. */
-export function createMutex(): <T>(task: () => Promise<T>) => Promise<T> {
+export function createMutex(): Mutex {
   let last: Promise<unknown> = Promise.resolve();
   return (task) => {
     const result = last.then(task);

@@ -1,5 +1,6 @@
+import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
-import type { Span } from './patterns.ts';
+import { createRunEnd, endOf, matchFrom, type Span } from './patterns.ts';
 import { isPlaceholder, randomness } from './randomness.ts';
 
 /** How much a name says about its value: that it is a password, a secret, or only that it may be one. */
@@ -50,32 +51,37 @@ const CONNECTORS: readonly { readonly how: How; readonly pattern: RegExp }[] = [
 ];
 type How = 'quoted' | 'element' | 'variable' | 'setting' | 'cell' | 'spaced' | 'said';
 
-const BARE = /[^\s"'`\\<>,;&|(){}[\]]{1,300}/y;
-const REST = /[^\s"'`\\<>,;&|(){}[\]]*/y;
+const BARE = /[^\s"'`\\<>,;&|(){}[\]]*/y;
 const LONGEST_BARE = 300;
 const MAX_VALUE = 1_024;
 
 /** Values with a secret name, in the syntaxes of settings, programs, commands, markup and sentences. */
-export function findAssignments(text: string): Span[] {
-  const ascii = valuesOf(text, WORD);
-  return /[\u0080-\uffff]/.test(text) ? ascii.concat(valuesOf(text, FOREIGN_WORD)) : ascii;
+export function* findAssignments(text: string): Steps<Span[]> {
+  const ascii = yield* valuesOf(text, WORD);
+  return /[\u0080-\uffff]/.test(text) ? ascii.concat(yield* valuesOf(text, FOREIGN_WORD)) : ascii;
 }
 
-function valuesOf(text: string, words: RegExp): Span[] {
+function* valuesOf(text: string, words: RegExp): Steps<Span[]> {
   const spans: Span[] = [];
-  words.lastIndex = 0;
-  for (let word = words.exec(text); word !== null; word = words.exec(text)) {
-    const end = words.lastIndex;
+  const bareEnd = createRunEnd(text, BARE);
+  let at = 0;
+  for (let word = matchFrom(words, text, 0); word !== null; word = matchFrom(words, text, at)) {
+    yield;
+    const end = endOf(word);
+    at = end;
     const kind = kindOfName(word[0], text.slice(Math.max(0, word.index - 16), word.index), word[1], word[2]);
     if (kind === null) continue;
     const before = nameBefore(text, word.index);
     if (text.slice(Math.max(0, word.index - before.length - 10), word.index).includes('[REDACTED:')) continue;
-    const span = valueAfter(text, end, kind, before + word[0]);
-    words.lastIndex = span?.end ?? end;
-    if (span !== null) spans.push(span);
+    const span = valueAfter({ text, bareEnd }, end, kind, before + word[0]);
+    if (span === null) continue;
+    at = span.end;
+    spans.push(span);
   }
   return spans;
 }
+
+type Searched = { readonly text: string; readonly bareEnd: (start: number) => number };
 
 /** Up to 32 characters of a name. */
 function nameBefore(text: string, end: number): string {
@@ -108,7 +114,8 @@ function kindOfName(word: string, before: string, password?: string, secret?: st
   return isOwnWord ? 'generic' : null;
 }
 
-function valueAfter(text: string, from: number, kind: Kind, name: string): Span | null {
+function valueAfter(searched: Searched, from: number, kind: Kind, name: string): Span | null {
+  const { text, bareEnd } = searched;
   for (const { how, pattern } of CONNECTORS) {
     if ((how === 'said' || how === 'spaced') && kind === 'generic') continue;
     // The result of a test.
@@ -118,27 +125,27 @@ function valueAfter(text: string, from: number, kind: Kind, name: string): Span 
     if (match === null || PUBLIC_AFTER.test(match[1] ?? '')) continue;
     const start = pattern.lastIndex;
     const quote = match.at(-1) ?? '';
-    const value = quote === '' ? bareAt(text, start, how) : quotedAt(text, start, quote);
+    const value = quote === '' ? bareAt(searched, start, how) : quotedAt(searched, start, quote);
     const isFlag = how === 'spaced' && /^-{1,2}[\w-]{0,40}$/.test(name);
     if (value === null || !isSecret(value, kind, isFlag ? 'setting' : quote === '' ? how : 'quoted', name)) continue;
-    REST.lastIndex = start + value.length;
-    const end =
-      value.length < LONGEST_BARE ? start + value.length : REST.lastIndex + (REST.exec(text)?.[0].length ?? 0);
+    const end = value.length < LONGEST_BARE ? start + value.length : bareEnd(start + value.length);
     return { start, end, type: kind === 'password' ? 'password' : 'secret' };
   }
   return null;
 }
 
-function quotedAt(text: string, start: number, quote: string): string | null {
+function quotedAt(searched: Searched, start: number, quote: string): string | null {
+  const { text } = searched;
   const rest = text.slice(start, start + MAX_VALUE);
   const end = rest.indexOf(quote.slice(0, quote.search(/["'`]/) + 1));
   const value = end === -1 ? '' : rest.slice(0, end);
-  if (end === -1) return runAt(text, start);
+  if (end === -1) return runAt(searched, start);
   return /\s/.test(value) ? null : value;
 }
 
-function bareAt(text: string, start: number, how: How): string | null {
-  const run = runAt(text, start);
+function bareAt(searched: Searched, start: number, how: How): string | null {
+  const { text } = searched;
+  const run = runAt(searched, start);
   if (run === null) return null;
   const value = how === 'said' || how === 'spaced' ? trimEnd(run, '.:!?') : run;
   const next = text.charAt(start + value.length);
@@ -148,9 +155,9 @@ function bareAt(text: string, start: number, how: How): string | null {
   return how === 'cell' && next !== ',' && next !== '\n' && next !== '' ? null : value;
 }
 
-function runAt(text: string, start: number): string | null {
-  BARE.lastIndex = start;
-  return BARE.exec(text)?.[0] ?? null;
+function runAt({ text, bareEnd }: Searched, start: number): string | null {
+  const end = Math.min(bareEnd(start), start + LONGEST_BARE);
+  return end > start ? text.slice(start, end) : null;
 }
 
 const CODE = /^(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*$|^(?:\.{0,2}\/|~|[a-z][\w+.-]{1,20}:\/\/)/;

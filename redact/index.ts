@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { performance } from 'node:perf_hooks';
-import { setImmediate as nextTick } from 'node:timers/promises';
+import { runAtOnce, runInSlices, type Steps } from '../common/async.ts';
 import { findAssignments, isSecretMember } from './assignments.ts';
 import {
   containsSpan,
@@ -64,19 +63,21 @@ export function createRedactor({ markKey, onRuleError }: RedactorOptions): Redac
   function redactSync(input: string, pass: RedactPass): string {
     let output = input;
     for (let i = 0; i < MAX_PASSES; i += 1) {
-      const work = pass(output, [], mark);
-      let step = work.next();
-      while (step.done !== true) step = work.next();
-      if (step.value === output) break;
-      output = step.value;
+      const next = runAtOnce(pass(output, [], mark));
+      if (next === output) break;
+      output = next;
     }
     return output;
   }
 
-  async function redactFully(input: string, pass: RedactPass, scanned: (text: string) => string): Promise<string> {
+  async function redactFully(
+    input: string,
+    pass: RedactPass,
+    scanned: (text: string) => Steps<string>,
+  ): Promise<string> {
     let output = input;
     for (let i = 0; i < MAX_PASSES; i += 1) {
-      const next = await runInSlices(pass(output, await scanner(scanned(output)), mark));
+      const next = await runInSlices(pass(output, await scanner(await runInSlices(scanned(output))), mark));
       if (next === output) break;
       output = next;
     }
@@ -85,10 +86,12 @@ export function createRedactor({ markKey, onRuleError }: RedactorOptions): Redac
 
   const toRedacted = (output: string, input: string): Redacted => ({ text: output, redacted: output !== input });
   const full: Redactor['full'] = {
-    text: (input) => redactFully(input, redactText, (text) => text),
+    text: (input) => redactFully(input, redactText, wholeText),
     json: async (input) =>
       toRedacted(
-        isJson(input) ? await redactFully(input, redactLiterals, literalValues) : await full.text(input),
+        (await runInSlices(isJsonText(input)))
+          ? await redactFully(input, redactLiterals, literalValues)
+          : await full.text(input),
         input,
       ),
   };
@@ -103,18 +106,20 @@ export function createRedactor({ markKey, onRuleError }: RedactorOptions): Redac
 export type Marker = (type: string, secret: string) => string;
 
 /** One pass over a text, yielding between steps. `others` are spans found by another scanner. */
-export type RedactPass = (text: string, others: readonly Span[], mark: Marker) => Generator<void, string>;
+export type RedactPass = (text: string, others: readonly Span[], mark: Marker) => Steps<string>;
 
-export function* redactText(text: string, others: readonly Span[], mark: Marker): Generator<void, string> {
+export function* redactText(text: string, others: readonly Span[], mark: Marker): Steps<string> {
   const { spans } = yield* findSecrets(text, 0, others);
-  return replace(
-    text,
-    spans.map((span) => ({ ...span, by: markOf(text, span, mark, '\n') })),
-  );
+  const replacements: Replacement[] = [];
+  for (const span of spans) {
+    yield;
+    replacements.push({ ...span, by: markOf(text, span, mark, '\n') });
+  }
+  return replace(text, replacements);
 }
 
 /** Redacts inside the string literals of JSON. `others` are spans in the values joined by one character each. */
-export function* redactLiterals(json: string, others: readonly Span[], mark: Marker): Generator<void, string> {
+export function* redactLiterals(json: string, others: readonly Span[], mark: Marker): Steps<string> {
   const replacements: Replacement[] = [];
   let depth = 0;
   let key: { readonly name: string; readonly end: number } | null = null;
@@ -140,10 +145,11 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
       json.slice(start, end),
       spans.flatMap((span) => [span.start, span.end]),
     );
-    spans.forEach((span, i) => {
+    for (const [i, span] of spans.entries()) {
+      yield;
       const by = markOf(value, span, mark, '\\n');
       replacements.push({ start: start + (offsets[2 * i] ?? 0), end: start + (offsets[2 * i + 1] ?? 0), by });
-    });
+    }
     if (isKey) key = { name: value, end };
   }
   return replace(json, replacements);
@@ -172,15 +178,16 @@ function* findSecrets(
   text: string,
   depth: number,
   others: readonly Span[],
-): Generator<void, { readonly spans: Span[]; readonly depth: number }> {
-  const fenced = findPrivate(text, depth);
+): Steps<{ readonly spans: Span[]; readonly depth: number }> {
+  const fenced = yield* findPrivate(text, depth);
   let own = fenced.spans;
   for (const find of FINDERS) {
     yield;
-    own = own.concat(find(text));
+    own = own.concat(yield* find(text));
   }
   // Other scanners mark a whole URL or line in which our rules find the secret itself.
   const merged = mergeSpans(own);
+  yield;
   return { spans: mergeSpans(own.concat(others.filter((other) => !containsSpan(other, merged)))), depth: fenced.depth };
 }
 
@@ -224,8 +231,23 @@ export function* stringLiterals(json: string): Generator<Literal> {
 }
 
 /** The values of all string literals, joined by line breaks. */
-export function literalValues(json: string): string {
-  return Array.from(stringLiterals(json), ({ value }) => value).join('\n');
+function* literalValues(json: string): Steps<string> {
+  const values: string[] = [];
+  for (const { value } of stringLiterals(json)) {
+    yield;
+    values.push(value);
+  }
+  return values.join('\n');
+}
+
+function* wholeText(text: string): Steps<string> {
+  yield;
+  return text;
+}
+
+function* isJsonText(text: string): Steps<boolean> {
+  yield;
+  return isJson(text);
 }
 
 export function isJson(text: string): boolean {
@@ -254,18 +276,5 @@ function closingQuote(json: string, from: number): number {
     let slashes = 0;
     while (json[quote - 1 - slashes] === '\\') slashes += 1;
     if (slashes % 2 === 0) return quote;
-  }
-}
-
-const SLICE_MS = 4;
-
-/** Runs a generator in time slices, yielding to the event loop between them. */
-export async function runInSlices<T>(work: Generator<void, T>): Promise<T> {
-  for (let since = performance.now(); ; ) {
-    const step = work.next();
-    if (step.done === true) return step.value;
-    if (performance.now() - since < SLICE_MS) continue;
-    await nextTick();
-    since = performance.now();
   }
 }

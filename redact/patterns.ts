@@ -1,3 +1,4 @@
+import { runAtOnce, type Steps } from '../common/async.ts';
 import { isPlaceholder, randomness } from './randomness.ts';
 
 /** A secret in a text, `[start, end)` in UTF-16 units. */
@@ -102,27 +103,57 @@ export const RULES: readonly Rule[] = [
   { type: 'basic-auth', pattern: edged(String.raw`basic\s{1,4}([A-Za-z0-9+/=_-]{6,})`, 'gi'), accepts: isBasicPair },
 ];
 
+/** The first match of a global pattern at or after an offset. Between two steps others use the same pattern. */
+export function matchFrom(pattern: RegExp, text: string, from: number): RegExpExecArray | null {
+  pattern.lastIndex = from;
+  return pattern.exec(text);
+}
+
 /** All matches of a global pattern. */
-export function matchesOf(pattern: RegExp, text: string): RegExpExecArray[] {
+export function* matchesOf(pattern: RegExp, text: string): Steps<RegExpExecArray[]> {
   const found: RegExpExecArray[] = [];
-  pattern.lastIndex = 0;
+  yield;
   // Cheaper than matchAll, which copies the pattern first.
-  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) found.push(match);
+  for (let match = matchFrom(pattern, text, 0); match !== null; match = matchFrom(pattern, text, endOf(match))) {
+    found.push(match);
+    yield;
+  }
   return found;
 }
 
+export function endOf({ index, 0: whole }: RegExpExecArray): number {
+  return index + whole.length;
+}
+
+/** Finds where a run of characters ends, `run` being sticky; ascending offsets scan each character once. */
+export function createRunEnd(text: string, run: RegExp): (start: number) => number {
+  let [start, end] = [0, -1];
+  return (at) => {
+    if (at < start || at > end) {
+      matchFrom(run, text, at);
+      [start, end] = [at, run.lastIndex];
+    }
+    return end;
+  };
+}
+
 /** Secrets recognizable by their format. */
-export function findTokens(text: string): Span[] {
+export function* findTokens(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   for (const { type, pattern, accepts } of RULES) {
-    for (const match of matchesOf(pattern, text)) {
+    for (const match of yield* matchesOf(pattern, text)) {
+      yield;
       const secret = match[1] ?? match[0];
       if (accepts !== undefined && !accepts(secret)) continue;
-      const end = match.index + match[0].length;
+      const end = endOf(match);
       spans.push({ start: end - secret.length, end, type });
     }
   }
-  return spans.concat(spans.filter(({ type }) => type === 'aws-key-id').flatMap((id) => awsSecretsNear(text, id)));
+  for (const id of spans.filter(({ type }) => type === 'aws-key-id')) {
+    yield;
+    spans.push(...awsSecretsNear(text, id));
+  }
+  return spans;
 }
 
 function isRandomKey(text: string): boolean {
@@ -139,6 +170,7 @@ function isDottedToken(text: string): boolean {
   );
 }
 
+const CHARS_PER_STEP = 4_096;
 const SHORTEST_TOKEN = 20;
 const LONGEST_TOKEN = 200;
 const RUN_CHARACTERS = charactersOf('-+.!');
@@ -154,17 +186,18 @@ function charactersOf(signs: string): Uint8Array {
 }
 
 /** Tokens with a known prefix, and those of unknown services: a prefix and a long random end, or longer without one. */
-export function findRandomTokens(text: string): Span[] {
+export function* findRandomTokens(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   for (let end = 0, start = 0; end <= text.length; end += 1) {
+    if (end % CHARS_PER_STEP === 0) yield;
     if (end < text.length && RUN_CHARACTERS[text.charCodeAt(end)] === 1) continue;
-    if (end - start >= SHORTEST_TOKEN) spans.push(...tokensIn(text, start, end));
+    if (end - start >= SHORTEST_TOKEN) spans.push(...(yield* tokensIn(text, start, end)));
     start = end + 1;
   }
   return spans;
 }
 
-function tokensIn(text: string, from: number, end: number): Span[] {
+function* tokensIn(text: string, from: number, end: number): Steps<Span[]> {
   const start = text[from - 1] === '\\' ? from + 1 : text[from - 1] === '%' ? from + 2 : from;
   KNOWN.lastIndex = start;
   const known = KNOWN.exec(text);
@@ -174,6 +207,7 @@ function tokensIn(text: string, from: number, end: number): Span[] {
   if (run.length <= 2 * LONGEST_TOKEN && run.includes('.') && isDottedToken(run))
     return [{ start, end, type: 'api-token' }];
   for (let at = start, to = start; to <= end; to += 1) {
+    if (to % CHARS_PER_STEP === 0) yield;
     if (to < end && TOKEN_CHARACTERS[text.charCodeAt(to)] === 1) continue;
     const token = text.slice(at, to);
     const isHash = (): boolean => /(?:sha\d{1,3}|md5|base64)\W{1,3}$/i.test(text.slice(Math.max(0, at - 9), at));
@@ -230,21 +264,30 @@ function isBasicPair(text: string): boolean {
 }
 
 /** `NAME=value` as in settings files and shells, with bounded lengths. */
-const SETTING = /(?<![\w$.=-](?<!\\[nrt]))([A-Z][A-Z0-9_]{1,60})=(?:\\?["'])?([^\s"'`\\<>]{24,300})(?![^\s"'`\\<>])/g;
+const SETTING = /(?<![\w$.=-](?<!\\[nrt]))([A-Z][A-Z0-9_]{1,60})=(?:\\?["'])?/g;
+const SETTING_VALUE = /[^\s"'`\\<>]*/y;
+const [SHORTEST_SETTING, LONGEST_SETTING] = [24, 300];
 /** Digests and versions are as random as keys, but public. */
 const PUBLIC =
   /(?:^|_)(?:SHA\d{0,3}|HASH|DIGEST|CHECKSUM|INTEGRITY|COMMIT|REVISION|VERSION|PUBLIC|URL|PATH|DIR|ID|UUID)(?:_|$)/;
 
 /** Values of settings that are as random as keys. */
-export function findSettings(text: string): Span[] {
+export function* findSettings(text: string): Steps<Span[]> {
   const spans: Span[] = [];
-  for (const match of text.matchAll(SETTING)) {
-    const [whole, name, value] = match as unknown as [string, string, string];
+  const valueEnd = createRunEnd(text, SETTING_VALUE);
+  let at = 0;
+  for (let match = matchFrom(SETTING, text, 0); match !== null; match = matchFrom(SETTING, text, at)) {
+    yield;
+    const start = endOf(match);
+    const end = valueEnd(start);
+    at = start;
+    if (end - start < SHORTEST_SETTING || end - start > LONGEST_SETTING) continue;
+    at = end;
+    const [name, value] = [match[1] ?? '', text.slice(start, end)];
     const isMixed = /[a-z]/.test(value) && /[A-Z]/.test(value) && /\d/.test(value);
     if (!isMixed || PUBLIC.test(name) || isPlaceholder(value) || !/^[\w+=-][\w+/=.~-]{0,300}$/.test(value)) continue;
     if (/^sha\d+-/.test(value) || randomness(value) < 0.5) continue;
-    const end = match.index + whole.length;
-    spans.push({ start: end - value.length, end, type: 'secret' });
+    spans.push({ start, end, type: 'secret' });
   }
   return spans;
 }
@@ -257,14 +300,14 @@ const PEM_LINE = /[A-Za-z0-9+/]{40}/g;
 const PEM_OPENING = /^(?:\\[nrt]|[\s>|+:→0-9])*(?:Proc-Type|[A-Za-z0-9+/=]{16}|[A-Za-z0-9+/=]{0,15}$)/;
 
 /** PEM private keys, also with escaped line breaks. A key without an end extends to the end of the text. */
-export function findPrivateKeys(text: string): Span[] {
+export function* findPrivateKeys(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   const footerAfter = nextMatch(text, PEM_FOOTER);
   const lineAfter = nextMatch(text, PEM_LINE);
   let at = text.indexOf(PEM_BEGIN);
   while (at !== -1) {
-    PEM_HEADER.lastIndex = at;
-    const header = PEM_HEADER.exec(text);
+    yield;
+    const header = matchFrom(PEM_HEADER, text, at);
     const end = header === null ? null : endOfKey(at + header[0].length);
     if (end !== null) spans.push({ start: at, end, type: 'private-key' });
     at = text.indexOf(PEM_BEGIN, end ?? at + PEM_BEGIN.length);
@@ -288,22 +331,24 @@ const KEY_LINE = /(?:\\[nr]|[\s>|+:→]|\d{1,6}→){0,24}([A-Za-z0-9+/]{1,4096}=
 const SHORTEST_LINE = 56;
 
 /** Bodies of private keys without the line that begins them. */
-export function findKeyBodies(text: string): Span[] {
+export function* findKeyBodies(text: string): Steps<Span[]> {
   const spans: Span[] = [];
-  KEY_BODY.lastIndex = 0;
-  for (let found = KEY_BODY.exec(text); found !== null; found = KEY_BODY.exec(text)) {
+  let at = 0;
+  for (let found = matchFrom(KEY_BODY, text, 0); found !== null; found = matchFrom(KEY_BODY, text, at)) {
+    yield;
     const start = found.index;
+    at = endOf(found);
     if (found[0].startsWith('LS0') && !isEncodedKey(text.slice(start, start + 80))) continue;
     let end = start;
     for (let isLast = false; !isLast; ) {
-      KEY_LINE.lastIndex = end;
-      const line = KEY_LINE.exec(text);
+      yield;
+      const line = matchFrom(KEY_LINE, text, end);
       if (line === null || (end > start && !/[\d+/=]|.{40}/.test(line[1] ?? ''))) break;
-      end = KEY_LINE.lastIndex;
+      end = endOf(line);
       isLast = (line[1] ?? '').length < SHORTEST_LINE;
     }
     if (end - start >= SHORTEST_LINE) spans.push({ start, end, type: 'private-key' });
-    KEY_BODY.lastIndex = Math.max(end, KEY_BODY.lastIndex);
+    at = Math.max(end, at);
   }
   return spans;
 }
@@ -320,18 +365,18 @@ function nextMatch(text: string, pattern: RegExp): (from: number) => Range | nul
   let found: Range | null = { start: -1, end: 0 };
   return (from) => {
     if (found !== null && found.start < from) {
-      pattern.lastIndex = from;
-      const match = pattern.exec(text);
-      found = match === null ? null : { start: match.index, end: match.index + match[0].length };
+      const match = matchFrom(pattern, text, from);
+      found = match === null ? null : { start: match.index, end: endOf(match) };
     }
     return found;
   };
 }
 
 /** `header.payload.signature`; the first two start with `{"` in base64. */
-export function findJwts(text: string): Span[] {
+export function* findJwts(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   for (let dot = text.indexOf('.eyJ'); dot !== -1; dot = text.indexOf('.eyJ', dot + 1)) {
+    yield;
     let runStart = dot;
     while (runStart > 0 && isBase64Url(text.charCodeAt(runStart - 1))) runStart -= 1;
     const start = text.slice(runStart, dot).indexOf('eyJ');
@@ -360,12 +405,12 @@ const URL_END = /[\s"'`<>\\]|:\/\//g;
 const EXAMPLE = /^.{0,3}$|^(?:pass(?:w(?:or)?d)?|pwd|secret|token)$/i;
 
 /** The password in a URL, between the first colon and the host. */
-export function findUrlPasswords(text: string): Span[] {
+export function* findUrlPasswords(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   for (let at = text.indexOf('://'); at !== -1; at = text.indexOf('://', at + 3)) {
+    yield;
     if (at === 0 || !/[A-Za-z0-9]/.test(text.charAt(at - 1))) continue;
-    URL_END.lastIndex = at + 3;
-    const run = text.slice(at + 3, URL_END.exec(text)?.index ?? text.length);
+    const run = text.slice(at + 3, matchFrom(URL_END, text, at + 3)?.index ?? text.length);
     const password = passwordIn(run);
     if (password === null && isUrlToken(run)) {
       spans.push({ start: at + 3, end: at + 3 + run.indexOf('@'), type: 'token' });
@@ -401,11 +446,11 @@ const PRIVATE_TAG = /<\s{0,8}(\/?)\s{0,8}private(?=[\s/>])[^<>]{0,200}>/gi;
  *
  * @param depth  tags still open from the previous text
  */
-export function findPrivate(text: string, depth: number): { readonly spans: Span[]; readonly depth: number } {
+export function* findPrivate(text: string, depth: number): Steps<{ readonly spans: Span[]; readonly depth: number }> {
   const spans: Span[] = [];
   let open = depth;
   let start = 0;
-  for (const match of text.matchAll(PRIVATE_TAG)) {
+  for (const match of yield* matchesOf(PRIVATE_TAG, text)) {
     const closes = match[1] === '/';
     if (closes && open === 0) continue;
     if (!closes && open === 0) start = match.index;
@@ -418,5 +463,7 @@ export function findPrivate(text: string, depth: number): { readonly spans: Span
 
 /** The texts in private tags, without the tags. */
 export function findPrivateTexts(text: string): string[] {
-  return findPrivate(text, 0).spans.map(({ start, end }) => text.slice(start, end).replace(PRIVATE_TAG, '\n'));
+  return runAtOnce(findPrivate(text, 0)).spans.map(({ start, end }) =>
+    text.slice(start, end).replace(PRIVATE_TAG, '\n'),
+  );
 }

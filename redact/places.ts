@@ -1,16 +1,17 @@
+import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
 import { isSecretMember } from './assignments.ts';
-import { matchesOf, type Span } from './patterns.ts';
+import { endOf, matchesOf, type Span } from './patterns.ts';
 import { isPlaceholder, randomness } from './randomness.ts';
 
 /** Secrets known by their place in a header, a command, a table or a phrase. */
-export function findPlaced(text: string): Span[] {
+export function* findPlaced(text: string): Steps<Span[]> {
   return [
-    ...findHeaders(text),
-    ...findCommands(text),
-    ...findHookPaths(text),
-    ...findCells(text),
-    ...findPhrases(text),
+    ...(yield* findHeaders(text)),
+    ...(yield* findCommands(text)),
+    ...(yield* findHookPaths(text)),
+    ...(yield* findCells(text)),
+    ...(yield* findPhrases(text)),
   ];
 }
 
@@ -19,10 +20,12 @@ const COOKIE = /(?:^|[;\s])[^=;\s]{1,64}=([^;\s]{12,})/g;
 const AUTHORIZATION =
   /authorization\\?["']?\s{0,4}[:=,]?\s{0,4}\\?["']?(?:(?:bearer|basic|token|apikey)\s{1,4})?([\w+/=~.-]{8,})/gi;
 
-export function findHeaders(text: string): Span[] {
+function* findHeaders(text: string): Steps<Span[]> {
   const spans: Span[] = [];
-  for (const { index, 0: whole, 1: pairs = '' } of matchesOf(COOKIES, text)) {
-    const at = index + whole.length - pairs.length;
+  for (const match of yield* matchesOf(COOKIES, text)) {
+    yield;
+    const pairs = match[1] ?? '';
+    const at = endOf(match) - pairs.length;
     for (const pair of pairs.matchAll(COOKIE)) {
       const value = pair[1] ?? '';
       if (randomness(value) < 0.45 || !/\d/.test(value)) continue;
@@ -30,8 +33,10 @@ export function findHeaders(text: string): Span[] {
       spans.push({ start, end: start + value.length, type: 'cookie' });
     }
   }
-  for (const { index, 0: whole, 1: value = '' } of matchesOf(AUTHORIZATION, text)) {
-    const end = index + whole.length;
+  for (const match of yield* matchesOf(AUTHORIZATION, text)) {
+    yield;
+    const value = match[1] ?? '';
+    const end = endOf(match);
     if (randomness(value) < 0.4 || !/\d/.test(value) || isPlaceholder(value) || '([{$'.includes(text[end] ?? ' '))
       continue;
     spans.push({ start: end - value.length, end, type: 'auth-header' });
@@ -65,25 +70,29 @@ const COMMANDS: readonly RegExp[] = [
   /(?:Credential|DirectoryEntry)\((?:\s{0,8}"[^"\n]{1,100}"\s{0,4},){1,2}\s{0,8}"([^"\s]{6,})/g,
 ];
 
-export function findCommands(text: string): Span[] {
-  return COMMANDS.flatMap((command) => {
-    return matchesOf(command, text).flatMap((match): Span[] => {
+function* findCommands(text: string): Steps<Span[]> {
+  const spans: Span[] = [];
+  for (const command of COMMANDS) {
+    for (const match of yield* matchesOf(command, text)) {
+      yield;
       const value = trimEnd(match[1] ?? '', '.:!?');
-      const start = match.index + match[0].length - (match[1] ?? '').length;
+      const start = endOf(match) - (match[1] ?? '').length;
       const isSecret = /\d/.test(value) && /[A-Za-z]/.test(value) && !/^[./~]/.test(value) && !isPlaceholder(value);
-      return isSecret ? [{ start, end: start + value.length, type: 'password' }] : [];
-    });
-  });
+      if (isSecret) spans.push({ start, end: start + value.length, type: 'password' });
+    }
+  }
+  return spans;
 }
 
 const HOOK = /:\/\/[\w.-]{0,80}hook[\w.-]{0,80}\/|:\/\/[\w.-]{1,80}\/(?:[\w-]{1,20}\/){0,2}\w{0,8}hooks?\w{0,4}\//g;
 const PATH_END = /[\s"'`<>\\)\]},;]/g;
 
 /** The random end of a webhook's path. */
-export function findHookPaths(text: string): Span[] {
+function* findHookPaths(text: string): Steps<Span[]> {
   const spans: Span[] = [];
-  for (const { index, 0: whole } of matchesOf(HOOK, text)) {
-    const from = index + whole.length;
+  for (const match of yield* matchesOf(HOOK, text)) {
+    yield;
+    const from = endOf(match);
     const rest = text.slice(from, from + 1_024);
     const end = rest.search(PATH_END);
     const path = end === -1 ? rest : rest.slice(0, end);
@@ -96,11 +105,12 @@ export function findHookPaths(text: string): Span[] {
 }
 
 /** Cells below the heading of a secret, in tables of Markdown and of database clients. */
-export function findCells(text: string): Span[] {
+function* findCells(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   if (!text.includes(' | ')) return spans;
   let columns: readonly (string | null)[] | null = null;
   for (let at = 0; at < text.length; ) {
+    yield;
     const newline = text.indexOf('\n', at);
     const end = newline === -1 ? text.length : newline;
     const line = text.slice(at, Math.min(end, at + 2_000));
@@ -136,12 +146,17 @@ const PROSE =
   /\b(?:the|and|for|are|was|with|not|but|from|has|its|than|when|where|which|does|been|were|your|our|their|each)\b/;
 
 /** Twelve or more words from which a wallet's keys are made. */
-export function findPhrases(text: string): Span[] {
-  return PHRASES.flatMap((rule) => matchesOf(rule, text)).flatMap((match): Span[] => {
-    const phrase = match[1] ?? '';
-    const count = phrase.split(' ').length;
-    if (count % 3 !== 0 || PROSE.test(phrase)) return [];
-    const start = match.index + match[0].length - phrase.length;
-    return [{ start, end: start + phrase.length, type: 'seed-phrase' }];
-  });
+function* findPhrases(text: string): Steps<Span[]> {
+  const spans: Span[] = [];
+  for (const rule of PHRASES) {
+    for (const match of yield* matchesOf(rule, text)) {
+      yield;
+      const phrase = match[1] ?? '';
+      const count = phrase.split(' ').length;
+      if (count % 3 !== 0 || PROSE.test(phrase)) continue;
+      const end = endOf(match);
+      spans.push({ start: end - phrase.length, end, type: 'seed-phrase' });
+    }
+  }
+  return spans;
 }

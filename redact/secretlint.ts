@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { createMutex } from '../common/async.ts';
+import { createMutex, runAtOnce } from '../common/async.ts';
 import { findUrlPasswords, mergeSpans, type SecretScanner, type Span } from './patterns.ts';
 
 /** Characters per scan; bounds the cost of hostile text for rules that are not linear. */
@@ -95,7 +95,7 @@ function toSecretType(ruleId: string): string {
 function narrowToPassword(text: string, span: Span): readonly Span[] {
   const found = text.slice(span.start, span.end);
   if (!/^[\w+.-]+:\/\//.test(found)) return [span];
-  return findUrlPasswords(found).map(({ start, end }) => ({
+  return runAtOnce(findUrlPasswords(found)).map(({ start, end }) => ({
     ...span,
     start: span.start + start,
     end: span.start + end,

@@ -2,7 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createRedactor } from '../../redact/index.ts';
+import { plantedSecrets } from '../../bench/redact/secrets.ts';
+import { runAtOnce } from '../../common/async.ts';
+import { createRedactor, redactLiterals, redactText } from '../../redact/index.ts';
+import { RULES } from '../../redact/patterns.ts';
+import { UNITS } from '../helpers/text-readers.ts';
 
 const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
 const MARK = /\[REDACTED:[a-z-]+:[0-9a-f]{8}\]/;
@@ -394,4 +398,67 @@ describe('hostile text', () => {
     const ratios = [1, 2, 3].map(() => costUs(large) / Math.max(1_000, costUs(small), costUs(small)));
     expect(Math.min(...ratios)).toBeLessThan(24);
   });
+});
+
+describe('redaction in steps', () => {
+  const mark = (type: string, secret: string): string => `[REDACTED:${type}:${secret.length}]`;
+  const planted = plantedSecrets(1, 11).map(({ text }) => text);
+  const piece = fc.oneof(
+    fc.constantFrom(...planted),
+    fc.constantFrom(...Object.values(UNITS)).map((unit) => unit.repeat(40)),
+    fc.string({ unit: 'binary', maxLength: 20 }),
+  );
+  const text = fc.array(piece, { minLength: 1, maxLength: 4 }).map((pieces) => pieces.join('\n'));
+
+  it('finds the same when other redactions run between its steps', () => {
+    fc.assert(
+      fc.property(text, text, fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 }), (one, other, turns) => {
+        const jobs = [
+          () => redactText(one, [], mark),
+          () => redactText(other, [], mark),
+          () => redactLiterals(JSON.stringify([{ token: other, text: one }]), [], mark),
+        ];
+        const running = jobs.map((start) => start());
+        const results = running.map((): string | undefined => undefined);
+        for (let at = 0; results.includes(undefined); at += 1) {
+          const job = at % jobs.length;
+          for (let steps = turns[at % turns.length] ?? 1; steps > 0 && results[job] === undefined; steps -= 1) {
+            const step = running[job]?.next();
+            if (step?.done === true) results[job] = step.value;
+          }
+        }
+        expect(results).toEqual(jobs.map((start) => runAtOnce(start())));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('equals redaction at once, whatever its length', async () => {
+    await fc.assert(
+      fc.asyncProperty(text, async (some) => {
+        expect(await redactor.full.text(some)).toBe(redactor.text(some));
+        const body = JSON.stringify([{ type: 'text', text: some }]);
+        expect(await redactor.full.json(body)).toEqual(redactor.json(body));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  // A step ends with each pattern, each match, and in scanners by hand after 4,096 characters.
+  it.each(['settings', 'passwords', 'words', 'hex'])(
+    'takes a step for each rule and find in %s, and more in longer texts',
+    (name) => {
+      const stepsOf = (chars: number): number => {
+        const work = redactText((UNITS[name] ?? '').repeat(chars).slice(0, chars), [], mark);
+        let steps = 0;
+        while (work.next().done !== true) steps += 1;
+        return steps;
+      };
+      const [short, long] = [stepsOf(8_192), stepsOf(131_072)];
+      expect(short).toBeGreaterThan(RULES.length);
+      expect(long - short).toBeGreaterThanOrEqual((131_072 - 8_192) / 4_096);
+      if (name === 'settings') expect(long).toBeGreaterThan(131_072 / 'KEY=a'.length);
+      if (name === 'passwords') expect(long).toBeGreaterThan(131_072 / 'password is a1.'.length);
+    },
+  );
 });

@@ -1,5 +1,23 @@
 import { expect, test } from 'vitest';
-import { createBreaker } from '../../../common/async.ts';
+import { createBreaker, runAtOnce, runInSlices, type Steps } from '../../../common/async.ts';
+
+test('long work lets the event loop run after each 4 ms and before its caller continues, with the same result', async () => {
+  let now = 0;
+  const pauses: number[] = [];
+  const slicing = { now: () => now, pause: async () => void pauses.push(now) };
+  function* work(costs: readonly number[]): Steps<number> {
+    for (const cost of costs) {
+      now += cost;
+      yield;
+    }
+    now += 5;
+    return costs.length;
+  }
+  expect(await runInSlices(work([1, 1, 1, 1, 9, 1, 3]), slicing)).toBe(7);
+  expect(pauses).toEqual([4, 13, 17, 22]);
+  expect(runAtOnce(work([1, 9]))).toBe(2);
+  expect(pauses).toHaveLength(4);
+});
 
 test('after three failures in a row nothing passes but one try now and then, until one succeeds', () => {
   let now = 0;
