@@ -88,6 +88,8 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     snapshotsDir: at('memory', 'snapshots'),
     /** The report of the last dream, and its unfinished change. */
     dreamDir: at('memory', 'dream'),
+    /** Pages, tasks and the inbox, unless `library.dir` names another folder. */
+    libraryDir: at('library'),
     plansDir: at('plans'),
     ledgerDir: at('ledger'),
     indexDir: at('index'),

@@ -108,3 +108,8 @@ export function localTime(atMs: number, nowMs: number): string {
   const time = `${two(at.getHours())}:${two(at.getMinutes())}`;
   return day(at) === day(new Date(nowMs)) ? time : `${day(at)} ${time}`;
 }
+
+/** An estimate: that of a line with its end. */
+export function countTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 4) + 1;
+}

@@ -13,12 +13,17 @@ import {
 } from '../model/markdown.ts';
 import { type Claim, isRedirect, type StoredBrief } from '../model/node.ts';
 import { MemoryNode } from '../model/node-schema.ts';
+import { parsePage, renderPage, withoutNodes } from '../model/page.ts';
 import { withoutRevisionsBy } from '../text/validity.ts';
 
 /** Everything that is remembered, but for raw turns. */
 export interface Archive {
   readonly nodes: readonly MemoryNode[];
   readonly briefs: readonly StoredBrief[];
+  /** Topic pages; absent where the archive is of a version, or a memory, without. */
+  readonly pages?: readonly ArchivedPage[];
+  /** Task files; never in a snapshot, which they are no part of. */
+  readonly tasks?: readonly ArchivedPage[];
 }
 
 export type ArchiveFormat = 'md' | 'jsonl';
@@ -28,7 +33,7 @@ const VERSION = 2;
 /** Versions that can be read. */
 const READ_VERSIONS = [1, VERSION];
 /** No line of a session or brief begins with one `#`: in texts it is escaped, in lists it stands behind `- `. */
-const TITLES = { nodes: '# Session', brief: '# Brief' } as const;
+const TITLES = { nodes: '# Session', brief: '# Brief', page: '# Page', task: '# Task' } as const;
 const Claims = z.array(
   z.object({
     text: z.string(),
@@ -43,19 +48,33 @@ const Brief = z.object({
   active: Claims,
   hints: Claims,
 });
-const Line = z.union([z.strictObject({ node: MemoryNode }), z.strictObject({ brief: Brief })]);
+const ArchivedPage = z.object({ name: z.string().regex(/^(?:topics\/[^/\\]+\.md|\.pages\.json)$/), text: z.string() });
+export type ArchivedPage = z.infer<typeof ArchivedPage>;
+const ArchivedTask = z.object({
+  name: z.string().regex(/^(?:active|blocked|done\/\d{4}-\d\d)\/[^/\\]+\.md$/),
+  text: z.string(),
+});
+const Line = z.union([
+  z.strictObject({ node: MemoryNode }),
+  z.strictObject({ brief: Brief }),
+  z.strictObject({ pages: z.array(ArchivedPage) }),
+  z.strictObject({ tasks: z.array(ArchivedTask) }),
+]);
 
 /** The same memory gives the same text, in whatever order it comes. */
 export function renderArchive(archive: Archive, format: ArchiveFormat): string {
   if (format === 'jsonl') return [...archiveLines(archive)].join('');
   const nodes = ordered(archive.nodes);
   const briefs = ordered(archive.briefs);
+  const { pages = [], tasks = [] } = archive;
   const sessions = grouped(nodes, ({ project, session_id }) => JSON.stringify([project, session_id]));
   const parts = [...sessions.values()].map((own) => `${TITLES.nodes}\n${documentOf(own)}`);
   return [
     `<!-- ${MARK} ${VERSION} -->\n`,
     ...parts,
     ...briefs.map((brief) => `${TITLES.brief}\n${renderBriefFile(brief)}`),
+    ...pages.map(({ name, text }) => `${TITLES.page}\n${quoted(`${name}\n${text}`)}\n`),
+    ...tasks.map(({ name, text }) => `${TITLES.task}\n${quoted(`${name}\n${text}`)}\n`),
   ].join('');
 }
 
@@ -67,10 +86,12 @@ export function parseArchive(text: string): Archive {
 }
 
 /** The text of `jsonl`, line by line: thousands of nodes are more than a thread that streams may do in one go. */
-export function* archiveLines({ nodes, briefs }: Archive): Generator<string> {
+export function* archiveLines({ nodes, briefs, pages, tasks = [] }: Archive): Generator<string> {
   yield `${JSON.stringify({ [MARK]: VERSION })}\n`;
   for (const node of ordered(nodes)) yield `${JSON.stringify({ node: MemoryNode.parse(node) })}\n`;
   for (const brief of ordered(briefs)) yield `${JSON.stringify({ brief: Brief.parse(brief) })}\n`;
+  if (pages !== undefined) yield `${JSON.stringify({ pages })}\n`;
+  if (tasks.length > 0) yield `${JSON.stringify({ tasks })}\n`;
 }
 
 /** One line of `jsonl` without these nodes and turns, links to them and claims that rest on them; '' where none is left. */
@@ -84,6 +105,9 @@ export function scrubLine(line: string, gone: Gone): string {
     const kept = { ...withoutRevisionsBy(node, gone.ids), links };
     return isDeepStrictEqual(kept, node) ? line : JSON.stringify({ node: kept });
   }
+  if ('pages' in read && read.pages !== undefined) {
+    return JSON.stringify({ pages: read.pages.flatMap((page) => withoutGone(page, gone.ids)) });
+  }
   if (!('brief' in read) || read.brief === undefined) return line;
   const stays = ({ sources }: Claim): boolean => !sources.some((turnId) => gone.turnIds.has(turnId));
   const { active, hints } = read.brief;
@@ -96,6 +120,18 @@ export interface Gone {
   isGone(node: MemoryNode): boolean;
 }
 
+function withoutGone({ name, text }: ArchivedPage, gone: ReadonlySet<string>): ArchivedPage[] {
+  const page = parsePage(text);
+  if (typeof page === 'string') return [{ name, text }];
+  const left = withoutNodes(page, gone, () => '#');
+  return left === null ? [] : [{ name, text: renderPage(left) }];
+}
+
+/** No line of a page can be taken for a title. */
+function quoted(text: string): string {
+  return text.replace(/^/gm, '> ');
+}
+
 function documentOf(nodes: readonly MemoryNode[]): string {
   const sections = nodes.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
   return renderDocument({ ...newDocument(nodes[0] as MemoryNode), sections });
@@ -104,14 +140,18 @@ function documentOf(nodes: readonly MemoryNode[]): string {
 function fromLines(text: string): Archive {
   const nodes: MemoryNode[] = [];
   const briefs: StoredBrief[] = [];
+  let pages: readonly ArchivedPage[] | undefined;
+  let tasks: readonly ArchivedPage[] | undefined;
   for (const [at, line] of text.split('\n').entries()) {
     if (at === 0 || line.trim() === '') continue;
     const read = Line.safeParse(json(line, at + 1));
     if (!read.success) throw invalid(at + 1, expectation(read.error));
     if ('node' in read.data) nodes.push(read.data.node);
-    else briefs.push(read.data.brief);
+    else if ('brief' in read.data) briefs.push(read.data.brief);
+    else if ('pages' in read.data) pages = read.data.pages;
+    else tasks = read.data.tasks;
   }
-  return { nodes, briefs };
+  return { nodes, briefs, ...(pages === undefined ? {} : { pages }), ...(tasks === undefined ? {} : { tasks }) };
 }
 
 function fromMarkdown(text: string): Archive {
@@ -119,13 +159,17 @@ function fromMarkdown(text: string): Archive {
   const starts = lines.flatMap((line, at) => (Object.values(TITLES).includes(line.trimEnd() as never) ? [at] : []));
   const nodes: MemoryNode[] = [];
   const briefs: StoredBrief[] = [];
+  const pages: ArchivedPage[] = [];
+  const tasks: ArchivedPage[] = [];
   for (const [nth, start] of starts.entries()) {
     const end = starts[nth + 1];
     const part = lines.slice(start + 1, end).join('\n') + (end === undefined ? '' : '\n');
     if (lines[start]?.trimEnd() === TITLES.nodes) nodes.push(...nodesOf(part, start + 1));
-    else briefs.push(briefOf(part, start + 2));
+    else if (lines[start]?.trimEnd() === TITLES.brief) briefs.push(briefOf(part, start + 2));
+    else if (lines[start]?.trimEnd() === TITLES.page) pages.push(fileOf(ArchivedPage, part, start + 2));
+    else tasks.push(fileOf(ArchivedTask, part, start + 2));
   }
-  return { nodes, briefs };
+  return { nodes, briefs, ...(pages.length === 0 ? {} : { pages }), ...(tasks.length === 0 ? {} : { tasks }) };
 }
 
 function nodesOf(part: string, before: number): MemoryNode[] {
@@ -136,6 +180,13 @@ function nodesOf(part: string, before: number): MemoryNode[] {
     if (parsed.kind === 'node') return parsed.node;
     throw invalid(before + line, parsed.message);
   });
+}
+
+function fileOf(schema: typeof ArchivedPage, part: string, line: number): ArchivedPage {
+  const [name = '', ...rest] = part.replace(/\n$/, '').replace(/^> ?/gm, '').split('\n');
+  const read = schema.safeParse({ name, text: rest.join('\n') });
+  if (!read.success) throw invalid(line, expectation(read.error));
+  return read.data;
 }
 
 function briefOf(part: string, line: number): StoredBrief {

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import path from 'node:path';
+import { type HomePaths, resolveDirectory } from '../../common/paths.ts';
 
 const PLAIN = /^[a-z0-9-]{1,64}$/;
 /** Windows opens devices under these names, whatever the ending. */
@@ -27,6 +29,12 @@ export function projectSlug(project: string): string {
 /** Journal file of a session, relative to the home. */
 export function journalLocation(sessionId: string): string {
   return `journal/${sessionStem(sessionId)}.log`;
+}
+
+/** Folders of the library below `library.dir`; `dir` is '' for the one in the home. */
+export function libraryPaths(dir: string, { libraryDir }: Pick<HomePaths, 'libraryDir'>) {
+  const root = dir === '' ? libraryDir : resolveDirectory(dir);
+  return { root, tasksDir: path.join(root, 'tasks'), inboxDir: path.join(root, 'inbox') };
 }
 
 function digest(text: string, length: number): string {

@@ -1,9 +1,11 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { z } from 'zod';
+import { compareText } from '../../common/text.ts';
 import { MemoryNode } from '../model/node-schema.ts';
-import { archiveLines, type Gone, parseArchive, scrubLine } from './archive.ts';
+import { type ArchivedPage, archiveLines, type Gone, parseArchive, scrubLine } from './archive.ts';
 import type { NodeFiles } from './node-files.ts';
 import type { NodeRegistry } from './node-registry.ts';
+import { PAGE_NAMES, type PageFiles, PageRewrite } from './page-files.ts';
 
 export interface SnapshotInfo {
   readonly id: string;
@@ -17,16 +19,29 @@ export interface SnapshotInfo {
 const NodeRewrite = z.object({ before: MemoryNode.nullable(), after: MemoryNode.nullable() });
 export type NodeRewrite = z.infer<typeof NodeRewrite>;
 
-/** A change of many files that happens as a whole or not at all; `snapshot` was taken before it. */
-export interface ChangeRecord {
-  readonly snapshot: string;
-  readonly changes: readonly NodeRewrite[];
-}
-export const ChangeRecord: z.ZodType<ChangeRecord> = z.object({ snapshot: z.string(), changes: z.array(NodeRewrite) });
-
 /** Digests of nodes by id. */
 export const Digests = z.record(z.string(), z.string());
 const count = z.int().nonnegative();
+
+/** What passes did since the last brief, for the next one. No texts: those of a memory that is removed would stay. */
+const Untold = z.object({
+  ...{ merged: count, groups: count, tags: count, linked: count, pruned: count, added: count },
+  /** Names of topic pages that changed. */
+  pages: z.array(z.string()),
+  /** Ids of page statements that no longer hold. */
+  past: z.array(z.string()),
+});
+export type Untold = z.infer<typeof Untold>;
+
+/** A section of an inbox page; `since` is what it told from, and `digest` that of its text. */
+const BriefRecord = z.object({
+  at: z.iso.datetime(),
+  snapshot: z.string().nullable(),
+  day: z.string(),
+  since: z.iso.datetime().nullable(),
+  digest: z.string(),
+});
+export type BriefRecord = z.infer<typeof BriefRecord>;
 
 /** What the last dream did, in numbers, and what it looked at. */
 export const DreamLedger = z.object({
@@ -37,8 +52,32 @@ export const DreamLedger = z.object({
   left: count,
   /** Digest of each node as it was looked at. */
   seen: Digests,
+  untold: Untold.optional(),
+  /** Until when briefs tell what happened. */
+  told: z.iso.datetime().nullish(),
+  /** When the last pass of all phases ended well. */
+  full: z.iso.datetime().optional(),
+  /** Newest first. */
+  briefs: z.array(BriefRecord).optional(),
+  /** Day of the newest brief that a session was told of. */
+  shown: z.string().optional(),
 });
 export type DreamLedger = z.infer<typeof DreamLedger>;
+
+/** A change of many files that happens as a whole or not at all; `snapshot` was taken before it. */
+export interface ChangeRecord {
+  readonly snapshot: string;
+  readonly changes: readonly NodeRewrite[];
+  readonly pages?: readonly PageRewrite[] | undefined;
+  /** State of the last dream before this one; absent where the change is none of a dream. */
+  readonly former?: DreamLedger | null | undefined;
+}
+export const ChangeRecord: z.ZodType<ChangeRecord> = z.object({
+  snapshot: z.string(),
+  changes: z.array(NodeRewrite),
+  pages: z.array(PageRewrite).optional(),
+  former: DreamLedger.nullish(),
+});
 
 export interface DreamFiles {
   /** Durable when it resolves: from now on the change is undone at the next start. `digests` of what it writes, by id. */
@@ -50,7 +89,10 @@ export interface DreamFiles {
   /** Digests of what the last change wrote. */
   written(): Promise<ReadonlyMap<string, string>>;
   load(): Promise<DreamLedger | null>;
-  save(ledger: DreamLedger): Promise<void>;
+  /** `nowMs` of the first call in this home. */
+  firstMs(nowMs: number): Promise<number>;
+  /** Null: as if there had been none. */
+  save(ledger: DreamLedger | null): Promise<void>;
 }
 
 /** Memory as it stood before a change, a bounded number of times. */
@@ -71,15 +113,17 @@ type Parts = {
   readonly nodeFiles: NodeFiles;
   readonly snapshots: Snapshots;
   readonly catalogue: NodeRegistry;
+  readonly pageFiles?: PageFiles;
 };
 
 /** Yields the thread to other work. */
 const LINES_AT_ONCE = 100;
 
-export function createSnapshotService({ nodeFiles, snapshots, catalogue }: Parts) {
+export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFiles }: Parts) {
   return {
     async take(reason: 'edit' | 'rm' | 'import' | 'rollback' | 'consolidate'): Promise<string> {
-      const archive = { nodes: catalogue.every(), briefs: await nodeFiles.briefs() };
+      const pages = await archivedPages(pageFiles);
+      const archive = { nodes: catalogue.every(), briefs: await nodeFiles.briefs(), ...pages };
       const text = (await inPieces(archiveLines(archive), (line) => line)).join('');
       return (await snapshots.write(reason, text)).id;
     },
@@ -98,6 +142,14 @@ export function createSnapshotService({ nodeFiles, snapshots, catalogue }: Parts
       });
     },
   };
+}
+
+/** Topic pages and what was placed in them; nothing where memory keeps no pages. */
+export async function archivedPages(pageFiles?: PageFiles): Promise<{ pages?: ArchivedPage[] }> {
+  if (pageFiles === undefined) return {};
+  const { texts } = await pageFiles.load();
+  const kept = [...texts].filter(([name]) => /^topics\/[^/]+\.md$/.test(name) || name === PAGE_NAMES.state);
+  return { pages: kept.map(([name, text]) => ({ name, text })).sort((a, b) => compareText(a.name, b.name)) };
 }
 
 async function inPieces(lines: Iterable<string>, change: (line: string) => string): Promise<string[]> {

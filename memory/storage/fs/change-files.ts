@@ -1,14 +1,15 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { createFree, ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { parseJson } from '../../../common/text.ts';
 import { ChangeRecord, Digests, type DreamFiles, DreamLedger } from '../snapshot-files.ts';
 import { removeTempFiles } from './file-cache.ts';
 
 /**
- * Three small files: `pending.json` while a change is under way, `written.json` with digests of what the last one
- * wrote, `last.json` with what the last dream did. None holds text of a node longer than a change takes.
+ * Four small files: `pending.json` while a change is under way, `written.json` with digests of what the last one
+ * wrote, `last.json` with what the last dream did,
+ * `first.json` with the time from which nights count. None holds text of a node longer than a change takes.
  */
 export async function openDreamFiles(dir: string): Promise<DreamFiles> {
   await ensureDir(dir);
@@ -39,6 +40,15 @@ export async function openDreamFiles(dir: string): Promise<DreamFiles> {
     pending: () => read('pending.json', ChangeRecord),
     written: async () => new Map(Object.entries((await read('written.json', Digests)) ?? {})),
     load: () => read('last.json', DreamLedger),
-    save: (ledger: DreamLedger) => write('last.json', ledger),
+    async firstMs(nowMs: number) {
+      const known = await read('first.json', z.number());
+      if (known === null) await write('first.json', nowMs);
+      return known ?? nowMs;
+    },
+    save: async (ledger: DreamLedger | null) => {
+      if (ledger !== null) return write('last.json', ledger);
+      await rm(at('last.json'), { force: true });
+      await syncDir(dir);
+    },
   };
 }

@@ -190,7 +190,7 @@ test('a draft that was edited by hand is not replaced by the model', async () =>
   );
   await expect.poll(() => model.compacted).toHaveLength(1);
   const file = filesBelow(path.join(dir, 'memory', 'nodes'))[0] as string;
-  await changed(file, (text) => text.replace(/(## mem_\S+) .*/, '$1 what I say'));
+  await changed(file, (text) => text.replace(/(### Summary\n\n).*/, '$1what I say'));
   answer();
   await memory.maintenance.flush(60_000);
   expect(summaries(memory)).toContain('what I say');

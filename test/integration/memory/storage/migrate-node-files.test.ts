@@ -36,7 +36,7 @@ test.each(EARLIER_HOMES)('%s: every node and brief reads the same after the upgr
   expect(await files()).toEqual(before);
   expect(upgrade?.files).toBeGreaterThan(0);
   const stamp = JSON.parse(await readFile(path.join(paths.home, 'schema.json'), 'utf8'));
-  expect(stamp).toEqual({ schema: 2, upgrade });
+  expect(stamp).toEqual({ schema: 3, upgrade });
   expect(await openSchema(paths)).toBeNull();
 });
 

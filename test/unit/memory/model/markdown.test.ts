@@ -42,7 +42,15 @@ test('every node is read back as it was written, with any text', () => {
 });
 
 test('a file reads like a note', () => {
-  const node = makeNode({ detailed_summary: 'Moved because 5432 was taken.\n\n# not a heading of ours' });
+  const said = { origin: 'user', turn: 'end-1' } as const;
+  const node = makeNode({
+    title: 'Staging database',
+    outcome: 'It listens on port 5433.',
+    decisions: [{ ...said, text: 'We keep 5433.', by: 'user' }],
+    open: [{ ...said, text: 'Tell Tobias.' }],
+    values: ['5433', 'config/db.ts'],
+    detailed_summary: 'Moved because 5432 was taken.\n\n# not a heading of the file',
+  });
   expect(fileOf([node])).toBe(
     `---
 schema: 2
@@ -50,7 +58,42 @@ session_id: s-1
 project: /home/dev/shop
 ---
 
-## mem_20260301_101500_00000a staging database listens on port 5433
+## mem_20260301_101500_00000a Staging database
+
+### Outcome
+
+It listens on port 5433.
+
+### Decisions
+
+- We keep 5433. <!-- {"origin":"user","turn":"end-1","by":"user"} -->
+
+### Open items
+
+- Tell Tobias. <!-- {"origin":"user","turn":"end-1"} -->
+
+### Values
+
+- 5433
+- config/db.ts
+
+### Summary
+
+staging database listens on port 5433
+
+### Trigger
+
+When I connect to the staging database
+
+### Detail
+
+Moved because 5432 was taken.
+
+\\# not a heading of the file
+
+### Source
+
+\`comet-cc memory show 00000a --conversation\`
 
 \`\`\`yaml
 author: {"by":"rules"}
@@ -63,24 +106,69 @@ valid_from: 2026-03-01T10:15:00.000Z
 turns: ["end-1"]
 \`\`\`
 
-### Trigger
-
-When I connect to the staging database
-
-### Detail
-
-Moved because 5432 was taken.
-
-\\# not a heading of ours
-
 `,
   );
+  expect(nodesOf(fileOf([node]))).toEqual([node]);
+});
+
+test('a statement typed into a list is no more trusted than its memory, and a line may be changed or taken out', () => {
+  const [open, decisions] = [
+    [{ text: 'Tell Tobias.', origin: 'user', turn: 'end-1' }],
+    [{ text: 'We keep 5433.', origin: 'user', turn: 'end-1', by: 'user' }],
+  ] as const;
+  const node = makeNode({ origin: 'tool', open: [...open], decisions: [...decisions], values: ['5433'] });
+  const text = fileOf([node])
+    .replace('- Tell Tobias.', '- Renew the key.\n- Tell Ilse.')
+    .replace(/- We keep.*\n/, '- We deploy on Fridays.\n')
+    .replace('- 5433', '- 5434 or 5435');
+  expect(nodesOf(text)).toEqual([
+    {
+      ...node,
+      open: [
+        { text: 'Renew the key.', origin: 'tool', turn: '' },
+        { text: 'Tell Ilse.', origin: 'user', turn: 'end-1' },
+      ],
+      decisions: [{ text: 'We deploy on Fridays.', origin: 'tool', turn: '', by: 'assistant' }],
+      values: ['5434 or 5435'],
+    },
+  ]);
+});
+
+test('sections of schema 2 are read: fields first, the summary in the heading', () => {
+  const fields = { author: { by: 'rules' }, status: 'draft', origin: 'user', compaction_reason: 'topic_shift' };
+  const at = '2026-03-01T10:15:00.000Z';
+  const more = { title: 'Staging', decisions: [{ text: 'We keep 5433.', origin: 'user', turn: 'end-1', by: 'user' }] };
+  const yaml = Object.entries({
+    ...fields,
+    ...more,
+    created_at: at,
+    valid_from: at,
+    turns: ['end-1'],
+    outcome: 'Done.',
+  });
+  const section = [
+    '## mem_20260301_101500_00000a the port is 5433',
+    ['```yaml', ...yaml.map(([key, value]) => `${key}: ${JSON.stringify(value)}`), '```'].join('\n'),
+    '### Trigger\n\nWhen I connect',
+    '### Facts\n\n- {"concept":"port","value":"5433","polarity":"positive","evidence":["end-1"]}\n',
+  ].join('\n\n');
+  const parsed = parseSection(section, { session_id: 's-1', project: 'p' });
+  expect(parsed).toMatchObject({
+    kind: 'node',
+    node: {
+      summary: 'the port is 5433',
+      ...more,
+      outcome: 'Done.',
+      trigger: 'When I connect',
+      facts: [{ value: '5433' }],
+    },
+  });
 });
 
 test('fields are YAML: what is written is read the same by a full parser', () => {
   fc.assert(
     fc.property(anyNode, (node) => {
-      const text = renderSection(node).split('```yaml\n')[1]?.split('\n```')[0] ?? '';
+      const text = renderSection(node).split('```yaml\n').at(-1)?.split('\n```')[0] ?? '';
       expect(YAML.parse(text, { schema: 'core' })).toEqual(parseYaml(text));
     }),
   );
@@ -111,7 +199,7 @@ test('what does not validate is named by key and what was expected', () => {
   expect(broken('origin: user', 'depth_level: deep')).toMatch(/depth_level: .*number/);
   expect(broken('origin: user', 'origin is user')).toMatch(/mem_.*: /);
   expect(broken('```yaml', 'links are none\n\n```yaml')).toMatch(/expected ```yaml/);
-  expect(broken('### Trigger', '### Reminder')).toMatch(/### Reminder: expected ### Summary/);
+  expect(broken('### Trigger', '### Reminder')).toMatch(/### Reminder: expected ### Outcome/);
   expect(broken('## mem_20260301', '## note_20260301')).toMatch(/heading: expected `## mem_/);
   expect(parseDocument('no front matter')).toMatch(/front matter: expected/);
   expect(parseDocument('---\nproject: x\n---\n')).toMatch(/session_id: expected/);

@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import YAML from 'yaml';
+import { z } from 'zod';
+import { isOneLine, parseYaml, renderFrontMatter, splitFrontMatter } from './markdown.ts';
+
+export const TASK_STATUSES = ['active', 'blocked', 'done'] as const;
+export const TASK_PRIORITIES = ['low', 'medium', 'high'] as const;
+export const TASK_MODES = ['notify', 'question', 'review'] as const;
+
+const LONGEST = 300;
+/** A larger file is nothing that a person wrote as a task. */
+const MAX_CHARS = 256 * 1024;
+/** A name, never a path. */
+export const TOPIC = /^[a-z0-9][a-z0-9_-]{0,79}$/;
+
+const line = z
+  .union([z.string(), z.number()])
+  .transform((value) => String(value).replace(/\s+/g, ' ').trim())
+  .refine((text) => text !== '' && text.length <= LONGEST && isOneLine(text), `expected 1 to ${LONGEST} characters`);
+const time = z
+  .string()
+  .refine((text) => /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text)), 'expected a date, as 2026-11-24')
+  .transform((text) => new Date(text).toISOString());
+const choice = <const T extends string>(values: readonly T[], fallback: NoInfer<T>) =>
+  z.enum(values, `expected ${values.join(', ')}`).default(fallback as never);
+const list = z.preprocess((value) => (typeof value === 'string' ? [value] : (value ?? [])), z.array(line).max(50));
+/** A key without a value is one that is left out. */
+const optional = <T extends z.ZodType>(schema: T) =>
+  z.preprocess((value) => (value === null || value === '' ? undefined : value), schema.optional());
+
+const TaskFields = z.object({
+  title: line,
+  created: time,
+  status: choice(TASK_STATUSES, 'active'),
+  priority: choice(TASK_PRIORITIES, 'medium'),
+  /** A time or a cron form, see `readTrigger`. */
+  trigger: optional(line),
+  /** When the trigger was set, where that was later. */
+  scheduled: optional(time),
+  mode: choice(TASK_MODES, 'notify'),
+  topic: optional(z.string().regex(TOPIC, 'expected the name of a topic: lower-case letters, digits and -')),
+  /** Names of tasks that must be done before. */
+  depends_on: list,
+  /** Of a task that the owner of the file typed: `user`. */
+  origin: choice(['user', 'assistant', 'tool', 'external'], 'user'),
+  /** Memories that it was made of. */
+  sources: list,
+  /** Key of its project; '' for every project. */
+  project: z.preprocess((value) => value ?? '', z.string().max(4_096)),
+  /** Set while a due task is being surfaced: when that began. */
+  surfacing: optional(time),
+  /** The trigger time that was surfaced last. */
+  fired: optional(time),
+  /** The session that was given the question. */
+  asked: optional(z.string().max(200)),
+});
+
+type TaskFields = z.infer<typeof TaskFields>;
+
+/** A task as its file states it. */
+export interface Task extends TaskFields {
+  /** File name without its ending. */
+  readonly name: string;
+  /** All after the front matter: What, and Context. */
+  readonly body: string;
+}
+
+/** Values to write; undefined removes the key. */
+export type TaskPatch = { readonly [K in keyof TaskFields]?: TaskFields[K] | undefined };
+
+/** A new file. */
+export function renderTask({ name: _, body, ...fields }: Task): string {
+  const stated = Object.entries(fields).filter(
+    ([, value]) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0),
+  );
+  return `${renderFrontMatter(Object.fromEntries(stated))}${body}`;
+}
+
+/** @returns the task, or what is wrong with its file */
+export function parseTask(text: string | null, name: string): Task | string {
+  if (text === null) return 'expected text in UTF-8';
+  if (text.length > MAX_CHARS) return `expected at most ${MAX_CHARS / 1024} KB`;
+  const parts = splitFrontMatter(text);
+  if (parts === null) return 'front matter: expected it between two lines of ---';
+  const values = parseYaml(parts.lines.join('\n'));
+  if (typeof values === 'string') return `front matter: ${values}`;
+  const [day] = /^\d{4}-\d\d-\d\d/.exec(name) ?? [];
+  const read = TaskFields.safeParse({ created: day, ...values });
+  if (read.success) return { ...read.data, name, body: parts.rest };
+  const [issue] = read.error.issues;
+  return `${issue?.path.join('.')}: ${issue?.message}`;
+}
+
+/** The text with these values set; everything else, comments included, stays as it is. */
+export function patchTask(text: string, patch: TaskPatch): string {
+  const parts = splitFrontMatter(text);
+  if (parts === null) return text;
+  const document = YAML.parseDocument(parts.lines.join('\n'), { schema: 'core' });
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === undefined) document.delete(key);
+    else document.set(key, value);
+  }
+  return `---\n${document.toString({ lineWidth: 0 })}---\n${parts.rest}`;
+}
+
+/** Six hex digits. */
+export function taskId(name: string): string {
+  return createHash('sha256').update(name.toLowerCase()).digest('hex').slice(0, 6);
+}
+
+/** Names of tasks that others may wait for. */
+export function openNames(tasks: readonly Task[]): ReadonlySet<string> {
+  return new Set(tasks.filter(({ status }) => status !== 'done').map(({ name }) => name.toLowerCase()));
+}

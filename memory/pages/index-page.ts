@@ -1,0 +1,127 @@
+import { compareText, counted, neutralLine } from '../../common/text.ts';
+import { isCleanOrigin } from '../../common/turn.ts';
+import { linesOf, type Page } from '../model/page.ts';
+import { TASK_PRIORITIES, type Task } from '../model/task.ts';
+import { projectName } from './merge-pages.ts';
+
+export interface IndexInput {
+  /** By file name without ending. */
+  readonly pages: ReadonlyMap<string, Page>;
+  /** Pages in a person's own form: title by file name without ending. */
+  readonly others: ReadonlyMap<string, string>;
+  readonly plans: ReadonlyMap<string, string>;
+  readonly tasks: readonly Task[];
+  readonly episodes: readonly Episode[];
+}
+
+export interface Episode {
+  /** As `2026-03-01`. */
+  readonly day: string;
+  readonly title: string;
+  readonly project: string;
+  /** Address of its file, relative to the library. */
+  readonly link: string;
+}
+
+const MOST = { topics: 100, plans: 20, tasks: 30, episodes: 25 } as const;
+const TITLE_CHARS = 100;
+
+/** INDEX.md: a line for each topic, plan, active task and new episode. */
+export function renderIndex({ pages, others, plans, tasks, episodes }: IndexInput): string {
+  const byAge = [...pages].toSorted(
+    ([one, a], [other, b]) => compareText(b.head.updated, a.head.updated) || compareText(one, other),
+  );
+  const topics = [
+    ...byAge.map(
+      ([name, page]) => `${linkTo('topics', name, page.head.title)} · ${countStatements(page)}, ${page.head.updated}`,
+    ),
+    ...[...others].map(([name, title]) => linkTo('topics', name, title)),
+  ];
+  const told = episodes.map(({ day, title, project, link }) => {
+    return `- ${day} [${titleIn(title)}](${link}) · ${projectName(project)}`;
+  });
+  return [
+    '# Index',
+    '',
+    'Written by comet-cc after each pass; edit the pages, not this file.',
+    ...section('Topics', topics, MOST.topics, 'topics/'),
+    ...section(
+      'Plans',
+      [...plans].map(([name, title]) => linkTo('plans', name, title)),
+      MOST.plans,
+      'plans/',
+    ),
+    ...section(
+      'Active tasks',
+      tasks
+        .filter(({ status }) => status === 'active')
+        .toSorted(byUrgency)
+        .map(taskLine),
+      MOST.tasks,
+      'tasks/active/',
+    ),
+    ...section('Newest episodes', told, MOST.episodes, ''),
+    '',
+  ].join('\n');
+}
+
+function section(title: string, lines: readonly string[], most: number, folder: string): string[] {
+  if (lines.length === 0) return [];
+  const left = lines.length - most;
+  const more = left > 0 && folder !== '' ? [`- … and ${left} more in \`${folder}\``] : [];
+  return ['', `## ${title}`, '', ...lines.slice(0, most), ...more];
+}
+
+function linkTo(folder: string, name: string, title: string): string {
+  return `- [${titleIn(title)}](${folder}/${encodeURIComponent(name)}.md)`;
+}
+
+function titleIn(title: string): string {
+  return neutralLine(title, TITLE_CHARS).replace(/[[\]]/g, '');
+}
+
+function taskLine({ name, title, trigger, project, origin }: Task): string {
+  const marks = [
+    ...(trigger === undefined ? [] : [neutralLine(trigger, TITLE_CHARS)]),
+    ...(project === '' ? [] : [projectName(project)]),
+    ...(isCleanOrigin(origin) ? [] : ['noted by a tool']),
+  ];
+  return [linkTo('tasks/active', name, title), ...marks].join(' · ');
+}
+
+/** By priority, then the newest. */
+export function byUrgency(one: Task, other: Task): number {
+  const rank = ({ priority }: Task): number => TASK_PRIORITIES.indexOf(priority);
+  return rank(other) - rank(one) || compareText(other.created, one.created) || compareText(one.name, other.name);
+}
+
+/** Whether what a section says holds now and is said in the page's own voice. */
+export function isCurrent(section: string): boolean {
+  return !/^(?:before|reported)\b/i.test(section);
+}
+
+/** Pages are immutable, so the result can be cached by identity. */
+const counts = new WeakMap<Page, string>();
+
+/** How many hold now, as in `3 statements`. */
+export function countStatements(page: Page): string {
+  const known = counts.get(page);
+  if (known !== undefined) return known;
+  const current = linesOf(page).filter(({ section, statement }) => statement !== null && isCurrent(section)).length;
+  const text = counted(current, 'statement');
+  counts.set(page, text);
+  return text;
+}
+
+/** SCHEMA.md: written once, then the user's. */
+export const SCHEMA = `# How this library is kept
+
+comet-cc writes these pages and never changes a line that it did not write. Edit anything: what is on disk wins.
+
+- \`INDEX.md\` is generated. \`topics/\` holds one page for each subject, \`plans/\` is yours.
+- A line of comet-cc is a list item that ends with links to the memories it rests on: \`- text ([mem_…](…))\`. Take the
+  links away and the line is yours; remove the line and it stays away.
+- \`[valid_from:: date]\` and \`[valid_to:: date]\` say when a value held. What no longer holds moves to \`## Before\`.
+- What came from outside (web pages, tools, other people's files) is only quoted, with its date, under \`## Reported\`.
+- Front matter: title, scope (user or project), project, topic, updated, sources. Other keys are yours.
+`;

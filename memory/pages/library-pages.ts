@@ -1,0 +1,251 @@
+import { z } from 'zod';
+import { type Clock, runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
+import type { Problem } from '../../common/errors.ts';
+import { compareText, parseJson } from '../../common/text.ts';
+import { isCleanOrigin } from '../../common/turn.ts';
+import { isRedirect, type MemoryNode, titleOf } from '../model/node.ts';
+import { linesOf, type Page, parsePage, parseStatement, renderPage, withoutNodes } from '../model/page.ts';
+import type { ArchivedPage } from '../storage/archive.ts';
+import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../storage/page-files.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import { isPast } from '../text/validity.ts';
+import { type Episode, type IndexInput, renderIndex, SCHEMA } from './index-page.ts';
+import { lintPages, type PageProblem } from './lint-pages.ts';
+import { type MergedPages, mergePages } from './merge-pages.ts';
+import { candidatesOf } from './statement.ts';
+
+/** The library as it is on disk. */
+export interface Shelf {
+  /** Texts by file name, `topics/x.md`. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** Readable pages by name, without folder and ending. */
+  readonly pages: ReadonlyMap<string, Page>;
+  /** Topic pages that memory does not write, with their titles. */
+  readonly others: ReadonlyMap<string, string>;
+  readonly problems: readonly Problem[];
+  readonly isWritable: boolean;
+}
+
+const State = z.object({ placed: z.array(z.string()) });
+const EPISODES = 25;
+
+export type LibraryPages = ReturnType<typeof createLibraryPages>;
+
+interface Parts {
+  readonly pageFiles: PageFiles;
+  readonly clock: Clock;
+  /** Absent where no tasks are kept. */
+  readonly tasks?: Pick<Tasks, 'active'>;
+}
+
+/** Reads the pages and plans their changes. The caller must apply a plan completely or not at all. */
+export function createLibraryPages({ pageFiles, tasks }: Parts) {
+  const parse = createPageParser();
+
+  async function shelf(): Promise<Shelf> {
+    const { texts, problems, isWritable } = await pageFiles.load();
+    const read = await runInSlices(shelfSteps(texts, pageFiles.dir, problems, parse));
+    parse.keepOnly(texts);
+    return { ...read, isWritable };
+  }
+
+  const rewritesOf = async (now: Shelf, after: Texts, nodes: readonly MemoryNode[]) =>
+    planRewrites(now, after, { parse, episodes: episodesOf(nodes, pageFiles), tasks: (await tasks?.active()) ?? [] });
+  /** Addresses of nodes, relative to a page of the library. */
+  const linkerOf = (nodes: readonly MemoryNode[]): ((id: string) => string) =>
+    linker(new Map(nodes.map((node) => [node.node_id, node])), pageFiles);
+
+  return {
+    files: pageFiles,
+    shelf,
+    /** What a pass over these nodes changes in the topics. @param project  null for all */
+    merge(now: Shelf, nodes: readonly MemoryNode[], project: string | null): MergedPages {
+      const own = nodes.filter((node) => project === null || node.project === project);
+      return mergePages({
+        pages: now.pages,
+        names: [...now.texts.keys()].filter((name) => name.startsWith('topics/')).map(stemOf),
+        candidates: now.isWritable ? own.flatMap(candidatesOf) : [],
+        placed: placedIn(now),
+        linkOf: linkerOf(nodes),
+      });
+    },
+    /** Every file that changes with these topics, the index included. */
+    async rewrites(now: Shelf, { changed, placed }: MergedPages, nodes: readonly MemoryNode[]) {
+      if (!now.isWritable) return [];
+      const after = new Map<string, string | null>(
+        [...changed].map(([name, page]) => [`topics/${name}.md`, renderPage(page)]),
+      );
+      if (placed.length > 0) {
+        after.set(PAGE_NAMES.state, `${JSON.stringify({ placed: [...placedIn(now), ...placed] })}\n`);
+      }
+      return await rewritesOf(now, after, nodes);
+    },
+    linkerOf,
+    /** What a person should look at. */
+    async lint(isNode: (id: string) => boolean): Promise<readonly PageProblem[]> {
+      const now = await shelf();
+      // A page of the inbox names what there was on its day.
+      const texts = new Map([...now.texts].filter(([name]) => !name.startsWith('inbox/')));
+      return lintPages({ ...now, texts, isNode });
+    },
+    /** What has to change when these nodes are removed for good. @param nodes  those that stay */
+    async planRemoval(gone: ReadonlySet<string>, nodes: readonly MemoryNode[]): Promise<readonly PageRewrite[]> {
+      const now = await shelf();
+      const linkOf = linkerOf(nodes);
+      const after = new Map<string, string | null>();
+      for (const [name, page] of now.pages) {
+        const left = withoutNodes(page, gone, linkOf);
+        if (left !== page) after.set(`topics/${name}.md`, left === null ? null : renderPage(left));
+      }
+      for (const [name, text] of now.texts) if (name.startsWith('inbox/')) after.set(name, linesWithout(text, gone));
+      return rewritesOf(now, after, nodes);
+    },
+    /**
+     * What has to change for pages of an archive to be there.
+     *
+     * @param isWhole  the archive is all that there was: what memory alone wrote since goes, and its texts win
+     */
+    async planRestore(pages: readonly ArchivedPage[], isWhole: boolean, nodes: readonly MemoryNode[]) {
+      const now = await shelf();
+      const given = new Map(pages.map(({ name, text }) => [name, text]));
+      const after = new Map<string, string | null>();
+      for (const [name, text] of given) if (isWhole || !now.texts.has(name)) after.set(name, text);
+      for (const [name, page] of isWhole ? now.pages : []) {
+        const file = `topics/${name}.md`;
+        const isOurs = linesOf(page).every(({ statement }) => statement !== null);
+        if (isOurs && !given.has(file)) after.set(file, null);
+      }
+      if (isWhole && !given.has(PAGE_NAMES.state)) after.set(PAGE_NAMES.state, null);
+      return rewritesOf(now, after, nodes);
+    },
+  };
+}
+
+/** Without the lines that rest on these nodes. */
+function linesWithout(text: string, gone: ReadonlySet<string>): string {
+  const isGone = (line: string): boolean => parseStatement(line)?.nodes.some((id) => gone.has(id)) === true;
+  return text
+    .split(/(?<=\n)/)
+    .filter((line) => !isGone(line))
+    .join('');
+}
+
+type Texts = ReadonlyMap<string, string | null>;
+
+/** Changes of files, with the index that belongs to them. */
+function planRewrites(
+  now: Shelf,
+  after: Texts,
+  { parse, episodes, tasks }: Pick<IndexInput, 'episodes' | 'tasks'> & { readonly parse: Parse },
+): readonly PageRewrite[] {
+  const texts = new Map(now.texts);
+  for (const [name, text] of after) {
+    if (text === null) texts.delete(name);
+    else texts.set(name, text);
+  }
+  const next = readShelf(texts, '', [], parse);
+  const plans = plansIn(texts);
+  const isEmpty = next.pages.size + next.others.size + plans.size + tasks.length === 0;
+  if (!isEmpty || texts.has(PAGE_NAMES.index)) {
+    texts.set(PAGE_NAMES.index, renderIndex({ ...next, plans, tasks, episodes: isEmpty ? [] : episodes }));
+  }
+  if (!(isEmpty || texts.has(PAGE_NAMES.schema))) texts.set(PAGE_NAMES.schema, SCHEMA);
+  return [...new Set([...now.texts.keys(), ...texts.keys()])].flatMap((name): PageRewrite[] => {
+    const [before, text] = [now.texts.get(name) ?? null, texts.get(name) ?? null];
+    return before === text ? [] : [{ name, before, after: text }];
+  });
+}
+
+/** Titles by file name, without ending. */
+export function plansIn(texts: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return new Map(
+    [...texts].flatMap(([name, text]) => (name.startsWith('plans/') ? [[stemOf(name), titleIn(name, text)]] : [])),
+  );
+}
+
+/** Parses a text again only where it changed. */
+function createPageParser() {
+  const known = new Map<string, { readonly text: string; readonly page: Page | string }>();
+  const parse = (text: string, name: string): Page | string => {
+    const before = known.get(name);
+    if (before?.text === text) return before.page;
+    const page = parsePage(text);
+    known.set(name, { text, page });
+    return page;
+  };
+  return Object.assign(parse, {
+    keepOnly(texts: ReadonlyMap<string, string>): void {
+      for (const name of known.keys()) if (!texts.has(name)) known.delete(name);
+    },
+  });
+}
+
+type Parse = (text: string, name: string) => Page | string;
+
+export function readShelf(
+  texts: ReadonlyMap<string, string>,
+  dir: string,
+  given: readonly Problem[],
+  parse: Parse = parsePage,
+): Omit<Shelf, 'isWritable'> {
+  return runAtOnce(shelfSteps(texts, dir, given, parse));
+}
+
+function* shelfSteps(
+  texts: ReadonlyMap<string, string>,
+  dir: string,
+  given: readonly Problem[],
+  parse: Parse,
+): Steps<Omit<Shelf, 'isWritable'>> {
+  const pages = new Map<string, Page>();
+  const others = new Map<string, string>();
+  const problems = [...given];
+  for (const [name, text] of texts) {
+    if (!name.startsWith('topics/')) continue;
+    yield;
+    const page = parse(text, name);
+    if (typeof page !== 'string') pages.set(stemOf(name), page);
+    else others.set(stemOf(name), titleIn(name, text));
+    if (typeof page === 'string' && page !== 'has no front matter')
+      problems.push({ file: `${dir}/${name}`, message: page });
+  }
+  return { texts, pages, others, problems };
+}
+
+function stemOf(name: string): string {
+  return name.slice(name.indexOf('/') + 1).replace(/\.md$/, '');
+}
+
+function titleIn(name: string, text: string): string {
+  return /^# (.{1,200})$/m.exec(text.slice(0, 4_000))?.[1] ?? stemOf(name);
+}
+
+/** Where no page is left, none was removed on purpose: then all begins again. */
+function placedIn({ texts, pages }: Shelf): ReadonlySet<string> {
+  const read = State.safeParse(parseJson(texts.get(PAGE_NAMES.state) ?? ''));
+  return new Set(read.success && pages.size > 0 ? read.data.placed : []);
+}
+
+function linker(nodes: ReadonlyMap<string, MemoryNode>, { addressOf }: PageFiles): (id: string) => string {
+  return (id) => {
+    const node = nodes.get(id);
+    return node === undefined ? '#' : `../${addressOf(node)}#${id}`;
+  };
+}
+
+/** The newest memory of each of the newest sessions. */
+export function episodesOf(nodes: readonly MemoryNode[], { addressOf }: Pick<PageFiles, 'addressOf'>): Episode[] {
+  const bySession = new Map<string, MemoryNode>();
+  for (const node of nodes) {
+    if (node.kind !== 'turn' || isRedirect(node) || isPast(node) || !isCleanOrigin(node.origin)) continue;
+    const known = bySession.get(node.session_id);
+    if (known === undefined || known.valid_from < node.valid_from) bySession.set(node.session_id, node);
+  }
+  return [...bySession.values()]
+    .sort((one, other) => compareText(other.valid_from, one.valid_from) || compareText(other.node_id, one.node_id))
+    .slice(0, EPISODES)
+    .map((node) => {
+      const { project, valid_from } = node;
+      return { day: valid_from.slice(0, 10), title: titleOf(node), project, link: addressOf(node) };
+    });
+}

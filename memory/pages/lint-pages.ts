@@ -1,0 +1,112 @@
+import path from 'node:path';
+import type { Problem } from '../../common/errors.ts';
+import { linesOf, type Page } from '../model/page.ts';
+import { createEnding } from './merge-pages.ts';
+import { attributeOf } from './statement.ts';
+
+export interface PageProblem {
+  /** As in `topics/x.md`. */
+  readonly file: string;
+  /** From 1, counted after the front matter; null where it is about the whole file. */
+  readonly line: number | null;
+  readonly kind: 'contradiction' | 'source_gone' | 'orphan' | 'dead_link' | 'too_long' | 'unreadable';
+  readonly message: string;
+}
+
+export interface LintInput {
+  /** Texts by file name. */
+  readonly texts: ReadonlyMap<string, string>;
+  readonly pages: ReadonlyMap<string, Page>;
+  readonly problems: readonly Problem[];
+  readonly isNode: (id: string) => boolean;
+}
+
+const MOST_PAGE_LINES = 300;
+const MOST_INDEX_LINES = 200;
+const INDEX = 'INDEX.md';
+const LINK = /\]\(([^()\s#]{1,300})(?:#[^()\s]{0,200})?\)/g;
+
+/** What a person should look at in the library, in order of files. */
+export function lintPages(input: LintInput): PageProblem[] {
+  const { texts, pages, problems } = input;
+  const unreadable = problems.map(
+    ({ file, message }): PageProblem => ({ file, line: null, kind: 'unreadable', message }),
+  );
+  const own = [...pages].flatMap(([name, page]) => [
+    ...sourceProblems(`topics/${name}.md`, page, input.isNode),
+    ...contradictions(name, page, pages),
+  ]);
+  const found = [
+    ...unreadable,
+    ...own,
+    ...linkProblems(texts),
+    ...[...texts].flatMap(([name, text]) => tooLong(name, text)),
+  ];
+  return found.sort((one, other) => (one.file < other.file ? -1 : Number(one.file > other.file)));
+}
+
+function sourceProblems(file: string, page: Page, isNode: LintInput['isNode']): PageProblem[] {
+  return linesOf(page).flatMap(({ at, statement }): PageProblem[] => {
+    if (statement === null || statement.nodes.some(isNode)) return [];
+    const message = `no memory says this any more: ${statement.text}`;
+    return [{ file, line: at + 1, kind: 'source_gone', message }];
+  });
+}
+
+/** Statements that hold now although a newer one of the same project ends them. */
+function contradictions(name: string, page: Page, pages: ReadonlyMap<string, Page>): PageProblem[] {
+  const near = [...pages].filter(
+    ([, { head }]) => head.scope === page.head.scope && head.project === page.head.project,
+  );
+  const others = near.flatMap(([other, each]) => currentIn(other, each));
+  return currentIn(name, page).flatMap((former): PageProblem[] => {
+    const next = others.find(
+      (other) => other.at !== former.at && other.since > former.since && other.ending.ends(former.ending.asEntry),
+    );
+    if (next === undefined) return [];
+    const message = `“${former.text}” and, later, “${next.text}” (${next.at})`;
+    return [{ file: `topics/${name}.md`, line: former.line, kind: 'contradiction', message }];
+  });
+}
+
+function currentIn(name: string, page: Page) {
+  return linesOf(page).flatMap(({ at, section, statement }) => {
+    if (statement === null || section === 'Before' || section === 'Reported') return [];
+    const { text, validFrom: since = '' } = statement;
+    const ending = createEnding({ text, attribute: attributeOf(text) });
+    return since === '' ? [] : [{ at: `topics/${name}.md:${at + 1}`, line: at + 1, text, since, ending }];
+  });
+}
+
+function linkProblems(texts: ReadonlyMap<string, string>): PageProblem[] {
+  const linked = new Set<string>();
+  const dead: PageProblem[] = [];
+  for (const [file, text] of texts) {
+    for (const [, address = ''] of text.matchAll(LINK)) {
+      const to = path.posix.join(path.posix.dirname(file), decoded(address));
+      if (file !== to) linked.add(to);
+      const isOwn = /^(?:topics|plans)\/[^/]+\.md$/.test(to);
+      if (isOwn && !texts.has(to)) dead.push({ file, line: null, kind: 'dead_link', message: `there is no ${to}` });
+    }
+  }
+  const orphans = [...texts.keys()].filter(
+    (name) => name.startsWith('topics/') && texts.has(INDEX) && !linked.has(name),
+  );
+  const message = 'nothing links to it; comet-cc dream writes the index again, and lists the newest topics only';
+  return [...dead, ...orphans.map((file): PageProblem => ({ file, line: null, kind: 'orphan', message }))];
+}
+
+function decoded(address: string): string {
+  try {
+    return decodeURIComponent(address);
+  } catch {
+    return address;
+  }
+}
+
+function tooLong(file: string, text: string): PageProblem[] {
+  const most = file === INDEX ? MOST_INDEX_LINES : MOST_PAGE_LINES;
+  const lines = text.split('\n').length - 1;
+  if (lines <= most || !file.endsWith('.md') || file.startsWith('plans/')) return [];
+  return [{ file, line: null, kind: 'too_long', message: `has ${lines} lines, more than ${most}` }];
+}

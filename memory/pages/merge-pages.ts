@@ -1,0 +1,358 @@
+import { isDeepStrictEqual } from 'node:util';
+import { compareText } from '../../common/text.ts';
+import { endingOf, endsStatement } from '../compaction/supersede.ts';
+import {
+  addLine,
+  linesOf,
+  newPage,
+  type Page,
+  type PageStatement,
+  renderStatement,
+  replaceLines,
+  type SectionName,
+  slugOf,
+} from '../model/page.ts';
+import { isNearDuplicate } from '../text/paraphrase.ts';
+import { type Attribute, attributeOf, type Candidate, statementId } from './statement.ts';
+
+export interface MergeInput {
+  /** Readable pages by file name without ending. */
+  readonly pages: ReadonlyMap<string, Page>;
+  /** Every name in the folder, readable or not. */
+  readonly names: readonly string[];
+  /** All statements of all nodes. */
+  readonly candidates: readonly Candidate[];
+  /** Ids of statements that an earlier pass placed: what a person removed since stays away. */
+  readonly placed: ReadonlySet<string>;
+  readonly linkOf: (nodeId: string) => string;
+}
+
+export interface MergedPages {
+  /** Pages that changed or are new, by name. */
+  readonly changed: ReadonlyMap<string, Page>;
+  readonly placed: readonly string[];
+  /** How many statements were added, and how many moved to `Before`. */
+  readonly added: number;
+  readonly ended: number;
+  /** Ids (`pageStatementId`) of those that no longer hold: they moved to `Before`, or came there at once. */
+  readonly past: readonly string[];
+}
+
+/** A page gets no further statement beyond this; a second one continues it. */
+const FULL_LINES = 280;
+const MOST_REPORTED = 8;
+const MOST_SOURCES = 4;
+const BEFORE = 'Before';
+const REPORTED = 'Reported';
+const RETURNS =
+  /\b(?:again|back|after all|re-?introduc\w+|reinstat\w+|restor\w+)\b|(?<!\p{L})(?:wieder|de nuevo|otra vez)(?!\p{L})|重新|다시/iu;
+
+interface Entry {
+  /** Index of its line; null for a new one. */
+  readonly at: number | null;
+  section: string;
+  statement: PageStatement;
+  /** What a person wrote around it stays; only this says that the line is written again. */
+  isChanged: boolean;
+  readonly attribute: Attribute | null;
+  readonly words: string;
+  /** Day from which it holds. */
+  readonly since: string;
+}
+
+interface Draft {
+  readonly page: Page;
+  readonly entries: Entry[];
+  /** Lines of a person. */
+  readonly others: readonly string[];
+  readonly sources: Set<string>;
+  updated: string;
+}
+
+/** Merges what is not placed yet; the result does not depend on how it is divided into passes of one order in time. */
+export function mergePages(input: MergeInput): MergedPages {
+  const state = createDrafts(input);
+  const inOrder = input.candidates.toSorted(
+    (one, other) => compareText(one.at, other.at) || compareText(one.id, other.id),
+  );
+  const fresh = inOrder.filter(({ id }) => !input.placed.has(id));
+  const placed = fresh.filter(({ section }) => section !== REPORTED).map(({ id }) => id);
+  for (const candidate of fresh) if (candidate.section !== REPORTED) place(state, candidate);
+  for (const candidate of inOrder) closeEnded(state, candidate);
+  for (const candidate of fresh)
+    if (candidate.section === REPORTED && report(state, candidate)) placed.push(candidate.id);
+  const changed = new Map<string, Page>();
+  for (const [name, draft] of state.drafts) {
+    const page = written(draft, input.linkOf);
+    if (page !== null) changed.set(name, page);
+  }
+  const { added, ended, past } = state;
+  return { changed, placed, added, ended, past };
+}
+
+interface State {
+  readonly drafts: Map<string, Draft>;
+  readonly byProject: Map<string, Draft[]>;
+  readonly names: Set<string>;
+  readonly origins: ReadonlyMap<string, readonly Candidate[]>;
+  added: number;
+  ended: number;
+  readonly past: string[];
+}
+
+function createDrafts({ pages, names, candidates }: MergeInput): State {
+  const origins = new Map<string, Candidate[]>();
+  for (const each of candidates) {
+    const own = origins.get(each.nodeId);
+    if (own === undefined) origins.set(each.nodeId, [each]);
+    else own.push(each);
+  }
+  const state: State = {
+    drafts: new Map(),
+    byProject: new Map(),
+    names: new Set(names.map((name) => name.toLowerCase())),
+    origins,
+    added: 0,
+    ended: 0,
+    past: [],
+  };
+  for (const [name, page] of pages) addDraft(state, name, page);
+  return state;
+}
+
+function addDraft(state: State, name: string, page: Page): Draft {
+  const lines = linesOf(page);
+  const draft: Draft = {
+    page,
+    entries: lines.flatMap(({ at, section, statement }) =>
+      statement === null ? [] : [entryOf(state, { at, section, statement })],
+    ),
+    others: lines.flatMap(({ raw, statement }) => (statement === null ? [raw.trim()] : [])),
+    sources: new Set(page.head.sources),
+    updated: page.head.updated,
+  };
+  state.drafts.set(name, draft);
+  state.names.add(name.toLowerCase());
+  const key = page.head.scope === 'user' ? '' : page.head.project;
+  state.byProject.set(key, [...(state.byProject.get(key) ?? []), draft]);
+  return draft;
+}
+
+function entryOf({ origins }: State, given: Pick<Entry, 'at' | 'section' | 'statement'>): Entry {
+  const { statement } = given;
+  const days = statement.nodes.flatMap((id) => origins.get(id)?.[0]?.at.slice(0, 10) ?? dayOf(id));
+  const since = statement.validFrom ?? days.toSorted()[0] ?? '';
+  return {
+    ...given,
+    isChanged: false,
+    attribute: attributeOf(statement.text),
+    words: statement.text.toLowerCase(),
+    since,
+  };
+}
+
+/** `mem_20260301_…`: the day on which it was written. */
+function dayOf(nodeId: string): string {
+  return nodeId.slice(4, 12).replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
+}
+
+function scopeOf(state: State, { scope, project }: Candidate): readonly Draft[] {
+  return state.byProject.get(scope === 'user' ? '' : project) ?? [];
+}
+
+function place(state: State, candidate: Candidate): void {
+  const near = scopeOf(state, candidate);
+  if (near.some((draft) => isKnown(draft, candidate))) return;
+  const ending = createEnding(candidate);
+  const day = candidate.at.slice(0, 10);
+  let home: Draft | undefined;
+  let endedBy = candidate.endedAt?.slice(0, 10);
+  for (const draft of near) {
+    for (const entry of draft.entries) {
+      if (entry.section === BEFORE || entry.section === REPORTED) continue;
+      if (entry.since <= day && ending.ends(entry) && mayEnd(state, candidate, entry)) {
+        end(state, draft, entry, day);
+        home ??= draft;
+      } else if (
+        entry.since > day &&
+        createEnding({ text: entry.statement.text, attribute: entry.attribute }).ends(ending.asEntry)
+      ) {
+        endedBy = endedBy === undefined || entry.since < endedBy ? entry.since : endedBy;
+        home ??= draft;
+      }
+    }
+  }
+  const target = home ?? draftFor(state, candidate);
+  add(state, target, candidate, endedBy);
+}
+
+/** It stands in the page already, in these or in a person's words: then it only becomes a source. */
+function isKnown(draft: Draft, { text, nodeId, at }: Candidate): boolean {
+  const day = at.slice(0, 10);
+  const [words, key] = [text.toLowerCase(), longestWord(text)];
+  const mayBeSame = (other: string): boolean => other.includes(key) || words.includes(longestWord(other));
+  const same = draft.entries.find(
+    ({ section, statement, words: other }) =>
+      section !== REPORTED &&
+      mayBeSame(other) &&
+      isNearDuplicate(statement.text, text) &&
+      (section !== BEFORE || (statement.validTo ?? '9') > day),
+  );
+  if (same !== undefined) {
+    const { nodes } = same.statement;
+    if (!nodes.includes(nodeId) && nodes.length < MOST_SOURCES) {
+      same.statement = { ...same.statement, nodes: [...nodes, nodeId] };
+      same.isChanged = true;
+    }
+    draft.sources.add(nodeId);
+    return true;
+  }
+  if (!draft.others.some((line) => mayBeSame(line.toLowerCase()) && isNearDuplicate(line, text))) return false;
+  draft.sources.add(nodeId);
+  return true;
+}
+
+/** Of two texts with nearly the same words, one has the longest word of the other. */
+function longestWord(text: string): string {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [''];
+  return words.reduce((longest, word) => (word.length > longest.length ? word : longest));
+}
+
+/** How a statement ends others: another value of the same, or the return of what they gave up. */
+export function createEnding({ text, attribute }: { readonly text: string; readonly attribute: Attribute | null }) {
+  const ending = endingOf(text);
+  const isReturn = RETURNS.test(text);
+  const subject = attribute?.subject ?? '';
+  return {
+    asEntry: { statement: { text }, attribute, words: text.toLowerCase() },
+    ends({
+      statement,
+      attribute: other,
+      words,
+    }: Pick<Entry, 'attribute' | 'words'> & { readonly statement: { readonly text: string } }): boolean {
+      if (subject !== '' && other !== null && other.name === attribute?.name && other.subject === subject) return true;
+      if (ending?.shared.every((word) => words.includes(stem(word))) === true && endsStatement(ending, statement.text))
+        return true;
+      const former = isReturn ? endingOf(statement.text) : null;
+      return former !== null && former.assertion === null && endsStatement(former, text.replace(RETURNS, '').trim());
+    },
+  };
+}
+
+/** A stem lacks at most the last letter of its word. */
+function stem(word: string): string {
+  return word.length > 4 ? word.slice(0, -1) : word;
+}
+
+/** What the user said is ended by the user alone. */
+function mayEnd({ origins }: State, { origin }: Candidate, { statement }: Entry): boolean {
+  if (origin === 'user') return true;
+  const known = statement.nodes.flatMap((id) => origins.get(id) ?? []);
+  const own = known.filter(({ text }) => isNearDuplicate(text, statement.text));
+  return own.length > 0 && own.every((each) => each.origin !== 'user');
+}
+
+function end(state: State, draft: Draft, entry: Entry, day: string): void {
+  entry.statement = { ...entry.statement, validFrom: entry.since, validTo: day };
+  entry.section = BEFORE;
+  entry.isChanged = true;
+  if (day > draft.updated) draft.updated = day;
+  state.ended += 1;
+  state.past.push(pageStatementId(entry.statement));
+}
+
+/** The same as long as its text and its first node are. */
+export function pageStatementId({ nodes: [nodeId = ''], text }: PageStatement): string {
+  return statementId(nodeId, text);
+}
+
+/** What a newer node ended, as memory noticed when that was written. */
+function closeEnded(state: State, candidate: Candidate): void {
+  const { endedAt, nodeId, text } = candidate;
+  if (endedAt === null) return;
+  for (const draft of scopeOf(state, candidate)) {
+    for (const entry of draft.entries) {
+      const { nodes } = entry.statement;
+      if (entry.section === BEFORE || entry.section === REPORTED || !nodes.includes(nodeId)) continue;
+      if (!isNearDuplicate(entry.statement.text, text)) continue;
+      const others = nodes.filter((id) => id !== nodeId).flatMap((id) => state.origins.get(id) ?? []);
+      const isOpen = others.some((each) => each.endedAt === null && isNearDuplicate(each.text, text));
+      if (!isOpen) end(state, draft, entry, endedAt.slice(0, 10));
+    }
+  }
+}
+
+function add(state: State, draft: Draft, candidate: Candidate, endedBy?: string): void {
+  const { text, nodeId, section, attribute, at } = candidate;
+  const validFrom = at.slice(0, 10);
+  const isOver = endedBy !== undefined;
+  const dates = { ...(attribute !== null || isOver ? { validFrom } : {}), ...(isOver ? { validTo: endedBy } : {}) };
+  const entry = entryOf(state, {
+    at: null,
+    section: isOver ? BEFORE : section,
+    statement: { text, nodes: [nodeId], ...dates },
+  });
+  draft.entries.push({ ...entry, since: validFrom, isChanged: true });
+  if (isOver) state.past.push(pageStatementId(entry.statement));
+  draft.sources.add(nodeId);
+  if (validFrom > draft.updated) draft.updated = validFrom;
+  state.added += 1;
+}
+
+/** A claim from outside, quoted and dated, in a page that exists for other reasons. */
+function report(state: State, candidate: Candidate): boolean {
+  const draft = scopeOf(state, candidate).find(({ page }) => page.head.topic === candidate.topic);
+  if (draft === undefined) return false;
+  const day = candidate.at.slice(0, 10);
+  const text = `${day}, from outside (${candidate.origin}): “${candidate.text.replace(/[“”"]/g, "'")}”`;
+  if (draft.entries.some(({ statement }) => statement.text.includes(candidate.text.slice(0, 120)))) return true;
+  const old = draft.entries.filter(({ section }) => section === REPORTED);
+  if (old.length >= MOST_REPORTED) return true;
+  const { nodeId } = candidate;
+  const entry = entryOf(state, { at: null, section: REPORTED, statement: { text, nodes: [nodeId] } });
+  draft.entries.push({ ...entry, isChanged: true });
+  draft.sources.add(nodeId);
+  state.added += 1;
+  return true;
+}
+
+function draftFor(state: State, { scope, project, topic, at }: Candidate): Draft {
+  const key = scope === 'user' ? '' : project;
+  const own = (state.byProject.get(key) ?? []).filter(({ page }) => page.head.topic === topic);
+  const free = own.find(
+    ({ page, entries }) => page.lines.length + entries.filter((each) => each.at === null).length < FULL_LINES,
+  );
+  if (free !== undefined) return free;
+  const name = projectName(project);
+  const stem = scope === 'user' ? slugOf(topic) : slugOf(`${name}-${topic}`);
+  const names = (nth: number): string => (nth === 1 ? stem : `${stem}-${nth}`);
+  let nth = 1;
+  while (state.names.has(names(nth))) nth += 1;
+  const words = topic.replace(/[-_]/g, ' ');
+  const title = `${words.charAt(0).toUpperCase()}${words.slice(1)}${scope === 'user' ? '' : ` (${name})`}`;
+  const updated = at.slice(0, 10);
+  return addDraft(state, names(nth), newPage({ title, scope, project: key, topic, updated, sources: [] }));
+}
+
+/** The last name of a project's key. */
+export function projectName(project: string): string {
+  const last = project.split(/[\\/]/).findLast((part) => part !== '') ?? '';
+  return last.replace(/\.git$/, '') || 'project';
+}
+
+/** Null where nothing changed. */
+function written({ page, entries, sources, updated }: Draft, linkOf: (nodeId: string) => string): Page | null {
+  const changed = entries.filter(({ isChanged }) => isChanged);
+  const head = { ...page.head, updated, sources: [...sources] };
+  if (changed.length === 0 && isDeepStrictEqual(head, page.head)) return null;
+  const sectionAt = new Map(linesOf(page).map(({ at, section }) => [at, section]));
+  const isMoved = ({ at, section }: Entry): boolean => at === null || sectionAt.get(at) !== section;
+  const replaced = changed.flatMap((entry) =>
+    entry.at === null ? [] : [[entry.at, isMoved(entry) ? null : renderStatement(entry.statement, linkOf)] as const],
+  );
+  let next = replaceLines({ ...page, head }, new Map(replaced));
+  for (const { section, statement } of changed.filter(isMoved)) {
+    next = addLine(next, section as SectionName, renderStatement(statement, linkOf));
+  }
+  return next;
+}

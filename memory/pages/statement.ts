@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import { trimEnd } from '../../common/text.ts';
+import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import { assertsValue } from '../compaction/supersede.ts';
+import { isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
+import { type SectionName, slugOf, statementText } from '../model/page.ts';
+import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
+import { areasOf } from '../text/keywords.ts';
+import { isAsking, isNoise, type PersonAttribute, personIn, STANDING, valuesOf } from '../text/sentences.ts';
+import { contentTags } from '../text/tags.ts';
+import { isPast, summaryParts } from '../text/validity.ts';
+
+/** What one thing has one value of at a time; a value that names no person has no subject. */
+export interface Attribute {
+  readonly name: PersonAttribute['name'] | 'version' | 'environment' | 'value';
+  /** Lower case; '' where the text itself is compared. */
+  readonly subject: string;
+}
+
+/** What a node says that a page may take. */
+export interface Candidate {
+  /** Twelve hex digits, the same as long as node and text are. */
+  readonly id: string;
+  readonly nodeId: string;
+  readonly text: string;
+  readonly project: string;
+  /** When it was said, ISO 8601. */
+  readonly at: string;
+  readonly origin: Origin;
+  readonly section: SectionName;
+  readonly scope: 'user' | 'project';
+  readonly topic: string;
+  /** Of an attribute that one thing has one value of at a time; null for others. */
+  readonly attribute: Attribute | null;
+  /** From when it no longer held, where a newer node says so. */
+  readonly endedAt: string | null;
+}
+
+export const PROFILE = 'user_profile';
+const PEOPLE = 'people';
+const CONVENTIONS = 'conventions';
+const LEAST_CHARS = 12;
+const MOST_CHARS = 240;
+
+const FIRST_PERSON = /^(?:i|my)\b/i;
+const TASTE =
+  /^(?:please )?(?:i (?:always |never |really |usually )?(?:prefer|like|love|hate|dislike|want (?:you to|all|my))\b|my (?:name|editor|shell|time ?zone|pronouns|preferred|favou?rite|native)\b|call me\b|(?:always |please )?(?:answer|reply|respond|write|speak)(?: to)? me (?:in|with)\b)/i;
+const VERSION =
+  /\b(?:version|upgrad\w+|downgrad\w+|node|python|java|go|rust|typescript|postgres\w*) (?:is |are |to |now ){0,3}v?\d+(?:\.\d+)*\b/i;
+const ENVIRONMENT = /\b(?:staging|production|prod|environment|region|cluster|hosts?|url|endpoint|server|env)\b/i;
+/** True for the moment, or of one task only. */
+const PASSING =
+  /\b(?:this (?:file|function|line|branch|commit|pr|error|test|time|one)|these|the (?:above|below|following)|here|today|yesterday|tomorrow|right now|for now|currently (?:failing|running|broken)|already|let'?s see|let me|i(?:'ll| will| am going to|'m going to))\b|[:…]$|^(?:no|yes|ok(?:ay)?|so|and|but|also|then|it|this|that|they|there|if|try|can you|could you|please (?:fix|add|check|run|look|make|change|update|write|create|implement|remove))\b/i;
+const CHOICE =
+  /\b(?:decid\w+|agreed|chose|chosen|going with|go with|we(?:'ll| will)? (?:use|keep|stay|switch\w*|drop\w*|stick)|let'?s (?:use|keep|stay|switch|drop|stick|go)|we(?:'re| are) (?:using|dropping|switching|moving)|switch\w* (?:\S+ ){0,4}to|(?:replace|drop|dropped|retired) |no longer|instead of|rather than|must|never|always|prefer)\b/i;
+const QUOTED_REPLY = /^“([^”]{0,300})”/;
+
+/** Statements that pages may take, in order of the node; everything else stays an episode. */
+export function candidatesOf(node: MemoryNode): Candidate[] {
+  if (node.project === '' || isRedirect(node) || isGroup(node) || isBundled(node) || isQuarantined(node)) return [];
+  if (node.kind === 'tool') return [];
+  const said = new Map<string, Said>();
+  for (const each of saidIn(node)) {
+    const text = trimEnd(statementText(each.text), '.;');
+    if (!said.has(text)) said.set(text, { ...each, text });
+  }
+  return [...said.values()].flatMap((each) => candidateOf(node, each) ?? []);
+}
+
+interface Said {
+  readonly text: string;
+  readonly origin: Origin;
+  readonly isDecision: boolean;
+  readonly endedAt: string | null;
+  /** Chosen by the model that wrote the node. */
+  readonly bucket?: string | undefined;
+}
+
+function saidIn(node: MemoryNode): Said[] {
+  const wholeEnd = isPast(node) ? node.valid_to : null;
+  const facts = node.facts.map((fact): Said => {
+    return {
+      text: fact.value,
+      origin: fact.origin ?? node.origin,
+      isDecision: false,
+      endedAt: fact.valid_to ?? wholeEnd,
+      bucket: fact.bucket,
+    };
+  });
+  const endOf = (text: string): string | null => facts.find((fact) => fact.text === text)?.endedAt ?? wholeEnd;
+  const decisions = (node.decisions ?? []).flatMap(({ text, origin, closed, bucket }): Said[] =>
+    closed?.as === 'dropped' ? [] : [{ text, origin, isDecision: true, endedAt: endOf(text), bucket }],
+  );
+  const told = summaryParts(node).flatMap(({ text, isUsers }): Said[] =>
+    isUsers ? [{ text, origin: 'user', isDecision: false, endedAt: endOf(text) }] : [],
+  );
+  return [...decisions, ...facts, ...told];
+}
+
+function candidateOf(node: MemoryNode, { text, origin, isDecision, endedAt, bucket }: Said): Candidate | null {
+  if (bucket === 'skip' || bucket === 'episode' || bucket === 'task') return null;
+  const attribute = attributeOf(text);
+  const chosen = bucket === undefined ? '' : slugOf(bucket.slice('topic:'.length));
+  const isChosen = chosen !== '' && isCleanOrigin(origin) && (chosen !== PROFILE || origin === 'user');
+  const section = sectionOf(text, { origin, isDecision, attribute }) ?? (isChosen ? 'Decisions' : null);
+  if (section === null || !isLasting(text, attribute) || hasInstructions(text)) return null;
+  const topic = isChosen ? chosen : topicOf(text, node, { origin, attribute, section });
+  if (topic === null) return null;
+  const id = statementId(node.node_id, text);
+  const { node_id: nodeId, project, valid_from: at } = node;
+  const scope = topic === PROFILE ? 'user' : 'project';
+  return { id, nodeId, text, project, at, origin, section, attribute, endedAt, topic, scope };
+}
+
+/** Twelve hex digits. */
+export function statementId(nodeId: string, text: string): string {
+  return createHash('sha256').update(`${nodeId}\n${text}`).digest('hex').slice(0, 12);
+}
+
+export function attributeOf(text: string): Attribute | null {
+  const person = personIn(text);
+  if (person !== null) return person;
+  if (!assertsValue(text)) return null;
+  const name = VERSION.test(text) ? 'version' : ENVIRONMENT.test(text) ? 'environment' : 'value';
+  return { name, subject: '' };
+}
+
+/** Null: no statement of a page. What came from outside is reported where it states a value, never adopted. */
+function sectionOf(
+  text: string,
+  { origin, isDecision, attribute }: Pick<Said, 'origin' | 'isDecision'> & Pick<Candidate, 'attribute'>,
+): SectionName | null {
+  if (!isCleanOrigin(origin)) return attribute === null ? null : 'Reported';
+  if (attribute !== null) return 'Values';
+  if (origin !== 'user') return null;
+  if (STANDING.test(text) || TASTE.test(text)) return 'Preferences';
+  return isDecision && CHOICE.test(text) ? 'Decisions' : null;
+}
+
+/** A whole statement that can be understood months later. */
+function isLasting(text: string, attribute: Attribute | null): boolean {
+  if (text.length < LEAST_CHARS || text.length > MOST_CHARS || text.endsWith('…')) return false;
+  if (isAsking(text) || isNoise(text, 'user') || /https?:\/\/\S{60}|```|\\n|[{}<>|]/.test(text)) return false;
+  const [, reply] = QUOTED_REPLY.exec(text) ?? [];
+  if (reply !== undefined) return false;
+  return attribute?.subject ? true : !PASSING.test(text);
+}
+
+type About = Pick<Candidate, 'origin' | 'attribute' | 'section'>;
+
+/** Null where the subject is not clear. */
+function topicOf(text: string, node: MemoryNode, { origin, attribute, section }: About): string | null {
+  const isOfPerson = attribute !== null && attribute.subject !== '';
+  if (isOfPerson) return origin === 'user' && attribute.subject === 'i' ? PROFILE : PEOPLE;
+  if (origin === 'user' && (TASTE.test(text) || FIRST_PERSON.test(text)) && section === 'Preferences') return PROFILE;
+  const area = areasOf(text).find((each) => each !== 'bug');
+  if (area !== undefined) return area;
+  const words = text.toLowerCase();
+  const tag = contentTags(node.topic_tags).find((each) => each.length > 2 && words.includes(each.toLowerCase()));
+  if (tag !== undefined && slugOf(tag) !== '') return slugOf(tag);
+  if (section === 'Preferences') return CONVENTIONS;
+  return valuesOf(text).length > 0 ? CONVENTIONS : null;
+}

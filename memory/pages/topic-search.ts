@@ -1,0 +1,121 @@
+import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
+import { linesOf, type Page } from '../model/page.ts';
+import { hasInstructions } from '../recall/quarantine.ts';
+import { coverageIn, isRelevant, leastCoverage, type QueryTerms } from '../recall/relevance-filter.ts';
+import { tokenize } from '../text/tokenizer.ts';
+
+/** A section of a topic page that a query found. */
+export interface TopicHit {
+  readonly kind: 'topic';
+  /** Name of the page. */
+  readonly topic: string;
+  readonly title: string;
+  readonly section: string;
+  /** Its lines that say most of the query, in their order. */
+  readonly lines: readonly string[];
+  /** Memories that these lines rest on; none for a person's lines. */
+  readonly nodes: readonly string[];
+  readonly origin: Origin;
+  /** Share of the query's weight that page title, section and lines contain, 0 to 1. */
+  readonly score: number;
+  /** Whether it passes the relevance filter. */
+  readonly fits: boolean;
+}
+
+export interface SectionQuery {
+  readonly terms: QueryTerms;
+  /** The query asks for what was so once. */
+  readonly past: boolean;
+  readonly minCoverage: number;
+  readonly top: number;
+  /** Sections that rest on these memories alone are left out. */
+  readonly told: readonly string[];
+  /** False for a memory that is gone or may not be shown. */
+  readonly isShown: (nodeId: string) => boolean;
+  readonly redact: (text: string) => string;
+}
+
+export interface TopicPage {
+  readonly name: string;
+  readonly title: string;
+  readonly page: Pick<Page, 'lines'>;
+}
+
+interface Line {
+  readonly text: string;
+  readonly nodes: readonly string[];
+  readonly tokens: ReadonlySet<string>;
+}
+
+interface Section {
+  readonly name: string;
+  readonly lines: readonly Line[];
+  readonly tokens: ReadonlySet<string>;
+}
+
+const MOST_LINES = 4;
+const MOST_CHARS = 600;
+const PAST = 'before';
+const REPORTED = 'reported';
+const known = new WeakMap<object, readonly Section[]>();
+
+/** Sections by what they share with the query, best first; those without a common word are left out. */
+export function searchSections(pages: readonly TopicPage[], query: SectionQuery): TopicHit[] {
+  return pages
+    .flatMap((page) => sectionsOf(page).flatMap((section) => hitOf(page, section, query) ?? []))
+    .filter(({ nodes }) => nodes.length === 0 || !nodes.every((id) => query.told.includes(id)))
+    .sort((one, other) => Number(other.fits) - Number(one.fits) || other.score - one.score)
+    .slice(0, query.top);
+}
+
+/** A page object stands for one text: an edited page is another object. */
+function sectionsOf({ title, page }: TopicPage): readonly Section[] {
+  const before = known.get(page);
+  if (before !== undefined) return before;
+  const lines = linesOf(page).map(({ section, raw, statement }) => {
+    const text = statement?.text ?? raw.trim().replace(/^[-*+] /, '');
+    return { section, text, nodes: statement?.nodes ?? [], tokens: new Set(tokenize(text)) };
+  });
+  const names = [...new Set(lines.map(({ section }) => section))];
+  const sections = names.map((name) => ({
+    name,
+    lines: lines.filter(({ section }) => section === name),
+    tokens: new Set(tokenize(`${title} ${name}`)),
+  }));
+  known.set(page, sections);
+  return sections;
+}
+
+function hitOf(
+  { name: topic, title }: TopicPage,
+  { name, lines, tokens }: Section,
+  { terms, past, minCoverage, isShown, redact }: SectionQuery,
+): TopicHit | null {
+  const kind = name.toLowerCase();
+  if (kind === PAST && !past) return null;
+  const own = lines.filter((line) => line.nodes.length === 0 || line.nodes.some(isShown));
+  const found = own
+    .map((line, at) => ({ line, at, coverage: coverageIn(terms, line.tokens) }))
+    .filter(({ coverage, line }) => coverage > 0 && !hasInstructions(line.text))
+    .sort((one, other) => other.coverage - one.coverage || one.at - other.at);
+  let left = MOST_CHARS;
+  const kept = found.slice(0, MOST_LINES).filter(({ line }, at) => {
+    left -= line.text.length;
+    return at === 0 || left >= 0;
+  });
+  if (kept.length === 0) return null;
+  const shown = kept.toSorted((one, other) => one.at - other.at).map(({ line }) => line);
+  const score = coverageIn(terms, new Set([...tokens, ...shown.flatMap((line) => [...line.tokens])]));
+  const origin: Origin = kind === REPORTED ? 'external' : lowestOrigin(shown.map(originOf));
+  return {
+    ...{ kind: 'topic', topic, title, section: name, score, origin },
+    lines: shown.map(({ text }) => redact(text.slice(0, MOST_CHARS))),
+    nodes: [...new Set(shown.flatMap(({ nodes }) => nodes))],
+    fits: isCleanOrigin(origin) && isRelevant(score, terms, leastCoverage(minCoverage, {}, terms)),
+  };
+}
+
+/** What memory wrote is of the user or the assistant; a page does not say which. */
+function originOf({ nodes }: Line): Origin {
+  return nodes.length === 0 ? 'user' : 'assistant';
+}

@@ -1,0 +1,152 @@
+import type { Config } from '../../common/config.ts';
+import { CometError, type Problem } from '../../common/errors.ts';
+import { compareText } from '../../common/text.ts';
+import type { Redactor } from '../../redact/index.ts';
+import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.ts';
+import { linesOf, type Page, slugOf } from '../model/page.ts';
+import { isQuarantined } from '../recall/quarantine.ts';
+import { asksPast } from '../recall/query.ts';
+import { UNSEEN, weighTerms } from '../recall/relevance-filter.ts';
+import type { SearchIndex } from '../search/search-index.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
+import { contentTokens } from '../text/keywords.ts';
+import type { LibraryPages, Shelf } from './library-pages.ts';
+import { type SectionQuery, searchSections } from './topic-search.ts';
+
+/** A topic page as commands and tools list it. */
+export interface TopicView {
+  /** File name without folder and ending. */
+  readonly name: string;
+  readonly title: string;
+  /** `user` for every project; a page in a person's own form is the user's. */
+  readonly scope: 'user' | 'project';
+  readonly project: string;
+  /** As `2026-03-01`; null for a page in a person's own form. */
+  readonly updated: string | null;
+  /** Statements that hold now. */
+  readonly statements: number;
+}
+
+export interface TopicText extends TopicView {
+  /** Lines with text; headings of the second level are `section`. */
+  readonly lines: readonly { readonly section: string; readonly text: string; readonly reported: boolean }[];
+}
+
+export interface TopicList {
+  readonly topics: readonly TopicView[];
+  /** Pages that are skipped, and why. */
+  readonly problems: readonly Problem[];
+}
+
+type Pages = Pick<Shelf, 'texts' | 'pages' | 'others' | 'problems'>;
+
+const LINK = /\[(mem_\d{8}_\d{6}_[0-9a-f]{6})\]\([^()\s]*\)/g;
+
+const NOTHING: Pages = { texts: new Map(), pages: new Map(), others: new Map(), problems: [] };
+
+interface Parts {
+  /** Null where memory keeps no pages. */
+  readonly topicPages: Pick<LibraryPages, 'shelf'> | null;
+  readonly projectOf: (directory: string | null) => string;
+  readonly redactor: Redactor;
+  readonly index: Pick<SearchIndex, 'termWeights'>;
+  readonly catalogue: Pick<NodeRegistry, 'current'>;
+  readonly config: Pick<Config, 'recall'>;
+}
+
+interface TopicFilter {
+  /** With the topics of the user; of every project where it is not given. */
+  readonly projectDir?: string;
+}
+
+interface TopicSearch extends TopicFilter, Pick<SectionQuery, 'top'>, Partial<Pick<SectionQuery, 'told'>> {}
+
+export function createTopics({ topicPages, projectOf, redactor, index, catalogue, config }: Parts) {
+  const rarityOf = createWordRarity(loadStaticTable);
+  const shelf = async (): Promise<Pages> => (await topicPages?.shelf()) ?? NOTHING;
+  const keyOf = ({ projectDir }: TopicFilter): string | null =>
+    projectDir === undefined ? null : projectOf(projectDir);
+  return {
+    listTopics: async (filter: TopicFilter): Promise<TopicList> => listTopics(await shelf(), keyOf(filter)),
+    /** Sections of pages, with the relevance filter of recall; reads the pages as they are now. */
+    async searchTopics(query: string, { top, told = [], ...filter }: TopicSearch) {
+      const project = keyOf(filter);
+      const tokens = contentTokens(query);
+      const now = await shelf();
+      const pages = listTopics(now, project).topics.map((topic) => ({ ...topic, page: pageOf(now, topic.name) }));
+      if (tokens.length === 0 || pages.length === 0) return [];
+      const idf = await index.termWeights([...tokens, UNSEEN], project === null ? {} : { project });
+      return searchSections(pages, {
+        ...{ top, told, terms: weighTerms(query, idf, rarityOf), past: asksPast(query), redact: redactor.text },
+        minCoverage: config.recall.minCoverage,
+        isShown(id) {
+          const node = catalogue.current(id);
+          return node !== undefined && !isQuarantined(node);
+        },
+      });
+    },
+    /** @throws CometError as `readTopic` */
+    readTopic: async (name: string, filter: TopicFilter): Promise<TopicText> =>
+      readTopic(await shelf(), name, { project: keyOf(filter), redact: redactor.text }),
+  };
+}
+
+/** Newest first, then pages of a person's own. @param project  with those of the user; null for every project */
+export function listTopics(shelf: Pages, project: string | null): TopicList {
+  const own = [...shelf.pages].map(([name, page]) => viewOf(name, page));
+  const others = [...shelf.others].flatMap(([name, title]): TopicView[] =>
+    problemOf(shelf, name) === undefined
+      ? [{ name, title, scope: 'user', project: '', updated: null, statements: 0 }]
+      : [],
+  );
+  const near = own.filter((topic) => project === null || topic.scope === 'user' || topic.project === project);
+  const byAge = near.sort(
+    (one, other) => compareText(other.updated ?? '', one.updated ?? '') || compareText(one.name, other.name),
+  );
+  return { topics: [...byAge, ...others], problems: shelf.problems };
+}
+
+/** By name or title; never by a path. @throws CometError `not_found`, `node_invalid` for a page that is skipped */
+export function readTopic(
+  shelf: Pages,
+  given: string,
+  { project, redact }: { readonly project: string | null; readonly redact: (text: string) => string },
+): TopicText {
+  const wanted = given.trim().replace(/\.md$/, '');
+  const problem = problemOf(shelf, wanted);
+  if (problem !== undefined) throw new CometError('node_invalid', `${wanted}.md ${problem.message}`);
+  const { topics } = listTopics(shelf, project);
+  const found =
+    topics.find(({ name }) => name === wanted) ??
+    topics.find(({ name, title }) => name === slugOf(wanted) || title.toLowerCase() === wanted.toLowerCase());
+  if (found === undefined) throw new CometError('not_found', `no topic ${JSON.stringify(given)} here`);
+  return {
+    ...found,
+    lines: linesOf(pageOf(shelf, found.name)).map(({ section, raw }) => {
+      const text = redact(raw.trimEnd().replace(LINK, '$1'));
+      return { section, text, reported: isReported(section) };
+    }),
+  };
+}
+
+/** A page in a person's own form has lines alone. */
+function pageOf({ pages, texts }: Pages, name: string): Pick<Page, 'lines'> {
+  return pages.get(name) ?? { lines: (texts.get(`topics/${name}.md`) ?? '').split(/(?<=\n)/) };
+}
+
+function viewOf(name: string, page: Page): TopicView {
+  const { title, scope, project, updated } = page.head;
+  const statements = linesOf(page).filter(
+    ({ section, statement }) => statement !== null && section !== 'Before' && !isReported(section),
+  ).length;
+  return { name, title, scope, project, updated, statements };
+}
+
+/** What came from outside is a claim, also where a person wrote the heading. */
+function isReported(section: string): boolean {
+  return section.toLowerCase() === 'reported';
+}
+
+function problemOf({ problems }: Pages, name: string): Problem | undefined {
+  return problems.find(({ file }) => file.endsWith(`/topics/${name}.md`));
+}

@@ -1,0 +1,85 @@
+import { constants } from 'node:fs';
+import { access, mkdir, readFile, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { createMutex, type Mutex } from '../../../common/async.ts';
+import type { Problem } from '../../../common/errors.ts';
+import { orMissing, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../page-files.ts';
+import { projectSlug, sessionStem } from '../paths.ts';
+import { createFileCache, removeTempFiles } from './file-cache.ts';
+
+const NAME = /^(?:(?:topics|plans|inbox)\/)?[^/\\]{1,200}$/;
+
+export interface PageFilesOptions {
+  /** A folder of the user's: its mode is left as it is. Made with the first page. */
+  readonly dir: string;
+  readonly nodesDir: string;
+  /** Held while a page of the inbox changes, which others append to. */
+  readonly exclusive?: Mutex;
+}
+
+/** Files that did not change since the last time are not read again. */
+export async function openPageFiles({
+  dir,
+  nodesDir,
+  exclusive = createMutex(),
+}: PageFilesOptions): Promise<PageFiles> {
+  const folders = ['topics', 'plans', 'inbox'].map((name) => path.join(dir, name));
+  for (const folder of [dir, ...folders]) await removeTempFiles(folder).catch(() => undefined);
+  const nameOf = (file: string): string => path.relative(dir, file).split(path.sep).join('/');
+  const caches = folders.map((folder) =>
+    createFileCache(folder, (file, text): readonly [string, string | null] => [nameOf(file), text]),
+  );
+
+  async function isWritable(): Promise<boolean> {
+    for (let at = dir; ; at = path.dirname(at)) {
+      const found = await stat(at).catch(orMissing);
+      if (found === null && at !== path.dirname(at)) continue;
+      return access(at, constants.W_OK).then(
+        () => found?.isDirectory() === true,
+        () => false,
+      );
+    }
+  }
+
+  async function replace({ name, before, after }: PageRewrite): Promise<boolean> {
+    const file = path.join(dir, name);
+    if (!NAME.test(name) || name.includes('..')) return false;
+    if ((await readFileIfPresent(file)) !== before) return false;
+    if (after === null) {
+      await rm(file, { force: true });
+      await syncDir(path.dirname(file)).catch(orMissing);
+      return true;
+    }
+    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    const found = await stat(file).catch(orMissing);
+    await writeFileAtomic(file, after, found === null ? {} : { mode: found.mode & 0o777 });
+    return true;
+  }
+
+  return {
+    dir,
+    async load() {
+      const texts = new Map<string, string>();
+      const problems: Problem[] = [];
+      for (const cache of caches) {
+        for (const [name, text] of await cache.read()) {
+          texts.set(name, text ?? '');
+          if (text === null) problems.push({ file: path.join(dir, name), message: 'is empty or no UTF-8 text' });
+        }
+      }
+      for (const name of Object.values(PAGE_NAMES)) {
+        const text = await readFile(path.join(dir, name), 'utf8').catch(orMissing);
+        if (text !== null) texts.set(name, text);
+      }
+      const mayWrite = await isWritable();
+      if (!mayWrite) problems.push({ file: dir, message: 'cannot be written; pages stay as they are' });
+      return { texts, problems, isWritable: mayWrite };
+    },
+    replace: (rewrite) => (rewrite.name.startsWith('inbox/') ? exclusive(() => replace(rewrite)) : replace(rewrite)),
+    addressOf({ project, session_id }) {
+      const file = path.join(nodesDir, projectSlug(project), `${sessionStem(session_id)}.md`);
+      return nameOf(file).split('/').map(encodeURIComponent).join('/');
+    },
+  };
+}

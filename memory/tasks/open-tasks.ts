@@ -1,0 +1,73 @@
+import { type Mutex, systemClock } from '../../common/async.ts';
+import type { Config } from '../../common/config.ts';
+import type { Log } from '../../common/log.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { runChild } from '../../common/run-process.ts';
+import type { Redactor } from '../../redact/index.ts';
+import type { LanguageModel } from '../models/model.ts';
+import type { ModelQuota } from '../models/quota.ts';
+import { libraryPaths } from '../storage/paths.ts';
+import { openTaskFiles } from './fs/task-files.ts';
+import type { Activity } from './judge.ts';
+import { reviewPrompt } from './review.ts';
+import { createSurfacing } from './surfacing.ts';
+import { createTasks, type Tasks } from './tasks.ts';
+
+const REVIEW_MS = 180_000;
+const NOTIFY_MS = 5_000;
+
+interface Parts {
+  readonly env: NodeJS.ProcessEnv;
+  readonly config: Config;
+  readonly paths: HomePaths;
+  readonly projectOf: (directory: string | null) => string;
+  readonly redactor: Redactor;
+  readonly model: LanguageModel | null;
+  readonly quota: ModelQuota;
+  readonly activity?: () => Activity;
+  readonly randomHex: () => string;
+  /** See `openTaskFiles`. */
+  readonly exclusive: Mutex;
+  readonly log: Log;
+}
+
+/** The tasks of the library; looks for due ones from `start` on. */
+export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; start(): void }> {
+  const { now } = systemClock;
+  const { library, tasks: rule } = parts.config;
+  const { env, paths, projectOf, redactor, model, quota, randomHex, log } = parts;
+  const { activity = () => ({ answering: 0, lastRequestMs: 0 }) } = parts;
+  const files = await openTaskFiles(libraryPaths(library.dir, paths), parts.exclusive);
+  const ask = model?.ask;
+  const surfacing = createSurfacing({
+    ...{ files, now, rule, activity, log },
+    notify: (text) => notifyDesktop(text, env),
+    review:
+      ask === undefined
+        ? null
+        : async (task, topic, signal) => {
+            const decision = quota.decide();
+            if (decision.kind !== 'allow') return `not made: ${decision.because}`;
+            const limit = AbortSignal.any([signal, AbortSignal.timeout(REVIEW_MS)]);
+            return redactor.text(await ask(reviewPrompt(task, topic, randomHex()), limit));
+          },
+  });
+  const tasks = createTasks({ files, surfacing, now, projectOf, redact: redactor.text });
+  return { tasks, start: surfacing.start };
+}
+
+/** By the desktop's own tool, where there is one. */
+async function notifyDesktop(text: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const command = notifyCommand(text, env);
+  if (command === null) return;
+  const [file, ...args] = command;
+  await runChild({ file, args, input: '', env, timeoutMs: NOTIFY_MS, graceMs: 500 });
+}
+
+const SCRIPT = ['on run argv', 'display notification (item 1 of argv) with title "comet-cc"', 'end run'];
+
+function notifyCommand(text: string, env: NodeJS.ProcessEnv): readonly [string, ...string[]] | null {
+  if (process.platform === 'darwin') return ['osascript', ...SCRIPT.flatMap((line) => ['-e', line]), text];
+  const hasDesktop = [env['DISPLAY'], env['WAYLAND_DISPLAY']].some((display) => (display ?? '') !== '');
+  return process.platform === 'linux' && hasDesktop ? ['notify-send', '--app-name=comet-cc', 'comet-cc', text] : null;
+}

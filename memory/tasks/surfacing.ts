@@ -1,0 +1,209 @@
+import { createMutex } from '../../common/async.ts';
+import type { Config } from '../../common/config.ts';
+import type { Problem } from '../../common/errors.ts';
+import type { Log } from '../../common/log.ts';
+import { localTime, neutralLine } from '../../common/text.ts';
+import { isCleanOrigin } from '../../common/turn.ts';
+import { openNames, type Task, taskId } from '../model/task.ts';
+import { type Activity, judge } from './judge.ts';
+import type { TaskFiles } from './task-files.ts';
+import { dueTime, localDay, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
+
+const LATE_MS = 5 * 60_000;
+/** A task that surfaced stays in the status line for so long. */
+const RECENT_MS = 12 * 3_600_000;
+/** Due tasks are looked for so often; files that did not change are not read again. */
+const EVERY_MS = 20_000;
+const TITLE_CHARS = 200;
+const RESULT_CHARS = 4_000;
+
+interface Parts {
+  readonly files: TaskFiles;
+  readonly now: () => number;
+  readonly rule: Config['tasks'];
+  readonly activity: () => Activity;
+  /** Shows a desktop notification where there is a desktop; never rejects. */
+  readonly notify: (text: string) => Promise<unknown>;
+  /** Asks the model once about a task and the page of its topic; null where no model may be asked. */
+  readonly review: ((task: Task, topic: string, signal: AbortSignal) => Promise<string>) | null;
+  readonly log: Log;
+}
+
+export type Surfacing = ReturnType<typeof createSurfacing>;
+
+/** Brings due tasks to the user. */
+export function createSurfacing({ files, now, rule, activity, notify, review, log }: Parts) {
+  const exclusive = createMutex();
+  const closing = new AbortController();
+  const running = new Set<Promise<unknown>>();
+  let timer: NodeJS.Timeout | null = null;
+  let open: readonly Task[] = [];
+  let problems: readonly Problem[] = [];
+
+  function runLater(work: Promise<unknown>, failure: string): void {
+    const run: Promise<unknown> = work
+      .catch((error: unknown) => log.warn(failure, { error }))
+      .finally(() => running.delete(run));
+    running.add(run);
+  }
+
+  /**
+   * The task says that it is surfacing, then the inbox has its line, then the task says that it has surfaced. A process
+   * that is killed in between starts again, and finds the line.
+   */
+  async function surface(task: Task, forMs: number): Promise<void> {
+    const begun = task.surfacing === undefined ? Number.NaN : Date.parse(task.surfacing);
+    const atMs = begun >= forMs ? begun : now();
+    const month = localDay(atMs).slice(0, 7);
+    const hour = new Date(now()).getHours();
+    const verdict = judge({
+      ...{ task, hour, nowMs: now(), activity: activity() },
+      ...{ quietHours: rule.quietHours, acts: rule.act === 'on' && review !== null },
+    });
+    if (atMs !== begun) await files.update(task.name, { surfacing: new Date(atMs).toISOString() }, month);
+    await files.addToInbox(localDay(atMs), inboxLine(task, { mode: verdict.mode, forMs, atMs }));
+    const fired = new Date(forMs).toISOString();
+    const done = await files.update(task.name, { surfacing: undefined, fired, asked: undefined }, month);
+    open = open.map((each) => (each.name === task.name ? done : each));
+    log.info('a task is due', { task: task.name, ...verdict });
+    if (verdict.interrupt) runLater(notify(lineOf(task)), 'no desktop notification was shown');
+    if (verdict.mode === 'review' && review !== null) runLater(reviewed(task, review), 'a review failed');
+  }
+
+  async function reviewed(task: Task, ask: NonNullable<Parts['review']>): Promise<void> {
+    const topic = task.topic === undefined ? '' : await files.readTopic(task.topic);
+    const said = await ask(task, topic, closing.signal);
+    const line = `- ${clock(now())} Review of ${lineOf(task)}: ${neutralLine(said, RESULT_CHARS)}`;
+    await files.addToInbox(localDay(now()), line);
+  }
+
+  const look = (): Promise<void> =>
+    exclusive(async () => {
+      if (closing.signal.aborted) return;
+      const found = await readDue(files, now());
+      ({ open, problems } = found);
+      for (const { task, forMs } of found.due) {
+        if (closing.signal.aborted) return;
+        await surface(task, forMs).catch((error: unknown) => {
+          problems = [...problems, { file: files.fileOf(task.name) ?? task.name, message: (error as Error).message }];
+          log.warn('a due task could not be surfaced; it is tried again', { task: task.name, error });
+        });
+      }
+    });
+  const lookLater = (): void => runLater(look(), 'tasks could not be read');
+
+  return {
+    /** Surfaces what is due. */
+    look,
+    /** The same, without waiting for it. */
+    soon: lookLater,
+    /** Looks now and then from now on. */
+    start(): void {
+      lookLater();
+      timer = setInterval(lookLater, EVERY_MS).unref();
+    },
+    /** Open tasks that surfaced lately, newest first. */
+    recent: (): readonly Task[] =>
+      open
+        .filter(
+          ({ fired, status }) => status === 'active' && fired !== undefined && now() - Date.parse(fired) < RECENT_MS,
+        )
+        .sort((one, other) => Date.parse(other.fired ?? '') - Date.parse(one.fired ?? '')),
+    /** Of the last look: files that are skipped, and why. */
+    problems: (): readonly Problem[] => problems,
+    async close(): Promise<void> {
+      if (timer !== null) clearInterval(timer);
+      closing.abort(new Error('memory is closing'));
+      while (running.size > 0) await Promise.all(running);
+    },
+  };
+}
+
+/** Open tasks, files that are skipped, and what is due now, each for the latest time that its trigger was missed. */
+async function readDue(files: TaskFiles, nowMs: number) {
+  const read = await files.load();
+  const doubts = await Promise.all(read.tasks.map(triggerProblem));
+  const open = read.tasks.filter((_, at) => doubts[at] === null);
+  const doubtful = read.tasks.flatMap(({ name }, at) =>
+    doubts[at] === null ? [] : [{ file: files.fileOf(name) ?? name, message: `trigger: ${doubts[at]}` }],
+  );
+  const waiting = openNames(read.tasks);
+  const ready = open.filter(
+    ({ status, depends_on }) => status === 'active' && !depends_on.some((name) => waiting.has(name.toLowerCase())),
+  );
+  const times = await Promise.all(ready.map((task) => dueAt(task, nowMs)));
+  const due = ready.flatMap((task, at) => (times[at] === null ? [] : [{ task, forMs: times[at] as number }]));
+  return { open, problems: [...read.problems, ...doubtful], due };
+}
+
+async function dueAt(task: Task, nowMs: number): Promise<number | null> {
+  const { trigger, fired } = task;
+  const sinceMs = scheduledMs(task);
+  const read = trigger === undefined ? null : await readTrigger(trigger, sinceMs);
+  if (read === null || typeof read === 'string') return null;
+  return await dueTime(read, { sinceMs, firedMs: fired === undefined ? null : Date.parse(fired), nowMs });
+}
+
+function lineOf({ name, title, origin }: Task): string {
+  const noted = isCleanOrigin(origin) ? '' : 'noted by a tool; ';
+  return `“${neutralLine(title, TITLE_CHARS)}” (${noted}task ${taskId(name)})`;
+}
+
+const DAY_MS = 86_400_000;
+const NEGLECTED_MS = { due: 3 * DAY_MS, untimed: 14 * DAY_MS } as const;
+const RANK: Readonly<Record<Task['priority'], number>> = { high: 0, medium: 1, low: 2 };
+
+/**
+ * Open tasks for a brief, the most important first: due since the last brief or within a day, and neglected ones.
+ *
+ * @param sinceMs  time of the last brief
+ */
+export async function taskLines(tasks: readonly Task[], { sinceMs, nowMs }: { sinceMs: number; nowMs: number }) {
+  const waiting = openNames(tasks);
+  const lines: Record<'due' | 'neglected', string[]> = { due: [], neglected: [] };
+  const add = (kind: keyof typeof lines, task: Task, how: string): void => {
+    lines[kind].push(`${lineOf(task)}, ${how}`);
+  };
+  const ready = tasks.filter(
+    ({ status, depends_on }) => status === 'active' && !depends_on.some((name) => waiting.has(name.toLowerCase())),
+  );
+  for (const task of ready.toSorted((one, other) => RANK[one.priority] - RANK[other.priority])) {
+    const read = task.trigger === undefined ? null : await readTrigger(task.trigger, scheduledMs(task));
+    if (typeof read === 'string') continue;
+    if (read === null) {
+      const createdMs = Date.parse(task.created);
+      if (nowMs - createdMs > NEGLECTED_MS.untimed) add('neglected', task, `open since ${localDay(createdMs)}`);
+      continue;
+    }
+    const dueMs = (await dueAt(task, nowMs)) ?? Date.parse(task.fired ?? '');
+    const next = await nextTime(read, nowMs);
+    const isDue = read.kind === 'time' ? !Number.isNaN(dueMs) : dueMs > sinceMs;
+    if (isDue && read.kind === 'time' && nowMs - dueMs > NEGLECTED_MS.due)
+      add('neglected', task, `due since ${localTime(dueMs, nowMs)}`);
+    else if (isDue) add('due', task, `due since ${localTime(dueMs, nowMs)}`);
+    else if (next !== null && next - nowMs < DAY_MS) add('due', task, `due ${localTime(next, nowMs)}`);
+  }
+  return { open: tasks.length, ...lines };
+}
+
+function clock(atMs: number): string {
+  return localTime(atMs, atMs);
+}
+
+const LEADS = { notify: '', question: 'Question for the next session: ', review: 'In review: ' } as const;
+
+function inboxLine(task: Task, { mode, forMs, atMs }: { mode: Task['mode']; forMs: number; atMs: number }): string {
+  const late = atMs - forMs > LATE_MS ? `, late: was due ${localTime(forMs, atMs)}` : '';
+  return `- ${clock(atMs)} ${LEADS[mode]}${lineOf(task)}${late}`;
+}
+
+/** What the system block says of due questions; every task is of clean origin. */
+export function questionLines(tasks: readonly Task[], nowMs: number): string[] {
+  const lines = tasks.map(({ name, title, origin, fired = '' }) => {
+    const whose = origin === 'user' ? 'A task of the user' : 'A task that Claude noted';
+    const id = taskId(name);
+    const since = localTime(Date.parse(fired), nowMs);
+    return `- ${whose}, due ${since}: “${neutralLine(title, TITLE_CHARS)}” (when it is done: \`comet-cc task done ${id}\`)`;
+  });
+  return lines.length === 0 ? [] : ['## Ask the user about these due tasks at the next natural point', ...lines];
+}

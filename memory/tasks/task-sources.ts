@@ -1,0 +1,56 @@
+import { type Task, taskId } from '../model/task.ts';
+import type { TaskFiles } from './task-files.ts';
+import { localDay } from './trigger.ts';
+
+/** What is removed for good. */
+export interface TaskSources {
+  /** Ids of memories. */
+  readonly nodes: ReadonlySet<string>;
+  /** Inputs of tool calls. */
+  readonly calls: readonly { readonly tool: string; readonly text: string }[];
+}
+
+/** A call that adds or changes a task: an MCP tool, a command, or a change of the file itself. */
+const TASK_TOOL = /(?:^|__)(?:add|update)_task$/;
+const TASK_COMMAND = /\btask (?:add|edit)\b/;
+const NODE_ID = /mem_\d{8}_\d{6}_[0-9a-f]{6}/g;
+
+/** Tasks, done ones too, that were made of what is removed. A link that a person wrote into a task makes it none. */
+export function createTaskSources({ files, now }: { readonly files: TaskFiles; readonly now: () => number }) {
+  const madeOf = async (sources: TaskSources): Promise<readonly Task[]> =>
+    (await files.load(true)).tasks.filter((task) => isMadeOf(task, sources));
+  return {
+    texts: files.texts,
+    restore: files.restore,
+    madeOf,
+    /** Removes them, and lines of the inbox that name them or a memory that is removed. */
+    async forget(sources: TaskSources): Promise<void> {
+      const gone = new Set((await madeOf(sources)).map(({ name }) => name));
+      for (const name of gone) await files.remove(name);
+      for (const { name, depends_on } of (await files.load(true)).tasks) {
+        const kept = depends_on.filter((each) => !gone.has(each));
+        if (kept.length < depends_on.length)
+          await files.update(name, { depends_on: kept }, localDay(now()).slice(0, 7));
+      }
+      const marks = [...gone].map((name) => `task ${taskId(name)})`);
+      await files.cleanInbox((line) => {
+        const nodes = line.match(NODE_ID) ?? [];
+        return marks.some((mark) => line.includes(mark)) || nodes.some((id) => sources.nodes.has(id));
+      });
+    },
+  };
+}
+
+function isMadeOf({ name, title, sources, origin }: Task, { nodes, calls }: TaskSources): boolean {
+  if (sources.length > 0 && sources.every((id) => nodes.has(id))) return true;
+  return calls.some(({ tool, text }) => {
+    if (text.includes(`${name}.md`)) return true;
+    const isNoted = origin !== 'user' && (TASK_TOOL.test(tool) || TASK_COMMAND.test(text));
+    return isNoted && wordsOf(text).includes(wordsOf(title));
+  });
+}
+
+/** Without the quotes and escapes of JSON and shells, each word between spaces. */
+function wordsOf(text: string): string {
+  return ` ${text.replace(/[\s"'\\]+/g, ' ').trim()} `;
+}

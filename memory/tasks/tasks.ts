@@ -1,0 +1,301 @@
+import { createMutex } from '../../common/async.ts';
+import { CometError, type Problem } from '../../common/errors.ts';
+import { oneLine } from '../../common/text.ts';
+import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
+import { escapeHeadings } from '../model/markdown.ts';
+import { openNames, type Task, type TaskPatch, TOPIC, taskId } from '../model/task.ts';
+import { questionLines, type Surfacing, taskLines } from './surfacing.ts';
+import type { TaskFiles } from './task-files.ts';
+import { createTaskSources } from './task-sources.ts';
+import { localDay, localIso, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
+
+/** A task as commands and tools show it. */
+export interface TaskView
+  extends Pick<Task, 'name' | 'title' | 'created' | 'status' | 'priority' | 'mode' | 'origin' | 'project'> {
+  /** Six hex digits that stay as long as the name of its file does. */
+  readonly id: string;
+  readonly trigger: string | null;
+  /** When its trigger comes next; null where it has none, or has passed. */
+  readonly next: string | null;
+  /** The trigger time that was surfaced last. */
+  readonly fired: string | null;
+  readonly topic: string | null;
+  readonly depends_on: readonly string[];
+  /** Names of those that are not done. */
+  readonly waits_for: readonly string[];
+  readonly file: string;
+  readonly body: string;
+}
+
+export interface TaskList {
+  readonly tasks: readonly TaskView[];
+  /** Files that are skipped, and why. */
+  readonly problems: readonly Problem[];
+}
+
+/** What a person or a program may say of a task. */
+export interface TaskFields {
+  readonly title?: string | undefined;
+  /** A time or a cron form; '' for none. */
+  readonly at?: string | undefined;
+  readonly mode?: Task['mode'] | undefined;
+  readonly priority?: Task['priority'] | undefined;
+  /** '' for none. */
+  readonly topic?: string | undefined;
+  /** Names or ids of tasks. */
+  readonly dependsOn?: readonly string[] | undefined;
+}
+
+export interface NewTask extends TaskFields {
+  readonly title: string;
+  /** More about it. */
+  readonly what?: string | undefined;
+  /** Lines of context: memories that it is about. */
+  readonly context?: readonly string[] | undefined;
+  /** Memories that it is made of. */
+  readonly sources?: readonly string[] | undefined;
+  readonly origin: Origin;
+  /** Null for every project. */
+  readonly projectDir: string | null;
+}
+
+export interface TaskFilter {
+  readonly projectDir?: string | undefined;
+  /** Done ones too. */
+  readonly all?: boolean | undefined;
+}
+
+export type Tasks = ReturnType<typeof createTasks>;
+
+interface Parts {
+  readonly files: TaskFiles;
+  readonly surfacing: Surfacing;
+  readonly now: () => number;
+  readonly projectOf: (directory: string | null) => string;
+  readonly redact: (text: string) => string;
+}
+
+const SLUG_CHARS = 48;
+/** A time that passed while it was typed is due at once. */
+const TYPING_MS = 60_000;
+
+/** Looks tasks up and checks what is said of them. */
+function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfacing'>) {
+  async function viewOf(task: Task, open: ReadonlySet<string>): Promise<TaskView> {
+    const { surfacing: _, asked: __, scheduled: ___, trigger, fired, topic, ...fields } = task;
+    const read = trigger === undefined ? null : await readTrigger(trigger, scheduledMs(task));
+    const isOver = read === null || typeof read === 'string' || task.status === 'done';
+    const next = isOver ? null : await nextTime(read, now());
+    return {
+      ...fields,
+      id: taskId(task.name),
+      trigger: trigger ?? null,
+      next: next === null ? null : localIso(next),
+      fired: fired === undefined ? null : localIso(Date.parse(fired)),
+      topic: topic ?? null,
+      waits_for: task.depends_on.filter((name) => open.has(name.toLowerCase())),
+      file: files.fileOf(task.name) ?? '',
+    };
+  }
+
+  async function triggerText(at: string): Promise<string | undefined> {
+    if (at.trim() === '') return undefined;
+    const read = await readTrigger(at, now());
+    if (typeof read === 'string') throw new CometError('usage', read);
+    if (read.kind === 'cron') return read.form;
+    if (read.atMs < now() - TYPING_MS) throw new CometError('usage', `${localIso(read.atMs)} has passed`);
+    return localIso(read.atMs);
+  }
+
+  const isNear = (project: string, within: string | undefined): boolean =>
+    within === undefined || project === '' || project === projectOf(within);
+
+  return {
+    viewOf,
+    isNear,
+    shown: async (task: Task): Promise<TaskView> => viewOf(task, openNames((await files.load()).tasks)),
+    /** Without those whose trigger cannot be read. */
+    async load(all: boolean): Promise<{ readonly tasks: readonly Task[]; readonly problems: readonly Problem[] }> {
+      const { tasks, problems } = await files.load(all);
+      const doubts = await Promise.all(tasks.map(triggerProblem));
+      const doubtful = tasks.flatMap(({ name }, at) =>
+        doubts[at] === null ? [] : [{ file: files.fileOf(name) ?? name, message: `trigger: ${doubts[at]}` }],
+      );
+      return { tasks: tasks.filter((_, at) => doubts[at] === null), problems: [...problems, ...doubtful] };
+    },
+    async find(given: string, within?: string): Promise<Task> {
+      const { tasks } = await files.load(true);
+      return named(
+        given,
+        tasks.filter(({ project }) => isNear(project, within)),
+      );
+    },
+    /** @param name  of the task, where it exists. @throws CometError `usage`, `not_found`, `ambiguous_id` */
+    async fieldsOf({ title, at, mode, priority, topic, dependsOn }: TaskFields, name = '') {
+      const { tasks } = dependsOn === undefined || dependsOn.length === 0 ? { tasks: [] } : await files.load(true);
+      const names = dependsOn?.map((given) => named(given, tasks).name);
+      if (title !== undefined && oneLine(title) === '') throw new CometError('usage', 'a task needs a title');
+      if (topic !== undefined && topic !== '' && !TOPIC.test(topic)) {
+        throw new CometError('usage', `a topic is named by lower-case letters, digits, - and _ (got "${topic}")`);
+      }
+      if (names?.includes(name)) throw new CometError('usage', `${name} cannot depend on itself`);
+      return {
+        ...(title === undefined ? {} : { title: oneLine(redact(title)) }),
+        ...(at === undefined ? {} : { trigger: await triggerText(at) }),
+        ...(mode === undefined ? {} : { mode }),
+        ...(priority === undefined ? {} : { priority }),
+        ...(topic === undefined ? {} : { topic: topic === '' ? undefined : topic }),
+        ...(names === undefined ? {} : { depends_on: names }),
+      };
+    },
+  };
+}
+
+export function createTasks(parts: Parts) {
+  const { files, surfacing, now, projectOf, redact } = parts;
+  const { viewOf, isNear, shown, load, find, fieldsOf } = createTaskReader(parts);
+  const exclusive = createMutex();
+  const month = (): string => localDay(now()).slice(0, 7);
+
+  async function change(given: string, within: string | undefined, patchOf: (task: Task) => Promise<TaskPatch>) {
+    return await exclusive(async () => {
+      const task = await find(given, within);
+      const changed = await files.update(task.name, await patchOf(task), month());
+      surfacing.soon();
+      return shown(changed);
+    });
+  }
+
+  return {
+    /** By the time of their trigger. */
+    async list({ projectDir, all = false }: TaskFilter): Promise<TaskList> {
+      const { tasks, problems } = await load(all);
+      const near = tasks.filter(({ project }) => isNear(project, projectDir));
+      const views = await Promise.all(near.map((task) => viewOf(task, openNames(tasks))));
+      return { tasks: views.sort(byDue), problems };
+    },
+    /** @param within  only tasks of this folder's project. @throws CometError `not_found`, `ambiguous_id` */
+    show: async (given: string, within?: string): Promise<TaskView> => shown(await find(given, within)),
+    /** @throws CometError `usage` for a time that cannot be read, `unsafe_file` where the folder cannot be written to */
+    add: ({ projectDir, origin, sources = [], ...given }: NewTask): Promise<TaskView> =>
+      exclusive(async () => {
+        const { title = '', trigger, depends_on = [], ...fields } = await fieldsOf(given);
+        const atMs = now();
+        const task = await files.add(`${localDay(atMs)}-${slugOf(title)}`, {
+          ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify' },
+          ...{
+            ...fields,
+            trigger,
+            depends_on,
+            sources: [...sources],
+            origin,
+            project: projectDir === null ? '' : projectOf(projectDir),
+          },
+          body: bodyOf(given, redact),
+        });
+        surfacing.soon();
+        return shown(task);
+      }),
+    /**
+     * @param by  who changes it: new words are at most as trusted as that
+     * @throws CometError `not_found`, `ambiguous_id`, `usage`, `node_invalid`
+     */
+    edit: (given: string, fields: TaskFields, { by, within }: { by: Origin; within?: string | undefined }) =>
+      change(given, within, async (task) => {
+        const isReworded = [fields.title, fields.topic, fields.mode].some((value) => value !== undefined);
+        return {
+          ...(await fieldsOf(fields, task.name)),
+          ...(isReworded ? { origin: lowestOrigin([task.origin, by]) } : {}),
+          ...(fields.at === undefined ? {} : { ...UNFIRED, scheduled: new Date(now()).toISOString() }),
+        };
+      }),
+    setStatus: (given: string, status: Task['status'], within?: string): Promise<TaskView> =>
+      change(given, within, async () => ({ status, surfacing: undefined, asked: undefined })),
+    remove: (given: string): Promise<TaskView> =>
+      exclusive(async () => {
+        const view = await shown(await find(given));
+        await files.remove(view.name);
+        surfacing.soon();
+        return view;
+      }),
+    /** See `taskLines`; with the number of open tasks. */
+    briefLines: async (since: { readonly sinceMs: number; readonly nowMs: number }) =>
+      taskLines((await load(false)).tasks, since),
+    /** Active ones of every project. */
+    active: async (): Promise<readonly Task[]> => (await load(false)).tasks.filter(({ status }) => status === 'active'),
+    /** Titles of tasks that surfaced lately and are still open, newest first; synchronous, as of the last look. */
+    due: (projectDir?: string): readonly string[] => {
+      const near = surfacing.recent().filter(({ project }) => isNear(project, projectDir));
+      return near.map(({ title }) => oneLine(title));
+    },
+    /** Lines for the system block of a session: questions that are due and were given to no other session. */
+    questions: (sessionId: string, project: string): Promise<readonly string[]> =>
+      exclusive(async () => {
+        const { tasks } = await load(false);
+        const given: Task[] = [];
+        for (const task of tasks.filter(isQuestionFor(sessionId, project)).slice(0, QUESTIONS)) {
+          given.push(task.asked === undefined ? await files.update(task.name, { asked: sessionId }, month()) : task);
+        }
+        return questionLines(given, now());
+      }),
+    /** The page of a day, today's by default: `2026-11-24`. */
+    inbox: async (day = localDay(now())) => ({ day, text: await files.readInbox(day) }),
+    ...createTaskSources(parts),
+    problems: surfacing.problems,
+    close: surfacing.close,
+  };
+}
+
+/** A trigger that was set again has surfaced nothing. */
+const UNFIRED = { fired: undefined, surfacing: undefined, asked: undefined };
+
+/** Only the words of the user and of Claude may stand in a system block. */
+function isQuestionFor(sessionId: string, project: string): (task: Task) => boolean {
+  return ({ mode, status, fired, origin, asked = sessionId, project: own }) =>
+    mode === 'question' &&
+    status === 'active' &&
+    fired !== undefined &&
+    isCleanOrigin(origin) &&
+    asked === sessionId &&
+    [project, ''].includes(own);
+}
+
+function bodyOf({ what = '', context = [] }: Pick<NewTask, 'what' | 'context'>, redact: Parts['redact']): string {
+  const text = redact(what).trim();
+  return [
+    text === '' ? '' : `\n## What\n\n${escapeHeadings(text)}\n`,
+    context.length === 0 ? '' : `\n## Context\n\n${context.map((line) => `- ${redact(line)}\n`).join('')}`,
+  ].join('');
+}
+
+/** Questions that one session is asked at most; the next session gets the rest. */
+const QUESTIONS = 3;
+
+function named(given: string, tasks: readonly Task[]): Task {
+  const prefix = given.trim().toLowerCase();
+  const exact = tasks.find(({ name }) => [name.toLowerCase(), taskId(name)].includes(prefix));
+  const [found, other] = exact
+    ? [exact]
+    : tasks.filter(({ name }) => taskId(name).startsWith(prefix) || name.toLowerCase().startsWith(prefix));
+  if (found === undefined || prefix === '')
+    throw new CometError('not_found', `no task ${given}; comet-cc task ls --all lists them`);
+  if (other !== undefined) throw new CometError('ambiguous_id', `${given} fits several tasks; give all of the id`);
+  return found;
+}
+
+function slugOf(title: string): string {
+  const slug = title
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, SLUG_CHARS)
+    .replace(/^-|-$/g, '');
+  return slug || 'task';
+}
+
+/** What surfaced, then by the next time; without a trigger last. */
+function byDue(one: TaskView, other: TaskView): number {
+  const timeOf = ({ status, next, fired }: TaskView): number =>
+    status === 'done' ? Number.MAX_VALUE : Date.parse(next ?? fired ?? '9999-01-01');
+  return timeOf(one) - timeOf(other) || (one.name < other.name ? -1 : 1);
+}

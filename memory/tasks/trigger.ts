@@ -1,0 +1,109 @@
+import type { Task } from '../model/task.ts';
+
+/** When a task is due: once, or again and again. */
+export type Trigger =
+  | { readonly kind: 'time'; readonly atMs: number }
+  | { readonly kind: 'cron'; readonly form: string };
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
+const CRON = /^(?:@\w+|[\d*/,LW#?-]+(?: [\w*/,#?-]+){4})$/i;
+const PART_OF_DAY = /night|evening|morning|noon/i;
+const DAY_MS = 86_400_000;
+/** Of a day that is named without a time. */
+const HOUR = 9;
+const EXPECTED =
+  'expected a time as "tomorrow 9:00", "2026-12-01 14:30" or "in 2 hours", or a cron form as "0 9 * * 1-5"';
+
+/**
+ * Reads a time or a cron form in this machine's time zone. The parsers are loaded for what is neither `now` nor a whole
+ * ISO time.
+ *
+ * @param nowMs  what relative times refer to
+ * @returns the trigger, or what is wrong with the text
+ */
+export async function readTrigger(text: string, nowMs: number): Promise<Trigger | string> {
+  const said = text.trim().replace(/\s+/g, ' ');
+  if (said.toLowerCase() === 'now') return { kind: 'time', atMs: nowMs };
+  if (CRON.test(said)) return readCron(said, nowMs);
+  const atMs = ISO.test(said) ? Date.parse(said) : await readTime(said, nowMs);
+  if (Number.isNaN(atMs)) return `${EXPECTED} (got "${said}")`;
+  return atMs <= nowMs - DAY_MS ? `expected a time to come (got "${said}")` : { kind: 'time', atMs };
+}
+
+/** NaN where the whole text is not one time. */
+async function readTime(said: string, nowMs: number): Promise<number> {
+  const { casual } = await import('chrono-node/en');
+  const now = new Date(nowMs);
+  const [found, another] = casual.parse(said, { instant: now }, { forwardDate: true });
+  if (found === undefined || another !== undefined || found.text.length !== said.length) return Number.NaN;
+  const at = found.start.date();
+  if (found.start.isCertain('hour') || PART_OF_DAY.test(said)) return at.getTime();
+  const morning = new Date(at).setHours(HOUR, 0, 0, 0);
+  return morning > nowMs ? morning : at.getTime();
+}
+
+async function readCron(form: string, nowMs: number): Promise<Trigger | string> {
+  const { Cron } = await import('croner');
+  try {
+    const next = new Cron(form, { mode: '5-part', paused: true }).nextRun(new Date(nowMs));
+    return next === null ? `expected a day that comes (got "${form}")` : { kind: 'cron', form };
+  } catch (error) {
+    return `${(error as Error).message} (got "${form}")`;
+  }
+}
+
+/** What relative times of a task refer to, ms; nothing before it is due. */
+export function scheduledMs({ scheduled, created }: Pick<Task, 'scheduled' | 'created'>): number {
+  return Date.parse(scheduled ?? created);
+}
+
+/** Why the trigger of a task that was edited by hand cannot be used. */
+export async function triggerProblem(task: Task): Promise<string | null> {
+  const read: Trigger | string | null =
+    task.trigger === undefined ? null : await readTrigger(task.trigger, scheduledMs(task));
+  return typeof read === 'string' ? read : null;
+}
+
+interface Past {
+  readonly sinceMs: number;
+  /** The trigger time that was surfaced last; null for none. */
+  readonly firedMs: number | null;
+  readonly nowMs: number;
+}
+
+/** The time for which a trigger is due now: of several that were missed the latest; null where none is. */
+export async function dueTime(trigger: Trigger, { sinceMs, firedMs, nowMs }: Past): Promise<number | null> {
+  if (trigger.kind === 'time') return trigger.atMs <= nowMs && firedMs !== trigger.atMs ? trigger.atMs : null;
+  const { Cron } = await import('croner');
+  const cron = new Cron(trigger.form, { mode: '5-part', paused: true });
+  // Around a change of the clock either of them may be off.
+  const first = cron.nextRun(new Date(Math.min(firedMs ?? sinceMs, nowMs)));
+  const runs = [...cron.previousRuns(3, new Date(nowMs + 1_000)), ...(first === null ? [] : [first])];
+  const latest = Math.max(...runs.map((run) => run.getTime()).filter((runMs) => runMs <= nowMs));
+  if (latest <= sinceMs || latest === firedMs) return null;
+  // A clock that was wrong by more than a day must not silence a task for as long.
+  const isSurfaced = firedMs !== null && latest < firedMs && firedMs < nowMs + DAY_MS;
+  return isSurfaced ? null : latest;
+}
+
+/** The next time after `nowMs`; null for a time that has passed. */
+export async function nextTime(trigger: Trigger, nowMs: number): Promise<number | null> {
+  if (trigger.kind === 'time') return trigger.atMs > nowMs ? trigger.atMs : null;
+  const { Cron } = await import('croner');
+  return new Cron(trigger.form, { mode: '5-part', paused: true }).nextRun(new Date(nowMs))?.getTime() ?? null;
+}
+
+/** `2026-11-24T09:00:00+01:00`, in this machine's time zone. */
+export function localIso(atMs: number): string {
+  const at = new Date(atMs);
+  const two = (value: number): string => String(Math.floor(Math.abs(value))).padStart(2, '0');
+  const offset = -at.getTimezoneOffset();
+  const day = `${String(at.getFullYear()).padStart(4, '0')}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const clock = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  return `${day}T${clock}${offset < 0 ? '-' : '+'}${two(offset / 60)}:${two(offset % 60)}`;
+}
+
+/** `2026-11-24`, in this machine's time zone. */
+export function localDay(atMs: number): string {
+  return localIso(atMs).slice(0, 10);
+}

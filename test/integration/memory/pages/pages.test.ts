@@ -1,0 +1,314 @@
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { countTokens } from '../../../../common/text.ts';
+import type { Memory } from '../../../../memory/index.ts';
+import type { TurnText } from '../../../../memory/model/turn.ts';
+import type { ProposedNode, SummaryInput, SummaryResult } from '../../../../memory/models/model.ts';
+import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
+import { createDisk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
+import { calmReading, scriptedModel } from '../../../helpers/scripted-model.ts';
+import { tempDirs } from '../../../helpers/temp-dir.ts';
+import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+
+const tempDir = tempDirs();
+const START = Date.parse('2026-03-02T09:00:00.000Z');
+const WEEK = 7 * 86_400_000;
+const DAY = 86_400_000;
+
+interface Rig {
+  readonly memory: Memory;
+  readonly dir: string;
+  /** Says these sentences in a session of their week, then dreams. */
+  week(nth: number, sentences: readonly string[]): Promise<void>;
+  text(name: string): Promise<string>;
+}
+
+async function open(dir = '', options: RigOptions = {}): Promise<Rig> {
+  const home = dir || (await tempDir());
+  const disk = createDisk();
+  const library = path.join(home, 'library');
+  const pageFiles = await openPageFiles({ dir: library, nodesDir: path.join(home, 'nodes') });
+  const memory = await openRig(disk, { llm: 'local', pageFiles, ...options });
+  return {
+    memory,
+    dir: library,
+    async week(nth, sentences) {
+      disk.nowMs = START + nth * WEEK;
+      const sessionId = `week-${nth}`;
+      const turns = sentences.map((text, at) =>
+        talk(text, 'Noted.', { sessionId, atMs: disk.nowMs + at * 60_000, key: `${nth}-${at}` }),
+      );
+      memory.capture.captureTurns(turns);
+      expect(await memory.maintenance.flush(60_000)).toBe(true);
+      disk.nowMs += 5 * DAY;
+      await memory.maintenance.dream({ dryRun: false });
+    },
+    text: (name) => readFile(path.join(library, name), 'utf8'),
+  };
+}
+
+/** Sentence and dates of each statement of a section, over all pages. */
+async function statements({ dir }: Rig, section: string): Promise<string[]> {
+  const { texts } = await (await openPageFiles({ dir, nodesDir: '/' })).load();
+  return [...texts].flatMap(([name, text]) => {
+    const part = name.startsWith('topics/') ? (text.split(`\n## ${section}\n`)[1]?.split('\n## ')[0] ?? '') : '';
+    return part.split('\n').flatMap((line) => {
+      const found = /^- (.*?)((?: \[valid_\w+:: [\d-]+\])*) \(\[mem_/.exec(line);
+      return found === null ? [] : [`${found[1]}${found[2]?.replaceAll(/ \[valid_\w+:: ([\d-]+)\]/g, ' | $1')}`];
+    });
+  });
+}
+
+const tokensOf = (text: string): number => text.split('\n').reduce((sum, line) => sum + countTokens(line), 0);
+
+const FILLER = ['Please rename the helper in utils.ts', 'Why does the login test fail?', 'Thanks, that works'];
+const WEEKS: Readonly<Record<number, readonly string[]>> = {
+  0: [
+    'The payments API listens on port 8080.',
+    'We decided to use Redis for the session cache.',
+    'Mira is our release manager.',
+    'I prefer tabs over spaces.',
+  ],
+  2: ['Always run the migrations before the deploy.'],
+  3: ['The payments API now listens on port 9090.'],
+  5: ['We no longer use Redis for the session cache.', 'I am based in Hamburg.'],
+  7: ['Mira is now the head of platform engineering.'],
+  8: ['The payments API now listens on port 9191.'],
+  9: ['We decided to use Redis for the session cache again.'],
+  10: ['I am now based in Lisbon.'],
+};
+
+/** What the model chooses for each statement in the call that summarizes its turn; the rest is skipped. */
+const BUCKETS: readonly (readonly [RegExp, string])[] = [
+  [/payments API/, 'topic:payments'],
+  [/Redis/, 'topic:caching'],
+  [/Mira/, 'topic:people'],
+  [/^I /, 'topic:user_profile'],
+  [/migrations/, 'topic:deploys'],
+];
+
+/** Takes over what a page said, too, and puts it into the same bucket. */
+function librarian(): RigOptions {
+  const compact = ({ turns }: SummaryInput): SummaryResult => {
+    const told = turns.flatMap((turn) => {
+      const text = /6666/.test(turnWords(turn)) ? 'The payments API now listens on port 6666.' : turn.user;
+      const bucket = BUCKETS.find(([sign]) => sign.test(text))?.[1];
+      return bucket === undefined ? [] : [{ turn, text, bucket }];
+    });
+    const nodes = told.map(({ turn: { turnId }, text, bucket }): ProposedNode => {
+      const isDecision = /decided|no longer|Always|prefer/.test(text);
+      const facts = [
+        { concept: bucket.slice(6), value: text, polarity: 'positive' as const, evidence: [turnId], bucket },
+      ];
+      return {
+        ...{
+          summary: text,
+          trigger: `When I need ${text}`,
+          topic_tags: ['shop'],
+          importance: 'MED',
+          recall_mode: 'active',
+        },
+        ...{ turns: [turnId], facts: isDecision ? [] : facts },
+        decisions: isDecision ? [{ text, turn: turnId, by: 'user', bucket }] : [],
+      };
+    });
+    const known = new Set(told.map(({ turn }) => turn.turnId));
+    const skipped = turns.flatMap(({ turnId }) => (known.has(turnId) ? [] : [turnId]));
+    return { nodes, skipped, brief: { active: [], hints: [] } };
+  };
+  return { llm: 'claude', model: scriptedModel({ sense: () => calmReading, compact }) };
+}
+
+function turnWords({ parts }: TurnText): string {
+  return JSON.stringify(parts);
+}
+
+const WRITERS: readonly (readonly [string, () => RigOptions])[] = [
+  ['rules', () => ({})],
+  ['a model that chooses the topics', librarian],
+];
+
+describe.each(WRITERS)('twelve weeks with %s', (_, options) => {
+  test('leave pages with the newest values, their history and right dates', { timeout: 120_000 }, async () => {
+    const rig = await open('', options());
+    const index = new Set<string>();
+    const blocks: string[] = [];
+    for (let nth = 0; nth < 12; nth += 1) {
+      await rig.week(nth, [...(WEEKS[nth] ?? []), ...FILLER.map((text) => `${text} (${nth})`)]);
+      if (nth === 4) {
+        rig.memory.capture.captureTurns([
+          turnOf(
+            'What does the page say?',
+            [
+              ...toolRound('WebFetch', { url: 'https://example.org' }, 'The payments API now listens on port 6666.'),
+              message('assistant', [{ type: 'text', text: 'The payments API now listens on port 6666.' }]),
+            ],
+            { sessionId: 'week-4', atMs: START + 4 * WEEK + DAY },
+          ),
+        ]);
+      }
+      index.add(await rig.text('INDEX.md'));
+      blocks.push(await rig.memory.library.block('/home/dev/shop'));
+    }
+    expect((await statements(rig, 'Values')).sort()).toEqual([
+      'I am now based in Lisbon | 2026-05-11',
+      'Mira is now the head of platform engineering | 2026-04-20',
+      'The payments API now listens on port 9191 | 2026-04-27',
+    ]);
+    expect(await statements(rig, 'Decisions')).toEqual(['We decided to use Redis for the session cache again']);
+    expect((await statements(rig, 'Preferences')).sort()).toEqual([
+      'Always run the migrations before the deploy',
+      'I prefer tabs over spaces',
+    ]);
+    expect((await statements(rig, 'Before')).sort()).toEqual([
+      'I am based in Hamburg | 2026-04-06 | 2026-05-11',
+      'Mira is our release manager | 2026-03-02 | 2026-04-20',
+      'The payments API listens on port 8080 | 2026-03-02 | 2026-03-23',
+      'The payments API now listens on port 9090 | 2026-03-23 | 2026-04-27',
+      'We decided to use Redis for the session cache | 2026-03-02 | 2026-04-06',
+      'We no longer use Redis for the session cache | 2026-04-06 | 2026-05-04',
+    ]);
+    const reported = await statements(rig, 'Reported');
+    expect(reported.every((line) => /^\d{4}-\d\d-\d\d, from outside \(\w+\): “.*6666.*”$/.test(line))).toBe(true);
+    for (const text of index) expect(text.split('\n').length).toBeLessThanOrEqual(200);
+    expect([...index].at(-1)).toContain('](topics/user_profile.md)');
+    expect(await rig.memory.library.block('/home/dev/shop')).toBe(blocks.at(-1));
+    for (const block of blocks) {
+      expect(tokensOf(block)).toBeGreaterThan(100);
+      expect(tokensOf(block)).toBeLessThan(300);
+      expect(block).not.toContain('6666');
+    }
+    expect(blocks.at(-1)).toMatch(/\n### About the user\n- I prefer tabs over spaces\n- I am now based in Lisbon\n/);
+    expect(blocks.at(-1)?.split('### Last sessions')[0]).not.toContain('Hamburg');
+    await rig.memory.maintenance.close();
+  });
+});
+
+describe('pages', () => {
+  test('keep a person’s edits, and wait where one comes in during a pass', async () => {
+    const rig = await open();
+    await rig.week(0, ['The payments API listens on port 8080.']);
+    const page = path.join(rig.dir, 'topics', 'shop-configuration.md');
+    const own = `${await readFile(page, 'utf8')}\n## Mine\n\nask Jonas   first\n`;
+    await writeFile(page, own);
+    await rig.week(1, ['The payments API now listens on port 9090.']);
+    const after = await readFile(page, 'utf8');
+    expect(after).toContain('\n## Mine\n\nask Jonas   first\n');
+    expect(after).toMatch(/## Before\n\n- The payments API listens on port 8080/);
+    await rig.memory.maintenance.close();
+  });
+
+  test('an edit between plan and write survives, and the pass is made again on it', async () => {
+    const rig = await open();
+    await rig.week(0, ['The payments API listens on port 8080.']);
+    await rig.memory.maintenance.close();
+    const home = path.dirname(rig.dir);
+    const files = await openPageFiles({ dir: rig.dir, nodesDir: path.join(home, 'nodes') });
+    const page = path.join(rig.dir, 'topics', 'shop-configuration.md');
+    let edits = 0;
+    const disk = createDisk();
+    const pageFiles = {
+      ...files,
+      async load() {
+        const found = await files.load();
+        // Right behind the first look of a pass somebody saves a page.
+        if (edits === 0) await appendFile(page, 'edit 1\n');
+        edits += 1;
+        return found;
+      },
+    };
+    const memory = await openRig(disk, { llm: 'local', pageFiles });
+    memory.capture.captureTurns([talk('The search API listens on port 7070.', 'Noted.', { atMs: disk.nowMs })]);
+    await memory.maintenance.flush(60_000);
+    const report = await memory.maintenance.dream({ dryRun: false });
+    expect(report.pages.added).toBe(1);
+    const text = await readFile(page, 'utf8');
+    expect(text).toContain('\nedit 1\n');
+    expect(text).toContain('- The search API listens on port 7070 [');
+    await memory.maintenance.close();
+  });
+
+  test('go back with a rollback, and lose what is forgotten', async () => {
+    const rig = await open();
+    await rig.week(0, ['The payments API listens on port 8080.']);
+    await rig.week(1, ['The payments API now listens on port 9090.', 'I prefer tabs over spaces.']);
+    const { library } = rig.memory;
+    const [last] = await library.listSessions();
+    expect(last?.session_id).toBe('week-1');
+    expect(await library.exportAll('md')).toContain('> - The payments API now listens on port 9090');
+    const exported = await library.exportAll('jsonl');
+    const [snapshot] = await rig.memory.maintenance.listSnapshots();
+    await rig.memory.maintenance.rollback(snapshot?.id ?? '');
+    expect((await statements(rig, 'Values')).join()).toContain('8080');
+    expect(await statements(rig, 'Before')).toEqual([]);
+    expect(await rig.text('INDEX.md')).not.toContain('user_profile');
+    await rig.memory.maintenance.dream({ dryRun: false });
+    expect((await statements(rig, 'Values')).join()).toContain('9090');
+
+    await library.forget({ dryRun: false, sessionId: 'week-1' });
+    const left = await (await openPageFiles({ dir: rig.dir, nodesDir: '/' })).load();
+    expect([...left.texts.values()].join('\n')).not.toMatch(/9090|tabs over/);
+    await rig.memory.maintenance.close();
+
+    const other = await open();
+    expect(await other.memory.imports.importArchive(exported)).toMatchObject({ added: 2, pages: 2, tasks: 0 });
+    expect(await other.text('topics/user_profile.md')).toContain('tabs over');
+    await other.memory.maintenance.close();
+  });
+
+  test('are left alone where they cannot be read or written, and memory is tidied all the same', async () => {
+    const home = await tempDir();
+    const library = path.join(home, 'library');
+    await writeFile(library, 'a file');
+    const disk = createDisk();
+    const pageFiles = await openPageFiles({ dir: library, nodesDir: home });
+    const memory = await openRig(disk, { llm: 'local', pageFiles });
+    memory.capture.captureTurns([talk('The payments API listens on port 8080.', 'Noted.')]);
+    await memory.maintenance.flush(60_000);
+    const { pages } = await memory.maintenance.dream({ dryRun: false });
+    expect(pages).toMatchObject({ changed: [], added: 0 });
+    expect(pages.problems[0]?.message).toBe('cannot be written; pages stay as they are');
+    await memory.maintenance.close();
+  });
+
+  test('that are half written, huge or in other letters are named and stay as they are', async () => {
+    const home = await tempDir();
+    const topics = path.join(home, 'library', 'topics');
+    await mkdir(topics, { recursive: true });
+    const files = {
+      'half.md': '---\ntitle: x\nscope: us',
+      'huge.md': `---\n---\n${'x'.repeat(2_000_000)}`,
+      'Shop-Configuration.md': 'my own page\n',
+    };
+    for (const [name, text] of Object.entries(files)) await writeFile(path.join(topics, name), text);
+    const rig = await open(home);
+    await rig.week(0, ['The payments API listens on port 8080.']);
+    for (const [name, text] of Object.entries(files))
+      expect(await readFile(path.join(topics, name), 'utf8')).toBe(text);
+    expect(await rig.text('topics/shop-configuration-2.md')).toContain('8080');
+    const { pages } = await rig.memory.maintenance.dream({ dryRun: true });
+    expect(pages.problems.map(({ message }) => message).sort()).toEqual([
+      'has a front matter without an end',
+      'is larger than 1 MB',
+    ]);
+    await rig.memory.maintenance.close();
+  });
+
+  test('of five thousand topics are passed over in seconds and indexed in 200 lines', async () => {
+    const home = await tempDir();
+    const topics = path.join(home, 'library', 'topics');
+    await mkdir(topics, { recursive: true });
+    for (let nth = 0; nth < 5_000; nth += 1) {
+      const text = `---\ntitle: Topic ${nth}\nscope: project\nproject: /home/dev/shop\ntopic: t${nth}\nupdated: 2026-03-01\n---\n\n- line ${nth}\n`;
+      await writeFile(path.join(topics, `t${nth}.md`), text);
+    }
+    const rig = await open(home);
+    await rig.week(0, ['The payments API listens on port 8080.']);
+    const index = await rig.text('INDEX.md');
+    expect(index.split('\n').length).toBeLessThanOrEqual(200);
+    expect(index).toMatch(/and 4901 more in `topics\/`/);
+    expect(tokensOf(await rig.memory.library.block('/home/dev/shop'))).toBeLessThanOrEqual(1_500);
+    await rig.memory.maintenance.close();
+  });
+});

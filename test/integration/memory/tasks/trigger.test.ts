@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { dueTime, localIso, nextTime, readTrigger, type Trigger } from '../../../../memory/tasks/trigger.ts';
+
+const zone = process.env['TZ'];
+const ZONES = ['UTC', 'Europe/Vienna', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'Pacific/Apia'];
+
+afterEach(() => {
+  if (zone === undefined) delete process.env['TZ'];
+  else process.env['TZ'] = zone;
+});
+
+const localOf = (trigger: Trigger | string): string =>
+  typeof trigger === 'string' ? trigger : trigger.kind === 'cron' ? trigger.form : localIso(trigger.atMs).slice(0, 16);
+
+describe.each(ZONES)('in %s', (name) => {
+  beforeEach(() => {
+    process.env['TZ'] = name;
+  });
+  const monday = (): number => new Date(2026, 10, 23, 11, 30).getTime();
+
+  test.each([
+    ['now', '2026-11-23T11:30'],
+    ['tomorrow 9:00', '2026-11-24T09:00'],
+    ['tomorrow', '2026-11-24T09:00'],
+    ['friday', '2026-11-27T09:00'],
+    ['next monday at 14:00', '2026-11-30T14:00'],
+    ['in 20 minutes', '2026-11-23T11:50'],
+    ['2026-12-01', '2026-12-01T09:00'],
+    ['2026-12-01 14:30', '2026-12-01T14:30'],
+    ['tonight', '2026-11-23T22:00'],
+    ['0 9 * * 1-5', '0 9 * * 1-5'],
+    ['@daily', '@daily'],
+  ])('%j is %s', async (text, expected) => {
+    expect(localOf(await readTrigger(text, monday()))).toBe(expected);
+  });
+
+  test('a time that was written reads back as the same moment', async () => {
+    for (const atMs of [monday(), Date.UTC(2026, 2, 29, 1, 30), Date.UTC(2026, 9, 25, 1, 30), Date.UTC(2027, 3, 4)]) {
+      expect(await readTrigger(localIso(atMs), atMs)).toEqual({ kind: 'time', atMs });
+    }
+  });
+
+  test('a daily task is due once on each day of a year, at its local hour', async () => {
+    const trigger = (await readTrigger('30 2 * * *', monday())) as Trigger;
+    const startMs = new Date(2026, 0, 1, 12).getTime();
+    let firedMs: number | null = null;
+    const days: string[] = [];
+    for (let nowMs = startMs; nowMs < startMs + 365 * 86_400_000; nowMs += 2 * 3_600_000) {
+      const forMs: number | null = await dueTime(trigger, { sinceMs: startMs, firedMs, nowMs });
+      if (forMs === null) continue;
+      expect(nowMs - forMs).toBeLessThan(2 * 3_600_000 + 1);
+      days.push(localIso(forMs).slice(0, 10));
+      firedMs = forMs;
+    }
+    expect(days.length).toBe(365);
+    expect(new Set(days).size).toBe(365);
+  });
+});
+
+test.each([
+  'feb 30',
+  '2026-02-30',
+  '1970-01-01',
+  'yesterday',
+  'every day',
+  'Check 47',
+  '',
+  '61 9 * * *',
+  '0 0 30 2 *',
+  'tomorrow 9:00 and friday',
+  '2026-11-24T25:00:00Z',
+  '* * * * * *',
+  '../../x',
+  'x'.repeat(5_000),
+])('%j is refused with a reason', async (text) => {
+  expect(await readTrigger(text, Date.UTC(2026, 10, 23, 11, 30))).toEqual(expect.stringContaining('(got "'));
+});
+
+describe('what is due', () => {
+  const at = (day: number, hour: number): number => new Date(2026, 10, day, hour).getTime();
+  const daily: Trigger = { kind: 'cron', form: '0 9 * * *' };
+  const once: Trigger = { kind: 'time', atMs: at(24, 9) };
+
+  test('a time is due from then on, until it has surfaced', async () => {
+    const past = { sinceMs: at(23, 9), firedMs: null };
+    expect(await dueTime(once, { ...past, nowMs: at(24, 8) })).toBeNull();
+    expect(await dueTime(once, { ...past, nowMs: at(24, 9) })).toBe(at(24, 9));
+    expect(await dueTime(once, { ...past, nowMs: at(29, 9) })).toBe(at(24, 9));
+    expect(await dueTime(once, { ...past, firedMs: at(24, 9), nowMs: at(29, 9) })).toBeNull();
+    expect([await nextTime(once, at(24, 8)), await nextTime(once, at(24, 10))]).toEqual([at(24, 9), null]);
+  });
+
+  test('of the nights that were missed, the last counts', async () => {
+    expect(await dueTime(daily, { sinceMs: at(1, 0), firedMs: at(20, 9), nowMs: at(23, 15) })).toBe(at(23, 9));
+    expect(await dueTime(daily, { sinceMs: at(1, 0), firedMs: at(23, 9), nowMs: at(23, 15) })).toBeNull();
+  });
+
+  test('nothing was missed before the task was there', async () => {
+    expect(await dueTime(daily, { sinceMs: at(23, 12), firedMs: null, nowMs: at(23, 15) })).toBeNull();
+    expect(await dueTime(daily, { sinceMs: at(23, 12), firedMs: null, nowMs: at(24, 9) })).toBe(at(24, 9));
+  });
+
+  test('a clock that goes back over a time makes nothing due twice', async () => {
+    expect(await dueTime(daily, { sinceMs: at(1, 0), firedMs: at(23, 9), nowMs: at(23, 8) })).toBeNull();
+    expect(await dueTime(daily, { sinceMs: at(1, 0), firedMs: at(23, 9), nowMs: at(23, 9) })).toBeNull();
+    expect(await dueTime(daily, { sinceMs: at(1, 0), firedMs: at(23, 9), nowMs: at(24, 9) })).toBe(at(24, 9));
+  });
+
+  test('a clock that was years ahead silences a task for a day at most', async () => {
+    const firedMs = new Date(2030, 0, 1, 9).getTime();
+    expect(await dueTime(daily, { sinceMs: at(1, 0), firedMs, nowMs: at(23, 15) })).toBe(at(23, 9));
+  });
+});

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { type Page, parsePage } from '../../../../memory/model/page.ts';
+import { parseTask, type Task } from '../../../../memory/model/task.ts';
+import { renderIndex } from '../../../../memory/pages/index-page.ts';
+
+const task = (name: string, fields = ''): Task => {
+  const read = parseTask(`---\ntitle: ${name}\ncreated: 2026-03-01\n${fields}\n---\n`, name);
+  if (typeof read === 'string') throw new Error(read);
+  return read;
+};
+const page = parsePage('---\ntitle: T\nscope: user\nupdated: 2026-03-01\n---\n') as Page;
+const NOTHING = { pages: new Map(), others: new Map(), plans: new Map(), tasks: [], episodes: [] };
+
+it('links active tasks, the most urgent first, and says which a tool noted', () => {
+  const tasks = [
+    task('low', 'priority: low'),
+    task('done', 'status: done'),
+    task('blocked', 'status: blocked'),
+    task('from a tool', 'origin: tool'),
+    task('first', 'priority: high\ntrigger: 2026-03-04 09:00\nproject: /home/dev/shop'),
+  ];
+  expect(renderIndex({ ...NOTHING, tasks })).toMatch(
+    /\n## Active tasks\n\n- \[first\]\(tasks\/active\/first\.md\) · 2026-03-04 09:00 · shop\n- \[from a tool\]\(tasks\/active\/from%20a%20tool\.md\) · noted by a tool\n- \[low\]\(tasks\/active\/low\.md\)\n$/,
+  );
+});
+
+it('has 200 lines at most', () => {
+  const many = <T>(one: (nth: number) => T): T[] => Array.from({ length: 300 }, (_, nth) => one(nth));
+  const index = renderIndex({
+    pages: new Map(many((nth) => [`t${nth}`, page])),
+    others: new Map(many((nth) => [`o${nth}`, 'x'])),
+    plans: new Map(many((nth) => [`p${nth}`, 'x'])),
+    tasks: many((nth) => task(`task ${nth}`)),
+    episodes: many(() => ({ day: '2026-03-01', title: 'x', project: 'p', link: 'x' })),
+  });
+  expect(index.split('\n').length).toBeLessThanOrEqual(200);
+  expect(index).toContain('… and 270 more in `tasks/active/`');
+});
