@@ -1,32 +1,66 @@
+import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
+import { counted, localTime } from '../../common/text.ts';
 import { createSimilarNodeFinder, linkStrength, linkThresholds, type NodeSimilarity } from '../compaction/linker.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { LanguageModel } from '../models/model.ts';
 import type { ModelQuota } from '../models/quota.ts';
+import type { LibraryPages, Shelf } from '../pages/library-pages.ts';
+import type { MergedPages } from '../pages/merge-pages.ts';
 import type { SearchIndex } from '../search/search-index.ts';
 import { contentDigest, type Indexer } from '../storage/index-writer.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { ChangeRecord, DreamFiles, DreamLedger, NodeRewrite, SnapshotService } from '../storage/snapshot-files.ts';
+import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../storage/page-files.ts';
+import type { ChangeRecord, DreamFiles, DreamLedger, SnapshotService, Untold } from '../storage/snapshot-files.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import { localDay } from '../tasks/trigger.ts';
 import { isPairedScript } from '../text/tokenizer.ts';
+import {
+  type BriefInput,
+  briefDigest,
+  gatherFindings,
+  inboxName,
+  nodesSince,
+  renderBrief,
+  type Savings,
+  withBrief,
+  withoutBrief,
+} from './brief.ts';
 import { buildChangeSet, type ChangeSet, type NeighborPairs } from './change-set.ts';
-import { consolidationRule, consolidationThresholds, type NodePair } from './merge-nodes.ts';
-import { createMergeWriter } from './merge-writer.ts';
+import { type ConsolidationRule, consolidationRule, consolidationThresholds, type NodePair } from './merge-nodes.ts';
+import { createMergeWriter, type MergeWriter } from './merge-writer.ts';
 
 export interface ConsolidationRequest {
   /** Report the changes without applying them. */
   readonly dryRun: boolean;
-  /** Limit to the project of this directory. */
+  /** Limit to the project of this directory; such a pass writes no brief. */
   readonly projectDir?: string;
+  /** Leave out the brief, as passes between the nightly ones do. */
+  readonly noBrief?: boolean;
+}
+
+/** Phases of a pass, in order. */
+export const PHASES = ['orient', 'gather', 'consolidate', 'prune and index', 'brief'] as const;
+
+export interface Phase {
+  readonly name: (typeof PHASES)[number];
+  /** What it found or did. */
+  readonly line: string;
 }
 
 /** Runs are repeated when their nodes changed in the meantime. */
 const MAX_TRIES = 3;
+const DAY_MS = 86_400_000;
+/** How far back a first brief looks. */
+const FIRST_BRIEF_MS = 7 * DAY_MS;
+const MOST_BRIEFS = 20;
+const MOST_UNTOLD = 200;
 
 export interface ConsolidationStatus extends Pick<DreamLedger, 'at' | 'merged' | 'groups' | 'pruned' | 'left'> {
   readonly running: boolean;
@@ -50,34 +84,49 @@ type Parts = {
   readonly snapshooter: SnapshotService;
   readonly store: Store;
   readonly newId: () => string;
+  /** Null where memory keeps no pages. */
+  readonly topicPages: LibraryPages | null;
+  /** Absent where no tasks are kept. */
+  readonly tasks?: Pick<Tasks, 'briefLines'>;
+  /** What requests saved from the one time to the other; absent where it is not counted. */
+  readonly savings?: (fromMs: number, toMs: number) => Savings;
 };
 
 export async function openConsolidator(parts: Parts) {
-  const { dreams, config, model, quota, index, log, indexer, clock, catalogue } = parts;
+  const { dreams, config, model, quota, indexer, clock, topicPages } = parts;
   let last: DreamLedger | null = await dreams.load();
   let running = false;
 
-  async function consolidate({ dryRun, projectDir }: ConsolidationRequest, signal: AbortSignal) {
-    const rule = consolidationRule(index.embedderId(), model !== null);
-    const asked = { model: dryRun ? null : model, modelCallLimit: config.dream.modelCalls, ...rule };
-    const mergeWriter = createMergeWriter({ ...asked, quota, log, signal });
+  async function consolidate(request: ConsolidationRequest, signal: AbortSignal) {
+    const { dryRun, projectDir } = request;
+    const rule = consolidationRule(parts.index.embedderId(), model !== null);
+    const limits = { modelCallLimit: config.dream.modelCalls, tokenLimit: config.dream.tokens };
+    const mergeWriter = createMergeWriter({
+      ...parts,
+      ...limits,
+      ...rule,
+      model: dryRun ? null : model,
+      quota,
+      signal,
+    });
     const project = projectDir === undefined ? null : parts.projectOf(projectDir);
     for (let tried = 1; tried <= MAX_TRIES; tried += 1) {
       await indexer.settled();
-      const nowMs = clock.now();
-      const input = { rule, project, mergeWriter, signal, nowMs, newId: parts.newId };
-      const near = (node: MemoryNode): Promise<NeighborPairs> => findNeighbors(parts, node);
-      const draft = await buildChangeSet({ ...input, nodes: catalogue.every(), seen: last?.seen ?? {}, near });
+      const pass = await planPass(parts, { request, project, rule, mergeWriter, signal, last, nowMs: clock.now() });
       signal.throwIfAborted();
-      const at = new Date(nowMs).toISOString();
-      if (dryRun) return reportOf(draft, { dryRun, at, snapshot: null, because: '' });
-      const snapshot = draft.changes.length === 0 ? null : await apply(parts, draft);
-      if (snapshot === false) continue;
-      last = ledgerOf(draft, at, snapshot);
-      await dreams.save(last);
-      return reportOf(draft, { dryRun, at, snapshot, because: mergeWriter.because() });
+      if (dryRun) return reportOf(pass, { dryRun, snapshot: null, because: '' });
+      const ledger = await apply(parts, pass, last);
+      if (ledger === null) continue;
+      last = ledger;
+      return reportOf(pass, { dryRun, snapshot: ledger.snapshot, because: mergeWriter.because() });
     }
     throw new CometError('node_invalid', 'memory kept changing during consolidation; run comet-cc dream again later');
+  }
+
+  async function update(change: Partial<DreamLedger>): Promise<void> {
+    if (last === null) return;
+    last = { ...last, ...change };
+    await dreams.save(last);
   }
 
   return {
@@ -96,7 +145,169 @@ export async function openConsolidator(parts: Parts) {
       const { at, merged, groups, pruned, left } = last;
       return { at, merged, groups, pruned, left, running };
     },
+    /** When the last pass of all phases ended well, ms; null before the first. */
+    lastFullMs: (): number | null => (last?.full === undefined ? null : Date.parse(last.full)),
+    /** File of the newest brief, once: the next call returns null until there is a newer one. */
+    async takeBrief(): Promise<string | null> {
+      const [newest] = last?.briefs ?? [];
+      if (topicPages === null || newest === undefined || last?.shown === newest.at || running) return null;
+      await update({ shown: newest.at });
+      const { texts } = await topicPages.files.load();
+      const name = inboxName(newest.day);
+      return texts.has(name) ? path.join(topicPages.files.dir, name) : null;
+    },
+    /** Removes the briefs that were written since a snapshot; the next brief covers their time again. */
+    async takeBackBriefs(snapshot: string, snapshotMs: number): Promise<void> {
+      const briefs = last?.briefs ?? [];
+      const gone = briefs.filter((brief) => brief.snapshot === snapshot || Date.parse(brief.at) >= snapshotMs);
+      const oldest = gone.at(-1);
+      if (topicPages === null || oldest === undefined) return;
+      for (const { day, digest } of gone) {
+        const name = inboxName(day);
+        const before = (await topicPages.files.load()).texts.get(name);
+        if (before === undefined) continue;
+        const after = withoutBrief(before, day, digest);
+        if (after !== before) await topicPages.files.replace({ name, before, after });
+      }
+      await update({ told: oldest.since, briefs: briefs.filter((brief) => !gone.includes(brief)) });
+    },
   };
+}
+
+interface PassInput {
+  readonly request: ConsolidationRequest;
+  readonly project: string | null;
+  readonly rule: ConsolidationRule;
+  readonly mergeWriter: MergeWriter;
+  readonly signal: AbortSignal;
+  readonly last: DreamLedger | null;
+  readonly nowMs: number;
+}
+
+type Pass = Awaited<ReturnType<typeof planPass>>;
+
+/** Decides what a pass changes, phase by phase; nothing is written. */
+async function planPass(parts: Parts, input: PassInput) {
+  const { catalogue, topicPages } = parts;
+  const { nowMs, project, last } = input;
+  const before = { nodes: catalogue.every(), shelf: topicPages === null ? null : await topicPages.shelf() };
+  const orientation = await orient(parts, before, input);
+  const { sinceMs } = orientation;
+  const findings = gatherFindings({ ...before, pages: before.shelf?.pages ?? new Map(), sinceMs, nowMs });
+
+  const near = (node: MemoryNode): Promise<NeighborPairs> => findNeighbors(parts, node);
+  const change = { ...input, nodes: before.nodes, seen: last?.seen ?? {}, near, newId: parts.newId };
+  const draft = await buildChangeSet(change);
+  const nodes = nodesAfter(draft, catalogue);
+  const { shelf } = before;
+  const merged = shelf === null ? null : (topicPages?.merge(shelf, nodes, project) ?? null);
+  const untold = untoldAfter(last?.untold, draft, merged);
+  const rewrites = shelf === null || merged === null ? [] : ((await topicPages?.rewrites(shelf, merged, nodes)) ?? []);
+  const brief = briefOf(parts, input, { ...orientation, nodes, shelf, merged, untold });
+  const problems = shelf?.problems ?? [];
+  return {
+    ...{ at: new Date(nowMs).toISOString(), draft, merged, untold, problems, rewrites, brief },
+    isFull: isFull(input.request),
+    phases: phasesOf(input, { orientation, findings, draft, merged, rewrites, shelf, brief }),
+  };
+}
+
+function isFull({ projectDir, noBrief = false }: ConsolidationRequest): boolean {
+  return projectDir === undefined && !noBrief;
+}
+
+interface Before {
+  readonly nodes: readonly MemoryNode[];
+  readonly shelf: Shelf | null;
+}
+
+/** Where things are: the index, the episodes since the last brief, the open tasks. */
+async function orient({ tasks }: Parts, { nodes, shelf }: Before, { nowMs, last }: PassInput) {
+  const toldMs = Date.parse(last?.told ?? '');
+  const sinceMs = toldMs <= nowMs ? toldMs : Math.max(nowMs - FIRST_BRIEF_MS, oldestMs(nodes, nowMs) - 1);
+  const lines = (await tasks?.briefLines({ sinceMs, nowMs })) ?? { open: 0, due: [], neglected: [] };
+  const episodes = nodesSince(nodes, sinceMs);
+  return {
+    sinceMs,
+    episodes: episodes.length,
+    topics: shelf?.pages.size ?? 0,
+    lines,
+  };
+}
+
+function oldestMs(nodes: readonly MemoryNode[], nowMs: number): number {
+  return nodes.reduce((oldest, { valid_from }) => Math.min(oldest, Date.parse(valid_from)), nowMs);
+}
+
+interface BriefParts extends Before {
+  readonly sinceMs: number;
+  readonly lines: BriefInput['tasks'];
+  readonly merged: MergedPages | null;
+  readonly untold: Untold;
+}
+
+/** Null where none is written. */
+function briefOf({ topicPages, savings }: Parts, { request, nowMs }: PassInput, given: BriefParts) {
+  const { shelf, merged, nodes, sinceMs, lines: tasks, untold } = given;
+  if (topicPages === null || shelf === null || merged === null || !shelf.isWritable || !isFull(request)) return null;
+  const pages = new Map([...shelf.pages, ...merged.changed]);
+  const saved = savings?.(sinceMs, nowMs) ?? null;
+  const linkOf = topicPages.linkerOf(nodes);
+  const text = renderBrief({ ...{ sinceMs, nowMs, nodes, pages, tasks, untold, saved, linkOf } });
+  if (text === '') return null;
+  const day = localDay(nowMs);
+  const name = inboxName(day);
+  const before = shelf.texts.get(name) ?? null;
+  return { day, digest: briefDigest(text), rewrite: { name, before, after: withBrief(before, day, text) } };
+}
+
+/** What the next brief reports of the library, this pass included. */
+function untoldAfter(known: Untold | undefined, draft: ChangeSet, merged: MergedPages | null): Untold {
+  const { merged: merges, groups, tags, linked, pruned } = countsOf(draft);
+  const all = <T>(one: readonly T[] = [], other: readonly T[] = []): T[] =>
+    [...new Set([...one, ...other])].slice(-MOST_UNTOLD);
+  return {
+    merged: merges + (known?.merged ?? 0),
+    groups: groups + (known?.groups ?? 0),
+    tags: tags + (known?.tags ?? 0),
+    linked: linked + (known?.linked ?? 0),
+    pruned: pruned + (known?.pruned ?? 0),
+    added: (merged?.added ?? 0) + (known?.added ?? 0),
+    pages: all(known?.pages, [...(merged?.changed.keys() ?? [])]),
+    past: all(known?.past, merged?.past),
+  };
+}
+
+interface PhaseParts extends Pick<Before, 'shelf'> {
+  readonly orientation: Awaited<ReturnType<typeof orient>>;
+  readonly findings: ReturnType<typeof gatherFindings>;
+  readonly draft: ChangeSet;
+  readonly merged: MergedPages | null;
+  readonly rewrites: readonly PageRewrite[];
+  readonly brief: ReturnType<typeof briefOf>;
+}
+
+function phasesOf({ request }: PassInput, given: PhaseParts): readonly Phase[] {
+  const { orientation, findings, draft, merged, rewrites, shelf, brief } = given;
+  const { sinceMs, topics, episodes, lines } = orientation;
+  const verb = request.dryRun ? 'would be ' : '';
+  const counts = countsOf(draft);
+  const index =
+    rewrites.find(({ name }) => name === PAGE_NAMES.index)?.after ?? shelf?.texts.get(PAGE_NAMES.index) ?? '';
+  const said: Readonly<Record<Phase['name'], string>> = {
+    orient: `${counted(topics, 'topic page')}, ${counted(lines.open, 'open task')}, ${counted(episodes, 'memory', 'memories')} since ${localTime(sinceMs, 0)}`,
+    gather: `${counted(findings.corrections, 'correction')}, ${counted(findings.repeated, 'repeated statement')}, ${counted(findings.neglected.length, 'neglected topic')}, ${counted(lines.due.length + lines.neglected.length, 'due or neglected task')}`,
+    consolidate: `${counted(draft.lookedAt, 'new or changed memory', 'new or changed memories')} examined: ${verb}${counts.merged} merged, ${counts.groups} grouped, ${counts.tags} tags normalized, ${counted(counts.linked, 'link')} made; ${counted(merged?.changed.size ?? 0, 'page')} ${request.dryRun ? 'would change' : 'changed'}, ${counted(merged?.added ?? 0, 'statement')} added, ${merged?.ended ?? 0} moved to Before`,
+    'prune and index': `${draft.pruned.links} links dropped, ${draft.pruned.nodes.length} memories pruned, ${index === '' ? 'no index' : `INDEX has ${counted(index.split('\n').length - 1, 'line')}`}`,
+    brief: briefLine(request, brief),
+  };
+  return PHASES.map((name) => ({ name, line: said[name] }));
+}
+
+function briefLine(request: ConsolidationRequest, brief: PhaseParts['brief']): string {
+  if (brief !== null) return `${request.dryRun ? 'would be in ' : ''}${brief.rewrite.name}`;
+  if (request.projectDir !== undefined) return 'none: only one project was looked at';
+  return isFull(request) ? 'nothing to tell' : 'left to the nightly pass';
 }
 
 async function findNeighbors({ index, catalogue }: Parts, node: MemoryNode): Promise<NeighborPairs> {
@@ -118,42 +329,88 @@ async function findNeighbors({ index, catalogue }: Parts, node: MemoryNode): Pro
   };
 }
 
-/** Returns the snapshot id, or false if a node changed since the change set was computed. */
-function apply(parts: Parts, { changes }: ChangeSet): Promise<string | false> {
-  const { store, catalogue, snapshooter, nodeFiles, dreams } = parts;
-  return store.exclusive(async (held) => {
+function nodesAfter({ changes }: ChangeSet, catalogue: NodeRegistry): readonly MemoryNode[] {
+  const nodes = new Map(catalogue.every().map((node) => [node.node_id, node]));
+  for (const { before, after } of changes) {
+    if (after !== null) nodes.set(after.node_id, after);
+    else if (before !== null) nodes.delete(before.node_id);
+  }
+  return [...nodes.values()];
+}
+
+/** The state after it; null, without a change, if a node or page changed since the pass was planned. */
+async function apply(parts: Parts, pass: Pass, last: DreamLedger | null): Promise<DreamLedger | null> {
+  const { store, catalogue, snapshooter, dreams, topicPages } = parts;
+  const { merged, rewrites, brief } = pass;
+  const { changes } = pass.draft;
+  const pages = [...rewrites, ...(brief === null ? [] : [brief.rewrite])];
+  if (changes.length + pages.length === 0) {
+    const ledger = ledgerOf(pass, last, null);
+    await dreams.save(ledger);
+    return ledger;
+  }
+  return await store.exclusive(async (held) => {
     await held.refresh();
     const moved = changes.some(({ before, after }) => {
       const now = catalogue.get((before ?? after)?.node_id ?? '') ?? null;
       return now !== before && !isDeepStrictEqual(now, before);
     });
-    if (moved) return false;
-    const snapshot = await snapshooter.take('consolidate');
-    const { fresh, gone } = await writeChange({ snapshot, changes }, nodeFiles, dreams);
-    held.adopt(fresh, gone);
-    return snapshot;
+    const texts = pages.length === 0 ? null : await topicPages?.files.load();
+    const isEdited = pages.some(({ name, before }) => (texts?.texts.get(name) ?? null) !== before);
+    if (moved || isEdited) return null;
+    // What is not in a snapshot needs none: index and inbox.
+    const isSame = changes.length + (merged?.changed.size ?? 0) === 0;
+    const snapshot = isSame ? null : await snapshooter.take('consolidate');
+    const ledger = ledgerOf(pass, last, snapshot);
+    const written = await writeChange({ snapshot: snapshot ?? '', changes, pages, former: last }, ledger, parts);
+    if (written === null) return null;
+    held.adopt(written.fresh, written.gone);
+    return ledger;
   });
 }
 
-function ledgerOf(draft: ChangeSet, at: string, snapshot: string | null): DreamLedger {
-  const { merged, groups, tags, linked, pruned, left, seen } = draft;
+function countsOf({ merged, groups, tags, linked, pruned }: ChangeSet) {
   const goneInto = merged.reduce((sum, each) => sum + each.merged.length, 0);
   const counts = { merged: goneInto, groups: groups.length, tags: tags.length, linked };
-  return { at, snapshot, ...counts, pruned: pruned.links + pruned.nodes.length, left, seen };
+  return { ...counts, pruned: pruned.links + pruned.nodes.length };
+}
+
+function ledgerOf(pass: Pass, last: DreamLedger | null, snapshot: string | null): DreamLedger {
+  const { at, draft, brief, untold } = pass;
+  const { left, seen } = draft;
+  const now = { at, snapshot, ...countsOf(draft), left, seen };
+  const { told, full, briefs = [], shown } = last ?? {};
+  const kept = { ...(shown === undefined ? {} : { shown }), briefs };
+  if (!pass.isFull) return { ...kept, ...(told ? { told } : {}), ...(full ? { full } : {}), ...now, untold };
+  if (brief === null) return { ...kept, ...now, told: at, full: at };
+  const record = { at, snapshot, day: brief.day, since: told ?? null, digest: brief.digest };
+  return { ...kept, ...now, told: at, full: at, briefs: [record, ...briefs].slice(0, MOST_BRIEFS) };
 }
 
 function reportOf(
-  { lookedAt, merged, groups, tags, linked, pruned, left }: ChangeSet,
-  { dryRun, at, snapshot, because }: { dryRun: boolean; at: string; snapshot: string | null; because: string },
+  { at, draft, merged: pages, problems, brief, phases }: Pass,
+  { dryRun, snapshot, because }: { dryRun: boolean; snapshot: string | null; because: string },
 ) {
+  const { lookedAt, merged, groups, tags, linked, pruned, left } = draft;
   return {
     dry_run: dryRun,
     at,
     /** For `rollback`; null if nothing changed. */
     snapshot,
+    /** What each phase found or did, in order. */
+    phases,
     /** Nodes new or changed since the last run. */
     looked_at: lookedAt,
     ...{ merged, groups, tags, linked, pruned },
+    /** Topic pages that changed, the statements that they gained, and those that no longer hold. */
+    pages: {
+      changed: [...(pages?.changed.keys() ?? [])],
+      added: pages?.added ?? 0,
+      ended: pages?.ended ?? 0,
+      problems,
+    },
+    /** Page of the inbox, as `inbox/2026-11-24.md`; null where no brief is written. */
+    brief: brief?.rewrite.name ?? null,
     /** Nodes left to the next run. */
     left,
     /** Why the configured model was not called, '' otherwise. */
@@ -163,12 +420,13 @@ function reportOf(
 
 type Files = Pick<NodeFiles, 'load' | 'save' | 'drop'>;
 
-/** Atomic, also when the process is killed. @throws a disk error after undoing all changes */
+/** Atomic, also when the process is killed. Null, without a change, if a page was edited meanwhile. @throws a disk error after undoing all changes */
 async function writeChange(
   record: ChangeRecord,
-  files: Files,
-  dreams: DreamFiles,
-): Promise<{ readonly fresh: MemoryNode[]; readonly gone: string[] }> {
+  ledger: DreamLedger,
+  { nodeFiles: files, dreams, topicPages }: Pick<Parts, 'nodeFiles' | 'dreams' | 'topicPages'>,
+): Promise<{ readonly fresh: MemoryNode[]; readonly gone: string[] } | null> {
+  const pageFiles = topicPages?.files;
   const fresh = record.changes.flatMap(({ after }) => after ?? []);
   const gone = record.changes.flatMap(({ before, after }) =>
     after === null && before !== null ? [before.node_id] : [],
@@ -177,8 +435,15 @@ async function writeChange(
   try {
     await files.save(fresh);
     if (gone.length > 0) await files.drop(gone);
+    for (const page of record.pages ?? []) {
+      if ((await pageFiles?.replace(page)) === true) continue;
+      await undo(record, files, dreams, pageFiles);
+      await dreams.end();
+      return null;
+    }
+    await dreams.save(ledger);
   } catch (error) {
-    await undo(record.changes, files);
+    await undo(record, files, dreams, pageFiles);
     await dreams.end();
     throw error;
   }
@@ -187,16 +452,23 @@ async function writeChange(
 }
 
 /** Undoes an interrupted write; false if there was none. */
-export async function recoverChange(files: Files, dreams: DreamFiles): Promise<boolean> {
+export async function recoverChange(files: Files, dreams: DreamFiles, pageFiles?: PageFiles): Promise<boolean> {
   const record = await dreams.pending();
   if (record === null) return false;
-  await undo(record.changes, files);
+  await undo(record, files, dreams, pageFiles);
   await dreams.end();
   return true;
 }
 
-/** Keeps nodes that were edited since. */
-async function undo(changes: readonly NodeRewrite[], files: Files): Promise<void> {
+/** Keeps nodes and pages that were edited since. */
+async function undo(
+  { changes, pages = [], former }: ChangeRecord,
+  files: Files,
+  dreams: DreamFiles,
+  pageFiles?: PageFiles,
+): Promise<void> {
+  if (former !== undefined) await dreams.save(former);
+  for (const { name, before, after } of pages) await pageFiles?.replace({ name, before: after, after: before });
   const now = new Map((await files.load()).nodes.map((node) => [node.node_id, node]));
   const back: MemoryNode[] = [];
   const gone: string[] = [];
@@ -210,62 +482,4 @@ async function undo(changes: readonly NodeRewrite[], files: Files): Promise<void
   }
   if (back.length > 0) await files.save(back);
   if (gone.length > 0) await files.drop(gone);
-}
-
-type IdleParts = {
-  readonly config: Pick<Config, 'llm' | 'dream'>;
-  readonly model: LanguageModel | null;
-  readonly quota?: ModelQuota;
-  readonly dreams: Consolidator;
-  /** Resolves once the nodes are loaded. */
-  readonly ready: Promise<void>;
-  readonly log: Log;
-};
-
-/** Consolidates after a period without requests. */
-export function createIdleScheduler({ config, model, quota, dreams, ready, log }: IdleParts) {
-  const idleMs = config.llm === 'off' ? 0 : config.dream.idleMinutes * 60_000;
-  let timer: NodeJS.Timeout | null = null;
-  let cancel = new AbortController();
-  let running: Promise<void> = Promise.resolve();
-  let closed = false;
-
-  function schedule(): void {
-    if (timer !== null) clearTimeout(timer);
-    timer = closed || idleMs === 0 ? null : setTimeout(start, idleMs).unref();
-  }
-
-  /** Waits for the quota, so that one run can do everything. */
-  function start(): void {
-    timer = null;
-    if (model !== null && quota?.decide().kind === 'defer') schedule();
-    else running = consolidate(cancel.signal);
-  }
-
-  async function consolidate(signal: AbortSignal): Promise<void> {
-    try {
-      await ready;
-      signal.throwIfAborted();
-      const { left } = await dreams.run({ dryRun: false }, signal);
-      if (left > 0) schedule();
-    } catch (error) {
-      if (!signal.aborted) log.error('consolidation failed', { error });
-    }
-  }
-
-  schedule();
-  return {
-    /** Cancels a running consolidation and restarts the timer. */
-    reset(): void {
-      cancel.abort(new Error('a request arrived'));
-      cancel = new AbortController();
-      schedule();
-    },
-    async close(): Promise<void> {
-      closed = true;
-      cancel.abort(new Error('memory is closing'));
-      schedule();
-      await running;
-    },
-  };
 }

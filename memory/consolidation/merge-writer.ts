@@ -24,11 +24,14 @@ export type MergeWriterOptions = {
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly modelCallLimit: number;
+  /** Of our own calls while this runs; then the rest is left to the next run. */
+  readonly tokenLimit: number;
 } & Pick<ConsolidationRule, 'density' | 'repeated'>;
 
 /** Calls the model while the budget allows. Without it rules merge plain repetitions and defer the rest. */
 export function createMergeWriter(options: MergeWriterOptions) {
-  const { model, quota, log, signal, modelCallLimit, density, repeated } = options;
+  const { model, quota, log, signal, modelCallLimit, tokenLimit, density, repeated } = options;
+  const tokensBefore = model?.health?.().tokensToday ?? 0;
   const answers = new Map<string, MergeResult>();
   let asked = 0;
   let because = '';
@@ -50,7 +53,8 @@ export function createMergeWriter(options: MergeWriterOptions) {
     const known = answers.get(key);
     if (known !== undefined) return known;
     if (model?.merge === undefined || !mayAsk()) return null;
-    if (asked >= modelCallLimit) return 'later';
+    const tokens = (model.health?.().tokensToday ?? 0) - tokensBefore;
+    if (asked >= modelCallLimit || tokens >= tokenLimit) return 'later';
     asked += 1;
     const notes = nodes.map(({ summary, trigger, facts }) => {
       return { summary, trigger, facts: facts.map(({ concept, value }) => `${concept}: ${value}`) };

@@ -1,6 +1,7 @@
 import type { Memory } from '../../memory/index.ts';
 import { openDreamFiles } from '../../memory/storage/fs/change-files.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
+import { openPageFiles } from '../../memory/storage/fs/page-files.ts';
 import { openSnapshotFiles } from '../../memory/storage/fs/snapshot-files.ts';
 import { createDisk, openRig } from './memory-rig.ts';
 
@@ -18,6 +19,7 @@ export async function openDreamRig(home: string): Promise<Memory> {
     clock: { now },
     nodeFiles: await openNodeFiles({ nodesDir: `${home}/memory/nodes`, briefsDir: `${home}/memory/briefs` }),
     dreams: await openDreamFiles(`${home}/memory/dream`),
+    pageFiles: await openPageFiles({ dir: `${home}/library`, nodesDir: `${home}/memory/nodes` }),
     snapshots: await openSnapshotFiles({ dir: `${home}/memory/snapshots`, most: 20, now, randomHex }),
   });
   await memory.maintenance.flush(30_000);

@@ -5,6 +5,7 @@ export function createMemoryDreams(): DreamFiles {
   let pending: ChangeRecord | null = null;
   let written: Readonly<Record<string, string>> = {};
   let last: DreamLedger | null = null;
+  let first: number | null = null;
   return {
     async begin(record, digests) {
       written = digests;
@@ -16,6 +17,7 @@ export function createMemoryDreams(): DreamFiles {
     pending: async () => pending,
     written: async () => new Map(Object.entries(written)),
     load: async () => last,
+    firstMs: async (nowMs) => (first ??= nowMs),
     save: async (ledger) => {
       last = ledger;
     },

@@ -8,6 +8,7 @@ import { recoverChange } from '../../../../memory/consolidation/consolidation.ts
 import { renderArchive } from '../../../../memory/storage/archive.ts';
 import { openDreamFiles } from '../../../../memory/storage/fs/change-files.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
+import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
 import { contentDigest } from '../../../../memory/storage/index-writer.ts';
 import { compileInto } from '../../../helpers/compiled.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
@@ -30,7 +31,10 @@ let steps: number;
 
 beforeAll(async () => {
   const base = path.join(out, 'base');
-  await (await openNodeFiles(homePaths(base))).save(dreamNodes());
+  const text = 'We decided to use Redis for the invoice cache';
+  const decisions = [{ text, origin: 'user' as const, turn: 'end-8', by: 'user' as const }];
+  const nodes = dreamNodes().map((node) => (node.turns[0] === 'end-8' ? { ...node, decisions } : node));
+  await (await openNodeFiles(homePaths(base))).save(nodes);
   const { memory } = await openOnDisk(base, { llm: 'local', watch: null });
   await memory.maintenance.flush(30_000);
   await memory.maintenance.close();
@@ -65,25 +69,33 @@ async function dreamUntil(
 async function exported(home: string): Promise<string> {
   const paths = homePaths(home);
   const files = await openNodeFiles(paths);
-  await recoverChange(files, await openDreamFiles(paths.dreamDir));
+  const { libraryDir: dir } = paths;
+  const pageFiles = await openPageFiles({ dir, ...paths });
+  await recoverChange(files, await openDreamFiles(paths.dreamDir), pageFiles);
   const { nodes, problems } = await files.load();
   expect(problems).toEqual([]);
-  return renderArchive({ nodes, briefs: await files.briefs() }, 'jsonl');
+  const { texts } = await pageFiles.load();
+  const told = (await (await openDreamFiles(paths.dreamDir)).load())?.told;
+  return JSON.stringify(
+    [renderArchive({ nodes, briefs: await files.briefs() }, 'jsonl'), ...texts, ['told', told]].sort(),
+  );
 }
 
 async function expectIndexAgrees(home: string): Promise<void> {
   const { memory, index } = await openOnDisk(home, { llm: 'local', watch: null });
   await memory.maintenance.flush(30_000);
   const entries = [...(await index.entries())].map(([id, { digest }]) => [id, digest]).sort();
-  const nodes = memory.library.list({ all: true }).map((node) => [node.node_id, contentDigest(node)]);
-  const archive = await memory.library.exportAll('jsonl');
+  const { library } = memory;
+  const nodes = library.list({ all: true }).map((node) => [node.node_id, contentDigest(node)]);
   await memory.maintenance.close();
   expect(entries).toEqual(nodes.sort());
-  expect([before, after]).toContain(archive);
+  expect([before, after]).toContain(await exported(home));
 }
 
 test('killed at any write, memory is as before the dream or as after it', async () => {
   expect(after).not.toBe(before);
+  expect(after).toContain('topics/shop-database.md');
+  expect(after).toContain('inbox/2026-11-22.md');
   const seen = { before: 0, after: 0 };
   for (let step = 1; step <= steps; step += 1) {
     const home = copyOf(`step-${step}`);

@@ -134,7 +134,13 @@ describe('merging', () => {
   });
 
   it('without a model, merges the repetitions of a batch and leaves a paraphrase', async () => {
-    const options = { model: null, log: silentLog, signal: new AbortController().signal, modelCallLimit: 0 };
+    const options = {
+      model: null,
+      log: silentLog,
+      signal: new AbortController().signal,
+      tokenLimit: 1_000,
+      modelCallLimit: 0,
+    };
     const writer = createMergeWriter({ ...options, density: 0.5, repeated: 0.5 });
     const texts = [...Array.from({ length: 7 }, () => SUMMARIES[0] as string), 'to reach the test data, dial 5433'];
     const nodes = texts.map((summary, at) => makeNode({ node_id: idOf(at), turns: [`end-${at}`], summary }));

@@ -1,0 +1,243 @@
+import { createHash } from 'node:crypto';
+import { grouped } from '../../common/map.ts';
+import { amount, compareText, counted, localTime, neutralLine } from '../../common/text.ts';
+import { isCleanOrigin } from '../../common/turn.ts';
+import { withAbsoluteDates } from '../compaction/dates.ts';
+import { isBundled, isGroup, isRedirect, type MemoryNode, titleOf } from '../model/node.ts';
+import { linesOf, type Page, renderStatement, statementText } from '../model/page.ts';
+import { pageStatementId, projectName } from '../pages/merge-pages.ts';
+import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
+import type { Untold } from '../storage/snapshot-files.ts';
+import { localDay } from '../tasks/trigger.ts';
+import { isClosed, isPast } from '../text/validity.ts';
+
+/** What requests saved, on whole days (UTC). */
+export interface Savings {
+  readonly received: number;
+  readonly sent: number;
+  /** Net, at API prices. */
+  readonly usd: number;
+}
+
+export interface BriefInput {
+  /** What is told happened in between, ms. */
+  readonly sinceMs: number;
+  readonly nowMs: number;
+  /** After the pass, as `pages`. */
+  readonly nodes: readonly MemoryNode[];
+  /** By file name without ending. */
+  readonly pages: ReadonlyMap<string, Page>;
+  readonly tasks: Readonly<Record<'due' | 'neglected', readonly string[]>>;
+  readonly untold: Untold;
+  /** Null where they are not known. */
+  readonly saved: Savings | null;
+  readonly linkOf: (nodeId: string) => string;
+}
+
+const DAY_MS = 86_400_000;
+const MOST = { projects: 8, sessions: 5, lines: 12, pages: 12 } as const;
+const TITLE_CHARS = 120;
+const NEGLECTED_MS = 60 * DAY_MS;
+const REPEATED = 3;
+
+/**
+ * Memories of a time; one that was written late counts from then on.
+ *
+ * @returns only what says something by itself: no redirects, groups or tool rounds
+ */
+export function nodesSince(nodes: readonly MemoryNode[], sinceMs: number): readonly MemoryNode[] {
+  return nodes.filter(
+    (node) =>
+      !(isRedirect(node) || isGroup(node) || isBundled(node)) &&
+      node.kind !== 'tool' &&
+      Date.parse(node.created_at) > sinceMs &&
+      Date.parse(node.valid_from) > sinceMs - DAY_MS,
+  );
+}
+
+/** What a pass should look at: corrections, repeated patterns and neglected topics. */
+export function gatherFindings({
+  nodes,
+  pages,
+  sinceMs,
+  nowMs,
+}: Pick<BriefInput, 'nodes' | 'pages' | 'sinceMs' | 'nowMs'>) {
+  const fresh = nodesSince(nodes, sinceMs);
+  const ids = new Set(fresh.map(({ node_id }) => node_id));
+  const isNow = (at: string | null | undefined): boolean => Date.parse(at ?? '') > sinceMs;
+  const corrections = nodes.reduce(
+    (sum, node) =>
+      sum +
+      Number(!isRedirect(node) && isPast(node) && isNow(node.valid_to)) +
+      node.facts.filter((fact) => isClosed(fact) && isNow(fact.valid_to)).length,
+    0,
+  );
+  const lines = [...pages.values()].flatMap(linesOf).flatMap(({ statement }) => statement ?? []);
+  const repeated = lines.filter(
+    (statement) => statement.nodes.length >= REPEATED && statement.nodes.some((id) => ids.has(id)),
+  ).length;
+  const active = new Set(fresh.map(({ project }) => project));
+  const oldDay = localDay(nowMs - NEGLECTED_MS);
+  const neglected = [...pages].flatMap(([name, { head }]) =>
+    active.has(head.project) && head.updated < oldDay ? [name] : [],
+  );
+  return { corrections, repeated, neglected };
+}
+
+/** A section of an inbox page, without its day's other lines; '' where there is nothing to tell. */
+export function renderBrief(input: BriefInput): string {
+  const { sinceMs, nowMs, tasks, saved } = input;
+  const fresh = nodesSince(input.nodes, sinceMs).filter((node) => !isQuarantined(node));
+  const parts = [
+    section('What happened', happenedLines(fresh, input)),
+    section('Decided', decisionLines(fresh, input)),
+    section('No longer holds', pastLines(input)),
+    section('Tasks', [...listed(tasks.due), ...listed(tasks.neglected.map((line) => `neglected: ${line}`))]),
+    section('The library', libraryLines(input)),
+  ].flat();
+  if (parts.length === 0) return '';
+  const days = Math.max(1, Math.round((nowMs - sinceMs) / DAY_MS));
+  const head = `## Brief, ${localTime(nowMs, nowMs)}: ${counted(days, 'day')} since ${localDay(sinceMs)}`;
+  return [head, '', ...parts, ...(saved === null ? [] : section('Saved', savedLines(saved)))].join('\n');
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [`### ${title}`, '', ...lines, ''];
+}
+
+function listed(lines: readonly string[]): string[] {
+  const left = lines.length - MOST.lines;
+  return [...lines.slice(0, MOST.lines).map((line) => `- ${line}`), ...(left > 0 ? [`- … and ${left} more`] : [])];
+}
+
+/** By project, the one with most memories first. What came from outside is only counted. */
+function happenedLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): string[] {
+  const projects = [...grouped(fresh, (node) => node.project)].toSorted(
+    ([, one], [, other]) => other.length - one.length,
+  );
+  const left = projects.length - MOST.projects;
+  return [
+    ...projects.slice(0, MOST.projects).flatMap(([project, nodes]) => {
+      const sessions = [...grouped(nodes, (node) => node.session_id).values()];
+      const told = sessions
+        .flatMap((own) => own.filter(isTellable).toSorted((a, b) => compareText(b.valid_from, a.valid_from))[0] ?? [])
+        .toSorted((a, b) => compareText(b.valid_from, a.valid_from));
+      const of = `${counted(sessions.length, 'session')}, ${counted(nodes.length, 'memory', 'memories')}`;
+      return [
+        `- ${neutralLine(projectName(project), TITLE_CHARS)}: ${of}`,
+        ...told.slice(0, MOST.sessions).map((node) => `  ${lineOf(datedTitle(node), node, linkOf)}`),
+      ];
+    }),
+    ...(left > 0 ? [`- … and ${counted(left, 'more project')}`] : []),
+  ];
+}
+
+function datedTitle(node: MemoryNode): string {
+  return withAbsoluteDates(neutralLine(titleOf(node), TITLE_CHARS), Date.parse(node.valid_from));
+}
+
+function isTellable(node: MemoryNode): boolean {
+  return isCleanOrigin(node.origin) && !hasInstructions(titleOf(node));
+}
+
+function decisionLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): string[] {
+  const lines = new Map<string, string>();
+  for (const node of fresh.toSorted((a, b) => compareText(a.valid_from, b.valid_from))) {
+    for (const { text, origin, closed } of node.decisions ?? []) {
+      if (!isCleanOrigin(origin) || closed !== undefined || hasInstructions(text)) continue;
+      const who = origin === 'user' ? '' : 'Claude: ';
+      const said = `${neutralLine(projectName(node.project), TITLE_CHARS)}: ${who}${text}`;
+      lines.set(said.toLowerCase(), lineOf(said, node, linkOf).slice(2));
+    }
+  }
+  return listed([...lines.values()]);
+}
+
+/** What contradicted earlier memory: statements that moved to `Before` since the last brief. */
+function pastLines({ pages, untold, linkOf }: BriefInput): string[] {
+  const past = new Set(untold.past);
+  const lines = [...pages.values()].flatMap((page) =>
+    linesOf(page).flatMap(({ section: name, statement }) => {
+      if (name !== 'Before' || statement === null || !past.has(pageStatementId(statement))) return [];
+      const { text, nodes, validTo = '' } = statement;
+      const said = `${page.head.title}: “${text}” held until ${validTo}`;
+      return [renderStatement({ text: statementText(said), nodes }, linkOf).slice(2)];
+    }),
+  );
+  return listed(lines);
+}
+
+function libraryLines({ untold, pages }: BriefInput): string[] {
+  const { added, past, merged, groups, tags, linked, pruned } = untold;
+  const counts: readonly (readonly [number, string])[] = [
+    [added, `${counted(added, 'statement')} added`],
+    [past.length, `${counted(past.length, 'statement')} moved to Before`],
+    [merged, `${counted(merged, 'memory', 'memories')} merged`],
+    [groups, `${counted(groups, 'group')} made or extended`],
+    [tags, `${counted(tags, 'tag')} normalized`],
+    [linked, `${counted(linked, 'link')} made`],
+    [pruned, `${pruned} pruned`],
+  ];
+  const said = counts.flatMap(([count, words]) => (count === 0 ? [] : [words]));
+  const changed = untold.pages.flatMap((name) => {
+    const title = pages.get(name)?.head.title;
+    return title === undefined
+      ? []
+      : [`[${neutralLine(title, TITLE_CHARS).replace(/[[\]]/g, '')}](../topics/${encodeURIComponent(name)}.md)`];
+  });
+  const left = changed.length - MOST.pages;
+  const more = left > 0 ? `, … and ${left} more` : '';
+  return [
+    ...(said.length === 0 ? [] : [`- ${said.join(', ')}`]),
+    ...(changed.length === 0 ? [] : [`- pages that changed: ${changed.slice(0, MOST.pages).join(', ')}${more}`]),
+  ];
+}
+
+function savedLines({ received, sent, usd }: Savings): string[] {
+  if (received === 0) return [];
+  return [`- ${amount(received - sent)} of ${amount(received)} tokens of context, $${usd.toFixed(2)} at API prices`];
+}
+
+function lineOf(text: string, { node_id }: MemoryNode, linkOf: BriefInput['linkOf']): string {
+  return renderStatement({ text: statementText(text), nodes: [node_id] }, linkOf);
+}
+
+/** What is appended during the day stands below this. */
+const TODAY = '## Today';
+
+/** Name of a day's page in the library. */
+export function inboxName(day: string): string {
+  return `inbox/${day}.md`;
+}
+
+/** The page of a day with a brief on top; every other line stays as it is. */
+export function withBrief(page: string | null, day: string, brief: string): string {
+  const text = page ?? titleLine(day);
+  const [title = '', ...rest] = text.split(/(?<=\n)/);
+  const [head, body] = title.startsWith('# ') ? [title, rest.join('')] : ['', text];
+  const lines = body.replace(/^\s*\n/, '');
+  const today = lines.startsWith('## ') ? '' : `${TODAY}\n\n`;
+  return `${head}${head.endsWith('\n') || head === '' ? '' : '\n'}${head === '' ? '' : '\n'}${brief}\n${today}${lines}`;
+}
+
+/** The page without the brief of this digest: null where nothing else is in it, the same text where somebody changed it. */
+export function withoutBrief(page: string, day: string, digest: string): string | null {
+  const starts = [...page.matchAll(/^## Brief, /gm)].map(({ index }) => index);
+  for (const start of starts) {
+    const next = page.slice(start + 1).search(/^## /m);
+    const end = next < 0 ? page.length : start + 1 + next;
+    const block = page.slice(start, end);
+    if (briefDigest(block.replace(/\n$/, '')) !== digest) continue;
+    const left = page.slice(0, start) + page.slice(end);
+    return left.trim() === `${titleLine(day)}${TODAY}`.trim() ? null : left;
+  }
+  return page;
+}
+
+export function briefDigest(brief: string): string {
+  return createHash('sha256').update(brief).digest('hex').slice(0, 16);
+}
+
+function titleLine(day: string): string {
+  return `# Inbox ${day}\n\n`;
+}
