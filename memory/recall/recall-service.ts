@@ -16,7 +16,7 @@ import { hasInstructions, isQuarantined } from './quarantine.ts';
 import type { Recaller } from './recall.ts';
 import type { OpenContext } from './session-context.ts';
 import { answerStateQuery, readStateQuery } from './state-query.ts';
-import type { MemoryLine, RecallHit, RecallRequest, SearchOptions, SessionContext } from './types.ts';
+import type { MemoryLine, OpenBlock, RecallHit, RecallRequest, SearchOptions, SessionContext } from './types.ts';
 
 /** What leaves memory for a prompt or a search. */
 export interface Recall {
@@ -54,6 +54,7 @@ interface Parts {
   readonly recaller: Pick<Recaller, 'recall'>;
   readonly search: Recall['search'];
   readonly openContext: OpenContext;
+  readonly libraryBlock: Pick<OpenBlock, 'refresh'>;
   /** The full id of a session. */
   readonly named: (prefix: string) => string;
   readonly isGone: (turnId: string) => boolean;
@@ -146,7 +147,7 @@ export function createRecall(parts: Parts): Recall {
     },
     async sessionContext(sessionId, projectDir, scope) {
       onActivity();
-      await noticeTails(sessionId, projectDir);
+      await Promise.all([parts.libraryBlock.refresh(), noticeTails(sessionId, projectDir)]);
       return openContext(sessionId, projectDir, scope);
     },
   };

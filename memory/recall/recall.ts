@@ -21,8 +21,10 @@ import { asksExact, asksPast, namesCall, recallQuery } from './query.ts';
 import {
   coverageIn,
   coverageOf,
+  FILTER_RULES,
+  type FilterRules,
   isRelevant,
-  NEAR_BEST,
+  leastCoverage,
   type QueryTerms,
   UNSEEN,
   weighTerms,
@@ -44,6 +46,8 @@ export interface RecallerDeps {
   /** Where it is not given, no memory is stale. */
   readonly files?: Pick<FileReferences, 'freshness'>;
   readonly config: RecallConfig;
+  /** `FILTER_RULES` where it is not given. */
+  readonly filter?: FilterRules;
   /** Where it is not given, the order of ranking stands. */
   readonly reranking?: Reranking;
   /** Called when the index could not be read several times in a row; resolves when it can be. */
@@ -74,14 +78,6 @@ export const ASKED_MS = 250;
 const LOOKED_AT = 2;
 /** Turns read per candidate, those that were found first. */
 const TURNS_READ = 8;
-/** A prompt with fewer content terms is about what the turn before was about. */
-const OWN_TERMS = 3;
-/** What a turn keeps of the coverage that the prompt before it lends. */
-const CARRIED_SHARE = 0.8;
-/** A second turn of a memory is shown if it covers this share of what the best one covers. */
-const SECOND_SHARE = 0.75;
-/** A linked memory surfaces if it names this share of the query. */
-const LINK_COVERAGE = 0.2;
 /** Share of the words of a passage from which another line says the same. */
 const SAME_WORDS = 0.8;
 
@@ -150,7 +146,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const tokens = contentTokens(query);
     if (tokens.length === 0) return [];
     const hits = await hitsFor(query, filter);
-    const terms = weighTerms(query, await index.termWeights([...tokens, UNSEEN], filter), rarityOf);
+    const terms = weighTerms(query, await index.termWeights([...tokens, UNSEEN], filter), rarityOf, deps.filter);
     const past = asksPast(query);
     const turns = rankedTurns(query, hits).slice(0, RANKED_TURNS);
     const candidates = rankCandidates(deps, { search, past, turns, hits, recalls });
@@ -263,6 +259,7 @@ async function read(
     ...contentTags(topic_tags),
     ...facts.map(({ concept, value }) => `${concept} ${value}`),
   ];
+  const { ownTerms, carriedShare } = deps.filter ?? FILTER_RULES;
   const order = turnsOf(candidate, deps).toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
   const turns: ReadTurn[] = [];
   let asked: ReadonlySet<string> = new Set();
@@ -271,9 +268,9 @@ async function read(
     if (turn === null) continue;
     const parts = partsOf(turn.text, turn.origin);
     const prompt = contentTokens(parts.find(({ by }) => by === 'user')?.text ?? '');
-    const carried = prompt.length < OWN_TERMS ? asked : new Set<string>();
+    const carried = prompt.length < ownTerms ? asked : new Set<string>();
     const own = new Set(tokenize(turn.text));
-    const lent = coverageIn(terms, new Set([...own, ...carried])) * CARRIED_SHARE;
+    const lent = coverageIn(terms, new Set([...own, ...carried])) * carriedShare;
     turns.push({ id, parts, carried, coverage: Math.max(coverageIn(terms, own), lent) });
     asked = new Set([...prompt, ...carried]);
   }
@@ -285,17 +282,23 @@ async function read(
   return { candidate, node, turns: best.filter((turn) => turn.coverage > 0), coverage };
 }
 
-/** The threshold is one for the whole query: where the best turn passes it, those near it are shown too. */
-function hitsOf({ config }: RecallerDeps, readings: readonly Reading[], asked: Asked): RecallHit[] {
+/** One decision for the whole query: where any memory passes the threshold, those near the best one are shown too. */
+function hitsOf(
+  { config, filter: { nearBest, linkCoverage, secondShare } = FILTER_RULES }: RecallerDeps,
+  readings: readonly Reading[],
+  asked: Asked,
+): RecallHit[] {
   const { search, terms } = asked;
   const { gated, limit, shown } = search;
   const most = Math.max(0, ...readings.map(({ coverage }) => coverage));
-  const passes = isRelevant(most, terms, config.minCoverage);
+  const passes = readings.some(({ coverage, candidate: { lanes } }) =>
+    isRelevant(coverage, terms, leastCoverage(config.minCoverage, lanes, terms)),
+  );
   const passed = new Set<string>();
   const fitting = readings.map((reading) => {
     const { candidate, coverage } = reading;
-    const isLinked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom) && coverage >= LINK_COVERAGE;
-    const fits = passes && (coverage >= most * NEAR_BEST || isLinked);
+    const isLinked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom) && coverage >= linkCoverage;
+    const fits = passes && (coverage >= most * nearBest || isLinked);
     if (fits) passed.add(candidate.nodeId);
     return { ...reading, fits };
   });
@@ -305,7 +308,7 @@ function hitsOf({ config }: RecallerDeps, readings: readonly Reading[], asked: A
     if (found.length === limit) break;
     const { fits, coverage, candidate } = reading;
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
-    for (const hit of hitsIn(reading, asked)) {
+    for (const hit of hitsIn(reading, asked, secondShare)) {
       const { text, origin } = hit.line;
       if (isShown(hit, shown) || found.some(({ line }) => isNearDuplicate(saidIn(line.text), saidIn(text)))) continue;
       if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
@@ -317,10 +320,9 @@ function hitsOf({ config }: RecallerDeps, readings: readonly Reading[], asked: A
 }
 
 /** One for the best turn, and for a prompt a second one where another turn of the memory covers nearly as much. */
-function hitsIn({ turns, ...reading }: Reading, asked: Asked): RecallHit[] {
+function hitsIn({ turns, ...reading }: Reading, asked: Asked, secondShare: number): RecallHit[] {
   const [best, second] = turns;
-  const others =
-    asked.search.gated && best && second && second.coverage >= best.coverage * SECOND_SHARE ? [second] : [];
+  const others = asked.search.gated && best && second && second.coverage >= best.coverage * secondShare ? [second] : [];
   return [best, ...others].map((turn) => hitOf({ ...reading, turn }, asked));
 }
 

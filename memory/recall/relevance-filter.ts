@@ -1,4 +1,5 @@
 import type { WordRarity } from '../embeddings/static-encoder.ts';
+import type { Lane, LaneScore } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
 
@@ -6,40 +7,78 @@ import { tokenize } from '../text/tokenizer.ts';
 export interface QueryTerms {
   readonly weights: ReadonlyMap<string, number>;
   readonly total: number;
-  /** Sum of the inverse document frequencies, and that of a term that only one row contains. */
+  /** Sum of the inverse document frequencies. */
   readonly information: number;
-  readonly single: number;
+  /** What of it a relevant turn must contain. */
+  readonly minInformation: number;
+  /** Turns and nodes in memory. */
+  readonly rows: number;
 }
 
 /** A token no text holds, to learn what a term weighs that memory never saw. */
 export const UNSEEN = '\0';
-/** A long prompt is judged by its rarest terms: no turn contains all of them. */
-const MAX_TERMS = 12;
-/** Terms that stand everywhere ("run the tests") select nothing, however many of them match. */
-const MIN_INFORMATION = 0.5;
-/** A turn with less than this share of the best turn's coverage is about something else. */
-export const NEAR_BEST = 0.5;
+/** Words and vectors agree on what both rank so high. In a small memory that is no news. */
+const AGREED_RANK = 3;
+const AGREED_TOP = 0.01;
+/** Of the least coverage, what it takes where they agree and where they do not. */
+const AGREED_SHARE = 0.6;
+const APART_SHARE = 1.15;
 
-/** Of its weight, what the most common word keeps: a question says it in words of its own. */
-const COMMON_SHARE = 0.4;
+/** What the filter goes by; benchmarks change one at a time. */
+export interface FilterRules {
+  /** A long prompt is judged by its rarest terms: no turn contains all of them. */
+  readonly maxTerms: number;
+  /** Terms that stand everywhere ("run the tests") select nothing, however many of them match. */
+  readonly minInformation: number;
+  /** Of its weight, what the most common word keeps: a question says it in words of its own. */
+  readonly commonShare: number;
+  /** A turn with less than this share of the best turn's coverage is about something else. */
+  readonly nearBest: number;
+  /** A prompt with fewer content terms is about what the turn before was about. */
+  readonly ownTerms: number;
+  /** What a turn keeps of the coverage that the prompt before it lends. */
+  readonly carriedShare: number;
+  /** A second turn of a memory is shown if it covers this share of what the best one covers. */
+  readonly secondShare: number;
+  /** A linked memory surfaces if it names this share of the query. */
+  readonly linkCoverage: number;
+}
+
+export const FILTER_RULES: FilterRules = {
+  maxTerms: 12,
+  minInformation: 0.5,
+  commonShare: 0.4,
+  nearBest: 0.5,
+  ownTerms: 3,
+  carriedShare: 0.8,
+  secondShare: 0.75,
+  linkCoverage: 0.2,
+};
+
 const RUN = /[\p{L}\p{N}_]+/gu;
 
 /** @param idf  of each token of the query and of `UNSEEN`, as `SearchIndex.termWeights` gives it */
-export function weighTerms(query: string, idf: ReadonlyMap<string, number>, rarityOf: WordRarity): QueryTerms {
+export function weighTerms(
+  query: string,
+  idf: ReadonlyMap<string, number>,
+  rarityOf: WordRarity,
+  { maxTerms, minInformation, commonShare }: FilterRules = FILTER_RULES,
+): QueryTerms {
   // In a small memory a term that it never saw would outweigh all others.
-  const single = singleWeight(idf.get(UNSEEN) ?? 0);
+  const rows = rowsOf(idf.get(UNSEEN) ?? 0);
+  const single = Math.log(1 + (rows - 0.5) / 1.5);
   const weightOf = (token: string): number => Math.min(idf.get(token) ?? single, single);
   const words = wordsOf(query);
   const heaviest = contentTokens(query)
     .map((token) => {
       const rarity = rarityOf(words.get(token) ?? token, token);
-      return [token, weightOf(token) * (COMMON_SHARE + (1 - COMMON_SHARE) * rarity)] as const;
+      return [token, weightOf(token) * (commonShare + (1 - commonShare) * rarity)] as const;
     })
     .sort(([, one], [, other]) => other - one)
-    .slice(0, MAX_TERMS);
+    .slice(0, maxTerms);
   const total = heaviest.reduce((sum, [, weight]) => sum + weight, 0);
   const information = heaviest.reduce((sum, [token]) => sum + weightOf(token), 0);
-  return { weights: new Map(heaviest), total, information, single };
+  return { weights: new Map(heaviest), total, information, minInformation: single * minInformation, rows };
 }
 
 /** Each token with the word it comes from, where that is the whole word. */
@@ -63,16 +102,31 @@ export function coverageOf(terms: QueryTerms, text: string): number {
   return coverageIn(terms, new Set(tokenize(text)));
 }
 
+/** The coverage that suffices for a memory that these lanes found. */
+export function leastCoverage(
+  minCoverage: number,
+  { raw, meaning }: Readonly<Partial<Record<Lane, LaneScore>>>,
+  { rows }: QueryTerms,
+): number {
+  const most = Math.min(AGREED_RANK, rows * AGREED_TOP);
+  if (most < 1) return minCoverage;
+  const isAgreed = [raw, meaning].every((found) => found !== undefined && found.rank <= most);
+  return minCoverage * (isAgreed ? AGREED_SHARE : APART_SHARE);
+}
+
 /**
  * The absolute threshold: ranking always has a first result, so the best one must contain enough of what the query is
  * about, and enough of it must be specific.
  */
-export function isRelevant(coverage: number, { information, single }: QueryTerms, minCoverage: number): boolean {
-  return coverage >= minCoverage && coverage * information >= single * MIN_INFORMATION;
+export function isRelevant(
+  coverage: number,
+  { information, minInformation }: QueryTerms,
+  minCoverage: number,
+): boolean {
+  return coverage >= minCoverage && coverage * information >= minInformation;
 }
 
-/** ln(1 + (N + .5) / .5), the weight of an unseen term, gives the row count N. */
-function singleWeight(unseen: number): number {
-  const rows = Math.max(1, (Math.exp(unseen) - 1) * 0.5 - 0.5);
-  return Math.log(1 + (rows - 0.5) / 1.5);
+/** From ln(1 + (N + .5) / .5), the weight of an unseen term. */
+function rowsOf(unseen: number): number {
+  return Math.max(1, (Math.exp(unseen) - 1) * 0.5 - 0.5);
 }

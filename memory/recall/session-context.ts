@@ -1,6 +1,8 @@
 import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
+import type { Log } from '../../common/log.ts';
 import type { Scope } from '../../common/policy.ts';
+import { countTokens } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { cleanBriefLines } from '../compaction/brief.ts';
 import { withPassedDates } from '../compaction/dates.ts';
@@ -8,11 +10,12 @@ import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
 import { type Claim, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
+import type { Tasks } from '../tasks/tasks.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
 import { handedItems, handedOver, lastBrief, openTasks, openThreads, tells } from './handoff.ts';
 import { atTime, readProjectState, shortStateLine } from './project-state.ts';
-import type { MemoryLine, SessionContext } from './types.ts';
+import type { MemoryLine, OpenBlock, SessionContext } from './types.ts';
 
 /** Passive lines and handed-over lines each get this budget. */
 const BYTES_PER_TOKEN = 3.5;
@@ -28,6 +31,9 @@ type Parts = {
   readonly clock: Clock;
   readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
+  readonly tasks?: Pick<Tasks, 'questions'>;
+  readonly library: Pick<OpenBlock, 'lines'>;
+  readonly log: Log;
 };
 
 /** Memory for the system prompt; constant within a plan. */
@@ -38,6 +44,9 @@ export function createSessionContext({
   clock,
   turnRegistry,
   catalogue,
+  tasks,
+  library,
+  log,
 }: Parts): OpenContext {
   function passive(project: string, isNear: (node: MemoryNode) => boolean): MemoryNode[] {
     return catalogue
@@ -69,6 +78,10 @@ export function createSessionContext({
   return async (sessionId, projectDir, scope) => {
     const alone = scope === 'session';
     const project = projectOf(projectDir);
+    const asked = tasks?.questions(sessionId, project).catch((error: unknown) => {
+      log.warn('due tasks could not be read', { error });
+      return [];
+    });
     const own = await nodeFiles.readBrief(sessionId);
     const briefs = alone || project === '' ? [] : await recentBriefs({ catalogue, nodeFiles }, { project, sessionId });
     const shown = own ?? lastBrief(briefs, { project, sessionId });
@@ -87,18 +100,28 @@ export function createSessionContext({
     const listed = new Set([...pinned, ...items.map(({ node }) => node)]);
     const handed = handedOver(alone ? [] : near, { project, sessionId, most: most - items.length });
     const maxBytes = config.recall.passiveTokens * BYTES_PER_TOKEN;
-    return {
-      brief: [...told, ...open],
-      lines: [
-        ...linesOf(pinned, maxBytes),
-        ...items.map(atTime(clock.now())).map(shortStateLine),
-        ...linesOf(
-          handed.filter((node) => !listed.has(node)),
-          maxBytes,
-        ),
-      ],
-    };
+    const brief = [...((await asked) ?? []), ...told, ...open];
+    const lines = [
+      ...linesOf(pinned, maxBytes),
+      ...items.map(atTime(clock.now())).map(shortStateLine),
+      ...linesOf(
+        handed.filter((node) => !listed.has(node)),
+        maxBytes,
+      ),
+    ];
+    const given = within(config.inject.systemTokens, [...brief, ...lines.map(({ text }) => text)]);
+    const block = alone ? [] : library.lines({ project, sessionId, told: given });
+    return { brief, lines, ...(block.length === 0 ? {} : { library: block }) };
   };
+}
+
+/** What of these lines a budget has room for. */
+function within(budgetTokens: number, lines: readonly string[]): string[] {
+  let left = budgetTokens;
+  return lines.filter((line) => {
+    left -= countTokens(line);
+    return left >= 0;
+  });
 }
 
 function linesOf(nodes: readonly MemoryNode[], maxBytes: number): MemoryLine[] {

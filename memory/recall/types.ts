@@ -27,6 +27,27 @@ export interface KeptState {
 export interface SessionContext {
   readonly brief: readonly string[];
   readonly lines: readonly MemoryLine[];
+  /** The library's part, its heading first; absent where it has nothing to say. */
+  readonly library?: readonly string[];
+}
+
+export interface BlockRequest {
+  /** Key of the project; '' for what belongs to the user alone. */
+  readonly project: string;
+  /** Whose own memories are left out; '' for none. */
+  readonly sessionId: string;
+  /** Lines that the session gets anyway. */
+  readonly told: readonly string[];
+}
+
+/** The library's part of a session's context. */
+export interface OpenBlock {
+  /** Reads what changed on disk, as far as a prompt can wait. Never rejects. */
+  refresh(): Promise<void>;
+  /** Of the state that was read last; the same lines for the same state, none for an empty library. */
+  lines(request: BlockRequest): readonly string[];
+  /** Of the state on disk, for a project; '' for nothing. */
+  text(project: string): Promise<string>;
 }
 
 export interface RecallRequest {

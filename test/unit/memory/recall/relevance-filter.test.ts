@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { createWordRarity, loadStaticTable } from '../../../../memory/embeddings/static-encoder.ts';
-import { coverageOf, isRelevant, UNSEEN, weighTerms } from '../../../../memory/recall/relevance-filter.ts';
+import {
+  coverageOf,
+  isRelevant,
+  leastCoverage,
+  UNSEEN,
+  weighTerms,
+} from '../../../../memory/recall/relevance-filter.ts';
 import { contentTokens } from '../../../../memory/text/keywords.ts';
 import { uniqueTokens } from '../../../../memory/text/tokenizer.ts';
 
@@ -71,5 +77,29 @@ describe('one turn must contain most of what is asked', () => {
 
   test.each(['', 'billing'])('nothing covers nothing: %j', (question) => {
     expect(passes(question, '')).toBe(false);
+  });
+});
+
+describe('words and vectors agree on what both rank among the first', () => {
+  const at = (rank: number) => ({ rank, score: 1 });
+  const termsOf = (rows: number) => weighTerms('', new Map([[UNSEEN, Math.log(1 + (rows + 0.5) / 0.5)]]), rarityOf);
+  const least = (raw: number, meaning: number, rows: number): number =>
+    leastCoverage(0.5, { raw: at(raw), meaning: at(meaning) }, termsOf(rows));
+
+  test('less suffices there, and more is asked elsewhere', () => {
+    expect(least(1, 3, 500)).toBeCloseTo(0.3);
+    expect(least(1, 4, 500)).toBeCloseTo(0.575);
+    expect(least(4, 1, 500)).toBeCloseTo(0.575);
+    expect(leastCoverage(0.5, { raw: at(1) }, termsOf(500))).toBeCloseTo(0.575);
+  });
+
+  test('in a small memory everything is among the first', () => {
+    expect(least(1, 1, 50)).toBe(0.5);
+    expect(least(2, 2, 150)).toBeCloseTo(0.575);
+    expect(least(1, 1, 150)).toBeCloseTo(0.3);
+  });
+
+  test('a share of nothing lets everything pass', () => {
+    expect(leastCoverage(0, {}, termsOf(500))).toBe(0);
   });
 });
