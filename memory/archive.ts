@@ -1,16 +1,18 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
+import type { Consolidator } from './consolidation/consolidation.ts';
 import { withFreshFiles } from './edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode, StoredBrief } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
-import { type ArchiveFormat, parseArchive, renderArchive } from './storage/archive.ts';
-import type { SnapshotInfo } from './storage/snapshot-files.ts';
+import { type ArchivedPage, type ArchiveFormat, parseArchive, renderArchive } from './storage/archive.ts';
+import { archivedPages, type SnapshotInfo } from './storage/snapshot-files.ts';
 
 export type Archives = ReturnType<typeof createArchives>;
 export type ArchiveReport = Awaited<ReturnType<Archives['importArchive']>>;
 
 /** Nodes and briefs as one text: exports and snapshots. */
-export function createArchives({ nodeFiles, redactor, snapshots, catalogue, snapshooter, store }: MemoryParts) {
+export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBackBriefs'>) {
+  const { nodeFiles, redactor, snapshots, catalogue, snapshooter, store, topicPages } = parts;
   async function saveBriefs(briefs: readonly StoredBrief[], wins: (old: StoredBrief, fresh: StoredBrief) => boolean) {
     let written = 0;
     for (const brief of briefs) {
@@ -20,6 +22,14 @@ export function createArchives({ nodeFiles, redactor, snapshots, catalogue, snap
       written += 1;
     }
     return written;
+  }
+
+  /** Returns how many topic pages changed. */
+  async function savePages(pages: readonly ArchivedPage[] | undefined, isWhole: boolean): Promise<number> {
+    if (pages === undefined || topicPages === null) return 0;
+    const rewrites = await topicPages.planRestore(pages, isWhole, catalogue.every());
+    for (const rewrite of rewrites) await topicPages.files.replace(rewrite);
+    return rewrites.filter(({ name }) => name.startsWith('topics/')).length;
   }
 
   /** Our exports are redacted when they are written, but a user may have edited one. */
@@ -32,12 +42,18 @@ export function createArchives({ nodeFiles, redactor, snapshots, catalogue, snap
     /** Without raw turns. */
     exportAll: (format: ArchiveFormat): Promise<string> =>
       withFreshFiles(store, async () =>
-        renderArchive({ nodes: catalogue.every(), briefs: await nodeFiles.briefs() }, format),
+        renderArchive(
+          {
+            ...{ nodes: catalogue.every(), briefs: await nodeFiles.briefs() },
+            ...{ ...(await archivedPages(parts.pageFiles)), tasks: (await parts.tasks?.texts()) ?? [] },
+          },
+          format,
+        ),
       ),
     /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
     importArchive: (text: string, isTrusted = true) =>
       withFreshFiles(store, async (held) => {
-        const { nodes, briefs } = parseArchive(text);
+        const { nodes, briefs, pages, tasks = [] } = parseArchive(text);
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
         const clean: MemoryNode[] = await Promise.all(nodes.map(redacted));
         const fresh = clean.map((node) => {
@@ -53,7 +69,17 @@ export function createArchives({ nodeFiles, redactor, snapshots, catalogue, snap
           (old, given) => given.updated_at > old.updated_at,
         );
         const unchanged = nodes.length - changed.length;
-        return { kind: 'nodes' as const, added, replaced: changed.length - added, unchanged, briefs: written };
+        const own = isTrusted && pages !== undefined ? await redacted(pages) : undefined;
+        const replaced = changed.length - added;
+        return {
+          kind: 'nodes' as const,
+          added,
+          replaced,
+          unchanged,
+          briefs: written,
+          pages: await savePages(own, false),
+          tasks: isTrusted ? await restoreTasks(await redacted(tasks), parts.tasks) : 0,
+        };
       }),
     /** Newest first. */
     listSnapshots: (): Promise<readonly SnapshotInfo[]> => snapshots.list(),
@@ -68,9 +94,18 @@ export function createArchives({ nodeFiles, redactor, snapshots, catalogue, snap
         await held.save(changed);
         if (remove.length > 0) await held.remove(remove);
         const briefs = await saveBriefs(snapshot.briefs, () => true);
-        return { restored: changed.length, removed: remove.length, briefs, undo: before };
+        const pages = await savePages(snapshot.pages, true);
+        await parts.takeBackBriefs(id, atMs);
+        return { restored: changed.length, removed: remove.length, briefs, pages, undo: before };
       }),
   };
+}
+
+/** Returns how many had a free name. */
+async function restoreTasks(files: readonly ArchivedPage[], tasks: MemoryParts['tasks']): Promise<number> {
+  let restored = 0;
+  for (const file of files) if (await tasks?.restore(file)) restored += 1;
+  return restored;
 }
 
 const capped = <T extends { readonly origin?: Origin }>(item: T): T =>

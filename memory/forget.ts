@@ -8,7 +8,9 @@ import { turnContentHash } from './ingest/imported-turn.ts';
 import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { type Claim, isBundled, isGroup, type MemoryNode } from './model/node.ts';
+import { taskId } from './model/task.ts';
 import { fileMarks, type TurnText } from './model/turn.ts';
+import type { LibraryPages } from './pages/library-pages.ts';
 import type { IdSetFile } from './storage/fs/set-files.ts';
 import type { Indexer } from './storage/index-writer.ts';
 import type { NodeFiles } from './storage/node-files.ts';
@@ -16,6 +18,8 @@ import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
 import type { SnapshotService } from './storage/snapshot-files.ts';
 import type { CrashMarks, Journal, MarkedTurn } from './storage/turn-log.ts';
+import type { TaskSources } from './tasks/task-sources.ts';
+import type { Tasks } from './tasks/tasks.ts';
 import { isCall } from './text/actions.ts';
 import { withoutRevisionsBy } from './text/validity.ts';
 
@@ -118,6 +122,7 @@ export function createForgetting(parts: Parts) {
       if (!isHit(node)) for (const turnId of node.turns) turnIds.add(turnRegistry.canonicalId(turnId));
     const sessions = new Set([...turnIds].flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
     for (const { session_id } of nodes) sessions.add(session_id);
+    const tasks = (await parts.tasks?.madeOf(taskSourcesOf(nodes, await textsOf([...turnIds], parts)))) ?? [];
     const remade = dryRun ? 0 : await remake(nodes, turnIds);
     if (!dryRun && nodes.length + turnIds.size > 0) await parts.removal.remove(nodes, [...turnIds]);
     const skipped = (last ? [] : skippedIn(what)).filter(({ turnId }) => !parts.removal.isForgotten(turnId));
@@ -129,9 +134,13 @@ export function createForgetting(parts: Parts) {
       nodes: nodes.filter((node) => !isBundled(node)).map(({ node_id, summary }) => ({ node_id, summary })),
       /** Nodes rebuilt from remaining turns that shared a node with removed ones. */
       remade,
+      /** Tasks that were made of them. */
+      tasks: tasks.map(({ name, title }) => ({ id: taskId(name), title })),
     };
   };
 }
+
+const PAGE_TRIES = 3;
 
 /** Where something came from, as the user names it. */
 export interface Source {
@@ -208,6 +217,10 @@ interface RemovalParts {
   readonly snapshooter: SnapshotService;
   readonly store: Store;
   readonly turnReader: TurnReader;
+  /** Null where memory keeps no pages. */
+  readonly topicPages: LibraryPages | null;
+  /** Absent where no tasks are kept. */
+  readonly tasks?: Pick<Tasks, 'forget' | 'madeOf'>;
 }
 
 export type Removal = Awaited<ReturnType<typeof openRemoval>>;
@@ -272,7 +285,10 @@ async function removeNodes(
   const wholes = turnIds
     .flatMap((turnId) => turnRegistry.wholesOf(turnId))
     .filter(({ turnId }) => !turnIds.includes(turnId));
-  await parts.forget([...turnIds, ...(await sayingsOf(turnIds, parts))]);
+  const texts = await textsOf(turnIds, parts);
+  await parts.forget([...turnIds, ...texts.map(({ sessionId, turn }) => turnContentHash(sessionId, turn))]);
+  const pointers = nodes.flatMap((node) => catalogue.pointersTo(node.node_id));
+  await parts.tasks?.forget(taskSourcesOf([...nodes, ...pointers], texts));
   for (const turnId of turnIds) turnRegistry.reserve(turnId);
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ turnId }) => turnId);
   const sessionIdOf = (turnId: string): string =>
@@ -295,6 +311,7 @@ async function removeNodes(
     const relinked = catalogue.every().filter((node) => !gone.has(node.node_id) && mentions(node, gone));
     await held.remove(ids, turnIds);
     await held.save(relinked.map((node) => withoutLinks(node, gone)));
+    await removeFromPages(gone, parts);
     const kept = wholes
       .flatMap(({ turnId }) => turnRegistry.aliases(turnId))
       .flatMap((turnId) => catalogue.nodesCovering(turnId));
@@ -304,14 +321,30 @@ async function removeNodes(
   await indexer.optimize();
 }
 
-/** Content hashes of the turns, so that no import restores them under another id. */
-async function sayingsOf(turnIds: readonly string[], { turnRegistry, turnReader }: RemovalParts): Promise<string[]> {
+/** What rests on these nodes alone leaves the pages and the index; a page that is edited meanwhile is read again. */
+async function removeFromPages(gone: ReadonlySet<string>, { topicPages, catalogue }: RemovalParts): Promise<void> {
+  for (let tries = 0; topicPages !== null && tries < PAGE_TRIES; tries += 1) {
+    const rewrites = await topicPages.planRemoval(gone, catalogue.every());
+    const made = await Promise.all(rewrites.map(topicPages.files.replace));
+    if (!made.includes(false)) return;
+  }
+}
+
+type SaidTurn = { readonly sessionId: string; readonly turn: TurnText };
+
+/** The turns; their content hashes keep imports from restoring them under another id. */
+async function textsOf(turnIds: readonly string[], { turnRegistry, turnReader }: RemovalParts): Promise<SaidTurn[]> {
   const gone = new Set(turnIds.map(turnRegistry.canonicalId));
   const sessions = new Set(turnIds.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
   const read = await Promise.all([...sessions].map(async (id) => ({ id, turns: await turnReader.ofSession(id) })));
-  return read.flatMap(({ id, turns }) =>
-    turns.filter(({ turnId }) => gone.has(turnId)).map((turn) => turnContentHash(id, turn)),
+  return read.flatMap(({ id: sessionId, turns }) =>
+    turns.filter(({ turnId }) => gone.has(turnId)).map((turn) => ({ sessionId, turn })),
   );
+}
+
+function taskSourcesOf(nodes: readonly MemoryNode[], texts: readonly SaidTurn[]): TaskSources {
+  const calls = texts.flatMap(({ turn }) => turn.parts.filter(({ kind }) => kind === 'tool_use'));
+  return { nodes: new Set(nodes.map(({ node_id }) => node_id)), calls };
 }
 
 /** Their rows hold words of removed rounds. */

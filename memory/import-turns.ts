@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { runInSlices } from '../common/async.ts';
 import { grouped, slices } from '../common/map.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Batch } from './compaction/compactor.ts';
@@ -120,7 +121,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     };
     for (const [at, turn] of captureImported(request.turns, request.imported, projects[0] ?? '').entries()) {
       const past = request.turns[at] as ImportedTurn;
-      const repeated = repetitionIn(turn);
+      const repeated = await repetitionIn(turn);
       if (request.isSelected?.(past) === false) continue;
       tally.turns += 1;
       const isHeld = turnRegistry.isRecorded(turn.turnId) && isCovered(turn.turnId);
@@ -163,11 +164,11 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
 type Repeated = Pick<JournalTurn, 'repeats'>;
 
 /** What the assistant repeats of what earlier turns of the session read. */
-function traceRepetition(): (turn: CapturedTurn) => Repeated {
+function traceRepetition(): (turn: CapturedTurn) => Promise<Repeated> {
   const shown = createShownText();
-  return (turn) => {
+  return async (turn) => {
     const { text, flow } = readTurnPart(turn, false);
-    const repeats = shown.read(turn.sessionId, flow, text.user);
+    const repeats = await runInSlices(shown.read(turn.sessionId, flow, text.user));
     return repeats.length === 0 ? {} : { repeats };
   };
 }

@@ -15,6 +15,7 @@ export { type Public, type PublicHit, type PublicNode, publicNode } from './libr
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';
 export type { Memory } from './memory.ts';
 export { EVERYWHERE } from './model/node.ts';
+export { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from './model/task.ts';
 export {
   type Budget,
   createUsageCounter,
@@ -24,6 +25,8 @@ export {
   type UsageStore,
 } from './models/quota.ts';
 export { type OpenMemoryOptions, openLanguageModel, openMemory } from './open-memory.ts';
+export type { TopicHit } from './pages/topic-search.ts';
+export type { TopicText, TopicView } from './pages/topics.ts';
 export type { MemoryOptions } from './parts.ts';
 export type { ProjectView } from './recall/project-overview.ts';
 export type { Recall } from './recall/recall-service.ts';
@@ -32,7 +35,10 @@ export type { SessionDetail, SessionView } from './sessions.ts';
 export { createProjectOf, openJoinedFolders, remoteOf } from './storage/fs/project-files.ts';
 export type { IdSetFile } from './storage/fs/set-files.ts';
 export { createIdSetFile } from './storage/fs/set-files.ts';
+export { libraryPaths } from './storage/paths.ts';
 export type { SnapshotInfo } from './storage/snapshot-files.ts';
+export type { Activity } from './tasks/judge.ts';
+export type { Tasks, TaskView } from './tasks/tasks.ts';
 
 /** Rewrites the node files and briefs of schema 1, see `openSchema`. */
 export async function migrateNodeFiles(dirs: MigrationDirs): Promise<MigratedFiles> {

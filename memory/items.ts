@@ -38,7 +38,7 @@ export type Items = ReturnType<typeof createItems>;
 
 /** Open items, decisions and outcomes as memory reads them from its nodes and the agents' task lists. */
 export function createItems(parts: MemoryParts) {
-  const { catalogue, clock, projectOf, store } = parts;
+  const { catalogue, clock, projectOf, snapshooter, store } = parts;
 
   function statesOf({ projectDir, sessionId }: ItemFilter): StateItem[] {
     const project = projectDir === undefined ? undefined : projectOf(projectDir);
@@ -63,6 +63,14 @@ export function createItems(parts: MemoryParts) {
         .filter(({ at }) => Date.parse(at) >= sinceMs)
         .sort((one, other) => compareText(other.at, one.at));
     },
+    /** An open item or a decision. @throws CometError `not_found`, `ambiguous_id` */
+    findItem: (id: string): Item =>
+      itemOf(
+        named(
+          id,
+          statesOf({}).filter(({ kind }) => kind !== 'outcome'),
+        ),
+      ),
     /**
      * Marks items as done or dropped; they stay in their memories, and what says the same no longer counts.
      *
@@ -73,19 +81,20 @@ export function createItems(parts: MemoryParts) {
         const all = statesOf({}).filter(({ kind }) => kind !== 'outcome');
         const chosen = ids.map((id) => named(id, all));
         const at = new Date(clock.now()).toISOString();
+        if (chosen.length > 0) await snapshooter.take('edit');
         for (const item of chosen) {
           const node = catalogue.current(item.node.node_id) ?? item.node;
           await held.save([closedIn(node, item, { at, as })]);
         }
         return chosen.map(itemOf);
       }),
-    /** Makes the text of a note an open item or a decision. */
-    stateNote: (id: string, kind: 'todo' | 'decision'): Promise<Item> =>
+    /** Makes the text of a note an open item or a decision; `isTyped`: the user typed it in a terminal. */
+    stateNote: (id: string, kind: 'todo' | 'decision', isTyped: boolean): Promise<Item> =>
       withFreshFiles(store, async (held) => {
         const node = catalogue.current(id);
         if (node === undefined) throw new CometError('not_found', `no memory ${id}`);
-        const { summary: text, origin, turns } = node;
-        const said = { text, origin, turn: turns[0] ?? '' };
+        const { summary: text, turns } = node;
+        const said = { text, origin: isTyped ? ('user' as const) : node.origin, turn: turns[0] ?? '' };
         const stated = kind === 'todo' ? { open: [said] } : { decisions: [{ ...said, by: 'user' as const }] };
         const saved = { ...node, ...stated };
         await held.save([saved]);

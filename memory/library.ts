@@ -11,10 +11,11 @@ import { readTurn } from './ingest/turn-trust.ts';
 import type { Items } from './items.ts';
 import { EVERYWHERE, isBundled, isFromText, isRedirect, type MemoryNode, titleOf } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
+import { createTopics } from './pages/topics.ts';
 import type { MemoryParts } from './parts.ts';
 import type { ProjectView } from './recall/project-overview.ts';
 import { isQuarantined } from './recall/quarantine.ts';
-import type { RecallHit } from './recall/types.ts';
+import type { OpenBlock, RecallHit } from './recall/types.ts';
 import type { Sessions, SessionView } from './sessions.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import { journalLocation } from './storage/paths.ts';
@@ -70,6 +71,7 @@ interface Parts extends MemoryParts {
   readonly items: Items;
   readonly archives: Archives;
   readonly projectOverview: (projectDir: string) => Promise<ProjectView>;
+  readonly libraryBlock: OpenBlock;
   readonly resolve: (prefix: string) => MemoryNode;
   readonly forget: (request: ForgetRequest) => Promise<ForgetReport>;
   /** Settles when history is read. */
@@ -129,6 +131,7 @@ export function createLibrary(parts: Parts) {
   return {
     ...parts.editing,
     ...parts.items,
+    ...createTopics(parts),
     exportAll: parts.archives.exportAll,
     /** Newest first. @throws CometError `ambiguous_id` for a session */
     list,
@@ -174,6 +177,8 @@ export function createLibrary(parts: Parts) {
     /** Every message of the session in order, for a fork after those of its origin. @throws CometError `not_found` */
     restoreSession: (id: string) => started.then(() => restoreSession(id)),
     projectOverview: (projectDir: string) => started.then(() => parts.projectOverview(projectDir)),
+    /** What each session is given of the library; '' for nothing. Null: what belongs to the user alone. */
+    block: (projectDir: string | null) => started.then(() => parts.libraryBlock.text(projectOf(projectDir))),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Problem } from '../common/errors.ts';
 import { tally } from '../common/map.ts';
 import type { Archives } from './archive.ts';
 import type { ConsolidationRequest, Consolidator } from './consolidation/consolidation.ts';
+import type { Schedule } from './consolidation/schedule.ts';
 import type { ImportProgress } from './import.ts';
 import { writtenBy } from './library.ts';
 import { isDraft } from './model/node.ts';
@@ -18,6 +19,7 @@ interface Parts extends MemoryParts {
   readonly archives: Archives;
   readonly background: BackgroundTasks;
   readonly consolidator: Consolidator;
+  readonly schedule: Pick<Schedule, 'problems' | 'caughtUp'>;
   readonly importing: () => ImportProgress | null;
   /** Aborted when memory closes. */
   readonly closing: AbortSignal;
@@ -28,7 +30,7 @@ const TAGS = 20;
 
 export function createMaintenance(parts: Parts) {
   const { config, index, model, archives, background, turnRegistry, catalogue, consolidator, pipeline } = parts;
-  const { store, taskQueue, topicDetector, modelUpgrades, importing, closing, snapshots } = parts;
+  const { store, taskQueue, topicDetector, modelUpgrades, importing, closing, snapshots, schedule } = parts;
 
   async function settleAll(): Promise<void> {
     await background.caughtUp();
@@ -42,6 +44,11 @@ export function createMaintenance(parts: Parts) {
     flush: (timeoutMs: number): Promise<boolean> => finishesWithin(settleAll(), timeoutMs),
     /** Merges repetitions, groups related nodes, normalizes tags and links; see `dream` in docs/DOMAIN.md. */
     dream: (request: ConsolidationRequest) => background.started.then(() => consolidator.run(request, closing)),
+    /** File of the newest brief, once. */
+    takeBrief: () => schedule.caughtUp().then(consolidator.takeBrief),
+    /** What to look at in the topic pages. */
+    lintPages: () =>
+      background.started.then(() => parts.topicPages?.lint((id) => catalogue.current(id) !== undefined) ?? []),
     listSnapshots: archives.listSnapshots,
     rollback: archives.rollback,
     /** Rebuilds the whole index from the files; returns how many nodes it holds. */
@@ -99,7 +106,12 @@ export function createMaintenance(parts: Parts) {
           last_error: health?.lastError ?? '',
         },
         nodes: catalogue.size(),
-        problems: [...skippedTurns(parts), ...background.problems(), ...store.problems()] as readonly Problem[],
+        problems: [
+          ...skippedTurns(parts),
+          ...background.problems(),
+          ...schedule.problems(),
+          ...store.problems(),
+        ] as readonly Problem[],
         /** What edits of node files by others did since the start. */
         notes: store.notes(),
         /** Set while the index is rebuilt or filled. */

@@ -1,7 +1,8 @@
 import { createArchives } from './archive.ts';
 import { type Capture, createCapture } from './capture.ts';
 import { createDetails } from './compaction/details.ts';
-import { createIdleScheduler, openConsolidator, recoverChange } from './consolidation/consolidation.ts';
+import { openConsolidator, recoverChange } from './consolidation/consolidation.ts';
+import { createSchedule } from './consolidation/schedule.ts';
 import { createEditing } from './edit.ts';
 import { createForgetting } from './forget.ts';
 import { createImports, type Import } from './import.ts';
@@ -9,6 +10,7 @@ import { createItems } from './items.ts';
 import { createLibrary, type Library, resolveNode } from './library.ts';
 import { type BackgroundTasks, createMaintenance, type Maintenance, startBackgroundTasks } from './maintenance.ts';
 import type { MemoryNode } from './model/node.ts';
+import { createLibraryBlock } from './pages/library-block.ts';
 import { createParts, type MemoryOptions, type MemoryParts } from './parts.ts';
 import { withClientDocuments } from './recall/client-documents.ts';
 import { createFileSearch } from './recall/file-search.ts';
@@ -17,6 +19,7 @@ import { createRecaller } from './recall/recall.ts';
 import { createRecall, type Recall } from './recall/recall-service.ts';
 import { createReranking } from './recall/reranking.ts';
 import { createSessionContext } from './recall/session-context.ts';
+import type { OpenBlock } from './recall/types.ts';
 import { openSessions } from './sessions.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 export interface Memory {
@@ -38,7 +41,8 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
   const parts = await createParts(options);
   const { store, log, dreamFiles, pipeline, modelUpgrades, catalogue, removal, topicDetector } = parts;
   const sessions = await openSessions(parts);
-  if (await recoverChange(options.nodeFiles, dreamFiles)) log.warn('an interrupted dream was undone');
+  if (await recoverChange(options.nodeFiles, dreamFiles, options.pageFiles))
+    log.warn('an interrupted dream was undone');
   await store.open(await dreamFiles.written());
 
   const closing = new AbortController();
@@ -47,15 +51,20 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
   const { started, follow } = background;
   const resolve = (prefix: string): MemoryNode => resolveNode(prefix, catalogue);
   const consolidator = await openConsolidator({ ...parts, dreams: dreamFiles, newId: parts.compactor.newId });
-  const idle = createIdleScheduler({ ...options, dreams: consolidator, ready: started });
-  const shared = { ...parts, sessions, started, follow, resolve, isClosing, onActivity: idle.reset };
+  const nowMs = options.clock.now();
+  // A full disk must not keep memory from opening.
+  const sinceMs = await dreamFiles.firstMs(nowMs).catch(() => nowMs);
+  const schedule = createSchedule({ ...options, dreams: consolidator, sinceMs, ready: started });
+  const libraryBlock = createLibraryBlock(parts);
+  void libraryBlock.refresh();
+  const shared = { ...parts, libraryBlock, sessions, started, follow, resolve, isClosing, onActivity: schedule.reset };
   const details = createDetails(shared);
-  const archives = createArchives(shared);
+  const archives = createArchives({ ...shared, takeBackBriefs: consolidator.takeBackBriefs });
   const { imports, progress } = createImports({ ...shared, archives });
 
   async function close(): Promise<void> {
     closing.abort(new Error('memory is closing'));
-    await idle.close();
+    await schedule.close();
     await background.stopWatching();
     topicDetector.close();
     details.close();
@@ -92,6 +101,7 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
       archives,
       background,
       consolidator,
+      schedule,
       importing: progress,
       closing: closing.signal,
       close: () => (closed ??= close()),
@@ -99,8 +109,8 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
   };
 }
 
-function searchOf(parts: MemoryParts, repair: BackgroundTasks['repair']) {
-  const { catalogue, clock, config, files, index, log, projectOf, reranker, turnReader } = parts;
+function searchOf(parts: MemoryParts & { readonly libraryBlock: OpenBlock }, repair: BackgroundTasks['repair']) {
+  const { catalogue, clock, config, files, filter, index, log, projectOf, reranker, turnReader } = parts;
   const { recall, rerank: rules } = config;
   const reranking =
     reranker === undefined
@@ -115,11 +125,12 @@ function searchOf(parts: MemoryParts, repair: BackgroundTasks['repair']) {
     config: recall,
     repair,
     now: clock.now,
+    ...(filter === undefined ? {} : { filter }),
     ...reranking,
   });
   const recaller = withClientDocuments(ranked, parts);
   const search = createFileSearch({ recaller, files });
-  return { recaller, search, openContext: createSessionContext(parts) };
+  return { recaller, search, openContext: createSessionContext({ ...parts, library: parts.libraryBlock }) };
 }
 
 /** A node of tool rounds is shown as the node of its turn, where there is one. */

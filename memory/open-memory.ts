@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { systemClock } from '../common/async.ts';
+import { createMutex, type Mutex, systemClock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { type Problem, reasonOf } from '../common/errors.ts';
 import { ensureDir } from '../common/files.ts';
@@ -17,9 +17,15 @@ import type { LanguageModel } from './models/model.ts';
 import type { Budget, UsageCounter } from './models/quota.ts';
 import type { MemoryOptions } from './parts.ts';
 import type { Reranker } from './recall/reranking.ts';
+import type { PageFiles } from './storage/page-files.ts';
+import { libraryPaths } from './storage/paths.ts';
+import type { Snapshots } from './storage/snapshot-files.ts';
 import type { Journal, TurnWork } from './storage/turn-log.ts';
+import type { Activity } from './tasks/judge.ts';
+import type { Tasks } from './tasks/tasks.ts';
 
 const SNAPSHOTS = 20;
+const randomHex = (): string => randomBytes(8).toString('hex');
 /** A slower model keeps loading in the background while queries run without vectors. */
 const WARM_MS = 1_000;
 const NO_CORPUS: Corpus = { pieceWeights: () => new Map(), mean: async () => null };
@@ -37,14 +43,20 @@ export interface OpenMemoryOptions {
   readonly claudeEnvironment: ClaudeCliOptions['environment'];
   /** Called before a turn is worked on. */
   readonly onMark?: ((what: TurnWork, turnId: string) => void) | undefined;
+  /** What the user's sessions do now; absent where there are none. */
+  readonly activity?: () => Activity;
   readonly log: Log;
+  /** See `MemoryOptions`, as the next two. */
+  readonly savings?: NonNullable<MemoryOptions['savings']>;
+  readonly presets?: NonNullable<MemoryOptions['presets']>;
+  readonly filter?: NonNullable<MemoryOptions['filter']>;
 }
 
 /**
  * Opens journal, files, index and models, and composes memory over them. Modules load here and not before: a native
  * part that fails to load must cost memory, never the proxy.
  */
-export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
+export async function openMemory(parts: OpenMemoryOptions): Promise<Memory & { readonly tasks: Tasks }> {
   const { env, config, paths, redactor, log } = parts;
   const { createMemory } = await import('./memory.ts');
   const { openJournal } = await import('./storage/fs/turn-log.ts');
@@ -54,7 +66,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
   const { createLocalModel } = await import('./compaction/rules-model.ts');
   const { createSourceFiles } = await import('./storage/fs/project-files.ts');
   const { createNodeWatch } = await import('./storage/fs/node-watch.ts');
-  const { openSnapshotFiles } = await import('./storage/fs/snapshot-files.ts');
+  const { openTasks } = await import('./tasks/open-tasks.ts');
   const { openDreamFiles } = await import('./storage/fs/change-files.ts');
   const { createClosedSessionsFile, createIdSetFile, openCrashMarks } = await import('./storage/fs/set-files.ts');
 
@@ -68,7 +80,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
   const embedder = withTimeout(working);
   const warm = working.embedQuery('first words', NO_CORPUS).catch(() => undefined);
   // LanceDB leaves an empty folder among the temporary files of each process.
-  const opened = await withTempDir(env, path.join(paths.runDir, 'tmp'), () =>
+  const index = await withTempDir(env, path.join(paths.runDir, 'tmp'), () =>
     openIndexHome({
       dir: paths.indexDir,
       embedder,
@@ -78,55 +90,84 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
       unembedded: (error) => log.warn('texts were indexed by their words only', { error }),
     }),
   );
-  if (opened.rebuilt && opened.reason !== 'new') log.warn('the index is rebuilt', { reason: opened.reason });
+  if (index.rebuilt && index.reason !== 'new') log.warn('the index is rebuilt', { reason: index.reason });
   const journal = await openJournal({ dir: paths.journalDir, report });
   const nodeFiles = await openNodeFiles(paths);
+  const model = await openLanguageModel(parts);
+  const projectOf = await openProjectOf(parts, journal);
+  const inbox = createMutex();
+  const opening = { ...parts, quota: parts.budget, projectOf, model, randomHex, exclusive: inbox };
+  const { tasks, start } = await openTasks(opening);
   const memory = await createMemory({
     config,
     journal: watched(journal, paths.journalDir, ['append', 'read']),
     crashMarks: await openCrashMarks({ dir: paths.journalDir, version: VERSION, onMark: parts.onMark }),
     nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),
-    index: watched(opened.index, paths.indexDir, ['put', 'remove', 'search']),
-    model: await openLanguageModel(parts),
+    index: watched(index.index, paths.indexDir, ['put', 'remove', 'search']),
+    model,
     local: createLocalModel({ embedder }),
+    ...(parts.presets === undefined ? {} : { presets: parts.presets }),
     ...(await rerankerOf(parts, watched)),
+    ...(parts.filter === undefined ? {} : { filter: parts.filter }),
     quota: parts.budget,
+    tasks,
     redactor,
     ...(parts.sealedOrigin === undefined ? {} : { sealedOrigin: parts.sealedOrigin }),
-    projectOf: await openProjectOf(parts, journal),
+    projectOf,
     sources: createSourceFiles({ now: systemClock.now }),
     forgotten: createIdSetFile(path.join(paths.journalDir, 'forgotten')),
     dismissed: createIdSetFile(path.join(paths.journalDir, 'dismissed')),
     closings: createClosedSessionsFile(path.join(paths.journalDir, 'closed')),
-    snapshots: await openSnapshotFiles({
-      dir: paths.snapshotsDir,
-      most: SNAPSHOTS,
-      now: systemClock.now,
-      randomHex: () => randomBytes(8).toString('hex'),
-    }),
+    snapshots: await openSnapshots(parts),
     dreams: await openDreamFiles(paths.dreamDir),
+    pageFiles: await openPages(parts, inbox),
+    ...(parts.savings === undefined ? {} : { savings: parts.savings }),
     watch: createNodeWatch({ ...paths, report }),
     clock: systemClock,
     log,
-    randomHex: () => randomBytes(8).toString('hex'),
+    randomHex,
   });
   await Promise.race([warm, after(WARM_MS, undefined, { ref: false })]);
   await warmUp(memory, log);
+  start();
+  return opened({ memory, tasks, problems, embedder });
+}
+
+interface OpenedParts {
+  readonly memory: Memory;
+  readonly tasks: Tasks;
+  readonly problems: () => readonly Problem[];
+  readonly embedder: Embedder;
+}
+
+function opened({ memory, tasks, problems, embedder }: OpenedParts): Memory & { readonly tasks: Tasks } {
   const { maintenance } = memory;
   return {
     ...memory,
+    tasks,
     maintenance: {
       ...maintenance,
       status: () => {
         const status = maintenance.status();
-        return { ...status, problems: [...problems(), ...status.problems] };
+        return { ...status, problems: [...problems(), ...status.problems, ...tasks.problems()] };
       },
       close: async () => {
+        await tasks.close();
         await maintenance.close();
         await embedder.close();
       },
     },
   };
+}
+
+async function openSnapshots({ paths: { snapshotsDir: dir } }: OpenMemoryOptions): Promise<Snapshots> {
+  const { openSnapshotFiles } = await import('./storage/fs/snapshot-files.ts');
+  return openSnapshotFiles({ dir, most: SNAPSHOTS, now: systemClock.now, randomHex });
+}
+
+async function openPages({ config: { library }, paths }: OpenMemoryOptions, exclusive: Mutex): Promise<PageFiles> {
+  const { openPageFiles } = await import('./storage/fs/page-files.ts');
+  return openPageFiles({ dir: libraryPaths(library.dir, paths).root, nodesDir: paths.nodesDir, exclusive });
 }
 
 /** The first search starts the embedding thread and reads the index, which no prompt should wait for. */

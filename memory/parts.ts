@@ -1,8 +1,9 @@
 import type { Clock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
-import type { Origin } from '../common/turn.ts';
+import type { Origin, Preset } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
+import type { CompactionRule } from './compaction/compaction.ts';
 import { createCompactor } from './compaction/compactor.ts';
 import { createLinker } from './compaction/linker.ts';
 import { createModelUpgrades } from './compaction/model-upgrades.ts';
@@ -10,6 +11,7 @@ import { createPipeline } from './compaction/pipeline.ts';
 import { createRevisions } from './compaction/supersede.ts';
 import { createToolRounds } from './compaction/tool-rounds.ts';
 import { createTopicDetector } from './compaction/topic-detector.ts';
+import type { Savings } from './consolidation/brief.ts';
 import { createNodeLimit } from './consolidation/node-limit.ts';
 import { openRemoval } from './forget.ts';
 import { createFileReferences } from './ingest/file-references.ts';
@@ -18,6 +20,8 @@ import { createTurnReader } from './ingest/turn-reader.ts';
 import { createTurnRegistry } from './ingest/turn-registry.ts';
 import type { LanguageModel } from './models/model.ts';
 import type { ModelQuota } from './models/quota.ts';
+import { createLibraryPages } from './pages/library-pages.ts';
+import type { FilterRules } from './recall/relevance-filter.ts';
 import type { Reranker } from './recall/reranking.ts';
 import type { SearchIndex } from './search/search-index.ts';
 import type { ClosedSessionsFile, IdSetFile } from './storage/fs/set-files.ts';
@@ -25,9 +29,11 @@ import { createIndexer } from './storage/index-writer.ts';
 import type { NodeFiles, NodeWatch } from './storage/node-files.ts';
 import { createNodeRegistry } from './storage/node-registry.ts';
 import { createStore } from './storage/node-store.ts';
+import type { PageFiles } from './storage/page-files.ts';
 import type { SourceFiles } from './storage/project-files.ts';
 import { createSnapshotService, type DreamFiles, type Snapshots } from './storage/snapshot-files.ts';
 import { type CrashMarks, type Journal, NO_MARKS } from './storage/turn-log.ts';
+import type { Tasks } from './tasks/tasks.ts';
 
 /** Memory closes journal, index, watch and both models; the caller closes the embedder. */
 export interface MemoryOptions {
@@ -42,8 +48,16 @@ export interface MemoryOptions {
   readonly local: LanguageModel;
   /** Absent where results keep the order of ranking. */
   readonly reranker?: Reranker;
+  /** Read for each question. Absent outside of benchmarks. */
+  readonly filter?: FilterRules;
   /** Absent where the model may always be asked. */
   readonly quota?: ModelQuota;
+  /** Absent where no tasks are kept. */
+  readonly tasks?: Pick<Tasks, 'active' | 'briefLines' | 'forget' | 'madeOf' | 'questions' | 'restore' | 'texts'>;
+  /** What requests saved from the one time to the other, ms. Absent where it is not counted. */
+  readonly savings?: (fromMs: number, toMs: number) => Savings;
+  /** See `PipelineParts`. */
+  readonly presets?: Readonly<Record<Preset, CompactionRule>>;
   readonly redactor: Redactor;
   /** Origin of a text that our own program printed; null for any other. Absent where none prints. */
   readonly sealedOrigin?: (text: string) => Origin | null;
@@ -56,6 +70,8 @@ export interface MemoryOptions {
   readonly closings: ClosedSessionsFile;
   readonly snapshots: Snapshots;
   readonly dreams: DreamFiles;
+  /** Absent where no pages are kept. */
+  readonly pageFiles?: PageFiles;
   /** Null where project files are not read. */
   readonly sources: SourceFiles | null;
   /** Factor on the time limit for reading them. */
@@ -93,9 +109,11 @@ export async function createParts(options: MemoryOptions) {
   const modelUpgrades = createModelUpgrades({ ...stored, compactor, revisions, linker, nodeLimit });
   const topicDetector = createTopicDetector(options);
   const files = createFileReferences(base);
-  const removal = await openRemoval(stored);
+  const topicPages =
+    options.pageFiles === undefined ? null : createLibraryPages({ ...base, pageFiles: options.pageFiles });
+  const removal = await openRemoval({ ...stored, topicPages });
   const toolRounds = createToolRounds({ ...stored, compactor, isForgotten: removal.isForgotten });
-  const compacted = { ...stored, compactor, modelUpgrades, topicDetector, files, removal, toolRounds };
+  const compacted = { ...stored, compactor, modelUpgrades, topicDetector, files, topicPages, removal, toolRounds };
   return { ...compacted, pipeline: createPipeline(compacted) };
 }
 

@@ -1,6 +1,7 @@
 import { CometError } from '../common/errors.ts';
 import { grouped } from '../common/map.ts';
 import { renderBrief } from './compaction/brief.ts';
+import { titleOf } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { nodeLines } from './recall/recall-service.ts';
 
@@ -22,8 +23,8 @@ export async function openSessions(parts: MemoryParts) {
     const isSilent = idleMs > 0 && clock.now() - facts.lastAtMs >= idleMs;
     return {
       session_id: id,
-      /** The beginning of its first prompt. */
-      title: facts.title,
+      /** The beginning of its first prompt, else the title of its first memory. */
+      title: facts.title || titleOfFirst(nodeIds, catalogue),
       project: facts.project,
       status: isClosed || isSilent ? ('closed' as const) : ('active' as const),
       created_at: new Date(facts.firstAtMs).toISOString(),
@@ -102,6 +103,12 @@ export async function openSessions(parts: MemoryParts) {
       );
     },
   };
+}
+
+/** @param nodeIds  the newest first */
+function titleOfFirst(nodeIds: readonly string[], { current }: MemoryParts['catalogue']): string {
+  const first = current(nodeIds.at(-1) ?? '');
+  return first === undefined ? '' : titleOf(first);
 }
 
 function unknownSession(id: string): CometError {

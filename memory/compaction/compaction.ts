@@ -6,9 +6,6 @@ export interface CompactionRule {
   readonly loadThreshold: number;
 }
 
-/** CoMeT's preset for early compaction; overrides the configured rule. */
-export const AGGRESSIVE: Pick<CompactionRule, 'minL1Buffer' | 'maxL1Buffer'> = { minL1Buffer: 3, maxL1Buffer: 5 };
-
 /** Stored on nodes. `forced`: idle, flush, close and other external causes. */
 export type CompactionReason = 'topic_shift' | 'high_load' | 'buffer_overflow' | 'forced' | 'external';
 

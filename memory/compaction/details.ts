@@ -67,7 +67,7 @@ export function createDetails(parts: Parts): Details {
     input: DetailInput,
   ): Promise<{ result: Awaited<ReturnType<LanguageModel['expand']>>; by: string } | string> {
     if (model === null) return '';
-    if (!gate.isOpen()) return gate.because();
+    if (!gate.isOpen(input.sessionId)) return gate.because(input.sessionId);
     try {
       const result = await beforeAbort(model.expand(input, closing.signal), closing.signal);
       gate.succeeded();

@@ -14,7 +14,7 @@ import type {
 import { type Action, actionsOf, capsuleOf } from '../text/actions.ts';
 import { imagesIn, modalityOf, shownIn } from '../text/content-type.ts';
 import { anchorsOf, contentTokens, tagsOf } from '../text/keywords.ts';
-import { conceptOf, NEGATION, valuesOf } from '../text/sentences.ts';
+import { conceptOf, NEGATION, personIn, valuesOf } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { SUMMARY_MARKS } from '../text/validity.ts';
 import { isShift, lastTopic, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
@@ -164,7 +164,8 @@ function factsOf({ turn, state }: ReadTurn): Fact[] {
     ...state.said.map((text) => ({ text, origin: state.outcomeOrigin })),
   ].map((each) => {
     const isShort = each.text.length <= FACT_CHARS && !each.text.includes('; ') && valuesOf(each.text).length > 0;
-    return { ...each, concept: (isShort ? conceptOf(each.text) : null) ?? '' };
+    const person = each.origin === 'user' ? personIn(each.text) : null;
+    return { ...each, concept: person?.subject ?? (isShort ? conceptOf(each.text) : null) ?? '' };
   });
   const all = [...decided, ...stated].filter(({ concept }) => concept !== '');
   return [...new Map(all.map((each) => [each.text, each])).values()].map(({ text, origin, concept }) => ({

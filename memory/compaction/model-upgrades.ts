@@ -93,7 +93,7 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
       const first = drafts[0];
       if (model === null || first === undefined || closing.signal.aborted) return false;
       queue(state, jobOf(first, drafts));
-      return gate.isOpen();
+      return gate.isOpen(first.session_id);
     },
     async upgrade(drafts) {
       const [first] = drafts;
@@ -167,7 +167,12 @@ async function batchOf(
 /** Without retry: the caller reports the failure to the user. */
 async function upgradeOnce(state: State, job: Job): Promise<boolean> {
   const { batch, drafts } = await batchOf(state, job);
-  if (state.model === null || state.closing.signal.aborted || !state.gate.isOpen() || batch.turns.length === 0) {
+  if (
+    state.model === null ||
+    state.closing.signal.aborted ||
+    !state.gate.isOpen(job.sessionId) ||
+    batch.turns.length === 0
+  ) {
     return false;
   }
   try {
@@ -185,10 +190,10 @@ async function upgrade(state: State, job: Job): Promise<void> {
   if (model === null || closing.signal.aborted) return;
   const { batch, drafts } = await batchOf(state, job);
   if (batch.turns.length === 0) return;
-  if (!gate.isOpen()) {
+  if (!gate.isOpen(job.sessionId)) {
     if (!job.briefed) await compactor.writeLocalBrief(batch);
     job.briefed = true;
-    return defer(state, job);
+    return gate.isSpent(job.sessionId) ? undefined : defer(state, job);
   }
   try {
     await summarize(state, model, batch, drafts);

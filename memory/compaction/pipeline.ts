@@ -1,9 +1,9 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { Clock } from '../../common/async.ts';
+import { type Clock, runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
-import { LruMap } from '../../common/map.ts';
-import { type CapturedTurn, isCleanOrigin, type Origin } from '../../common/turn.ts';
+import { grouped, LruMap } from '../../common/map.ts';
+import { type CapturedTurn, isCleanOrigin, type Origin, type Preset } from '../../common/turn.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { digestText } from '../ingest/content-blocks.ts';
 import { createExternalTextTrackers, findRepeatedText, type RepeatedText } from '../ingest/external-text.ts';
@@ -11,13 +11,13 @@ import type { FileReferences } from '../ingest/file-references.ts';
 import { isImported } from '../ingest/imported-turn.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import { slimTurn } from '../ingest/redact-turn.ts';
-import { createSessionCache, type Session, type SessionCache } from '../ingest/session-cache.ts';
+import { type BufferedTurn, createSessionCache, type Session, type SessionCache } from '../ingest/session-cache.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { knownOrigins, readTurnPart } from '../ingest/turn-trust.ts';
 import { isDraft } from '../model/node.ts';
-import type { JournalTurn, TurnText } from '../model/turn.ts';
+import type { JournalTurn } from '../model/turn.ts';
 import type { TopicShiftReading } from '../models/model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
@@ -78,6 +78,8 @@ export type PipelineParts = {
   readonly turnReader: TurnReader;
   readonly taskQueue: TaskQueue;
   readonly sealedOrigin?: (text: string) => Origin | null;
+  /** Rules of the presets that a run may choose; absent: that of the configuration. */
+  readonly presets?: Readonly<Record<Preset, CompactionRule>>;
 };
 
 interface State extends PipelineParts {
@@ -163,12 +165,12 @@ async function notice(state: State, sessionId: string, project: string): Promise
   if (sessions.has(sessionId)) return;
   sessions.restore(sessionId).project = project;
   if (config.llm === 'off' || project === '') return;
-  const waiting = sessions.all().filter((each) => each.project === project && each.buffer.length > 0);
+  const waiting = sessions.all().filter(({ buffer }) => buffer.some((turn) => turn.project === project));
   const evicted = sessions.evictedWithTurns(project).map(sessions.restore);
   await Promise.all([...waiting, ...evicted].map((session) => compactTail(state, session, true)));
 }
 
-function offer(state: State, turn: CapturedTurn): void {
+function offer(state: State, { preset, ...turn }: CapturedTurn): void {
   const { turnRegistry, log, sessions } = state;
   if (state.crashMarks.isSkipped(turn.turnId)) return;
   if (!turnRegistry.reserve(turn.turnId)) return;
@@ -180,6 +182,7 @@ function offer(state: State, turn: CapturedTurn): void {
   }
   state.pendingChars += chars;
   const session = sessions.restore(turn.sessionId);
+  session.preset = preset;
   void run(state, session, () =>
     ingest(state, session, turn).finally(() => {
       state.pendingChars -= chars;
@@ -200,12 +203,9 @@ async function ingest(state: State, session: Session, turn: CapturedTurn): Promi
 async function store(state: State, session: Session, captured: CapturedTurn): Promise<boolean> {
   const { turnRegistry, projectOf, files, heardBy, shownText, toolRounds } = state;
   const reported = state.reported.peek(session.id);
-  const origins = knownOrigins(
-    captured,
-    (digest) => reported?.has(digest) === true,
-    (text) => state.sealedOrigin?.(text) ?? null,
-  );
-  const turn = { ...captured, ...origins };
+  const sealedOrigin = (text: string): Origin | null => state.sealedOrigin?.(text) ?? null;
+  const isReported = (digest: string): boolean => reported?.has(digest) === true;
+  const turn = { ...captured, ...(await inSlices(captured, knownOrigins(captured, isReported, sealedOrigin))) };
   let stored: JournalTurn;
   let said: RepeatedText;
   try {
@@ -213,9 +213,10 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
     session.project = projectOf(turn.projectDir) || session.project;
     const marks = await files.marksOf(turn);
     const { text, flow } = readTurnPart(turn, false);
-    const repeated = shownText.read(session.id, flow, text.user);
+    const repeated = await inSlices(turn, shownText.read(session.id, flow, text.user));
     const repeats = repeated.length === 0 ? {} : { repeats: repeated };
-    const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(text) ? { echoes: true as const } : {};
+    const isEcho = await inSlices(turn, heardBy(session.id, turn.atMs).isRepeatedIn(text));
+    const echoes = isEcho ? { echoes: true as const } : {};
     const recalled = repeatsMemory(text, state.shown.get(session.id) ?? []) ? { recalled: true as const } : {};
     const named = marks.length === 0 ? {} : { files: marks };
     const stamp = { project: session.project, ...named, ...echoes, ...recalled, ...repeats };
@@ -232,10 +233,13 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
     turnRegistry.release(turn.turnId);
     throw error;
   }
-  // Streams run in between.
-  if (turn.messages.some(({ content }) => content.length > LONG_CHARS)) await nextTick();
-  take(state, session, stored, said);
+  await inSlices(turn, take(state, session, stored, said));
   return true;
+}
+
+/** Reads a turn with a long message in slices. */
+async function inSlices<T>({ messages }: Pick<CapturedTurn, 'messages'>, work: Steps<T>): Promise<T> {
+  return messages.some(({ content }) => content.length > LONG_CHARS) ? runInSlices(work) : runAtOnce(work);
 }
 
 /** The records of a session without those that the process died of. */
@@ -244,12 +248,13 @@ async function readable({ journal, crashMarks }: State, sessionId: string): Prom
 }
 
 /** Registers a durable turn and buffers it unless a node covers it. */
-function take(state: State, session: Session, stored: JournalTurn, said: RepeatedText): void {
+function* take(state: State, session: Session, stored: JournalTurn, said: RepeatedText): Steps<void> {
   const { files, heardBy, turnRegistry, turnReader, catalogue, store } = state;
   const { text, flow } = readTurnPart(stored, false);
-  state.shownText.read(session.id, flow, text.user);
+  yield;
+  yield* state.shownText.read(session.id, flow, text.user);
   files.noteProject(stored.projectDir, stored.atMs);
-  heardBy(session.id, stored.atMs).addTurn(text, stored.messages, said);
+  yield* heardBy(session.id, stored.atMs).addTurn(text, stored.messages, said);
   // After an eviction the turns are known but may still lack a node.
   const isOwn = turnRegistry.record(stored, text) || isFirst(turnRegistry, session, stored.turnId);
   turnReader.keep({ ...text, turnId: turnRegistry.aliases(text.turnId)[0] ?? text.turnId });
@@ -258,7 +263,7 @@ function take(state: State, session: Session, stored: JournalTurn, said: Repeate
   // The importer writes the nodes of documents and imported turns.
   const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
   if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(isCovered)) {
-    session.buffer.push(slimTurn(text));
+    session.buffer.push({ ...slimTurn(text), project: stored.project });
   }
 }
 
@@ -288,7 +293,8 @@ async function readJournal(state: State, session: Session): Promise<void> {
     session.project = stored.project || session.project;
     if (stored.part === undefined) {
       await crashMarks.during('read', [stored], async () => {
-        take(state, session, stored, await findRepeatedText(stored, () => turns.slice(0, at)));
+        const said = await findRepeatedText(stored, () => turns.slice(0, at));
+        await inSlices(stored, take(state, session, stored, said));
       });
     }
     // Yield: reading a long history must not block running streams.
@@ -298,7 +304,7 @@ async function readJournal(state: State, session: Session): Promise<void> {
   if (!isAgain) requeueDrafts(state, session);
 }
 
-/** After a restart, queues recent drafts again, per batch. */
+/** After a restart, queues recent drafts again, per batch: its drafts are of one time and project. */
 function requeueDrafts({ clock, catalogue, modelUpgrades }: State, session: Session): void {
   const since = new Date(clock.now() - UPGRADE_MS).toISOString();
   const newestFirst = catalogue.all();
@@ -307,16 +313,19 @@ function requeueDrafts({ clock, catalogue, modelUpgrades }: State, session: Sess
     .slice(0, end < 0 ? undefined : end)
     .filter((node) => node.session_id === session.id && isDraft(node) && !isImported(node))
     .toReversed();
-  for (const at of new Set(recent.map((node) => node.created_at))) {
-    modelUpgrades.add(recent.filter((node) => node.created_at === at));
-  }
+  const batches = grouped(recent, ({ created_at, project }) => `${created_at} ${project}`);
+  for (const drafts of batches.values()) modelUpgrades.add(drafts);
 }
 
 async function decide(state: State, session: Session): Promise<void> {
   armIdle(state, session);
-  const overflow = decideCompaction(session.buffer.length, null, state.rule);
+  const overflow = decideCompaction(session.buffer.length, null, ruleOf(state, session));
   if (overflow.kind === 'compact') await compact(state, session, overflow.turns, overflow.because);
-  else if (needsReading(session.buffer.length, state.rule)) sense(state, session);
+  else if (needsReading(session.buffer.length, ruleOf(state, session))) sense(state, session);
+}
+
+function ruleOf({ rule, presets, config }: State, { preset }: Session): CompactionRule {
+  return preset === undefined || config.llm === 'off' ? rule : (presets?.[preset] ?? rule);
 }
 
 function armIdle(state: State, session: Session): void {
@@ -341,22 +350,25 @@ function sense(state: State, session: Session): void {
   });
 }
 
-async function apply(state: State, session: Session, turn: TurnText, reading: TopicShiftReading): Promise<void> {
+async function apply(state: State, session: Session, turn: BufferedTurn, reading: TopicShiftReading): Promise<void> {
   const at = session.buffer.indexOf(turn);
   if (at < 0) return;
-  const decision = decideCompaction(at + 1, reading, state.rule);
+  const rule = ruleOf(state, session);
+  const decision = decideCompaction(at + 1, reading, rule);
   if (decision.kind === 'compact') await compact(state, session, decision.turns, decision.because);
-  if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, state.rule)) sense(state, session);
+  if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, rule)) sense(state, session);
 }
 
 async function compact(state: State, session: Session, count: number, reason: CompactionReason): Promise<void> {
-  const { compactor, crashMarks, toolRounds, modelUpgrades, rule } = state;
+  const { compactor, crashMarks, toolRounds, modelUpgrades } = state;
+  const { maxL1Buffer } = ruleOf(state, session);
   for (let left = Math.min(count, session.buffer.length); left > 0; ) {
-    const next = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
-    const suspect = next.findIndex(({ turnId }) => crashMarks.isSuspect(turnId));
-    // One that a process died of is compacted alone.
-    const turns = suspect < 0 ? next : next.slice(0, Math.max(1, suspect));
-    const batch = { sessionId: session.id, project: session.project, reason, turns, before: session.before };
+    const next = session.buffer.slice(0, Math.min(left, maxL1Buffer));
+    const { project } = next[0] as BufferedTurn;
+    // A folder may change in a session, and a turn that a process died of is compacted alone.
+    const end = next.findIndex((turn) => turn.project !== project || crashMarks.isSuspect(turn.turnId));
+    const turns = end < 0 ? next : next.slice(0, Math.max(1, end));
+    const batch = { sessionId: session.id, project, reason, turns, before: session.before };
     const marked = turns.map(({ turnId, atMs }) => ({ sessionId: session.id, turnId, atMs }));
     const drafts = await crashMarks.during('compact', marked, () =>
       compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns)),
@@ -373,12 +385,13 @@ async function compactTail(state: State, session: Session, briefNow = false): Pr
   let isDone = false;
   await run(state, session, async () => {
     await hydrate(state, session);
-    const { project, buffer: turns } = session;
+    const project = session.buffer.at(-1)?.project ?? '';
+    const turns = session.buffer.filter((turn) => turn.project === project);
     if (briefNow && turns.length > 0 && !turns.some(({ turnId }) => state.crashMarks.isSuspect(turnId))) {
       const { before } = session;
       await state.compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns, before });
     }
-    await compact(state, session, turns.length, 'forced');
+    await compact(state, session, session.buffer.length, 'forced');
     isDone = true;
   });
   return isDone;

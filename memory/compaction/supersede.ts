@@ -245,6 +245,12 @@ function endingsOf(node: MemoryNode): readonly SaidEnding[] {
   return own;
 }
 
+/** Whether a sentence says which value an attribute of a named thing has. */
+export function assertsValue(said: string): boolean {
+  const assertion = assertionOf(claimOf(said, ENDING_RULES), ENDING_RULES);
+  return assertion !== null && assertion.kind !== 'word' && assertion.subject.length > 0;
+}
+
 /** Cheap pre-check on the text of a node. */
 function mayEnd(own: readonly Ending[], { summary, facts, decisions = [] }: MemoryNode): boolean {
   const said = [
@@ -365,10 +371,32 @@ const UNIT =
 const WORD = /(?:--?)?[\p{L}\p{N}_@][\p{L}\p{M}\p{N}_@./:#+%-]*/gu;
 const MARKED = /\d|\p{L}[._/@:-]\p{L}|\p{Ll}\p{Lu}|^--/u;
 
+/** What the rules look for; benchmarks change one at a time. */
+export const ENDING_RULES = {
+  replacements: REPLACEMENTS,
+  negation: NEGATION,
+  /** A statement of this form is not ended. */
+  negative: NEGATIVE,
+  now: NOW,
+  doubt: DOUBT,
+  quoted: QUOTED,
+  polite: POLITE,
+  /** What is given up must be used by the statement, after such a word, and not beside others. */
+  usesWord: USES_WORD,
+  usesName: USES_NAME,
+  coupled: COUPLED,
+  lasting: LASTING,
+  except: /\b(?:but|only|except|unless)\b/i,
+  attributes: ATTRIBUTES,
+  maxChars: MAX_CHARS,
+};
+export type EndingRules = typeof ENDING_RULES;
+
 /** How a sentence ends others, or null. */
-export function endingOf(said: string): Ending | null {
-  const text = claimOf(said);
-  const found = text === '' ? undefined : REPLACEMENTS.map((form) => form.exec(text)).find((match) => match !== null);
+export function endingOf(said: string, rules: EndingRules = ENDING_RULES): Ending | null {
+  const text = claimOf(said, rules);
+  const found =
+    text === '' ? undefined : rules.replacements.map((form) => form.exec(text)).find((match) => match !== null);
   if (found !== undefined) {
     const { about = '' } = found.groups ?? {};
     const [given = '', instead = ''] = found.slice(found.groups === undefined ? 1 : 2);
@@ -376,43 +404,48 @@ export function endingOf(said: string): Ending | null {
     const before = [...`${tail} | ${head}`.matchAll(FRESH)].map(([, used = '', last = '']) => used || last);
     const [old, fresh] = [wordsOf(given), [instead, ...before].flatMap(wordsOf)];
     const scope = wordsOf(`${head} ${about} ${clauseAfter(tail)}`).filter((word) => !fresh.includes(word));
-    const isVague = old.length === 0 || /\b(?:but|only|except|unless)\b/i.test(tail);
+    const isVague = old.length === 0 || rules.except.test(tail);
     return isVague ? null : { shared: [...new Set([...old, ...scope])], old, fresh, assertion: null };
   }
-  const negation = NEGATION.exec(text);
+  const negation = rules.negation.exec(text);
   if (negation !== null) {
     const [head, tail] = [text.slice(0, negation.index), text.slice(negation.index + negation[0].length)];
     const shared = wordsOf(`${clauseBefore(head)} ${negation[0]} ${clauseAfter(tail)}`);
     return shared.length === 0 ? null : { shared, old: shared.length === 1 ? shared : [], fresh: [], assertion: null };
   }
-  const assertion = assertionOf(text);
+  const assertion = assertionOf(text, rules);
   if (assertion === null) return null;
   const { kind, subject, attributes, isNew } = assertion;
   const isSure = isNew || (kind === 'figure' && subject.length > 0 && attributes.length > 0);
   return isSure ? { shared: subject, old: [], fresh: [], assertion } : null;
 }
 
-export function endsStatement({ shared, old, fresh, assertion }: Ending, former: string): boolean {
-  const claim = claimOf(former);
-  if (claim === '' || NEGATIVE.test(claim)) return false;
+export function endsStatement(
+  { shared, old, fresh, assertion }: Ending,
+  former: string,
+  rules: EndingRules = ENDING_RULES,
+): boolean {
+  const claim = claimOf(former, rules);
+  if (claim === '' || rules.negative.test(claim)) return false;
   const words = new Set(wordsOf(claim));
   if (!shared.every((word) => words.has(word))) return false;
-  if (assertion !== null) return isOther(assertion, assertionOf(claim));
+  if (assertion !== null) return isOther(assertion, assertionOf(claim, rules));
   const isSaid = fresh.length > 0 && fresh.every((word) => words.has(word));
-  return !isSaid && (old.length === 0 || isUsed(old, claim, fresh.length > 0));
+  return !isSaid && (old.length === 0 || isUsed(old, claim, fresh.length > 0, rules));
 }
 
 /** Whether a text says that something is used, by itself. */
-function isUsed(old: readonly string[], former: string, isReplaced: boolean): boolean {
-  if (endingOf(former)?.old.includes(old[0] ?? '') === true) return false;
+function isUsed(old: readonly string[], former: string, isReplaced: boolean, rules: EndingRules): boolean {
+  const { usesWord, usesName, coupled } = rules;
+  if (endingOf(former, rules)?.old.includes(old[0] ?? '') === true) return false;
   if (hasPairedScript(former)) return true;
   for (const { 0: raw, index } of former.matchAll(WORD)) {
     const term = trimEnd(former.slice(index).split(' ', old.length).join(' '), ',.;');
     if (unitsOf(raw)[0] !== old[0] || wordsOf(term).length < old.length) continue;
     const before = (former.slice(0, index).match(WORD) ?? []).filter((word) => !ARTICLE.test(word)).at(-1) ?? '';
     const isName = MARKED.test(raw) || /^\p{Lu}/u.test(raw) || isReplaced || old.length > 1;
-    const isCoupled = COUPLED.test(former.slice(0, index)) || COUPLED.test(former.slice(index + term.length));
-    return !isCoupled && (USES_WORD.test(before) || (isName && (USES_NAME.test(before) || /[:=]$/.test(before))));
+    const isCoupled = coupled.test(former.slice(0, index)) || coupled.test(former.slice(index + term.length));
+    return !isCoupled && (usesWord.test(before) || (isName && (usesName.test(before) || /[:=]$/.test(before))));
   }
   return false;
 }
@@ -426,10 +459,10 @@ function isOther(next: Assertion, old: Assertion | null): boolean {
   return few.length === many.length || (next.isNew && next.subject.length > 0);
 }
 
-function assertionOf(claim: string): Assertion | null {
+function assertionOf(claim: string, { lasting, attributes: known, now }: EndingRules): Assertion | null {
   const text = clauseAfter(claim.replace(/^[^:,]*\b(?:from now on|correction|as of [^:,]*)[,:]? /i, ''));
   const spaced = text.replace(UNIT, '$1$2').replace(/(?<!\d)[=:](?=\S)|[是为到](?=\s?[\dA-Za-z])/g, ' $& ');
-  if (!LASTING.test(spaced)) return null;
+  if (!lasting.test(spaced)) return null;
   const last = [...spaced.matchAll(VALUE)]
     .flatMap(([sign, by, value = '']) => {
       const kind = kindOf(value, by ?? sign);
@@ -439,10 +472,10 @@ function assertionOf(claim: string): Assertion | null {
   if (last === undefined) return null;
   const own = wordsOf(last.value);
   const rest = wordsOf(spaced).filter((word) => !own.includes(word));
-  const attributes = rest.filter((word) => ATTRIBUTES.has(word));
+  const attributes = rest.filter((word) => known.has(word));
   const tail = spaced.slice(spaced.toLowerCase().lastIndexOf(last.value) + last.value.length);
   if (last.kind === 'word' && (attributes.length === 0 || wordsOf(tail).length > 0)) return null;
-  return { ...last, subject: rest.filter((word) => !ATTRIBUTES.has(word)), attributes, isNew: NOW.test(claim) };
+  return { ...last, subject: rest.filter((word) => !known.has(word)), attributes, isNew: now.test(claim) };
 }
 
 function kindOf(value: string, by: string): Assertion['kind'] | null {
@@ -454,11 +487,11 @@ function kindOf(value: string, by: string): Assertion['kind'] | null {
 }
 
 /** The sentence as a claim; '' if it is none. */
-function claimOf(said: string): string {
-  if (said.length > MAX_CHARS) return '';
-  const bare = said.replace(QUOTED, ' ').replaceAll('`', '').replace(/\s+/g, ' ').trim();
-  const text = POLITE.exec(bare)?.[1] ?? bare;
-  return DOUBT.some((sign) => sign.test(text)) ? '' : text;
+function claimOf(said: string, { maxChars, quoted, polite, doubt }: EndingRules): string {
+  if (said.length > maxChars) return '';
+  const bare = said.replace(quoted, ' ').replaceAll('`', '').replace(/\s+/g, ' ').trim();
+  const text = polite.exec(bare)?.[1] ?? bare;
+  return doubt.some((sign) => sign.test(text)) ? '' : text;
 }
 
 /** Stems, names and figures, without words that say nothing of the subject. */

@@ -44,7 +44,7 @@ export function createTopicDetector({
       counts.turns += 1;
       if (clear.kind === 'clear') return { ...(await locally(input)), logic_flow: clear.flow };
       counts.in_doubt += 1;
-      if (model !== null && gate.isOpen() && !closing.signal.aborted) {
+      if (model !== null && gate.isOpen(input.sessionId) && !closing.signal.aborted) {
         counts.asked += 1;
         try {
           const reading = await beforeAbort(model.detectTopicShift(input, closing.signal), closing.signal);

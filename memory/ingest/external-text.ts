@@ -1,8 +1,9 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import { trimEnd } from '../../common/text.ts';
 import { type CapturedMessage, type CapturedTurn, isCleanOrigin, isContinuation } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
-import { plainText, sequencesOf } from '../text/repetition.ts';
+import { sequencesOf, someOf } from '../text/repetition.ts';
 import { blocksOf, contentText, stripInjected } from './content-blocks.ts';
 import { readTurn } from './turn-trust.ts';
 
@@ -24,11 +25,11 @@ export interface ExternalTextTracker {
    * @param messages  raw messages: their injected parts, which `turn` lacks, are external too
    * @param known  shingles of earlier trusted text, which a summary may repeat
    */
-  addTurn(turn: TurnText, messages?: readonly CapturedMessage[], known?: ReadonlySet<Shingle>): void;
+  addTurn(turn: TurnText, messages?: readonly CapturedMessage[], known?: ReadonlySet<Shingle>): Steps<void>;
   addText(text: string): void;
   size(): number;
   /** Whether the assistant repeats external text that the user did not write. */
-  isRepeatedIn(turn: TurnText): boolean;
+  isRepeatedIn(turn: TurnText): Steps<boolean>;
 }
 
 /** One tracker per session. Above `limit` shingles the longest idle sessions are evicted and then distrust all text. */
@@ -68,52 +69,53 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
   /** Over capacity: any trusted text may repeat what was not stored. */
   let isFull = wasFull;
 
-  function add(text: string, known: ReadonlySet<Shingle> = NO_SHINGLES): void {
-    for (const shingle of shinglesOf(text)) {
-      if (isFull) return;
-      if (known.has(shingle)) continue;
+  function* add(text: string, known: ReadonlySet<Shingle> = NO_SHINGLES): Steps<void> {
+    yield* someOf(text, shinglesOf, (shingle) => {
+      if (isFull || known.has(shingle)) return isFull;
       if (!external.has(shingle)) onAdd();
       external.add(shingle);
       isFull = external.size >= MAX_SESSION_SHINGLES;
-    }
+      return isFull;
+    });
   }
 
   return {
     size: () => external.size,
-    addText: (text) => add(text),
-    addTurn({ parts }, messages = [], known = NO_SHINGLES) {
+    addText: (text) => runAtOnce(add(text)),
+    *addTurn({ parts }, messages = [], known = NO_SHINGLES) {
       const foreign = parts.filter(({ origin }) => origin === 'external');
-      for (const { text } of foreign) add(text, known);
-      if (foreign.length > 0) for (const text of messages.flatMap(hiddenResults)) add(text);
+      for (const { text } of foreign) yield* add(text, known);
+      if (foreign.length > 0) for (const text of messages.flatMap(hiddenResults)) yield* add(text);
     },
-    isRepeatedIn({ user, parts }) {
+    *isRepeatedIn({ user, parts }) {
       if (external.size === 0 && !isFull) return false;
       const trusted = parts.filter(({ kind, origin }) => kind !== 'tool_result' && isCleanOrigin(origin));
       if (isFull) return trusted.length > 0;
-      const own = new Set(shinglesOf(user));
-      return trusted.some(({ text }) => {
-        for (const shingle of shinglesOf(text)) if (external.has(shingle) && !own.has(shingle)) return true;
-        return false;
-      });
+      const own = new Set<Shingle>();
+      yield* someOf(user, shinglesOf, (shingle) => void own.add(shingle));
+      const isRepeated = (shingle: Shingle): boolean => external.has(shingle) && !own.has(shingle);
+      for (const { text } of trusted) if (yield* someOf(text, shinglesOf, isRepeated)) return true;
+      return false;
     },
   };
 }
 
 /** Collects the shingles of `text` that trusted parts of earlier turns contain. */
-export function createRepeatedTextFinder(text: string): {
+export function* createRepeatedTextFinder(text: string): Steps<{
   readonly found: ReadonlySet<Shingle>;
-  search(turn: TurnText): void;
-} {
-  const wanted = new Set(shinglesOf(text));
+  search(turn: TurnText): Steps<void>;
+}> {
+  const wanted = new Set<Shingle>();
+  yield* someOf(text, shinglesOf, (shingle) => void wanted.add(shingle));
   const found = new Set<Shingle>();
   return {
     found,
-    search({ user, parts }) {
+    *search({ user, parts }) {
       const own = parts.filter(({ origin }) => origin !== 'external').map((part) => part.text);
       for (const earlier of [user, ...own]) {
-        for (const shingle of shinglesOf(earlier.slice(0, EARLIER_TEXT_CHARS))) {
+        yield* someOf(earlier.slice(0, EARLIER_TEXT_CHARS), shinglesOf, (shingle) => {
           if (wanted.has(shingle)) found.add(shingle);
-        }
+        });
       }
     },
   };
@@ -125,9 +127,9 @@ function hiddenResults(message: CapturedMessage): string[] {
   return results.map((block) => contentText(block['content'])).filter((text) => stripInjected(text) !== text);
 }
 
-function* shinglesOf(text: string): Generator<Shingle> {
-  for (const [place] of plainText(text).matchAll(PLACE)) yield trimEnd(place, './');
-  yield* sequencesOf(text);
+function* shinglesOf(plain: string): Generator<Shingle> {
+  for (const [place] of plain.matchAll(PLACE)) yield trimEnd(place, './');
+  yield* sequencesOf(plain);
 }
 
 export type RepeatedText = Parameters<ExternalTextTracker['addTurn']>[2];
@@ -139,9 +141,9 @@ export async function findRepeatedText(
 ): Promise<RepeatedText> {
   const { parts } = readTurn(turn);
   if (!parts.some(({ text }) => isContinuation(text))) return undefined;
-  const known = createRepeatedTextFinder(parts.map(({ text }) => text).join('\n'));
+  const known = await runInSlices(createRepeatedTextFinder(parts.map(({ text }) => text).join('\n')));
   for (const one of await earlier()) {
-    known.search(readTurn(one));
+    await runInSlices(known.search(readTurn(one)));
     await nextTick();
   }
   return known.found;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { runInSlices, type Steps } from '../../common/async.ts';
 import { LruMap } from '../../common/map.ts';
 import { trimEnd } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn, Origin } from '../../common/turn.ts';
@@ -21,7 +22,7 @@ export async function redactTurn(
   let redacted = false;
   const words = privateSpans.get(redactor) ?? createPrivateSpans();
   privateSpans.set(redactor, words);
-  words.collect(turn);
+  await runInSlices(words.collect(turn));
   const messages: CapturedMessage[] = [];
   const origins: Record<string, Origin> = { ...turn.origins };
   for (const message of turn.messages) {
@@ -83,7 +84,7 @@ const MIN_WORD_CHARS = 6;
  * memory only; captured turns carry the earlier spans of their conversation.
  */
 interface PrivateSpans {
-  collect(turn: Pick<CapturedTurn, 'sessionId' | 'messages' | 'earlierPrivate'>): void;
+  collect(turn: Pick<CapturedTurn, 'sessionId' | 'messages' | 'earlierPrivate'>): Steps<void>;
   /** Wraps repeated private text in tags; returns the same string when there is none. */
   tag(sessionId: string, content: string): string;
 }
@@ -92,8 +93,12 @@ function createPrivateSpans(): PrivateSpans {
   const sessions = new LruMap<string, ReadonlySet<string>>(MAX_SESSIONS);
 
   return {
-    collect({ sessionId, messages, earlierPrivate = [] }) {
-      const said = messages.filter(({ role }) => role === 'user').flatMap(ownTexts);
+    *collect({ sessionId, messages, earlierPrivate = [] }) {
+      const said: string[] = [];
+      for (const message of messages.filter(({ role }) => role === 'user')) {
+        said.push(...ownTexts(message));
+        yield;
+      }
       const now = findPrivateTexts(said.join('\n'));
       const found = [...earlierPrivate, ...now].flatMap(spansOf);
       if (found.length === 0) return;

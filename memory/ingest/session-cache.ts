@@ -1,11 +1,20 @@
 import { createSerialQueue, type SerialQueue } from '../../common/async.ts';
+import type { Preset } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
+
+/** A turn that no node covers yet. */
+export interface BufferedTurn extends TurnText {
+  readonly project: string;
+}
 
 export interface Session {
   readonly id: string;
   readonly serial: SerialQueue;
+  /** Of the last turn. */
   project: string;
-  buffer: TurnText[];
+  buffer: BufferedTurn[];
+  /** Of the run that its newest turn belongs to. */
+  preset: Preset | undefined;
   /** The last compacted turn, which a short reply may answer. */
   before: TurnText | undefined;
   hydration: Promise<void> | null;
@@ -21,7 +30,7 @@ export interface SessionCache {
   /** Returns the cached session or an empty one that the caller has to hydrate. */
   restore(id: string): Session;
   all(): readonly Session[];
-  /** Evicted sessions with turns that no node covers yet. */
+  /** Evicted sessions with turns that no node covers yet, of this project where one is given. */
   evictedWithTurns(project?: string): readonly string[];
   /** @param passes  evict this session first, as it is only read once */
   run(session: Session, work: () => Promise<void>, passes?: boolean): Promise<void>;
@@ -45,8 +54,8 @@ export function createSessionCache({
 }: SessionCacheOptions): SessionCache {
   /** Least recently used first. */
   const sessions = new Map<string, Session>();
-  /** Session id to project. */
-  const waiting = new Map<string, string>();
+  /** Session id to the projects of its buffered turns. */
+  const waiting = new Map<string, ReadonlySet<string>>();
 
   function rests({ busy, sensing, buffer }: Session): boolean {
     return busy === 0 && !sensing && (mayEvictBuffered || buffer.length === 0);
@@ -56,10 +65,10 @@ export function createSessionCache({
     for (const session of [...first, ...sessions.values()]) {
       if (sessions.size <= limit) return;
       if (sessions.get(session.id) !== session || !rests(session)) continue;
-      const { id, buffer, hydration, idle, project } = session;
+      const { id, buffer, hydration, idle } = session;
       sessions.delete(id);
       if (idle !== null) clearTimeout(idle);
-      if (buffer.length > 0) waiting.set(id, project);
+      if (buffer.length > 0) waiting.set(id, new Set(buffer.map(({ project }) => project)));
       else if (hydration !== null) waiting.delete(id);
       onEvict(id);
     }
@@ -71,7 +80,8 @@ export function createSessionCache({
       const session = sessions.get(id) ?? {
         id,
         serial: createSerialQueue((error) => onError(id, error)),
-        project: waiting.get(id) ?? '',
+        project: '',
+        preset: undefined,
         buffer: [],
         before: undefined,
         hydration: null,
@@ -85,7 +95,9 @@ export function createSessionCache({
     },
     all: () => [...sessions.values()],
     evictedWithTurns: (project) =>
-      [...waiting].flatMap(([id, own]) => (sessions.has(id) || (project ?? own) !== own ? [] : [id])),
+      [...waiting].flatMap(([id, projects]) =>
+        sessions.has(id) || (project !== undefined && !projects.has(project)) ? [] : [id],
+      ),
     async run(session, work, passes = false) {
       session.busy += 1;
       await session.serial(work);

@@ -1,3 +1,4 @@
+import type { Steps } from '../../common/async.ts';
 import {
   type CapturedMessage,
   type CapturedTurn,
@@ -153,17 +154,20 @@ function candidatesIn(message: CapturedMessage): string[] {
  * @param isReported  whether a hook reported a prompt with this digest
  * @param sealedOrigin  of a result that our own program wrote; null for any other
  */
-export function knownOrigins(
+export function* knownOrigins(
   { messages }: CapturedTurn,
   isReported: (digest: string) => boolean,
   sealedOrigin: (text: string) => Origin | null,
-): Pick<CapturedTurn, 'origins'> {
-  const texts = messages.filter(({ role }) => role === 'user').flatMap(candidatesIn);
-  const known = texts.flatMap((text): [string, Origin][] => {
-    const digest = digestText(text);
-    const origin = isReported(digest) ? 'user' : sealedOrigin(text);
-    return origin === null ? [] : [[digest, origin]];
-  });
+): Steps<Pick<CapturedTurn, 'origins'>> {
+  const known: [string, Origin][] = [];
+  for (const message of messages.filter(({ role }) => role === 'user')) {
+    for (const text of candidatesIn(message)) {
+      yield;
+      const digest = digestText(text);
+      const origin = isReported(digest) ? 'user' : sealedOrigin(text);
+      if (origin !== null) known.push([digest, origin]);
+    }
+  }
   return known.length === 0 ? {} : { origins: Object.fromEntries(known) };
 }
 

@@ -6,7 +6,9 @@ import { MemoryNode, NODE_FIELDS } from './node-schema.ts';
 
 /** What a person may change; the rest says where the node comes from. */
 export const EDITABLE = [
+  'title',
   'summary',
+  'outcome',
   'trigger',
   'detailed_summary',
   'topic_tags',
@@ -15,6 +17,7 @@ export const EDITABLE = [
   'origin',
   'released',
   'facts',
+  'values',
   'links',
   'source_links',
   'capsule',
@@ -23,7 +26,8 @@ export const EDITABLE = [
 ] as const;
 type Editable = (typeof EDITABLE)[number];
 
-const TEXTS: readonly Editable[] = ['summary', 'trigger', 'detailed_summary', 'capsule'];
+const TEXTS: readonly Editable[] = ['title', 'summary', 'outcome', 'trigger', 'detailed_summary', 'capsule'];
+const OPTIONAL: readonly Editable[] = ['title', 'outcome'];
 
 /** The node with these fields set, each given as a text. @throws CometError `node_invalid` */
 export function withFields(node: MemoryNode, fields: Readonly<Record<string, string>>): MemoryNode {
@@ -65,9 +69,10 @@ function notRaised(node: MemoryNode, edited: MemoryNode): MemoryNode {
 }
 
 function asValue(field: Editable, text: string): unknown {
+  if (OPTIONAL.includes(field)) return text === '' ? undefined : text;
   if (TEXTS.includes(field)) return text === '' && field !== 'summary' && field !== 'trigger' ? null : text;
   const value = readValue(text);
-  const isList = field === 'topic_tags' || field === 'links' || field === 'source_links';
+  const isList = field === 'topic_tags' || field === 'values' || field === 'links' || field === 'source_links';
   if (isList && typeof value === 'string') {
     const parts = value.split(',').map((part) => part.trim());
     return parts.filter((part) => part !== '');

@@ -1,6 +1,6 @@
 import YAML from 'yaml';
 import { z } from 'zod';
-import { isRecord } from '../../common/text.ts';
+import { isRecord, parseJson } from '../../common/text.ts';
 import { copied, internNode, type StoredBrief } from './node.ts';
 import { MemoryNode } from './node-schema.ts';
 
@@ -35,7 +35,18 @@ export type ParsedSection =
 const HEADING = /^## (mem_\d{8}_\d{6}_[0-9a-f]{6})(?:\s+(.*))?$/s;
 const FIELD = /^- ([a-z_]+):(.*)$/s;
 /** Texts that get a block of their own where they can be read back from one. */
-const BLOCKS = { Summary: 'summary', Trigger: 'trigger', Detail: 'detailed_summary', Capsule: 'capsule' } as const;
+const BLOCKS = {
+  Outcome: 'outcome',
+  Summary: 'summary',
+  Trigger: 'trigger',
+  Detail: 'detailed_summary',
+  Capsule: 'capsule',
+} as const;
+/** Lists of statements: each is a line that ends in a comment with all but its text. */
+const LISTS = { Decisions: ['decisions', 'text'], 'Open items': ['open', 'text'], Facts: ['facts', 'value'] } as const;
+const VALUES = 'Values';
+/** How to read the conversation, and the fields. */
+const SOURCE = 'Source';
 const FENCE = '```';
 /** Fields in the order in which they are written. */
 const LISTED = [
@@ -129,46 +140,92 @@ export function splitSections(text: string): Pick<NodeDocument, 'lead' | 'sectio
   return { lead: piece(0, starts[0]), sections };
 }
 
+/**
+ * A section that reads like a note: the title, or the summary of a node without one, is the heading; then what the node
+ * says; what memory keeps of it comes last.
+ */
 export function renderSection(node: MemoryNode): string {
-  const inHeading = isOneLine(node.summary);
+  const heading = node.title ?? node.summary;
+  const inHeading = isOneLine(heading);
+  const headed = inHeading ? (node.title === undefined ? 'summary' : 'title') : '';
   const fields: Record<string, unknown> = {};
-  const blocks: string[] = [];
+  const blocks = new Map<string, string>();
   const put = (key: string, value: unknown): void => {
-    if (value !== undefined && JSON.stringify(value) !== DEFAULTS[key]) fields[key] = value;
+    if (value !== undefined && key !== headed && JSON.stringify(value) !== DEFAULTS[key]) fields[key] = value;
   };
-  for (const key of LISTED) put(key, node[key]);
-  for (const [title, key] of Object.entries(BLOCKS)) {
-    const text = node[key as (typeof BLOCKS)[keyof typeof BLOCKS]];
-    if (key === 'summary' && inHeading) continue;
-    if (text !== null && isPlainText(text)) blocks.push(`### ${title}\n\n${escapeHeadings(text)}\n`);
-    else put(key, text);
+  for (const [name, [key, shown]] of Object.entries(LISTS)) {
+    const items: readonly object[] = node[key] ?? [];
+    if (items.length > 0) blocks.set(name, items.map((item) => renderItem(item, shown)).join(''));
   }
-  if (node.facts.length > 0) {
-    blocks.push(`### Facts\n\n${node.facts.map((fact) => `- ${JSON.stringify(fact)}\n`).join('')}`);
+  if (node.values !== undefined && node.values.length > 0) {
+    blocks.set(VALUES, node.values.map((value) => `- ${isBare(value) ? value : JSON.stringify(value)}\n`).join(''));
   }
-  const heading = inHeading ? `## ${node.node_id} ${node.summary}` : `## ${node.node_id}`;
-  const front = `${FENCE}yaml\n${renderYaml(fields)}${FENCE}\n`;
-  return `${[`${heading}\n`, front, ...blocks].join('\n')}\n`;
+  for (const [name, key] of Object.entries(BLOCKS)) {
+    const text = node[key];
+    if (key !== headed && typeof text === 'string' && isPlainText(text)) blocks.set(name, `${escapeHeadings(text)}\n`);
+  }
+  const inBlocks = new Set<string | undefined>([...blocks.keys()].map(keyOf));
+  for (const key of FIELDS) if (!inBlocks.has(key)) put(key, node[key as keyof MemoryNode]);
+  const texts = ORDER.flatMap((name) => (blocks.has(name) ? [`### ${name}\n\n${blocks.get(name)}`] : []));
+  const source = `### ${SOURCE}\n\n${READ}${idTail(node.node_id)} --conversation\`\n\n${FENCE}yaml\n${renderYaml(fields)}${FENCE}\n`;
+  return `${[`## ${node.node_id}${inHeading ? ` ${heading}` : ''}\n`, ...texts, source].join('\n')}\n`;
 }
 
-/** Reads one section in the form of this schema or of schema 1. */
+/** Sections as they are written; they are read in any order. */
+const ORDER = ['Outcome', 'Decisions', 'Open items', VALUES, 'Summary', 'Trigger', 'Detail', 'Capsule', 'Facts'];
+const KEYS: Readonly<Record<string, keyof MemoryNode>> = {
+  ...BLOCKS,
+  ...Object.fromEntries(Object.entries(LISTS).map(([name, [key]]) => [name, key])),
+  [VALUES]: 'values',
+};
+
+function keyOf(name: string): keyof MemoryNode | undefined {
+  return Object.hasOwn(KEYS, name) ? KEYS[name] : undefined;
+}
+
+const READ = '`comet-cc memory show ';
+
+const [OPENING, CLOSING] = [' <!-- ', ' -->'];
+
+/** "- the port is 5433 <!-- {…} -->", or all of it as JSON where its text cannot stand in a line. */
+function renderItem(item: object, shown: string): string {
+  const { [shown]: text, ...rest } = item as Readonly<Record<string, unknown>>;
+  const kept = JSON.stringify(rest);
+  const isReadable = typeof text === 'string' && isOneLine(text) && !/<!--|-->/.test(text + kept);
+  return isReadable ? `- ${text}${OPENING}${kept}${CLOSING}\n` : `- ${JSON.stringify(item)}\n`;
+}
+
+/** A line that somebody typed is no more trusted than its memory. */
+function parseItem(line: string, shown: string, typed: Readonly<Record<string, unknown>>): unknown {
+  if (!line.startsWith('- ')) return line;
+  const said = line.slice(2).trim();
+  const at = said.lastIndexOf(OPENING);
+  const rest = at > 0 && said.endsWith(CLOSING) ? parseJson(said.slice(at + OPENING.length, -CLOSING.length)) : null;
+  if (isRecord(rest)) return { ...rest, [shown]: said.slice(0, at) };
+  const value = readValue(said);
+  return typeof value === 'string' && shown === 'text' ? { ...typed, text: value } : value;
+}
+
+/** Reads one section in the form of this schema, of schema 2 (the fields came first), or of schema 1. */
 export function parseSection(raw: string, head: FileHead): ParsedSection {
   const lines = raw.split('\n').map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
-  const [, id, summary] = HEADING.exec((lines[0] ?? '').trimEnd()) ?? [];
-  if (id === undefined) return problem('heading', 'expected `## mem_YYYYMMDD_HHMMSS_xxxxxx summary`');
-  const titles = lines.flatMap((line, at) => (at > 0 && line.startsWith('### ') ? [at] : []));
-  const fields = parseFields(lines.slice(1, titles[0]));
+  const [, id, heading] = HEADING.exec((lines[0] ?? '').trimEnd()) ?? [];
+  if (id === undefined) return problem('heading', 'expected `## mem_YYYYMMDD_HHMMSS_xxxxxx title`');
+  const starts = lines.flatMap((line, at) => (at > 0 && line.startsWith('### ') ? [at] : []));
+  const sections = starts.map((start, at) => ({
+    name: (lines[start] as string).slice(4).trim(),
+    body: lines.slice(start + 1, starts[at + 1]),
+  }));
+  const source = sections.find(({ name }) => name === SOURCE)?.body.filter((line) => !line.startsWith(READ));
+  const fields = parseFields(source ?? lines.slice(1, starts[0]));
   if (typeof fields === 'string') return problem(id, fields);
   const values: Record<string, unknown> = { facts: [], ...fields, ...head, node_id: id };
-  if (summary !== undefined) values['summary'] = summary.trim();
-  for (const [at, start] of titles.entries()) {
-    const title = (lines[start] as string).slice(4).trim();
-    const body = lines.slice(start + 1, titles[at + 1]).join('\n');
-    const key = Object.entries(BLOCKS).find(([name]) => name === title)?.[1];
-    if (key !== undefined) values[key] = unescapeHeadings(body.trim());
-    else if (title === 'Facts') values['facts'] = parseFacts(body);
-    else return problem(id, `### ${title}: expected ### ${[...Object.keys(BLOCKS), 'Facts'].join(', ### ')}`);
+  for (const { name, body } of sections) {
+    const key = keyOf(name);
+    if (key !== undefined) values[key] = parseBlock(name, body, values['origin']);
+    else if (name !== SOURCE) return problem(id, `### ${name}: expected ### ${[...ORDER, SOURCE].join(', ### ')}`);
   }
+  if (heading !== undefined) values['summary' in values && source !== undefined ? 'title' : 'summary'] = heading.trim();
   const result = MemoryNode.safeParse(values);
   if (result.success) return { kind: 'node', node: internNode(result.data) };
   const [issue] = result.error.issues;
@@ -207,9 +264,21 @@ function parseSchema1Fields(lines: readonly string[]): Record<string, unknown> |
   return values;
 }
 
-function parseFacts(body: string): unknown[] {
-  const lines = body.split('\n').filter((line) => line.trim() !== '');
-  return lines.map((line) => (line.startsWith('- ') ? readValue(line.slice(2)) : line));
+/** A value that is written as it is, a figure too. */
+function isBare(value: string): boolean {
+  return isOneLine(value) && !value.startsWith('"');
+}
+
+function parseBlock(name: string, body: readonly string[], origin: unknown): unknown {
+  const lines = body.filter((line) => line.trim() !== '');
+  if (name === VALUES) {
+    const values = lines.map((line) => line.replace(/^- /, '').trim());
+    return values.map((value) => (isBare(value) ? value : (parseJson(value) ?? value)));
+  }
+  const [key, shown] = Object.entries(LISTS).find(([each]) => each === name)?.[1] ?? [];
+  if (shown === undefined) return unescapeHeadings(body.join('\n').trim());
+  const typed = { origin, turn: '', ...(key === 'decisions' ? { by: origin === 'user' ? 'user' : 'assistant' } : {}) };
+  return lines.map((line) => parseItem(line, shown, typed));
 }
 
 function problem(key: string, expected: string): ParsedSection {
@@ -287,16 +356,21 @@ export function renderFrontMatter(values: Readonly<Record<string, unknown>>): st
 
 /** Null where `text` does not begin with a closed front matter, or it cannot be read. */
 export function parseFrontMatter(text: string): FrontMatter | null {
-  const lines = text.split('\n');
+  const parts = splitFrontMatter(text);
+  if (parts === null) return null;
+  const { lines, rest } = parts;
+  if (!lines.some((line) => /^schema:/.test(line))) return { values: schema1Values(lines), rest };
+  const values = parseYaml(lines.join('\n'));
+  return typeof values === 'string' ? null : { values, rest };
+}
+
+/** Lines without trailing spaces between two of `---` at the start of `text`, and all after them; null without these. */
+export function splitFrontMatter(text: string): { readonly lines: readonly string[]; readonly rest: string } | null {
+  const lines = text.split('\n').map((line, at) => (at === 0 ? line.replace(/^\ufeff/, '') : line));
   const bare = (line: string | undefined): string => (line ?? '').trimEnd();
   if (bare(lines[0]) !== '---') return null;
   const end = lines.findIndex((line, at) => at > 0 && bare(line) === '---');
-  if (end === -1) return null;
-  const own = lines.slice(1, end).map(bare);
-  const rest = lines.slice(end + 1).join('\n');
-  if (!own.some((line) => /^schema:/.test(line))) return { values: schema1Values(own), rest };
-  const values = parseYaml(own.join('\n'));
-  return typeof values === 'string' ? null : { values, rest };
+  return end === -1 ? null : { lines: lines.slice(1, end).map(bare), rest: lines.slice(end + 1).join('\n') };
 }
 
 function schema1Values(lines: readonly string[]): Record<string, unknown> {

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { isRecord } from '../../common/text.ts';
 
 const iso = z.iso.datetime();
+/** Where a statement goes: `skip`, `episode`, `task` or `topic:<name>`; rules decide where it is not given. */
+export const BUCKET = /^(?:skip|episode|task|topic:[^\n]{1,60})$/;
+const bucket = z.string().regex(BUCKET).optional();
 
 /** A statement with the turns it rests on. */
 export const Fact = z.object({
@@ -17,6 +20,7 @@ export const Fact = z.object({
   valid_to: iso.nullable().optional(),
   /** The node that says what is so instead. */
   superseded_by: z.string().nullable().optional(),
+  bucket,
 });
 export type Fact = z.infer<typeof Fact>;
 
@@ -34,7 +38,7 @@ export const StatedItem = z.object({
 export type StatedItem = z.infer<typeof StatedItem>;
 
 /** An option that was taken, or rejected. */
-export const Decision = StatedItem.extend({ by: z.enum(['user', 'assistant']) });
+export const Decision = StatedItem.extend({ by: z.enum(['user', 'assistant']), bucket });
 export type Decision = z.infer<typeof Decision>;
 
 /** Who wrote the text of a node. */

@@ -43,7 +43,7 @@ export interface PromptCall<Answer = unknown> {
 }
 
 /** Names and timeouts of the models; `maxChildren` limits concurrent calls. */
-export type ModelLimits = Omit<Config['models'], 'dailyTokens' | 'maxUtilization'>;
+export type ModelLimits = Omit<Config['models'], 'dailyTokens' | 'sessionTokens' | 'maxUtilization'>;
 
 export interface CallOptions {
   readonly redact: (text: string) => string;

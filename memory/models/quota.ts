@@ -5,6 +5,7 @@ import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
+import { LruMap } from '../../common/map.ts';
 
 /** One rate limit of the login or key, as last reported. */
 export interface QuotaWindow {
@@ -16,16 +17,22 @@ export interface QuotaWindow {
   readonly resetAtMs: number;
 }
 
-/** Our own calls wait above a share of a limit (the rest belongs to the user), and beyond their tokens per day (UTC). */
-export type QuotaRule = Pick<Config['models'], 'maxUtilization' | 'dailyTokens'>;
+/**
+ * Our own calls wait above a share of a limit (the rest belongs to the user), and beyond their tokens per day (UTC);
+ * beyond its own tokens (0: no limit) a session gets none.
+ */
+export type QuotaRule = Pick<Config['models'], 'maxUtilization' | 'dailyTokens' | 'sessionTokens'>;
 
+/** `spent`: the budget of the session, which does not come back. */
 export type QuotaDecision =
   | { readonly kind: 'allow' }
-  | { readonly kind: 'defer'; readonly untilMs: number; readonly because: string };
+  | { readonly kind: 'defer'; readonly untilMs: number; readonly because: string }
+  | { readonly kind: 'spent'; readonly because: string };
 
 /** Decides whether a model call may run now. */
 export interface ModelQuota {
-  decide(): QuotaDecision;
+  /** @param sessionId  whose turns the call is for; absent for a call over the memories of several */
+  decide(sessionId?: string): QuotaDecision;
 }
 
 export interface RateLimitResponse {
@@ -39,6 +46,7 @@ const LONGEST_MS = 8 * DAY_MS;
 /** Assumed duration of a limit without a reset time. */
 const UNDATED_MS = 15 * 60_000;
 const MOST_WINDOWS = 32;
+const MOST_SESSIONS = 500;
 const HEADER =
   /^anthropic-ratelimit-(unified-)?([a-z0-9][a-z0-9_-]{0,40}?)-(status|reset|utilization|limit|remaining)$/;
 /** The overall limit, without a window name. */
@@ -77,11 +85,23 @@ export function mergeQuota(known: readonly QuotaWindow[], fresh: readonly QuotaW
   return [...newest.values()].filter((window) => isRunning(window, nowMs)).slice(-MOST_WINDOWS);
 }
 
+interface QuotaInput {
+  readonly rule: QuotaRule;
+  readonly tokensToday: number;
+  /** Of the session that the call is for. */
+  readonly tokensOfSession?: number;
+  readonly nowMs: number;
+}
+
 /** If several limits apply, reports the one that lasts longest. */
 export function decideQuota(
   windows: readonly QuotaWindow[],
-  { rule, tokensToday, nowMs }: { readonly rule: QuotaRule; readonly tokensToday: number; readonly nowMs: number },
+  { rule, tokensToday, tokensOfSession = 0, nowMs }: QuotaInput,
 ): QuotaDecision {
+  if (rule.sessionTokens > 0 && tokensOfSession >= rule.sessionTokens) {
+    const because = `our own calls have taken ${tokensOfSession} of the ${rule.sessionTokens} tokens allowed for this session`;
+    return { kind: 'spent', because };
+  }
   const reasons = windows
     .filter((window) => isRunning(window, nowMs) && window.utilization >= rule.maxUtilization)
     .map((window) => ({ untilMs: window.resetAtMs, because: saidOf(window, rule) }));
@@ -155,6 +175,7 @@ export type Backoff = ReturnType<typeof createBackoff>;
 export function createBackoff(clock: Clock, quota?: ModelQuota) {
   let pauseMs = 0;
   let openAtMs = 0;
+  const isSpent = (sessionId?: string): boolean => quota?.decide(sessionId).kind === 'spent';
   const quotaMs = (decision = quota?.decide()): number => (decision?.kind === 'defer' ? decision.untilMs : 0);
   const waitMs = (): number => {
     const now = clock.now();
@@ -163,13 +184,15 @@ export function createBackoff(clock: Clock, quota?: ModelQuota) {
     return Math.max(0, Math.max(openAtMs, quotaMs()) - now);
   };
   return {
-    isOpen: (): boolean => waitMs() === 0,
+    isOpen: (sessionId?: string): boolean => waitMs() === 0 && !isSpent(sessionId),
+    /** Whether waiting is useless for this session. */
+    isSpent,
     /** 0 when it is open. */
     waitMs,
     /** '' when it is open. */
-    because(): string {
-      const decision = quota?.decide();
-      if (decision?.kind === 'defer') return decision.because;
+    because(sessionId?: string): string {
+      const decision = quota?.decide(sessionId);
+      if (decision !== undefined && decision.kind !== 'allow') return decision.because;
       return waitMs() === 0 ? '' : 'the model failed; waiting before the next attempt';
     },
     failed(): void {
@@ -190,6 +213,16 @@ export interface StoredUsage extends Usage {
   /** `YYYY-MM-DD`, UTC. */
   readonly day: string;
   readonly windows: readonly QuotaWindow[];
+  /** Least recently used first. */
+  readonly sessions: readonly SessionUsage[];
+}
+
+/** What our own calls took for the turns of one session. */
+export interface SessionUsage {
+  readonly sessionId: string;
+  readonly tokens: number;
+  /** Of the last call. */
+  readonly atMs: number;
 }
 
 export interface UsageStore {
@@ -210,12 +243,17 @@ export async function openBudget({
 }) {
   const kept = await store.load();
   const ledger = createUsageCounter(clock.now, kept);
+  const sessions = new LruMap<string, SessionUsage>(MOST_SESSIONS);
+  for (const each of kept?.sessions ?? []) sessions.set(each.sessionId, each);
   let windows = kept?.windows ?? [];
   let isDirty = false;
   let saving: Promise<void> | null = null;
 
-  function decide(): QuotaDecision {
-    return decideQuota(windows, { rule, tokensToday: ledger.today().tokens, nowMs: clock.now() });
+  const tokensOf = (sessionId = ''): number => sessions.peek(sessionId)?.tokens ?? 0;
+
+  function decide(sessionId?: string): QuotaDecision {
+    const used = { tokensToday: ledger.today().tokens, tokensOfSession: tokensOf(sessionId) };
+    return decideQuota(windows, { rule, ...used, nowMs: clock.now() });
   }
 
   /** One write at a time; changes during a write go into the next one. */
@@ -228,7 +266,7 @@ export async function openBudget({
     while (isDirty) {
       isDirty = false;
       try {
-        await store.save({ ...ledger.today(), windows });
+        await store.save({ ...ledger.today(), windows, sessions: [...sessions.values()] });
       } catch (error) {
         log.warn("could not write today's model usage; a restart would lose it", { error });
       }
@@ -248,10 +286,20 @@ export async function openBudget({
     },
     record(spent: Spent): void {
       ledger.record(spent);
+      const { sessionId = '', tokens } = spent;
+      if (sessionId !== '') {
+        sessions.set(sessionId, { sessionId, tokens: tokensOf(sessionId) + tokens, atMs: clock.now() });
+      }
       save();
     },
     today: ledger.today,
     decide,
+    /** Sessions that took tokens within a day, newest first. */
+    recentSessions(): (SessionUsage & { readonly isSpent: boolean })[] {
+      const sinceMs = clock.now() - DAY_MS;
+      const recent = [...sessions.values()].filter(({ atMs }) => atMs >= sinceMs).reverse();
+      return recent.map((each) => ({ ...each, isSpent: decide(each.sessionId).kind === 'spent' }));
+    },
     /** Resolves once everything is on disk. */
     async close(): Promise<void> {
       await saving;
@@ -297,9 +345,10 @@ const Kept = z.strictObject({
   tokens: amount,
   cost_usd: amount,
   limits: z.array(z.strictObject({ name: z.string().max(60), utilization: amount, resetAtMs: amount })).max(100),
+  sessions: z.array(z.strictObject({ sessionId: z.string().max(200), tokens: amount, atMs: amount })).default([]),
 });
 
-/** Stores today's model usage and the last reported limits. An unreadable file counts as empty. */
+/** Stores the model usage of today and of each session, and the last reported limits. An unreadable file counts as empty. */
 export function createUsageFile(file: string, log: Log): UsageStore {
   return {
     async load(): Promise<StoredUsage | null> {

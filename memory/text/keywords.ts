@@ -62,6 +62,11 @@ function strength(word: string): number {
   return word.length < 4 ? 0.5 : 1;
 }
 
+/** Areas of work that a text is about. */
+export function areasOf(text: string): string[] {
+  return AREAS.filter(([, pattern]) => pattern.test(text)).map(([area]) => area);
+}
+
 /** Known tags that occur in the text, then areas of work; at least one if the text has words. */
 export function tagsOf(asked: string, kept: string, knownTags: readonly string[]): string[] {
   const text = `${asked.slice(0, 4_000)}\n${kept}`;
@@ -70,8 +75,7 @@ export function tagsOf(asked: string, kept: string, knownTags: readonly string[]
     const words = uniqueTokens(tag.replaceAll('-', ' '));
     return words.length > 0 && words.every((word) => tokens.has(word));
   });
-  const areas = AREAS.filter(([, pattern]) => pattern.test(text)).map(([area]) => area);
-  const tags = [...new Set([...known, ...areas])].slice(0, TAGS);
+  const tags = [...new Set([...known, ...areasOf(text)])].slice(0, TAGS);
   if (tags.length > 0) return tags;
   const word = anchorsOf(text).find((each) => /^[\p{L}\p{N}-]{3,30}$/u.test(each));
   return word === undefined ? [] : [word.toLowerCase()];

@@ -1,3 +1,4 @@
+import { runAtOnce, type Steps } from '../../common/async.ts';
 import type { TurnText } from '../model/turn.ts';
 
 const SEQUENCE_WORDS = 5;
@@ -9,10 +10,10 @@ export interface FlowText {
   readonly text: string;
 }
 
-/** Hashes of each five words in a row. */
-export function* sequencesOf(text: string): Generator<number> {
+/** Hashes of each five words in a row. @param plain  see `plainText` */
+export function* sequencesOf(plain: string): Generator<number> {
   const before: string[] = [];
-  for (const [word] of plainText(text).matchAll(WORD)) {
+  for (const [word] of plain.matchAll(WORD)) {
     before.push(word);
     if (before.length < SEQUENCE_WORDS) continue;
     yield hash(before.join(' '));
@@ -20,11 +21,27 @@ export function* sequencesOf(text: string): Generator<number> {
   }
 }
 
-export function plainText(text: string): string {
-  return text
-    .normalize('NFKC')
-    .replace(/\p{Cf}/gu, '')
-    .toLowerCase();
+/** Calls `read` with each value of the plain text until it returns true; each is a step. Returns whether one did. */
+export function* someOf<T>(
+  text: string,
+  valuesOf: (plain: string) => Iterable<T>,
+  read: (value: T) => unknown,
+): Steps<boolean> {
+  const plain = yield* plainText(text);
+  yield;
+  for (const value of valuesOf(plain)) {
+    if (read(value) === true) return true;
+    yield;
+  }
+  return false;
+}
+
+function* plainText(text: string): Steps<string> {
+  const normal = text.normalize('NFKC');
+  yield;
+  const visible = normal.replace(/\p{Cf}/gu, '');
+  yield;
+  return visible.toLowerCase();
 }
 
 /** Text that sessions were shown by files, tools of the project and the client: repeating it does not make it a statement of the user or of Claude. */
@@ -41,19 +58,20 @@ export function createShownText() {
   const sessions = new Map<string, Set<number>>();
   return {
     /** Reads a turn; returns what the assistant repeats in it and neither it nor the user wrote first. */
-    read(sessionId: string, flow: readonly FlowText[], user: string): number[] {
+    *read(sessionId: string, flow: readonly FlowText[], user: string): Steps<number[]> {
       const shown = sessions.get(sessionId) ?? new Set();
       sessions.delete(sessionId);
       sessions.set(sessionId, shown);
-      const own = new Set(sequencesOf(user));
+      const own = new Set<number>();
+      yield* someOf(user, sequencesOf, (sequence) => void own.add(sequence));
       const repeated = new Set<number>();
       for (const { by, text } of flow) {
-        for (const sequence of sequencesOf(text.slice(0, SHOWN_CHARS))) {
-          if (own.has(sequence)) continue;
+        yield* someOf(text.slice(0, SHOWN_CHARS), sequencesOf, (sequence) => {
+          if (own.has(sequence)) return;
           if (by === 'shown') addBounded(shown, sequence);
           else if (!shown.has(sequence)) own.add(sequence);
           else if (by === 'said') repeated.add(sequence);
-        }
+        });
       }
       let total = 0;
       for (const { size } of sessions.values()) total += size;
@@ -76,8 +94,7 @@ function addBounded(known: Set<number>, value: number): void {
 export function repeatsShown(text: string, turns: readonly Pick<TurnText, 'repeats'>[]): boolean {
   const known = turns.flatMap(({ repeats }) => (repeats === undefined ? [] : [repeats]));
   if (known.length === 0) return false;
-  for (const sequence of sequencesOf(text)) if (known.some((repeats) => repeats.has(sequence))) return true;
-  return false;
+  return runAtOnce(someOf(text, sequencesOf, (sequence) => known.some((repeats) => repeats.has(sequence))));
 }
 
 /** FNV-1a, 32 bits: a collision only makes a turn less trusted. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { clip, neutralLine } from '../../../common/text.ts';
 import type { Claim, StatementRef } from '../../model/node.ts';
+import { BUCKET } from '../../model/node-schema.ts';
 import { policyRules } from '../../text/content-type.ts';
 import { contentTags, proposedTags } from '../../text/tags.ts';
 import type { KnownStatement, ProposedNode, SummaryInput, SummaryResult } from '../model.ts';
@@ -30,6 +31,7 @@ const labels = z.array(z.string()).describe('turn labels, such as t2');
 const ClaimAnswer = z.object({ text: z.string(), sources: labels });
 const known = z.array(z.string()).describe('labels of known statements, such as k3');
 const turn = z.string().describe('a turn label');
+const bucket = z.string().default('').describe('skip, episode, task or topic:<name>');
 /** What a model may forget is optional; the schema that it is shown requires all. */
 const Answer = z.object({
   nodes: z.array(
@@ -37,7 +39,7 @@ const Answer = z.object({
       title: z.string().default(''),
       summary: z.string(),
       outcome: z.string().default(''),
-      decisions: z.array(z.object({ text: z.string(), by: z.enum(['user', 'assistant']), turn })).default([]),
+      decisions: z.array(z.object({ text: z.string(), by: z.enum(['user', 'assistant']), turn, bucket })).default([]),
       open: z.array(z.object({ text: z.string(), turn })).default([]),
       values: z.array(z.string()).default([]),
       trigger: z.string(),
@@ -51,6 +53,7 @@ const Answer = z.object({
           value: z.string(),
           polarity: z.enum(['positive', 'negative']),
           evidence: labels,
+          bucket,
         }),
       ),
       revises: known.default([]),
@@ -80,6 +83,7 @@ ${policyRules()}
 - recall_mode: "active" as a rule. "both" for a standing rule or preference of the developer that matters in nearly every session: it is always shown as well. "passive" is always shown and never searched: only where the summary is all that there is to find.
 - Leave out what spoils a memory: instructions that the agent itself was given, heartbeats and acknowledgements, guesses about the developer that the developer did not say, what is only true for a moment (running, percent done, process ids), and lines that memory itself put into the conversation.
 - facts: whole sentences worth looking up by themselves; concept names the subject, value is the sentence with its exact value; polarity "negative" for what was ruled out, removed or denied. evidence: the turns that show it.
+- bucket of each decision and fact: "topic:" and the short lower-case name of its subject for what a page on that subject should say for months: decisions of the user, standing rules and preferences, values of environments, roles and places of people ("topic:user_profile" for the developer); "task" for what is to be done, "skip" for what has no value later; "episode" for everything else, and where you are unsure.
 - revises: labels of known statements that the turns of this node say are no longer so, because a new value, tool or rule took their place. Only what is said outright; one that is merely not mentioned, or is about something else, still holds.
 
 Brief (replaces the old one completely)
@@ -144,7 +148,10 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown }: Shown):
       }))
       .filter(({ concept, value }) => concept !== '' && value !== '')
       .slice(0, FACTS)
-      .map((fact) => ({ ...fact, evidence: named.turnIdsOf(fact.evidence).filter((turnId) => own.has(turnId)) }));
+      .map((fact) => ({
+        ...withBucket(fact),
+        evidence: named.turnIdsOf(fact.evidence).filter((turnId) => own.has(turnId)),
+      }));
     const trigger = clip(node.trigger.trim(), TRIGGER_CHARS);
     const revises = [...new Set(node.revises.map(bareLabel))].flatMap((label): StatementRef[] => {
       const statement = known.get(label);
@@ -182,10 +189,16 @@ function shapeOf(
   return {
     title: clip(title.trim(), TITLE_CHARS),
     outcome: clip(outcome.trim(), OUTCOME_CHARS),
-    decisions: items(decisions),
+    decisions: items(decisions).map(withBucket),
     open: items(open),
     values: [...new Set(names)].slice(0, VALUES),
   };
+}
+
+/** Anything else is left to the rules. */
+function withBucket<T extends object>(item: T & { readonly bucket?: string }): Omit<T, 'bucket'> & { bucket?: string } {
+  const { bucket = '', ...rest } = item;
+  return BUCKET.test(bucket.trim()) ? { ...rest, bucket: bucket.trim() } : rest;
 }
 
 function tidyTags(tags: readonly string[]): string[] {

@@ -1,22 +1,14 @@
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { type Connection, connect, Index, MatchQuery, Session, type Table } from '@lancedb/lancedb';
-import {
-  type Table as ArrowTable,
-  Binary,
-  Bool,
-  type DataType,
-  Field,
-  FixedSizeList,
-  Float32,
-  Float64,
-  type RecordBatch,
-  Schema,
-  Utf8,
-} from 'apache-arrow';
+import type { Table as ArrowTable, DataType, Field, RecordBatch, Schema } from 'apache-arrow';
 import { SCRIPT_DIMENSIONS } from '../../text/tokenizer.ts';
 import type { IndexRow } from '../search-index.ts';
+
+/** LanceDB has loaded this already; an import would load its other form, 134 more modules. */
+const arrow = createRequire(import.meta.url)('apache-arrow') as typeof import('apache-arrow');
 
 /** Comparing fewer vectors one by one is fast, and exact. */
 const ROWS_FOR_VECTOR_INDEX = 5_000;
@@ -38,7 +30,7 @@ export interface LaneQuery {
   readonly where: string | undefined;
 }
 
-/** What a lane found. Row ids stay the same when the table is optimized. */
+/** What a lane found, best first. Row ids stay the same when the table is optimized. */
 export interface LaneRows {
   readonly rowIds: readonly number[];
   /** BM25, or the cosine. */
@@ -90,10 +82,16 @@ function tableOn(place: TablePlace, table: Table, looseCommits: number) {
 
   return {
     name: table.name,
-    matching(column: string, terms: readonly string[], { limit, where }: LaneQuery): Promise<LaneRows> {
-      const query = table.query().fullTextSearch(new MatchQuery(terms.join(' '), column));
-      if (where !== undefined) query.where(where);
-      return laneRows(query.select(['_score']).withRowId().limit(limit).toArrow());
+    async matching(column: string, terms: readonly string[], { limit, where }: LaneQuery): Promise<LaneRows> {
+      const best = (most: number): Promise<LaneRows> => {
+        const query = table.query().fullTextSearch(new MatchQuery(terms.join(' '), column));
+        if (where !== undefined) query.where(where);
+        return laneRows(query.select(['_score']).withRowId().limit(most).toArrow());
+      };
+      const found = await best(limit);
+      if (isSorted(found.scores)) return found;
+      // While no row is indexed, LanceDB gives the first rows that match, unsorted.
+      return sorted(found.rowIds.length < limit ? found : await best(await table.countRows()), limit);
     },
     nearest(column: string, vector: Float32Array, { limit, where }: LaneQuery): Promise<LaneRows> {
       const query = table.query().nearestTo(vector).column(column).distanceType('cosine');
@@ -153,6 +151,16 @@ async function laneRows(found: Promise<ArrowTable>): Promise<LaneRows> {
   return { rowIds: rowIdsOf(rows), scores: Array.from({ length: rows.numRows }, (_, at) => scoreAt(at)) };
 }
 
+function isSorted(scores: readonly number[]): boolean {
+  return scores.every((score, at) => at === 0 || score <= (scores[at - 1] as number));
+}
+
+function sorted({ rowIds, scores }: LaneRows, limit: number): LaneRows {
+  const places = [...rowIds.keys()].sort((one, other) => (scores[other] as number) - (scores[one] as number));
+  const best = places.slice(0, limit);
+  return { rowIds: best.map((at) => rowIds[at] as number), scores: best.map((at) => scores[at] as number) };
+}
+
 /** 64-bit numbers that a float holds, without making a bigint of each. */
 export function rowIdsOf(rows: ArrowTable): number[] {
   return (rows.getChild('_rowid')?.data ?? []).flatMap(({ values, length }) => {
@@ -201,9 +209,9 @@ export const SHAPES: Readonly<Record<Kind, TableShape>> = {
     texts: ['turn_id', 'text'],
     words: ['tokens', 'window'],
     others: [
-      ['place', () => new Float64()],
-      ['timed', () => new Bool()],
-      ['pieces', () => new Binary()],
+      ['place', () => new arrow.Float64()],
+      ['timed', () => new arrow.Bool()],
+      ['pieces', () => new arrow.Binary()],
     ],
     lookups: ['turn_id', 'session_id'],
     hit: ['node_id', 'created_at_ms', 'turn_id', 'place', 'timed'],
@@ -227,11 +235,13 @@ export const SHAPES: Readonly<Record<Kind, TableShape>> = {
 export function schemaOf(kind: Kind, dimensions: number): Schema {
   const { texts, words, others } = SHAPES[kind];
   const vector = (name: string, size: number): Field =>
-    new Field(name, new FixedSizeList(size, new Field('item', new Float32(), true)), true);
-  return new Schema([
-    ...['node_id', 'session_id', 'origin', ...texts, ...words].map((name) => new Field(name, new Utf8(), false)),
-    new Field('created_at_ms', new Float64(), false),
-    ...others.map(([name, type]) => new Field(name, type(), false)),
+    new arrow.Field(name, new arrow.FixedSizeList(size, new arrow.Field('item', new arrow.Float32(), true)), true);
+  return new arrow.Schema([
+    ...['node_id', 'session_id', 'origin', ...texts, ...words].map(
+      (name) => new arrow.Field(name, new arrow.Utf8(), false),
+    ),
+    new arrow.Field('created_at_ms', new arrow.Float64(), false),
+    ...others.map(([name, type]) => new arrow.Field(name, type(), false)),
     vector('vector', dimensions),
     vector('script_vector', SCRIPT_DIMENSIONS),
   ]);

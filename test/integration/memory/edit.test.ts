@@ -5,8 +5,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Memory } from '../../../memory/index.ts';
 import { openSnapshotFiles } from '../../../memory/storage/fs/snapshot-files.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
-import type { RigOptions } from '../../helpers/memory-rig.ts';
+import { createDisk, openRig, type RigOptions } from '../../helpers/memory-rig.ts';
+import { createMemoryTaskFiles } from '../../helpers/memory-task-files.ts';
 import { makeNode } from '../../helpers/nodes.ts';
+import { openTaskRig } from '../../helpers/task-rig.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 import { talk } from '../../helpers/turns.ts';
 
@@ -43,7 +45,7 @@ describe('edit', () => {
     const { memory } = await remembered(await tempDir());
     const id = idOf(memory, '5433');
     const { text: base } = await memory.library.readSection(id.slice(0, -1));
-    const edited = await memory.library.edit(id, { text: base.replace('5433', '6001'), base });
+    const edited = await memory.library.edit(id, { text: base.replaceAll('5433', '6001'), base });
     expect(edited).toMatchObject({ node_id: id, author: { by: 'user' }, turns: expect.any(Array) });
     const set = { topic_tags: 'ports, staging', importance: 'HIGH', trigger: 'When I ask for 12' };
     expect(await memory.library.edit(id, { set })).toMatchObject({
@@ -148,7 +150,7 @@ describe('export and import', () => {
     const { memory: other } = await start(await tempDir());
     const report = await other.imports.importArchive(text);
     const added = memory.library.list({ all: true }).length;
-    expect(report).toEqual({ kind: 'nodes', added, replaced: 0, unchanged: 0, briefs: 1 });
+    expect(report).toEqual({ kind: 'nodes', added, replaced: 0, unchanged: 0, briefs: 1, pages: 0, tasks: 0 });
     expect(await other.library.exportAll(format)).toBe(text);
     expect(other.library.list({ all: true })).toEqual(memory.library.list({ all: true }));
     expect(await other.imports.importArchive(text)).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
@@ -267,3 +269,22 @@ test('reindex fills the index again from the files, stats count, why names the t
   expect(why).toMatchObject({ origin: 'assistant', written_by: 'local', aliases: [] });
   expect(why.turns.map(({ prompt }) => prompt).join()).toContain('port 5433');
 });
+
+test.each(['md', 'jsonl'] as const)(
+  'an export as %s holds tasks, and gives back those whose name is free',
+  async (format) => {
+    const open = async () => {
+      const { tasks } = openTaskRig(createMemoryTaskFiles());
+      return { tasks, memory: await openRig(createDisk(), { llm: 'local', tasks }) };
+    };
+    const from = await open();
+    await from.tasks.add({ title: 'Check\n# Task 47', what: '# Task\n\nIt leaks.', origin: 'user', projectDir: null });
+    const text = await from.memory.library.exportAll(format);
+    const to = await open();
+    expect(await to.memory.imports.importArchive(text, false)).toMatchObject({ tasks: 0 });
+    expect(await to.memory.imports.importArchive(text)).toMatchObject({ tasks: 1 });
+    expect(await to.memory.imports.importArchive(text)).toMatchObject({ tasks: 0 });
+    expect(await to.tasks.texts()).toEqual(await from.tasks.texts());
+    for (const { memory } of [from, to]) await memory.maintenance.close();
+  },
+);

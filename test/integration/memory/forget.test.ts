@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { homePaths } from '../../../common/paths.ts';
 import type { Memory } from '../../../memory/index.ts';
+import { libraryPaths } from '../../../memory/storage/paths.ts';
+import { openTaskFiles } from '../../../memory/tasks/fs/task-files.ts';
 import { filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 import { oneNode, scriptedModel } from '../../helpers/scripted-model.ts';
+import { openTaskRig } from '../../helpers/task-rig.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 import { message, talk, toolRound, turnOf } from '../../helpers/turns.ts';
 
@@ -102,6 +106,49 @@ describe('what is forgotten', () => {
     await expect(memory.library.forget({ dryRun: false })).rejects.toMatchObject({ code: 'usage' });
     expect(saying(memory)).toContain('5433');
     await memory.maintenance.close();
+  });
+
+  test('takes the tasks along that were made of it, and their lines in the inbox', async () => {
+    const home = await tempDir();
+    const files = await openTaskFiles(libraryPaths('', homePaths(home)));
+    const { tasks, surfacing, clock } = openTaskRig(files, { clock: { nowMs: AT } });
+    const { memory } = await openOnDisk(home, { llm: 'local', watch: null, tasks });
+    const call = { title: 'Ask Ilse about the "quagmire" flag', at: 'tomorrow' };
+    const noted = turnOf(
+      'Note that down as a task',
+      [
+        ...toolRound('mcp__comet-cc__add_task', call, 'Added.'),
+        message('assistant', [{ type: 'text', text: 'Done.' }]),
+      ],
+      { atMs: AT + 120_000 },
+    );
+    await told(memory, [...ALL, noted]);
+    const [node] = memory.library.list({ sessionId: 's1' });
+    const id = node?.node_id ?? '';
+    const base = { projectDir: null, origin: 'user', at: 'in 1 second' } as const;
+    const fromNode = await tasks.add({ ...base, title: 'Move port 5433', sources: [id], context: [`${id}: quagmire`] });
+    await tasks.add({ ...base, title: call.title, origin: 'tool' });
+    await tasks.add({ ...base, title: 'Ask Ilse', what: `my own words about ${id}`, dependsOn: [fromNode.id] });
+    clock.nowMs += 60_000;
+    await surfacing.look();
+    const day = (await tasks.inbox()).day;
+    expect(await files.readInbox(day)).toMatch(/Move port 5433[\s\S]*quagmire|quagmire[\s\S]*Move port 5433/);
+
+    const dry = await memory.library.forget({ dryRun: true, sessionId: 's1' });
+    expect(dry.tasks.map(({ title }) => title).sort()).toEqual([
+      'Ask Ilse about the "quagmire" flag',
+      'Move port 5433',
+    ]);
+    expect((await tasks.list({ all: true })).tasks).toHaveLength(3);
+    await memory.library.forget({ dryRun: false, sessionId: 's1' });
+    const left = (await tasks.list({ all: true })).tasks;
+    expect(left.map(({ title, depends_on, body }) => [title, depends_on, body.includes(id)])).toEqual([
+      ['Ask Ilse', [], true],
+    ]);
+    expect(await files.readInbox(day)).toBe(`# Inbox ${day}\n\n`);
+    await tasks.close();
+    await memory.maintenance.close();
+    for (const file of filesBelow(home)) expect(/quagmire|5433/.test(readFileSync(file, 'latin1')), file).toBe(false);
   });
 
   test('is forgotten before it has a node', async () => {

@@ -3,11 +3,14 @@ import { plantedConversation } from '../../../../bench/local/planted.ts';
 import { seeded } from '../../../../bench/local/seeded.ts';
 import type { CapturedTurn } from '../../../../common/turn.ts';
 import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
+import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
 import { junkTurns } from '../../../fixtures/junk.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
 import { createStaticEmbedder } from '../../../helpers/static-embedder.ts';
+import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { talk } from '../../../helpers/turns.ts';
 
+const tempDir = tempDirs();
 const EACH = 64;
 const DAYS = [21, 22, 23];
 
@@ -27,14 +30,15 @@ function mixed(good: readonly CapturedTurn[], junk: readonly CapturedTurn[]): Ca
   return random.shuffled(places).map((isGood) => (isGood ? goods.shift() : junks.shift()) as CapturedTurn);
 }
 
-test('what spoils memories is in none of them, and what was said among it is', async () => {
+test('what spoils memories is in none of them nor in their pages, and what was said among it is', async () => {
   const junk = junkTurns(1, EACH);
   const { turns, facts } = goodTurns();
   expect(junk.length).toBeGreaterThanOrEqual(300);
   expect(facts.length).toBeGreaterThan(100);
   const disk = createDisk();
   const local = createLocalModel({ embedder: createStaticEmbedder() });
-  const memory = await openRig(disk, { llm: 'local', local });
+  const pageFiles = await openPageFiles({ dir: await tempDir(), nodesDir: '/nodes' });
+  const memory = await openRig(disk, { llm: 'local', local, pageFiles });
   const all = mixed(
     turns,
     junk.map(({ turn }) => turn),
@@ -62,5 +66,12 @@ test('what spoils memories is in none of them, and what was said among it is', a
   expect(lost.length / facts.length).toBeLessThanOrEqual(0.05);
   const brief = JSON.stringify(await memory.recall.sessionContext('another', '/home/dev/shop'));
   expect(brief).not.toMatch(/junk[a-z]+\d+x\d+/);
+
+  await memory.maintenance.dream({ dryRun: false });
+  const { topics } = await memory.library.listTopics({});
+  const pages = await Promise.all(topics.map(({ name }) => memory.library.readTopic(name, {})));
+  const stated = pages.flatMap(({ lines }) => lines.map(({ text }) => text.replace(/ \(mem_[^)]*\)$/, '')));
+  expect(stated.length).toBeGreaterThan(15);
+  expect(stated.filter(isJunk)).toEqual([]);
   await memory.maintenance.close();
 });

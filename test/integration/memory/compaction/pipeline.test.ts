@@ -71,6 +71,31 @@ describe('captured turns', () => {
     expect(kept).toContain('[REDACTED:');
   });
 
+  test('belong to the folder in which each was said, also after a restart', async () => {
+    const disk = createDisk();
+    const folders = ['/shop', '/shop', '/docs', '/shop'];
+    const said = [...turns(), talk('Releases go out on Thursdays.', 'Noted.', { atMs: 1_800_000_300_000 })];
+    const moving = said.map((turn, at) => ({ ...turn, projectDir: folders[at] as string }));
+    const projects = (memory: Memory): (string | undefined)[] =>
+      moving.map(({ turnId }) => {
+        const [id] = memory.recall.nodesCovering([turnId]).get(turnId) ?? [];
+        return disk.nodes.get(id ?? '')?.project;
+      });
+    const patient = await start(disk, { idleMs: 0 });
+    patient.capture.captureTurns(moving);
+    await until(async () => (await disk.journal.read('s1')).length === 4);
+    expect(projects(patient)).toEqual([undefined, undefined, undefined, undefined]);
+    const memory = await start(disk);
+    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(projects(memory)).toEqual(folders);
+    const { library } = memory;
+    const shop = library.list({ projectDir: '/shop' });
+    expect(JSON.stringify(shop)).not.toContain('Payment');
+    expect(JSON.stringify(shop)).toContain('Thursdays');
+    expect(disk.briefs.get('s1')).toMatchObject({ project: '/shop' });
+    expect(JSON.stringify(disk.briefs.get('s1'))).not.toContain('Payment');
+  });
+
   test('that come back serialised in another way are the same turn, shown in their latest form', async () => {
     const disk = createDisk();
     const memory = await start(disk);
@@ -273,7 +298,11 @@ describe('the model', () => {
       for (let hour = 0; hour < 8; hour += 1) await later();
       expect(memory.maintenance.status().llm.deferred).toBe(3);
       isDown = false;
-      for (let hour = 0; hour < 8; hour += 1) await later();
+      for (let hour = 0; hour < 8; hour += 1) {
+        // A failure counts once the model has answered something else.
+        if (hour < 3) memory.capture.captureTurns([talk(`Step ${hour} is done.`, 'Noted.', { sessionId: `t${hour}` })]);
+        await later();
+      }
       expect(memory.maintenance.status().llm.deferred).toBe(0);
       const standing = memory.library.list({}).filter((node) => writtenBy(node) === 'local');
       expect(standing.map((node) => node.turns)).toEqual([[turns()[1]?.turnId]]);

@@ -274,6 +274,8 @@ describe('with a model', () => {
     memory.capture.captureTurns([OLD, NEW]);
     memory.capture.prepareNodes('s0', [OLD.turnId]);
     memory.capture.prepareNodes('s1', [NEW.turnId]);
+    // By the rules, while the model thinks.
+    await expect.poll(() => nodeOf(disk, '5433').superseded_by).not.toBeNull();
     release();
     expect(await memory.maintenance.flush(60_000)).toBe(true);
     const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];

@@ -27,9 +27,9 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-async function govern(dailyTokens = 500_000): Promise<Budget> {
+async function govern(dailyTokens = 500_000, sessionTokens = 0): Promise<Budget> {
   const governor = await openBudget({
-    rule: { maxUtilization: 0.8, dailyTokens },
+    rule: { maxUtilization: 0.8, dailyTokens, sessionTokens },
     store: createUsageFile(file, silentLog),
     clock: { now: () => disk.nowMs },
     log: silentLog,
@@ -127,6 +127,60 @@ describe('memory under a quota', () => {
   });
 });
 
+describe('the use of a session', () => {
+  const sessionId = turns[0]?.sessionId ?? '';
+
+  test('is kept over restarts; when it is spent rules write that session, and the model others', async () => {
+    const before = await govern(500_000, 1_000);
+    before.record({ calls: 1, tokens: 600, costUsd: 0, sessionId });
+    before.record({ calls: 1, tokens: 400, costUsd: 0, sessionId });
+    await before.close();
+    const governor = await govern(500_000, 1_000);
+    expect(governor.recentSessions()).toMatchObject([{ sessionId, tokens: 1_000, isSpent: true }]);
+    const using = model();
+    const memory = await remember(governor, using);
+    memory.capture.captureTurns([...turns, talk('The cache listens on port 6380.', 'Noted.', { sessionId: 'other' })]);
+    await memory.maintenance.flush(5_000);
+    const { library } = memory;
+    const byWriter = (session: string) => library.list({ sessionId: session }).map(writtenBy);
+    expect(new Set(byWriter(sessionId))).toEqual(new Set(['local']));
+    expect(byWriter('other')).toEqual(['scripted']);
+    expect(using.sensed).toHaveLength(0);
+    expect(memory.maintenance.status().llm).toMatchObject({ deferred: 0, deferred_because: '' });
+    const [node] = library.list({ sessionId });
+    expect(await library.show(node?.node_id ?? '', 1)).toMatchObject({
+      detail_note: expect.stringContaining('of the 1000 tokens allowed for this session'),
+    });
+  });
+
+  test('continues after a restart with more, and without a limit', async () => {
+    const small = await govern(500_000, 1_000);
+    small.record({ calls: 1, tokens: 1_000, costUsd: 0, sessionId });
+    const before = await remember(small);
+    before.capture.captureTurns(turns);
+    await before.maintenance.close();
+    await small.close();
+    const unlimited = await govern(500_000, 0);
+    expect(unlimited.recentSessions()).toMatchObject([{ isSpent: false }]);
+    const after = await remember(unlimited);
+    await after.maintenance.flush(5_000);
+    expect(writers(after)).toEqual(['scripted']);
+  });
+
+  test('is shown for a day', async () => {
+    const governor = await govern(500_000, 1_000);
+    governor.record({ calls: 1, tokens: 10, costUsd: 0, sessionId: 'a' });
+    governor.record({ calls: 1, tokens: 20, costUsd: 0, sessionId: 'b' });
+    governor.record({ calls: 1, tokens: 5, costUsd: 0 });
+    expect(governor.recentSessions().map((each) => [each.sessionId, each.tokens])).toEqual([
+      ['b', 20],
+      ['a', 10],
+    ]);
+    disk.nowMs += 86_400_001;
+    expect(governor.recentSessions()).toEqual([]);
+  });
+});
+
 describe('the use of a day', () => {
   test('is kept over restarts, privately, and stops calls at the cap until the next day', async () => {
     const first = await govern(1_000);
@@ -177,7 +231,7 @@ describe('the use of a day', () => {
         });
       },
     };
-    const rule = { maxUtilization: 0.8, dailyTokens: 500_000 };
+    const rule = { maxUtilization: 0.8, dailyTokens: 500_000, sessionTokens: 0 };
     const budget = await openBudget({ rule, store, clock: { now: () => disk.nowMs }, log: silentLog });
     const spent = { calls: 1, tokens: 10, costUsd: 0 };
     budget.record(spent);

@@ -1,10 +1,15 @@
+import net from 'node:net';
 import os from 'node:os';
+import { Agent, type buildConnector, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { afterEach, describe, expect, test } from 'vitest';
-import { Config } from '../../../../common/config.ts';
-import { createLog } from '../../../../common/log.ts';
+import { Config, loadConfig } from '../../../../common/config.ts';
+import { createLog, silentLog } from '../../../../common/log.ts';
+import { homePaths } from '../../../../common/paths.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { createOpenAiEndpoint, type OpenAiEndpointOptions } from '../../../../memory/models/openai.ts';
 import { createUsageCounter } from '../../../../memory/models/quota.ts';
+import { openLanguageModel } from '../../../../memory/open-memory.ts';
+import { createRedactor } from '../../../../redact/index.ts';
 import { languageModelContract } from '../../../contract/language-model.ts';
 import {
   answerFor,
@@ -14,6 +19,7 @@ import {
   completion,
   send,
 } from '../../../helpers/chat-server.ts';
+import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { talk } from '../../../helpers/turns.ts';
 
 const KEY = 'sk-made-up-key-1234567890';
@@ -276,6 +282,64 @@ describe('the key of an endpoint', () => {
     const error = await model.detectTopicShift(sensing, calm).catch((each: unknown) => each as Error);
     expect((error as Error).message).toContain('key [key] is no good');
     expect(`${JSON.stringify(error)}${model.health().lastError}${logged.join('')}`).not.toContain(KEY);
+  });
+});
+
+describe('the preset of a provider', () => {
+  const ANTHROPIC = 'https://api.anthropic.com';
+  const OPENAI = 'https://api.openai.com';
+  const GOOGLE = 'https://generativelanguage.googleapis.com';
+  const keys = {
+    ANTHROPIC_API_KEY: 'made-up-anthropic',
+    OPENAI_API_KEY: 'made-up-openai',
+    GEMINI_API_KEY: 'made-up-google',
+  };
+  const tempDir = tempDirs();
+  const outside = getGlobalDispatcher();
+  afterEach(() => setGlobalDispatcher(outside));
+
+  test.each([
+    [{ PROVIDER: 'anthropic' }, ANTHROPIC, '/v1/', 'claude-sonnet-5', 'Bearer made-up-anthropic'],
+    [{ MODEL: 'sonnet' }, ANTHROPIC, '/v1/', 'claude-sonnet-5', 'Bearer made-up-anthropic'],
+    [{ MODEL: 'opus' }, ANTHROPIC, '/v1/', 'claude-opus-5', 'Bearer made-up-anthropic'],
+    [{ MODEL: 'haiku' }, ANTHROPIC, '/v1/', 'claude-haiku-4-5', 'Bearer made-up-anthropic'],
+    [{}, OPENAI, '/v1/', 'gpt-5', 'Bearer made-up-openai'],
+    [{ PROVIDER: 'openai' }, OPENAI, '/v1/', 'gpt-5', 'Bearer made-up-openai'],
+    [{ MODEL: 'mini' }, OPENAI, '/v1/', 'gpt-5-mini', 'Bearer made-up-openai'],
+    [{ MODEL: 'codex' }, OPENAI, '/v1/', 'gpt-5-codex', 'Bearer made-up-openai'],
+    [{ MODEL: 'openai/o5' }, OPENAI, '/v1/', 'o5', 'Bearer made-up-openai'],
+    [{ PROVIDER: 'google' }, GOOGLE, '/v1beta/openai/', 'gemini-2.5-flash', 'Bearer made-up-google'],
+    [{ MODEL: 'flash' }, GOOGLE, '/v1beta/openai/', 'gemini-2.5-flash', 'Bearer made-up-google'],
+    [{ MODEL: 'pro' }, GOOGLE, '/v1beta/openai/', 'gemini-2.5-pro', 'Bearer made-up-google'],
+    [{ PROVIDER: 'ollama' }, 'http://127.0.0.1:11434', '/v1/', 'llama3.1', ''],
+    [{ MODEL: 'ollama/qwen3' }, 'http://127.0.0.1:11434', '/v1/', 'qwen3', ''],
+    [{ MODEL: 'vllm/Qwen/Qwen3-8B' }, 'http://127.0.0.1:8000', '/v1/', 'Qwen/Qwen3-8B', ''],
+  ])('%j asks its endpoint for the model with its key', async (given, origin, path, name, authorization) => {
+    const server = await serve(answers);
+    const origins: string[] = [];
+    const connect: buildConnector.connector = ({ protocol, hostname, port }, callback) => {
+      origins.push(`${protocol}//${hostname}${port ? `:${port}` : ''}`);
+      const socket = net.connect(Number(new URL(server.baseUrl).port), '127.0.0.1', () => callback(null, socket));
+    };
+    setGlobalDispatcher(new Agent({ connect }));
+    const home = await tempDir();
+    const variables = Object.entries(given).map(([key, value]) => [`COMET_CC_OPENAI_${key}`, value]);
+    const env = { ...keys, COMET_CC_HOME: home, COMET_CC_LLM: 'openai', ...Object.fromEntries(variables) };
+    const model = await openLanguageModel({
+      env,
+      config: loadConfig(env).config,
+      paths: homePaths(home),
+      redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
+      usage: createUsageCounter(Date.now),
+      claudeEnvironment: { env: {}, bundleFile: '', userCa: '', userProxy: {} },
+      log: silentLog,
+    });
+    expect((await model?.summarize(compacting, calm))?.nodes).toHaveLength(1);
+    await model?.detectTopicShift(sensing, calm);
+    await model?.close();
+    expect(new Set(origins)).toEqual(new Set([origin]));
+    const asked = server.requests.map((request) => [request.path, request.body.model, request.authorization]);
+    expect(asked).toEqual(Array(2).fill([`${path}chat/completions`, name, authorization]));
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { AGGRESSIVE, decideCompaction, needsReading } from '../../../../memory/compaction/compaction.ts';
+import { decideCompaction, needsReading } from '../../../../memory/compaction/compaction.ts';
 
 const rule = { minL1Buffer: 3, maxL1Buffer: 10, loadThreshold: 4 };
 const calm = { logic_flow: 'MAINTAIN', load_level: 2, redundancy_detected: false } as const;
@@ -32,10 +32,6 @@ describe('when a buffer is compacted', () => {
   test('a calm buffer waits', () => {
     expect(decideCompaction(9, calm, rule)).toEqual({ kind: 'wait', because: 'calm' });
     expect(decideCompaction(5, null, rule)).toEqual({ kind: 'wait', because: 'calm' });
-  });
-
-  test('the aggressive preset overflows at five', () => {
-    expect(decideCompaction(5, calm, { ...rule, ...AGGRESSIVE }).kind).toBe('compact');
   });
 
   test('a reading is asked for only where it can decide', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { runAtOnce } from '../../../../common/async.ts';
 import { createExternalTextTracker, createExternalTextTrackers } from '../../../../memory/ingest/external-text.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
@@ -11,8 +12,8 @@ const fetched = turnOf('Read the page.', [
 
 function repeated(prompt: string, answer: string): boolean {
   const heard = createExternalTextTracker();
-  heard.addTurn(readTurn(fetched));
-  return heard.isRepeatedIn(readTurn(talk(prompt, answer)));
+  runAtOnce(heard.addTurn(readTurn(fetched)));
+  return runAtOnce(heard.isRepeatedIn(readTurn(talk(prompt, answer))));
 }
 
 describe('what was heard from outside', () => {
@@ -33,23 +34,23 @@ describe('what was heard from outside', () => {
   it('is not what came out of a tool of the project', () => {
     const heard = createExternalTextTracker();
     const local = turnOf('Test.', [...toolRound('Bash', { command: 'npm test' }, page)]);
-    heard.addTurn(readTurn(local));
-    expect(heard.isRepeatedIn(readTurn(talk('And?', page)))).toBe(false);
+    runAtOnce(heard.addTurn(readTurn(local)));
+    expect(runAtOnce(heard.isRepeatedIn(readTurn(talk('And?', page))))).toBe(false);
   });
 
   it('is everything, once more came than can be kept', () => {
     const heard = createExternalTextTracker();
     heard.addText(Array.from({ length: 60_000 }, (_, at) => `word${at}`).join(' '));
-    expect(heard.isRepeatedIn(readTurn(talk('Hello?', 'Hello, what is it about?')))).toBe(true);
+    expect(runAtOnce(heard.isRepeatedIn(readTurn(talk('Hello?', 'Hello, what is it about?'))))).toBe(true);
   });
 
   it('is everything for sessions that rested longest, where it is too much of all together', () => {
     const heardBy = createExternalTextTrackers(30);
     const echo = readTurn(talk('Go on.', 'All builds have to use the mirror.'));
     const other = readTurn(talk('Go on.', 'Nothing of that.'));
-    for (const [at, id] of ['a', 'b', 'c', 'd'].entries()) heardBy(id, at).addTurn(readTurn(fetched));
+    for (const [at, id] of ['a', 'b', 'c', 'd'].entries()) runAtOnce(heardBy(id, at).addTurn(readTurn(fetched)));
     heardBy('nothing was told', 9);
-    const known = (id: string): boolean[] => [echo, other].map((turn) => heardBy(id, 9).isRepeatedIn(turn));
+    const known = (id: string): boolean[] => [echo, other].map((turn) => runAtOnce(heardBy(id, 9).isRepeatedIn(turn)));
     expect(known('d')).toEqual([true, false]);
     expect(known('a')).toEqual([true, true]);
     expect(known('nothing was told')).toEqual([false, false]);
@@ -59,5 +60,15 @@ describe('what was heard from outside', () => {
     const turn = readTurn({ ...talk('Go on.', 'All builds have to use the mirror.'), echoes: true });
     expect(turn.parts.map(({ origin }) => origin)).toEqual(['external']);
     expect(turn.user).toBe('Go on.');
+  });
+
+  it('is read in steps of a word', () => {
+    const long = turnOf('Read.', [
+      ...toolRound('WebFetch', { url: 'https://wiki.example' }, 'a b c d e f '.repeat(1_000)),
+    ]);
+    const work = createExternalTextTracker().addTurn(readTurn(long));
+    let steps = 0;
+    while (work.next().done !== true) steps += 1;
+    expect(steps).toBeGreaterThan(5_900);
   });
 });

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { createSessionCache, type SessionCacheOptions } from '../../../../memory/ingest/session-cache.ts';
-import type { TurnText } from '../../../../memory/model/turn.ts';
+import {
+  type BufferedTurn,
+  createSessionCache,
+  type SessionCacheOptions,
+} from '../../../../memory/ingest/session-cache.ts';
 
-const turn: TurnText = { turnId: 'e', atMs: 0, origin: 'user', user: 'hello', parts: [] };
+const turn: BufferedTurn = { turnId: 'e', atMs: 0, origin: 'user', user: 'hello', parts: [], project: '/shop' };
 const nothing = async (): Promise<void> => {};
 
 function make(over: Partial<SessionCacheOptions> = {}) {
@@ -52,21 +55,21 @@ describe('sessions in memory', () => {
     expect(sessions.has('busy')).toBe(false);
   });
 
-  it('are named while turns of theirs wait for a node, and come back as they were left', async () => {
+  it('are named while turns of theirs wait for a node, and come back empty', async () => {
     const { sessions } = make({ mayEvictBuffered: true });
     const first = sessions.restore('a');
-    first.project = '/shop';
-    first.buffer.push(turn);
+    first.buffer.push(turn, { ...turn, turnId: 'f', project: '/docs' });
     first.hydration = nothing();
     for (const id of ['b', 'c', 'd']) await sessions.run(sessions.restore(id), nothing);
     expect(sessions.has('a')).toBe(false);
     expect([
       sessions.evictedWithTurns(),
       sessions.evictedWithTurns('/shop'),
+      sessions.evictedWithTurns('/docs'),
       sessions.evictedWithTurns('/other'),
-    ]).toEqual([['a'], ['a'], []]);
+    ]).toEqual([['a'], ['a'], ['a'], []]);
     const again = sessions.restore('a');
-    expect(again).toMatchObject({ project: '/shop', buffer: [], hydration: null });
+    expect(again).toMatchObject({ buffer: [], hydration: null });
     expect(sessions.evictedWithTurns()).toEqual([]);
     // It could not be read: what waits in it is not forgotten for that.
     for (const id of ['b', 'c', 'd']) await sessions.run(sessions.restore(id), nothing);

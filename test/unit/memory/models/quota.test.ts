@@ -4,7 +4,7 @@ import { createBackoff, decideQuota, mergeQuota, readQuota } from '../../../../m
 
 const NOW = Date.UTC(2026, 2, 4, 10, 0, 0);
 const RESET = NOW + 2 * 3_600_000;
-const rule = { maxUtilization: 0.8, dailyTokens: 500_000 };
+const rule = { maxUtilization: 0.8, dailyTokens: 500_000, sessionTokens: 200_000 };
 
 const unified = (used: string, reset: string = String(RESET / 1_000)): Record<string, string> => ({
   'anthropic-ratelimit-unified-status': 'allowed',
@@ -102,6 +102,14 @@ describe('the governor', () => {
     expect(decide({}, { tokensToday: 500_000 })).toMatchObject({ kind: 'defer', untilMs: Date.UTC(2026, 2, 5) });
   });
 
+  test('stops for a session that used its tokens, unless there is no limit', () => {
+    const decide = (tokensOfSession: number, sessionTokens = 200_000) =>
+      decideQuota([], { rule: { ...rule, sessionTokens }, tokensToday: 500_000, tokensOfSession, nowMs: NOW });
+    expect(decide(199_999).kind).toBe('defer');
+    expect(decide(200_000)).toMatchObject({ kind: 'spent', because: expect.stringContaining('200000') });
+    expect(decide(200_000, 0).kind).toBe('defer');
+  });
+
   test('uses the newest report of a limit and forgets one that was reset', () => {
     const before = readQuota({ status: 200, headers: unified('0.9') }, NOW);
     const after = readQuota({ status: 200, headers: unified('0.1') }, NOW + 1);
@@ -136,7 +144,8 @@ describe('garbage in the headers', () => {
       fc.property(headers, fc.constantFrom(200, 429), (some, status) => {
         const windows = readQuota({ status, headers: some }, NOW);
         const decision = decideQuota(windows, { rule, tokensToday: 0, nowMs: NOW });
-        if (decision.kind === 'allow') return;
+        expect(decision.kind).not.toBe('spent');
+        if (decision.kind !== 'defer') return;
         expect(decision.untilMs).toBeGreaterThan(NOW);
         expect(decision.untilMs).toBeLessThanOrEqual(NOW + 8 * 86_400_000);
         expect(decision.because).toMatch(/^[ -~]+$/);

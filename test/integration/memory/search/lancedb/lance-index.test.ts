@@ -4,6 +4,7 @@ import { connect } from '@lancedb/lancedb';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Embedder } from '../../../../../memory/embeddings/embedder.ts';
 import { type OpenedIndex, openLanceIndex } from '../../../../../memory/search/lancedb/search-index.ts';
+import type { IndexFilter, IndexRow } from '../../../../../memory/search/search-index.ts';
 import { nodeRow, searchIndexContract, turnRow } from '../../../../contract/search-index.ts';
 import { createHashEmbedder } from '../../../../helpers/hash-embedder.ts';
 import { searched } from '../../../../helpers/lane-hits.ts';
@@ -170,6 +171,36 @@ test('many single commits do not pile up fragments', async () => {
   const { index: again } = await open(dir);
   expect((await again.size()).rows).toBe(230);
   await again.close();
+});
+
+test('rows that are not indexed yet are found in the order of the indexed ones', async () => {
+  const { index } = await open(path.join(await tempDir(), 'index'));
+  // The later a row, the shorter, and the more it says of the heron.
+  const saying = (at: number, word: string): string => ['heron', ...Array<string>(40 - at).fill(word)].join(' ');
+  const rows = (from: number): IndexRow[] =>
+    Array.from({ length: 20 }, (_, nth) => {
+      const [id, at] = [`n${from + nth}`, from + nth];
+      return turnRow(id, id, saying(at, nth % 2 === 0 ? 'reed' : 'pond'), { sessionId: `s${nth % 2}`, place: at * 9 });
+    });
+  const shortest = (count: number, step = 1): string[] =>
+    Array.from({ length: count }, (_, nth) => `n${39 - nth * step}`);
+  const best = async (filter: IndexFilter = {}) => {
+    const found = await searched(index, 'heron', { filter, limit: 5 });
+    return [found.raw, found.meaning].map((placed) => placed.map(({ id }) => id));
+  };
+
+  await index.put(rows(0));
+  await index.put(rows(20));
+  expect(await best()).toEqual([shortest(5), shortest(5)]);
+  expect(await best({ sessionId: 's1' })).toEqual([shortest(5, 2), shortest(5, 2)]);
+  await index.optimize();
+  expect(await best()).toEqual([shortest(5), shortest(5)]);
+  await index.remove(rows(0).map(({ nodeId }) => nodeId));
+  await index.remove(rows(20).map(({ nodeId }) => nodeId));
+  await index.put(rows(0));
+  await index.put(rows(20));
+  expect(await best()).toEqual([shortest(5), shortest(5)]);
+  await index.close();
 });
 
 test('texts of turns are read as they were last written, before and after optimizing', async () => {
