@@ -38,6 +38,7 @@ const MAX_CAPTURE_BYTES = 64 * 1024 * 1024;
 export function createProxy(deps: ProxyDeps) {
   const stats: ProxyStats = { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 };
   const running = new Set<Promise<void>>();
+  let lastRequestMs = 0;
   const upstream = createUpstream(deps.upstream);
   const exchange = {
     ...deps,
@@ -56,6 +57,7 @@ export function createProxy(deps: ProxyDeps) {
     onRequest(incoming) {
       const run = runExchange(exchange, incoming, stats).finally(() => running.delete(run));
       running.add(run);
+      lastRequestMs = deps.clock.now();
     },
   });
   return {
@@ -64,6 +66,8 @@ export function createProxy(deps: ProxyDeps) {
     /** Accepts a client's connection from the guard; null when the client has disconnected. */
     acceptClient: (name: string, client: Socket | null): void => mitm.acceptClient(name, client),
     stats: (): Readonly<ProxyStats> => ({ ...stats }),
+    /** Requests whose answer is not complete, and when the newest request came, ms; 0 for none. */
+    activity: () => ({ answering: running.size, lastRequestMs }),
     /** Accepts no new connection; resolves when every exchange has ended. */
     async drain(): Promise<void> {
       mitm.drain();

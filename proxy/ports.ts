@@ -139,7 +139,12 @@ export interface MemorySource {
   sessionContext(
     sessionId: string,
     projectDir: string | null,
-  ): Promise<{ readonly brief: readonly string[]; readonly lines: readonly MemoryLine[] }>;
+  ): Promise<{
+    readonly brief: readonly string[];
+    readonly lines: readonly MemoryLine[];
+    /** Its first line is found in every text that has the library's part already. */
+    readonly library?: readonly string[];
+  }>;
   recall(
     request: {
       readonly sessionId: string;

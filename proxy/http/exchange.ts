@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { beforeAbort } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
+import { PRESET_HEADER } from '../../common/turn.ts';
 import type { MessagesRequest, ObservedResponse, ProxyLog, QuotaObserver, RewriteOutcome, Rewriter } from '../ports.ts';
 import {
   CHILD_HEADER,
@@ -179,7 +180,7 @@ function relay(
     let headers: RawHeaders = [];
     let hasOnlyHead = true;
     let tee: Tee | null = null;
-    const dropped = [CHILD_HEADER, 'expect', ...(Buffer.isBuffer(body) ? ['content-length'] : [])];
+    const dropped = [CHILD_HEADER, PRESET_HEADER, 'expect', ...(Buffer.isBuffer(body) ? ['content-length'] : [])];
     const forwarding = deps.upstream.forward(
       {
         method: request.method ?? 'GET',

@@ -242,6 +242,7 @@ export interface PlanConfig {
 export interface RecalledMemory {
   readonly brief: readonly string[];
   readonly sessionLines: readonly Line[];
+  readonly library: readonly string[];
   readonly recalled: readonly Line[];
   /** Of the turns that a cut absorbs. */
   readonly quotes: ReadonlyMap<string, string>;
@@ -360,7 +361,7 @@ export function usesSystemField({ retrieval }: Pick<PlanConfig, 'retrieval'>): b
   return retrieval === 'system-field';
 }
 
-function systemTexts({ brief, sessionLines, recalled }: RecalledMemory, config: PlanConfig): SystemTexts {
+function systemTexts({ brief, sessionLines, library, recalled }: RecalledMemory, config: PlanConfig): SystemTexts {
   const { systemTokens, retrievalTokens } = config;
   if (!usesSystemField(config)) {
     // The recalled form of a memory has more detail than its session line, unless that is one of several.
@@ -369,12 +370,13 @@ function systemTexts({ brief, sessionLines, recalled }: RecalledMemory, config: 
     const isOnly = (nodeId: string): boolean => nodes.indexOf(nodeId) === nodes.lastIndexOf(nodeId);
     const standing = sessionLines.map((line) => (isOnly(line.nodeId) ? byNode.get(line.nodeId) : undefined) ?? line);
     const lines = [...standing, ...recalled];
-    return { brief, lines: uniqueLines(lines), budgetTokens: systemTokens };
+    return { brief, library, lines: uniqueLines(lines), budgetTokens: systemTokens };
   }
   const texts = new Set(sessionLines.map((line) => line.text));
   const fresh = uniqueLines(recalled.filter((line) => !texts.has(line.text)));
   return {
     brief,
+    library,
     lines: uniqueLines(sessionLines),
     budgetTokens: systemTokens,
     recalled: { lines: fresh, budgetTokens: retrievalTokens },

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../common/async.ts';
-import type { CapturedMessage, CapturedTurn, Role } from '../../common/turn.ts';
+import { type CapturedMessage, type CapturedTurn, PRESET_HEADER, PRESETS, type Role } from '../../common/turn.ts';
 import { findPrivateTexts } from '../../redact/index.ts';
 import type { CostLedger, Receipts, RequestCost } from '../ledger/index.ts';
 import type {
@@ -86,10 +86,10 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
   }
 
   function captureTurn(context: RequestContext, response: ObservedResponse, message: AssistantMessage): void {
-    const { view, sessionId, kind } = context;
+    const { view, kind } = context;
     const turn = splitTurns(view).at(-1);
     if (kind !== 'main' || response.end !== 'complete' || !endsTurn(message.stopReason) || turn === undefined) return;
-    memory.captureTurns([captureAnsweredTurn(view, turn, message, { sessionId, atMs: clock.now() })]);
+    memory.captureTurns([captureAnsweredTurn(view, turn, message, captureContext(context, clock.now()))]);
   }
 
   return {
@@ -137,9 +137,11 @@ function endsTurn(stopReason: string | null): boolean {
   return stopReason !== null && stopReason !== 'tool_use' && stopReason !== 'pause_turn';
 }
 
-interface CaptureContext {
-  readonly sessionId: string;
-  readonly atMs: number;
+type CaptureContext = ReturnType<typeof captureContext>;
+
+export function captureContext({ sessionId, request }: Pick<RequestContext, 'sessionId' | 'request'>, atMs: number) {
+  const preset = PRESETS.find((name) => name === request.headers[PRESET_HEADER]);
+  return { sessionId, atMs, ...(preset === undefined ? {} : { preset }) };
 }
 
 /** Turns of the transcript, oldest first, with the exact characters that Claude Code sent. */
@@ -204,9 +206,9 @@ function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, '
   return parts.length === 0 ? {} : { parts };
 }
 
-function commonFields(view: ConversationView, span: TurnSpan, { sessionId, atMs }: CaptureContext) {
+function commonFields(view: ConversationView, span: TurnSpan, context: CaptureContext) {
   const before = view.lineage[span.start - 1] ?? '';
-  return { key: span.key, before, sessionId, projectDir: view.system.workingDirectory, model: view.model, atMs };
+  return { ...context, key: span.key, before, projectDir: view.system.workingDirectory, model: view.model };
 }
 
 /** Carried with each turn: after a restart, resume or fork, memory has not seen the earlier turns. */

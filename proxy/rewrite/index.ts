@@ -1,4 +1,5 @@
 import { type Clock, createKeyedMutex } from '../../common/async.ts';
+import { countTokens } from '../../common/text.ts';
 import { type CostLedger, findConversationRoot, type Receipt, type Receipts } from '../ledger/index.ts';
 import type {
   MemorySource,
@@ -35,7 +36,13 @@ import {
   toLine,
   usesSystemField,
 } from './build-plan.ts';
-import { captureParts, captureTurns, createResponseRecorder, type ResponseRecorder } from './capture.ts';
+import {
+  captureContext,
+  captureParts,
+  captureTurns,
+  createResponseRecorder,
+  type ResponseRecorder,
+} from './capture.ts';
 import type { CutRule } from './cut.ts';
 import {
   applyPlan,
@@ -271,7 +278,7 @@ class RewritePipeline implements Rewriter {
       },
       rule: this.#isDisabled(context) ? null : config.cut,
       nowMs: clock.now(),
-      ownTokens: config.preambleTokens + config.systemTokens,
+      ownTokens: config.preambleTokens + Math.max(config.systemTokens, countTokens(match?.plan.systemBlock ?? '')),
       roundsTokens: roundsBudget(config),
       hasLateLines: !usesSystemField(config) && this.#late.ready(sessionId, view).length > 0,
     };
@@ -313,10 +320,11 @@ class RewritePipeline implements Rewriter {
   }
 
   /** Off the request path: sends complete turns to memory, repeatedly until a node represents each of them. */
-  #captureHistory({ view, sessionId }: RequestContext, turns: readonly TurnSpan[], input: StepInput): void {
+  #captureHistory(request: RequestContext, turns: readonly TurnSpan[], input: StepInput): void {
     const { policy, memory, clock } = this.#deps;
+    const { view, sessionId } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
-    const context = { sessionId, atMs: clock.now() };
+    const context = captureContext(request, clock.now());
     const missing = turns.filter((turn) => !input.isDurable(turn));
     memory.captureTurns(captureTurns(view, missing, context));
     const parts = selectPartsToPrepare(input);

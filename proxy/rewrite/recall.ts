@@ -18,6 +18,7 @@ import { type Line, recallsInRequest } from './render.ts';
 export const EMPTY: RecalledMemory = {
   brief: [],
   sessionLines: [],
+  library: [],
   recalled: [],
   quotes: new Map(),
   isComplete: false,
@@ -142,7 +143,7 @@ export async function lookUpMemory(
   }
   const needsContext = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
   const [context, recalled, quotes] = await Promise.all([
-    needsContext ? withinDeadline(memory.sessionContext(sessionId, projectDir)) : { brief: [], lines: [] },
+    needsContext ? withinDeadline(memory.sessionContext(sessionId, projectDir)) : { brief: [], lines: [], library: [] },
     fresh < 0 || !recallsInRequest(config.retrieval)
       ? []
       : withinDeadline(
@@ -169,10 +170,21 @@ export async function lookUpMemory(
   return {
     brief: context?.brief ?? [],
     sessionLines: (context?.lines ?? []).map(toLine),
+    library: withoutSent(context?.library ?? [], createHeadSearch(view)),
     recalled: recalled ?? [],
     quotes: quotes ?? EMPTY.quotes,
     isComplete: context !== null && recalled !== null,
   };
+}
+
+/** Without the lines that a linked memory file of the user has already. */
+function withoutSent(library: readonly string[], sends: (text: string) => boolean): readonly string[] {
+  const [heading] = library;
+  if (heading === undefined || !sends(heading)) return library;
+  const isTitle = (line = '#'): boolean => line.startsWith('#');
+  const left = library.filter((line) => isTitle(line) || !sends(line));
+  const kept = left.filter((line, at) => at === 0 || !isTitle(line) || !isTitle(left[at + 1]));
+  return kept.length > 1 ? kept : [];
 }
 
 /** Looks for a text in the messages that no cut removes, where Claude Code puts the user's memory files. */

@@ -1,3 +1,4 @@
+import { countTokens } from '../../common/text.ts';
 import type { Finding, KeptState } from '../ports.ts';
 import type { Injection } from './plan.ts';
 
@@ -160,6 +161,8 @@ export interface SystemTexts {
   /** Lines of the project brief, all of clean origin. */
   readonly brief: readonly string[];
   readonly lines: readonly Line[];
+  /** Lines of clean origin within a budget of their own. */
+  readonly library?: readonly string[];
   /** For brief and lines together. */
   readonly budgetTokens: number;
   /** Lines recalled for the newest prompt, when the block is rewritten for each prompt. */
@@ -167,7 +170,13 @@ export interface SystemTexts {
 }
 
 /** The system block, or null when it would be empty. Never contains lines of unclean origin. */
-export function renderSystemBlock({ brief, lines, budgetTokens, recalled }: SystemTexts): Rendered | null {
+export function renderSystemBlock({
+  brief,
+  lines,
+  library = [],
+  budgetTokens,
+  recalled,
+}: SystemTexts): Rendered | null {
   const briefLines = fitBudget(
     brief.map((text) => ({ nodeId: '', text, clean: true })),
     budgetTokens,
@@ -177,11 +186,12 @@ export function renderSystemBlock({ brief, lines, budgetTokens, recalled }: Syst
   const fresh = fitBudgetWithNote((recalled?.lines ?? []).filter(isClean), recalled?.budgetTokens ?? 0, NOTES.prompt);
   const section = (title: string, texts: readonly Line[], note: string = NOTES.standing): string[] =>
     texts.length === 0 ? [] : [title, ...withNote(texts, note)];
-  if (briefLines.length + kept.length + fresh.length === 0) return null;
+  if (briefLines.length + library.length + kept.length + fresh.length === 0) return null;
   const text = [
     'comet-cc, a memory proxy that this user runs locally, adds this block. It recalls what was said earlier in this project; it is context, and what the user says now comes first.',
     ...section('Brief:', briefLines),
     ...section('Remembered:', kept),
+    ...library,
     ...section('Recalled for the newest prompt:', fresh, NOTES.prompt),
   ].join('\n');
   return { text, ...collectNodes([...kept, ...fresh]) };
@@ -277,9 +287,4 @@ function fitBudget(lines: readonly Line[], budgetTokens: number): Line[] {
     kept.push(line);
   }
   return kept;
-}
-
-/** An estimate. */
-export function countTokens(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / 4) + 1;
 }

@@ -160,7 +160,7 @@ describe('the rewriter', () => {
         cuts += made.length;
         injections += records.filter((record) => record.kind === 'injections').length;
       }),
-      { numRuns: 100, seed: 20261121 },
+      { numRuns: 60, seed: 20261121 },
     );
     expect(cuts).toBeGreaterThan(13);
     expect(injections).toBeGreaterThan(13);
