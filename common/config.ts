@@ -5,6 +5,7 @@ import { ensureDir, writeFileAtomic } from './files.ts';
 import { homeOf, homePaths } from './paths.ts';
 import { SCOPES } from './policy.ts';
 import { isRecord, unquoted } from './text.ts';
+import { PRESETS as COMPACTION_PRESETS } from './turn.ts';
 
 const count = (fallback: number) => z.int().nonnegative().default(fallback);
 const share = (fallback: number) => z.number().min(0).default(fallback);
@@ -54,7 +55,7 @@ export const Config = z.strictObject({
     'model that summarizes turns; local: rules without a model',
   ),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('lowest level that is logged'),
-  preset: choice(['', 'aggressive', 'gentle'], '').describe(
+  preset: choice(['', ...COMPACTION_PRESETS], '').describe(
     'when turns are summarized: aggressive: sooner (load 3, 5 turns), gentle: later (load 5, 15 turns)',
   ),
   models: section({
@@ -68,6 +69,7 @@ export const Config = z.strictObject({
     bundleTimeoutMs: count(120_000).describe('timeout of a call that writes a detailed summary of tool calls'),
     maxChildren: positive(2).describe('concurrent claude -p processes'),
     dailyTokens: count(500_000).describe('tokens that memory may use per day (UTC)'),
+    sessionTokens: count(200_000).describe('tokens that memory may use for one session; 0: no limit'),
     maxUtilization: z
       .number()
       .min(0)
@@ -125,7 +127,24 @@ export const Config = z.strictObject({
   }),
   dream: section({
     idleMinutes: count(30).describe('idle time after which memory is consolidated; 0: only by comet-cc dream'),
+    at: z
+      .string()
+      .regex(/^(?:@[a-z]+|[\w*/,#?-]+(?: [\w*/,#?-]+){4})?$/, 'expected a cron form, as 0 3 * * *')
+      .default('0 3 * * *')
+      .describe('when the nightly pass runs and writes the brief (cron form, local time); empty: never'),
     modelCalls: count(20).describe('model calls per consolidation'),
+    tokens: count(50_000).describe('tokens of model calls per consolidation; the rest is left to the next'),
+  }),
+  library: section({
+    dir: text('').describe('folder of topic pages, tasks and the inbox; empty: library in the home'),
+  }),
+  tasks: section({
+    act: choice(['off', 'on'], 'off').describe('on: a due task of mode review asks the model once, without tools'),
+    quietHours: z
+      .string()
+      .regex(/^(?:(?:[01]?\d|2[0-3])-(?:[01]?\d|2[0-3]))?$/, 'expected hours, as 22-7')
+      .default('22-7')
+      .describe('hours without desktop notifications; empty: none'),
   }),
   trim: section({
     mode: choice(['auto', 'aggressive', 'gentle', 'off'], 'auto').describe(
@@ -153,7 +172,13 @@ export const Config = z.strictObject({
       'where recalled memories are inserted; hook: by comet-cc hooks install',
     ),
     retrievalTokens: count(600).describe('tokens that one recall may insert'),
-    systemTokens: count(900).describe('tokens of the system block'),
+    systemTokens: count(900).describe('tokens of the system block without the library'),
+    libraryTokens: z
+      .int()
+      .min(0)
+      .max(4_000)
+      .default(1_500)
+      .describe('tokens of the library in the system block: profile, active tasks, index of pages; 0: none of it'),
     handoffNodes: count(20).describe('important memories of other sessions that a session starts with'),
     preambleTokens: count(2_000).describe(
       'tokens of the memory preamble; decisions, open items, values and quotes may add to it',
@@ -166,7 +191,9 @@ export const Config = z.strictObject({
     ),
     maxResults: positive(8).describe('memories recalled per prompt'),
     deadlineMs: count(150).describe('timeout of a recall; then the prompt is sent without it'),
-    minCoverage: share(0.55).describe('share of the terms of a prompt, by rarity, that the best turn must contain'),
+    minCoverage: share(0.55).describe(
+      'share of the terms of a prompt, by rarity, that a turn must contain; less where words and vectors agree, more where not',
+    ),
     minSimilarity: share(0.3).describe('similarity below which a search drops memories without a common word'),
     minScore: share(0.02).describe('score (0 to 1) below which memories are dropped'),
     maxContextChars: count(5_250).describe('characters that one recall may return; lines are dropped whole'),
@@ -312,6 +339,9 @@ function withProvider(tree: Tree): Tree {
   );
   const provider = String(valueAt(tree, 'openai.provider') || named || '');
   if (provider === '') return tree;
+  if (provider === 'vllm' && model === '' && valueAt(tree, 'llm') === 'openai') {
+    throw new CometError('config_invalid', 'openai.model: name the model that vLLM serves, as there is no usual one');
+  }
   const chosen = structuredClone(tree);
   setAt(chosen, 'openai.provider', provider);
   for (const key of keys) {

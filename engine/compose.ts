@@ -10,7 +10,10 @@ import { CometError } from '../common/errors.ts';
 import { ensureDir, readOrCreateSecret } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths, VERSION } from '../common/paths.ts';
+import type { Preset } from '../common/turn.ts';
+import { userSettingsFile } from '../install/index.ts';
 import {
+  type Activity,
   type Budget,
   createIdSetFile,
   createProjectOf,
@@ -35,12 +38,14 @@ import {
 } from '../proxy/ledger/index.ts';
 import { createRewriter, openPlanStore, type PlanStore } from '../proxy/rewrite/index.ts';
 import { createRedactor, type Redactor } from '../redact/index.ts';
-import { conversationCosts, costsOf } from './api/cost.ts';
+import type { ModelBudget } from './api/contract.ts';
+import { conversationCosts, costsOf, savedBetween } from './api/cost.ts';
 import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
+import { createSessionTitles } from './api/session-titles.ts';
 import { cutRule } from './cut-config.ts';
-import { deferredMemory } from './deferred.ts';
+import { deferredMemory, deferredTasks } from './deferred.ts';
 import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.ts';
 import { openHostMark } from './lifecycle/host.ts';
 import { openSchema } from './lifecycle/schema.ts';
@@ -63,6 +68,12 @@ export interface EngineOptions {
   readonly onLost: () => void;
 }
 
+/** When turns are summarized under each preset; keys that are set take precedence. */
+function presetRules(env: NodeJS.ProcessEnv) {
+  const ruleOf = (preset: Preset) => loadConfig(env, { preset }).config.compaction;
+  return { aggressive: ruleOf('aggressive'), gentle: ruleOf('gentle') };
+}
+
 /** The services learn that the store is open a few turns of the queue after `opening` settles. */
 async function settled(opening: Promise<unknown>): Promise<void> {
   await opening.catch(() => undefined);
@@ -72,6 +83,7 @@ async function settled(opening: Promise<unknown>): Promise<void> {
 /** The one composition root. Everything that is opened here is closed by `close`, in the opposite order. */
 export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const { config, home } = loadConfig(env);
+  const presets = presetRules(env);
   const paths = homePaths(home);
   const faults = readFaults(env['COMET_FAULT'], config.upstream);
   await faultAt(faults, 'start')?.();
@@ -90,12 +102,16 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     report: (message, error) => log.error(message, { error }),
   });
   const seals = createSeals();
+  let activity = (): Activity => ({ answering: 0, lastRequestMs: 0 });
   const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(async () => {
     if (stores.locked !== null) throw stores.locked;
     const claudeEnvironment = await claudeEnvironmentOf(env, paths);
     const own = { redactor, sealedOrigin: seals.originOf, usage: usageOf(budget, ledger), claudeEnvironment };
-    return openMemory({ env, config, paths, budget, log, ...own, onMark: turnFaults(faults) });
+    const savings = (fromMs: number, toMs: number) => savedBetween(ledger, fromMs, toMs);
+    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings };
+    return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
   });
+  const tasks = deferredTasks(opening);
   const memory = guardMemory(deferredMemory(opening, config.llm), policy);
   const rewriter = await createRewriter({
     memory: { ...memory.capture, ...memory.recall },
@@ -110,23 +126,21 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   });
   const proxy = createProxy({
     ...proxyConfig(config, env),
+    certs: certSource(paths, log),
     rewriter: withFaults(rewriter, faults),
     quota: budget,
-    certs: leafSource({
-      paths,
-      now: systemClock.now,
-      onRefused: (doubt) => log.error('the leaf is not served', { ...doubt }),
-    }),
     secret,
     log,
     clock: systemClock,
   });
+  activity = proxy.activity;
   const opened = (): Promise<unknown> => settled(opening);
   api.serve({
-    ...servicesOf({ config, paths, log }, { memory, policy, ledger }),
-    environment: shellSettings(env),
+    ...servicesOf({ config, paths, log }, { memory, policy, ledger, budget }),
+    ...shellServices(env, redactor),
     seals,
     receipts,
+    tasks,
     opened,
     requests: proxy.stats,
     recalls: rewriter.recalls,
@@ -138,12 +152,9 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
   const watch = watchOwnership(api, onLost);
   let closing: Promise<void> | null = null;
-  const closeAll = async (): Promise<void> => {
+  const closeAll = (): Promise<void> => {
     clearInterval(watch);
-    for (const part of [proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api]) {
-      await part.close().catch((error: unknown) => log.error('a part did not close cleanly', { error }));
-    }
-    log.info('the engine has ended');
+    return closeParts([proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api], log);
   };
   return {
     /** Loopback port for the guard. */
@@ -156,6 +167,13 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     /** Cuts running exchanges and makes everything durable; idempotent. */
     close: (): Promise<void> => (closing ??= closeAll()),
   };
+}
+
+async function closeParts(parts: readonly { close(): Promise<void> }[], log: Log): Promise<void> {
+  for (const part of parts) {
+    await part.close().catch((error: unknown) => log.error('a part did not close cleanly', { error }));
+  }
+  log.info('the engine has ended');
 }
 
 async function openLog(config: Config, paths: HomePaths): Promise<{ readonly log: Log; readonly redactor: Redactor }> {
@@ -201,10 +219,23 @@ function shellSettings(env: NodeJS.ProcessEnv): readonly string[] {
   return set.filter(({ value, fallback }) => value !== fallback).map(({ variable }) => variable);
 }
 
+/** The part of the API's services that rests on the shell that started the daemon. */
+function shellServices(env: NodeJS.ProcessEnv, { text: redact }: Redactor) {
+  return {
+    environment: shellSettings(env),
+    titles: createSessionTitles(path.dirname(userSettingsFile(env)), redact),
+  };
+}
+
 /** The part of the API's services that rests on memory and policy. */
 function servicesOf(
   { config, paths, log }: { readonly config: Config; readonly paths: HomePaths; readonly log: Log },
-  { memory, policy, ledger }: { readonly memory: Memory; readonly policy: Policy; readonly ledger: CostLedger },
+  {
+    memory,
+    policy,
+    ledger,
+    budget,
+  }: { readonly memory: Memory; readonly policy: Policy; readonly ledger: CostLedger; readonly budget: Budget },
 ) {
   const now = systemClock.now;
   const { library } = memory;
@@ -225,9 +256,28 @@ function servicesOf(
     }),
     costs: () => costsOf(ledger, now()),
     conversation: (id: string) => conversationCosts(ledger, id),
-    budget: { daily_tokens: config.llm === 'claude' || config.llm === 'openai' ? config.models.dailyTokens : 0 },
+    budget: () => budgetOf(config, budget),
     version: VERSION,
   };
+}
+
+function budgetOf({ llm, models }: Config, budget: Budget): ModelBudget {
+  const asks = llm === 'claude' || llm === 'openai';
+  return {
+    daily_tokens: asks ? models.dailyTokens : 0,
+    session_tokens: asks ? models.sessionTokens : 0,
+    sessions: budget
+      .recentSessions()
+      .map(({ sessionId, tokens, isSpent }) => ({ session_id: sessionId, tokens, spent: isSpent })),
+  };
+}
+
+function certSource(paths: HomePaths, log: Log) {
+  return leafSource({
+    paths,
+    now: systemClock.now,
+    onRefused: (doubt) => log.error('the leaf is not served', { ...doubt }),
+  });
 }
 
 function proxyConfig(config: Config, env: NodeJS.ProcessEnv) {

@@ -1,6 +1,6 @@
 import { CometError, reasonOf } from '../common/errors.ts';
 import type { CapturedTurn } from '../common/turn.ts';
-import type { Memory, MemoryStatus } from '../memory/index.ts';
+import type { Memory, MemoryStatus, Tasks } from '../memory/index.ts';
 
 /** Turns kept while the store opens; Claude Code's next request offers the rest again. */
 const WAITING_TURNS = 1_000;
@@ -85,12 +85,21 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
     imports: of('imports', {}),
     maintenance: of('maintenance', {
       status: () => unopenedStatus(backend, problem),
+      takeBrief: async () => null,
       async close() {
         await opened.catch(() => undefined);
         await memory?.maintenance.close();
       },
     }),
   };
+}
+
+/** Tasks that open with memory. */
+export function deferredTasks(opening: Promise<{ readonly tasks: Tasks }>): Tasks {
+  return deferred<Tasks>(
+    opening.then(({ tasks }) => tasks),
+    { due: () => [] },
+  );
 }
 
 export function idleModel(backend: string): MemoryStatus['llm'] {

@@ -2,7 +2,17 @@ import { setTimeout as after } from 'node:timers/promises';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { type Mode, modeOf } from '../../common/policy.ts';
-import { type Memory, type MemoryStatus, publicNode } from '../../memory/index.ts';
+import { lowestOrigin } from '../../common/turn.ts';
+import {
+  type Memory,
+  type MemoryStatus,
+  publicNode,
+  type SessionDetail,
+  TASK_MODES,
+  TASK_PRIORITIES,
+  TASK_STATUSES,
+  type Tasks,
+} from '../../memory/index.ts';
 import type { ProxyStats, RecallCounts } from '../../proxy/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
 import type { Access } from '../policy/guard.ts';
@@ -13,6 +23,7 @@ import type { Costs, conversationCosts } from './cost.ts';
 import type { HookHandlers } from './hooks.ts';
 import { type ClaudeImport, claudeImportInput } from './import-claude.ts';
 import { absolutePath as file, fileImportInput, importFile, projectPath as path } from './import-file.ts';
+import type { SessionTitles } from './session-titles.ts';
 import {
   finishSessions,
   type NamedReceipt,
@@ -21,6 +32,7 @@ import {
   projectSummary,
   type RequestCounts,
   requestCounts,
+  sessionSummary,
   startLine,
 } from './summary.ts';
 
@@ -30,6 +42,7 @@ const OPENING_MS = 1_000;
 /** What the operations run on. */
 export interface EngineServices {
   readonly memory: Memory;
+  readonly tasks: Tasks;
   readonly access: Access;
   readonly policy: Pick<Policy, 'of' | 'pauses' | 'problems'>;
   readonly hooks: HookHandlers;
@@ -45,11 +58,12 @@ export interface EngineServices {
   /** Problems outside memory and policy. */
   readonly problems: () => EngineStatus['problems'];
   /** Tokens that memory's own model calls may use: see `EngineStatus.budget`. */
-  readonly budget: EngineStatus['budget'];
+  readonly budget: () => ModelBudget;
   /** As in `EngineStatus`. */
   readonly environment: EngineStatus['environment'];
   readonly version: string;
   readonly seals: Pick<Seals, 'lineFor'>;
+  readonly titles: SessionTitles;
 }
 
 export interface OperationOf<I extends z.ZodType, O> {
@@ -69,6 +83,15 @@ const within = path.optional();
 const section = z.string().max(400_000);
 const none = z.strictObject({});
 const session = z.strictObject({ sessionId: id });
+const taskFields = {
+  at: text.optional(),
+  mode: z.enum(TASK_MODES).optional(),
+  priority: z.enum(TASK_PRIORITIES).optional(),
+  topic: text.optional(),
+  dependsOn: z.array(id).max(50).optional(),
+};
+/** Who says it: the user at a terminal, or a program. */
+const saidBy = z.enum(['user', 'tool']);
 
 /** Every operation of the API: the body of `POST /v1/<name>`, and what answers it. */
 export const operations = {
@@ -79,11 +102,12 @@ export const operations = {
   statusline: operation(
     z.strictObject({ sessionId: id.optional(), projectDir: path.optional() }),
     (services, { sessionId = '', projectDir }): StatuslineView => {
-      const { memory, policy, conversation } = services;
+      const { memory, tasks, policy, conversation } = services;
       const { library } = memory;
       return {
         mode: modeOf(policy.of(projectDir ?? null)),
         nodes: library.list(projectDir === undefined ? {} : { projectDir }).length,
+        due: tasks.due(projectDir),
         tokens: null,
         trimming_off: false,
         ...conversation(sessionId),
@@ -120,9 +144,12 @@ export const operations = {
   ),
   'nodes/show': operation(
     z.strictObject({ id, depth: z.literal([0, 1, 2]), within }),
-    async ({ memory, access }, { id, depth, within }) => {
+    async ({ memory: { library }, access, titles }, { id, depth, within }) => {
       await access.assertReachable([id], within, 'read');
-      return publicNode(await memory.library.show(id, depth));
+      const node = publicNode(await library.show(id, depth));
+      if (within !== undefined) return node;
+      const session_title = (await titles.of([node.session_id])).get(node.session_id) ?? node.session_title ?? '';
+      return { ...node, session_title };
     },
   ),
   'nodes/search': operation(
@@ -200,10 +227,13 @@ export const operations = {
     }),
     ({ seals }, { digest, origin }) => seals.lineFor(digest, origin),
   ),
-  'project/summary': operation(z.strictObject({ projectDir: path }), async (services, { projectDir }) => {
-    await services.opened();
-    return projectSummary(services, projectDir);
-  }),
+  'project/summary': operation(
+    z.strictObject({ projectDir: path, /** Whether a session begins. */ begins: z.boolean().default(false) }),
+    async (services, { projectDir, begins }) => {
+      await services.opened();
+      return begins ? await sessionSummary(services, projectDir) : projectSummary(services, projectDir);
+    },
+  ),
   'items/list': operation(
     z.strictObject({ projectDir: text.optional(), sessionId: id.optional(), sinceMs: z.number().optional() }),
     async ({ memory: { library }, opened }, filter) => {
@@ -215,13 +245,86 @@ export const operations = {
     z.strictObject({ ids, as: z.enum(['done', 'dropped']) }),
     ({ memory: { library } }, { ids, as }) => library.closeItems(ids, as),
   ),
-  /** Stored as a note of unknown origin. */
+  /** Stored as a note. `typed`: by the user in a terminal, so that it is the user's word; else its origin is unknown. */
   'items/add': operation(
-    z.strictObject({ kind: z.enum(['todo', 'decision']), text: z.string().min(1).max(500), projectDir: path }),
-    async ({ memory: { library, imports } }, { kind, ...request }) => {
+    z.strictObject({
+      kind: z.enum(['todo', 'decision']),
+      text: z.string().min(1).max(500),
+      projectDir: path,
+      typed: z.boolean().default(false),
+    }),
+    async ({ memory: { library, imports } }, { kind, typed, ...request }) => {
       const { node } = await imports.remember(request);
-      return library.stateNote(node.node_id, kind);
+      return library.stateNote(node.node_id, kind, typed);
     },
+  ),
+  'topics/list': operation(z.strictObject({ within }), ({ memory: { library }, access }, { within }) =>
+    library.listTopics(access.projectFilter(within)),
+  ),
+  /** Sections that fit, best first, without those that rest on memories of `told` alone. */
+  'topics/search': operation(
+    z.strictObject({
+      query: z.string().max(20_000),
+      top: z.int().positive().max(100),
+      told: z.array(id).max(1_000).optional(),
+      projectDir: text.optional(),
+      within,
+    }),
+    async ({ memory: { library }, access }, { within, query, ...options }) => {
+      const hits = await library.searchTopics(query, defined({ ...options, ...access.projectFilter(within) }));
+      return hits.filter(({ fits }) => fits);
+    },
+  ),
+  'topics/read': operation(
+    z.strictObject({ name: text, within }),
+    ({ memory: { library }, access }, { name, within }) => library.readTopic(name, access.projectFilter(within)),
+  ),
+  'tasks/list': operation(
+    z.strictObject({ projectDir: text.optional(), all: z.boolean().optional(), within }),
+    ({ tasks, access }, { within, ...filter }) => tasks.list({ ...filter, ...access.projectFilter(within) }),
+  ),
+  'tasks/show': operation(z.strictObject({ id, within }), ({ tasks, access }, { id, within }) =>
+    tasks.show(id, access.projectFilter(within).projectDir),
+  ),
+  /** `from`: an open item that the task is made of. */
+  'tasks/add': operation(
+    z.strictObject({
+      ...taskFields,
+      title: z.string().max(300),
+      what: section.optional(),
+      from: id.optional(),
+      projectDir: path.optional(),
+      by: saidBy,
+      within,
+    }),
+    async ({ memory: { library }, tasks, access }, { from, by, within, projectDir = within, ...given }) => {
+      access.projectFilter(within);
+      const item = from === undefined ? null : await library.findItem(from);
+      const about = item === null ? {} : { context: [`${item.node_id}: ${item.title}`], sources: [item.node_id] };
+      return tasks.add({
+        ...{ ...given, ...about, title: given.title || item?.text || '' },
+        ...{ origin: lowestOrigin([by, item?.origin ?? by]), projectDir: projectDir ?? null },
+      });
+    },
+  ),
+  'tasks/edit': operation(
+    z.strictObject({ id, fields: z.strictObject({ ...taskFields, title: text.optional() }), by: saidBy, within }),
+    ({ tasks, access }, { id, fields, by, within }) =>
+      tasks.edit(id, fields, { by, within: access.projectFilter(within).projectDir }),
+  ),
+  'tasks/status': operation(
+    z.strictObject({ id, status: z.enum(TASK_STATUSES), within }),
+    ({ tasks, access }, { id, status, within }) => tasks.setStatus(id, status, access.projectFilter(within).projectDir),
+  ),
+  'tasks/remove': operation(z.strictObject({ id }), ({ tasks }, { id }) => tasks.remove(id)),
+  'inbox/show': operation(
+    z.strictObject({
+      day: z
+        .string()
+        .regex(/^\d{4}-\d\d-\d\d$/)
+        .optional(),
+    }),
+    ({ tasks }, { day }) => tasks.inbox(day),
   ),
   'project/overview': operation(
     z.strictObject({ projectDir: text, within }),
@@ -244,17 +347,28 @@ export const operations = {
     z.strictObject({ dryRun: z.boolean(), projectDir: path.optional() }),
     ({ memory }, request) => memory.maintenance.dream(defined(request)),
   ),
+  /** What `library link` writes: the part of the library that belongs to every project. */
+  'library/block': operation(none, async ({ memory: { library } }) => ({ text: await library.block(null) })),
+  'library/lint': operation(none, ({ memory: { maintenance } }) => maintenance.lintPages()),
   'memory/reindex': operation(none, ({ memory }) => memory.maintenance.reindex()),
   'snapshots/list': operation(none, ({ memory }) => memory.maintenance.listSnapshots()),
   'snapshots/rollback': operation(z.strictObject({ id }), ({ memory }, { id }) => memory.maintenance.rollback(id)),
 
-  'sessions/list': operation(z.strictObject({ within }), ({ memory, access }, { within }) =>
-    memory.library.listSessions(access.projectFilter(within)),
+  /** Programs, which name the project that they may read, get the titles that memory itself has. */
+  'sessions/list': operation(
+    z.strictObject({ within }),
+    async ({ memory: { library }, access, titles }, { within }) => {
+      const sessions = await library.listSessions(access.projectFilter(within));
+      return within === undefined ? titled(sessions, titles) : sessions;
+    },
   ),
-  'sessions/show': operation(session, ({ memory }, { sessionId }) => memory.library.showSession(sessionId)),
+  'sessions/show': operation(session, async ({ memory: { library }, titles }, { sessionId }) => {
+    const [shown] = await titled([await library.showSession(sessionId)], titles);
+    return shown as SessionDetail;
+  }),
   'sessions/close': operation(session, ({ memory }, { sessionId }) => memory.capture.closeSession(sessionId)),
-  'sessions/brief': operation(session, ({ memory }, { sessionId }) => memory.library.readBrief(sessionId)),
-  'sessions/restore': operation(session, ({ memory }, { sessionId }) => memory.library.restoreSession(sessionId)),
+  'sessions/brief': operation(session, ({ memory: { library } }, { sessionId }) => library.readBrief(sessionId)),
+  'sessions/restore': operation(session, ({ memory: { library } }, { sessionId }) => library.restoreSession(sessionId)),
 
   /** Summarizes what the sessions of one `comet-cc run` left, and tells of the newest. */
   'sessions/finish': operation(
@@ -275,7 +389,7 @@ export const operations = {
     async (services, { tells, passes, ...input }) => {
       const { text, isFirst } = await services.hooks.sessionStart(input);
       if (!tells || !isFirst) return { text, message: '' };
-      return { text, message: startLine(projectSummary(services, input.projectDir), passes) };
+      return { text, message: startLine(await sessionSummary(services, input.projectDir), passes) };
     },
   ),
   'hooks/prompt': operation(
@@ -307,6 +421,8 @@ export interface StatuslineView {
   /** Net saved in the session; null where nothing was counted yet. */
   readonly tokens: number | null;
   readonly trimming_off: boolean;
+  /** Titles of tasks that were due lately, newest first; absent in engines of earlier versions. */
+  readonly due?: readonly string[];
   /** Of the session's newest request; null before the first, absent in engines of earlier versions. */
   readonly request?: ReturnType<typeof newestRequest>;
 }
@@ -318,27 +434,48 @@ export interface EngineStatus extends MemoryStatus, Costs, RequestCounts {
   readonly paused: Pauses;
   readonly requests: Readonly<ProxyStats>;
   readonly recalls: RecallCounts;
-  /** Of memory's own model calls, per day (UTC); 0 where none are made. */
-  readonly budget: { readonly daily_tokens: number };
+  readonly budget: ModelBudget;
   /** Variables of the shell that started the daemon which differ from the defaults and override `config.json`. */
   readonly environment: readonly string[];
+}
+
+/** Of memory's own model calls. */
+export interface ModelBudget {
+  /** Per day (UTC); 0 where none are made. */
+  readonly daily_tokens: number;
+  /** Per session; 0: no limit, or none are made. */
+  readonly session_tokens: number;
+  /** Sessions that took some within a day, newest first. */
+  readonly sessions: readonly {
+    readonly session_id: string;
+    /** First prompt of the session, '' where it is not known. */
+    readonly title?: string;
+    readonly tokens: number;
+    /** Rules write its memories now. */
+    readonly spent: boolean;
+  }[];
 }
 
 async function engineStatus(services: EngineServices): Promise<EngineStatus> {
   const { memory, policy, claudeImport, opened, requests, recalls, costs, problems, version } = services;
   await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
   const status = memory.maintenance.status();
-  const { trimming_off: off, ...spent } = costs();
-  const titles = off.length === 0 ? new Map<string, string>() : await sessionTitles(memory);
+  const { trimming_off: off, ...saved } = costs();
+  const budget = services.budget();
+  const isNamed = off.length > 0 || budget.sessions.some(({ spent }) => spent);
+  const titles = isNamed ? await sessionTitles(services) : new Map<string, string>();
+  const named = <T extends { readonly session_id: string }>(each: T) => {
+    return { ...each, title: titles.get(each.session_id) ?? '' };
+  };
   return {
     pid: process.pid,
     version,
     requests: requests(),
     recalls: recalls(),
-    ...spent,
-    trimming_off: off.map((each) => ({ ...each, title: titles.get(each.session_id) ?? '' })),
+    ...saved,
+    trimming_off: off.map(named),
     ...requestCounts(services),
-    budget: services.budget,
+    budget: { ...budget, sessions: budget.sessions.map(named) },
     environment: services.environment,
     ...status,
     importing: claudeImport.progress() ?? status.importing,
@@ -348,11 +485,21 @@ async function engineStatus(services: EngineServices): Promise<EngineStatus> {
 }
 
 /** Empty while history is read. */
-async function sessionTitles({ library }: Memory): Promise<ReadonlyMap<string, string>> {
-  const read = library.listSessions().then((all) => new Map(all.map(({ session_id, title }) => [session_id, title])));
+async function sessionTitles({ memory: { library }, titles }: EngineServices): Promise<ReadonlyMap<string, string>> {
+  const sessions = library.listSessions().then((all) => titled(all, titles));
+  const read = sessions.then((all) => new Map(all.map(({ session_id, title }) => [session_id, title])));
   return await Promise.race([read, after(OPENING_MS, new Map<string, string>(), { ref: false })]).catch(
     () => new Map(),
   );
+}
+
+/** With Claude Code's own title where a session has one. */
+async function titled<T extends { readonly session_id: string; readonly title: string }>(
+  sessions: readonly T[],
+  titles: SessionTitles,
+): Promise<readonly T[]> {
+  const own = await titles.of(sessions.map(({ session_id }) => session_id));
+  return sessions.map((session) => ({ ...session, title: own.get(session.session_id) ?? session.title }));
 }
 
 function defined<T extends object>(value: T): T {

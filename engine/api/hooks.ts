@@ -60,8 +60,8 @@ export function createHookHandlers({ memory, policy, config, log, now }: HookDep
     sessionId: string,
     projectDir: string,
   ): Promise<{ text: string; lines: readonly string[] }> {
-    const { brief, lines } = await memory.recall.sessionContext(sessionId, projectDir);
-    const block = renderSystemBlock({ brief, lines: lines.map(asLine), budgetTokens: inject.systemTokens });
+    const { lines, ...context } = await memory.recall.sessionContext(sessionId, projectDir);
+    const block = renderSystemBlock({ ...context, lines: lines.map(asLine), budgetTokens: inject.systemTokens });
     const shownLines = lines.filter(({ nodeId }) => block?.nodeIds.includes(nodeId));
     return { text: block?.text ?? '', lines: shownLines.map(({ text }) => text) };
   }

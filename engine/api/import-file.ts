@@ -3,6 +3,7 @@ import { dirname, isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { isDirectoryName } from '../../common/paths.ts';
+import { withoutMarkedBlock } from '../../install/index.ts';
 import type { ArchiveReport, DocumentReport, Import, ImportTurnsReport } from '../../memory/index.ts';
 import { isTurnLines, parseTurnLines } from '../../memory/index.ts';
 
@@ -46,7 +47,12 @@ export async function importFile(
     throw new CometError('unsafe_file', `${file} is no text in UTF-8; convert it, then import it again`);
   }
   if (as === 'turns' || (as === undefined && isTurnLines(text))) return importTurns(imports, text, projectDir);
-  return imports.importDocument({ file, text: text.replace(/^\uFEFF/, ''), projectDir, again });
+  return imports.importDocument({
+    file,
+    text: withoutMarkedBlock(text.replace(/^\uFEFF/, ''), file),
+    projectDir,
+    again,
+  });
 }
 
 async function importTurns(imports: Import, text: string, projectDir: string): Promise<TurnsReport> {

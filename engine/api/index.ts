@@ -4,5 +4,6 @@ export type { EngineStatus, OperationInput, OperationResults, StatuslineView } f
 export { type Costs, savedLine } from './cost.ts';
 export type { ClaudeReport } from './import-claude.ts';
 export * from './render.ts';
-export { pauseLines, type StatusReport, statusReport, stoppedLine } from './status-report.ts';
+export { transcripts, transcriptTitle } from './session-titles.ts';
+export { overrideLine, pauseLines, type StatusReport, statusReport, stoppedLine } from './status-report.ts';
 export type { NamedReceipt, ProjectSummary } from './summary.ts';

@@ -5,17 +5,19 @@ import { type GuardStatus, otherBuild } from '../lifecycle/control.ts';
 import type { Context } from '../lifecycle/daemon.ts';
 import type { Pause, Pauses } from '../policy/pause.ts';
 import { engineClient } from './client.ts';
-import type { EngineStatus } from './contract.ts';
+import type { EngineStatus, ModelBudget } from './contract.ts';
 import { EMPTY_COSTS } from './cost.ts';
 import type { ProjectSummary } from './summary.ts';
 
 export { guardStatus } from '../lifecycle/control.ts';
 export { savedLine } from './cost.ts';
-export { endLine, startLine } from './summary.ts';
+export { endLine, offerLine, startLine } from './summary.ts';
 
 export type StatusReport = Awaited<ReturnType<typeof statusReport>>;
 
 const ENGINE_MS = 2_000;
+/** Limit for the lines at the start and end of a session; a busy machine needs more than `ENGINE_MS`. */
+const PROJECT_MS = 5_000;
 /** Spelled out where it can be: every command loads this file. */
 const EMPTY_STATUS = {
   requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
@@ -24,7 +26,7 @@ const EMPTY_STATUS = {
   context: null,
   cuts: { count: 0, newest: null },
   sessions: [],
-  budget: { daily_tokens: 0 },
+  budget: { daily_tokens: 0, session_tokens: 0, sessions: [] } as ModelBudget,
   environment: [],
   queue: { sensor: 0, compacter: 0, indexer: 0 },
   sensor: { turns: 0, in_doubt: 0, asked: 0 },
@@ -39,12 +41,23 @@ const EMPTY_STATUS = {
 const FIELDS = [...(Object.keys(EMPTY_STATUS) as (keyof typeof EMPTY_STATUS)[]), 'llm'] as const;
 const SILENT = { file: 'engine', message: 'no answer in time, so its counts are unknown; ask again' };
 
-/** What the engine has of a project; null where it cannot be asked now. */
+/** One line for variables that override settings, and the way out; '' for none. */
+export function overrideLine({ environment }: { readonly environment: readonly string[] }): string {
+  const [first, ...more] = environment;
+  if (first === undefined) return '';
+  const names = more.length === 0 ? first : `${first} and ${counted(more.length, 'more variable')}`;
+  const all = more.length === 0 ? `unset ${first}` : 'unset them (comet-cc status --long names them)';
+  return `${names} of the shell that started it override${more.length === 0 ? 's' : ''} config.json; to end that: ${all}, then comet-cc restart`;
+}
+
+/** What the engine has of a project; null where it cannot be asked now. @param begins  whether a session begins there */
 export async function askProject(
   { paths }: Pick<Context, 'paths'>,
   projectDir: string,
+  begins = false,
 ): Promise<ProjectSummary | null> {
-  const call = engineClient(paths.engineSocket).call('project/summary', { projectDir }, { timeoutMs: ENGINE_MS });
+  const input = { projectDir, begins };
+  const call = engineClient(paths.engineSocket).call('project/summary', input, { timeoutMs: PROJECT_MS });
   return await call.catch(() => null);
 }
 
@@ -58,7 +71,8 @@ export async function statusReport(context: Context, guard: GuardStatus | null) 
   const silent = engine === null && guard.engine.state === 'healthy';
   // A daemon of another build may lack some fields.
   const idle = idleModel(context.env['COMET_CC_LLM'] ?? '');
-  const known = { ...EMPTY_STATUS, ...engine, llm: { ...idle, ...engine?.llm } };
+  const budget = { ...EMPTY_STATUS.budget, ...engine?.budget };
+  const known = { ...EMPTY_STATUS, ...engine, budget, llm: { ...idle, ...engine?.llm } };
   return {
     running: true,
     pid: guard.pid,

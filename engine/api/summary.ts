@@ -3,6 +3,7 @@ import { amount, clip, counted, oneLine, percentSaved } from '../../common/text.
 import type { Memory } from '../../memory/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
 import type { Policy } from '../policy/index.ts';
+import type { SessionTitles } from './session-titles.ts';
 
 interface Services {
   readonly memory: Memory;
@@ -19,6 +20,8 @@ export interface ProjectSummary {
   /** Open items. */
   readonly open: number;
   readonly newest: { readonly node_id: string; readonly title: string; readonly at: string } | null;
+  /** File of a brief that no session was told of; absent where there is none, or was not asked for. */
+  readonly brief?: string;
 }
 
 /** What a session kept, recalled and sent since a time. Tokens are prompt tokens of its newest request. */
@@ -30,6 +33,8 @@ export interface SessionSummary {
   readonly sent: number;
   /** Of memory's own model calls for the session, ever. */
   readonly own: number;
+  /** Ids and texts of what these sessions left open, newest first; absent in engines of earlier versions. */
+  readonly left?: readonly { readonly id: string; readonly text: string }[];
 }
 
 export function projectSummary({ memory, policy }: Services, projectDir: string): ProjectSummary {
@@ -43,6 +48,12 @@ export function projectSummary({ memory, policy }: Services, projectDir: string)
     open: nodes.length === 0 ? 0 : library.listItems({ projectDir }).filter(({ kind }) => kind === 'todo').length,
     newest: newest === undefined ? null : { node_id: newest.node_id, title: titleOf(newest), at: newest.created_at },
   };
+}
+
+/** The same for a session that begins: the first one after a brief is told of it. */
+export async function sessionSummary(services: Services, projectDir: string): Promise<ProjectSummary> {
+  const brief = await services.memory.maintenance.takeBrief();
+  return { ...projectSummary(services, projectDir), ...(brief === null ? {} : { brief }) };
 }
 
 function titleOf({ title, summary }: { title?: string | undefined; summary: string }): string {
@@ -76,6 +87,9 @@ export async function finishSessions(
     received: last.received_tokens,
     sent: last.sent_tokens,
     own: conversation(newest)?.own ?? 0,
+    left: (await library.listItems({ projectDir }))
+      .filter(({ kind, session_id }) => kind === 'todo' && ids.includes(session_id))
+      .map(({ id, text }) => ({ id, text: clip(oneLine(text), TITLE_CHARS) })),
   };
 }
 
@@ -101,23 +115,24 @@ export function newestRequest(
   return { received, sent, recalled: node === undefined ? '' : titleOf(node) };
 }
 
-/** A receipt with its prompt, and the session's first one, on one line; '' where memory does not have it. */
+/** A receipt with its prompt and the session's title, else its first prompt, on one line; '' where memory does not have it. */
 export type NamedReceipt = Receipt & { readonly prompt: string; readonly session_title: string };
 
 /** @param receipts  to name; each session is read once */
 export async function nameReceipts(
-  { memory }: Pick<Services, 'memory'>,
+  { memory, titles }: Pick<Services, 'memory'> & { readonly titles: SessionTitles },
   receipts: ReturnType<Receipts['list']>,
 ): Promise<NamedReceipt[]> {
   const { library } = memory;
   const ids = [...new Set(receipts.map(({ session_id }) => session_id))];
   const read = ids.map(async (id) => [id, await library.prompts(id)] as const);
   const prompts = new Map(await Promise.all(read));
+  const own = await titles.of(ids);
   return receipts.map((receipt) => {
     const known = prompts.get(receipt.session_id) ?? {};
     const [first = ''] = Object.values(known);
     const prompt = oneLine(known[receipt.turn ?? ''] ?? '');
-    return { ...receipt, prompt, session_title: clip(oneLine(first), TITLE_CHARS) };
+    return { ...receipt, prompt, session_title: own.get(receipt.session_id) ?? clip(oneLine(first), TITLE_CHARS) };
   });
 }
 
@@ -151,7 +166,7 @@ const MODES = { on: 'memory on', private: 'memory reads but keeps nothing', off:
  * @param passes  whether the session's requests pass through the proxy; otherwise nothing of it is kept
  */
 export function startLine(
-  { mode, nodes, open }: Pick<ProjectSummary, 'mode' | 'nodes' | 'open'>,
+  { mode, nodes, open, brief }: Pick<ProjectSummary, 'mode' | 'nodes' | 'open' | 'brief'>,
   passes = true,
 ): string {
   const known =
@@ -162,7 +177,16 @@ export function startLine(
       : 'memory reads, but this session bypasses comet-cc (start it with comet-cc run claude)',
     known,
     ...(open === 0 ? [] : [counted(open, 'open item')]),
+    ...(brief === undefined ? [] : [`brief: ${brief} (comet-cc inbox)`]),
   ].join(' · ');
+}
+
+/** What a session left open, offered as tasks; '' for nothing. */
+export function offerLine({ left = [] }: Pick<SessionSummary, 'left'>): string {
+  const [first] = left;
+  if (first === undefined) return '';
+  const more = left.length > 1 ? ` and ${left.length - 1} more (comet-cc todo)` : '';
+  return `left open: ${first.text}${more} · a task of it: comet-cc task add --from ${first.id} --at "tomorrow 9:00"`;
 }
 
 /** "kept 6 · recalled 3 · context 41k instead of 56k · resume: comet-cc run claude --resume 5f3a…" */

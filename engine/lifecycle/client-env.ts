@@ -1,8 +1,10 @@
+import { PRESET_HEADER, type Preset } from '../../common/turn.ts';
 import { bypassesProxy } from '../../proxy/guard/index.ts';
 
 /** User name that marks our proxy URLs. */
 const PROXY_USER = 'comet-cc';
 const HINTS = 'CLAUDE_CODE_GATEWAY_HINT_HEADERS';
+const HEADERS = 'ANTHROPIC_CUSTOM_HEADERS';
 export const PROXY_NAMES = [
   'HTTPS_PROXY',
   'https_proxy',
@@ -31,6 +33,16 @@ export function clientEnvironment(access: ProxyAccess, user: NodeJS.ProcessEnv):
   };
 }
 
+/** Has Claude Code name the preset with each of its requests; without one, an outer run's is taken out. */
+export function withPreset(env: NodeJS.ProcessEnv, preset: Preset | undefined): NodeJS.ProcessEnv {
+  const given = env[HEADERS] ?? '';
+  if (preset === undefined && !given.includes(PRESET_HEADER)) return { ...env };
+  const { [HEADERS]: _, ...rest } = env;
+  const own = given.split('\n').filter((line) => line !== '' && !line.startsWith(`${PRESET_HEADER}:`));
+  const lines = preset === undefined ? own : [...own, `${PRESET_HEADER}: ${preset}`];
+  return lines.length === 0 ? rest : { ...rest, [HEADERS]: lines.join('\n') };
+}
+
 /** Whether a proxy URL is ours, of this home or another. */
 export function isOurProxy(url: string | undefined): boolean {
   if (url === undefined || !URL.canParse(url)) return false;
@@ -45,7 +57,7 @@ export function isOurProxy(url: string | undefined): boolean {
  * @param userExtra the file the user had there before, put back; null when there was none
  */
 export function withoutOurs(env: NodeJS.ProcessEnv, bundle: string, userExtra: string | null): NodeJS.ProcessEnv {
-  const clean: NodeJS.ProcessEnv = { ...env };
+  const clean = withPreset(env, undefined);
   for (const name of PROXY_NAMES) if (isOurProxy(clean[name])) delete clean[name];
   if (clean['NODE_EXTRA_CA_CERTS'] === bundle) {
     if (userExtra === null) delete clean['NODE_EXTRA_CA_CERTS'];

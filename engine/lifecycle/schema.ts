@@ -6,7 +6,7 @@ import type { HomePaths } from '../../common/paths.ts';
 import { migrateNodeFiles } from '../../memory/index.ts';
 
 /** The version of the home's files; raised when an older program cannot read them or would damage them. */
-const SCHEMA = 2;
+const SCHEMA = 3;
 
 /** Brings a home from the schema before to `to`. Runs again after a kill, so it must be idempotent. */
 interface Migration {
@@ -25,7 +25,11 @@ interface HomeUpgrade {
   readonly backup: string;
 }
 
-const MIGRATIONS: readonly Migration[] = [{ to: 2, run: migrateToNodeKinds }];
+const MIGRATIONS: readonly Migration[] = [
+  { to: 2, run: migrateToNodeKinds },
+  // Sections have their fields last. Those of schema 2 are read as they are, and rewritten when they change.
+  { to: 3, run: async () => null },
+];
 
 /** Node files get YAML fields, and each node a kind and an author. */
 async function migrateToNodeKinds({ nodesDir, briefsDir, memoryBackupDir }: HomePaths): Promise<HomeUpgrade | null> {

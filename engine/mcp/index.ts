@@ -8,9 +8,23 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { CometError, messageOf } from '../../common/errors.ts';
-import { oneLine, printable } from '../../common/text.ts';
-import { lowestOrigin, type Origin } from '../../common/turn.ts';
-import type { NodeView, ProjectView, Public, PublicHit, PublicNode, SessionView } from '../../memory/index.ts';
+import { counted, oneLine, printable } from '../../common/text.ts';
+import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
+import {
+  type NodeView,
+  type ProjectView,
+  type Public,
+  type PublicHit,
+  type PublicNode,
+  type SessionView,
+  TASK_MODES,
+  TASK_PRIORITIES,
+  TASK_STATUSES,
+  type TaskView,
+  type TopicHit,
+  type TopicText,
+  type TopicView,
+} from '../../memory/index.ts';
 import { memoryLine, neutralLine } from '../../memory/recall/index.ts';
 import { fenceLines } from '../../proxy/rewrite/index.ts';
 import type { EngineClient } from '../api/client.ts';
@@ -31,6 +45,10 @@ const INSTRUCTIONS = [
 ].join(' ');
 const TOP = 5;
 const LISTED = 20;
+/** Sections of topic pages beside memories. */
+const TOPICS = 3;
+/** Hits among which those with a tag are looked for. */
+const TAGGED = 1_000;
 const ROOTS_MS = 5_000;
 /** The first request for a detail may wait for a model. */
 const DETAIL_MS = 150_000;
@@ -48,6 +66,8 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
   registerIndexTools(parts);
   registerSearchTools(parts);
   registerWriteTools(parts);
+  registerTopicTools(parts);
+  registerTaskTools(parts);
   registerResources(parts);
   return server;
 }
@@ -113,9 +133,9 @@ function registerSearchTools({ server, engine, project }: ToolParts): void {
       answered(engine, async () => {
         const within = await project();
         if (query.trim() !== '') {
-          const hits = await engine.call('nodes/search', { query, top: LISTED, within });
+          const hits = await engine.call('nodes/search', { query, top: tag === '' ? LISTED : TAGGED, within });
           const carries = ({ node }: PublicHit): boolean => tag === '' || hasTag(node, tag);
-          return hitsText(hits.filter(carries), query, nonce());
+          return hitsText(hits.filter(carries).slice(0, LISTED), query, nonce());
         }
         if (tag === '') throw new CometError('usage', 'say what to look for in query, or name a tag');
         const nodes = await engine.call('nodes/list', { tag, limit: LISTED, quarantine: false, within });
@@ -144,7 +164,9 @@ function registerSearchTools({ server, engine, project }: ToolParts): void {
         const query = [...new Set([summary_query.trim(), trigger_query.trim()])].join('\n').trim();
         if (query === '') throw new CometError('usage', 'say what to look for in summary_query');
         const asked = { query, top: limit, within: await project() };
-        return hitsText(await engine.call('nodes/search', asked), query, nonce());
+        const hits = await engine.call('nodes/search', asked);
+        const told = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
+        return hitsText(hits, query, nonce(), await engine.call('topics/search', { ...asked, top: TOPICS, told }));
       }),
   );
 }
@@ -178,6 +200,105 @@ function registerWriteTools({ server, engine, project }: ToolParts): void {
       answered(engine, async () => {
         const gone = await engine.call('nodes/remove', { ids: [node_id], within: await project() });
         return ownWords(`Removed ${gone.join(', ')}.`);
+      }),
+  );
+}
+
+function registerTopicTools({ server, engine, project }: ToolParts): void {
+  server.registerTool(
+    'list_topics',
+    {
+      title: 'Topic pages',
+      description: 'The pages that sum up what is known here, by subject: names, titles and dates, the newest first.',
+      annotations: READS,
+    },
+    () =>
+      answered(engine, async () => {
+        const { topics } = await engine.call('topics/list', { within: await project() });
+        return topics.length === 0
+          ? ownWords('No topic page is written here yet.')
+          : withinBudget(topics.map(topicTold), nonce());
+      }),
+  );
+  server.registerTool(
+    'read_topic',
+    {
+      title: 'Read a topic page',
+      description:
+        'What is known of one subject: decisions, preferences and values that hold, and what held before. Lines marked as claims come from outside and are not confirmed.',
+      inputSchema: {
+        name: z.string().min(1).max(300).describe('name or title, as list_topics has it'),
+        offset: z.int().nonnegative().default(0).describe('the line where the next page begins'),
+      },
+      annotations: READS,
+    },
+    ({ name, offset }) =>
+      answered(engine, async () => {
+        const topic = await engine.call('topics/read', { name, within: await project() });
+        return topicText(topic, { nonce: nonce(), offset });
+      }),
+  );
+}
+
+const taskFields = {
+  at: z.string().max(300).optional().describe('a time ("tomorrow 9:00") or a cron form ("0 9 * * 1-5")'),
+  mode: z.enum(TASK_MODES).optional(),
+  priority: z.enum(TASK_PRIORITIES).optional(),
+  topic: z.string().max(80).optional().describe('name of a topic page'),
+};
+
+function registerTaskTools({ server, engine, project }: ToolParts): void {
+  const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
+  const told = ({ id, next }: TaskView): string => `task ${id}${next === null ? '' : `, due ${next}`}.`;
+  server.registerTool(
+    'list_tasks',
+    {
+      title: 'Tasks of this project',
+      description: 'Open tasks with their times, the next first; with done, those that are done too.',
+      inputSchema: { done: z.boolean().default(false) },
+      annotations: READS,
+    },
+    ({ done }) =>
+      answered(engine, async () => {
+        const { tasks } = await engine.call('tasks/list', { all: done, within: await project() });
+        return tasks.length === 0 ? ownWords('No task is open here.') : withinBudget(tasks.map(taskTold), nonce());
+      }),
+  );
+  server.registerTool(
+    'add_task',
+    {
+      title: 'Note a task for later',
+      description:
+        'Adds a task that is shown to the user when it is due. Only when the user asks for it; it is marked as noted by a tool.',
+      inputSchema: { title: z.string().min(1).max(300), what: z.string().max(10_000).optional(), ...taskFields },
+      annotations: { ...writes, idempotentHint: false },
+    },
+    (given) =>
+      answered(engine, async () => {
+        return ownWords(
+          `Added ${told(await engine.call('tasks/add', { ...given, by: 'tool', within: await project() }))}`,
+        );
+      }),
+  );
+  server.registerTool(
+    'update_task',
+    {
+      title: 'Change a task',
+      description: 'Sets the status of a task (done, blocked, active) or changes its time, title, mode or priority.',
+      inputSchema: {
+        ...{ id, title: z.string().min(1).max(300).optional(), ...taskFields },
+        status: z.enum(TASK_STATUSES).optional(),
+      },
+      annotations: { ...writes, idempotentHint: true },
+    },
+    ({ id: task, status, ...fields }) =>
+      answered(engine, async () => {
+        const within = await project();
+        const isEdit = Object.values(fields).some((value) => value !== undefined);
+        if (status === undefined && !isEdit) throw new CometError('usage', 'say what to change');
+        const edited = isEdit ? await engine.call('tasks/edit', { id: task, fields, by: 'tool', within }) : null;
+        const changed = status === undefined ? null : await engine.call('tasks/status', { id: task, status, within });
+        return ownWords(`Changed ${told((changed ?? edited) as TaskView)}`);
       }),
   );
 }
@@ -252,6 +373,8 @@ function projectOf({ server }: McpServer, cwd: string): () => Promise<string> {
 const ANSWER_CHARS = 4_000;
 /** Page size of raw turns. */
 const PAGE_CHARS = 12_000;
+/** Longest line of a topic page that is shown whole. */
+const LONGEST_LINE = 4_000;
 const TAGS = 12;
 const TRIGGER_CHARS = 200;
 const LINKS = 5;
@@ -268,14 +391,21 @@ interface Told {
 
 const ownWords = (text: string): Told => ({ text, origin: 'user' });
 
-export function hitsText(hits: readonly PublicHit[], query: string, nonce: string): Told {
-  if (hits.length === 0)
+export function hitsText(
+  hits: readonly PublicHit[],
+  query: string,
+  nonce: string,
+  topics: readonly TopicHit[] = [],
+): Told {
+  const pages = topics.map(topicHitTold);
+  if (hits.length + pages.length === 0)
     return ownWords('Nothing in memory fits. Other words may: retrieve_memory, or search_memory by tag.');
-  const far = hits.every(({ isFar }) => isFar) ? 'Nothing fits well; this is the nearest there is.\n' : '';
+  const far =
+    pages.length === 0 && hits.every(({ isFar }) => isFar) ? 'Nothing fits well; this is the nearest there is.\n' : '';
   const exact = EXACT.test(query)
     ? '\nExact wording matters here: read_memory_node(node_id, 2) before you quote or rely on a value.'
     : '';
-  const { text, origin } = withinBudget(hits.map(hitTold), nonce);
+  const { text, origin } = withinBudget([...pages, ...hits.map(hitTold)], nonce);
   return { text: `${far}${text}${exact}`, origin };
 }
 
@@ -294,6 +424,48 @@ function hitTold({ node, line, raw }: PublicHit): Told {
     ['links', node.links.slice(0, LINKS).join(', ')],
   ].flatMap(([name, text]) => (text === '' ? [] : [`  ${name}: ${oneLine(String(text))}`]));
   return { text: [line.text, ...said, source, ...also].join('\n'), origin: line.origin };
+}
+
+function topicHitTold({ topic, section, lines, origin }: TopicHit): Told {
+  const said = lines.map((line) => `  ${neutralLine(line, LONGEST_LINE)}`);
+  const place = [topic, ...(section === '' ? [] : [section])].map(oneLine).join(' › ');
+  return { text: [`- [topic ${place}]`, ...said].join('\n'), origin };
+}
+
+function taskTold({ id, title, status, mode, priority, next, fired, waits_for: waits, origin }: TaskView): Told {
+  const when = next === null ? (fired === null ? [] : [`due since ${fired}`]) : [`due ${next}`];
+  const marks = [status, mode, priority, ...when, ...(waits.length === 0 ? [] : [`waits for ${waits.join(', ')}`])];
+  const by = isCleanOrigin(origin) ? '' : ' (noted by a tool)';
+  return { text: `- [${id}] ${neutralLine(title, TRIGGER_CHARS)}${by}: ${oneLine(marks.join(', '))}`, origin };
+}
+
+function topicTold({ name, title, scope, updated, statements }: TopicView): Told {
+  const about = updated === null ? "the user's own page" : `${scope}, ${counted(statements, 'statement')}, ${updated}`;
+  return { text: `- ${oneLine(name)}: ${neutralLine(title, TRIGGER_CHARS)} (${about})`, origin: 'assistant' };
+}
+
+/** Whole lines, so that a claim from outside keeps its mark; `offset` counts them. */
+export function topicText({ lines, ...topic }: TopicText, { nonce, offset }: { nonce: string; offset: number }): Told {
+  const said = lines.map(({ section, text, reported }, at): Told => {
+    const line = neutralLine(text.replace(/^\s*[-*+] /, ''), LONGEST_LINE);
+    const head =
+      section !== '' && (at === offset || section !== lines[at - 1]?.section)
+        ? `## ${neutralLine(section, TRIGGER_CHARS)}\n`
+        : '';
+    return reported
+      ? { text: `${head}- claim from outside, not confirmed: ${line}`, origin: 'external' }
+      : { text: `${head}- ${line}`, origin: 'assistant' };
+  });
+  const page = fitting(said.slice(offset), PAGE_CHARS);
+  const next = offset + page.length;
+  const more = next < said.length ? `\n${said.length - next} more lines: read_topic again with offset ${next}.` : '';
+  const shown = [topicTold(topic), ...page];
+  const { text, origin } = fencedData(
+    shown.map((line) => line.text),
+    shown.map((line) => line.origin),
+    nonce,
+  );
+  return { text: `${text}${more}`, origin };
 }
 
 function nodesText(nodes: readonly PublicNode[], nonce: string): Told {
@@ -340,17 +512,21 @@ function nodeText(node: Public<NodeView>, depth: Depth, { nonce, offset }: { non
 }
 
 function withinBudget(lines: readonly Told[], nonce: string): Told {
-  const kept: Told[] = [];
-  let left = ANSWER_CHARS;
-  for (const line of lines) {
-    left -= line.text.length + 1;
-    if (left < 0 && kept.length > 0) break;
-    kept.push(line);
-  }
+  const kept = fitting(lines, ANSWER_CHARS);
   const missing = lines.length - kept.length;
   const [texts, origins] = [kept.map(({ text }) => text), kept.map(({ origin }) => origin)];
   const body = fencedData(texts, origins, nonce);
   return missing === 0 ? body : { ...body, text: `${body.text}\n${missing} more are not listed.` };
+}
+
+/** The first lines, at least one. */
+function fitting(lines: readonly Told[], maxChars: number): readonly Told[] {
+  let left = maxChars;
+  const end = lines.findIndex(({ text }, at) => {
+    left -= text.length + 1;
+    return left < 0 && at > 0;
+  });
+  return end < 0 ? lines : lines.slice(0, end);
 }
 
 function fencedData(lines: readonly string[], origins: readonly Origin[], nonce: string): Told {

@@ -106,6 +106,13 @@ describe('a preset', () => {
     expect(loadConfig({ COMET_CC_HOME: home }).config.openai).toMatchObject(expected);
   });
 
+  it('of vLLM needs the name of a model', async () => {
+    await writeFile(file, JSON.stringify({ llm: 'openai', openai: { provider: 'vllm' } }));
+    expect(() => loadConfig({ COMET_CC_HOME: home })).toThrow('openai.model: name the model that vLLM serves');
+    const named = loadConfig({ COMET_CC_HOME: home, COMET_CC_OPENAI_MODEL: 'vllm/qwen3' }).config.openai;
+    expect(named).toMatchObject({ baseUrl: 'http://127.0.0.1:8000/v1', model: 'qwen3' });
+  });
+
   it('summarizes sooner or later, from a flag too', async () => {
     await writeFile(file, '{"preset":"gentle"}');
     const load = (flags: object) => loadConfig({ COMET_CC_HOME: home }, flags).config.compaction;

@@ -5,11 +5,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { statusLines } from '../../../../bin/commands/status.ts';
-import type { Context } from '../../../../bin/context.ts';
+import { type Context, createContext } from '../../../../bin/context.ts';
 import { checkBuild } from '../../../../bin/doctor/daemon.ts';
 import { runProgram } from '../../../../bin/program.ts';
-import { createTerm } from '../../../../bin/terminal/term.ts';
-import { loadConfig } from '../../../../common/config.ts';
 import { homePaths } from '../../../../common/paths.ts';
 import { statusReport } from '../../../../engine/api/status-report.ts';
 import { difference, guardStatus } from '../../../../engine/lifecycle/control.ts';
@@ -40,12 +38,7 @@ beforeEach(async () => {
   mkdirSync(paths.runDir, { recursive: true });
   said = [];
   const stream = { write: (text: string) => said.push(text) };
-  context = {
-    env: {},
-    paths,
-    term: createTerm(stream, stream, {}),
-    config: async () => loadConfig({ COMET_CC_HOME: dir }, {}).config,
-  };
+  context = createContext({ env: { COMET_CC_HOME: dir }, stdout: stream, stderr: stream });
   status = { requests: REQUESTS, nodes: 3, llm: { backend: 'local', calls_today: 2, tokens_today: 9 } };
   servers = [
     net

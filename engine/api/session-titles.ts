@@ -1,0 +1,134 @@
+import { open, readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { LruMap, slices } from '../../common/map.ts';
+import { clip, isRecord, oneLine, parseJson } from '../../common/text.ts';
+
+export interface SessionTitles {
+  /** Claude Code's own titles of these sessions, on one line each; those without one are left out. Never throws. */
+  of(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+
+const TITLE_CHARS = 70;
+const READ_CHARS = 1_000;
+const MOST_KNOWN = 5_000;
+/** Titles stand near the start or, repeated when a session ends, near the end; the first prompt near the start. */
+const START_BYTES = 256 * 1024;
+const END_BYTES = 64 * 1024;
+/** Read at the same time. */
+const BATCH = 32;
+const TRANSCRIPT = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
+
+/**
+ * Titles as Claude Code's transcripts have them: that covers past sessions and titles given by hand, which the proxy
+ * never sees. Nothing is stored; a transcript is read again when it has changed.
+ *
+ * @param redact  titles are written by a model that saw the session, so they may quote a secret
+ */
+export function createSessionTitles(claudeDir: string, redact: (text: string) => string): SessionTitles {
+  const known = new LruMap<string, { readonly version: string; readonly title: string }>(MOST_KNOWN);
+
+  async function titleIn(id: string, file: string): Promise<string> {
+    const before = known.get(file) ?? { version: '', title: '' };
+    const ends = await readEnds(file, before.version);
+    if (ends === null) return before.title;
+    const own = shortTitle(redact(clip(ownTitle(ends.text, id), READ_CHARS)));
+    // A long answer may have moved the title out of the parts that are read.
+    const title = own || before.title;
+    known.set(file, { version: ends.version, title });
+    return title;
+  }
+
+  return {
+    async of(ids) {
+      const wanted = new Set(ids);
+      const files = (await transcripts(claudeDir)).filter(({ id }) => wanted.has(id));
+      const titles = new Map<string, string>();
+      for (const batch of slices(files, BATCH)) {
+        const read = batch.map(({ id, file }) => titleIn(id, file).catch(() => ''));
+        for (const [at, title] of (await Promise.all(read)).entries()) {
+          if (title !== '') titles.set(batch[at]?.id ?? '', title);
+        }
+      }
+      return titles;
+    },
+  };
+}
+
+/** Files of Claude Code's sessions; those of subagents have other names. */
+export async function transcripts(
+  claudeDir: string,
+): Promise<readonly { readonly id: string; readonly file: string }[]> {
+  const projects = path.join(claudeDir, 'projects');
+  const folders = await readdir(projects).catch(() => []);
+  const found = folders.map(async (folder) => {
+    const names = await readdir(path.join(projects, folder)).catch(() => []);
+    return names.flatMap((name) => {
+      const id = TRANSCRIPT.exec(name)?.[1];
+      return id === undefined ? [] : [{ id, file: path.join(projects, folder, name) }];
+    });
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** Claude Code's own title of a session, else its first prompt; '' where neither can be read. */
+export async function transcriptTitle(file: string): Promise<string> {
+  const text = (await readEnds(file, '').catch(() => null))?.text ?? '';
+  return shortTitle(ownTitle(text, path.basename(file, '.jsonl')) || firstPrompt(text));
+}
+
+function shortTitle(text: string): string {
+  return clip(oneLine(text), TITLE_CHARS);
+}
+
+/** The user's title, else the model's, else the summary of a version that had no titles; '' without any. */
+function ownTitle(text: string, sessionId: string): string {
+  const lines = text.split('\n').filter((line) => /"(?:custom-title|ai-title|summary)"/.test(line));
+  const entries = lines.map(parseJson).filter(isRecord);
+  const last = (type: string, key: string): string => {
+    const own = entries.filter((entry) => entry['type'] === type && (entry['sessionId'] ?? sessionId) === sessionId);
+    return String(own.findLast((entry) => typeof entry[key] === 'string')?.[key] ?? '');
+  };
+  // A summary may be that of another session, whose messages are not in this file.
+  const summarized = entries.filter(({ type, leafUuid }) => type === 'summary' && isIn(text, leafUuid));
+  const summary = summarized.findLast((entry) => typeof entry['summary'] === 'string')?.['summary'];
+  return last('custom-title', 'customTitle') || last('ai-title', 'aiTitle') || String(summary ?? '');
+}
+
+function isIn(text: string, uuid: unknown): boolean {
+  return typeof uuid === 'string' && text.includes(`"uuid":${JSON.stringify(uuid)}`);
+}
+
+function firstPrompt(text: string): string {
+  const lines = text.split('\n').map(parseJson).filter(isRecord);
+  const prompts = lines.filter(({ type, isMeta }) => type === 'user' && isMeta !== true).map(promptOf);
+  return prompts.find((prompt) => prompt !== '') ?? '';
+}
+
+function promptOf({ message }: Readonly<Record<string, unknown>>): string {
+  const content = isRecord(message) ? message['content'] : '';
+  const blocks: unknown[] = Array.isArray(content) ? content : [{ text: content }];
+  const texts = blocks.map((block) => (isRecord(block) ? block['text'] : ''));
+  return texts.find((text): text is string => typeof text === 'string' && !text.startsWith('<')) ?? '';
+}
+
+/** Start and end of a file; null where it still has this version. */
+async function readEnds(
+  file: string,
+  known: string,
+): Promise<{ readonly text: string; readonly version: string } | null> {
+  const handle = await open(file, 'r');
+  try {
+    const { size, mtimeMs } = await handle.stat();
+    const version = `${size} ${mtimeMs}`;
+    if (version === known) return null;
+    const part = async (from: number, length: number): Promise<string> => {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.max(0, length)), 0, length, from);
+      return buffer.toString('utf8', 0, bytesRead);
+    };
+    const start = Math.min(size, START_BYTES);
+    const end = Math.min(size - start, END_BYTES);
+    return { text: `${await part(0, start)}\n${await part(size - end, end)}`, version };
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,160 @@
+import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { Config } from '../../../common/config.ts';
+import { silentLog } from '../../../common/log.ts';
+import { grouped } from '../../../common/map.ts';
+import { countTokens } from '../../../common/text.ts';
+import { createHookHandlers } from '../../../engine/api/hooks.ts';
+import { LIBRARY_HEADING } from '../../../memory/pages/library-block.ts';
+import { openPageFiles } from '../../../memory/storage/fs/page-files.ts';
+import { libraryPaths } from '../../../memory/storage/paths.ts';
+import { openTaskFiles } from '../../../memory/tasks/fs/task-files.ts';
+import { earlyConfig } from '../../fuzz/rewriter-rig.ts';
+import { createDisk, openRig } from '../../helpers/memory-rig.ts';
+import { type Played, play } from '../../helpers/rewriter-play.ts';
+import { openTaskRig } from '../../helpers/task-rig.ts';
+import { tempDirs } from '../../helpers/temp-dir.ts';
+import { type Json, seededPlan } from '../../helpers/transcripts.ts';
+import { talk } from '../../helpers/turns.ts';
+
+const tempDir = tempDirs();
+const DAY = 86_400_000;
+
+/** Memory, pages and tasks of a home on disk, in which the user has said what they prefer. */
+async function open(projectDir: string) {
+  const home = await tempDir();
+  const disk = createDisk();
+  const { nowMs } = disk;
+  const dir = path.join(home, 'library');
+  const pageFiles = await openPageFiles({ dir, nodesDir: path.join(home, 'nodes') });
+  const rig = openTaskRig(await openTaskFiles(libraryPaths(dir, { libraryDir: '' })), { clock: disk });
+  const memory = await openRig(disk, { llm: 'local', pageFiles, tasks: rig.tasks });
+  const said = ['I prefer tabs over spaces.', 'We decided to use Redis for the session cache.'];
+  memory.capture.captureTurns(
+    said.map((text) => talk(text, 'Noted.', { sessionId: 'before', projectDir, atMs: nowMs })),
+  );
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
+  await memory.maintenance.dream({ dryRun: false });
+  expect(await memory.library.block(projectDir)).toContain('I prefer tabs over spaces');
+  const source = { ...memory.capture, ...memory.recall, captured: new Map() };
+  return { ...rig, memory, source, disk, dir, profile: path.join(dir, 'topics', 'user_profile.md') };
+}
+
+function systemOf({ body }: Played): string {
+  const { system } = JSON.parse(body.toString()) as { system: readonly Json[] };
+  // The attribution differs in each request.
+  return JSON.stringify(system.slice(1).map(({ text }) => text));
+}
+
+const blocksIn = (text: string): number => text.split(LIBRARY_HEADING).length - 1;
+
+describe('the library in the system block', () => {
+  test('stays as it is within an epoch while pages and tasks change, and is refused nothing', async () => {
+    const plan = seededPlan(3, { turns: 8, bulk: 400 });
+    const rig = await open(plan.cwd);
+    const { refusals, sent } = await play(plan, {
+      config: earlyConfig({ keepRounds: 1_000 }),
+      memory: rig.source,
+      async onAnswered({ request: { index } }) {
+        await appendFile(rig.profile, `\n- my own line ${index}\n`);
+        await writeFile(path.join(rig.dir, 'topics', `page-${index}.md`), `# Page ${index}\n`);
+        await rig.tasks.add({ title: `Task ${index}`, origin: 'user', projectDir: plan.cwd });
+        if (index % 2 === 1) await rm(path.join(rig.dir, 'topics', `page-${index - 1}.md`));
+        expect(await rig.memory.maintenance.flush(60_000)).toBe(true);
+        // A prompt does not wait long for a changed library.
+        await rig.memory.library.block(plan.cwd);
+      },
+    });
+    expect(refusals).toEqual([]);
+    const epochs = grouped(sent, (played) => played.plan?.id ?? '');
+    expect(epochs.size).toBeGreaterThan(1);
+    for (const within of epochs.values()) expect(new Set(within.map(systemOf)).size).toBe(1);
+    const texts = [...epochs.values()].map(([first]) => systemOf(first as Played));
+    expect(new Set(texts).size).toBe(epochs.size);
+    for (const text of texts) {
+      expect(blocksIn(text)).toBe(1);
+      expect(text).toContain('I prefer tabs over spaces');
+    }
+    expect(texts[0]).not.toContain('my own line');
+    expect(texts.at(-1)).toMatch(/my own line \d.*Page \d/);
+    expect(texts.at(-1)).toMatch(/Task \d/);
+    await rig.memory.maintenance.close();
+  });
+
+  test('is left out where nothing is in it, and where the user wants none of it', async () => {
+    const plan = seededPlan(3, { turns: 1, rounds: 0 });
+    const rig = await open(plan.cwd);
+    const first = async () =>
+      systemOf((await play(plan, { config: earlyConfig(), memory: rig.source })).sent[0] as Played);
+    expect(blocksIn(await first())).toBe(1);
+    // A project that recalls nothing of other sessions.
+    expect(await rig.memory.recall.sessionContext('other', plan.cwd, 'session')).not.toHaveProperty('library');
+    await rm(rig.dir, { recursive: true });
+    expect(await rig.memory.library.block(plan.cwd)).toBe('');
+    expect(blocksIn(await first())).toBe(0);
+    await rig.memory.maintenance.close();
+
+    const off = Config.parse({ llm: 'local', inject: { libraryTokens: 0 } });
+    const pageFiles = await openPageFiles({ dir: rig.dir, nodesDir: rig.dir });
+    await mkdir(path.join(rig.dir, 'topics'), { recursive: true });
+    await writeFile(rig.profile, '- my own line\n');
+    const memory = await openRig(createDisk(), { config: off, pageFiles });
+    expect(await memory.library.block(null)).toBe('');
+    await memory.maintenance.close();
+  });
+
+  test('does not repeat the lines of a linked memory file', async () => {
+    const plan = seededPlan(3, { turns: 1, rounds: 0 });
+    for (const projectDir of [plan.cwd, null]) {
+      const rig = await open(plan.cwd);
+      const prompt = await rig.memory.library.block(projectDir);
+      const linked = { ...plan, turns: plan.turns.map((turn) => ({ ...turn, prompt })) };
+      const { sent } = await play(linked, { config: earlyConfig(), memory: rig.source });
+      const [, block = ''] = systemOf(sent[0] as Played).split(LIBRARY_HEADING);
+      // What belongs to the user alone has no page of the project.
+      expect(block.match(/\n### [^\\]+|topics\/[\w-]+/g) ?? []).toEqual(
+        projectDir === null ? ['topics/app-two-database'] : [],
+      );
+      expect(block).not.toMatch(/Folder:|About the user/);
+      await rig.memory.maintenance.close();
+    }
+  });
+
+  test('asks a due question at the first prompt of the next session, once', async () => {
+    const plan = seededPlan(3, { turns: 2, rounds: 0 });
+    const rig = await open(plan.cwd);
+    const task = { title: 'Check dispenser 47', mode: 'question', origin: 'user', projectDir: plan.cwd } as const;
+    await rig.tasks.add({ ...task, at: new Date(rig.disk.nowMs + DAY).toISOString() });
+    rig.disk.nowMs += 2 * DAY;
+    await rig.surfacing.look();
+    const texts: string[] = [];
+    for (const sessionId of ['next', 'after']) {
+      const { sent } = await play({ ...plan, sessionId }, { config: earlyConfig(), memory: rig.source });
+      texts.push(systemOf(sent[0] as Played));
+    }
+    expect(texts[0]).toMatch(/Ask the user about these due tasks.*Check dispenser 47/);
+    expect(texts[0]?.split('Check dispenser 47')).toHaveLength(2);
+    expect(texts[1]).not.toContain('Ask the user about');
+    await rig.memory.maintenance.close();
+  });
+
+  test('comes by the SessionStart hook where the session does not use the proxy', async () => {
+    const rig = await open('/home/dev/shop');
+    const hooks = createHookHandlers({
+      memory: rig.memory,
+      policy: { of: () => ({ captures: true, adds: true, scope: 'project' }) },
+      config: Config.parse({}),
+      log: silentLog,
+      now: () => rig.disk.nowMs,
+    });
+    const start = { projectDir: '/home/dev/shop', adds: true };
+    const { text } = await hooks.sessionStart({ ...start, sessionId: 'one' });
+    expect(blocksIn(text)).toBe(1);
+    expect(text).toContain('I prefer tabs over spaces');
+    expect(countTokens(text)).toBeLessThan(4_000);
+    expect((await hooks.sessionStart({ ...start, sessionId: 'one' })).text).toBe('');
+    expect((await hooks.sessionStart({ ...start, sessionId: 'two', adds: false })).text).toBe('');
+    await rig.memory.maintenance.close();
+  });
+});
