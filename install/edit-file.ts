@@ -10,6 +10,7 @@ import { envEntries, hookEntries, pluginEntries, statuslineEntry } from './claud
 import { EDITORS, type EditorName } from './editors/editors.ts';
 import { variableEntries } from './editors/entries.ts';
 import { type EditKind, isSameJson, type OwnValues, removeAt, setAt, type Values, valueAt } from './json-text.ts';
+import { markedBlock } from './marked-block.ts';
 
 const OWNER_ONLY = 0o600;
 const lockRecord = createMutex();
@@ -20,7 +21,7 @@ type EditPlan = Awaited<ReturnType<typeof planEdit>>;
 export async function planEdit(name: EditName, file: string, values: Values) {
   const target = await resolveFile(file);
   const before = await readFileIfPresent(target);
-  const after = editKind(name).add(before ?? '{}\n', values, target);
+  const after = editKind(name).add(before ?? (editKind(name).isText ? '' : '{}\n'), values, target);
   return { name, file: target, before, after, values };
 }
 
@@ -43,7 +44,7 @@ export async function applyEdit(paths: HomePaths, plan: EditPlan) {
     before: known === undefined ? before : textWithoutEdits(before, known),
     backup: isFirstBackup ? await backUp(file, before) : (known?.backup ?? null),
     mode: known !== undefined && holdsToken(known) ? known.mode : await modeOf(file),
-    edits: { ...known?.edits, [name]: mergeValues(known?.edits[name], values) },
+    edits: { ...known?.edits, [name]: editKind(name).isText ? {} : mergeValues(known?.edits[name], values) },
   };
   const dirs = before === null ? await createDirs(path.dirname(file), 0o700) : [];
   await writeInstalls(paths, {
@@ -182,7 +183,10 @@ async function removeCreatedDirs(paths: HomePaths, dir: string): Promise<void> {
   await writeInstalls(paths, { ...installs, createdDirs });
 }
 
-const CLAUDE_CODE_KINDS = { env: envEntries, hooks: hookEntries, statusline: statuslineEntry, plugin: pluginEntries };
+const CLAUDE_CODE_KINDS = {
+  ...{ env: envEntries, hooks: hookEntries, statusline: statuslineEntry, plugin: pluginEntries },
+  library: markedBlock,
+};
 type EditName = keyof typeof CLAUDE_CODE_KINDS | EditorName;
 
 export function editKind(name: EditName): EditKind {
@@ -198,7 +202,7 @@ const EditedFile = z.object({
   /** Of the file without any edit. */
   mode: z.int(),
   edits: z.partialRecord(
-    z.enum(['env', 'hooks', 'statusline', 'plugin', ...EDITORS]),
+    z.enum(['env', 'hooks', 'statusline', 'plugin', 'library', ...EDITORS]),
     z.record(z.string(), z.array(z.string())),
   ),
 });
@@ -225,7 +229,9 @@ function textWithoutEdits(text: string | null, edited: EditedFile): string | nul
     (left, [name, own]) => editKind(name).remove(left, own, before, edited.file),
     text,
   );
-  return isSameJson(rest, before) ? edited.before : rest;
+  const isText = editsOf(edited).some(([name]) => editKind(name).isText);
+  const isSame = isText ? rest.trimEnd() === before.trimEnd() : isSameJson(rest, before);
+  return isSame ? edited.before : rest;
 }
 
 async function writeInstalls(paths: HomePaths, installs: Installs): Promise<void> {

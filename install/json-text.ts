@@ -168,6 +168,8 @@ export interface EditKind {
   readonly holdsToken: boolean;
   /** Whether a copy of the file is kept beside it. */
   readonly isBackedUp: boolean;
+  /** Not JSON; then the record keeps no value. */
+  readonly isText?: true;
   add(text: string, values: Values, file: string): string;
   /** Removes what is still as it was set; what `before`, the text without any edit, had in its place returns. */
   remove(text: string, own: OwnValues, before: string, file: string): string;

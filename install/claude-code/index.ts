@@ -8,7 +8,7 @@ import { type Values, valueAt } from '../json-text.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks } from './entries.ts';
 
 export { hookCommands } from './entries.ts';
-export { findRegistrations, removeRegistrations } from './registrations.ts';
+export { findRegistrations, findTrackedServers, removeRegistrations } from './registrations.ts';
 
 type SettingsPlan = Awaited<ReturnType<typeof planSettings>>;
 
@@ -80,7 +80,7 @@ function rejectComments(text: string, file: string): void {
 }
 
 /** Kinds of entries that comet-cc recognizes as its own, also without a record. */
-type EntryName = 'hooks' | 'statusline' | 'plugin';
+type EntryName = 'hooks' | 'statusline' | 'plugin' | 'library';
 
 /**
  * Adds entries to a settings file of Claude Code, with a copy of the file beside it.

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
@@ -19,19 +20,20 @@ interface Registration {
   readonly after: string | null;
 }
 
-/** What `claude mcp add` and `claude plugin` wrote for comet-cc; `after` null: the whole directory is of comet-cc. */
+/**
+ * What `claude mcp add` and `claude plugin` wrote for comet-cc; `after` null: all of it is of comet-cc. Without
+ * the files that git tracks: they are others' too.
+ */
 export async function findRegistrations(env: NodeJS.ProcessEnv): Promise<Registration[]> {
   const claudeDir = path.dirname(userSettingsFile(env));
-  const config = path.join(env['CLAUDE_CONFIG_DIR'] || env['HOME'] || os.homedir(), '.claude.json');
-  const projects = Object.keys(record(record(parseJson(await textOf(config)))['projects']));
+  const config = configFile(env);
+  const projects = await projectDirs(env);
   const below = projects.map((dir): JSONPath => ['projects', dir]);
   const at = (...parts: string[]): string => path.join(claudeDir, 'plugins', ...parts);
   const [server, marketplace, plugin] = ['MCP server', 'marketplace', 'plugin'];
   const found = [
     await planned(server, config, (text) => withoutServers(text, [[], ...below])),
-    ...(await Promise.all(
-      projects.map((dir) => planned(server, path.join(dir, '.mcp.json'), (text) => withoutServers(text, [[]]))),
-    )),
+    ...(await projectServers(env)).map((each) => (isTracked(each.file) ? null : each)),
     await planned(marketplace, at('known_marketplaces.json'), (text) => removeAt(text, ['comet-cc'])),
     await planned(plugin, at('installed_plugins.json'), (text) => removeAt(text, ['plugins', 'comet-cc@comet-cc'])),
     ...[at('cache', 'comet-cc'), at('marketplaces', 'comet-cc')].flatMap((file) =>
@@ -39,6 +41,41 @@ export async function findRegistrations(env: NodeJS.ProcessEnv): Promise<Registr
     ),
   ];
   return found.filter((each) => each !== null);
+}
+
+/** For each `.mcp.json` that git tracks and that starts comet-cc, the command that takes it out. */
+export async function findTrackedServers(env: NodeJS.ProcessEnv): Promise<string[]> {
+  const tracked = (await projectServers(env)).filter(({ file }) => isTracked(file));
+  const commands = tracked.map(async ({ file }) => {
+    const names = ownServers(await textOf(file), ['mcpServers']);
+    const remove = names.map((name) => `claude mcp remove --scope project ${name}`).join(' && ');
+    return `${file}: (cd ${path.dirname(file)} && ${remove})`;
+  });
+  return await Promise.all(commands);
+}
+
+async function projectServers(env: NodeJS.ProcessEnv): Promise<Registration[]> {
+  const found = (await projectDirs(env)).map((dir) =>
+    planned('MCP server', path.join(dir, '.mcp.json'), (text) => withoutServers(text, [[]])),
+  );
+  return (await Promise.all(found)).flatMap((each) => {
+    if (each === null) return [];
+    // `claude mcp add` made a file that had nothing else in it.
+    return Object.keys(record(parseJson(each.after ?? ''))).length === 0 ? [{ ...each, after: null }] : [each];
+  });
+}
+
+function configFile(env: NodeJS.ProcessEnv): string {
+  return path.join(env['CLAUDE_CONFIG_DIR'] || env['HOME'] || os.homedir(), '.claude.json');
+}
+
+async function projectDirs(env: NodeJS.ProcessEnv): Promise<string[]> {
+  return Object.keys(record(record(parseJson(await textOf(configFile(env))))['projects']));
+}
+
+function isTracked(file: string): boolean {
+  const listed = spawnSync('git', ['ls-files', '--error-unmatch', path.basename(file)], { cwd: path.dirname(file) });
+  return listed.status === 0;
 }
 
 export async function removeRegistrations(env: NodeJS.ProcessEnv): Promise<void> {
@@ -59,13 +96,18 @@ function withoutServers(text: string, places: readonly JSONPath[]): string {
   let edited = text;
   for (const place of places) {
     const servers = [...place, 'mcpServers'];
-    for (const [name, server] of Object.entries(record(valueAt(edited, servers)))) {
-      const { command = '', args } = record(server);
-      const line = [command, ...(Array.isArray(args) ? args : [])].join(' ');
-      if (OWN_SERVER.test(line)) edited = removeAt(edited, [...servers, name]);
-    }
+    for (const name of ownServers(edited, servers)) edited = removeAt(edited, [...servers, name]);
   }
   return edited === text ? text : pruneAt(edited, ['mcpServers'], '');
+}
+
+/** Names of the servers that start comet-cc. */
+function ownServers(text: string, place: JSONPath): string[] {
+  const servers = Object.entries(record(valueAt(text, place)));
+  return servers.flatMap(([name, server]) => {
+    const { command = '', args } = record(server);
+    return OWN_SERVER.test([command, ...(Array.isArray(args) ? args : [])].join(' ')) ? [name] : [];
+  });
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {

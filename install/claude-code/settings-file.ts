@@ -47,6 +47,11 @@ export function userSettingsFile(env: NodeJS.ProcessEnv): string {
   return path.join(dir, 'settings.json');
 }
 
+/** What Claude Code reads in every project of this user. */
+export function userMemoryFile(env: NodeJS.ProcessEnv): string {
+  return path.join(path.dirname(userSettingsFile(env)), 'CLAUDE.md');
+}
+
 function settingsFiles(env: NodeJS.ProcessEnv, cwd: string): string[] {
   return [
     userSettingsFile(env),

@@ -17,18 +17,29 @@ import {
 } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { issue } from '../../../certs/ca.ts';
-import { ensureCerts, leafSource, loadLeaf, removeCerts, userCaFile } from '../../../certs/index.ts';
+import { type Certs, ensureCerts, leafSource, loadLeaf, removeCerts, userCaFile } from '../../../certs/index.ts';
 import { generationOf, publish } from '../../../certs/store.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 
 const DAY_MS = 86_400_000;
 const nowMs = Date.now();
 
+let issued: string;
+let corporate: Awaited<ReturnType<typeof issue>>;
 let dir: string;
 let paths: HomePaths;
 let formerUmask: number;
+
+beforeAll(async () => {
+  const home = homePaths(mkdtempSync(path.join(os.tmpdir(), 'comet-certs-')));
+  await ensureCerts(home, { nowMs, userExtraCaFile: null });
+  issued = home.certsDir;
+  corporate = await issue('corp.example', nowMs);
+});
+
+afterAll(() => rmSync(path.dirname(issued), { recursive: true, force: true }));
 
 beforeEach(() => {
   formerUmask = process.umask(0o022);
@@ -44,15 +55,20 @@ afterEach(() => {
 const at = (name: string): string => path.join(paths.certsDir, name);
 const ensure = (ms = nowMs, userExtraCaFile: string | null = null) =>
   ensureCerts(paths, { nowMs: ms, userExtraCaFile });
+/** A generation that was issued at `nowMs`. */
+async function existing(userExtraCaFile: string | null = null): Promise<Certs> {
+  cpSync(issued, paths.certsDir, { recursive: true });
+  return await ensure(nowMs, userExtraCaFile);
+}
 const rootsIn = (file: string): string[] =>
   (readFileSync(file, 'utf8').match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g) ?? []).map(
     (pem) => new X509Certificate(pem).fingerprint256,
   );
 
 /** A certificate of the user's own, in a file. */
-async function userCa(name: string): Promise<{ readonly file: string; readonly fingerprint: string }> {
+function userCa(name: string): { readonly file: string; readonly fingerprint: string } {
   const file = path.join(dir, name);
-  const { rootPem } = await issue('corp.example', nowMs);
+  const { rootPem } = corporate;
   writeFileSync(file, `# corporate\n${rootPem}`);
   return { file, fingerprint: new X509Certificate(rootPem).fingerprint256 };
 }
@@ -78,7 +94,7 @@ describe('ensureCerts', () => {
   });
 
   it('keeps what is good, byte for byte', async () => {
-    await ensure();
+    await existing();
     const before = readFileSync(at('leaf.pem'), 'utf8');
     expect((await ensure(nowMs + 300 * DAY_MS)).change).toBe('kept');
     expect(readFileSync(at('leaf.pem'), 'utf8')).toBe(before);
@@ -103,7 +119,7 @@ describe('ensureCerts', () => {
   });
 
   it('publishes the next root a month ahead, and serves its leaf on the last day', async () => {
-    const first = await ensure();
+    const first = await existing();
     const late = nowMs + 370 * DAY_MS;
     expect((await ensure(late)).change).toBe('kept');
     const roots = rootsIn(at('bundle.pem'));
@@ -119,7 +135,7 @@ describe('ensureCerts', () => {
   });
 
   it('replaces an expired leaf', async () => {
-    const first = await ensure();
+    const first = await existing();
     const later = first.notAfterMs + DAY_MS;
     expect(loadLeaf(paths, later)).toMatchObject({ kind: 'refused', reason: 'expired' });
     const second = await ensure(later);
@@ -129,19 +145,19 @@ describe('ensureCerts', () => {
   });
 
   it('replaces nothing that others may have touched, and says so', async () => {
-    await ensure();
+    await existing();
     chmodSync(at('leaf.key'), 0o644);
     await expect(ensure()).rejects.toMatchObject({
       code: 'unsafe_file',
       message: expect.stringContaining('open_mode'),
     });
     await removeCerts(paths);
-    await ensure();
+    await existing();
     expect(loadLeaf(paths, nowMs).kind).toBe('usable');
   });
 
   it('does not burn a generation when the clock was set back', async () => {
-    await ensure();
+    await existing();
     await expect(ensure(nowMs - 365 * DAY_MS)).rejects.toThrow(/clock/);
     expect(loadLeaf(paths, nowMs).kind).toBe('usable');
   });
@@ -188,7 +204,7 @@ describe('the leaf', () => {
     ],
     ['truncated certificate', 'damaged', () => writeFileSync(at('leaf.pem'), '-----BEGIN CERTIFICATE-----\nMIIB')],
   ] as const)('is not served with a %s', async (_, reason, spoil) => {
-    await ensure();
+    await existing();
     spoil();
     const heard: string[] = [];
     const source = leafSource({ paths, now: () => nowMs, onRefused: (state) => heard.push(state.reason) });
@@ -197,7 +213,7 @@ describe('the leaf', () => {
   });
 
   it('is not served with the key or the root of another generation', async () => {
-    await ensure();
+    await existing();
     const other = await issue('api.anthropic.com', nowMs);
     const root = readFileSync(at('root.pem'));
     writeFileSync(at('root.pem'), other.rootPem);
@@ -208,14 +224,14 @@ describe('the leaf', () => {
   });
 
   it.runIf(process.getuid?.() === 0)('is not served when another user owns the key', async () => {
-    await ensure();
+    await existing();
     const { chownSync } = await import('node:fs');
     chownSync(at('leaf.key'), 65_534, 65_534);
     expect(loadLeaf(paths, nowMs)).toMatchObject({ kind: 'refused', reason: 'foreign_owner' });
   });
 
   it('comes as files and as text', async () => {
-    await ensure();
+    await existing();
     const leaf = leafSource({ paths, now: () => nowMs }).leaf();
     expect(leaf).toMatchObject({ keyFile: at('leaf.key'), certFile: at('leaf.pem') });
     expect(leaf?.key).toBe(readFileSync(at('leaf.key'), 'utf8'));
@@ -224,7 +240,7 @@ describe('the leaf', () => {
 
 describe('a crash', () => {
   it('while a generation is written leaves the old one', async () => {
-    await ensure();
+    await existing();
     const before = readFileSync(at('leaf.pem'), 'utf8');
     const writes = publish(paths.certsDir, generationOf(paths.certsDir), async (fresh) => {
       writeFileSync(path.join(fresh, 'leaf.key'), 'half');
@@ -236,7 +252,7 @@ describe('a crash', () => {
   });
 
   it('between the two renames leaves no certificate, and the next use creates one and removes the remains', async () => {
-    await ensure();
+    await existing();
     const old = `${paths.certsDir}.0123456789ab.old`;
     renameSync(paths.certsDir, old);
     const fresh = `${paths.certsDir}.0123456789ab.tmp`;
@@ -250,16 +266,16 @@ describe('a crash', () => {
 
 describe('the bundle', () => {
   it("holds our root first and the user's own certificates after it, labelled", async () => {
-    const own = await userCa('corp.pem');
-    const certs = await ensure(nowMs, own.file);
+    const own = userCa('corp.pem');
+    const certs = await existing(own.file);
     expect(certs.bundle).toEqual({ file: at('bundle.pem'), userFile: own.file, problems: [] });
     expect(rootsIn(at('bundle.pem'))).toEqual([certs.fingerprint, own.fingerprint]);
     expect(readFileSync(at('bundle.pem'), 'utf8')).toContain(`# from ${own.file}`);
   });
 
   it('is not nested when the environment already names it, also through a link', async () => {
-    const own = await userCa('corp.pem');
-    const certs = await ensure(nowMs, own.file);
+    const own = userCa('corp.pem');
+    const certs = await existing(own.file);
     symlinkSync(at('bundle.pem'), path.join(dir, 'link.pem'));
     for (const named of [at('bundle.pem'), path.join(dir, 'link.pem'), null]) {
       expect((await ensure(nowMs, named)).bundle.userFile).toBe(own.file);
@@ -269,26 +285,26 @@ describe('the bundle', () => {
   });
 
   it("keeps the user's file through a new generation", async () => {
-    const own = await userCa('corp.pem');
-    const first = await ensure(nowMs, own.file);
+    const own = userCa('corp.pem');
+    const first = await existing(own.file);
     const second = await ensure(first.notAfterMs + 1, null);
     expect(rootsIn(at('bundle.pem'))).toEqual([second.fingerprint, own.fingerprint]);
   });
 
   it('works without a file that is missing or empty, and reports it', async () => {
     const gone = path.join(dir, 'gone.pem');
-    expect((await ensure(nowMs, gone)).bundle.problems).toEqual([expect.stringContaining('gone.pem')]);
+    expect((await existing(gone)).bundle.problems).toEqual([expect.stringContaining('gone.pem')]);
     writeFileSync(gone, 'nothing');
     expect((await ensure(nowMs, gone)).bundle.problems).toEqual([expect.stringContaining('no PEM certificate')]);
     expect(rootsIn(at('bundle.pem'))).toHaveLength(1);
   });
 
   it('leaves out what does not parse and every private key, and keeps the rest', async () => {
-    const own = await userCa('corp.pem');
+    const own = userCa('corp.pem');
     const good = readFileSync(own.file, 'utf8');
-    const { leaf } = await issue('corp.example', nowMs);
+    const { leaf } = corporate;
     writeFileSync(own.file, `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n${leaf.keyPem}${good}`);
-    const { bundle, fingerprint } = await ensure(nowMs, own.file);
+    const { bundle, fingerprint } = await existing(own.file);
     expect(bundle.problems).toEqual([expect.stringContaining('1 certificates do not parse')]);
     expect(rootsIn(at('bundle.pem'))).toEqual([fingerprint, own.fingerprint]);
     expect(readFileSync(at('bundle.pem'), 'utf8')).not.toContain('PRIVATE');
@@ -296,7 +312,7 @@ describe('the bundle', () => {
 });
 
 it('removes all it wrote', async () => {
-  await ensure();
+  await existing();
   expect(await removeCerts(paths)).toEqual([paths.certsDir]);
   expect(readdirSync(paths.home)).toEqual([]);
   expect(await removeCerts(paths)).toEqual([]);
