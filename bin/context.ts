@@ -5,19 +5,33 @@ import { homeOf, homePaths } from '../common/paths.ts';
 import { lowestOrigin, type Origin } from '../common/turn.ts';
 import { type EngineClient, engineOf } from '../engine/api/client.ts';
 import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
-import { createTerm, type Term } from './terminal/term.ts';
+import { createTerm, type Stream, type Term } from './terminal/term.ts';
+
+/** What the program is started with. */
+interface Surroundings {
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdout: Stream;
+  readonly stderr: Stream;
+}
 
 /** What every command is given. */
 export interface Context extends EngineContext {
   readonly term: Term;
+  /** For text that brings its own newlines. */
+  readonly stdout: Stream;
+  readonly stderr: Stream;
+  /** Of a command that does not throw. */
+  exitCode: number;
 }
 
-export function createContext(): Context {
-  const env = process.env;
+export function createContext({ env, stdout, stderr }: Surroundings = process): Context {
   return {
     env,
     paths: homePaths(homeOf(env)),
-    term: createTerm(process.stdout, process.stderr, env),
+    term: createTerm(stdout, stderr, env),
+    stdout,
+    stderr,
+    exitCode: EXIT.done,
     // The schema takes 70 ms to load; commands that only ask the daemon do not need it.
     config: async (flags = {}) => (await import('../common/config.ts')).loadConfig(env, flags).config,
   };

@@ -25,6 +25,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   project: async () => (await import('./commands/project.ts')).registerProject,
   todo: async () => (await import('./commands/item.ts')).registerTodo,
   decisions: async () => (await import('./commands/item.ts')).registerDecisions,
+  task: async () => (await import('./commands/task.ts')).registerTask,
+  inbox: async () => (await import('./commands/task.ts')).registerInbox,
+  library: async () => (await import('./commands/library.ts')).registerLibrary,
   session: async () => (await import('./commands/session.ts')).registerSession,
   statusline: async () => (await import('./commands/statusline.ts')).registerStatusline,
   editor: async () => (await import('./commands/editor.ts')).registerEditor,
@@ -46,7 +49,7 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
     const program = createProgram(context);
     for (const register of await commandsFor(argv[2])) register(program, context);
     await program.parseAsync(argv);
-    return Number(process.exitCode ?? EXIT.done);
+    return context.exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     context.term.progress('');
@@ -103,6 +106,10 @@ function createProgram(context: Context): Command {
     .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError('(comet-cc --help lists everything)')
-    .configureOutput({ getOutHelpWidth: () => Math.min(context.term.width, 100) })
+    .configureOutput({
+      writeOut: (text) => context.stdout.write(text),
+      writeErr: (text) => context.stderr.write(text),
+      getOutHelpWidth: () => Math.min(context.term.width, 100),
+    })
     .addHelpText('after', '\nExample:\n  comet-cc run claude');
 }

@@ -15,7 +15,7 @@ export function registerDoctor(program: Command, context: Context): void {
       const ok = checks.every((check) => check.ok);
       const { paint, print } = context.term;
       print(flags, { ok, checks }, () => [...checks.flatMap((check) => checkLines(check, paint)), countLine(checks)]);
-      if (!ok) process.exitCode = EXIT.failed;
+      if (!ok) context.exitCode = EXIT.failed;
     });
 }
 
@@ -72,6 +72,10 @@ async function allChecks(context: Context): Promise<Check[]> {
   const { checkIntegration, checkSessions } = await import('../doctor/claude-code.ts');
   const { ownCommands } = await import('./hooks.ts');
   const editors = await checkEditors(paths, wanted);
+  const { inspectSettings } = await import('../../install/claude-code/index.ts');
+  const isExpected =
+    wanted !== null &&
+    (env['HTTPS_PROXY'] === wanted['HTTPS_PROXY'] || (await inspectSettings(paths, wanted).catch(() => null)) !== null);
   return [
     ...checks,
     await checkSettings(paths, env, wanted),
@@ -79,7 +83,7 @@ async function allChecks(context: Context): Promise<Check[]> {
     ...(await checkIntegration(paths, env, await ownCommands())),
     config.ledger.receipts === 0
       ? unknown('sessions', 'not known while ledger.receipts is 0')
-      : await checkSessions(env, report, Date.now()),
+      : await checkSessions(env, report, Date.now(), isExpected),
     await daemon.checkPort(guard, config.port, secret === '' ? null : secret),
     await outside.checkUpstream(config, env, guard),
     config.llm === 'claude'

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { amount, clip, counted, localTime, oneLine, percentSaved, printable } from '../../common/text.ts';
 import { engineOf, lanesText, type NamedReceipt } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
+import { shortId, withoutCodes } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 
 export function registerExplain(program: Command, context: Context): void {
@@ -27,6 +28,8 @@ export function registerExplain(program: Command, context: Context): void {
 
 const PROMPT_CHARS = 100;
 const TITLE_CHARS = 60;
+/** Below this prompts keep the room. */
+const SESSIONS_FROM_WIDTH = 100;
 const KINDS: Readonly<Record<string, string>> = { side: 'a side request', other: 'a request of its own' };
 
 /** Why the request got what it got; the first one whose key begins the decision. */
@@ -54,18 +57,18 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
     '',
     ...receipt.dropped.flatMap(({ from, to, tokens, nodes }) => [
       `left out  messages ${from} to ${to} (${amount(tokens)} tokens), kept verbatim in:`,
-      ...nodes.map((id) => `            ${id}`),
+      ...nodes.map((id) => `            ${shortId(id)}`),
     ]),
     ...(receipt.thinking_stripped > 0 ? [`left out  ${counted(receipt.thinking_stripped, 'old thinking block')}`] : []),
     ...receipt.added.flatMap(({ position, reason, text, found = [] }) => [
-      `added     ${reason}, at ${position}:`,
-      ...printable(text)
+      `added     ${withoutInside(reason)}, ${placeOf(position)}:`,
+      ...withoutCodes(printable(text))
         .split('\n')
         .map((line) => `            ${line}`),
       // What answers a question about the state of the work comes from no lane.
       ...found
         .filter(({ lanes }) => lanesText(lanes) !== '')
-        .map(({ nodeId, score, lanes }) => `  found     ${nodeId} ${score.toFixed(3)}: ${lanesText(lanes)}`),
+        .map(({ nodeId, score, lanes }) => `  found     ${shortId(nodeId)} ${score.toFixed(3)}: ${lanesText(lanes)}`),
     ]),
     `why       ${reasonOf(economics.decision)}`,
     ...answerLines(receipt),
@@ -73,6 +76,17 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
     ...economicsLines(economics),
     `request   ${receipt.request_id.slice(0, 8)}: ${amount(received.bytes)} bytes received, ${amount(sent.bytes)} sent`,
   ];
+}
+
+/** "in the system prompt", "in message 4", of `system.2` and `messages.4`. */
+function placeOf(position: string): string {
+  const [place, index = ''] = position.split('.');
+  return place === 'system' ? 'in the system prompt' : `in message ${index}`;
+}
+
+/** Receipts of earlier versions have words of the inside in their reasons. */
+function withoutInside(reason: string): string {
+  return reason.replace(' of this epoch', '');
 }
 
 function sessionName({ session_title, session_id }: NamedReceipt): string {
@@ -135,6 +149,8 @@ function listed(receipts: readonly NamedReceipt[], width: number, nowMs: number)
   const cells = (cellOf: (receipt: NamedReceipt) => string): string[] => receipts.map(cellOf);
   const saved = ({ economics }: NamedReceipt): string =>
     `${percentSaved(economics.received_tokens, economics.sent_tokens)} %`;
+  const sessions = new Set(receipts.map(({ session_id }) => session_id));
+  const session = { title: 'SESSION', cells: cells(({ session_title }) => oneLine(session_title)), stretch: true };
   return table(
     [
       { title: 'ID', cells: cells(({ request_id }) => request_id.slice(0, 8)) },
@@ -144,9 +160,10 @@ function listed(receipts: readonly NamedReceipt[], width: number, nowMs: number)
       { title: 'SAVED', cells: cells(saved), right: true },
       {
         title: 'PROMPT',
-        cells: cells(({ prompt, class: kind }) => prompt || `(${KINDS[kind] ?? 'running'})`),
+        cells: cells(({ prompt, class: kind }) => prompt || `(${KINDS[kind] ?? 'no longer kept'})`),
         stretch: true,
       },
+      ...(sessions.size > 1 && width >= SESSIONS_FROM_WIDTH ? [session] : []),
     ],
     width,
   );

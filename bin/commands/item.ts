@@ -76,10 +76,15 @@ function registerItems(command: Command, context: Context, words: Words): void {
     .action(async (text: string[], flags: Flags) => {
       const projectDir = resolveDirectory(flags.project ?? '.');
       const item = await readingEngine(context).call('items/add', {
-        ...{ kind: words.kind, text: text.join(' '), projectDir },
+        ...{ kind: words.kind, text: text.join(' '), projectDir, typed: isTyped(context.env) },
       });
       term.print(flags, item, () => [`${words.added} ${item.id}  ${oneLine(item.text)}`]);
     });
+}
+
+/** Claude Code names itself to the commands that Claude runs; a program that somebody else started has no terminal. */
+function isTyped(env: NodeJS.ProcessEnv): boolean {
+  return !env['CLAUDECODE'] && process.stdin.isTTY === true;
 }
 
 interface Closing {

@@ -25,7 +25,7 @@ export function registerLogs(program: Command, context: Context): void {
       const lines = await Promise.all(tails.map((tail) => tail.read()));
       for (const line of inOrder(lines).slice(-parseCount(flags.lines, '--lines'))) show(line);
       if (flags.follow) await follow(paths, tails, show);
-      else if (lines.every((found) => found.length === 0)) term.say(`no log yet in ${paths.logsDir} yet`);
+      else if (lines.every((found) => found.length === 0)) term.say(`no log yet in ${paths.logsDir}`);
     });
 }
 

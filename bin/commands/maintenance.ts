@@ -5,7 +5,7 @@ import { oneLine } from '../../common/text.ts';
 import { engineOf } from '../../engine/api/index.ts';
 import type { DreamReport } from '../../memory/index.ts';
 import { addCommand, type Context } from '../context.ts';
-import { count, parseCount } from '../terminal/format.ts';
+import { count, parseCount, shortId } from '../terminal/format.ts';
 
 const LONGEST_MS = 3_600_000;
 
@@ -34,13 +34,13 @@ interface Flags {
 export function registerDream(program: Command, context: Context): void {
   program
     .command('dream')
-    .description('consolidate memory: merge duplicates, group related memories')
+    .description('tidy memory, write the topic pages and the brief')
     .option('--dry-run', 'print the changes without making them')
     .option('--project <dir>', 'only the memory of the project in this directory')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      '\nRuns automatically when idle (dream.idleMinutes; 0: never). Undo it with comet-cc memory rollback.' +
+      '\nRuns each night with a brief (dream.at), and when idle without one (dream.idleMinutes; 0: never). Undo it with comet-cc memory rollback.' +
         '\n\nExample:\n  comet-cc dream --dry-run',
     )
     .action(async ({ dryRun = false, project, json }: Flags) => {
@@ -57,18 +57,18 @@ export function registerDream(program: Command, context: Context): void {
 function dreamLines(report: DreamReport): string[] {
   const { merged, groups, tags, pruned } = report;
   const lines = [
-    ...merged.map((each) => `merged  ${each.merged.join(', ')} into ${each.keeper}: ${oneLine(each.summary)}`),
-    ...groups.map((each) => `grouped ${each.members.join(', ')} under ${each.parent}: ${oneLine(each.summary)}`),
+    ...merged.map(
+      (each) => `merged  ${each.merged.map(shortId).join(', ')} into ${shortId(each.keeper)}: ${oneLine(each.summary)}`,
+    ),
+    ...groups.map(
+      (each) =>
+        `grouped ${each.members.map(shortId).join(', ')} under ${shortId(each.parent)}: ${oneLine(each.summary)}`,
+    ),
     ...tags.map(({ from, to }) => `tag     ${oneLine(from)} is ${oneLine(to)}`),
-    ...pruned.nodes.map((id) => `pruned  ${id}`),
+    ...pruned.nodes.map((id) => `pruned  ${shortId(id)}`),
   ];
-  const verb = report.dry_run ? 'would be ' : '';
-  const gone = merged.reduce((sum, each) => sum + each.merged.length, 0);
-  lines.push(
-    `${count(report.looked_at)} new or changed memories examined: ${verb}${count(gone)} merged, ` +
-      `${count(groups.length)} grouped, ${count(tags.length)} tags normalized, ${count(report.linked)} links made, ` +
-      `${count(pruned.links)} dropped, ${count(pruned.nodes.length)} pruned`,
-  );
+  const width = Math.max(...report.phases.map(({ name }) => name.length));
+  lines.push(...report.phases.map(({ name, line }) => `${name.padEnd(width)}  ${oneLine(line)}`));
   if (report.left > 0) lines.push(`${count(report.left)} are left for the next run`);
   if (report.without_model !== '') lines.push(`no model available, used rules: ${oneLine(report.without_model)}`);
   return lines;

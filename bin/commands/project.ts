@@ -17,6 +17,7 @@ export function registerProject(program: Command, { env, paths, term }: Context)
     .option('--json', 'print one JSON document')
     .action((flags: Flags) => {
       const joined = openJoinedFolders(paths.projectsFile).all();
+      if (Object.keys(joined).length === 0 && !flags.json) return term.say('no folder shares the memory of a remote');
       term.print(flags, joined, () =>
         Object.entries(joined).flatMap(([remote, folders]) => [remote, ...folders.map((each) => `  ${oneLine(each)}`)]),
       );

@@ -1,6 +1,7 @@
 import path from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { messageOf } from '../../common/errors.ts';
+import { PRESETS, type Preset } from '../../common/turn.ts';
 import {
   clientEnvironment,
   type DaemonSetup,
@@ -9,10 +10,16 @@ import {
   startDaemon,
   watchGuard,
   withoutOurs,
+  withPreset,
 } from '../../engine/lifecycle/index.ts';
 import { isClaude, withSettings } from '../../install/index.ts';
 import type { Context } from '../context.ts';
 import { prepareWithProgress } from '../terminal/progress.ts';
+
+interface RunFlags {
+  readonly quiet?: boolean;
+  readonly preset?: Preset;
+}
 
 interface Route {
   readonly child: ChildCommand;
@@ -27,10 +34,11 @@ export function registerRun(program: Command, context: Context): void {
     .usage('[--] <command> [arguments...]')
     .argument('<command>', 'what to run')
     .argument('[arguments...]', 'passed on unchanged')
+    .addOption(new Option('--preset <name>', 'summarize the turns of this run sooner or later').choices(PRESETS))
     .option('--quiet', 'do not say on stderr what memory has before, and kept after')
     .passThroughOptions()
     .addHelpText('after', '\nExamples:\n  comet-cc run claude\n  comet-cc run -- claude -p "hello" --model haiku')
-    .action(async (command: string, args: string[], { quiet = false }: { quiet?: boolean }) => {
+    .action(async (command: string, args: string[], { quiet = false, preset }: RunFlags) => {
       const { child, setup } = await route(context, command, args);
       const sinceMs = Date.now();
       const isSession = setup !== null && isClaude(command, context.env['COMET_CC_CLAUDE_BIN'] ?? 'claude');
@@ -41,8 +49,9 @@ export function registerRun(program: Command, context: Context): void {
           ? undefined
           : watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), watching.signal);
       const isSaid = tells && (await sayStart(context));
-      const env = isSaid ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
-      process.exitCode = await runCommand({ ...child, env }, context.term.say);
+      const told = isSaid ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
+      const env = setup === null ? told : withPreset(told, preset);
+      context.exitCode = await runCommand({ ...child, env }, context.term.say);
       if (isSession) await finish(context, args, { sinceMs, tells });
       watching.abort();
       await watch;
@@ -50,7 +59,7 @@ export function registerRun(program: Command, context: Context): void {
 }
 
 /** Long for a tail of rules; a model is never waited for. */
-const FINISH_MS = 3_000;
+const FINISH_MS = 6_000;
 const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Whether a person reads stderr: with -p it may be collected by a program, and with JSON it is. */
@@ -63,7 +72,7 @@ export function isTold(args: readonly string[], isTerminal: boolean): boolean {
 /** Says in one line what memory has of this project. False where the engine cannot tell. */
 async function sayStart(context: Context): Promise<boolean> {
   const { askProject, startLine } = await import('../../engine/api/status-report.ts');
-  const project = await askProject(context, process.cwd());
+  const project = await askProject(context, process.cwd(), true);
   if (project !== null) context.term.say(startLine(project));
   return project !== null;
 }
@@ -82,8 +91,10 @@ async function finish(
   const call = engineClient(paths.engineSocket).call('sessions/finish', input, { timeoutMs: FINISH_MS });
   const session = await call.catch(() => null);
   if (session === null || !tells) return;
-  const { endLine } = await import('../../engine/api/status-report.ts');
+  const { endLine, offerLine } = await import('../../engine/api/status-report.ts');
   term.say(endLine(session));
+  const offer = offerLine(session);
+  if (offer !== '') term.say(offer);
 }
 
 /** The session that the arguments name, where it is the one that runs. */

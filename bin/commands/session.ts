@@ -3,6 +3,7 @@ import { counted, localTime, oneLine, printable } from '../../common/text.ts';
 import { ago, type EngineClient, type Paint, sessionId } from '../../engine/api/index.ts';
 import type { Item, SessionDetail, SessionView } from '../../memory/index.ts';
 import { addCommand, type Context, readingEngine } from '../context.ts';
+import { withoutCodes } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { refreshed } from '../terminal/watch.ts';
 import { bullet, itemText } from './memory/around.ts';
@@ -59,7 +60,7 @@ export function registerSession(program: Command, context: Context): void {
     const brief = await client.call('sessions/brief', { sessionId: id });
     if (json) term.json({ session_id: id, brief });
     else if (brief === '') term.say(`session ${id} has no brief yet`);
-    else term.out(printable(brief).trimEnd());
+    else term.out(withoutCodes(printable(brief)).trimEnd());
   });
   const closing = "summarize the session's remaining turns now; the session reopens on its next turn";
   register('close', closing, async (id, client, json) => {
@@ -97,8 +98,8 @@ function detailLines(detail: SessionDetail, paint: Paint): string[] {
   ];
   return [
     ...rows.map(([name, text]) => `${paint('dim', name.padEnd(8))} ${text}`),
-    ...nodes.map(({ text }) => oneLine(text)),
-    ...(brief === '' ? [] : ['', ...printable(brief).trimEnd().split('\n')]),
+    ...nodes.map(({ text }) => withoutCodes(oneLine(text))),
+    ...(brief === '' ? [] : ['', ...withoutCodes(printable(brief)).trimEnd().split('\n')]),
   ];
 }
 

@@ -79,7 +79,7 @@ async function setUp(context: Context, program: Command, flags: Flags): Promise<
     // Recorded first: what is interrupted can be taken back.
     if (state === '') await writeDone(paths, [...done, name]);
     const failure = state === '' ? await install().then(() => '', messageOf) : '';
-    if (failure !== '') process.exitCode = EXIT.failed;
+    if (failure !== '') context.exitCode = EXIT.failed;
     const problem = state || failure;
     if (problem === '') done.push(name);
     results.push({ part: name, done: problem === '', detail: problem || does });

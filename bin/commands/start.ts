@@ -1,21 +1,21 @@
 import type { ChildProcess } from 'node:child_process';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { statusReport, stoppedLine } from '../../engine/api/index.ts';
+import { PRESETS, type Preset } from '../../common/turn.ts';
+import { overrideLine, statusReport, stoppedLine } from '../../engine/api/index.ts';
 import { guardStatus, prepareDaemon, type Started, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
 import { addCommand, type Context } from '../context.ts';
 import { prepareWithProgress } from '../terminal/progress.ts';
 
 interface Overrides {
   readonly port?: number;
-  readonly preset?: 'aggressive' | 'gentle';
+  readonly preset?: Preset;
 }
 
 const presetOption = (): Option =>
-  new Option('--preset <name>', 'summarize turns sooner or later; for good: comet-cc config set preset NAME').choices([
-    'aggressive',
-    'gentle',
-  ]);
+  new Option('--preset <name>', 'summarize turns sooner or later; for good: comet-cc config set preset NAME').choices(
+    PRESETS,
+  );
 
 export function registerStart(program: Command, context: Context): void {
   program
@@ -31,7 +31,7 @@ export function registerStart(program: Command, context: Context): void {
       const started = await startDaemon({ ...setup, foreground });
       context.term.progress('');
       await reportStart(context, started, { ...flags, ...(json === undefined ? {} : { json }) });
-      if (started.child !== null) process.exitCode = await follow(started.child);
+      if (started.child !== null) context.exitCode = await follow(started.child);
     });
 }
 
@@ -46,12 +46,15 @@ async function reportStart(
   if (flags.port !== undefined && flags.port !== 0 && flags.port !== status.port) {
     term.say(`comet-cc: already running on port ${status.port}; to move it: comet-cc restart --port ${flags.port}`);
   }
-  if (flags.json) term.json(await statusReport(context, status));
+  const report = await statusReport(context, status);
+  if (flags.json) term.json(report);
   else {
     const verb = started.fresh ? 'runs' : 'runs already';
     term.out(`comet-cc ${verb} on http://127.0.0.1:${status.port} (process ${status.pid})`);
     term.out('Claude Code with it:   comet-cc run claude');
     term.out('In this shell:         eval "$(comet-cc env)"');
+    const overrides = overrideLine(report);
+    if (overrides !== '') term.say(overrides);
   }
   if (started.problem !== null) throw new CometError('daemon_unhealthy', started.problem);
 }

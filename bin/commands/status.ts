@@ -5,6 +5,7 @@ import type { Paint, ProjectSummary } from '../../engine/api/index.ts';
 import {
   askProject,
   guardStatus,
+  overrideLine,
   pauseLines,
   type StatusReport,
   savedLine,
@@ -37,7 +38,7 @@ export function registerStatus(program: Command, context: Context): void {
         });
       }
       const shown = await read();
-      if (!shown.running) process.exitCode = EXIT.daemonDown;
+      if (!shown.running) context.exitCode = EXIT.daemonDown;
       if (!shown.running && !flags.json) return term.say(stoppedLine(shown));
       const lines = (): string[] => [
         ...statusLines(shown, term.paint, Date.now()),
@@ -76,8 +77,10 @@ export function statusLines(shown: Shown, paint: Paint, nowMs: number): string[]
   rows.push(['context', savedLine(savings.today, 'today')]);
   if (savings.week.original > savings.today.original) rows.push(['', savedLine(savings.week, 'this week')]);
   rows.push(['model', modelLine(shown)]);
+  const overrides = overrideLine(shown);
   const notes = [
     ...pauseLines(paused),
+    ...(overrides === '' ? [] : [overrides]),
     ...(reindex === null
       ? []
       : [
@@ -87,6 +90,7 @@ export function statusLines(shown: Shown, paint: Paint, nowMs: number): string[]
       ? []
       : [`importing: ${Math.floor((100 * importing.done) / Math.max(1, importing.total))} %`]),
     ...(shown.llm.deferred > 0 ? [deferredLine(shown.llm, nowMs)] : []),
+    ...spentLines(shown.budget),
   ];
   return [
     ...rowLines(rows, paint),
@@ -119,7 +123,25 @@ function memoriesLine({ nodes: all }: Shown, { nodes, newest }: ProjectSummary, 
 function modelLine({ llm, budget }: Shown): string {
   if (llm.backend === 'local' || llm.backend === 'off') return `${llm.backend}: memory makes no model calls`;
   const most = budget.daily_tokens === 0 ? '' : ` of ${amount(budget.daily_tokens)}`;
-  return `${llm.backend}: ${counted(llm.calls_today, 'call')} today, ${amount(llm.tokens_today)}${most} tokens (models.dailyTokens)`;
+  return `${llm.backend}: ${counted(llm.calls_today, 'call')} today, ${amount(llm.tokens_today)}${most} tokens (models.dailyTokens)${sessionPart(budget)}`;
+}
+
+function sessionPart({ sessions: [newest], session_tokens: most }: Shown['budget']): string {
+  if (newest === undefined || most === 0) return '';
+  return `, ${amount(newest.tokens)} of ${amount(most)} in the newest session (models.sessionTokens)`;
+}
+
+/** Sessions whose memories rules write, as their tokens are used. */
+function spentLines({ sessions, session_tokens: most }: Shown['budget']): string[] {
+  const spent = sessions.filter((each) => each.spent);
+  const [newest] = spent;
+  if (newest === undefined) return [];
+  const others = spent.length > 1 ? ` and ${counted(spent.length - 1, 'other session')}` : '';
+  const name = newest.title ? `"${clip(oneLine(newest.title), TITLE_CHARS)}"` : oneLine(newest.session_id);
+  return [
+    `session ${name}${others} used the ${amount(most)} tokens allowed for a session; rules write its memories now`,
+    '  more: comet-cc config set models.sessionTokens NUMBER && comet-cc restart',
+  ];
 }
 
 function deferredLine({ deferred, deferred_because, deferred_until }: Shown['llm'], nowMs: number): string {

@@ -15,7 +15,7 @@ import {
 } from '../../install/claude-code/index.ts';
 import { findCompletionFiles, removeCompletion } from '../../install/completion/index.ts';
 import { inspectEditors, revertEditor } from '../../install/editors/index.ts';
-import { userSettingsFile } from '../../install/index.ts';
+import { userMemoryFile, userSettingsFile } from '../../install/index.ts';
 import { currentServicePlan, inspectService, uninstallService } from '../../install/service/index.ts';
 import type { Context } from '../context.ts';
 
@@ -34,8 +34,8 @@ interface UninstallOptions {
   readonly log: (line: string) => void;
 }
 
-/** What `--keep-memory` keeps: nodes, raw turns and their schema. The rest is derived from them or of no use. */
-const MEMORY = ['memory', 'journal', 'schema.json'];
+/** What `--keep-memory` keeps: nodes, raw turns, their schema and the library. The rest is derived from them or of no use. */
+const MEMORY = ['memory', 'journal', 'library', 'schema.json'];
 
 /** In order of removal: the home goes last because it records the changes made elsewhere. */
 export function uninstallSteps(context: Context, { keepMemory, log }: UninstallOptions): UninstallStep[] {
@@ -52,9 +52,7 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
         if (plan !== null) await uninstallService(paths, plan, log);
       },
     },
-    entries(context, 'hooks', 'hooks'),
-    entries(context, 'statusline', 'status line'),
-    entries(context, 'plugin', 'marketplace and plugin'),
+    ...(Object.keys(ENTRIES) as (keyof typeof ENTRIES)[]).map((id) => entries(context, id)),
     {
       id: 'claude-code',
       present: async () => (await findRegistrations(env)).map(({ what, file }) => `${what} of comet-cc in ${file}`),
@@ -122,12 +120,15 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
   }
 }
 
-/** Entries of Claude Code's settings. */
-function entries({ env, paths }: Context, id: 'hooks' | 'statusline' | 'plugin', what: string): UninstallStep {
-  const settings = [userSettingsFile(env)];
+const ENTRIES = { hooks: 'hooks', statusline: 'status line', plugin: 'marketplace and plugin', library: 'library' };
+
+/** Entries of Claude Code's settings, or of what it reads in every project. */
+function entries({ env, paths }: Context, id: keyof typeof ENTRIES): UninstallStep {
+  const settings = [id === 'library' ? userMemoryFile(env) : userSettingsFile(env)];
   return {
     id,
-    present: async () => (await findEntries(paths, id, settings)).map((file) => `${what} of comet-cc in ${file}`),
+    present: async () =>
+      (await findEntries(paths, id, settings)).map((file) => `${ENTRIES[id]} of comet-cc in ${file}`),
     async undo() {
       await uninstallEntries(paths, id, settings);
     },

@@ -59,6 +59,10 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
     throw new CometError('uninstall_incomplete', [...failures, ...lines(left)].join('\n  '));
   }
   if (flags.json) return;
+  const { findTrackedServers } = await import('../../install/claude-code/index.ts');
+  for (const line of await findTrackedServers(context.env)) {
+    term.say(`Not changed, because git tracks it; to take comet-cc out of ${line}`);
+  }
   if (existsSync(paths.home))
     term.say(`${paths.home} stays: ${keepMemory ? 'your memories are' : 'something that is not ours is'} in it`);
   term.say('A shell in which comet-cc env was evaluated still has its variables: open another one.');

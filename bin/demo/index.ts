@@ -2,7 +2,7 @@ import { CometError } from '../../common/errors.ts';
 import type { Term } from '../terminal/term.ts';
 import { type Found, storyBrain } from './answer.ts';
 import { createDirect, createProgress, type Outcome, outcomeOf, printOutcome } from './report.ts';
-import { createStoryClock, openStage, playStory, type Stage } from './run.ts';
+import { createStoryClock, type Morning, openStage, playStory, type Stage } from './run.ts';
 import { STORY } from './story.ts';
 
 interface DemoOptions {
@@ -27,6 +27,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const found = new Map<string, Found>();
   const asked = new Map<string, Buffer>();
   const bodies: Buffer[] = [];
+  const mornings: Morning[] = [];
   const brain = storyBrain(STORY, (question, at) => at !== null && found.set(question.prompt, at));
   const opening = openStage({ ...options, brain, clock });
   const signals = closeOnSignal(opening, term);
@@ -43,6 +44,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
           bodies.push(request.body);
         },
         onTurn: progress.turn,
+        onMorning: (morning) => mornings.push(morning),
       });
       progress.say('waiting for memory');
       outcome = await outcomeOf(stage, {
@@ -51,6 +53,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
         answers,
         asked,
         bodies,
+        morning: mornings[0] ?? null,
         story: STORY,
         keep: options.keep,
         startedMs,

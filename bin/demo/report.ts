@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { isRecord, oneLine } from '../../common/text.ts';
 import { applyEdits, type Receipt, scanBody, scanObject } from '../../proxy/index.ts';
 import { blocksOf, createJudge, type Json, type ServedRequest } from '../../test/mock-anthropic/index.ts';
-import { count } from '../terminal/format.ts';
+import { count, inboxLine } from '../terminal/format.ts';
 import { table, wrapped } from '../terminal/table.ts';
 import type { Term } from '../terminal/term.ts';
 import type { Channel, Found } from './answer.ts';
 import type { SentRequest } from './client.ts';
-import type { Played, Stage } from './run.ts';
+import type { Morning, Played, Stage } from './run.ts';
 import { isQuestion, type StorySession } from './story.ts';
 
 /** What `--json` prints. */
@@ -22,13 +22,14 @@ interface Evidence {
   readonly answers: ReadonlyMap<string, string>;
   /** Every body as the client sent it. */
   readonly bodies: readonly Buffer[];
+  readonly morning: Morning | null;
   readonly story: readonly StorySession[];
   readonly keep: boolean;
   readonly startedMs: number;
 }
 
 export async function outcomeOf(stage: Stage, evidence: Evidence) {
-  const { direct, story } = evidence;
+  const { direct, story, morning } = evidence;
   const through = billOf(stage.standin.requests);
   const { epochs, cuts } = epochsOf(stage.standin.requests);
   const nodes = await stage.engine.call('nodes/list', { all: true });
@@ -57,6 +58,7 @@ export async function outcomeOf(stage: Stage, evidence: Evidence) {
   const problems = [
     ...(through.refused > 0 ? [`${through.refused} requests were refused`] : []),
     ...(cuts === 0 ? ['nothing was cut'] : []),
+    ...(morning === null || morning.file === null ? ['the last morning has no brief'] : []),
     ...(receipts.true < receipts.checked ? [`${receipts.checked - receipts.true} receipts are wrong`] : []),
     ...(restored.equal < restored.messages ? [`${restored.messages - restored.equal} messages are not as sent`] : []),
     ...questions.filter(({ answered }) => !answered).map(({ question }) => `nothing answered "${question}"`),
@@ -92,6 +94,8 @@ export async function outcomeOf(stage: Stage, evidence: Evidence) {
     epochs,
     cuts,
     questions,
+    /** What the last session began with. */
+    morning,
     duration_ms: Date.now() - evidence.startedMs,
     home: evidence.keep ? stage.paths.home : null,
   };
@@ -246,6 +250,7 @@ export function printOutcome(outcome: Outcome, term: Term): void {
     term.paint('bold', 'Asked late, told early'),
     ...outcome.questions.flatMap((answered, at) => ['', ...answeredLines(answered, at + 1, width, term)]),
     '',
+    ...morningLines(outcome, width, term),
     ...closing(outcome, width),
   ];
   for (const line of lines) term.out(line);
@@ -300,6 +305,21 @@ function answeredLines(answered: Answered, number: number, width: number, { pain
       ? []
       : [`${indent}${paint('dim', `in full: comet-cc memory show ${answered.node_id} --depth 2`)}`]),
   ];
+}
+
+/** The inbox page of the last morning, without addresses. */
+function morningLines({ morning }: Outcome, width: number, { paint }: Term): string[] {
+  if (morning === null) return [];
+  const page = morning.inbox.split('\n').filter((line) => line !== '' && line !== '## Today');
+  const lines = page.flatMap((line) => {
+    const text = inboxLine(line);
+    if (text.startsWith('#')) return [`   ${paint('bold', text.replace(/^#+ /, ''))}`];
+    const indent = text.startsWith(' ') ? '       ' : '   ';
+    return wrapped(oneLine(text), width - indent.length - 2).map(
+      (part, at) => `${indent}${at === 0 ? '' : '  '}${part}`,
+    );
+  });
+  return [paint('bold', 'On the third morning, in the inbox (comet-cc inbox)'), '', ...lines, ''];
 }
 
 function closing({ home }: Outcome, width: number): string[] {

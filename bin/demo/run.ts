@@ -9,11 +9,11 @@ import { ensureDir } from '../../common/files.ts';
 import { type HomePaths, homePaths } from '../../common/paths.ts';
 import { type EngineClient, engineClient } from '../../engine/api/index.ts';
 import { PROXY_NAMES, prepareDaemon, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
+import type { DreamReport } from '../../memory/index.ts';
 import { type Brain, createStandin, type Standin } from '../../test/mock-anthropic/index.ts';
-import type { Context } from '../context.ts';
 import type { Term } from '../terminal/term.ts';
 import { createClient, type SentRequest, type Way } from './client.ts';
-import type { StorySession } from './story.ts';
+import { PROJECT_DIR, type StorySession } from './story.ts';
 
 /** What a demo plays on: a home of its own, the real guard and engine, and the mock upstream behind them. */
 export interface Stage {
@@ -76,10 +76,12 @@ async function startHere(paths: HomePaths, standin: Standin, { env, term }: Stag
     COMET_CC_TRIM_DEADLINE_MS: '20000',
     COMET_CC_HOLD_MS: '20000',
     COMET_CC_START_MS: '60000',
+    // The story has its nights when it comes to them.
+    COMET_CC_DREAM_AT: '',
     // The store's native part leaves empty folders where temporary files go.
     TMPDIR: temp,
   };
-  const context: Context = { env: own, paths, term, config: async (flags = {}) => loadConfig(own, flags).config };
+  const context = { env: own, paths, term, config: async (flags = {}) => loadConfig(own, flags).config };
   const setup = await prepareDaemon(context, {});
   const { status, problem } = await startDaemon(setup);
   if (problem !== null) throw new CometError('daemon_unhealthy', problem);
@@ -132,6 +134,8 @@ export async function playStory(
     readonly clock: StoryClock;
     readonly onRequest: (request: SentRequest) => void;
     readonly onTurn: (played: Played) => void;
+    /** Called before the last session. */
+    readonly onMorning: (morning: Morning) => void;
   },
 ): Promise<ReadonlyMap<string, string>> {
   const answers = new Map<string, string>();
@@ -141,6 +145,7 @@ export async function playStory(
     options.clock.advance(session.pauseMs);
     // The engine summarizes a session's remaining turns after a long pause; the demo does it at once.
     if (session.pauseMs > 0) await stage.engine.call('flush', { timeoutMs: FLUSH_MS });
+    if (at > 0 && at === story.length - 1) options.onMorning(await dream(stage));
     const client = createClient(stage.way, session, (request) => {
       options.clock.advance(REQUEST_MS);
       options.onRequest(request);
@@ -153,6 +158,20 @@ export async function playStory(
     }
   }
   return answers;
+}
+
+/** What a session begins with after the nightly pass. */
+export interface Morning {
+  readonly phases: DreamReport['phases'];
+  /** File of the brief as the session is told of it; null where there is none. */
+  readonly file: string | null;
+  readonly inbox: string;
+}
+
+async function dream({ engine }: Stage): Promise<Morning> {
+  const { phases } = await engine.call('memory/dream', { dryRun: false }, { timeoutMs: FLUSH_MS });
+  const { brief = null } = await engine.call('project/summary', { projectDir: PROJECT_DIR, begins: true });
+  return { phases, file: brief, inbox: (await engine.call('inbox/show', {})).text };
 }
 
 /** A person reads an answer before the next prompt; memory has all that time. Late is no failure. */

@@ -1,4 +1,5 @@
 import { CometError } from '../../common/errors.ts';
+import type { Origin } from '../../common/turn.ts';
 
 export { counted } from '../../common/text.ts';
 
@@ -6,6 +7,40 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const UNITS: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY };
+
+export const SPEAKERS: Readonly<Record<Origin, string>> = {
+  user: 'you',
+  assistant: 'Claude',
+  tool: 'files and tools',
+  external: 'outside',
+};
+
+/** Of `written_by`; other values are names of models. */
+export const WRITERS: Readonly<Record<string, string>> = {
+  user: 'you',
+  local: 'rules',
+  claude: 'Claude',
+  document: 'a document',
+  consolidation: 'merging',
+  bundle: 'grouping',
+};
+
+/** Whose words something is. */
+export function speaker(origin: Origin): string {
+  return SPEAKERS[origin];
+}
+
+/** The last six characters of an id, which tell it apart and are accepted for it. */
+export function shortId(id: string): string {
+  return id.slice(-6);
+}
+
+/** Lines as a model gets them, with short ids and without codes. */
+export function withoutCodes(text: string): string {
+  return text
+    .replace(/\[mem_\d{8}_\d{6}_([0-9a-f]{6})\] (\d{4}-\d\d-\d\d) (?:\([A-Z]:[^()\n]{1,80}\) )?/g, '$1  $2 ')
+    .replace(/\bmem_\d{8}_\d{6}_([0-9a-f]{6})\b/g, '$1');
+}
 
 export function duration(ms: number): string {
   if (ms < MINUTE) return `${Math.floor(ms / 1000)} s`;
@@ -46,4 +81,11 @@ export function parseCount(text: string, name: string): number {
     throw new CometError('usage', `${name} expects a positive integer (got "${text}")`);
   }
   return value;
+}
+
+/** A line of the inbox for a terminal: short ids of memories and titles of pages, without their addresses. */
+export function inboxLine(line: string): string {
+  return line
+    .replace(/\[(mem_\w+)\]\([^()\s]*\)/g, (_, id: string) => shortId(id))
+    .replace(/\[([^[\]]*)\]\(\.\.\/topics\/[^()\s]*\)/g, '$1');
 }

@@ -43,7 +43,7 @@ export function statuslineText(view: StatuslineView | null, colored: boolean): s
   const paint = (style: 'green' | 'yellow' | 'dim', text: string): string =>
     colored ? styleText(style, text, { validateStream: false }) : text;
   if (view === null) return paint('dim', 'memory: off, comet-cc is not running');
-  const { mode, nodes, trimming_off, request } = view;
+  const { mode, nodes, due = [], trimming_off, request } = view;
   const heads = { on: 'memory:', private: 'memory (keeps nothing):', off: 'memory paused:' } as const;
   const title = clip(oneLine(request?.recalled ?? ''), TITLE_CHARS);
   const percent = request ? percentSaved(request.received, request.sent) : 0;
@@ -51,6 +51,9 @@ export function statuslineText(view: StatuslineView | null, colored: boolean): s
     `${paint(mode === 'on' ? 'green' : 'yellow', heads[mode])} ${nodes.toLocaleString('en-US')} kept`,
     ...(title === '' ? [] : [`recalled "${title}"`]),
     ...(percent === 0 ? [] : [`${percent > 0 ? '−' : '+'}${Math.abs(percent)} % context`]),
+    ...(due[0] === undefined
+      ? []
+      : [paint('yellow', `due: ${clip(oneLine(due[0]), TITLE_CHARS)}${due.length > 1 ? ` +${due.length - 1}` : ''}`)]),
     ...(trimming_off ? [paint('yellow', 'trimming off: it cost more than it saved here')] : []),
   ];
   return parts.join(paint('dim', ' · '));

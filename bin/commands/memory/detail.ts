@@ -16,9 +16,10 @@ import {
 import type { NodeReason, NodeView, Public } from '../../../memory/index.ts';
 import { parseFileLink, withoutMarkup } from '../../../memory/recall/index.ts';
 import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
+import { shortId, speaker, WRITERS } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import { spinner } from '../../terminal/term.ts';
-import { ID, memoryIds, shortId } from './ids.ts';
+import { ID, memoryIds } from './ids.ts';
 import { badges, projectName } from './list.ts';
 
 /** The first look at the details may wait for a model. */
@@ -181,39 +182,42 @@ export function registerMemoryWhy(memory: Command, context: Context): void {
     });
 }
 
-function whyLines(reason: NodeReason, paint: Paint, nowMs: number): string[] {
+/** Of `compaction_reason`. */
+const OCCASIONS: Readonly<Record<NodeReason['compaction_reason'], string>> = {
+  topic_shift: 'when the topic changed',
+  high_load: 'when much had been said',
+  buffer_overflow: 'when many turns were waiting',
+  forced: 'when the session paused or ended',
+  external: 'when it was imported or noted',
+};
+
+export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): string[] {
+  const writer = WRITERS[reason.written_by] ?? oneLine(reason.written_by);
   const lines = [
-    paint('bold', reason.node_id),
-    oneLine(reason.summary),
-    `origin ${reason.origin}, written by ${oneLine(reason.written_by)}, because of ${reason.compaction_reason}`,
+    `${paint('bold', shortId(reason.node_id))}  ${oneLine(reason.summary)}`,
+    `from ${speaker(reason.origin)}, written by ${writer} ${OCCASIONS[reason.compaction_reason]}`,
   ];
-  for (const { turn, at, origin, prompt, tools } of reason.turns) {
+  for (const { at, origin, prompt, tools } of reason.turns) {
     if (at === null) {
-      lines.push(`- turn ${short(turn)}: its raw text is not stored`);
+      lines.push('- of a turn whose text is not stored');
       continue;
     }
     const because = tools.length === 0 ? '' : ` (${tools.map(oneLine).join(', ')})`;
-    lines.push(`- turn ${short(turn)}, ${ago(Date.parse(at), nowMs)}, ${origin}${because}`);
+    lines.push(`- said ${ago(Date.parse(at), nowMs)}, trusted as from ${speaker(origin)}${because}`);
     lines.push(paint('dim', `  "${truncate(oneLine(prompt), PROMPT_WIDTH)}"`));
   }
-  for (const { polarity, origin, turns, ...fact } of reason.facts) {
+  for (const { polarity, origin, ...fact } of reason.facts) {
     const denied = polarity === 'negative' ? ' (denied)' : '';
-    const from = turns.length === 0 ? 'no turn' : `turn ${turns.map(short).join(', ')}`;
-    const stated = truncate(factText(fact), PROMPT_WIDTH);
-    lines.push(`fact of ${origin} in ${from}${denied}: ${stated}`);
+    lines.push(`fact from ${speaker(origin)}${denied}: ${truncate(factText(fact), PROMPT_WIDTH)}`);
   }
   for (const { statement, valid_to, by } of reason.replaced) {
     const since = valid_to === null ? '' : ` since ${valid_to.slice(0, 10)}`;
     const what = statement === null ? 'all of it' : `"${truncate(oneLine(statement), PROMPT_WIDTH)}"`;
-    lines.push(`no longer so${since}: ${what}${by === null ? '' : `; replaced by ${by}`}`);
+    lines.push(`no longer so${since}: ${what}${by === null ? '' : `; replaced by ${shortId(by)}`}`);
   }
-  for (const id of reason.replaces) lines.push(`replaces something of ${id}`);
-  for (const alias of reason.aliases) lines.push(`alias ${alias}`);
+  for (const id of reason.replaces) lines.push(`replaces something of ${shortId(id)}`);
+  for (const alias of reason.aliases) lines.push(`also found as ${shortId(alias)}`);
   return lines;
-}
-
-function short(turn: string): string {
-  return oneLine(turn).slice(0, 12);
 }
 
 export function registerMemoryRestore(memory: Command, context: Context): void {

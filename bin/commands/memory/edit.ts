@@ -104,7 +104,7 @@ export function registerMemoryPin(memory: Command, context: Context): void {
         const client = engineOf(context.paths);
         const named = await memoryIds(context, client, ids);
         const nodes = await client.call('nodes/pin', { ids: named, pinned, ...at });
-        for (const node of nodes) context.term.out(`${name}ned ${node.node_id}, recall ${node.recall_mode}`);
+        for (const node of nodes) context.term.out(`${name}ned ${node.node_id}`);
       });
   }
 }

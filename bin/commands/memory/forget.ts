@@ -5,7 +5,7 @@ import { oneLine } from '../../../common/text.ts';
 import { engineOf, type OperationInput } from '../../../engine/api/index.ts';
 import type { ForgetReport } from '../../../memory/index.ts';
 import { addCommand, type Context } from '../../context.ts';
-import { count, parseSince } from '../../terminal/format.ts';
+import { count, counted, parseSince, shortId } from '../../terminal/format.ts';
 import { truncate } from '../../terminal/table.ts';
 import { confirmed } from '../../terminal/term.ts';
 import { ID, memoryIds } from './ids.ts';
@@ -73,13 +73,16 @@ function parseChosen({ source, session, since, last }: Flags, nowMs: number): Ch
   };
 }
 
-function forgetLines({ dry_run, turns, sessions, nodes, remade }: ForgetReport, width: number): string[] {
-  const lines = nodes.slice(0, SHOWN).map((node) => truncate(`${node.node_id}  ${oneLine(node.summary)}`, width));
+function forgetLines({ dry_run, turns, sessions, nodes, remade, tasks }: ForgetReport, width: number): string[] {
+  const lines = nodes
+    .slice(0, SHOWN)
+    .map((node) => truncate(`${shortId(node.node_id)}  ${oneLine(node.summary)}`, width));
   if (nodes.length > SHOWN) lines.push(`and ${count(nodes.length - SHOWN)} more`);
+  for (const { id, title } of tasks) lines.push(truncate(`task ${id}  ${oneLine(title)}`, width));
   const again = remade === 0 ? '' : `; ${count(remade)} rebuilt from turns that shared a memory`;
   const verb = dry_run ? 'would be forgotten' : 'forgotten';
   lines.push(
-    `${verb}: ${count(nodes.length)} memories and ${count(turns)} turns of ${count(sessions.length)} sessions${again}`,
+    `${verb}: ${counted(nodes.length, 'memory', 'memories')} and ${counted(turns, 'turn')} of ${counted(sessions.length, 'session')}${again}`,
   );
   return lines;
 }
@@ -99,7 +102,7 @@ export function registerMemoryRm(memory: Command, context: Context): void {
       const named = await memoryIds(context, client, ids);
       const nodes = await Promise.all(named.map((id) => client.call('nodes/show', { id, depth: 0 })));
       if (!flags.yes) {
-        for (const node of nodes) term.say(truncate(`${node.node_id}  ${oneLine(node.summary)}`, term.width));
+        for (const node of nodes) term.say(truncate(`${shortId(node.node_id)}  ${oneLine(node.summary)}`, term.width));
         if (!(await confirmed(`Remove ${nodes.length === 1 ? 'it' : `these ${nodes.length}`} for good?`))) {
           return term.say('nothing was removed');
         }

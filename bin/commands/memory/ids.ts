@@ -7,17 +7,12 @@ import type { EngineClient } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 
 /** What a list shows: its row numbers are names until the next list of that kind. */
-export type Kind = 'memory' | 'item';
+export type Kind = 'memory' | 'item' | 'task';
 
 export const ID = 'its last six characters, an unambiguous prefix, a row number of the last list, or last';
 const ROW = /^\d{1,3}$/;
 /** Shells whose last lists are known. */
 const SHELLS = 8;
-
-/** The last six characters of an id, which tell it apart and are accepted for it. */
-export function shortId(id: string): string {
-  return id.slice(-6);
-}
 
 /**
  * Ids as the engine takes them: `last` is the newest memory of the current project, or of all where it has none.

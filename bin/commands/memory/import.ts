@@ -156,7 +156,7 @@ export function progressLine(
   return `${bar} ${Math.floor(share * 100)} %  ${count(turns)} turns${rate}${left}`;
 }
 
-function claudeLines(report: ClaudeReport): string[] {
+export function claudeLines(report: ClaudeReport): string[] {
   const { sessions, turns, added, known, skipped, tokens, model, documents, lines_skipped: lines } = report;
   const would = report.dry_run ? 'would be ' : '';
   const out = [

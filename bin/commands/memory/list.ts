@@ -6,10 +6,10 @@ import { ago, type EngineClient, type OperationInput, type Paint } from '../../.
 import type { PublicNode } from '../../../memory/index.ts';
 import { contentTags, terseMeta } from '../../../memory/recall/index.ts';
 import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
-import { counted, parseCount, parseSince } from '../../terminal/format.ts';
+import { counted, parseCount, parseSince, shortId } from '../../terminal/format.ts';
 import { type Column, table, truncate } from '../../terminal/table.ts';
 import { refreshed } from '../../terminal/watch.ts';
-import { saveRows, shortId } from './ids.ts';
+import { saveRows } from './ids.ts';
 
 interface Flags {
   readonly session?: string;

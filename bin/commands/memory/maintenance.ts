@@ -7,7 +7,7 @@ import { printable } from '../../../common/text.ts';
 import { ago, type EngineStatus, engineOf } from '../../../engine/api/index.ts';
 import type { SnapshotInfo } from '../../../memory/index.ts';
 import { addCommand, type Context, readingEngine } from '../../context.ts';
-import { count } from '../../terminal/format.ts';
+import { count, counted } from '../../terminal/format.ts';
 import { table } from '../../terminal/table.ts';
 import { handoverSections, handoverText, type Purpose } from './handover.ts';
 import { watched } from './watch.ts';
@@ -22,7 +22,7 @@ export function registerMemoryReindex(memory: Command, context: Context): void {
       const said = ({ reindex }: EngineStatus): string =>
         reindex === null ? '' : `indexing ${count(reindex.done)} of ${count(reindex.total)}`;
       const nodes = await watched(context, flags, said, run);
-      context.term.print(flags, { nodes }, () => [`indexed ${count(nodes)} memories`]);
+      context.term.print(flags, { nodes }, () => [`indexed ${counted(nodes, 'memory', 'memories')}`]);
     });
 }
 
@@ -47,7 +47,7 @@ export function registerMemoryRollback(memory: Command, context: Context): void 
       }
       const report = await client.call('snapshots/rollback', { id: snapshot }, { timeoutMs: LONGEST_MS });
       if (flags.json) return term.json(report);
-      term.out(`${report.restored} restored, ${report.removed} removed, ${report.briefs} briefs restored`);
+      term.out(`${report.restored} restored, ${report.removed} removed, ${counted(report.briefs, 'brief')} restored`);
       term.say(`to undo this: comet-cc memory rollback ${report.undo}`);
     });
 }
@@ -98,7 +98,7 @@ export function registerMemoryExport(memory: Command, context: Context): void {
     )
     .action(async (flags: ExportFlags) => {
       const text = await exported(context, flags);
-      if (flags.out === undefined) return void process.stdout.write(context.term.isTerminal ? printable(text) : text);
+      if (flags.out === undefined) return void context.stdout.write(context.term.isTerminal ? printable(text) : text);
       await writeFileAtomic(path.resolve(flags.out), text).catch((cause: NodeJS.ErrnoException) => {
         const why = `${flags.out} cannot be written (${cause.code}); name a file in a folder that is there and yours`;
         throw new CometError('unsafe_file', why, { cause });

@@ -6,7 +6,7 @@ import { oneLine, printable } from '../../../common/text.ts';
 import { ago, type Costs, engineOf, factText, type Paint, savedLine } from '../../../engine/api/index.ts';
 import type { MemoryStats, ProjectView } from '../../../memory/index.ts';
 import { addCommand, type Context } from '../../context.ts';
-import { count, counted as plural } from '../../terminal/format.ts';
+import { count, counted as plural, SPEAKERS, shortId, speaker, WRITERS, withoutCodes } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 
 export function registerMemoryAbout(memory: Command, context: Context): void {
@@ -45,7 +45,10 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   const listed = (text: string): string[] =>
     wrapped(text, width - 2, ROWS).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
   const memory = ({ node_id, at, importance, summary }: ProjectView['nodes'][number]): string[] => [
-    paint('dim', cut(`${node_id}  ${ago(Date.parse(at), nowMs)}${importance === 'HIGH' ? '  HIGH' : ''}`)),
+    paint(
+      'dim',
+      cut(`${shortId(node_id)}  ${ago(Date.parse(at), nowMs)}${importance === 'HIGH' ? '  important' : ''}`),
+    ),
     ...wrapped(oneLine(summary), width - 2, ROWS).map((line) => `  ${line}`),
   ];
   const of = (shown: readonly unknown[], all: number): string =>
@@ -54,11 +57,11 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   const others = view.nodes.filter(({ node_id }) => !decided.has(node_id));
   const kind = decided.size > 0 ? 'Other memories' : 'Memories';
   const tags = view.tags.map(({ tag, nodes: used }) => ({ name: tag, nodes: used }));
-  const brief = printable(view.brief?.text ?? '')
+  const brief = withoutCodes(printable(view.brief?.text ?? ''))
     .split('\n')
     .filter((line) => line.trim() !== '');
   const stated = view.facts.map(
-    (fact) => `${factText(fact)} (${fact.polarity === 'negative' ? 'negative, ' : ''}${fact.origin})`,
+    (fact) => `${factText(fact)} (${fact.polarity === 'negative' ? 'denied, ' : ''}from ${speaker(fact.origin)})`,
   );
   return [
     paint('bold', cut(oneLine(view.project))),
@@ -105,27 +108,35 @@ export function registerMemoryStats(memory: Command, context: Context): void {
     });
 }
 
+const RECALLED = { active: 'when they fit', passive: 'at the start', both: 'both' } as const;
+
 function statsLines(stats: Stats, paint: Paint): string[] {
-  const counts = (group: Readonly<Record<string, number>>): string =>
+  const counts = (group: Readonly<Record<string, number>>, words: Readonly<Record<string, string>>): string =>
     Object.entries(group)
-      .map(([name, value]) => `${oneLine(name)} ${count(value)}`)
+      .map(([name, value]) => `${words[name] ?? oneLine(name)} ${count(value)}`)
       .join(', ') || 'none';
   const rows: [string, string][] = [
-    ['nodes', `${count(stats.nodes)} (${stats.pinned} pinned, ${stats.drafts} drafts), ${count(stats.facts)} facts`],
-    ['from', `${count(stats.turns)} turns, ${count(stats.sessions)} sessions, ${count(stats.projects)} projects`],
+    [
+      'memories',
+      `${count(stats.nodes)} (${stats.pinned} pinned, ${plural(stats.drafts, 'draft')}), ${plural(stats.facts, 'fact')}`,
+    ],
+    [
+      'made of',
+      [plural(stats.turns, 'turn'), plural(stats.sessions, 'session'), plural(stats.projects, 'project')].join(', '),
+    ],
     ['since', stats.oldest === null ? 'nothing yet' : `${stats.oldest.slice(0, 10)} to ${stats.newest?.slice(0, 10)}`],
-    ['importance', counts(stats.by_importance)],
-    ['recall', counts(stats.by_recall_mode)],
-    ['origin', counts(stats.by_origin)],
-    ['written by', counts(stats.by_writer)],
+    ['importance', counts(stats.by_importance, { HIGH: 'high', MED: 'medium', LOW: 'low' })],
+    ['recalled', counts(stats.by_recall_mode, RECALLED)],
+    ['from', counts(stats.by_origin, SPEAKERS)],
+    ['written by', counts(stats.by_writer, WRITERS)],
     ['tags', stats.tags.map(({ tag, nodes }) => `${oneLine(tag)} ${nodes}`).join(', ') || 'none'],
-    ['index', `${count(stats.index.nodes)} nodes, ${count(stats.index.rows)} rows`],
+    ['index', `${plural(stats.index.nodes, 'memory', 'memories')} in ${plural(stats.index.rows, 'entry', 'entries')}`],
     ['savings', [savedLine(stats.savings.week, 'this week'), savedLine(stats.savings.total, 'in all')].join('; ')],
     ['snapshots', String(stats.snapshots)],
     [
       'on disk',
       Object.entries(stats.bytes)
-        .map(([name, bytes]) => `${name} ${size(bytes)}`)
+        .map(([name, bytes]) => `${name === 'nodes' ? 'memories' : name} ${size(bytes)}`)
         .join(', '),
     ],
   ];

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
-import { ago, engineOf, lanesText } from '../../../engine/api/index.ts';
-import type { PublicHit } from '../../../memory/index.ts';
+import { ago, type EngineClient, engineOf, lanesText } from '../../../engine/api/index.ts';
+import type { PublicHit, TopicHit } from '../../../memory/index.ts';
 import {
   contentTokens,
   provenance,
@@ -14,10 +14,10 @@ import {
   uniqueTokens,
 } from '../../../memory/recall/index.ts';
 import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
-import { count, counted, parseCount } from '../../terminal/format.ts';
+import { count, counted, parseCount, shortId } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Term } from '../../terminal/term.ts';
-import { saveRows, shortId } from './ids.ts';
+import { saveRows } from './ids.ts';
 import { badges, projectName } from './list.ts';
 
 interface Flags {
@@ -36,6 +36,8 @@ const MOST_WORDS = 8;
 const MOST_CHARS = 160;
 /** Lines of an answer. */
 const ROWS = 3;
+/** Sections of topic pages. */
+const TOPICS = 3;
 const FAR = 'below the relevance filter of recall';
 /** Always there with `--explain`; the others where they found something. */
 const LANES = ['fts', 'summary', 'trigger', 'raw', 'entity'] as const;
@@ -70,25 +72,52 @@ export function registerMemorySearch(memory: Command, context: Context): void {
         file: flags.file === undefined ? undefined : path.resolve(flags.file),
         projectDir: flags.project === undefined ? undefined : resolveDirectory(flags.project),
       });
-      if (flags.json) return term.json(hits.map((hit) => hitJson(hit, flags.explain ?? false)));
-      if (hits.length === 0) return term.say(await nothingFits(context));
+      const topics = await topicHits(client, query, flags, hits);
+      if (flags.json)
+        return term.json([...hits.map((hit) => hitJson(hit, flags.explain ?? false)), ...topics.map(topicJson)]);
+      if (hits.length + topics.length === 0) return term.say(await nothingFits(context));
       const shown = hits.filter(({ isFar = false }) => flags.all || flags.explain || !isFar);
       await saveRows(context, 'memory', [...new Set(shown.map(({ node }) => node.node_id))]);
       const look = { query, explain: flags.explain ?? false, nowMs: Date.now() };
-      await term.page(searchLines(shown, look, term));
+      await term.page([...searchLines(shown, look, term), ...topics.flatMap((topic) => topicLines(topic, term))]);
       if (shown.length < hits.length) {
         const weaker = counted(hits.length - shown.length, 'weaker match', 'weaker matches');
-        term.say(`${shown.length === 0 ? 'nothing fits well; ' : ''}${weaker}: --all`);
+        term.say(`${shown.length + topics.length === 0 ? 'nothing fits well; ' : ''}${weaker}: --all`);
       }
       if (shown.some(({ isExact }) => isExact)) {
         term.say('for exact values and wording read the conversation: comet-cc memory show ID --conversation');
       }
-      await printOrigin(
-        context,
-        client,
-        shown.flatMap(({ node, line }) => [node.origin, line.origin]),
-      );
+      await printOrigin(context, client, [
+        ...shown.flatMap(({ node, line }) => [node.origin, line.origin]),
+        ...topics.map(({ origin }) => origin),
+      ]);
     });
+}
+
+/** Sections of topic pages that fit and say what no memory above says. */
+function topicHits(
+  client: EngineClient,
+  query: string,
+  { session, file, project }: Flags,
+  hits: readonly PublicHit[],
+): Promise<readonly TopicHit[]> | readonly TopicHit[] {
+  if (query.trim() === '' || session !== undefined || file !== undefined) return [];
+  const projectDir = project === undefined ? undefined : resolveDirectory(project);
+  const told = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
+  return client.call('topics/search', { query, top: TOPICS, told: told.slice(0, 1_000), projectDir });
+}
+
+function topicJson({ topic, lines, nodes, ...hit }: TopicHit): Record<string, unknown> {
+  return { node_id: `topic:${topic}`, ...hit, passage: lines.join('\n'), links: nodes };
+}
+
+export function topicLines(
+  { topic, title, section, lines }: TopicHit,
+  { paint, width }: Pick<Term, 'paint' | 'width'>,
+): string[] {
+  const place = oneLine(section === '' ? title : `${title}, ${section}`);
+  const said = lines.flatMap((line) => wrapped(oneLine(line), width, ROWS));
+  return [...said, paint('dim', truncate(`${place}  topics/${oneLine(topic)}.md`, width))];
 }
 
 async function nothingFits(context: Context): Promise<string> {

@@ -178,7 +178,8 @@ describe('the checks of Claude Code', () => {
 
   it('name a recent session that goes past comet-cc by its title, and how to continue it', async () => {
     const [seen, past] = ids;
-    const check = (sessions: readonly string[]) => checkSessions(env(), report(sessions), nowMs);
+    const check = (sessions: readonly string[], isExpected = true) =>
+      checkSessions(env(), report(sessions), nowMs, isExpected);
     expect(await check([])).toMatchObject({ state: 'ok', detail: expect.stringContaining('no session') });
     const folder = path.join(dir, 'projects', '-code-shop');
     mkdirSync(folder, { recursive: true });
@@ -194,9 +195,13 @@ describe('the checks of Claude Code', () => {
       detail: '1 of 2 recent sessions did not use comet-cc: "Set up staging"',
       fix: expect.stringContaining(`comet-cc run claude --resume ${past}`),
     });
+    expect(await check([seen], false)).toMatchObject({
+      state: 'ok',
+      detail: expect.stringContaining(`"Set up staging"; comet-cc run claude --resume ${past}`),
+    });
     writeFileSync(fileOf(past), `${JSON.stringify({ type: 'ai-title', aiTitle: 'Staging \u001b[2Jports' })}\n`);
     expect((await check([seen])).detail).toContain('"Staging [2Jports"');
-    expect(await checkSessions(env(), null, nowMs)).toMatchObject({ ok: true, state: 'unknown' });
+    expect(await checkSessions(env(), null, nowMs, true)).toMatchObject({ ok: true, state: 'unknown' });
     for (const id of ids) utimesSync(fileOf(id), nowMs / 1_000 - 3_600, nowMs / 1_000 - 3_600);
     expect(await check([])).toMatchObject({ state: 'ok' });
   });

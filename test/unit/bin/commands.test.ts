@@ -17,8 +17,9 @@ import { createTerm } from '../../../bin/terminal/term.ts';
 import { CometError, type ErrorCode } from '../../../common/errors.ts';
 import { EMPTY_COSTS } from '../../../engine/api/cost.ts';
 import { contentText, nodeLines, type Paint } from '../../../engine/api/render.ts';
+import { overrideLine } from '../../../engine/api/status-report.ts';
 import type { NamedReceipt } from '../../../engine/api/summary.ts';
-import { endLine, startLine } from '../../../engine/api/summary.ts';
+import { endLine, offerLine, startLine } from '../../../engine/api/summary.ts';
 import { idleModel } from '../../../engine/deferred.ts';
 import { hitsText } from '../../../engine/mcp/index.ts';
 import { NO_PAUSES } from '../../../engine/policy/pause.ts';
@@ -194,6 +195,10 @@ describe('memory search', () => {
     expect(hitLines([far], ASKED, { paint: plain, width: 80 }).join(' ')).toContain('below the relevance filter');
     expect(hitsText([far], 'port', 'n').text).toContain('Nothing fits well');
     expect(hitsText([far, HIT], 'port', 'n').text).not.toContain('Nothing fits well');
+    const linked = { ...HIT, node: { ...NODE, links: ['mem_1', 'mem_2'] } };
+    expect(hitsText([linked], 'port', 'n').text).toContain(
+      '  when: When I deploy to staging\n  tags: deploy, ports\n  links: mem_1, mem_2',
+    );
   });
 
   it('prints the answer, then title, age and short id, and how it was found where asked for', () => {
@@ -273,11 +278,11 @@ describe('memory about', () => {
       '  Redis is out',
       '',
       'Other memories, the largest first (1 of 29)',
-      'mem_1  1 h ago  HIGH',
+      'mem_1  1 h ago  important',
       '  the [2Jport',
       '',
       'Facts, the newest first (1)',
-      '- cache: never redis (negative, user)',
+      '- cache: never redis (denied, from you)',
     ]);
   });
 
@@ -290,7 +295,7 @@ describe('memory about', () => {
       node_id: 'mem_1',
     } as const;
     const lines = aboutLines({ ...view, facts: [told] }, { paint: plain, width: 100, nowMs: NOW });
-    expect(lines.at(-1)).toBe('- VAT is counted in cents (user)');
+    expect(lines.at(-1)).toBe('- VAT is counted in cents (from you)');
   });
 
   it('keeps to the width, wide characters too', () => {
@@ -347,7 +352,7 @@ const report = {
   context: { at: '2026-11-21T11:58:00Z', received: 56_000, sent: 41_000 },
   cuts: { count: 1, newest: '2026-11-21T11:58:00Z' },
   sessions: ['s1'],
-  budget: { daily_tokens: 500_000 },
+  budget: { daily_tokens: 500_000, session_tokens: 0, sessions: [] },
   environment: [],
   project: {
     dir: '/code/shop',
@@ -382,6 +387,29 @@ describe('status', () => {
     expect(lines.split('\n')).toHaveLength(6);
     expect(text({ project: { ...report.project, mode: 'off', newest: null, nodes: 0 } })).toMatch(
       /paused for .*\n.*none of this project yet, 12 in all/,
+    );
+  });
+
+  it('shows what a session may use, and what to do when one used it', () => {
+    const session = (session_id: string, tokens: number) => ({
+      session_id,
+      title: '',
+      tokens,
+      spent: tokens >= 200_000,
+    });
+    const budget = { daily_tokens: 500_000, session_tokens: 200_000, sessions: [session('s1', 34_000)] };
+    expect(text({ budget })).toContain(
+      '(models.dailyTokens), 34k of 200k in the newest session (models.sessionTokens)',
+    );
+    expect(text({ budget })).not.toContain('rules write');
+    const sessions = [
+      session('s1', 1_000),
+      { ...session('s2', 201_000), title: 'Set up staging' },
+      session('s3', 200_000),
+    ];
+    expect(text({ budget: { ...budget, sessions } })).toContain(
+      'session "Set up staging" and 1 other session used the 200k tokens allowed for a session; rules write its memories now\n' +
+        '  more: comet-cc config set models.sessionTokens NUMBER && comet-cc restart',
     );
   });
 
@@ -501,6 +529,18 @@ describe('explain', () => {
   });
 });
 
+describe('variables of the shell', () => {
+  it('that override settings are said in one line with the way out', () => {
+    expect(overrideLine({ environment: [] })).toBe('');
+    expect(overrideLine({ environment: ['COMET_CC_LLM'] })).toBe(
+      'COMET_CC_LLM of the shell that started it overrides config.json; to end that: unset COMET_CC_LLM, then comet-cc restart',
+    );
+    expect(overrideLine({ environment: ['COMET_CC_LLM', 'COMET_CC_PRESET', 'COMET_CC_EMBEDDER'] })).toMatch(
+      /^COMET_CC_LLM and 2 more variables of the shell .* override config.json; .*status --long names them/,
+    );
+  });
+});
+
 describe('the lines of run', () => {
   it('go to a person only', () => {
     expect(isTold(['--continue'], false)).toBe(true);
@@ -520,6 +560,9 @@ describe('the lines of run', () => {
     expect(startLine({ mode: 'on', nodes: 12, open: 2 })).toBe(
       'memory on · 12 memories of this project · 2 open items',
     );
+    expect(startLine({ mode: 'on', nodes: 1, open: 0, brief: '/l/inbox/2026-11-24.md' })).toBe(
+      'memory on · 1 memory of this project · brief: /l/inbox/2026-11-24.md (comet-cc inbox)',
+    );
     expect(startLine({ mode: 'on', nodes: 1, open: 1 })).toBe('memory on · 1 memory of this project · 1 open item');
     expect(startLine({ mode: 'off', nodes: 0, open: 0 })).toBe('memory paused · no memories of this project yet');
     const session = { session_id: '5f3a', kept: 6, recalled: 3, received: 56_000, sent: 41_000, own: 0 };
@@ -528,6 +571,17 @@ describe('the lines of run', () => {
     );
     expect(endLine({ ...session, sent: 56_100, own: 2_200 })).toContain(
       "context 56.1k · memory's own calls 2.2k tokens",
+    );
+  });
+
+  it('offers what was left open as a task', () => {
+    expect([offerLine({}), offerLine({ left: [] })]).toEqual(['', '']);
+    const left = [
+      { id: '3f2a91', text: 'renew the key' },
+      { id: '77aa00', text: 'rotate the logs' },
+    ];
+    expect(offerLine({ left })).toBe(
+      'left open: renew the key and 1 more (comet-cc todo) · a task of it: comet-cc task add --from 3f2a91 --at "tomorrow 9:00"',
     );
   });
 });

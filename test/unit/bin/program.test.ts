@@ -2,9 +2,7 @@ import type { Command } from 'commander';
 import { expect, it } from 'vitest';
 import { createContext } from '../../../bin/context.ts';
 import { wholeProgram } from '../../../bin/program.ts';
-
-/** Words of the inside, which tell a user nothing. */
-const INSIDE = /\b(?:sensor|compacter|epochs?|replay(?:ed|s)?|stand-ins?|nodes?|failed open)\b/i;
+import { INSIDE } from '../../helpers/inside-words.ts';
 
 function helpOf(command: Command): string {
   const parts: string[] = [];

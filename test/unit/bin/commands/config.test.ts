@@ -2,10 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Context } from '../../../../bin/context.ts';
+import { createContext } from '../../../../bin/context.ts';
 import { runProgram } from '../../../../bin/program.ts';
-import { createTerm } from '../../../../bin/terminal/term.ts';
-import { homePaths } from '../../../../common/paths.ts';
 
 let home: string;
 let stdout: string;
@@ -17,7 +15,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  process.exitCode = undefined;
   await rm(home, { recursive: true, force: true });
 });
 
@@ -25,14 +22,7 @@ async function run(args: readonly string[], variables: Record<string, string> = 
   const env = { COMET_CC_HOME: home, ...variables };
   const out = { write: (text: string) => (stdout += text) };
   const err = { write: (text: string) => (stderr += text) };
-  const config: Context['config'] = async (flags) =>
-    (await import('../../../../common/config.ts')).loadConfig(env, flags).config;
-  return runProgram(['node', 'comet-cc', ...args], {
-    env,
-    paths: homePaths(home),
-    term: createTerm(out, err, env),
-    config,
-  });
+  return runProgram(['node', 'comet-cc', ...args], createContext({ env, stdout: out, stderr: err }));
 }
 
 it('prints every key with its value, default and source as JSON, without a home', async () => {

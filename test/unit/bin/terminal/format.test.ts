@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { count, duration, parseCount, parseSince } from '../../../../bin/terminal/format.ts';
+import { count, duration, inboxLine, parseCount, parseSince } from '../../../../bin/terminal/format.ts';
 import { displayWidth, table, truncate, wrapped } from '../../../../bin/terminal/table.ts';
 import { oneLine, printable } from '../../../../common/text.ts';
 import { ago } from '../../../../engine/api/render.ts';
@@ -8,6 +8,14 @@ import { ago } from '../../../../engine/api/render.ts';
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;
 const DAY = 86_400_000;
+
+it('shows a line of the inbox with short ids and without addresses', () => {
+  const link = '[mem_20261123_153644_70a9c2](../../memory/nodes/shop-1/s.md#mem_20261123_153644_70a9c2)';
+  expect(inboxLine(`- shop: use Redis (${link}, ${link})`)).toBe('- shop: use Redis (70a9c2, 70a9c2)');
+  expect(inboxLine('- pages: [Cache (shop)](../topics/shop-cache.md), [a](https://x.org)')).toBe(
+    '- pages: Cache (shop), [a](https://x.org)',
+  );
+});
 
 describe('ago', () => {
   it.each([

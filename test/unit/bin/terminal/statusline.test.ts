@@ -37,6 +37,9 @@ describe('the line', () => {
       'memory: 1,204 kept · +7 % context',
     );
     expect(statuslineText({ ...view, trimming_off: true }, false)).toContain('trimming off');
+    expect(statuslineText({ ...view, request: null, due: ['Check 47', 'Call'] }, false)).toBe(
+      'memory: 1,204 kept · due: Check 47 +1',
+    );
   });
 
   test('takes an engine of another build, and shows nothing that a terminal would obey', () => {

@@ -1,0 +1,159 @@
+import { existsSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import { counted, oneLine, printable } from '../../common/text.ts';
+import type { EngineStatus } from '../../engine/api/index.ts';
+import { addCommand, type Context, EXIT, readingEngine } from '../context.ts';
+import { claudeLines, progressLine } from './memory/import.ts';
+import { watched } from './memory/watch.ts';
+
+interface Flags {
+  readonly dryRun?: boolean;
+  readonly import?: boolean;
+  readonly budget?: string;
+  readonly json?: boolean;
+}
+
+/** Reading all transcripts takes this long at most. */
+const LONGEST_MS = 6 * 3_600_000;
+const READING = 'reading the transcripts and memory files of Claude Code …';
+const WRITING = 'writing the pages …';
+
+export function registerLibrary(program: Command, context: Context): void {
+  const examples = 'comet-cc library build --dry-run\ncomet-cc library open\ncomet-cc library link';
+  const library = addCommand(program, 'library', 'topic pages, as markdown files', examples);
+  registerBuild(library, context);
+  registerLint(library, context);
+  registerOpen(library, context);
+  registerLink(library, context);
+  registerUnlink(library, context);
+}
+
+function registerBuild(library: Command, context: Context): void {
+  const { term, env } = context;
+  const description = 'import what Claude Code kept, then write the pages; run it again to continue';
+  addCommand(library, 'build', description, 'comet-cc library build --dry-run')
+    .option('--dry-run', 'count what would be imported and written; change nothing')
+    .option('--no-import', 'from memory as it is')
+    .option('--budget <tokens>', 'write the memories with the configured model, within this many tokens')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags) => {
+      const client = readingEngine(context);
+      const dryRun = flags.dryRun ?? false;
+      const claudeDir = path.resolve(env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude'));
+      const budgetTokens = Number(flags.budget ?? 1);
+      if (!(Number.isInteger(budgetTokens) && budgetTokens > 0))
+        throw new CometError('usage', '--budget is a number of tokens');
+      const who = flags.budget === undefined ? { llm: 'local' as const } : { llm: 'claude' as const, budgetTokens };
+      const input = { claudeDir, dryRun, ...who };
+      const startMs = Date.now();
+      let said = (status: EngineStatus): string =>
+        status.importing === null ? READING : progressLine(status.importing, Date.now() - startMs);
+      const { imported, pages } = await watched(
+        context,
+        flags,
+        (status) => said(status),
+        async () => {
+          const report =
+            flags.import === false ? null : await client.call('memory/import-claude', input, { timeoutMs: LONGEST_MS });
+          said = () => WRITING;
+          return { imported: report, ...(await client.call('memory/dream', { dryRun }, { timeoutMs: LONGEST_MS })) };
+        },
+      );
+      const would = dryRun ? 'would be ' : '';
+      term.print(flags, { dry_run: dryRun, imported, pages }, () => [
+        ...(imported === null ? [] : claudeLines(imported)),
+        ...pages.changed.map((name) => `topics/${printable(name)}.md`),
+        `${counted(pages.changed.length, 'page')} ${would}written: ${counted(pages.added, 'statement')} added, ${pages.ended} no longer so`,
+        ...pages.problems.map(({ file, message }) => `${printable(file)} ${printable(message)}`),
+      ]);
+      for (const { file, message } of flags.json ? [] : (imported?.problems ?? []))
+        term.say(`${oneLine(file)}: ${oneLine(message)}`);
+      if (dryRun && imported !== null && !flags.json) term.say('the pages are counted without what would be imported');
+    });
+}
+
+function registerLint(library: Command, context: Context): void {
+  const { term } = context;
+  addCommand(
+    library,
+    'lint',
+    'what to look at in the pages; exit code 1 where there is anything',
+    'comet-cc library lint',
+  )
+    .option('--json', 'print one JSON array')
+    .action(async (flags: Flags) => {
+      const problems = await readingEngine(context).call('library/lint', {});
+      if (problems.length > 0) context.exitCode = EXIT.failed;
+      term.print(flags, problems, () =>
+        problems.length === 0
+          ? ['nothing to look at']
+          : problems.map(({ file, line, kind, message }) => {
+              const where = line === null ? '' : `:${line}`;
+              return printable(`${file}${where}  ${kind.replace('_', ' ')}: ${message}`);
+            }),
+      );
+    });
+}
+
+function registerOpen(library: Command, context: Context): void {
+  addCommand(library, 'open', "open the folder with the desktop's own program", 'comet-cc library open')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags) => {
+      const dir = await libraryDir(context);
+      if (!existsSync(dir))
+        throw new CometError('not_found', `${dir} is not there yet; comet-cc library build writes it`);
+      const command = openCommand(process.platform, context.env);
+      const { runInForeground } = await import('../../common/run-process.ts');
+      const end = command === null ? null : await runInForeground(command, [dir], context.env);
+      // The explorer of Windows ends with 1 when it has opened a folder.
+      const opened = end !== null && end.failure === null && (end.exitCode === 0 || process.platform === 'win32');
+      context.term.print(flags, { dir, opened }, () => [printable(dir)]);
+      if (!(opened || flags.json)) context.term.say('nothing here opens folders; this is where it is');
+    });
+}
+
+/** Null where there is no desktop. */
+function openCommand(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): string | null {
+  if (platform === 'darwin') return 'open';
+  if (platform === 'win32') return 'explorer';
+  return [env['DISPLAY'], env['WAYLAND_DISPLAY']].some((display) => (display ?? '') !== '') ? 'xdg-open' : null;
+}
+
+async function libraryDir({ config, paths }: Context): Promise<string> {
+  const { libraryPaths } = await import('../../memory/index.ts');
+  return libraryPaths((await config()).library.dir, paths).root;
+}
+
+function registerLink(library: Command, context: Context): void {
+  const description = 'write profile, tasks and index into ~/.claude/CLAUDE.md, for use without proxy and hooks';
+  addCommand(library, 'link', description, 'comet-cc library link')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags) => {
+      const { paths, env, term } = context;
+      const { text } = await readingEngine(context).call('library/block', {});
+      const block = text || `## Library (kept by comet-cc)\nNothing is in it yet. Folder: ${await libraryDir(context)}`;
+      const { installEntries } = await import('../../install/claude-code/index.ts');
+      const { userMemoryFile } = await import('../../install/index.ts');
+      const { file, changed, backup } = await installEntries(paths, 'library', userMemoryFile(env), { block });
+      term.print(flags, { file, changed, backup }, () => [
+        changed ? `${file} has the library now; link again to refresh it` : `${file} has it as it is now`,
+        ...(backup === null ? [] : [`backup: ${backup}`]),
+      ]);
+    });
+}
+
+function registerUnlink(library: Command, context: Context): void {
+  addCommand(library, 'unlink', 'remove what library link wrote', 'comet-cc library unlink')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags) => {
+      const { uninstallEntries } = await import('../../install/claude-code/index.ts');
+      const { userMemoryFile } = await import('../../install/index.ts');
+      const files = await uninstallEntries(context.paths, 'library', [userMemoryFile(context.env)]);
+      context.term.print(flags, { files }, () =>
+        files.length === 0 ? ['nothing was linked'] : files.map((file) => `${file} has no library now`),
+      );
+    });
+}

@@ -1,0 +1,276 @@
+import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import { resolveDirectory } from '../../common/paths.ts';
+import { localTime, oneLine, printable } from '../../common/text.ts';
+import { isCleanOrigin } from '../../common/turn.ts';
+import type { EngineClient, OperationInput } from '../../engine/api/index.ts';
+import type { TaskView } from '../../memory/index.ts';
+import { addCommand, type Context, printOrigin, readingEngine } from '../context.ts';
+import { inboxLine } from '../terminal/format.ts';
+import { table } from '../terminal/table.ts';
+import { confirmed } from '../terminal/term.ts';
+import { rowIds, saveRows } from './memory/ids.ts';
+import { projectName } from './memory/list.ts';
+
+type Fields = OperationInput<'tasks/edit'>['fields'];
+type Status = TaskView['status'];
+
+interface Flags {
+  readonly project?: string;
+  readonly all?: boolean;
+  readonly done?: boolean;
+  readonly json?: boolean;
+  readonly yes?: boolean;
+  readonly from?: string;
+  readonly what?: string;
+  readonly title?: string;
+  readonly at?: string;
+  readonly mode?: string;
+  readonly priority?: string;
+  readonly topic?: string;
+  readonly dependsOn?: string[];
+}
+
+const TASK = 'its id, an unambiguous prefix, or a row number of the last list';
+
+export function registerTask(program: Command, context: Context): void {
+  const examples = 'comet-cc task add "Check dispenser 47" --at "tomorrow 9:00" --mode question\ncomet-cc task ls';
+  const task = addCommand(program, 'task', 'tasks with a time, as markdown files', examples);
+  registerAdd(task, context);
+  registerList(task, context);
+  registerShow(task, context);
+  registerEdit(task, context);
+  registerStatus(task, context, { name: 'done', status: 'done', description: 'mark tasks as done' });
+  registerStatus(task, context, {
+    name: 'block',
+    status: 'blocked',
+    description: 'let tasks wait; they are never due',
+  });
+  registerStatus(task, context, { name: 'reopen', status: 'active', description: 'make tasks active again' });
+  registerRemove(task, context);
+}
+
+export function registerInbox(program: Command, context: Context): void {
+  addCommand(program, 'inbox', 'what surfaced today', 'comet-cc inbox --date 2026-11-24')
+    .option('--date <day>', 'the page of this day, as 2026-11-24')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: { date?: string; json?: boolean }) => {
+      const client = readingEngine(context);
+      const page = await client.call('inbox/show', { day: flags.date });
+      if (flags.json) return context.term.json(page);
+      if (page.text === '') return context.term.say(`nothing surfaced on ${page.day}`);
+      await context.term.page(printable(page.text).trimEnd().split('\n').map(inboxLine));
+      await printOrigin(context, client, ['external']);
+    });
+}
+
+/** Claude's own commands add nothing in the user's name. */
+function speaker({ env }: Context): 'user' | 'tool' {
+  return env['CLAUDECODE'] ? 'tool' : 'user';
+}
+
+function withFields(command: Command): Command {
+  return command
+    .option('--at <when>', 'a time ("tomorrow 9:00") or a cron form ("0 9 * * 1-5")')
+    .option('--mode <mode>', 'when due: notify, question (the next session asks), or review (with tasks.act on)')
+    .option('--priority <priority>', 'low, medium or high')
+    .option('--topic <name>', 'the topic page that it belongs to')
+    .option('--depends-on <id...>', 'tasks that must be done before')
+    .option('--json', 'print one JSON document');
+}
+
+async function fieldsOf(
+  context: Context,
+  { at, mode, priority, topic, dependsOn }: Flags,
+): Promise<Omit<Fields, 'title'>> {
+  return {
+    ...{ at, topic },
+    mode: oneOf('--mode', mode, ['notify', 'question', 'review']),
+    priority: oneOf('--priority', priority, ['low', 'medium', 'high']),
+    dependsOn: dependsOn === undefined ? undefined : await rowIds(context, 'task', dependsOn),
+  };
+}
+
+function oneOf<const T extends string>(flag: string, given: string | undefined, values: readonly T[]): T | undefined {
+  const value = values.find((each) => each === given);
+  if (given === undefined || value !== undefined) return value;
+  throw new CometError('usage', `${flag} expects ${values.join(', ')} (got "${given}")`);
+}
+
+function registerAdd(task: Command, context: Context): void {
+  const example =
+    'comet-cc task add "Check dispenser 47" --at "tomorrow 9:00" --mode question\ncomet-cc task add --from 3f2a91';
+  withFields(addCommand(task, 'add', 'add a task to this project', example))
+    .argument('[title...]', 'what is to be done')
+    .option('--what <text>', 'more about it')
+    .option('--from <todo>', 'make it of an open item of comet-cc todo')
+    .option('--project <dir>', 'the project of this folder', '.')
+    .option('--all', 'of every project')
+    .action(async (words: string[], flags: Flags) => {
+      const title = words.join(' ').trim();
+      if (title === '' && flags.from === undefined)
+        throw new CometError('usage', 'task add expects a title, or --from');
+      const [from] = flags.from === undefined ? [] : await rowIds(context, 'item', [flags.from]);
+      const added = await readingEngine(context).call('tasks/add', {
+        ...(await fieldsOf(context, flags)),
+        ...{ title, what: flags.what, from, by: speaker(context) },
+        projectDir: flags.all ? undefined : resolveDirectory(flags.project ?? '.'),
+      });
+      context.term.print(flags, added, () => [`added ${added.id}  ${oneLine(added.title)}${whenOf(added)}`]);
+    });
+}
+
+function registerList(task: Command, context: Context): void {
+  const { term } = context;
+  addCommand(task, 'ls', 'open tasks of this project, the next first', 'comet-cc task ls --all --done')
+    .option('--project <dir>', 'the project of this folder', '.')
+    .option('--all', 'of every project')
+    .option('--done', 'done ones too')
+    .option('--json', 'print one JSON array')
+    .action(async (flags: Flags) => {
+      const client = readingEngine(context);
+      const projectDir = flags.all ? undefined : resolveDirectory(flags.project ?? '.');
+      const { tasks, problems } = await client.call('tasks/list', { projectDir, all: flags.done });
+      for (const { file, message } of problems) term.say(`skipped ${file}: ${oneLine(message)}`);
+      if (flags.json) return term.json(tasks);
+      if (tasks.length === 0)
+        return term.say(flags.all ? 'no task is open' : 'no task is open here; --all: every project');
+      const ids = tasks.map(({ id }) => id);
+      await saveRows(context, 'task', ids);
+      await term.page(taskLines(tasks, { nowMs: Date.now(), width: term.width, projects: flags.all ?? false }));
+      await sealed(context, client, tasks);
+    });
+}
+
+function registerShow(task: Command, context: Context): void {
+  addCommand(task, 'show', 'one task in full', 'comet-cc task show 2')
+    .argument('<id>', TASK)
+    .option('--json', 'print one JSON document')
+    .action(async (given: string, flags: Flags) => {
+      const client = readingEngine(context);
+      const [id = ''] = await rowIds(context, 'task', [given]);
+      const found = await client.call('tasks/show', { id });
+      context.term.print(flags, found, () => detailLines(found));
+      if (!flags.json) await sealed(context, client, [found]);
+    });
+}
+
+function registerEdit(task: Command, context: Context): void {
+  const examples = 'comet-cc task edit 2 --at "friday 14:00"\ncomet-cc task edit 2 --title "Check dispenser 48"';
+  withFields(addCommand(task, 'edit', 'change a task; without an option its file opens in $EDITOR', examples))
+    .argument('<id>', TASK)
+    .option('--title <text>', 'another title')
+    .action(async (given: string, flags: Flags) => {
+      const client = readingEngine(context);
+      const [id = ''] = await rowIds(context, 'task', [given]);
+      const fields = { ...(await fieldsOf(context, flags)), title: flags.title };
+      if (Object.values(fields).every((value) => value === undefined)) {
+        const { file } = await client.call('tasks/show', { id });
+        const { editorCommand, runEditor } = await import('../terminal/editor.ts');
+        await runEditor([...editorCommand(context.env, context.term.isTerminal), file]);
+        const { problems } = await client.call('tasks/list', { all: true });
+        const problem = problems.find((each) => each.file === file);
+        if (problem !== undefined) throw new CometError('node_invalid', `${file}: ${problem.message}; edit it again`);
+        return context.term.say(`${file} is read as it is now`);
+      }
+      const changed = await client.call('tasks/edit', { id, fields, by: speaker(context) });
+      context.term.print(flags, changed, () => [`changed ${changed.id}  ${oneLine(changed.title)}${whenOf(changed)}`]);
+    });
+}
+
+interface StatusCommand {
+  readonly name: string;
+  readonly status: Status;
+  readonly description: string;
+}
+
+function registerStatus(task: Command, context: Context, { name, status, description }: StatusCommand): void {
+  addCommand(task, name, description, `comet-cc task ${name} 2`)
+    .argument('<id...>', TASK)
+    .option('--json', 'print one JSON array')
+    .action(async (given: string[], flags: Flags) => {
+      const client = readingEngine(context);
+      const changed: TaskView[] = [];
+      for (const id of new Set(await rowIds(context, 'task', given))) {
+        changed.push(await client.call('tasks/status', { id, status }));
+      }
+      context.term.print(flags, changed, () => changed.map((each) => `${status}: ${oneLine(each.title)}`));
+    });
+}
+
+function registerRemove(task: Command, context: Context): void {
+  addCommand(task, 'rm', 'remove tasks and their files', 'comet-cc task rm 2 --yes')
+    .argument('<id...>', TASK)
+    .option('--yes', 'do not ask')
+    .option('--json', 'print one JSON array')
+    .action(async (given: string[], flags: Flags) => {
+      const client = readingEngine(context);
+      const ids = [...new Set(await rowIds(context, 'task', given))];
+      const named = await Promise.all(ids.map((id) => client.call('tasks/show', { id })));
+      if (!flags.yes) {
+        for (const { id, title } of named) context.term.say(`${id}  ${oneLine(title)}`);
+        if (!(await confirmed('Remove these tasks?'))) throw new CometError('usage', 'nothing was removed');
+      }
+      for (const { id } of named) await client.call('tasks/remove', { id });
+      context.term.print(flags, named, () => named.map(({ title }) => `removed: ${oneLine(title)}`));
+    });
+}
+
+const sealed = (context: Context, client: EngineClient, tasks: readonly TaskView[]): Promise<void> =>
+  printOrigin(
+    context,
+    client,
+    tasks.map(({ origin }) => origin),
+  );
+
+function whenOf(task: TaskView): string {
+  const when = stateOf(task, Date.now());
+  return when === '' ? '' : `  (${when})`;
+}
+
+/** When it is due, or why it is not. */
+function stateOf({ status, waits_for: waits, next, fired }: TaskView, nowMs: number): string {
+  if (status !== 'active') return status;
+  if (waits.length > 0) return `waits for ${waits.join(', ')}`;
+  if (next !== null) return localTime(Date.parse(next), nowMs);
+  return fired === null ? '' : `due since ${localTime(Date.parse(fired), nowMs)}`;
+}
+
+interface Look {
+  readonly nowMs: number;
+  readonly width: number;
+  readonly projects: boolean;
+}
+
+export function taskLines(tasks: readonly TaskView[], { nowMs, width, projects }: Look): string[] {
+  const titleOf = ({ title, project, priority, origin }: TaskView): string => {
+    const name = projects && project !== '' ? `${projectName(project)}: ` : '';
+    const mark = priority === 'high' ? '! ' : '';
+    return `${name}${mark}${oneLine(title)}${isCleanOrigin(origin) ? '' : ' (noted by a tool)'}`;
+  };
+  return table(
+    [
+      { title: '#', cells: tasks.map((_, row) => String(row + 1)), right: true },
+      { title: 'ID', cells: tasks.map(({ id }) => id) },
+      { title: 'WHEN', cells: tasks.map((task) => oneLine(stateOf(task, nowMs))) },
+      { title: 'MODE', cells: tasks.map(({ mode }) => mode) },
+      { title: 'TASK', cells: tasks.map(titleOf), stretch: true },
+    ],
+    width,
+  );
+}
+
+function detailLines(task: TaskView): string[] {
+  const { id, title, priority, mode, trigger, topic, project, origin, file, body } = task;
+  const facts = [
+    ['when', [trigger ?? '', stateOf(task, Date.now())].filter((part) => part !== '').join(' · ')],
+    ['mode', `${mode} · ${priority}`],
+    ['topic', topic ?? ''],
+    ['waits for', task.waits_for.join(', ')],
+    ['project', project === '' ? 'every project' : project],
+    ['from', isCleanOrigin(origin) ? '' : `a tool (${origin}); it is never asked in your name`],
+    ['file', file],
+  ];
+  const shown = facts.flatMap(([name, value]) => (value === '' ? [] : [`${name}: ${oneLine(String(value))}`]));
+  return [`${id}  ${oneLine(title)}`, ...shown, ...printable(body).trimEnd().split('\n')];
+}
