@@ -10,12 +10,10 @@
  * to memory as they do in use: out of the history of the next request. The tool rounds of a turn are in the history,
  * but no request is replayed for each of them, and thinking, which Claude Code's transcripts keep, is left out.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Config } from '../common/config.ts';
-import { type RealTurn, unpackCorpus } from './real/corpus.ts';
+import { type RealTurn, withCorpus } from './real/corpus.ts';
 import { type MarkKind, readLabels } from './real/labels.ts';
 import { openRealMemory } from './real/product.ts';
 import { lettersOf } from './real/quality.ts';
@@ -32,14 +30,7 @@ const { values } = parseArgs({
     misses: { type: 'boolean', default: false },
   },
 });
-const home = await mkdtemp(path.join(tmpdir(), 'comet-kept-'));
-try {
-  const corpus = await unpackCorpus(path.resolve(values.data), home);
-  if (corpus === null) console.log(`skipped: no corpus in ${values.data}`);
-  else await run(corpus.turns);
-} finally {
-  await rm(home, { recursive: true, force: true });
-}
+await withCorpus(values.data, ({ turns }, home) => run(turns, home));
 
 interface Seen {
   readonly kind: MarkKind;
@@ -56,7 +47,7 @@ interface CutSeen {
   readonly marks: readonly Seen[];
 }
 
-async function run(turns: readonly RealTurn[]): Promise<void> {
+async function run(turns: readonly RealTurn[], home: string): Promise<void> {
   const labels = readLabels();
   const memory = await openRealMemory(home);
   const cuts: CutSeen[] = [];

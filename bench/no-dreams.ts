@@ -7,6 +7,7 @@ export const noDreams: DreamFiles = {
   pending: async () => null,
   written: async () => new Map(),
   load: async () => null,
+  firstMs: async (nowMs: number) => nowMs,
   save: refused,
 };
 

@@ -12,7 +12,8 @@
  *   a result whose node has a right turn elsewhere. What is right: `real/right.ts`.
  * - `in the prompt`: the answer is in what the rewriter adds to the request for this prompt, in its own budget, with
  *   the deadline of the configuration and without; the block that every session begins with is counted apart.
- * - `--ablate` asks again without one lane, weight or rule at a time, and prints what that changes.
+ * - `--ablate` asks again without one lane, weight or rule at a time, and with constants of the relevance filter switched
+ *   off, halved or doubled; the first row of its table changes nothing.
  * - rewordings and the harder questions without an answer are in `real/questions.ts`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -21,6 +22,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Config, loadConfig } from '../common/config.ts';
 import type { Memory, RecallHit } from '../memory/index.ts';
+import { FILTER_RULES, type FilterRules } from '../memory/recall/relevance-filter.ts';
 import { spread } from './latency/stats.ts';
 import { type Corpus, PROJECT_DIR, type RealTurn, unpackCorpus } from './real/corpus.ts';
 import { type Label, type Labels, readLabels } from './real/labels.ts';
@@ -49,6 +51,27 @@ const PARTS: Readonly<Record<string, (recall: Recall) => Recall>> = {
   facts: weightless('fact', 'factMeaning'),
   'the relevance filter': (recall) => ({ ...recall, minCoverage: 0 }),
   'the least score': (recall) => ({ ...recall, minScore: 0 }),
+};
+
+/** Constants of the relevance filter, switched off, halved or doubled. */
+const CONSTANTS: Readonly<Record<string, Partial<FilterRules>>> = {
+  'rarity of words off': { commonShare: 1 },
+  'commonShare .2': { commonShare: 0.2 },
+  'commonShare .8': { commonShare: 0.8 },
+  'nearBest off': { nearBest: 0 },
+  'nearBest .25': { nearBest: 0.25 },
+  'nearBest 1': { nearBest: 1 },
+  'second passages off': { secondShare: Number.POSITIVE_INFINITY },
+  'secondShare .375': { secondShare: 0.375 },
+  'links without a share': { linkCoverage: 0 },
+  'linkCoverage .4': { linkCoverage: 0.4 },
+  'maxTerms 6': { maxTerms: 6 },
+  'maxTerms 24': { maxTerms: 24 },
+  'minInformation off': { minInformation: 0 },
+  'minInformation 1': { minInformation: 1 },
+  'carried prompts off': { ownTerms: 0 },
+  'ownTerms 6': { ownTerms: 6 },
+  'carriedShare .4': { carriedShare: 0.4 },
 };
 
 const { values } = parseArgs({
@@ -99,7 +122,8 @@ async function run(corpus: Corpus): Promise<void> {
   const { preset = 'own', 'min-coverage': least } = values;
   const { recall } = loadConfig({ COMET_CC_HOME: home, COMET_CC_RECALL_PRESET: preset }).config;
   if (least !== undefined) recall.minCoverage = Number(least);
-  const memory = await openRealMemory(home, recall);
+  const filter = { ...FILTER_RULES };
+  const memory = await openRealMemory(home, recall, filter);
   try {
     const startMs = performance.now();
     const { added } = await importCorpus(memory, home);
@@ -110,10 +134,10 @@ async function run(corpus: Corpus): Promise<void> {
       import_s: Math.round(importMs / 100) / 10,
       ...(await measure(memory, corpus)),
     };
-    const ablation = values.ablate ? await ablate(memory, corpus, recall) : [];
+    const ablation = values.ablate ? await ablate(memory, corpus, { recall, filter }) : [];
     if (values.json) process.stdout.write(`${JSON.stringify({ ...report, ablation, details: undefined }, null, 2)}\n`);
     else print(report);
-    if (!values.json) printAblation(report, ablation);
+    if (!values.json) printAblation(ablation);
     if (values.misses) printMisses(report);
   } finally {
     await memory.maintenance.close();
@@ -123,9 +147,19 @@ async function run(corpus: Corpus): Promise<void> {
 async function measure(memory: Memory, corpus: Corpus) {
   const labels = readLabels();
   const turns = await readTurnMap(home, corpus);
+  return {
+    ...(await askAll(memory, corpus, await openAsker(memory))),
+    quality: measureQuality(memory, corpus, labels),
+    worth: worthOf(memory, turns, corpus, labels),
+  };
+}
+
+/** @param hurried  with the deadline of the configuration; without it, all are asked without a deadline */
+async function askAll(memory: Memory, corpus: Corpus, hurried?: Asker) {
+  const turns = await readTurnMap(home, corpus);
   const plain = createPlainRanking(corpus.turns);
-  const asker = await openAsker(memory);
   const patient = await openAsker(memory, PATIENT_MS);
+  const asker = hurried ?? patient;
   const parts = { memory, turns, plain, asker, patient };
   const { answerable, unanswerable } = corpus.questions;
   const times: number[] = [];
@@ -144,8 +178,6 @@ async function measure(memory: Memory, corpus: Corpus) {
     unanswerable: { easy: loudOf(easy), hard: loudOf(hard) },
     deadline_misses: { count: asker.misses(), of: questions.length + paraphrases.length },
     latency_ms: { p50: round(spread(times).p50), p95: round(spread(times).p95) },
-    quality: measureQuality(memory, corpus, labels),
-    worth: worthOf(memory, turns, corpus, labels),
     details: { questions, paraphrases, easy, hard },
   };
 }
@@ -156,39 +188,57 @@ function weightless(...names: readonly (keyof Recall['weights'])[]): (recall: Re
 }
 
 interface Ablated {
-  readonly without: string;
-  readonly report: Pick<Awaited<ReturnType<typeof measure>>, 'questions' | 'paraphrases' | 'unanswerable'>;
+  readonly change: string;
+  readonly report: Pick<Awaited<ReturnType<typeof askAll>>, 'questions' | 'paraphrases' | 'unanswerable'>;
 }
 
-/** The memory reads its keys for each question. */
-async function ablate(memory: Memory, corpus: Corpus, recall: Recall): Promise<Ablated[]> {
+interface Changeable {
+  readonly recall: Recall;
+  readonly filter: FilterRules;
+}
+
+/** The memory reads keys and constants for each question. */
+async function ablate(memory: Memory, corpus: Corpus, { recall, filter }: Changeable): Promise<Ablated[]> {
   const whole = structuredClone(recall);
-  const set = (value: Recall): void => {
+  const set = (value: Recall, constants: Partial<FilterRules>): void => {
     Object.assign(recall, { ...value, weights: Object.assign(recall.weights, value.weights) });
+    Object.assign(filter, FILTER_RULES, constants);
   };
   const rows: Ablated[] = [];
-  for (const [without, change] of Object.entries(PARTS)) {
-    set(change(structuredClone(whole)));
-    const { questions, paraphrases, unanswerable } = await measure(memory, corpus);
-    rows.push({ without, report: { questions, paraphrases, unanswerable } });
-    set(structuredClone(whole));
+  const ask = async (change: string): Promise<void> => {
+    const { questions, paraphrases, unanswerable } = await askAll(memory, corpus);
+    rows.push({ change, report: { questions, paraphrases, unanswerable } });
+    set(structuredClone(whole), {});
+  };
+  await ask('nothing');
+  for (const [part, change] of Object.entries(PARTS)) {
+    set(change(structuredClone(whole)), {});
+    await ask(`without ${part}`);
+  }
+  for (const [name, constants] of Object.entries(CONSTANTS)) {
+    set(structuredClone(whole), constants);
+    await ask(name);
   }
   return rows;
 }
 
-function printAblation(whole: Ablated['report'], rows: readonly Ablated[]): void {
-  const change = (of: (report: Ablated['report']) => number, report: Ablated['report']): string => {
-    const by = round(1_000 * (of(report) - of(whole))) / 1_000;
-    return `${by < 0 ? '' : '+'}${by}`;
-  };
-  for (const { without, report } of rows) {
-    const by = (of: (report: Ablated['report']) => number): string => change(of, report);
-    const of = (kind: 'questions' | 'paraphrases'): string =>
-      `MRR ${by((each) => each[kind].mrr.product)}, through the filter ${by((each) => each[kind].recalled)}, answer in the prompt ${by((each) => each[kind].in_prompt.product_without_deadline)}`;
-    const loud = (kind: 'easy' | 'hard'): string => by((each) => each.unanswerable[kind].injected);
-    process.stdout.write(
-      `without ${without}: questions ${of('questions')}; rewordings ${of('paraphrases')}; injected though nothing answers ${loud('easy')}, ${loud('hard')}\n`,
-    );
+function printAblation(rows: readonly Ablated[]): void {
+  if (rows.length === 0) return;
+  const { questions, unanswerable } = (rows[0] as Ablated).report;
+  const loud = `injected though nothing answers, easy of ${unanswerable.easy.of}; hard of ${unanswerable.hard.of}`;
+  const of = `MRR; through the filter; answers, of ${questions.of}`;
+  process.stdout.write(`\n| change | questions: ${of} | rewordings: the same | ${loud} |\n|---|---|---|---|\n`);
+  for (const { change, report } of rows) {
+    const figures = ({ mrr, recalled, in_prompt }: Ablated['report']['questions']): string =>
+      [mrr.product, recalled, in_prompt.product_without_deadline].join('; ');
+    const { easy, hard } = report.unanswerable;
+    const cells = [
+      change,
+      figures(report.questions),
+      figures(report.paraphrases),
+      `${easy.injected}; ${hard.injected}`,
+    ];
+    process.stdout.write(`| ${cells.join(' | ')} |\n`);
   }
 }
 
@@ -207,7 +257,7 @@ async function answer(
 ): Promise<Answered> {
   const { prompt } = asked;
   const hurried = await asker.send(prompt);
-  const unhurried = await patient.send(prompt);
+  const unhurried = asker === patient ? hurried : await patient.send(prompt);
   const startMs = performance.now();
   const recalled = await memory.recall.recall(requestOf(prompt), new AbortController().signal);
   times.push(performance.now() - startMs);

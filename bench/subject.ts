@@ -12,10 +12,11 @@
  */
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
+import { countTokens } from '../common/text.ts';
 import { isCleanOrigin } from '../common/turn.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
 import type { Memory } from '../memory/index.ts';
-import { countTokens, renderRetrieval } from '../proxy/rewrite/render.ts';
+import { renderRetrieval } from '../proxy/rewrite/render.ts';
 import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { spread } from './latency/stats.ts';
 import { openProduct } from './recall/product.ts';

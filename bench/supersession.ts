@@ -1,21 +1,21 @@
 /**
  * Whether newer statements end those that they end, and no others.
  *
- *   npm run bench:supersession -- [--sessions DIR] [--json]
+ *   npm run bench:supersession -- [--sessions DIR] [--ablate] [--json]
  *
  * `precision` is the share of right marks among all marks, `recall` that of the found changes among all, on labeled
  * pairs. With `--sessions` the transcripts below DIR (`*.jsonl`, `*.jsonl.gz`)
  * are imported with the rules, and each statement that was ended is printed with the node that ended it, for reading.
+ * `--ablate` judges the pairs again with one rule at a time switched off or one constant changed.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { closeSuperseded } from '../memory/compaction/supersede.ts';
+import { ENDING_RULES, type EndingRules, endingOf, endsStatement } from '../memory/compaction/supersede.ts';
 import { createTranscriptReader, isComplete } from '../memory/index.ts';
-import type { Fact, MemoryNode } from '../memory/model/node.ts';
+import type { MemoryNode } from '../memory/model/node.ts';
 import { isClosed } from '../memory/text/validity.ts';
-import { makeNode } from '../test/helpers/nodes.ts';
 import { openProduct } from './recall/product.ts';
 import { PAIRS, type StatementPair } from './supersession/pairs.ts';
 
@@ -35,15 +35,33 @@ interface Mark {
 }
 
 const { values } = parseArgs({
-  options: { sessions: { type: 'string' }, json: { type: 'boolean', default: false } },
+  options: {
+    sessions: { type: 'string' },
+    ablate: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
 });
+const NEVER = /(?!)/;
+const ALWAYS = /(?:)/;
+const REPLACEMENT_FORMS = [
+  ...['“instead of X”', '“…, not X”', '“replace X with Y”', '“change from X to Y”', '“rename X to Y”'],
+  ...['“X is now called Y”', '“move off X”', '“drop X”', '“代替 X”', '“X 대신 Y”'],
+];
+const DOUBTS = [
+  ...['questions and quotes', 'questions by their first word', 'what somebody is doing', 'guesses and plans'],
+  ...['reports and additions', 'refusals'],
+];
 const outcome = judge(PAIRS);
+const ablation = values.ablate ? ablate() : [];
 const marks = values.sessions === undefined ? null : await marksIn(values.sessions);
-if (values.json) process.stdout.write(`${JSON.stringify({ outcome, marks }, null, 2)}\n`);
+if (values.json) process.stdout.write(`${JSON.stringify({ outcome, ablation, marks }, null, 2)}\n`);
 else print();
 
-function judge(pairs: readonly StatementPair[]): Outcome {
-  const marked = pairs.filter(({ former, next }) => ends(next, former));
+function judge(pairs: readonly StatementPair[], rules: EndingRules = ENDING_RULES): Outcome {
+  const marked = pairs.filter(({ former, next }) => {
+    const ending = endingOf(next, rules);
+    return ending !== null && endsStatement(ending, former, rules);
+  });
   const right = marked.filter(({ closes }) => closes).length;
   const changes = pairs.filter(({ closes }) => closes).length;
   const wrong = pairs
@@ -53,16 +71,28 @@ function judge(pairs: readonly StatementPair[]): Outcome {
   return { pairs: pairs.length, marks: marked.length, precision, recall, wrong };
 }
 
-function ends(next: string, former: string): boolean {
-  return closeSuperseded(nodeOf(former, 1), nodeOf(next, 2)).facts.some(isClosed);
-}
-
-function nodeOf(text: string, day: number): MemoryNode {
-  const turn = `turn-${day}`;
-  const fact: Fact = { concept: text, value: text, polarity: 'positive', evidence: [turn], origin: 'user' };
-  const from = `2026-03-0${day}T10:00:00.000Z`;
-  const node_id = `mem_2026030${day}_100000_00000a`;
-  return makeNode({ node_id, summary: `user says: ${text}`, turns: [turn], facts: [fact], valid_from: from });
+function ablate(): (Outcome & { readonly change: string })[] {
+  const { replacements, doubt, maxChars } = ENDING_RULES;
+  const without = <T>(all: readonly T[], at: number): T[] => all.filter((_, nth) => nth !== at);
+  const changes: (readonly [change: string, rules: Partial<EndingRules>])[] = [
+    ...REPLACEMENT_FORMS.map((form, at) => [`without ${form}`, { replacements: without(replacements, at) }] as const),
+    ['without negations', { negation: NEVER }],
+    ['without words of a change (now, set to)', { now: NEVER }],
+    ...DOUBTS.map((form, at) => [`without doubt: ${form}`, { doubt: without(doubt, at) }] as const),
+    ['without exceptions (but, only)', { except: NEVER }],
+    ['without leaving out quotes', { quoted: NEVER }],
+    ['without polite requests', { polite: NEVER }],
+    ['former statements may be negative', { negative: NEVER }],
+    ['any word may precede what is used', { usesWord: ALWAYS }],
+    ['only a verb of use may precede it', { usesName: NEVER }],
+    ['what is used may stand beside others', { coupled: NEVER }],
+    ['any verb gives an attribute a value', { lasting: ALWAYS }],
+    ['without names of attributes', { attributes: new Set() }],
+    ['texts of twice the length', { maxChars: maxChars * 2 }],
+    ['texts of half the length', { maxChars: maxChars / 2 }],
+    ['texts of an eighth of the length', { maxChars: maxChars / 8 }],
+  ];
+  return changes.map(([change, rules]) => ({ change, ...judge(PAIRS, { ...ENDING_RULES, ...rules }) }));
 }
 
 async function marksIn(directory: string): Promise<readonly Mark[]> {
@@ -101,9 +131,13 @@ function marksOf(nodes: readonly MemoryNode[]): Mark[] {
 }
 
 function print(): void {
-  const { pairs, marks: marked, precision, recall, wrong } = outcome;
-  const [sure, found] = [precision, recall].map((share) => `${(share * 100).toFixed(1)} %`);
-  process.stdout.write(`${pairs} pairs, ${marked} marks; precision ${sure}, recall ${found}\n`);
+  const figures = ({ marks: marked, precision, recall }: Outcome): string => {
+    const [sure, found] = [precision, recall].map((share) => `${(share * 100).toFixed(1)} %`);
+    return `${marked} marks; precision ${sure}, recall ${found}`;
+  };
+  const { pairs, wrong } = outcome;
+  process.stdout.write(`${pairs} pairs, ${figures(outcome)}\n`);
+  for (const row of ablation) process.stdout.write(`  ${row.change}: ${figures(row)}\n`);
   for (const line of wrong) process.stdout.write(`  ${line}\n`);
   if (marks === null) return;
   process.stdout.write(`\n${marks.length} statements ended in ${values.sessions}\n`);

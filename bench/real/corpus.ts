@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { z } from 'zod';
@@ -51,6 +52,21 @@ const Questions = z.object({
   unanswerable: z.array(z.string()),
 });
 type Questions = z.infer<typeof Questions>;
+
+/** Runs a benchmark on the corpus in a temporary home; says so where `dataDir` has none. */
+export async function withCorpus(
+  dataDir: string,
+  run: (corpus: Corpus, home: string) => Promise<unknown>,
+): Promise<void> {
+  const home = await mkdtemp(path.join(tmpdir(), 'comet-bench-'));
+  try {
+    const corpus = await unpackCorpus(path.resolve(dataDir), home);
+    if (corpus === null) console.log(`skipped: no corpus in ${dataDir}`);
+    else await run(corpus, home);
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
 
 /** Writes the transcripts below `home` as Claude Code keeps them; null where `dataDir` has no corpus. */
 export async function unpackCorpus(dataDir: string, home: string): Promise<Corpus | null> {

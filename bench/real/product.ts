@@ -6,6 +6,7 @@ import { homePaths } from '../../common/paths.ts';
 import { createClaudeImport } from '../../engine/api/import-claude.ts';
 import { cutRule } from '../../engine/cut-config.ts';
 import { type Memory, openBudget, openMemory } from '../../memory/index.ts';
+import { FILTER_RULES, type FilterRules } from '../../memory/recall/relevance-filter.ts';
 import { createProjectOf } from '../../memory/storage/fs/project-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import type { RunningRewriter } from '../../proxy/rewrite/index.ts';
@@ -24,8 +25,12 @@ const TRIES = 5;
 const RULES = { llm: 'local', compaction: { idleMs: 0 }, dream: { idleMinutes: 0 } };
 const config = Config.parse(RULES);
 
-/** Memory as the engine opens it, with the rules in charge. @param recall  may be changed between two questions */
-export async function openRealMemory(home: string, recall: Config['recall'] = config.recall): Promise<Memory> {
+/** Memory as the engine opens it, with the rules in charge. `recall` and `filter` may be changed between two questions. */
+export async function openRealMemory(
+  home: string,
+  recall: Config['recall'] = config.recall,
+  filter: FilterRules = FILTER_RULES,
+): Promise<Memory> {
   const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
   const store = { load: async () => null, save: async () => {} };
   const budget = await openBudget({ rule: config.models, store, clock: systemClock, log: silentLog });
@@ -33,7 +38,8 @@ export async function openRealMemory(home: string, recall: Config['recall'] = co
   const paths = homePaths(path.join(home, '.comet-cc'));
   const env = { ...process.env };
   const own = { ...config, recall };
-  return openMemory({ env, config: own, paths, redactor, budget, usage: budget, claudeEnvironment, log: silentLog });
+  const parts = { env, paths, redactor, budget, usage: budget, claudeEnvironment, log: silentLog };
+  return openMemory({ ...parts, config: own, filter });
 }
 
 /** What `comet-cc import claude` does; resolves when memory is at rest. */

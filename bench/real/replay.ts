@@ -67,7 +67,7 @@ export async function openReplay(memory: Memory, mode: Config['trim']['mode']): 
 }
 
 /** Without blank texts, and without tool calls and results that lack the other. */
-function sendable(messages: readonly Message[]): readonly { role: string; content: readonly Block[] }[] {
+export function sendable(messages: readonly Message[]): readonly { role: string; content: readonly Block[] }[] {
   const ids = (type: string, key: string): Set<unknown> =>
     new Set(
       messages.flatMap(({ content }) => content.flatMap((block) => (block['type'] === type ? [block[key]] : []))),

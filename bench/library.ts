@@ -1,0 +1,125 @@
+/**
+ * Whether topic pages serve real work: the transcripts of `bench:real` are imported with the rules in charge, pages are
+ * written by a pass, and each question is asked as the first prompt of a new session.
+ *
+ *   npm run bench:library -- [--data DIR] [--json] [--misses]
+ *
+ * - `recall`: the answer is in what the rewriter adds for the prompt; `pages`: it is in the sections of pages that pass
+ *   the relevance filter, three at most; `both`: in either, where sections whose memories are all recalled are left out.
+ * - of questions that nothing answers: for how many either adds something.
+ */
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Memory } from '../memory/index.ts';
+import { type Corpus, PROJECT_DIR, withCorpus } from './real/corpus.ts';
+import { importCorpus, openAsker, openRealMemory } from './real/product.ts';
+import { HARD, PARAPHRASES } from './real/questions.ts';
+import { type Asked, holdsAnswer } from './real/right.ts';
+
+const PATIENT_MS = 60_000;
+const SECTIONS = 3;
+
+const { values } = parseArgs({
+  options: {
+    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    json: { type: 'boolean', default: false },
+    misses: { type: 'boolean', default: false },
+  },
+});
+await withCorpus(values.data, run);
+
+interface Told {
+  readonly recalled: string;
+  /** Sections that fit, without those whose memories are recalled. */
+  readonly fresh: string;
+  readonly sections: string;
+}
+
+async function run(corpus: Corpus, home: string): Promise<void> {
+  const memory = await openRealMemory(home);
+  try {
+    await importCorpus(memory, home);
+    const { pages } = await memory.maintenance.dream({ dryRun: false });
+    const { topics } = await memory.library.listTopics({ projectDir: PROJECT_DIR });
+    const asker = await openAsker(memory, PATIENT_MS);
+    const tell = async (prompt: string): Promise<Told> => {
+      const { recalled } = await asker.send(prompt);
+      return { recalled, ...(await sectionsFor(memory, prompt, recalled)) };
+    };
+    const report = {
+      pages: topics.length,
+      statements: pages.added,
+      ...(await askAll(corpus, tell)),
+    };
+    if (values.json) console.log(JSON.stringify({ ...report, misses: undefined }, null, 2));
+    else print(report);
+    if (values.misses) for (const line of report.misses) console.log(line);
+  } finally {
+    await memory.maintenance.close();
+  }
+}
+
+async function sectionsFor(memory: Memory, prompt: string, recalled: string): Promise<Omit<Told, 'recalled'>> {
+  const hits = await memory.library.searchTopics(prompt, { top: SECTIONS, projectDir: PROJECT_DIR });
+  const fitting = hits.filter(({ fits }) => fits);
+  const fresh = fitting.filter(({ nodes }) => nodes.length === 0 || !nodes.every((id) => recalled.includes(id)));
+  const textOf = (all: typeof hits): string => all.map(({ title, lines }) => [title, ...lines].join('\n')).join('\n');
+  return { fresh: textOf(fresh), sections: textOf(fitting) };
+}
+
+async function askAll({ questions: { answerable, unanswerable } }: Corpus, tell: (prompt: string) => Promise<Told>) {
+  const misses: string[] = [];
+  const ask = async (all: readonly Asked[]) => {
+    const sums = { of: all.length, recall: 0, pages: 0, both: 0, pages_said_something: 0 };
+    for (const asked of all) {
+      const { recalled, fresh, sections } = await tell(asked.prompt);
+      const inRecall = holdsAnswer(recalled, asked);
+      const inBoth = inRecall || holdsAnswer(fresh, asked);
+      sums.recall += Number(inRecall);
+      sums.pages += Number(holdsAnswer(sections, asked));
+      sums.both += Number(inBoth);
+      sums.pages_said_something += Number(sections !== '');
+      if (inBoth && !inRecall) misses.push(`only pages answer: ${asked.prompt}\n  ${fresh.replaceAll('\n', '\n  ')}`);
+    }
+    return sums;
+  };
+  const listen = async (prompts: readonly string[]) => {
+    const sums = { of: prompts.length, recall: 0, pages: 0, both: 0 };
+    for (const prompt of prompts) {
+      const { recalled, fresh, sections } = await tell(prompt);
+      sums.recall += Number(recalled !== '');
+      sums.pages += Number(sections !== '');
+      sums.both += Number(recalled !== '' || fresh !== '');
+      if (sections !== '') misses.push(`nothing answers: ${prompt}\n  ${sections.replaceAll('\n', '\n  ')}`);
+    }
+    return sums;
+  };
+  return {
+    questions: await ask(answerable.map((each) => ({ ...each, prompt: each.question }))),
+    rewordings: await ask(answerable.map((each, at) => ({ ...each, prompt: PARAPHRASES[at] ?? each.question }))),
+    unanswerable: { easy: await listen(unanswerable), hard: await listen(HARD) },
+    misses,
+  };
+}
+
+function print({
+  pages,
+  statements,
+  questions,
+  rewordings,
+  unanswerable,
+}: Awaited<ReturnType<typeof askAll>> & {
+  readonly pages: number;
+  readonly statements: number;
+}): void {
+  console.log(`${pages} pages, ${statements} statements\n`);
+  console.log('| | of | recall | pages | both |\n|---|---|---|---|---|');
+  const rows = {
+    'questions answered': questions,
+    'rewordings answered': rewordings,
+    'injected though nothing answers, easy': unanswerable.easy,
+    'the same, hard': unanswerable.hard,
+  };
+  for (const [name, { of, recall, pages: own, both }] of Object.entries(rows))
+    console.log(`| ${name} | ${of} | ${recall} | ${own} | ${both} |`);
+}

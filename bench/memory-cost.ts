@@ -1,0 +1,272 @@
+/**
+ * What the calls of memory's own models cost a session, beside what trimming saves in it: real sessions are replayed,
+ * request by request, through the product's rewriter and memory. The model is scripted: it answers with what the rules
+ * write, and counts the tokens of the prompt that `claude -p` would get and of the answer. A model's thinking and its
+ * failures are not counted. The corpus is not part of the project.
+ *
+ *   npm run bench:memory-cost -- [--data DIR] [--every N] [--mode auto] [--model claude-opus-5-5] [--json]
+ *
+ * DIR holds `real/cli`; `../shared/data` beside the checkout unless told, and where it is missing nothing is measured.
+ * Every Nth session is replayed (1: all), the oldest first, in one memory. The baseline, the same requests untouched, is
+ * billed in the same run by the rules of the mock API. Money is at API prices, as the ledger counts it.
+ */
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { Config } from '../common/config.ts';
+import { cutRule } from '../engine/cut-config.ts';
+import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import type { LanguageModel } from '../memory/models/model.ts';
+import { mergePrompt } from '../memory/models/prompts/merge.ts';
+import type { Prompt } from '../memory/models/prompts/prompt.ts';
+import { summarizerPrompt } from '../memory/models/prompts/summary.ts';
+import { topicDetectorPrompt } from '../memory/models/prompts/topic-detector.ts';
+import { costUsd, sumBill } from '../proxy/ledger/cost.ts';
+import type { Usage } from '../proxy/ports.ts';
+import { findModelTraits } from '../proxy/wire/models.ts';
+import { createInMemorySearchIndex } from '../test/helpers/in-memory-search-index.ts';
+import { createDisk, openRig } from '../test/helpers/memory-rig.ts';
+import { createMemoryPlanStore, openRewriter } from '../test/helpers/open-rewriter.ts';
+import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
+import { makeRequest, replyFrom } from '../test/helpers/transcripts.ts';
+import { createJudge } from '../test/mock-anthropic/index.ts';
+import { estimateTokens } from '../test/mock-anthropic/tokens.ts';
+import { type Message, PROJECT_DIR, type RealTurn, withCorpus } from './real/corpus.ts';
+import { sendable } from './real/replay.ts';
+
+/** What Claude Code adds to each prompt: its name, the date, the tool for the answer; test/claude-code/model.test.ts. */
+const CLIENT_TOKENS = 155;
+/** The models that the names of the configuration stood for in Claude Code 2.1.197. */
+const FULL_NAMES: Readonly<Record<string, string>> = { haiku: 'claude-haiku-4-5', sonnet: 'claude-sonnet-5' };
+const FENCE = '0'.repeat(16);
+const NO_BILL = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 };
+
+const { values } = parseArgs({
+  options: {
+    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    every: { type: 'string', default: '1' },
+    mode: { type: 'string', default: 'auto' },
+    model: { type: 'string', default: 'claude-opus-5-5' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const config = Config.parse({ trim: { mode: values.mode } });
+const { models } = config;
+await withCorpus(values.data, ({ turns }) => run(turns));
+
+interface Call {
+  readonly what: 'topic shift' | 'summary' | 'merge';
+  /** As configured. */
+  readonly model: string;
+  readonly input: number;
+  readonly output: number;
+  readonly usd: number;
+}
+
+interface SessionCost {
+  readonly session_id: string;
+  readonly requests: number;
+  /** Of the rewriter's requests; those that the mock API refuses untouched are left out. */
+  readonly refused: number;
+  readonly calls: readonly Call[];
+  /** Prompt tokens, untouched and as sent. */
+  readonly direct: number;
+  readonly sent: number;
+  readonly saved_usd: number;
+}
+
+async function run(turns: readonly RealTurn[]): Promise<void> {
+  const started = new Map(turns.filter(({ at }) => at === 0).map(({ sessionId, startMs }) => [sessionId, startMs]));
+  const ids = [...started].sort(([, a], [, b]) => a - b).map(([id]) => id);
+  const product = await openProduct();
+  const sessions: SessionCost[] = [];
+  for (const id of ids.filter((_, at) => at % Number(values.every) === 0)) {
+    sessions.push(await product.replay(turns.filter(({ sessionId }) => sessionId === id)));
+  }
+  const report = reportOf(sessions);
+  if (values.json) process.stdout.write(`${JSON.stringify({ ...report, sessions }, null, 2)}\n`);
+  else print(report);
+}
+
+/** The product's rewriter and memory on a virtual clock. */
+async function openProduct() {
+  const disk = createDisk();
+  const embedder = createStaticEmbedder();
+  disk.index = { ...createInMemorySearchIndex(embedder), close: async () => {} };
+  const calls: Call[] = [];
+  const local = createLocalModel({ embedder });
+  const model = countingModel(local, (call) => calls.push(call));
+  const memory = await openRig(disk, { model, local });
+  let drawn = 0;
+  const rewriter = await openRewriter({
+    memory: { ...memory.capture, ...memory.recall },
+    plans: createMemoryPlanStore(),
+    config: { ...config.inject, memoryDeadlineMs: 60_000, cut: cutRule(config.trim) },
+    clock: { now: () => disk.nowMs },
+    randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
+  });
+  const { maintenance } = memory;
+
+  async function settle(): Promise<void> {
+    await new Promise(setImmediate);
+    while (Object.values(maintenance.status().queue).some((waiting) => waiting > 0)) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+
+  async function rest(): Promise<void> {
+    if (!(await maintenance.flush(600_000))) throw new Error('memory did not come to rest');
+  }
+
+  return {
+    /** Until the user is away for so long that memory is consolidated. */
+    async replay(turns: readonly RealTurn[]): Promise<SessionCost> {
+      const [judge, directJudge] = [createJudge({ enforceThinking: false }), createJudge({ enforceThinking: false })];
+      const sum = { requests: 0, refused: 0, direct: 0, sent: 0, saved_usd: 0 };
+      const sessionId = turns[0]?.sessionId ?? '';
+      calls.length = 0;
+      for (const { history, answer, atMs, index } of requestsOf(turns)) {
+        if (atMs - disk.nowMs > config.compaction.idleMs) await rest();
+        disk.nowMs = atMs;
+        const plan = { model: values.model, sessionId, cwd: PROJECT_DIR, ttl: '1h', turns: [] } as const;
+        const request = makeRequest(plan, sendable(history), { index, turn: index, round: 0, answer: [] });
+        const { headers, bytes: body } = request;
+        const direct = directJudge.judge({ body, headers, atMs });
+        if (direct.refusal !== null) continue;
+        const message = { requestId: `r${index}`, path: 'messages', headers, body, receivedAtMs: atMs } as const;
+        const outcome = await rewriter.rewrite(message, new AbortController().signal);
+        const judged = judge.judge({ body: outcome.body, headers, atMs });
+        const verdict = judged.refusal === null ? judged : direct;
+        sum.requests += 1;
+        sum.refused += judged.refusal === null ? 0 : 1;
+        sum.direct += sumBill(direct.usage);
+        sum.sent += sumBill(verdict.usage);
+        sum.saved_usd += costUsd(values.model, direct.usage, 0) - costUsd(values.model, verdict.usage, 0);
+        outcome.onResponse(responseOf(answer, verdict.usage, replyFrom(verdict, request).refusal !== null));
+        await settle();
+      }
+      await rest();
+      await maintenance.dream({ dryRun: false });
+      return { session_id: sessionId, ...sum, calls: [...calls] };
+    },
+  };
+}
+
+/** Every request of a session, its times spread evenly over each turn. */
+function* requestsOf(turns: readonly RealTurn[]) {
+  let index = 0;
+  const before: Message[] = [];
+  for (const { messages, startMs, endMs } of turns) {
+    for (const [at, answer] of messages.entries()) {
+      const history = [...before, ...messages.slice(0, at)];
+      if (answer.role !== 'assistant' || history.at(-1)?.role !== 'user') continue;
+      yield { history, answer, index, atMs: startMs + ((endMs - startMs) * at) / messages.length };
+      index += 1;
+    }
+    before.push(...messages);
+  }
+}
+
+function responseOf({ content }: Message, billed: Omit<Usage, 'output'>, isRefused: boolean) {
+  const stopReason = content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
+  const message = { id: 'm', model: values.model, content: [...content], stopReason, usage: { ...billed, output: 0 } };
+  if (isRefused) return { status: 400, end: 'complete', message: null, errorText: '', headers: {} } as const;
+  return { status: 200, end: 'complete', message, errorText: '', headers: {} } as const;
+}
+
+/** Answers as the rules do. */
+function countingModel(local: LanguageModel, onCall: (call: Call) => void): LanguageModel {
+  function count<T>(what: Call['what'], model: string, prompt: Prompt<T>, answer: T): T {
+    const { system, user, schema } = prompt;
+    const input =
+      CLIENT_TOKENS + estimateTokens(system) + estimateTokens(user) + estimateTokens(JSON.stringify(schema));
+    // A model names turns by labels.
+    const output = estimateTokens(JSON.stringify(answer).replace(/"[0-9a-f]{64}"/g, '"t1"'));
+    const name = FULL_NAMES[model] ?? model;
+    const kind = input < findModelTraits(name).minCacheTokens ? 'input' : 'cacheWrite5m';
+    onCall({ what, model, input, output, usd: costUsd(name, { ...NO_BILL, [kind]: input }, output) });
+    return answer;
+  }
+
+  return {
+    ...local,
+    name: 'claude',
+    async detectTopicShift(input, signal) {
+      const answer = await local.detectTopicShift(input, signal);
+      return count('topic shift', models.sensor, topicDetectorPrompt(input, FENCE), answer);
+    },
+    async summarize(input, signal) {
+      const answer = await local.summarize(input, signal);
+      return count('summary', models.summarizer, summarizerPrompt(input, FENCE), answer);
+    },
+    async merge(input) {
+      const [first] = input.notes;
+      const answer = { fits: true, summary: first?.summary ?? '', trigger: first?.trigger ?? '' };
+      return count('merge', models.summarizer, mergePrompt(input, FENCE), answer);
+    },
+  };
+}
+
+function reportOf(sessions: readonly SessionCost[]) {
+  const spent = sessions.map(({ calls }) => calls.reduce((sum, { input, output }) => sum + input + output, 0));
+  const all = sessions.flatMap(({ calls }) => calls);
+  const kinds = [...new Set(all.map(({ what, model }) => `${what} (${model})`))].map((name) => {
+    const own = all.filter(({ what, model }) => `${what} (${model})` === name);
+    const mean = (value: (call: Call) => number): number =>
+      own.reduce((sum, call) => sum + value(call), 0) / sessions.length;
+    return {
+      name,
+      calls: mean(() => 1),
+      input: mean((c) => c.input),
+      output: mean((c) => c.output),
+      usd: mean((c) => c.usd),
+    };
+  });
+  return {
+    replayed: sessions.length,
+    requests: sessions.reduce((sum, { requests }) => sum + requests, 0),
+    refused: sessions.reduce((sum, { refused }) => sum + refused, 0),
+    /** Means of a session. */
+    kinds,
+    calls: distributionOf(sessions.map(({ calls }) => calls.length)),
+    tokens: distributionOf(spent),
+    usd: distributionOf(sessions.map(({ calls }) => calls.reduce((sum, { usd }) => sum + usd, 0))),
+    saved_tokens: distributionOf(sessions.map(({ direct, sent }) => direct - sent)),
+    saved_usd: distributionOf(sessions.map(({ saved_usd }) => saved_usd)),
+    prompt_tokens: distributionOf(sessions.map(({ direct }) => direct)),
+    over_budget: spent.filter((tokens) => tokens > models.sessionTokens).length,
+  };
+}
+
+function distributionOf(numbers: readonly number[]) {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return { mean: numbers.reduce((sum, each) => sum + each, 0) / numbers.length, median: at(0.5), p90: at(0.9) };
+}
+
+function print(report: ReturnType<typeof reportOf>): void {
+  const row = (name: string, cells: readonly string[]): string =>
+    [name.padEnd(34), ...cells.map((cell) => cell.padStart(12))].join('');
+  const whole = (value: number): string => Math.round(value).toLocaleString('en');
+  const small = (value: number): string => value.toFixed(1);
+  const money = (value: number): string => `$${value.toFixed(3)}`;
+  const spread = (name: string, { mean, median, p90 }: ReturnType<typeof distributionOf>, text = whole): string =>
+    row(name, [mean, median, p90].map(text));
+  const lines = [
+    `${report.replayed} sessions, ${whole(report.requests)} requests (${report.refused} refused), ${values.model}`,
+    '',
+    row('calls of a session, mean', ['calls', 'tokens in', 'tokens out', 'price']),
+    ...report.kinds.map(({ name, calls, input, output, usd }) =>
+      row(name, [small(calls), whole(input), whole(output), money(usd)]),
+    ),
+    '',
+    row('a session', ['mean', 'median', 'p90']),
+    spread('calls', report.calls, small),
+    spread('tokens of these calls', report.tokens),
+    spread('their price', report.usd, money),
+    spread('prompt tokens, untouched', report.prompt_tokens),
+    spread('prompt tokens that trimming saved', report.saved_tokens),
+    spread('price that trimming saved', report.saved_usd, money),
+    `above models.sessionTokens (${whole(models.sessionTokens)}): ${report.over_budget} sessions`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
