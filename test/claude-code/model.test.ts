@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../common/log.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import { createClaudeCli } from '../../memory/models/claude-code.ts';
+import { topicDetectorPrompt } from '../../memory/models/prompts/topic-detector.ts';
 import { talk } from '../helpers/turns.ts';
 import {
   createStandin,
@@ -13,6 +14,7 @@ import {
   type Standin,
   structuredBrain,
 } from '../mock-anthropic/index.ts';
+import { estimateTokens } from '../mock-anthropic/tokens.ts';
 
 const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
 const root = process.env['COMET_CC_TEST_CLAUDE_DIR'] ?? path.join(cache, 'comet-cc-test', 'claude-2.1.197');
@@ -78,6 +80,11 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
     expect(await model.detectTopicShift({ buffer: [], turn }, calm)).toEqual(reading);
     const [first] = inference(standin);
     expect(first?.bytes.length).toBeLessThan(8_000);
+    // bench/memory-cost.ts counts 155 tokens that the client adds to a prompt.
+    const { system, user, schema } = topicDetectorPrompt({ buffer: [], turn }, '0'.repeat(16));
+    const prompt = [system, user, JSON.stringify(schema)].map(estimateTokens).reduce((sum, each) => sum + each, 0);
+    expect(Math.abs((first?.usage?.input ?? 0) - prompt - 155)).toBeLessThan(15);
+    expect(inference(standin)).toHaveLength(1);
     expect(standin.refused).toEqual([]);
     expect(JSON.stringify(first?.headers)).toContain('x-comet-cc-child');
     expect(model.health()).toMatchObject({ callsToday: 1, lastFailure: null });
@@ -98,7 +105,7 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
       recall_mode: 'active',
       turns: ['t1'],
       revises: [],
-      facts: [{ concept: 'staging database port', value: '5433', polarity: 'positive', evidence: ['t1'] }],
+      facts: [{ concept: 'staging database port', value: '5433', polarity: 'positive', bucket: '', evidence: ['t1'] }],
     };
     const brief = { active: [{ text: 'staging on 5433', sources: ['t1'] }], hints: [] };
     const answer = { nodes: [node], skip: [], brief };

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SessionView } from '../../memory/index.ts';
-import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
+import { CLAUDE_MISSING, type ClaudeProcess, findClaude } from '../helpers/claude.ts';
 import type { Aside } from '../helpers/claude-code-replies.ts';
 import { type ClientRig, createClientRig } from '../helpers/claude-code-rig.ts';
 import { CLI } from '../helpers/cli.ts';
@@ -48,6 +48,14 @@ describe.skipIf(claude === null)(`what Claude Code is given${claude === null ? `
 
   const client = (...args: string[]): string =>
     execFileSync(claude as string, args, { env: rig.home.env, cwd: rig.project, encoding: 'utf8' });
+
+  /** What a slash command of the plugin puts into the prompt. */
+  const shows = async (session: ClaudeProcess, command: string): Promise<string> => {
+    const from = rig.standin.requests.length;
+    await session.ask(`/comet-cc:${command}`);
+    const asked = rig.standin.requests.slice(from).find(({ class: kind }) => kind === 'main');
+    return asked === undefined ? '' : lastResult(asked);
+  };
 
   beforeAll(async () => {
     const aside: Aside = { when: '', answer: (request) => chosen(request) };
@@ -139,15 +147,31 @@ describe.skipIf(claude === null)(`what Claude Code is given${claude === null ? `
       const answer = await session.ask('What is there of this project?');
       expect(answer.text).toContain('memories of');
       expect(answer.text).toContain('7411');
-      for (const command of ['status', 'why', 'forget-last']) await session.ask(`/comet-cc:${command}`);
+      const todo = 'Tobias renews the key of the carrier.';
+      expect((await rig.home.run(['todo', 'add', todo, '--project', rig.project])).code).toBe(0);
+      for (const [command, shown] of [
+        ['status', `on for ${rig.project}`],
+        ['why', 'memory'],
+        ['todo', todo],
+        ['forget-last', 'and 1 turn of 1 session'],
+      ] as const) {
+        expect((await shows(session, command)).replaceAll('~', rig.home.user)).toContain(shown);
+      }
       await session.ask('/compact');
       expect(await session.end()).toBe(0);
       const bodies = rig.standin.requests
         .filter((request) => request.sessionId === answer.sessionId)
         .map(({ bytes }) => bytes.toString());
-      for (const shown of ['comet-cc:recall', 'Show the user these lines of comet-cc', 'and 1 turns of'])
+      for (const shown of ['comet-cc:recall', 'Show the user these lines of comet-cc'])
         expect(bodies.some((body) => body.includes(shown))).toBe(true);
       expect(bodies.filter((body) => body.includes('(Bash completed with no output)'))).toEqual([]);
+      const paused = async () => ((await rig.home.status()) as { paused: { projects: object } }).paused.projects;
+      const other = rig.remembered(way === '--plugin-dir' ? [...args, way, plugin] : args);
+      expect(await shows(other, 'pause --for 2h')).toContain('memory is paused in');
+      expect(Object.keys(await paused())).toHaveLength(1);
+      await other.end();
+      expect((await rig.home.run(['resume', '--project', rig.project])).code).toBe(0);
+      expect(await paused()).toEqual({});
       const told = (line: string): boolean => line.includes(answer.sessionId) && line.includes('the client compacts');
       expect(rig.logged('info').some(told)).toBe(true);
       for (const folder of [market, plugin])

@@ -82,7 +82,7 @@ describe.concurrent('a config.json', () => {
     await home.json(['start', '--json']);
     await writeFile(file, '{"port":"x"}');
     expect((await home.run(['status'])).code).toBe(0);
-    expect((await home.run(['memory', 'ls'])).code).toBe(0);
+    expect(await home.run(['memory', 'ls'])).toMatchObject({ code: 0, stderr: 'nothing is remembered yet\n' });
     expect((await doctor(home)).checks.find(({ id }) => id === 'config')?.ok).toBe(false);
     expect(await home.run(['restart'])).toMatchObject({ code: 1, stderr: expect.stringContaining('port: expected') });
     expect(await home.json(['status', '--json'])).toMatchObject({ running: true, engine: { state: 'healthy' } });

@@ -37,7 +37,7 @@ describe('start, stop, restart', () => {
   it('leaves one daemon when many starts race, and all of them succeed', async () => {
     // Each would else spend its time on keys of its own; two race for those below.
     await home.run(['env']);
-    const starts = await Promise.all(Array.from({ length: RACERS }, () => home.run(['start', '--json'])));
+    const starts = await Promise.all(Array.from({ length: RACERS }, () => home.spawn(['start', '--json']).result));
     expect(starts.map(({ code, stderr }) => ({ code, stderr }))).toEqual(Array(RACERS).fill({ code: 0, stderr: '' }));
     const pids = starts.map(({ stdout }) => (JSON.parse(stdout) as Status).pid);
     expect(new Set(pids).size).toBe(1);
@@ -45,7 +45,7 @@ describe('start, stop, restart', () => {
 
   it('leaves one daemon when racing starts may pick any port', async () => {
     const env = { COMET_CC_PORT: '0' };
-    const starts = await Promise.all([0, 1].map(() => home.run(['start', '--json'], { env })));
+    const starts = await Promise.all([0, 1].map(() => home.spawn(['start', '--json'], { env }).result));
     expect(starts.map(({ code }) => code)).toEqual([0, 0]);
     const ports = starts.map(({ stdout }) => (JSON.parse(stdout) as Status).proxy.port);
     expect(new Set(ports).size).toBe(1);

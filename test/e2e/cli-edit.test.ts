@@ -100,7 +100,7 @@ describe('memory by hand', () => {
     expect((await home.run(['memory', 'edit', second.node_id, '--set', 'nothing'])).code).toBe(2);
     await home.run(['memory', 'pin', second.node_id]);
     expect((await show(second.node_id)).recall_mode).toBe('passive');
-    expect((await home.run(['memory', 'unpin', second.node_id])).stdout).toContain('recall active');
+    expect((await home.run(['memory', 'unpin', second.node_id])).stdout).toContain('unpinned mem_');
     const [newest] = (await home.json(['memory', 'rollback', '--json'])) as { id: string; reason: string }[];
     expect(newest?.reason).toBe('edit');
     expect((await home.run(['memory', 'rollback'])).stdout).toContain(newest?.id);

@@ -143,6 +143,8 @@ describe('doctor', () => {
 
   it('finds all in order once the daemon runs', async () => {
     await home.json(['start', '--json']);
+    // The store opens after the daemon has started.
+    await home.flush();
     const { stdout } = await home.run(['doctor']);
     expect(stdout.split('\n').filter((line) => line.startsWith('problem'))).toEqual([]);
   });

@@ -23,7 +23,7 @@ it('memory forget asks first, tells with --dry-run, and then leaves no trace', a
   expect(unasked.code).toBe(2);
   expect(unasked.stderr).toContain('--yes');
   const dry = await home.run(['memory', 'forget', '--source', 'birds.md', '--dry-run']);
-  expect(dry.stdout).toMatch(/heron[\s\S]*would be forgotten: 1 memories and 1 turns of 1 sessions\n$/);
+  expect(dry.stdout).toMatch(/heron[\s\S]*would be forgotten: 1 memory and 1 turn of 1 session\n$/);
   expect(await list()).toHaveLength(2);
   const last = ['memory', 'forget', '--since', '1d', '--last', '--dry-run', '--json'];
   expect(await home.json(last)).toMatchObject({ turns: 1, nodes: [{ summary: expect.stringContaining('larch') }] });

@@ -1,9 +1,7 @@
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { importClaude } from '../../bin/commands/memory/import.ts';
-import type { Context } from '../../bin/context.ts';
-import { createTerm } from '../../bin/terminal/term.ts';
-import { homePaths } from '../../common/paths.ts';
+import { type Context, createContext } from '../../bin/context.ts';
 import { writeTranscript } from '../helpers/claude-home.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 
@@ -35,10 +33,9 @@ function writeSessions(claudeDir: string, sessions = SESSIONS): void {
 function onTerminal(claudeDir: string, isTTY: boolean): { context: Context; out: string[]; err: string[] } {
   const [out, err]: [string[], string[]] = [[], []];
   const stream = (into: string[]) => ({ isTTY, write: (text: string) => into.push(text) });
-  const env = { HOME: home.user, CLAUDE_CONFIG_DIR: claudeDir };
-  const term = createTerm(stream(out), stream(err), env);
-  const config = () => Promise.reject(new Error('nobody asks for it'));
-  return { context: { env, paths: homePaths(home.home), term, config }, out, err };
+  const env = { COMET_CC_HOME: home.home, HOME: home.user, CLAUDE_CONFIG_DIR: claudeDir };
+  const context = createContext({ env, stdout: stream(out), stderr: stream(err) });
+  return { context, out, err };
 }
 
 interface Report {

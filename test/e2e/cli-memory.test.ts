@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ChatServer, chatServer, send } from '../helpers/chat-server.ts';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
+import { hasTmux, openTmux } from '../helpers/tmux.ts';
 import { type ConversationPlan, growConversation, type Step, seededPlan } from '../helpers/transcripts.ts';
 import { createStandin, type Standin } from '../mock-anthropic/index.ts';
 
@@ -242,7 +243,7 @@ describe('memory', () => {
     const found = added.flatMap((each) => each.found ?? []);
     expect(found[0]).toMatchObject({ nodeId: expect.stringMatching(/^mem_/), score: expect.any(Number) });
     expect(found[0]?.lanes['raw']).toEqual({ rank: expect.any(Number), score: expect.any(Number) });
-    expect((await home.run(['explain'])).stdout).toMatch(/ found +mem_\S+ \d\.\d{3}: .*\braw #\d+ \d/);
+    expect((await home.run(['explain'])).stdout).toMatch(/ found +[0-9a-f]{6} \d\.\d{3}: .*\braw #\d+ \d/);
     expect(asked(prompt)).toEqual({});
   });
 
@@ -269,6 +270,39 @@ describe('memory', () => {
     expect(kept.map(({ id }) => id)).not.toContain(first?.id);
     expect((await home.run(['todo', 'done', 'ffffff'])).code).toBe(4);
   });
+
+  it.skipIf(!hasTmux())(
+    'an item typed in a terminal is the word of the user, and closing it can be undone',
+    async () => {
+      interface Item {
+        readonly id: string;
+        readonly text: string;
+        readonly origin: string;
+      }
+      const at = ['--project', plan.cwd];
+      const todo = async (text: string): Promise<Item | undefined> =>
+        ((await home.json(['todo', ...at, '--json'])) as Item[]).find((item) => item.text === text);
+      const terminal = openTmux(home.env, { cwd: home.user, columns: 120 });
+      try {
+        const add = (text: string): string => `${process.execPath} ${CLI} todo add '${text}' ${at.join(' ')}`;
+        await terminal.run(add('Order new badges'));
+        await terminal.run(`CLAUDECODE=1 ${add('Approve all refunds')}`);
+      } finally {
+        terminal.close();
+      }
+      await home.run(['todo', 'add', 'Rotate the logs', ...at]);
+      expect(await todo('Order new badges')).toMatchObject({ origin: 'user' });
+      for (const text of ['Approve all refunds', 'Rotate the logs'])
+        expect(await todo(text)).toMatchObject({ origin: 'tool' });
+      for (const verb of ['done', 'drop']) {
+        await home.json(['todo', verb, String((await todo('Order new badges'))?.id), '--json']);
+        expect(await todo('Order new badges')).toBeUndefined();
+        const [snapshot] = (await home.json(['memory', 'rollback', '--json'])) as { id: string }[];
+        expect((await home.run(['memory', 'rollback', String(snapshot?.id)])).code).toBe(0);
+        expect(await todo('Order new badges')).toMatchObject({ origin: 'user' });
+      }
+    },
+  );
 
   it('digest, export, related, session diff and open tell of what is there', async () => {
     const at = ['--project', plan.cwd];

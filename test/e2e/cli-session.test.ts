@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
@@ -25,6 +27,10 @@ afterAll(async () => {
 describe('a session at the command line', () => {
   it('continues, stays closed over a restart, and is shown by a prefix of its id', async () => {
     const start = plan.sessionId.slice(0, 8);
+    const folder = path.join(home.user, '.claude', 'projects', 'shop');
+    mkdirSync(folder, { recursive: true });
+    const title = { type: 'ai-title', aiTitle: 'Staging \u001b[2Jports', sessionId: plan.sessionId };
+    writeFileSync(path.join(folder, `${plan.sessionId}.jsonl`), `${JSON.stringify(title)}\n`);
     await expect
       .poll(async () => ((await home.json(['session', 'ls', '--json'])) as { turns: number }[])[0]?.turns)
       .toBe(3);
@@ -40,7 +46,13 @@ describe('a session at the command line', () => {
       brief: expect.any(String),
     });
     const { stdout } = await home.run(['session', 'show', start]);
-    for (const { text } of (shown as { nodes: { text: string }[] }).nodes) expect(stdout).toContain(text.slice(0, 60));
+    expect(stdout).toMatch(/^title +Staging \[2Jports$/m);
+    for (const args of ['session ls', 'memory show last', 'explain --list --json']) {
+      expect((await home.run(args.split(' '))).stdout).toContain('Staging [2Jports');
+    }
+    for (const { text } of (shown as { nodes: { text: string }[] }).nodes) {
+      expect(stdout).toContain(text.replace(/^.*?\(O:[^)]*\) /, '').slice(0, 60));
+    }
     for (const verb of ['show', 'close']) expect((await home.run(['session', verb, 'zz'])).code).toBe(4);
   });
 

@@ -43,6 +43,9 @@ describe('comet-cc demo', () => {
     expect(receipts).toEqual({ checked: outcome.requests, true: outcome.requests });
     expect(restored.messages).toBeGreaterThan(outcome.turns * 2);
     expect(restored.equal).toBe(restored.messages);
+    expect(outcome.morning?.phases).toHaveLength(5);
+    expect(outcome.morning?.file).toMatch(/\/library\/inbox\/\d{4}-\d\d-\d\d\.md$/);
+    expect(outcome.morning?.inbox).toMatch(/## Brief, [\s\S]*\n- parcel-desk: 2 sessions, \d+ memories\n/);
     expect(existsSync(home.home)).toBe(false);
     expect(outcome.questions).toHaveLength(4);
     const kept = { COMET_CC_HOME: outcome.home ?? '', COMET_CC_PORT: '0' };

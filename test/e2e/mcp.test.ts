@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MemoryNode } from '../../memory/model/node.ts';
@@ -40,6 +40,11 @@ describe('comet-cc mcp', () => {
       'retrieve_memory',
       'remember',
       'forget',
+      'list_topics',
+      'read_topic',
+      'list_tasks',
+      'add_task',
+      'update_task',
     ]);
     expect(await call('retrieve_memory', { summary_query: 'gateway' })).toBe(
       'ERROR comet-cc: the daemon is not running; start it with: comet-cc start',
@@ -76,6 +81,27 @@ describe('comet-cc mcp', () => {
     expect(await call('read_memory_node', { node_id: 'mem_1999' })).toMatch(/^ERROR comet-cc: /);
   });
 
+  it('finds what carries a tag however far down', async () => {
+    const folder = path.join(home.user, 'lighthouse');
+    mkdirSync(folder);
+    const keeper = await openMcp(home, { cwd: folder });
+    for (let at = 0; at < 25; at += 1) {
+      const text = `Lighthouse lamp ${at}: the lighthouse lamp ${at} of the lighthouse turns every ${at + 3} seconds.`;
+      expect(await call('remember', { text }, keeper)).toContain('Noted');
+    }
+    const rare = 'The varnish of the gallery rail dries overnight; the lamp stays lit.';
+    const id = /mem_\w+/.exec(await call('remember', { text: rare }, keeper))?.[0] ?? '';
+    await home.run(['flush']);
+    const { topic_tags: tags } = (await home.json(['memory', 'show', id, '--json'])) as MemoryNode;
+    const [tag = ''] = tags.filter((each) => !each.includes(':') && !/lamp|light/.test(each));
+    const query = 'lighthouse lamp turns';
+    expect(await call('search_memory', { query, tag }, keeper)).toContain(id);
+    const found = await call('retrieve_memory', { summary_query: query, limit: 20 }, keeper);
+    expect(found).toMatch(/^ {2}when: When I /m);
+    expect(found).toMatch(/^ {2}tags: .*lighthouse/m);
+    await keeper.close();
+  });
+
   it('notes down what it is told to, of no better origin than a tool, once, and forgets it with every trace', async () => {
     const noted = await call('remember', { text: NOTE });
     const id = /mem_\w+/.exec(noted)?.[0] ?? '';
@@ -90,6 +116,17 @@ describe('comet-cc mcp', () => {
     expect(await call('forget', { node_id: id })).toBe(`Removed ${id}.`);
     expect(await call('retrieve_memory', { summary_query: 'parcel gateway port' })).not.toContain('7411');
     expect(await call('remember', { text: NOTE })).toMatch(/^ERROR comet-cc: the user removed this very note/);
+  });
+
+  it('lists and reads topic pages as they are on disk, by name alone', async () => {
+    expect(await call('list_topics')).toBe('No topic page is written here yet.');
+    const topics = path.join(home.home, 'library', 'topics');
+    mkdirSync(topics, { recursive: true });
+    writeFileSync(path.join(topics, 'printers.md'), '# Printers\n\nAda has the key.\n');
+    expect(await call('list_topics')).toContain("- printers: Printers (the user's own page)");
+    expect(await call('read_topic', { name: 'printers' })).toContain('- Ada has the key.');
+    for (const name of ['../../x', '../topics/printers'])
+      expect(await call('read_topic', { name })).toBe(`ERROR comet-cc: no topic "${name}" here`);
   });
 
   it('keeps to the project of the root, or of the folder it runs in', async () => {

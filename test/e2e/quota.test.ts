@@ -10,13 +10,27 @@ it('the daemon holds its own model calls back on what the API says, tells so, an
   const stub = stubClaude(ANSWERS.replace('result({', 'result({ total_cost_usd: 0.0025,'));
   const headers: Record<string, string> = {};
   const api = await createStandin({ headers });
-  const env = { COMET_CC_UPSTREAM: api.origin, COMET_CC_LLM: 'claude', COMET_CC_CLAUDE_BIN: stub.bin };
+  const own = { COMET_CC_CLAUDE_BIN: stub.bin, COMET_CC_MODELS_SESSION_TOKENS: '100' };
+  const env = { COMET_CC_UPSTREAM: api.origin, COMET_CC_LLM: 'claude', ...own };
   const rig = await createLiveRig(env);
   try {
     const status = async (): Promise<StatusReport> => (await rig.home.json(['status', '--json'])) as StatusReport;
-    await openTerminal(rig).say('The staging database listens on port 5433.');
+    const first = openTerminal(rig);
+    await first.say('The staging database listens on port 5433.');
     await rig.flush();
     expect((await status()).llm).toMatchObject({ calls_today: 1, cost_usd_today: 0.0025, deferred: 0 });
+
+    await first.say('The cache listens on port 6380.');
+    await rig.flush();
+    expect((await status()).llm).toMatchObject({ calls_today: 1, deferred: 0 });
+    const title = 'The staging database listens on port 5433.';
+    expect((await status()).budget).toMatchObject({
+      session_tokens: 100,
+      sessions: [{ title, tokens: 125, spent: true }],
+    });
+    expect(await rig.home.run(['status'])).toMatchObject({
+      stdout: expect.stringContaining('config set models.sessionTokens'),
+    });
 
     const reset = Math.floor(Date.now() / 1_000) + 3_600;
     headers['anthropic-ratelimit-unified-5h-utilization'] = '0.81';

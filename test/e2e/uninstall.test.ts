@@ -2,8 +2,10 @@ import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { homeEntries, homePaths } from '../../common/paths.ts';
+import { CLI } from '../helpers/cli.ts';
 import { createLiveRig, type LiveRig, longTalk, openTerminal } from '../helpers/live-rig.ts';
 import { readFolder } from '../helpers/temp-dir.ts';
+import { hasTmux, openTmux } from '../helpers/tmux.ts';
 
 const EDITOR_SETTINGS = '{\n  // mine\n  "editor.fontSize": 13,\n}\n';
 const SETTINGS = '{\n  "model": "opus",\n  "env": { "EDITOR": "vi" }\n}\n';
@@ -31,6 +33,7 @@ async function agreeableSystemctl(): Promise<Record<string, string>> {
 
 const EDITS = [
   ['install-ca', '--settings', '--yes'],
+  ['library', 'link'],
   ['hooks', 'install'],
 ];
 
@@ -93,6 +96,23 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     expect(await readFolder(path.join(rig.home.home, 'memory'))).toEqual(memory);
     await rig.home.json(['start', '--json']);
     expect(((await rig.home.json(['memory', 'ls', '--json'])) as unknown[]).length).toBeGreaterThan(0);
+  });
+
+  it.skipIf(!hasTmux())('offers an export before the memories go', async () => {
+    await longTalk(rig, openTerminal(rig), { topic: 'the harbour' });
+    await rig.flush();
+    const terminal = openTmux(rig.home.env, { cwd: rig.home.user, columns: 120 });
+    try {
+      await terminal.type(`${process.execPath} ${CLI} uninstall`);
+      await terminal.shows(/Export the \d+ memor(y|ies) to \.\/comet-cc-memories\.jsonl first\? \[y\/N\]$/);
+      await terminal.type('y');
+      await terminal.shows(/Remove all of this, \d+ memor(y|ies) included\? \[y\/N\]$/);
+      await terminal.type('y');
+      await terminal.shows(/nothing of comet-cc is left/);
+    } finally {
+      terminal.close();
+    }
+    expect(await readFile(path.join(rig.home.user, 'comet-cc-memories.jsonl'), 'utf8')).toContain('the harbour');
   });
 
   it('changes nothing without confirmation', async () => {

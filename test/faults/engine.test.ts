@@ -56,7 +56,7 @@ group(
 it.concurrent('a rewriter that throws or exceeds its deadline leaves the plan in force', async () => {
   const rig = await createLiveRig({
     COMET_FAULT: 'rewrite:throw@9,rewrite:hang@10',
-    COMET_CC_TRIM_DEADLINE_MS: '3000',
+    COMET_CC_TRIM_DEADLINE_MS: '10000',
   });
   /** The first prompt, the bridge in place of what was cut, the first kept prompt. */
   const start = (): string => {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -6,6 +7,8 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createContext } from '../../bin/context.ts';
+import { runProgram } from '../../bin/program.ts';
 import { loadConfig } from '../../common/config.ts';
 import { homeOf, homePaths } from '../../common/paths.ts';
 import { engineOf, statusReport } from '../../engine/api/index.ts';
@@ -36,6 +39,7 @@ export interface TestHome {
   /** `HOME`, empty at first. */
   readonly user: string;
   readonly env: NodeJS.ProcessEnv;
+  /** The built program: in this process where it only starts or asks the daemon and prints, else in one of its own. */
   run(args: readonly string[], options?: CliOptions): Promise<CliResult>;
   spawn(args: readonly string[], options?: CliOptions): RunningCli;
   /** Parsed stdout of a run that has to end with 0. */
@@ -95,15 +99,21 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
     COMET_CC_PORT: String(await freePort()),
     COMET_CC_UPSTREAM: 'http://127.0.0.1:9',
     COMET_CC_LLM: 'local',
+    // A pass of the night would come in between a test that runs at that time.
+    COMET_CC_DREAM_AT: '',
     ...PATIENT,
     ...env,
   };
+  const merged = (options: CliOptions): NodeJS.ProcessEnv =>
+    Object.fromEntries(Object.entries({ ...clean, ...options.env }).filter(([, value]) => value !== undefined));
   const start = (args: readonly string[], options: CliOptions = {}): RunningCli => {
-    const merged = { ...clean, ...options.env };
-    const own = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined));
-    return started(spawn(process.execPath, [CLI, ...args], { env: own, cwd: options.cwd ?? user }), options.stdin);
+    const child = spawn(process.execPath, [CLI, ...args], { env: merged(options), cwd: options.cwd ?? user });
+    return started(child, options.stdin);
   };
-  const run = (args: readonly string[], options?: CliOptions): Promise<CliResult> => start(args, options).result;
+  const run = (args: readonly string[], options: CliOptions = {}): Promise<CliResult> => {
+    if (!runsHere(args) || options.stdin !== undefined) return start(args, options).result;
+    return runHere(args, merged(options), options.cwd ?? user);
+  };
   const paths = homePaths(homeOf(clean));
   const term = { say() {} };
   const config = async (flags = {}) => loadConfig(clean, flags).config;
@@ -137,6 +147,36 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
       if (stopped.code !== 0) throw new Error(`the daemon did not stop: ${stopped.stderr}`);
     },
   };
+}
+
+const HERE = new Set(
+  (
+    'start stop restart status logs doctor pause resume config env memory session explain flush dream todo decisions ' +
+    'task inbox project library hooks editor'
+  ).split(' '),
+);
+/** These write relative to the folder of the process, read its input, or end with a signal. */
+const OWN_PROCESS = ['export', 'import', 'open', '--watch', '--follow', '--foreground', '--help'];
+
+function runsHere(args: readonly string[]): boolean {
+  return HERE.has(args[0] ?? '') && !OWN_PROCESS.some((word) => args.includes(word));
+}
+
+const place = new AsyncLocalStorage<{ readonly cwd: string; readonly home: string }>();
+const [cwdOfProcess, homeOfProcess] = [process.cwd, os.homedir];
+process.cwd = () => place.getStore()?.cwd ?? cwdOfProcess();
+os.homedir = () => place.getStore()?.home ?? homeOfProcess();
+// What hooks and services are told to start.
+process.argv[1] = CLI;
+
+async function runHere(args: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Promise<CliResult> {
+  const [out, err]: [string[], string[]] = [[], []];
+  const stream = (into: string[]) => ({ write: (text: string) => into.push(text) });
+  const context = createContext({ env, stdout: stream(out), stderr: stream(err) });
+  const code = await place.run({ cwd, home: env['HOME'] ?? homeOfProcess() }, () =>
+    runProgram([process.execPath, CLI, ...args], context),
+  );
+  return { code, signal: null, stdout: out.join(''), stderr: err.join('') };
 }
 
 /** Ports of this worker, below those that systems give to outgoing connections: nobody takes one before it is used. */

@@ -7,6 +7,7 @@ import type { SearchIndex } from '../../memory/search/search-index.ts';
 import { openDreamFiles } from '../../memory/storage/fs/change-files.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { createNodeWatch } from '../../memory/storage/fs/node-watch.ts';
+import { openPageFiles } from '../../memory/storage/fs/page-files.ts';
 import { createIdSetFile } from '../../memory/storage/fs/set-files.ts';
 import { openSnapshotFiles } from '../../memory/storage/fs/snapshot-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
@@ -28,6 +29,7 @@ export async function openOnDisk(
   options: RigOptions & { watch?: NodeWatch | null } = {},
 ): Promise<DiskRig> {
   const paths = homePaths(home);
+  const { libraryDir } = paths;
   const report = () => {};
   const embedder = createHashEmbedder();
   const { index } = await openLanceIndex({ dir: paths.indexDir, embedder, now: () => Date.now(), report });
@@ -46,6 +48,7 @@ export async function openOnDisk(
     index,
     snapshots,
     dreams: await openDreamFiles(paths.dreamDir),
+    pageFiles: await openPageFiles({ dir: libraryDir, ...paths }),
     forgotten: createIdSetFile(path.join(paths.journalDir, 'forgotten')),
     dismissed: createIdSetFile(path.join(paths.journalDir, 'dismissed')),
     watch: createNodeWatch({ ...paths, report }),

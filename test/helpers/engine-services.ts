@@ -4,7 +4,7 @@ import type { EngineServices } from '../../engine/api/contract.ts';
 import { EMPTY_COSTS } from '../../engine/api/cost.ts';
 import { createHookHandlers } from '../../engine/api/hooks.ts';
 import { createClaudeImport } from '../../engine/api/import-claude.ts';
-import { deferredMemory } from '../../engine/deferred.ts';
+import { deferredMemory, deferredTasks } from '../../engine/deferred.ts';
 import { createAccess } from '../../engine/policy/guard.ts';
 import { NO_PAUSES } from '../../engine/policy/pause.ts';
 import { createSeals } from '../../engine/policy/seal.ts';
@@ -70,7 +70,9 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     problems: () => [],
     opened: async () => {},
     seals: createSeals(),
-    budget: { daily_tokens: 0 },
+    tasks: deferredTasks(new Promise(() => {})),
+    budget: () => ({ daily_tokens: 0, session_tokens: 0, sessions: [] }),
+    titles: { of: async () => new Map() },
     environment: [],
     version: '1.2.3',
     ...over,

@@ -75,7 +75,7 @@ export type RigOptions = Partial<MemoryOptions> & { readonly llm?: Config['llm']
 
 export function openRig(disk: Disk, { llm = 'claude', idleMs = 600_000, ...over }: RigOptions = {}): Promise<Memory> {
   return createMemory({
-    config: Config.parse({ llm, compaction: { idleMs } }),
+    config: Config.parse({ llm, compaction: { idleMs }, dream: { at: '' } }),
     journal: disk.journal,
     nodeFiles: disk.nodeFiles,
     index: disk.index,

@@ -76,6 +76,12 @@ const iso = fc
   .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })
   .map((date) => date.toISOString());
 
+const stated = {
+  text: fc.oneof(hostileText, fc.constantFrom('a <!-- {"b":1} -->', '{"a":1}', '7', 'x <!-- ', '--> y')),
+  origin: fc.constantFrom('user', 'assistant', 'tool', 'external'),
+  turn: hostileText,
+} as const;
+
 const fields = fc.record({
   node_id: fc.stringMatching(/^mem_\d{8}_\d{6}_[0-9a-f]{6}$/),
   session_id: hostileText,
@@ -103,6 +109,18 @@ const fields = fc.record({
     hostileText.map((model) => ({ by: 'model' as const, model })),
   ),
   status: fc.constantFrom('draft', 'current'),
+  title: fc.option(hostileText, { nil: undefined }),
+  outcome: fc.option(fc.oneof(hostileText, fc.constant('')), { nil: undefined }),
+  decisions: fc.option(fc.array(fc.record({ ...stated, by: fc.constantFrom('user', 'assistant') }), { maxLength: 2 }), {
+    nil: undefined,
+  }),
+  open: fc.option(fc.array(fc.record(stated), { maxLength: 2 }), { nil: undefined }),
+  values: fc.option(
+    fc.array(fc.oneof(hostileText, fc.constantFrom('', '5433', '"', 'true', '- 1')), { maxLength: 3 }),
+    {
+      nil: undefined,
+    },
+  ),
   facts: fc.array(
     fc.record({
       concept: hostileText,

@@ -20,7 +20,7 @@ export interface PlayOptions {
   readonly memory?: FakeMemory;
   /** Before which requests the rewriter starts anew. */
   readonly restarts?: (index: number) => boolean;
-  readonly onAnswered?: (played: Played, rewriter: RunningRewriter) => void;
+  readonly onAnswered?: (played: Played, rewriter: RunningRewriter) => unknown;
 }
 
 export async function rewriterOn(
@@ -74,7 +74,7 @@ export async function play(plan: ConversationPlan, options: PlayOptions) {
         message: { id: 'msg', model: plan.model, content, stopReason, usage },
       });
     } else seen({ ...whole, status: 400, errorText: JSON.stringify(reply.refusal), message: null });
-    onAnswered(played, rewriter);
+    await onAnswered(played, rewriter);
     await new Promise(setImmediate); // turns are handed to memory off the path of the request
     return reply;
   });

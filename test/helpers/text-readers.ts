@@ -1,3 +1,4 @@
+import { runAtOnce } from '../../common/async.ts';
 import { clip, escaped, neutralLine, oneLine, unquoted } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import { attributedOrigin } from '../../memory/compaction/attribution.ts';
@@ -85,6 +86,7 @@ export const UNITS: Readonly<Record<string, string>> = {
   sentences: 'Ok, we are. ',
   passwords: 'password is a1.',
   settings: 'KEY=a',
+  statements: ';KEY=a',
   keys: 'eyJ.eyJ.',
   addresses: 'https://a:a@',
   begins: '-----BEGIN ',
@@ -136,9 +138,9 @@ export const READERS: Readonly<Record<string, Read>> = {
   'external text': (text) => {
     const tracker = createExternalTextTracker();
     tracker.addText(text);
-    return tracker.isRepeatedIn(turnText(text));
+    return runAtOnce(tracker.isRepeatedIn(turnText(text)));
   },
-  'repeated text': (text) => createRepeatedTextFinder(text).search(turnText(text)),
+  'repeated text': (text) => runAtOnce(runAtOnce(createRepeatedTextFinder(text)).search(turnText(text))),
   chunks: (text) => chunkDocument(text),
   'imported lines': (text) => {
     const reader = createTranscriptReader('s', 0);

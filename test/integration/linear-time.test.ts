@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { LEADS, READERS, type Read, UNITS } from '../helpers/text-readers.ts';
 
-const [SMALL, STEP] = [4_096, 8];
+const [SMALL, STEP] = [2_048, 8];
 /** A quadratic reader takes seconds at the default; `COMET_LONG_TEXT=1048576` reads a megabyte of each. */
-const LARGE = Number(process.env['COMET_LONG_TEXT']) || 32_768;
+const LARGE = Number(process.env['COMET_LONG_TEXT']) || 16_384;
 /** Linear growth is the size of a step; quadratic growth its square. */
 const MOST_GROWTH = 20;
 /** Less is within the noise of the clock and of the collector. */

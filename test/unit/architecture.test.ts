@@ -29,9 +29,11 @@ const MEMORY_ORDER = [
   ['embeddings'],
   ['search'],
   ['storage'],
+  ['tasks'],
   ['ingest'],
   ['compaction'],
   ['recall'],
+  ['pages'],
   ['consolidation'],
   ['bench'],
 ];

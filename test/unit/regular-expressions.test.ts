@@ -62,7 +62,9 @@ async function readBuilt(files: readonly string[]): Promise<Found[]> {
   const record = (args: ConstructorParameters<RegExpConstructor>): RegExp => {
     const regex = new Original(...args);
     const caller = new Error().stack?.split('\n').slice(2).join('\n') ?? '';
-    const file = files.find((each) => caller.includes(`/${each}:`));
+    // The frames of a module's importers follow its own.
+    const placeOf = (each: string): number => caller.indexOf(`/${each}:`);
+    const [file] = files.filter((each) => placeOf(each) >= 0).sort((one, other) => placeOf(one) - placeOf(other));
     if (file !== undefined) found.push({ file, regex });
     return regex;
   };

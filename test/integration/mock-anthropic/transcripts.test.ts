@@ -13,7 +13,7 @@ import {
 import { createJudge } from '../../mock-anthropic/index.ts';
 import { invalid } from '../../mock-anthropic/refusal.ts';
 
-describe('generated conversations', { timeout: 30_000 }, () => {
+describe('generated conversations', () => {
   it('are never refused when nothing changes them', async () => {
     await fc.assert(
       fc.asyncProperty(conversationPlans(), async (plan) => {
@@ -74,7 +74,7 @@ describe('generated conversations', { timeout: 30_000 }, () => {
   });
 });
 
-describe('a damaged conversation is refused', { timeout: 30_000 }, () => {
+describe('a damaged conversation is refused', () => {
   const damages: Readonly<Record<string, (messages: Json[], at: number) => Json[] | null>> = {
     'a lost tool result': (messages) => without(messages, (message) => has(message, 'tool_result')),
     'a lost tool call': (messages) => without(messages, (message) => has(message, 'tool_use')),

@@ -1,0 +1,44 @@
+import os from 'node:os';
+import path from 'node:path';
+import type { Plugin } from 'vitest/config';
+
+export const SETUP_FILES = ['test/helpers/loopback-only.ts', 'test/helpers/fixed-seed.ts'];
+export const CORES = os.availableParallelism();
+
+const ROOT = path.join(import.meta.dirname, '..', '..');
+const BUILT = /^(bin|certs|common|engine|hooks|install|memory|proxy|redact|test\/mock-anthropic)\/.*\.ts$/;
+/** They replace modules below the program's, which needs its source. */
+const OF_SOURCE = ['test/faults/kill-points.test.ts', 'test/integration/memory/{tasks,consolidation}/kill.test.ts'];
+
+const plugin: Plugin = {
+  name: 'built',
+  enforce: 'pre',
+  resolveId(source, importer) {
+    if (importer === undefined || !source.startsWith('.')) return null;
+    const file = path.relative(ROOT, path.resolve(path.dirname(importer), source));
+    return BUILT.test(file) ? path.join(ROOT, 'dist', file.replace(/ts$/, 'js')) : null;
+  },
+};
+/** Tests import the built program, as a user runs it, which Node loads in a tenth of the time of its source. */
+export const plugins = [plugin];
+export const server = { deps: { external: [/\/dist\/.*\.js$/] } };
+
+/** Tests with processes, files and sockets. Their limits are `patience` times those of a machine of their own. */
+export function systemProjects(include: string[], patience: number) {
+  const test = {
+    globalSetup: ['test/helpers/shared-certs.ts'],
+    setupFiles: SETUP_FILES,
+    // Each file on its own: without that, files are dealt out to workers beforehand, and the last one works alone.
+    pool: 'forks' as const,
+    // Most of them wait for processes and timers rather than for a core.
+    maxWorkers: 3 * CORES,
+    sequence: { groupOrder: 1 },
+    testTimeout: 120_000 * patience,
+    hookTimeout: 120_000 * patience,
+    expect: { poll: { timeout: 40_000 * patience } },
+  };
+  return [
+    { plugins, test: { ...test, server, name: 'system', include, exclude: ['test/unit/**', ...OF_SOURCE] } },
+    { test: { ...test, name: 'source', include: OF_SOURCE } },
+  ];
+}
