@@ -25,6 +25,7 @@ const LIGHT_DOORS = new Set(['engine/api/client.ts', 'engine/api/status-report.t
 const MEMORY_ORDER = [
   ['model'],
   ['text'],
+  ['facts'],
   ['models'],
   ['embeddings'],
   ['search'],

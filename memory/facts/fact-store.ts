@@ -1,0 +1,228 @@
+import { compareText } from '../../common/text.ts';
+import type { ExtractedFact } from './extract-facts.ts';
+import { type Fact, type FactState, factStateSchema } from './fact.ts';
+import { type Concept, conceptNamed, conceptNames, type Ontology, type PersistenceClass } from './ontology.ts';
+
+/** What salience is multiplied with at each user turn. */
+export const DECAY: Readonly<Record<PersistenceClass, number>> = {
+  permanent: 1,
+  long_term: 0.99,
+  session: 0.85,
+  ephemeral: 0.55,
+};
+/** A fact below it is dropped, unless it is permanent. */
+export const PRUNE_THRESHOLD = 0.1;
+/** Share of the concept's weight that a fact gains when it is said again. */
+const REASSERTION = 0.3;
+/** Closed facts that are kept, the newest. */
+const MOST_CLOSED = 1_000;
+
+/** When two values mean the same: `score` (0 to 1) reaches `threshold`. */
+export interface Similarity {
+  readonly threshold: number;
+  score(one: string, other: string): number;
+}
+
+export interface FactStoreOptions {
+  readonly ontology: Ontology;
+  /** Without it, values are the same when they are equal after trimming and in lower case. */
+  readonly similarity?: Similarity;
+  /** What `serialize` returned; facts of concepts that the ontology does not declare are dropped. */
+  readonly state?: FactState;
+}
+
+export interface TurnSource {
+  readonly turnId: string;
+  readonly sessionId: string;
+  readonly atMs: number;
+}
+
+/** What a turn did; facts as they were afterwards, or when they were removed. */
+export interface TurnChanges {
+  readonly added: readonly Fact[];
+  readonly reasserted: readonly Fact[];
+  readonly negated: readonly Fact[];
+  readonly evicted: readonly Fact[];
+  readonly pruned: readonly Fact[];
+}
+
+export interface FactStore {
+  readonly ontology: Ontology;
+  /** What holds, by the time of the last assertion. */
+  readonly facts: readonly Fact[];
+  /** What was negated, by the time of the negation. */
+  readonly closed: readonly Fact[];
+  /**
+   * Once for each user turn, with or without facts: applies negations, then assertions, evicts, and lets salience decay.
+   * A fact of class `session` or `ephemeral` belongs to its session: turns of other sessions leave it alone.
+   */
+  applyTurn(facts: readonly ExtractedFact[], source: TurnSource): TurnChanges;
+  /** Removes and returns what holds for that session only. */
+  endSession(sessionId: string): readonly Fact[];
+  /** Erases and returns a fact by id, or all facts of a concept, closed ones too. */
+  forget(idOrConcept: string): readonly Fact[];
+  serialize(): FactState;
+}
+
+/** @throws ZodError if `state` is no state */
+export function createFactStore({ ontology, similarity, state }: FactStoreOptions): FactStore {
+  const rules: Rules = { ontology, isSame: (one, other) => isSameValue(one, other, similarity) };
+  const isKnown = ({ concept }: Fact): boolean => conceptNamed(ontology, concept) !== null;
+  const restored = state === undefined ? { facts: [], closed: [] } : factStateSchema.parse(state);
+  let facts: readonly Fact[] = restored.facts.filter(isKnown);
+  let closed: readonly Fact[] = restored.closed.filter(isKnown);
+
+  const remove = (isGone: (fact: Fact) => boolean): Fact[] => {
+    const gone = facts.filter(isGone);
+    facts = facts.filter((fact) => !gone.includes(fact));
+    return gone;
+  };
+
+  function negate(said: ExtractedFact, source: TurnSource): Fact[] {
+    const found = findFact(rules, facts, said, source.sessionId);
+    if (found === undefined) return [];
+    remove((fact) => fact === found);
+    const end = { ...found, ...sourceOf(said, source), valid_to: new Date(source.atMs).toISOString() };
+    closed = [...closed, end].slice(-MOST_CLOSED);
+    return [end];
+  }
+
+  function applyTurn(said: readonly ExtractedFact[], source: TurnSource): TurnChanges {
+    const known = said
+      .filter(({ concept, value }) => conceptNamed(ontology, concept) !== null && value.trim() !== '')
+      .toSorted((one, other) => compareText(other.origin, one.origin));
+    const negated = known.filter(({ polarity }) => polarity === 'negated').flatMap((each) => negate(each, source));
+    const before = new Set(facts.map(({ id }) => id));
+    const changed = new Set<string>();
+    for (const each of known.filter(({ polarity }) => polarity === 'asserted')) {
+      const found = findFact(rules, facts, each, source.sessionId);
+      if (found !== undefined && changed.has(found.id)) continue;
+      const fact = assertFact(rules, found, each, source);
+      remove((old) => old === found);
+      facts = [...facts, fact];
+      changed.add(fact.id);
+    }
+    const surplus = new Set(
+      conceptNames(ontology).flatMap((name) => findSurplus(rules, facts, name, source.sessionId)),
+    );
+    const evicted = remove((fact) => surplus.has(fact));
+    facts = facts.map((fact) => (isWithin(rules, fact, source.sessionId) ? decay(rules, fact) : fact));
+    const pruned = remove((fact) => fact.salience < PRUNE_THRESHOLD && classOf(rules, fact) !== 'permanent');
+    const kept = facts.filter(({ id }) => changed.has(id));
+    return {
+      added: kept.filter(({ id }) => !before.has(id)),
+      reasserted: kept.filter(({ id }) => before.has(id)),
+      negated,
+      evicted,
+      pruned,
+    };
+  }
+
+  return {
+    ontology,
+    get facts() {
+      return facts;
+    },
+    get closed() {
+      return closed;
+    },
+    applyTurn,
+    endSession: (sessionId) => remove((fact) => !isLasting(rules, fact) && fact.session_id === sessionId),
+    forget(idOrConcept) {
+      const isNamed = ({ id, concept }: Fact): boolean => id === idOrConcept || concept === idOrConcept;
+      const gone = [...remove(isNamed), ...closed.filter(isNamed)];
+      closed = closed.filter((fact) => !isNamed(fact));
+      return gone;
+    },
+    serialize: () => ({ version: 1, facts, closed }),
+  };
+}
+
+interface Rules {
+  readonly ontology: Ontology;
+  isSame(one: string, other: string): boolean;
+}
+
+function declared({ ontology }: Rules, concept: string): Concept {
+  return conceptNamed(ontology, concept) as Concept;
+}
+
+function classOf(rules: Rules, { concept }: Fact): PersistenceClass {
+  return declared(rules, concept).persistence_class;
+}
+
+function isLasting(rules: Rules, fact: Fact): boolean {
+  return ['permanent', 'long_term'].includes(classOf(rules, fact));
+}
+
+/** Whether a turn of this session concerns the fact. */
+function isWithin(rules: Rules, fact: Fact, sessionId: string): boolean {
+  return isLasting(rules, fact) || fact.session_id === sessionId;
+}
+
+/** The fact with the same value: an equal one first, then the first similar one. */
+function findFact(rules: Rules, facts: readonly Fact[], said: ExtractedFact, sessionId: string): Fact | undefined {
+  const near = facts.filter((fact) => fact.concept === said.concept && isWithin(rules, fact, sessionId));
+  return (
+    near.find(({ value }) => isSameValue(value, said.value)) ??
+    near.find(({ value }) => rules.isSame(value, said.value))
+  );
+}
+
+function isSameValue(one: string, other: string, similarity?: Similarity): boolean {
+  const [a, b] = [keyOf(one), keyOf(other)];
+  return a === b || (similarity !== undefined && similarity.score(a, b) >= similarity.threshold);
+}
+
+function keyOf(value: string): string {
+  return value.trim().toLowerCase();
+}
+
+function sourceOf({ evidence }: ExtractedFact, { turnId, sessionId }: TurnSource) {
+  return { evidence, turn_id: turnId, session_id: sessionId };
+}
+
+function assertFact(rules: Rules, found: Fact | undefined, said: ExtractedFact, source: TurnSource): Fact {
+  const weight = declared(rules, said.concept).salience_weight;
+  if (found !== undefined) {
+    const salience = Math.min(1, found.salience + REASSERTION * weight);
+    const origin = found.origin === 'user' ? 'user' : said.origin;
+    return { ...found, ...sourceOf(said, source), salience, origin, asserted: found.asserted + 1 };
+  }
+  return {
+    id: idOf(said, source),
+    concept: said.concept,
+    value: said.value.trim(),
+    ...sourceOf(said, source),
+    salience: weight,
+    origin: said.origin,
+    asserted: 1,
+    valid_from: new Date(source.atMs).toISOString(),
+    valid_to: null,
+  };
+}
+
+/** The oldest or the weakest facts of a concept beyond its cardinality; on a tie, those asserted first. */
+function findSurplus(rules: Rules, facts: readonly Fact[], concept: string, sessionId: string): readonly Fact[] {
+  const { cardinality, eviction } = declared(rules, concept);
+  const all = facts.filter((fact) => fact.concept === concept && isWithin(rules, fact, sessionId));
+  if (cardinality === 'unlimited' || all.length <= cardinality) return [];
+  const order = eviction === 'recency' ? all : all.toSorted((one, other) => one.salience - other.salience);
+  return order.slice(0, all.length - cardinality);
+}
+
+function decay(rules: Rules, fact: Fact): Fact {
+  return { ...fact, salience: fact.salience * DECAY[classOf(rules, fact)] };
+}
+
+/** `fact_` and 13 hex digits: two 32-bit hashes in the manner of FNV-1a, cut to 52 bits. */
+function idOf({ concept, value }: ExtractedFact, { turnId, sessionId }: TurnSource): string {
+  const text = [concept, keyOf(value), sessionId, turnId].join('\n');
+  let [low, high] = [0x811c9dc5, 0x1b873593];
+  for (let at = 0; at < text.length; at += 1) {
+    low = Math.imul(low ^ text.charCodeAt(at), 0x01000193);
+    high = Math.imul(high ^ text.charCodeAt(at), 0x85ebca6b) ^ (low >>> 15);
+  }
+  const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, '0');
+  return `fact_${(hex(high) + hex(low)).slice(0, 13)}`;
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+
+/** What holds, or held until `valid_to`. */
+export const factSchema = z.object({
+  /** Derived from concept, value and source, so that the same conversation gives the same ids. */
+  id: z.string().min(1),
+  concept: z.string().min(1),
+  /** As it was said first. */
+  value: z.string().min(1),
+  /** The newest span of a turn that says so. */
+  evidence: z.string(),
+  /** 0 to 1. */
+  salience: z.number().min(0).max(1),
+  /** `user` once the user said so. */
+  origin: z.enum(['user', 'assistant']),
+  /** Turn and session of the evidence. */
+  turn_id: z.string(),
+  session_id: z.string(),
+  /** Turns that say so. */
+  asserted: z.int().min(1),
+  valid_from: z.iso.datetime(),
+  /** Null while it holds. */
+  valid_to: z.iso.datetime().nullable(),
+});
+export type Fact = Readonly<z.infer<typeof factSchema>>;
+
+export const factStateSchema = z.object({
+  version: z.literal(1),
+  /** What holds, by the time of the last assertion. */
+  facts: z.array(factSchema),
+  /** What was negated, by the time of the negation. */
+  closed: z.array(factSchema),
+});
+/** Plain data, to be kept as JSON. */
+export interface FactState {
+  readonly version: 1;
+  readonly facts: readonly Fact[];
+  readonly closed: readonly Fact[];
+}
