@@ -50,6 +50,7 @@ import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.t
 import { openHostMark } from './lifecycle/host.ts';
 import { openSchema } from './lifecycle/schema.ts';
 import { claudeEnvironmentOf } from './lifecycle/user-proxy.ts';
+import { createLinkedBlock, type LinkedBlock } from './linked-block.ts';
 import { createAccess, guardMemory } from './policy/guard.ts';
 import { openPolicy, type Policy } from './policy/index.ts';
 import { createSeals } from './policy/seal.ts';
@@ -111,7 +112,6 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings };
     return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
   });
-  const tasks = deferredTasks(opening);
   const memory = guardMemory(deferredMemory(opening, config.llm), policy);
   const rewriter = await createRewriter({
     memory: { ...memory.capture, ...memory.recall },
@@ -135,16 +135,17 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   });
   activity = proxy.activity;
   const opened = (): Promise<unknown> => settled(opening);
+  const linked = createLinkedBlock({ ...memory, paths, log });
   api.serve({
-    ...servicesOf({ config, paths, log }, { memory, policy, ledger, budget }),
+    ...servicesOf({ config, paths, log }, { memory, policy, ledger, budget, linked }),
     ...shellServices(env, redactor),
     seals,
     receipts,
-    tasks,
+    tasks: deferredTasks(opening),
     opened,
     requests: proxy.stats,
     recalls: rewriter.recalls,
-    problems: () => [...stores.plans.problems(), ...hostMark.problems()],
+    problems: () => [...stores.plans.problems(), ...hostMark.problems(), ...linked.problems()],
   });
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
@@ -154,7 +155,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   let closing: Promise<void> | null = null;
   const closeAll = (): Promise<void> => {
     clearInterval(watch);
-    return closeParts([proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api], log);
+    return closeParts([linked, proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api], log);
   };
   return {
     /** Loopback port for the guard. */
@@ -235,7 +236,14 @@ function servicesOf(
     policy,
     ledger,
     budget,
-  }: { readonly memory: Memory; readonly policy: Policy; readonly ledger: CostLedger; readonly budget: Budget },
+    linked,
+  }: {
+    readonly memory: Memory;
+    readonly policy: Policy;
+    readonly ledger: CostLedger;
+    readonly budget: Budget;
+    readonly linked: LinkedBlock;
+  },
 ) {
   const now = systemClock.now;
   const { library } = memory;
@@ -244,7 +252,8 @@ function servicesOf(
     memory,
     policy,
     access: createAccess(policy, library, projectOf),
-    hooks: createHookHandlers({ memory, policy, config, log, now }),
+    pagesChanged: linked.refreshSoon,
+    hooks: createHookHandlers({ memory, policy, config, linkedText: linked.text, log, now }),
     claudeImport: createClaudeImport({
       imports: memory.imports,
       tokensToday: () => memory.maintenance.status().llm.tokens_today,

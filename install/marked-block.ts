@@ -10,27 +10,49 @@ export const markedBlock: EditKind = {
   isBackedUp: true,
   isText: true,
   add(text, { block = '' }, file) {
-    const rest = withoutMarkedBlock(text, file);
-    const eol = text.includes('\r\n') ? '\r\n' : '\n';
-    const inner = block.replaceAll('<!--', '‹!--').replaceAll('-->', '--›').trim().replace(/\r?\n/g, eol);
-    const gap = rest === '' ? '' : rest.endsWith('\n') ? eol : eol + eol;
-    return `${rest}${gap}${BEGIN}${eol}${inner}${eol}${END}${eol}`;
+    if (text.includes(BEGIN)) return replaceMarkedBlock(text, block, file);
+    const eol = eolOf(text);
+    const gap = text === '' ? '' : text.endsWith('\n') ? eol : eol + eol;
+    return `${text}${gap}${BEGIN}${innerOf(block, eol)}${END}${eol}`;
   },
   remove: (text, _own, _before, file) => withoutMarkedBlock(text, file),
 };
+
+/** With another text in the part; without a change where there is none. @throws as `withoutMarkedBlock` */
+export function replaceMarkedBlock(text: string, block: string, file: string): string {
+  const [head = '', ...parts] = text.split(BEGIN);
+  const inner = innerOf(block, eolOf(text));
+  return [head, ...parts.map((part) => inner + part.slice(endIn(part, file)))].join(BEGIN);
+}
+
+/** What the parts of a text say; '' for none. @throws as `withoutMarkedBlock` */
+export function readMarkedBlock(text: string, file: string): string {
+  const [, ...parts] = text.split(BEGIN);
+  return parts.map((part) => part.slice(0, endIn(part, file))).join('');
+}
+
+function eolOf(text: string): string {
+  return text.includes('\r\n') ? '\r\n' : '\n';
+}
+
+function innerOf(block: string, eol: string): string {
+  const inner = block.replaceAll('<!--', '‹!--').replaceAll('-->', '--›').trim().replace(/\r?\n/g, eol);
+  return eol + inner + eol;
+}
+
+/** @throws CometError `config_invalid` where a part begins and does not end */
+function endIn(text: string, file: string, from = 0): number {
+  const end = text.indexOf(END, from);
+  if (end >= 0) return end;
+  const next = `remove the part that begins with "${BEGIN.slice(5, 28)}" by hand`;
+  throw new CometError('config_invalid', `${file} has no end of the library's part and was left unchanged; ${next}`);
+}
 
 /** @throws CometError `config_invalid` where a part begins and does not end */
 export function withoutMarkedBlock(text: string, file: string): string {
   let rest = text;
   for (let from = rest.indexOf(BEGIN); from >= 0; from = rest.indexOf(BEGIN)) {
-    const end = rest.indexOf(END, from);
-    if (end < 0) {
-      const next = `remove the part that begins with "${BEGIN.slice(5, 28)}" by hand`;
-      throw new CometError(
-        'config_invalid',
-        `${file} has no end of the library's part and was left unchanged; ${next}`,
-      );
-    }
+    const end = endIn(rest, file, from);
     const head = rest.slice(0, from).replace(/\r?\n$/, '');
     rest = head + rest.slice(end + END.length).replace(/^\r?\n/, head === '' || /\n$/.test(head) ? '' : '\n');
   }

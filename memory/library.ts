@@ -80,7 +80,7 @@ interface Parts extends MemoryParts {
   readonly follow: () => Promise<void>;
 }
 
-export function createLibrary(parts: Parts) {
+export function createLibrary({ libraryBlock, ...parts }: Parts) {
   const { projectOf, turnRegistry, catalogue, turnReader, details, sessions, started, follow, resolve } = parts;
 
   function list(filter: NodeFilter): readonly MemoryNode[] {
@@ -178,7 +178,9 @@ export function createLibrary(parts: Parts) {
     restoreSession: (id: string) => started.then(() => restoreSession(id)),
     projectOverview: (projectDir: string) => started.then(() => parts.projectOverview(projectDir)),
     /** What each session is given of the library; '' for nothing. Null: what belongs to the user alone. */
-    block: (projectDir: string | null) => started.then(() => parts.libraryBlock.text(projectOf(projectDir))),
+    block: (projectDir: string | null) => started.then(() => libraryBlock.text(projectOf(projectDir))),
+    /** What `library link` writes. */
+    linkedBlock: () => started.then(libraryBlock.linkedText),
   };
 }
 

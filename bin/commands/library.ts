@@ -133,13 +133,12 @@ function registerLink(library: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .action(async (flags: Flags) => {
       const { paths, env, term } = context;
-      const { text } = await readingEngine(context).call('library/block', {});
-      const block = text || `## Library (kept by comet-cc)\nNothing is in it yet. Folder: ${await libraryDir(context)}`;
+      const { text: block } = await readingEngine(context).call('library/block', {});
       const { installEntries } = await import('../../install/claude-code/index.ts');
       const { userMemoryFile } = await import('../../install/index.ts');
       const { file, changed, backup } = await installEntries(paths, 'library', userMemoryFile(env), { block });
       term.print(flags, { file, changed, backup }, () => [
-        changed ? `${file} has the library now; link again to refresh it` : `${file} has it as it is now`,
+        changed ? `${file} has the library now, and follows it while comet-cc runs` : `${file} has it as it is now`,
         ...(backup === null ? [] : [`backup: ${backup}`]),
       ]);
     });

@@ -85,7 +85,7 @@ export function checkStore(report: StatusReport | null): Check {
   const named = problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);
   const more = problems.length > 5 ? `; and ${problems.length - 5} more` : '';
   const known = [...new Set(problems.flatMap(({ file }) => FIXES[file] ?? []))].join('; ');
-  const fix = known || 'fix or remove the named files; the rest works';
+  const fix = known || 'fix the named files; the rest works';
   return bad('store', named.join('; ') + more, fix);
 }
 

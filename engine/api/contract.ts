@@ -63,6 +63,8 @@ export interface EngineServices {
   readonly environment: EngineStatus['environment'];
   readonly version: string;
   readonly seals: Pick<Seals, 'lineFor'>;
+  /** Called after an operation that may change what the library says. */
+  readonly pagesChanged: () => void;
   readonly titles: SessionTitles;
 }
 
@@ -348,7 +350,7 @@ export const operations = {
     ({ memory }, request) => memory.maintenance.dream(defined(request)),
   ),
   /** What `library link` writes: the part of the library that belongs to every project. */
-  'library/block': operation(none, async ({ memory: { library } }) => ({ text: await library.block(null) })),
+  'library/block': operation(none, async ({ memory: { library } }) => ({ text: await library.linkedBlock() })),
   'library/lint': operation(none, ({ memory: { maintenance } }) => maintenance.lintPages()),
   'memory/reindex': operation(none, ({ memory }) => memory.maintenance.reindex()),
   'snapshots/list': operation(none, ({ memory }) => memory.maintenance.listSnapshots()),
@@ -407,6 +409,12 @@ export const operations = {
   ),
   'hooks/session-end': operation(session, ({ hooks }, input) => hooks.sessionEnd(input)),
 };
+
+/** Operations after which the library may say something else. */
+export const CHANGING: ReadonlySet<string> = new Set<Operation>([
+  ...(['nodes/remove', 'nodes/forget', 'nodes/edit', 'memory/import', 'memory/dream', 'snapshots/rollback'] as const),
+  ...(['tasks/add', 'tasks/edit', 'tasks/status', 'tasks/remove'] as const),
+]);
 
 type Operations = typeof operations;
 export type Operation = keyof Operations;

@@ -2,7 +2,7 @@ import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { Memory, MemoryLine } from '../../memory/index.ts';
-import { type Line, renderRetrieval, renderSystemBlock } from '../../proxy/rewrite/index.ts';
+import { type Line, renderRetrieval, renderSystemBlock, withoutSent } from '../../proxy/rewrite/index.ts';
 import type { Policy } from '../policy/index.ts';
 
 /** Text that a hook adds to the conversation, of clean origin; '' for nothing. */
@@ -29,6 +29,8 @@ interface HookDeps {
   readonly memory: Pick<Memory, 'capture' | 'library' | 'recall'>;
   readonly policy: Pick<Policy, 'of'>;
   readonly config: Pick<Config, 'inject' | 'recall'>;
+  /** The part of the library in the memory files that Claude Code puts into each session. */
+  readonly linkedText: () => Promise<string>;
   readonly log: Log;
   readonly now: () => number;
 }
@@ -44,7 +46,7 @@ const END_CHARS = 8_000;
  * Answers Claude Code's hooks. Only lines of clean origin are given, because Claude Code shows a hook's text in a system
  * reminder. Work that takes longer than a hook may continues after the answer.
  */
-export function createHookHandlers({ memory, policy, config, log, now }: HookDeps) {
+export function createHookHandlers({ memory, policy, config, linkedText, log, now }: HookDeps) {
   const { inject, recall } = config;
   const started = new Map<string, number>();
   const shown = new Map<string, Set<string>>();
@@ -60,8 +62,11 @@ export function createHookHandlers({ memory, policy, config, log, now }: HookDep
     sessionId: string,
     projectDir: string,
   ): Promise<{ text: string; lines: readonly string[] }> {
-    const { lines, ...context } = await memory.recall.sessionContext(sessionId, projectDir);
-    const block = renderSystemBlock({ ...context, lines: lines.map(asLine), budgetTokens: inject.systemTokens });
+    const linked = await linkedText();
+    const { lines, library: all = [], ...context } = await memory.recall.sessionContext(sessionId, projectDir);
+    const library = withoutSent(all, (text) => linked.includes(text));
+    const given = { ...context, library, lines: lines.map(asLine) };
+    const block = renderSystemBlock({ ...given, budgetTokens: inject.systemTokens });
     const shownLines = lines.filter(({ nodeId }) => block?.nodeIds.includes(nodeId));
     return { text: block?.text ?? '', lines: shownLines.map(({ text }) => text) };
   }

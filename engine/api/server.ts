@@ -7,7 +7,7 @@ import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { isPipe } from '../../common/paths.ts';
 import { socketPresent } from '../lifecycle/control.ts';
-import { type EngineServices, type Operation, type OperationOf, operations } from './contract.ts';
+import { CHANGING, type EngineServices, type Operation, type OperationOf, operations } from './contract.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const LEAVING_MS = 10_000;
@@ -93,7 +93,11 @@ async function answer(
     const issue = input.error.issues[0];
     throw new CometError('usage', `${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'not valid'}`);
   }
-  return { status: 200, body: { result: await run(services, input.data, signal) } };
+  try {
+    return { status: 200, body: { result: await run(services, input.data, signal) } };
+  } finally {
+    if (CHANGING.has(operation)) services.pagesChanged();
+  }
 }
 
 async function readBody(request: http.IncomingMessage): Promise<string> {

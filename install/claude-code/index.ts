@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises';
-import { CometError } from '../../common/errors.ts';
+import { CometError, type Problem, reasonOf } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
 import { applyEdit, editKind, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
 import { type Values, valueAt } from '../json-text.ts';
+import { readMarkedBlock, replaceMarkedBlock } from '../marked-block.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks } from './entries.ts';
 
 export { hookCommands } from './entries.ts';
@@ -129,6 +130,45 @@ export async function findEntries(
   const holds = (text: string, file: string): boolean => editKind(name).remove(text, {}, '', file) !== text;
   const found = settings.filter((file, at) => holds(texts[at] ?? '', file));
   return [...new Set([...recorded, ...found])];
+}
+
+/** What the parts of the library in the user's memory files say. @throws as `installEntries` */
+export async function readLinkedBlock(paths: HomePaths): Promise<string> {
+  const files = await findEdits(paths, 'library');
+  const texts = await Promise.all(
+    files.map(async ({ file }) => readMarkedBlock((await readFileIfPresent(file)) ?? '', file)),
+  );
+  return texts.join('');
+}
+
+/**
+ * Writes the part of the library again where the user has linked it, and nowhere else.
+ *
+ * @returns the files in which it is out of date, and why
+ * @throws CometError `config_invalid` where the record is damaged
+ */
+export async function refreshLinkedBlock(paths: HomePaths, block: () => Promise<string>): Promise<readonly Problem[]> {
+  const files = await findEdits(paths, 'library');
+  const text = files.length === 0 ? '' : await block();
+  const problems = await Promise.all(
+    files.map(({ file }) =>
+      replaceBlock(file, text).catch((error: unknown) => {
+        return [{ file, message: `the library's part is out of date: ${reasonOf(error)}` }];
+      }),
+    ),
+  );
+  return problems.flat();
+}
+
+async function replaceBlock(file: string, block: string): Promise<readonly Problem[]> {
+  const before = await readFileIfPresent(file);
+  const after = before === null ? null : replaceMarkedBlock(before, block, file);
+  if (after === null || after === before) return [];
+  const { mode } = await stat(file);
+  // An atomic write replaces a read-only file, too.
+  if ((mode & 0o222) === 0) throw new Error('the file is read-only');
+  await writeFileAtomic(file, after, { mode: mode & 0o777 });
+  return [];
 }
 
 /**

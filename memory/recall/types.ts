@@ -48,6 +48,8 @@ export interface OpenBlock {
   lines(request: BlockRequest): readonly string[];
   /** Of the state on disk, for a project; '' for nothing. */
   text(project: string): Promise<string>;
+  /** What belongs to the user alone, or that there is nothing. */
+  linkedText(): Promise<string>;
 }
 
 export interface RecallRequest {

@@ -178,7 +178,7 @@ export async function lookUpMemory(
 }
 
 /** Without the lines that a linked memory file of the user has already. */
-function withoutSent(library: readonly string[], sends: (text: string) => boolean): readonly string[] {
+export function withoutSent(library: readonly string[], sends: (text: string) => boolean): readonly string[] {
   const [heading] = library;
   if (heading === undefined || !sends(heading)) return library;
   const isTitle = (line = '#'): boolean => line.startsWith('#');

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
@@ -66,6 +66,16 @@ describe('comet-cc library', () => {
     await home.run(['library', 'build']);
     const found = (await home.json(['memory', 'search', 'Printers pnpm', '--json'])) as { kind: string }[];
     expect(JSON.stringify(found.filter(({ kind }) => kind !== 'topic'))).not.toContain('Printers');
+    const { id } = (await home.json(['task', 'add', 'Order spare toner', '--all', '--json'])) as { id: string };
+    await expect.poll(() => readFile(file, 'utf8')).toContain('Order spare toner');
+    await chmod(file, 0o444);
+    await home.run(['task', 'done', id]);
+    const named = `${file}: the library's part is out of date: the file is read-only`;
+    await expect.poll(async () => (await home.run(['doctor'])).stdout).toContain(named);
+    expect((await home.run(['status'])).stdout).toContain(named);
+    await chmod(file, 0o644);
+    await home.run(['task', 'rm', id, '--yes']);
+    await expect.poll(() => readFile(file, 'utf8')).toBe(linked);
     expect((await home.run(['library', 'unlink'])).stdout).toContain('has no library now');
     expect(await readFile(file, 'utf8')).toBe('Use pnpm.');
   });

@@ -42,6 +42,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
       memory,
       policy,
       config: Config.parse({ recall: { deadlineMs: 100 } }),
+      linkedText: async () => '',
       log: silentLog,
       now: Date.now,
     }),
@@ -74,6 +75,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     budget: () => ({ daily_tokens: 0, session_tokens: 0, sessions: [] }),
     titles: { of: async () => new Map() },
     environment: [],
+    pagesChanged: () => {},
     version: '1.2.3',
     ...over,
   };

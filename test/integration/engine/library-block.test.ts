@@ -141,10 +141,12 @@ describe('the library in the system block', () => {
 
   test('comes by the SessionStart hook where the session does not use the proxy', async () => {
     const rig = await open('/home/dev/shop');
+    let linked = '';
     const hooks = createHookHandlers({
       memory: rig.memory,
       policy: { of: () => ({ captures: true, adds: true, scope: 'project' }) },
       config: Config.parse({}),
+      linkedText: async () => linked,
       log: silentLog,
       now: () => rig.disk.nowMs,
     });
@@ -155,6 +157,13 @@ describe('the library in the system block', () => {
     expect(countTokens(text)).toBeLessThan(4_000);
     expect((await hooks.sessionStart({ ...start, sessionId: 'one' })).text).toBe('');
     expect((await hooks.sessionStart({ ...start, sessionId: 'two', adds: false })).text).toBe('');
+    await writeFile(path.join(rig.dir, 'topics', 'mine.md'), '# Mine\n');
+    const { library } = rig.memory;
+    linked = await library.linkedBlock();
+    expect(linked).toContain('Mine (topics/mine.md)');
+    const { text: rest } = await hooks.sessionStart({ ...start, sessionId: 'three' });
+    expect(rest).not.toContain('Mine (topics/mine.md)');
+    expect(rest).toContain('Database (shop)');
     await rig.memory.maintenance.close();
   });
 });

@@ -1,10 +1,16 @@
 import { existsSync } from 'node:fs';
-import { appendFile, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { homePaths } from '../../../common/paths.ts';
-import { findEntries, installEntries, uninstallEntries } from '../../../install/claude-code/index.ts';
+import {
+  findEntries,
+  installEntries,
+  readLinkedBlock,
+  refreshLinkedBlock,
+  uninstallEntries,
+} from '../../../install/claude-code/index.ts';
 import { withoutMarkedBlock } from '../../../install/index.ts';
 import { readFolder, tempDirs } from '../../helpers/temp-dir.ts';
 
@@ -15,6 +21,7 @@ async function openAt(dir: string) {
   const file = path.join(dir, 'claude', 'CLAUDE.md');
   return {
     file,
+    paths,
     link: (block: string) => installEntries(paths, 'library', file, { block }),
     unlink: () => uninstallEntries(paths, 'library', [file]),
     found: () => findEntries(paths, 'library', [file]),
@@ -72,7 +79,7 @@ describe('the part of the library in CLAUDE.md', () => {
     await link('one');
     await appendFile(file, 'Mine, below.\n');
     await link('two');
-    expect(await text()).toMatch(/^Mine, below\.\n\n<!-- comet-cc library: begin .*-->\ntwo\n/);
+    expect(await text()).toMatch(/^<!-- comet-cc library: begin .*-->\ntwo\n.*end -->\nMine, below\.\n$/);
     await unlink();
     expect(await text()).toBe('Mine, below.\n');
     const other = await openAt(await tempDir());
@@ -81,6 +88,46 @@ describe('the part of the library in CLAUDE.md', () => {
     await writeFile(other.file, await text());
     expect(await other.unlink()).toEqual([other.file]);
     expect(await other.text()).toBe('Mine, below.\n');
+  });
+
+  it('is refreshed where it is, and is never made', async () => {
+    const eols = fc.constantFrom('\n', '\r\n');
+    const around = fc.tuple(fc.string({ maxLength: 20 }), fc.string({ maxLength: 20 }), eols);
+    await fc.assert(
+      fc.asyncProperty(around, async ([above, below, eol]) => {
+        const { file, paths, link, text } = await openAt(await tempDir());
+        await link('one');
+        const part = await text();
+        const given = `${above}${eol}${part}${below}`;
+        await writeFile(file, given, { mode: 0o640 });
+        expect(await refreshLinkedBlock(paths, async () => 'two')).toEqual([]);
+        const own = given.includes('\r\n') ? '\r\n' : '\n';
+        expect(await text()).toBe(given.replace('-->\none\n<', `-->${own}two${own}<`));
+        expect(await readLinkedBlock(paths)).toBe(`${own}two${own}`);
+        await writeFile(file, above + below);
+        expect(await refreshLinkedBlock(paths, async () => 'three')).toEqual([]);
+        expect([await text(), await readLinkedBlock(paths)]).toEqual([above + below, '']);
+        await rm(file);
+        expect(await refreshLinkedBlock(paths, async () => 'three')).toEqual([]);
+        expect(existsSync(file)).toBe(false);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('that is out of date in a read-only or damaged file is named', async () => {
+    const { file, paths, link, text } = await openAt(await tempDir());
+    const refresh = () => refreshLinkedBlock(paths, async () => 'two');
+    expect(await refresh()).toEqual([]);
+    await link('one');
+    const linked = await text();
+    await chmod(file, 0o444);
+    expect(await refresh()).toEqual([{ file, message: expect.stringContaining('read-only') }]);
+    expect(await text()).toBe(linked);
+    await chmod(file, 0o644);
+    expect(await refresh()).toEqual([]);
+    await writeFile(file, linked.replace('<!-- comet-cc library: end -->', ''));
+    expect(await refresh()).toEqual([{ file, message: expect.stringContaining('no end') }]);
   });
 
   it('that lost its end is left as it is', async () => {

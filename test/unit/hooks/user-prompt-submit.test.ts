@@ -19,6 +19,7 @@ it('a hook that is installed twice says for a prompt what fits it once, as one o
     memory,
     policy: { of: () => ({ captures: true, adds: true, scope: 'project' }) },
     config: Config.parse({ inject: { retrieval: 'hook' }, recall: { deadlineMs: 1_000 } }),
+    linkedText: async () => '',
     log: silentLog,
     now: Date.now,
   });
