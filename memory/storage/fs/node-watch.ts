@@ -1,3 +1,4 @@
+import { utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
 import type { Problem } from '../../../common/errors.ts';
@@ -48,20 +49,23 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
   }
 
   return {
-    start: (changed) =>
-      new Promise((resolve) => {
-        const seen = (file: string): void => note(file, changed);
-        watcher = watch([nodesDir, briefsDir], {
-          ignoreInitial: true,
-          followSymlinks: false,
-          atomic: false,
-          // Temporary files of atomic writes, ours or an editor's, are not memory.
-          ignored: (file, stats) =>
-            stats !== undefined && !stats.isDirectory() && !(stats.isFile() && file.endsWith('.md')),
-        });
-        watcher.on('add', seen).on('change', seen).on('unlink', seen).on('error', failed);
-        watcher.once('ready', () => resolve());
-      }),
+    async start(changed) {
+      const seen = (file: string): void => note(file, changed);
+      const started = watch([nodesDir, briefsDir], {
+        ignoreInitial: true,
+        followSymlinks: false,
+        atomic: false,
+        // Temporary files of atomic writes, ours or an editor's, are not memory.
+        ignored: (file, stats) =>
+          stats !== undefined && !stats.isDirectory() && !(stats.isFile() && file.endsWith('.md')),
+      });
+      watcher = started;
+      started.on('add', seen).on('change', seen).on('unlink', seen).on('error', failed);
+      await new Promise<void>((resolve) => started.once('ready', () => resolve()));
+      // chokidar lists a directory before it watches it; a touched one is listed again, with what was made in between.
+      const now = new Date();
+      for (const dir of [nodesDir, briefsDir]) await utimes(dir, now, now).catch(() => undefined);
+    },
     async close() {
       await watcher?.close();
       if (timer !== null) clearTimeout(timer);

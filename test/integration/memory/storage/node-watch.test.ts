@@ -1,6 +1,8 @@
+import fs from 'node:fs';
 import { appendFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { writeFileAtomic } from '../../../../common/files.ts';
 import { createNodeWatch } from '../../../../memory/storage/fs/node-watch.ts';
 import type { NodeWatch } from '../../../../memory/storage/node-files.ts';
@@ -63,6 +65,32 @@ test('files written in place, replaced, made, moved and removed are told; nothin
   await rm(at('weblog', 'new.md'));
   await told(at('weblog', 'new.md'));
   expect([...ever].sort()).toEqual([at('blog', 'new.md'), at('shop', 'old.md'), at('weblog', 'new.md')]);
+});
+
+test('a project that begins between listing and watching its directory is followed', async () => {
+  const dir = await tempDir();
+  const [nodesDir, briefsDir] = [path.join(dir, 'nodes'), path.join(dir, 'briefs')];
+  const file = path.join(nodesDir, 'shop', 'new.md');
+  await mkdir(nodesDir);
+  await mkdir(briefsDir);
+  const original = fs.watch;
+  const spy = vi.spyOn(fs, 'watch').mockImplementation(((watchedDir: string, ...rest: []) => {
+    if (watchedDir === nodesDir) {
+      fs.mkdirSync(path.dirname(file));
+      fs.writeFileSync(file, 'ours');
+    }
+    return original(watchedDir, ...rest);
+  }) as typeof fs.watch);
+  syncBuiltinESMExports();
+  const seen = new Set<string>();
+  watch = createNodeWatch({ nodesDir, briefsDir, report: () => {} });
+  await watch.start((files) => {
+    for (const changed of files) seen.add(changed);
+  });
+  spy.mockRestore();
+  syncBuiltinESMExports();
+  await appendFile(file, ' and a line');
+  await expect.poll(() => seen.has(file)).toBe(true);
 });
 
 test('closing twice, or before anything was started, is no error', async () => {
