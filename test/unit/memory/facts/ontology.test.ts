@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_ONTOLOGY } from '../../../../memory/facts/default-ontology.ts';
 import {
+  type Concept,
   mergeOntologies,
   type Ontology,
   ontologyJsonSchema,
