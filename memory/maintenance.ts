@@ -49,6 +49,7 @@ export function createMaintenance(parts: Parts) {
     /** What to look at in the topic pages. */
     lintPages: () =>
       background.started.then(() => parts.topicPages?.lint((id) => catalogue.current(id) !== undefined) ?? []),
+    refreshIndex: () => refreshIndex(parts),
     listSnapshots: archives.listSnapshots,
     rollback: archives.rollback,
     /** Rebuilds the whole index from the files; returns how many nodes it holds. */
@@ -123,6 +124,16 @@ export function createMaintenance(parts: Parts) {
     },
     close: parts.close,
   };
+}
+
+/** Makes the index list pages and tasks as they are now. @throws a disk error */
+function refreshIndex({ store, catalogue, topicPages }: MemoryParts): Promise<void> {
+  return store.exclusive(async () => {
+    if (topicPages === null) return;
+    const unchanged = { changed: new Map(), placed: [] };
+    const rewrites = await topicPages.rewrites(await topicPages.shelf(), unchanged, catalogue.every());
+    for (const rewrite of rewrites) await topicPages.files.replace(rewrite);
+  });
 }
 
 function skippedTurns({ crashMarks, removal }: Pick<MemoryParts, 'crashMarks' | 'removal'>): Problem[] {

@@ -129,7 +129,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory & { r
   });
   await Promise.race([warm, after(WARM_MS, undefined, { ref: false })]);
   await warmUp(memory, log);
-  start();
+  start(memory.maintenance.refreshIndex);
   return opened({ memory, tasks, problems, embedder });
 }
 

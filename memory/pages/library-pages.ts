@@ -70,7 +70,11 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       });
     },
     /** Every file that changes with these topics, the index included. */
-    async rewrites(now: Shelf, { changed, placed }: MergedPages, nodes: readonly MemoryNode[]) {
+    async rewrites(
+      now: Shelf,
+      { changed, placed }: Pick<MergedPages, 'changed' | 'placed'>,
+      nodes: readonly MemoryNode[],
+    ) {
       if (!now.isWritable) return [];
       const after = new Map<string, string | null>(
         [...changed].map(([name, page]) => [`topics/${name}.md`, renderPage(page)]),

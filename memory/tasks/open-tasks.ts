@@ -10,7 +10,7 @@ import { libraryPaths } from '../storage/paths.ts';
 import { openTaskFiles } from './fs/task-files.ts';
 import type { Activity } from './judge.ts';
 import { reviewPrompt } from './review.ts';
-import { createSurfacing } from './surfacing.ts';
+import { createSurfacing, type Surfacing } from './surfacing.ts';
 import { createTasks, type Tasks } from './tasks.ts';
 
 const REVIEW_MS = 180_000;
@@ -32,7 +32,7 @@ interface Parts {
 }
 
 /** The tasks of the library; looks for due ones from `start` on. */
-export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; start(): void }> {
+export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; readonly start: Surfacing['start'] }> {
   const { now } = systemClock;
   const { library, tasks: rule } = parts.config;
   const { env, paths, projectOf, redactor, model, quota, randomHex, log } = parts;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { createMutex } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Problem } from '../../common/errors.ts';
@@ -39,6 +40,7 @@ export function createSurfacing({ files, now, rule, activity, notify, review, lo
   let timer: NodeJS.Timeout | null = null;
   let open: readonly Task[] = [];
   let problems: readonly Problem[] = [];
+  const listener = createTaskListener();
 
   function runLater(work: Promise<unknown>, failure: string): void {
     const run: Promise<unknown> = work
@@ -82,6 +84,7 @@ export function createSurfacing({ files, now, rule, activity, notify, review, lo
       if (closing.signal.aborted) return;
       const found = await readDue(files, now());
       ({ open, problems } = found);
+      runLater(listener.compare(open), 'the index does not list the tasks as they are');
       for (const { task, forMs } of found.due) {
         if (closing.signal.aborted) return;
         await surface(task, forMs).catch((error: unknown) => {
@@ -97,8 +100,9 @@ export function createSurfacing({ files, now, rule, activity, notify, review, lo
     look,
     /** The same, without waiting for it. */
     soon: lookLater,
-    /** Looks now and then from now on. */
-    start(): void {
+    /** Looks now and then from now on. @param changed  called when open tasks are others than at the last look */
+    start(changed: () => Promise<void>): void {
+      listener.listen(changed);
       lookLater();
       timer = setInterval(lookLater, EVERY_MS).unref();
     },
@@ -115,6 +119,25 @@ export function createSurfacing({ files, now, rule, activity, notify, review, lo
       if (timer !== null) clearInterval(timer);
       closing.abort(new Error('memory is closing'));
       while (running.size > 0) await Promise.all(running);
+    },
+  };
+}
+
+/** Calls `changed` when the tasks are others than before, or the last call failed. */
+function createTaskListener() {
+  let known: readonly Task[] | null = [];
+  let onChange = async (): Promise<void> => {};
+  return {
+    listen(changed: () => Promise<void>): void {
+      onChange = changed;
+    },
+    async compare(open: readonly Task[]): Promise<void> {
+      if (isDeepStrictEqual(open, known)) return;
+      known = open;
+      await onChange().catch((error: unknown) => {
+        known = null;
+        throw error;
+      });
     },
   };
 }

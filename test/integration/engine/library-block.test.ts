@@ -1,4 +1,4 @@
-import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Config } from '../../../common/config.ts';
@@ -137,6 +137,33 @@ describe('the library in the system block', () => {
     expect(texts[0]?.split('Check dispenser 47')).toHaveLength(2);
     expect(texts[1]).not.toContain('Ask the user about');
     await rig.memory.maintenance.close();
+  });
+
+  test('and its index follow the tasks, also while a pass runs', async () => {
+    const { memory, tasks, surfacing, dir, disk } = await open('/home/dev/shop');
+    const index = () => readFile(path.join(dir, 'INDEX.md'), 'utf8');
+    surfacing.start(memory.maintenance.refreshIndex);
+    const { name, id } = await tasks.add({ title: 'Check the printer', origin: 'user', projectDir: null });
+    await expect.poll(index).toContain('[Check the printer]');
+    await writeFile(path.join(dir, 'tasks', 'active', `${name}.md`), '---\ntitle: Check the scanner\n---\n');
+    await surfacing.look();
+    await expect.poll(index).toContain('[Check the scanner]');
+    const turn = { sessionId: 'later', projectDir: '/home/dev/shop', atMs: disk.nowMs };
+    memory.capture.captureTurns([talk('Always run the migrations before the deploy.', 'Noted.', turn)]);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
+    const titles = ['One', 'Two', 'Three'];
+    const [report] = await Promise.all([
+      memory.maintenance.dream({ dryRun: false }),
+      ...titles.map((title) => tasks.add({ title, origin: 'user', projectDir: null })),
+    ]);
+    expect(report.pages.added).toBe(1);
+    for (const listed of [...titles.map((title) => `[${title}]`), '2 statements']) {
+      await expect.poll(index).toContain(listed);
+    }
+    await tasks.setStatus(id, 'done');
+    await expect.poll(index).not.toContain('scanner');
+    await surfacing.close();
+    await memory.maintenance.close();
   });
 
   test('comes by the SessionStart hook where the session does not use the proxy', async () => {
