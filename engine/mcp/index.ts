@@ -99,7 +99,7 @@ function registerIndexTools({ server, engine, project }: ToolParts): void {
     {
       title: 'Read one memory',
       description:
-        'One memory in full. depth 0: summary and when it matters; 1: detailed summary, facts, sources; 2: the raw turns, verbatim, in pages.',
+        'One memory in full, or a section of a topic page. depth 0: summary and when it matters; 1: detailed summary, facts, sources; 2: the raw turns, verbatim, in pages.',
       inputSchema: {
         node_id: id,
         depth: z.union([z.literal(0), z.literal(1), z.literal(2)]).default(1),
@@ -109,7 +109,10 @@ function registerIndexTools({ server, engine, project }: ToolParts): void {
     },
     ({ node_id, depth, offset }) =>
       answered(engine, async () => {
-        const asked = { id: node_id, depth, within: await project() };
+        const within = await project();
+        if (node_id.startsWith('topic:'))
+          return topicText(await engine.call('topics/read', { name: node_id, within }), { nonce: nonce(), offset });
+        const asked = { id: node_id, depth, within };
         const node = await engine.call('nodes/show', asked, { timeoutMs: DETAIL_MS });
         return nodeText(node, depth, { nonce: nonce(), offset });
       }),
@@ -426,10 +429,9 @@ function hitTold({ node, line, raw }: PublicHit): Told {
   return { text: [line.text, ...said, source, ...also].join('\n'), origin: line.origin };
 }
 
-function topicHitTold({ topic, section, lines, origin }: TopicHit): Told {
+function topicHitTold({ id, lines, origin }: TopicHit): Told {
   const said = lines.map((line) => `  ${neutralLine(line, LONGEST_LINE)}`);
-  const place = [topic, ...(section === '' ? [] : [section])].map(oneLine).join(' › ');
-  return { text: [`- [topic ${place}]`, ...said].join('\n'), origin };
+  return { text: [`- [${oneLine(id)}]`, ...said].join('\n'), origin };
 }
 
 function taskTold({ id, title, status, mode, priority, next, fired, waits_for: waits, origin }: TaskView): Told {

@@ -1,5 +1,5 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
-import { linesOf, type Page } from '../model/page.ts';
+import { linesOf, type Page, slugOf } from '../model/page.ts';
 import { hasInstructions } from '../recall/quarantine.ts';
 import { coverageIn, isRelevant, leastCoverage, type QueryTerms } from '../recall/relevance-filter.ts';
 import { tokenize } from '../text/tokenizer.ts';
@@ -7,6 +7,8 @@ import { tokenize } from '../text/tokenizer.ts';
 /** A section of a topic page that a query found. */
 export interface TopicHit {
   readonly kind: 'topic';
+  /** As `topic:printers#toner`; `readTopic` takes it. */
+  readonly id: string;
   /** Name of the page. */
   readonly topic: string;
   readonly title: string;
@@ -108,7 +110,15 @@ function hitOf(
   const score = coverageIn(terms, new Set([...tokens, ...shown.flatMap((line) => [...line.tokens])]));
   const origin: Origin = kind === REPORTED ? 'external' : lowestOrigin(shown.map(originOf));
   return {
-    ...{ kind: 'topic', topic, title, section: name, score, origin },
+    ...{
+      kind: 'topic',
+      id: `topic:${topic}${slugOf(name) && `#${slugOf(name)}`}`,
+      topic,
+      title,
+      section: name,
+      score,
+      origin,
+    },
     lines: shown.map(({ text }) => redact(text.slice(0, MOST_CHARS))),
     nodes: [...new Set(shown.flatMap(({ nodes }) => nodes))],
     fits: isCleanOrigin(origin) && isRelevant(score, terms, leastCoverage(minCoverage, {}, terms)),

@@ -106,23 +106,34 @@ export function listTopics(shelf: Pages, project: string | null): TopicList {
   return { topics: [...byAge, ...others], problems: shelf.problems };
 }
 
-/** By name or title; never by a path. @throws CometError `not_found`, `node_invalid` for a page that is skipped */
+/** By name, title or the id of a section; never by a path. @throws CometError `not_found`, `node_invalid` for a page that is skipped */
 export function readTopic(
   shelf: Pages,
   given: string,
   { project, redact }: { readonly project: string | null; readonly redact: (text: string) => string },
 ): TopicText {
-  const wanted = given.trim().replace(/\.md$/, '');
-  const problem = problemOf(shelf, wanted);
-  if (problem !== undefined) throw new CometError('node_invalid', `${wanted}.md ${problem.message}`);
+  const whole = given.trim().replace(/^topic:/, '');
   const { topics } = listTopics(shelf, project);
-  const found =
-    topics.find(({ name }) => name === wanted) ??
-    topics.find(({ name, title }) => name === slugOf(wanted) || title.toLowerCase() === wanted.toLowerCase());
-  if (found === undefined) throw new CometError('not_found', `no topic ${JSON.stringify(given)} here`);
+  const find = (text: string): TopicView | undefined => {
+    const wanted = text.replace(/\.md$/, '');
+    const problem = problemOf(shelf, wanted);
+    if (problem !== undefined) throw new CometError('node_invalid', `${wanted}.md ${problem.message}`);
+    return (
+      topics.find(({ name }) => name === wanted) ??
+      topics.find(({ name, title }) => name === slugOf(wanted) || title.toLowerCase() === wanted.toLowerCase())
+    );
+  };
+  const at = whole.lastIndexOf('#');
+  const page = find(whole);
+  const found = page ?? (at < 0 ? undefined : find(whole.slice(0, at)));
+  const part = page === undefined ? slugOf(whole.slice(at + 1)) : null;
+  const lines = found === undefined ? [] : linesOf(pageOf(shelf, found.name));
+  const shown = lines.filter(({ section }) => part === null || slugOf(section) === part);
+  if (found === undefined || (part !== null && shown.length === 0))
+    throw new CometError('not_found', `no topic ${JSON.stringify(given)} here`);
   return {
     ...found,
-    lines: linesOf(pageOf(shelf, found.name)).map(({ section, raw }) => {
+    lines: shown.map(({ section, raw }) => {
       const text = redact(raw.trimEnd().replace(LINK, '$1'));
       return { section, text, reported: isReported(section) };
     }),

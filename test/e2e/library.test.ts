@@ -34,11 +34,17 @@ describe('comet-cc library', () => {
     expect(await search(query)).toEqual([]);
     const file = path.join(dir, 'topics', 'printers.md');
     await appendFile(file, '\n## Toner\n\nThe spare toner of the label printer is in locker 12.\n');
-    const found = { kind: 'topic', node_id: 'topic:printers', section: 'Toner', fits: true, origin: 'user' };
+    const found = { kind: 'topic', node_id: 'topic:printers#toner', section: 'Toner', fits: true, origin: 'user' };
     const passage = 'The spare toner of the label printer is in locker 12.';
     expect(await search(query)).toMatchObject([{ ...found, passage }]);
     const { stdout } = await home.run(['memory', 'search', query]);
-    expect(stdout).toBe(`${passage}\nPrinters, Toner  topics/printers.md\n`);
+    expect(stdout).toBe(`${passage}\nPrinters, Toner  topic:printers#toner\n`);
+    const shown = await home.run(['memory', 'show', 'topic:printers#toner']);
+    expect(shown.stdout).toBe(`Printers\ntopics/printers.md\n\nToner\n${passage}\n`);
+    const whole = (await home.json(['memory', 'show', 'topic:printers', '--json'])) as { lines: unknown };
+    expect(whole.lines).toMatchObject([{ section: '', text: 'Ada has the key.' }, { section: 'Toner' }]);
+    for (const id of ['topic:printers#ink', 'topic:none#toner', 'topic:../../x', 'topic:'])
+      expect(await home.run(['memory', 'show', id])).toMatchObject({ code: 4, stdout: '' });
     await writeFile(file, PAGE);
     expect(await search(query)).toEqual([]);
   });

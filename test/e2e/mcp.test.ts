@@ -125,6 +125,8 @@ describe('comet-cc mcp', () => {
     writeFileSync(path.join(topics, 'printers.md'), '# Printers\n\nAda has the key.\n');
     expect(await call('list_topics')).toContain("- printers: Printers (the user's own page)");
     expect(await call('read_topic', { name: 'printers' })).toContain('- Ada has the key.');
+    expect(await call('read_memory_node', { node_id: 'topic:printers' })).toContain('- Ada has the key.');
+    expect(await call('read_memory_node', { node_id: 'topic:printers#ink' })).toMatch(/^ERROR comet-cc: no topic/);
     for (const name of ['../../x', '../topics/printers'])
       expect(await call('read_topic', { name })).toBe(`ERROR comet-cc: no topic "${name}" here`);
   });

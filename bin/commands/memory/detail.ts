@@ -41,8 +41,8 @@ export function registerMemoryShow(memory: Command, context: Context): void {
   addCommand(
     memory,
     'show',
-    'one memory: what was done, decided and left to do',
-    'comet-cc memory show a1b2c3\ncomet-cc memory show last --conversation',
+    'one memory, or a section of a topic page: what was done, decided and left to do',
+    'comet-cc memory show a1b2c3\ncomet-cc memory show last --conversation\ncomet-cc memory show topic:printers#toner',
   )
     .argument('<id>', ID)
     .option('--detail', 'also the details, which a model writes on first use')
@@ -55,6 +55,7 @@ export function registerMemoryShow(memory: Command, context: Context): void {
       const { term } = context;
       const client = readingEngine(context);
       const [id = ''] = await memoryIds(context, client, [given]);
+      if (id.startsWith('topic:')) return await showTopic(context, client, id, flags);
       const depth = Number(flags.depth ?? (flags.conversation ? 2 : flags.detail ? 1 : 0)) as Depth;
       const node =
         depth === 1 ? await withDetails(context, client, id) : await client.call('nodes/show', { id, depth });
@@ -69,6 +70,20 @@ export function registerMemoryShow(memory: Command, context: Context): void {
       // The lines of links are other memories'.
       await printOrigin(context, client, [flags.links ? 'external' : shownOrigin(node)]);
     });
+}
+
+/** A topic page, or a section of it. */
+async function showTopic(context: Context, client: EngineClient, id: string, flags: Flags): Promise<void> {
+  const { term } = context;
+  const topic = await client.call('topics/read', { name: id });
+  if (flags.json) return term.json(topic);
+  const width = Math.min(term.width, TEXT_WIDTH);
+  const said = topic.lines.flatMap(({ section, text }, at) => [
+    ...(section === (topic.lines[at - 1]?.section ?? '') ? [] : ['', oneLine(section)]),
+    ...wrapped(oneLine(text), width),
+  ]);
+  await term.page([term.paint('bold', oneLine(topic.title)), term.paint('dim', `topics/${topic.name}.md`), ...said]);
+  await printOrigin(context, client, [topic.lines.some(({ reported }) => reported) ? 'external' : 'assistant']);
 }
 
 /** With its details, or without them where the user stops waiting. */

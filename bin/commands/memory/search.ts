@@ -107,17 +107,17 @@ function topicHits(
   return client.call('topics/search', { query, top: TOPICS, told: told.slice(0, 1_000), projectDir });
 }
 
-function topicJson({ topic, lines, nodes, ...hit }: TopicHit): Record<string, unknown> {
-  return { node_id: `topic:${topic}`, ...hit, passage: lines.join('\n'), links: nodes };
+function topicJson({ id, topic: _, lines, nodes, ...hit }: TopicHit): Record<string, unknown> {
+  return { node_id: id, ...hit, passage: lines.join('\n'), links: nodes };
 }
 
 export function topicLines(
-  { topic, title, section, lines }: TopicHit,
+  { id, title, section, lines }: TopicHit,
   { paint, width }: Pick<Term, 'paint' | 'width'>,
 ): string[] {
   const place = oneLine(section === '' ? title : `${title}, ${section}`);
   const said = lines.flatMap((line) => wrapped(oneLine(line), width, ROWS));
-  return [...said, paint('dim', truncate(`${place}  topics/${oneLine(topic)}.md`, width))];
+  return [...said, paint('dim', truncate(`${place}  ${oneLine(id)}`, width))];
 }
 
 async function nothingFits(context: Context): Promise<string> {
