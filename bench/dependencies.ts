@@ -16,6 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
   commander: 'the command line: options, help, usage errors',
   croner: 'when the cron forms of tasks come, in local time with its changes',
   execa: 'starts `claude -p`, git and trust store tools without a shell',
+  fuzzball: 'whether two values of facts are paraphrases, where `facts.similarity` allows that; loaded only then',
   fzstd: 'reads zstd answers beside the stream; Node 20 has no zstd of its own',
   'http-mitm-proxy': 'HTTP inside an intercepted CONNECT; one file uses it, with one fixed leaf',
   'jsonc-parser': "edits Claude Code's and editors' settings with comments and order kept",

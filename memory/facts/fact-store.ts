@@ -1,7 +1,14 @@
 import { compareText } from '../../common/text.ts';
 import type { ExtractedFact } from './extract-facts.ts';
 import { type Fact, type FactState, factStateSchema } from './fact.ts';
-import { type Concept, conceptNamed, conceptNames, type Ontology, type PersistenceClass } from './ontology.ts';
+import {
+  type Concept,
+  conceptNamed,
+  conceptNames,
+  isLasting,
+  type Ontology,
+  type PersistenceClass,
+} from './ontology.ts';
 
 /** What salience is multiplied with at each user turn. */
 export const DECAY: Readonly<Record<PersistenceClass, number>> = {
@@ -127,7 +134,7 @@ export function createFactStore({ ontology, similarity, state }: FactStoreOption
       return closed;
     },
     applyTurn,
-    endSession: (sessionId) => remove((fact) => !isLasting(rules, fact) && fact.session_id === sessionId),
+    endSession: (sessionId) => remove((fact) => !isLasting(ontology, fact.concept) && fact.session_id === sessionId),
     forget(idOrConcept) {
       const isNamed = ({ id, concept }: Fact): boolean => id === idOrConcept || concept === idOrConcept;
       const gone = [...remove(isNamed), ...closed.filter(isNamed)];
@@ -151,13 +158,9 @@ function classOf(rules: Rules, { concept }: Fact): PersistenceClass {
   return declared(rules, concept).persistence_class;
 }
 
-function isLasting(rules: Rules, fact: Fact): boolean {
-  return ['permanent', 'long_term'].includes(classOf(rules, fact));
-}
-
 /** Whether a turn of this session concerns the fact. */
 function isWithin(rules: Rules, fact: Fact, sessionId: string): boolean {
-  return isLasting(rules, fact) || fact.session_id === sessionId;
+  return isLasting(rules.ontology, fact.concept) || fact.session_id === sessionId;
 }
 
 /** The fact with the same value: an equal one first, then the first similar one. */

@@ -9,13 +9,13 @@ export const factSchema = z.object({
   value: z.string().min(1),
   /** The newest span of a turn that says so. */
   evidence: z.string(),
+  /** Turn and session of the evidence. */
+  turn_id: z.string(),
+  session_id: z.string(),
   /** 0 to 1. */
   salience: z.number().min(0).max(1),
   /** `user` once the user said so. */
   origin: z.enum(['user', 'assistant']),
-  /** Turn and session of the evidence. */
-  turn_id: z.string(),
-  session_id: z.string(),
   /** Turns that say so. */
   asserted: z.int().min(1),
   valid_from: z.iso.datetime(),

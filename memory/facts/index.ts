@@ -28,3 +28,4 @@ export {
   type PersistenceClass,
   parseOntology,
 } from './ontology.ts';
+export { fuzzySimilarity } from './similarity.ts';

@@ -122,6 +122,11 @@ export function conceptNamed(ontology: Ontology, concept: string): Concept | nul
   return Object.hasOwn(ontology.concepts, concept) ? (ontology.concepts[concept] as Concept) : null;
 }
 
+/** Whether facts of a declared concept outlive their session. */
+export function isLasting(ontology: Ontology, concept: string): boolean {
+  return ['permanent', 'long_term'].includes(conceptNamed(ontology, concept)?.persistence_class ?? '');
+}
+
 /** Ordered by name. */
 export function conceptNames(ontology: Ontology): string[] {
   return Object.keys(ontology.concepts).sort(compareText);

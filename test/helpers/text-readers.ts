@@ -13,6 +13,9 @@ import { readFlow } from '../../memory/compaction/topic-detector.ts';
 import { wordDrift } from '../../memory/compaction/topic-shift.ts';
 import { readTurnState, repeatsMemory, taskIn } from '../../memory/compaction/turn-state.ts';
 import { hashVector } from '../../memory/embeddings/static-encoder.ts';
+import { DEFAULT_ONTOLOGY } from '../../memory/facts/default-ontology.ts';
+import { extractFacts } from '../../memory/facts/extract-facts.ts';
+import { extractByRules } from '../../memory/facts/rule-extractor.ts';
 import { chunkDocument } from '../../memory/ingest/chunk-document.ts';
 import { createTranscriptReader } from '../../memory/ingest/claude-transcript.ts';
 import { stripInjected, stripOwnBlocks } from '../../memory/ingest/content-blocks.ts';
@@ -176,6 +179,11 @@ export const READERS: Readonly<Record<string, Read>> = {
   supersession: (text) => {
     const ending = endingOf('We use 5433 as port instead of 5432.');
     return [endingOf(text), endingOf(text.slice(0, 400)), ending !== null && endsStatement(ending, text.slice(0, 400))];
+  },
+  facts: (text) => {
+    const turn = { user: text, assistant: text };
+    const candidate = { concept: 'Work.Goal', value: text, polarity: 'asserted', evidence: text };
+    return [extractByRules(turn), extractFacts({ ontology: DEFAULT_ONTOLOGY, turn, candidates: [candidate] })];
   },
   dates: (text) => [withAbsoluteDates(text, 0), withPassedDates(text, 0)],
   query: (text) => [recallQuery(text, [text]), asksPast(text), asksExact(text), namesCall(text)],

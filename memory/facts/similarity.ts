@@ -1,0 +1,18 @@
+import type { Similarity } from './fact-store.ts';
+
+/** A different number, or a negation on one side only, is a different value however similar the rest. */
+const MARKS = /\d+|\b(?:no|not|never|without|against|except)\b/gi;
+/** At the usual `subcost` of 2, `photos` and `photography` score 0.75. */
+const OPTIONS = { subcost: 1, force_ascii: false };
+
+/** Paraphrases by the WRatio of fuzzball, which is loaded by the first call. */
+export async function fuzzySimilarity(threshold = 0.8): Promise<Similarity> {
+  const { WRatio } = await import('fuzzball');
+  const score = (one: string, other: string): number =>
+    marksOf(one) === marksOf(other) ? WRatio(one, other, OPTIONS) / 100 : 0;
+  return { threshold, score };
+}
+
+function marksOf(value: string): string {
+  return (value.toLowerCase().match(MARKS) ?? []).join();
+}
