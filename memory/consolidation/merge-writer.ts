@@ -24,14 +24,15 @@ export type MergeWriterOptions = {
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly modelCallLimit: number;
-  /** Of our own calls while this runs; then the rest is left to the next run. */
+  /** Of its own calls; beyond it rules decide, as where the model is not available. */
   readonly tokenLimit: number;
 } & Pick<ConsolidationRule, 'density' | 'repeated'>;
 
-/** Calls the model while the budget allows. Without it rules merge plain repetitions and defer the rest. */
+/** Calls the model while the budget allows. Without it rules merge plain repetitions and leave the rest to the next run. */
 export function createMergeWriter(options: MergeWriterOptions) {
   const { model, quota, log, signal, modelCallLimit, tokenLimit, density, repeated } = options;
-  const tokensBefore = model?.health?.().tokensToday ?? 0;
+  const tokensUsed = (): number => model?.health?.().mergeTokens ?? 0;
+  const tokensBefore = tokensUsed();
   const answers = new Map<string, MergeResult>();
   let asked = 0;
   let because = '';
@@ -44,17 +45,17 @@ export function createMergeWriter(options: MergeWriterOptions) {
   function mayAsk(): boolean {
     const decision = quota?.decide();
     if (decision?.kind === 'defer') because ||= decision.because;
+    if (asked >= modelCallLimit) because ||= `dream.modelCalls (${modelCallLimit}) are used up`;
+    if (tokensUsed() - tokensBefore >= tokenLimit) because ||= `dream.tokens (${tokenLimit}) are used up`;
     return because === '';
   }
 
-  /** Null if the model is unavailable. */
-  async function ask(kind: MergeInput['kind'], nodes: readonly MemoryNode[]): Promise<MergeResult | null | 'later'> {
+  /** Null if the model may not be asked. */
+  async function ask(kind: MergeInput['kind'], nodes: readonly MemoryNode[]): Promise<MergeResult | null> {
     const key = `${kind} ${nodes.map(contentDigest).join(' ')}`;
     const known = answers.get(key);
     if (known !== undefined) return known;
     if (model?.merge === undefined || !mayAsk()) return null;
-    const tokens = (model.health?.().tokensToday ?? 0) - tokensBefore;
-    if (asked >= modelCallLimit || tokens >= tokenLimit) return 'later';
     asked += 1;
     const notes = nodes.map(({ summary, trigger, facts }) => {
       return { summary, trigger, facts: facts.map(({ concept, value }) => `${concept}: ${value}`) };
@@ -77,7 +78,6 @@ export function createMergeWriter(options: MergeWriterOptions) {
     /** @param nodes  the keeper first */
     async merge(nodes: readonly MemoryNode[]): Promise<MergeDecision> {
       const answer = await ask('merge', nodes);
-      if (answer === 'later') return { kind: 'later' };
       if (answer === null) {
         const same = nodes.filter((node, at) => at === 0 || isRepetition(nodes[0] as MemoryNode, node, repeated));
         if (model !== null && same.length < nodes.length) return { kind: 'later' };
@@ -90,7 +90,7 @@ export function createMergeWriter(options: MergeWriterOptions) {
     },
     async group(nodes: readonly MemoryNode[], near: Group['density']): Promise<MergeDecision> {
       const answer = await ask('group', nodes);
-      if (answer === 'later' || (answer === null && model !== null)) return { kind: 'later' };
+      if (answer === null && model !== null) return { kind: 'later' };
       if (answer === null) return near >= density ? byRule(groupText(nodes), nodes) : apart;
       if (!answer.fits) return apart;
       if (!isFaithful(answer, nodes, false)) return byRule(groupText(nodes), nodes);

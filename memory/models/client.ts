@@ -40,6 +40,8 @@ export interface PromptCall<Answer = unknown> {
   readonly prompt: Prompt<Answer>;
   /** For usage accounting only. */
   readonly sessionId?: string | undefined;
+  /** Called with the tokens of each attempt. */
+  readonly onUsed?: (tokens: number) => void;
 }
 
 /** Names and timeouts of the models; `maxChildren` limits concurrent calls. */
@@ -79,6 +81,7 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
   const ledger = options.ledger ?? createUsageCounter(options.now);
+  let mergeTokens = 0;
   let failure: { readonly kind: FailureKind; readonly detail: string } | null = null;
 
   async function attempt<T>(call: PromptCall<T>, signal: AbortSignal): Promise<T> {
@@ -86,6 +89,7 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
     signal.throwIfAborted();
     const { tokens, costUsd } = output;
     const isMissing = output.kind === 'failure' && output.failure === 'missing';
+    call.onUsed?.(tokens);
     if (!isMissing) ledger.record({ calls: 1, tokens, costUsd, sessionId: call.sessionId });
     if (output.kind === 'failure') throw new Failed(output.failure, output.detail);
     try {
@@ -135,7 +139,12 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
     summarize({ sessionId, ...input }, signal) {
       return tracked({ ...thorough, sessionId, prompt: summarizerPrompt(input, fence(), transcriptChars) }, signal);
     },
-    merge: (input, signal) => tracked({ ...thorough, prompt: mergePrompt(input, fence()) }, signal),
+    merge(input, signal) {
+      const onUsed = (tokens: number): void => {
+        mergeTokens += tokens;
+      };
+      return tracked({ ...thorough, onUsed, prompt: mergePrompt(input, fence()) }, signal);
+    },
     expand({ sessionId, ...input }, signal) {
       const limits = input.isBundle === true ? bundle : detail;
       return tracked({ ...limits, sessionId, prompt: detailPrompt(input, fence(), transcriptChars) }, signal);
@@ -148,6 +157,7 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
         tokensToday: tokens,
         costUsdToday: costUsd,
         running: running.size,
+        mergeTokens,
         lastFailure: failure?.kind ?? null,
         lastError: failure === null ? '' : `${failure.kind}: ${failure.detail}`,
       };

@@ -125,6 +125,8 @@ export interface ModelHealth {
   readonly callsToday: number;
   readonly tokensToday: number;
   readonly costUsdToday?: number;
+  /** Of `merge` alone, since the start of the process. */
+  readonly mergeTokens?: number;
   /** Calls that run now. */
   readonly running?: number;
   /** `kind: detail`, redacted and clipped; '' if the last call succeeded. */

@@ -246,6 +246,30 @@ describe('with a model', () => {
     expect(told(await memory.maintenance.dream(calm)).groups).toEqual(GROUPS);
     await memory.maintenance.close();
   });
+
+  it('is not called any more once the tokens of a pass are used up; rules and the next pass do the rest', async () => {
+    const model = modelOf({ fits: true, ...text }, { fits: true, summary: 'one subject', trigger: '' });
+    let [calls, mergeTokens] = [0, 0];
+    const counted = {
+      ...model,
+      async merge(...args: Parameters<NonNullable<typeof model.merge>>) {
+        calls += 1;
+        mergeTokens += 60_000;
+        return await (model.merge as NonNullable<typeof model.merge>)(...args);
+      },
+      // What others use of the model does not count.
+      health: () => ({ callsToday: 0, tokensToday: 1_000_000 * calls, lastError: '', mergeTokens }),
+    };
+    const config = Config.parse({ llm: 'claude', dream: { tokens: 60_000 } });
+    const { memory } = await sleeping({ model: counted, config, llm: 'claude' });
+    const reports = [await memory.maintenance.dream(calm)];
+    while ((reports.at(-1)?.left ?? 0) > 0 && reports.length < 9) reports.push(await memory.maintenance.dream(calm));
+    expect([reports.length, calls]).toEqual([3, 3]);
+    const because = 'dream.tokens (60000) are used up';
+    expect(reports.map(({ without_model: why }) => why)).toEqual([because, because, '']);
+    expect(reports.flatMap((report) => told(report).groups)).toEqual(GROUPS);
+    await memory.maintenance.close();
+  });
 });
 
 it('runs by itself after a long enough idle time, and not before', async () => {
