@@ -40,8 +40,8 @@ export interface PromptCall<Answer = unknown> {
   readonly prompt: Prompt<Answer>;
   /** For usage accounting only. */
   readonly sessionId?: string | undefined;
-  /** Called with the tokens of each attempt. */
-  readonly onUsed?: (tokens: number) => void;
+  /** Its tokens are counted apart. */
+  readonly isMerge?: true;
 }
 
 /** Names and timeouts of the models; `maxChildren` limits concurrent calls. */
@@ -89,7 +89,7 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
     signal.throwIfAborted();
     const { tokens, costUsd } = output;
     const isMissing = output.kind === 'failure' && output.failure === 'missing';
-    call.onUsed?.(tokens);
+    if (call.isMerge === true) mergeTokens += tokens;
     if (!isMissing) ledger.record({ calls: 1, tokens, costUsd, sessionId: call.sessionId });
     if (output.kind === 'failure') throw new Failed(output.failure, output.detail);
     try {
@@ -139,25 +139,17 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
     summarize({ sessionId, ...input }, signal) {
       return tracked({ ...thorough, sessionId, prompt: summarizerPrompt(input, fence(), transcriptChars) }, signal);
     },
-    merge(input, signal) {
-      const onUsed = (tokens: number): void => {
-        mergeTokens += tokens;
-      };
-      return tracked({ ...thorough, onUsed, prompt: mergePrompt(input, fence()) }, signal);
-    },
+    merge: (input, signal) => tracked({ ...thorough, isMerge: true, prompt: mergePrompt(input, fence()) }, signal),
     expand({ sessionId, ...input }, signal) {
       const limits = input.isBundle === true ? bundle : detail;
       return tracked({ ...limits, sessionId, prompt: detailPrompt(input, fence(), transcriptChars) }, signal);
     },
     ask: (prompt, signal) => tracked({ ...detail, prompt }, signal),
     health() {
-      const { calls, tokens, costUsd } = ledger.today();
+      const { calls: callsToday, tokens: tokensToday, costUsd: costUsdToday } = ledger.today();
       return {
-        callsToday: calls,
-        tokensToday: tokens,
-        costUsdToday: costUsd,
+        ...{ callsToday, tokensToday, costUsdToday, mergeTokens },
         running: running.size,
-        mergeTokens,
         lastFailure: failure?.kind ?? null,
         lastError: failure === null ? '' : `${failure.kind}: ${failure.detail}`,
       };
