@@ -53,15 +53,22 @@ const SHOWN = [
   ...['memory import claude --dry-run', `memory forget --session ${SESSION} --yes`, 'start', 'restart', 'run -- true'],
   ...['install-ca --settings --yes', 'uninstall-ca', 'hooks install', 'hooks uninstall', 'editor install vscode --yes'],
   ...['editor uninstall vscode', 'service install', 'service uninstall', 'setup --yes', 'setup --undo --yes'],
-  ...['statusline install', 'statusline uninstall', 'config set logLevel warn'],
+  ...[
+    'statusline install',
+    'statusline uninstall',
+    'config set logLevel warn',
+    'logs',
+    'bench',
+    'project join . --yes',
+  ],
 ];
 /** They print the whole id of what they changed, for a script, or of a broken section, as its file has it. */
 const WITH_IDS = [
   ...['status', 'doctor', `memory pin ${OLD}`, `memory unpin ${OLD}`, `memory edit ${OLD} --set importance=HIGH`],
   ...[`memory rm ${GROUP} --yes`, 'stop', 'uninstall --yes'],
 ];
-/** Logs have their own words, MCP is no text for people, the others print what their own tests read. */
-const ELSEWHERE = ['logs', 'mcp', 'bench', 'demo', 'project join'];
+/** MCP answers Claude and not a person; the demo quotes what Claude is given, and has a test of its own. */
+const ELSEWHERE = ['mcp', 'demo'];
 
 let home: TestHome;
 let project: string;

@@ -2,8 +2,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Outcome } from '../../bin/demo/report.ts';
+import { type Outcome, printOutcome } from '../../bin/demo/report.ts';
+import { createTerm } from '../../bin/terminal/term.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { INSIDE, proseOf } from '../helpers/inside-words.ts';
 
 const homes: TestHome[] = [];
 
@@ -46,6 +48,10 @@ describe('comet-cc demo', () => {
     expect(outcome.morning?.phases).toHaveLength(5);
     expect(outcome.morning?.file).toMatch(/\/library\/inbox\/\d{4}-\d\d-\d\d\.md$/);
     expect(outcome.morning?.inbox).toMatch(/## Brief, [\s\S]*\n- parcel-desk: 2 sessions, \d+ memories\n/);
+    const printed: string[] = [];
+    const stream = { write: (text: string) => printed.push(text) > 0 };
+    printOutcome(outcome, createTerm(stream, stream, {}));
+    expect(proseOf(printed.join(''))).not.toMatch(INSIDE);
     expect(existsSync(home.home)).toBe(false);
     expect(outcome.questions).toHaveLength(4);
     const kept = { COMET_CC_HOME: outcome.home ?? '', COMET_CC_PORT: '0' };
