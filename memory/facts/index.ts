@@ -28,4 +28,5 @@ export {
   type PersistenceClass,
   parseOntology,
 } from './ontology.ts';
+export { extractByRules, type FactRule } from './rule-extractor.ts';
 export { fuzzySimilarity } from './similarity.ts';

@@ -14,6 +14,9 @@ const MAY_SHIP = [
   /^(README|CHANGELOG)\.md$/,
   /^LICENSE$/,
   /^docs\/([\w-]+\/)*[\w-]+\.md$/,
+  /^docs\/examples\/museum\/(museum\.js|ontology\.json)$/,
+  /^docs\/ontology\.schema\.json$/,
+  /^dist\/types\/memory\/facts\/[\w-]+\.d\.ts$/,
   /^dist\/memory\/embeddings\/data\/(static-table\.bin|NOTICE\.md|LICENSE-APACHE)$/,
   /^hooks\/\.claude-plugin\/marketplace\.json$/,
   /^hooks\/plugin\/((\.claude-plugin\/plugin|hooks\/hooks|\.mcp)\.json|launch\.mjs)$/,
@@ -52,6 +55,8 @@ describe('the package', () => {
     for (const entry of ['bin/comet-cc', 'bin/guard', 'bin/engine', 'memory/embeddings/embedder-worker']) {
       expect(paths).toContain(`dist/${entry}.js`);
     }
+    for (const file of ['dist/memory/facts/index.js', 'dist/types/memory/facts/index.d.ts'])
+      expect(paths).toContain(file);
     for (const file of ['static-table.bin', 'NOTICE.md', 'LICENSE-APACHE']) {
       expect(paths).toContain(`dist/memory/embeddings/data/${file}`);
     }

@@ -83,11 +83,14 @@ it('lets a project add concepts, and neither replace nor raise one', () => {
   expect(warnings.map(({ path }) => path)).toEqual(['concepts.Need.Immediate', 'concepts.Person.PREFERENCE']);
 });
 
-it('has a JSON schema that leaves optional what a file may leave out', () => {
-  expect(ontologyJsonSchema()).toMatchObject({
+it('has the JSON schema that is published, where what a file may leave out is optional', async () => {
+  const schema = ontologyJsonSchema();
+  expect(schema).toMatchObject({
     required: ['version', 'concepts'],
     properties: {
       concepts: { additionalProperties: { required: ['label', 'persistence_class', 'salience_weight'] } },
     },
   });
+  const published = `${JSON.stringify(schema, null, 2)}\n`;
+  await expect(published).toMatchFileSnapshot('../../../../docs/ontology.schema.json');
 });
