@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Problem } from '../../common/errors.ts';
+import { grouped } from '../../common/map.ts';
 import { linesOf, type Page } from '../model/page.ts';
 import { createEnding } from './merge-pages.ts';
 import { attributeOf } from './statement.ts';
@@ -32,13 +33,11 @@ export function lintPages(input: LintInput): PageProblem[] {
   const unreadable = problems.map(
     ({ file, message }): PageProblem => ({ file, line: null, kind: 'unreadable', message }),
   );
-  const own = [...pages].flatMap(([name, page]) => [
-    ...sourceProblems(`topics/${name}.md`, page, input.isNode),
-    ...contradictions(name, page, pages),
-  ]);
+  const near = grouped([...pages], ([, { head }]) => `${head.scope} ${head.project}`);
   const found = [
     ...unreadable,
-    ...own,
+    ...[...pages].flatMap(([name, page]) => sourceProblems(`topics/${name}.md`, page, input.isNode)),
+    ...[...near.values()].flatMap(contradictions),
     ...linkProblems(texts),
     ...[...texts].flatMap(([name, text]) => tooLong(name, text)),
   ];
@@ -54,18 +53,15 @@ function sourceProblems(file: string, page: Page, isNode: LintInput['isNode']): 
 }
 
 /** Statements that hold now although a newer one of the same project ends them. */
-function contradictions(name: string, page: Page, pages: ReadonlyMap<string, Page>): PageProblem[] {
-  const near = [...pages].filter(
-    ([, { head }]) => head.scope === page.head.scope && head.project === page.head.project,
-  );
-  const others = near.flatMap(([other, each]) => currentIn(other, each));
-  return currentIn(name, page).flatMap((former): PageProblem[] => {
-    const next = others.find(
+function contradictions(pages: readonly (readonly [string, Page])[]): PageProblem[] {
+  const current = pages.flatMap(([name, page]) => currentIn(name, page));
+  return current.flatMap((former): PageProblem[] => {
+    const next = current.find(
       (other) => other.at !== former.at && other.since > former.since && other.ending.ends(former.ending.asEntry),
     );
     if (next === undefined) return [];
     const message = `“${former.text}” and, later, “${next.text}” (${next.at})`;
-    return [{ file: `topics/${name}.md`, line: former.line, kind: 'contradiction', message }];
+    return [{ file: former.file, line: former.line, kind: 'contradiction', message }];
   });
 }
 
@@ -74,7 +70,8 @@ function currentIn(name: string, page: Page) {
     if (statement === null || section === 'Before' || section === 'Reported') return [];
     const { text, validFrom: since = '' } = statement;
     const ending = createEnding({ text, attribute: attributeOf(text) });
-    return since === '' ? [] : [{ at: `topics/${name}.md:${at + 1}`, line: at + 1, text, since, ending }];
+    const file = `topics/${name}.md`;
+    return since === '' ? [] : [{ at: `${file}:${at + 1}`, file, line: at + 1, text, since, ending }];
   });
 }
 
