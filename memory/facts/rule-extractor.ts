@@ -15,6 +15,9 @@ const LANGUAGES =
   'Arabic|Bengali|Chinese|Czech|Danish|Dutch|English|Finnish|French|German|Greek|Hebrew|Hindi|Hungarian|Indonesian|Italian|Japanese|Korean|Mandarin|Norwegian|Persian|Polish|Portuguese|Romanian|Russian|Spanish|Swedish|Thai|Turkish|Ukrainian|Vietnamese';
 const ANSWERING = 'answer|repl(?:y|ies)|respond|talk|write)(?:ing)?(?: back)?(?: to me)?(?: always| only)? in';
 const TASKS = 'build|compile|deploy|format|install|launch|lint|migrate|release|reset|run|seed|start|test';
+/** What somebody is asked to do always or never; "always here to help" asks for nothing. */
+const ORDERS =
+  '(?:add|answer|ask|avoid|begin|bump|call|change|check|commit|create|delete|document|edit|explain|force-push|format|import|include|install|keep|log|merge|mock|modify|name|prefer|push|put|read|rebase|reply|respond|return|run|show|sort|squash|start|store|test|touch|update|use|verify|wrap|write)\\b';
 const DAY =
   '(?:\\d|tomorrow|tonight|today|next |end of|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|noon|midnight)';
 
@@ -32,8 +35,8 @@ export const DEFAULT_RULES: readonly FactRule[] = [
   ...find('Person.Preference', [
     /^i (?:really |strongly |generally |usually |always |much )?prefer (?<value>.+)$/i,
     /^i (?:always|usually|only) (?:use|write|work with) (?<value>.+)$/i,
-    /^(?<value>(?:always|never) (?!mind\b|\w*[^s\W]s\b)[a-z].+)$/i,
-    /^(?:from now on|going forward),? (?!i\b|we\b|it\b|the\b)(?<value>.+)$/i,
+    new RegExp(`^(?:from now on,? |going forward,? )?(?<value>(?:always |never )${ORDERS}.+)$`, 'i'),
+    new RegExp(`^(?:from now on|going forward),? (?:please )?(?<value>${ORDERS}.+)$`, 'i'),
   ]),
   ...find('Person.Constraint', [
     /^i(?:'m| am) (?<value>deaf|blind|colou?r-?blind|dyslexic|hard of hearing|partially sighted)$/i,
@@ -51,14 +54,14 @@ export const DEFAULT_RULES: readonly FactRule[] = [
   ...find('Project.Decision', [
     /^(?:we|i)(?:'ve| have)? (?:decided|agreed|settled|opted)(?: on| for| that| to use| to go with| to)? (?<value>.+)$/i,
     /^(?:the )?decision(?: is|:)(?: to use| to)? (?<value>.+)$/i,
-    /^(?:let's|we(?:'ll| will)) (?:go|stick) with (?<value>.+)$/i,
+    /^(?:let's|we(?:'ll| will)) (?:(?:go|stick) with|use) (?<value>.+)$/i,
     /^we use (?<value>.+)$/i,
     /^we(?:'re| are|'ve| have)? (?:switch|mov|migrat)(?:ed|ing) (?:from .{1,80}? )?to (?<value>.+)$/i,
   ]),
   ...find('Project.Convention', [
     /^(?:(?:our|the) convention is|by convention,?|convention:) (?:that |to )?(?<value>.+)$/i,
     /^(?<value>(?:all|every|each) (?:[\w-]+ ){1,4}(?:must|should|have to|has to|needs? to) .+)$/i,
-    /^we (?<value>(?:always|never) .+)$/i,
+    new RegExp(`^we (?<value>(?:always|never) ${ORDERS}.+)$`, 'i'),
   ]),
   ...find('Project.Environment', [
     /^(?:the |our )?(?<value>(?:[\w.-]+ ){0,3}(?:port|host|hostname|url|version|address|directory|bucket|region|database) is (?:now )?(?=\S*[\d./:_-])\S+)$/i,
