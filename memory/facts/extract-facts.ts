@@ -21,7 +21,15 @@ export interface FactTurn {
 
 const MOST = { facts: 30, value: 200, evidence: 400, shown: 200 } as const;
 
-const DROP_REASONS = ['malformed', 'unknownConcept', 'emptyValue', 'tooLong', 'notSaid', 'tooMany'] as const;
+const DROP_REASONS = [
+  'malformed',
+  'unknownConcept',
+  'emptyValue',
+  'tooLong',
+  'notSaid',
+  'invented',
+  'tooMany',
+] as const;
 export type DropReason = (typeof DROP_REASONS)[number];
 
 export interface Extraction {
@@ -43,7 +51,7 @@ export interface FactRequest {
 export const EXTRACTOR_PROMPT = `You extract facts from one turn of a conversation. Only the concepts listed below exist: what fits none of them is not a fact for you.
 
 - concept: one of the listed names.
-- value: the fact in a few words, at most ${MOST.value} characters, without "the user" and without the concept's name. Use the same words for the same thing each time.
+- value: the fact in a few words of the turn and in its language, at most ${MOST.value} characters, without "the user" and without the concept's name. Names, paths, commands and figures as written. Use the same words for the same thing each time.
 - polarity: "asserted" when it holds; "negated" when the turn says that it no longer holds, with the value as it held.
 - evidence: the words of the turn that say so, copied letter by letter, as few as suffice.
 - What the user says counts, and what the assistant confirms. Plans of others, quoted text, examples, questions and guesses do not.
@@ -59,24 +67,17 @@ export function conceptCatalog(ontology: Ontology): string {
   return lines.join('\n');
 }
 
-/** Of the candidates that a model returns: no other concept can be named. */
-export function extractionSchema(ontology: Ontology) {
-  return z.array(
-    z.object({
-      concept: z.enum(conceptNames(ontology)),
-      value: z.string(),
-      polarity: z.enum(['asserted', 'negated']),
-      evidence: z.string().describe('copied from the turn'),
-    }),
-  );
-}
-
-const Candidate = z.object({
-  concept: z.string(),
+const fields = {
   value: z.string(),
   polarity: z.enum(['asserted', 'negated']),
-  evidence: z.string(),
-});
+  evidence: z.string().describe('copied from the turn'),
+};
+const Candidate = z.object({ concept: z.string(), ...fields });
+
+/** Of the candidates that a model returns: no other concept can be named. */
+export function extractionSchema(ontology: Ontology) {
+  return z.array(z.object({ concept: z.enum(conceptNames(ontology)), ...fields }));
+}
 
 interface Given {
   readonly ontology: Ontology;
@@ -106,7 +107,8 @@ async function askModel({ ontology, turn, model }: Given & { readonly model: Fac
 function validate({ ontology, turn }: Given, answer: unknown): Extraction {
   const list = isRecord(answer) ? answer['facts'] : answer;
   const dropped = Object.fromEntries(DROP_REASONS.map((reason) => [reason, 0])) as Record<DropReason, number>;
-  const said = { user: singleSpaced(turn.user), assistant: singleSpaced(turn.assistant) };
+  const [user, assistant] = [singleSpaced(turn.user), singleSpaced(turn.assistant)];
+  const said = { user, assistant, both: `${user} ${assistant}`.toLowerCase() };
   const facts: ExtractedFact[] = [];
   for (const candidate of Array.isArray(list) ? list : [list]) {
     const result = facts.length < MOST.facts ? judge(ontology, said, candidate) : 'tooMany';
@@ -116,7 +118,7 @@ function validate({ ontology, turn }: Given, answer: unknown): Extraction {
   return { facts, dropped };
 }
 
-function judge(ontology: Ontology, said: FactTurn, candidate: unknown): ExtractedFact | DropReason {
+function judge(ontology: Ontology, said: FactTurn & { both: string }, candidate: unknown): ExtractedFact | DropReason {
   const parsed = Candidate.safeParse(candidate);
   if (!parsed.success) return 'malformed';
   const { concept, polarity } = parsed.data;
@@ -126,9 +128,34 @@ function judge(ontology: Ontology, said: FactTurn, candidate: unknown): Extracte
   if (value.length > MOST.value || evidence.length > MOST.evidence) return 'tooLong';
   if (!/[\p{L}\p{N}]/u.test(evidence)) return 'notSaid';
   const origin = said.user.includes(evidence) ? 'user' : said.assistant.includes(evidence) ? 'assistant' : null;
-  return origin === null ? 'notSaid' : { concept, value, polarity, evidence, origin };
+  if (origin === null) return 'notSaid';
+  return isInvented(value, said.both) ? 'invented' : { concept, value, polarity, evidence, origin };
+}
+
+/** A word of a value, and one that a model may not word differently: a path, an address, a figure. */
+const WORD = /\p{sc=Han}|[\p{L}\p{N}](?:[./:@_-]{0,3}[\p{L}\p{N}]){2,}/gu;
+const EXACT = /[./:@_][\p{L}\p{N}]|\d{3}/u;
+const FEW_WORDS = 3;
+
+/**
+ * A value may word what was said differently, but not say more: whoever steers the model could otherwise write anything
+ * beside an honest span. `said` is lower case.
+ */
+function isInvented(value: string, said: string): boolean {
+  const words = value.toLowerCase().match(WORD) ?? [];
+  const unsaid = words.filter((word) => !hasWord(said, word));
+  return unsaid.some((word) => EXACT.test(word)) || unsaid.length > Math.max(FEW_WORDS, words.length / 2);
+}
+
+/** At the start of a word; between ideographs there are no such starts. */
+function hasWord(text: string, word: string): boolean {
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
+    if (word.length === 1 || !/[\p{L}\p{N}]/u.test(text.charAt(at - 1))) return true;
+  }
+  return false;
 }
 
 function singleSpaced(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
+  // What is one space already stays: of a long text, that is most of the time.
+  return text.replace(/\s{2,}|[^\S ]/g, ' ').trim();
 }
