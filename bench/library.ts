@@ -1,8 +1,10 @@
 /**
  * Whether topic pages serve real work: the transcripts of `bench:real` are imported with the rules in charge, pages are
- * written by a pass, and each question is asked as the first prompt of a new session.
+ * written by a pass, and each question is asked as the first prompt of a new session. Before that, questions about the
+ * twelve simulated weeks of the tests (`library/weeks.ts`); last, the share of junk (`library/junk.ts`).
  *
  *   npm run bench:library -- [--data DIR] [--json] [--misses]
+ *   npm run bench:library -- --topics 5000      how long many topics take, in ms
  *
  * - `recall`: the answer is in what the rewriter adds for the prompt; `pages`: it is in the sections of pages that pass
  *   the relevance filter, three at most; `both`: in either, where sections whose memories are all recalled are left out.
@@ -11,6 +13,9 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Memory } from '../memory/index.ts';
+import { type JunkReport, measureJunk } from './library/junk.ts';
+import { timeTopics } from './library/topics.ts';
+import { askWeeks, type WeeksReport } from './library/weeks.ts';
 import { type Corpus, PROJECT_DIR, withCorpus } from './real/corpus.ts';
 import { importCorpus, openAsker, openRealMemory } from './real/product.ts';
 import { HARD, PARAPHRASES } from './real/questions.ts';
@@ -24,9 +29,16 @@ const { values } = parseArgs({
     data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
     json: { type: 'boolean', default: false },
     misses: { type: 'boolean', default: false },
+    topics: { type: 'string', default: '' },
   },
 });
-await withCorpus(values.data, run);
+if (values.topics === '') {
+  const weeks = await askWeeks();
+  if (!values.json) printWeeks(weeks);
+  await withCorpus(values.data, (corpus, home) => run(corpus, home, weeks));
+} else {
+  for (const [name, ms] of Object.entries(await timeTopics(Number(values.topics)))) console.log(`${name}: ${ms} ms`);
+}
 
 interface Told {
   readonly recalled: string;
@@ -35,7 +47,7 @@ interface Told {
   readonly sections: string;
 }
 
-async function run(corpus: Corpus, home: string): Promise<void> {
+async function run(corpus: Corpus, home: string, weeks: WeeksReport): Promise<void> {
   const memory = await openRealMemory(home);
   try {
     await importCorpus(memory, home);
@@ -49,11 +61,13 @@ async function run(corpus: Corpus, home: string): Promise<void> {
     const report = {
       pages: topics.length,
       statements: pages.added,
+      weeks,
+      junk: await measureJunk(memory),
       ...(await askAll(corpus, tell)),
     };
     if (values.json) console.log(JSON.stringify({ ...report, misses: undefined }, null, 2));
     else print(report);
-    if (values.misses) for (const line of report.misses) console.log(line);
+    if (values.misses) for (const line of [...weeks.misses, ...report.misses]) console.log(line);
   } finally {
     await memory.maintenance.close();
   }
@@ -102,15 +116,24 @@ async function askAll({ questions: { answerable, unanswerable } }: Corpus, tell:
   };
 }
 
+function printWeeks({ now, before, tokens }: WeeksReport): void {
+  console.log('| twelve weeks | of | pages alone | search alone |\n|---|---|---|---|');
+  console.log(`| what holds now | ${now.of} | ${now.pages} | ${now.search} |`);
+  console.log(`| what held before, with both days | ${before.of} | ${before.pages} | ${before.search} |`);
+  console.log(`| tokens read for a question | | ${tokens.pages} | ${tokens.search} |\n`);
+}
+
 function print({
   pages,
   statements,
   questions,
   rewordings,
   unanswerable,
+  junk,
 }: Awaited<ReturnType<typeof askAll>> & {
   readonly pages: number;
   readonly statements: number;
+  readonly junk: JunkReport;
 }): void {
   console.log(`${pages} pages, ${statements} statements\n`);
   console.log('| | of | recall | pages | both |\n|---|---|---|---|---|');
@@ -122,4 +145,5 @@ function print({
   };
   for (const [name, { of, recall, pages: own, both }] of Object.entries(rows))
     console.log(`| ${name} | ${of} | ${recall} | ${own} | ${both} |`);
+  console.log(`\njunk: ${junk.junk} of ${junk.labeled} labeled statements, of ${junk.statements}`);
 }

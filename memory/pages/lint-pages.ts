@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { runInSlices, type Steps } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { grouped } from '../../common/map.ts';
 import { linesOf, type Page } from '../model/page.ts';
@@ -28,16 +29,17 @@ const INDEX = 'INDEX.md';
 const LINK = /\]\(([^()\s#]{1,300})(?:#[^()\s]{0,200})?\)/g;
 
 /** What a person should look at in the library, in order of files. */
-export function lintPages(input: LintInput): PageProblem[] {
+export async function lintPages(input: LintInput): Promise<PageProblem[]> {
   const { texts, pages, problems } = input;
   const unreadable = problems.map(
     ({ file, message }): PageProblem => ({ file, line: null, kind: 'unreadable', message }),
   );
   const near = grouped([...pages], ([, { head }]) => `${head.scope} ${head.project}`);
+  const contrary = await Promise.all([...near.values()].map((own) => runInSlices(contradictions(own))));
   const found = [
     ...unreadable,
     ...[...pages].flatMap(([name, page]) => sourceProblems(`topics/${name}.md`, page, input.isNode)),
-    ...[...near.values()].flatMap(contradictions),
+    ...contrary.flat(),
     ...linkProblems(texts),
     ...[...texts].flatMap(([name, text]) => tooLong(name, text)),
   ];
@@ -53,16 +55,23 @@ function sourceProblems(file: string, page: Page, isNode: LintInput['isNode']): 
 }
 
 /** Statements that hold now although a newer one of the same project ends them. */
-function contradictions(pages: readonly (readonly [string, Page])[]): PageProblem[] {
-  const current = pages.flatMap(([name, page]) => currentIn(name, page));
-  return current.flatMap((former): PageProblem[] => {
+function* contradictions(pages: readonly (readonly [string, Page])[]): Steps<PageProblem[]> {
+  const current: ReturnType<typeof currentIn> = [];
+  for (const [name, page] of pages) {
+    yield;
+    current.push(...currentIn(name, page));
+  }
+  const found: PageProblem[] = [];
+  for (const former of current) {
+    yield;
     const next = current.find(
       (other) => other.at !== former.at && other.since > former.since && other.ending.ends(former.ending.asEntry),
     );
-    if (next === undefined) return [];
+    if (next === undefined) continue;
     const message = `“${former.text}” and, later, “${next.text}” (${next.at})`;
-    return [{ file: former.file, line: former.line, kind: 'contradiction', message }];
-  });
+    found.push({ file: former.file, line: former.line, kind: 'contradiction', message });
+  }
+  return found;
 }
 
 function currentIn(name: string, page: Page) {

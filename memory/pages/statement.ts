@@ -51,6 +51,13 @@ const ENVIRONMENT = /\b(?:staging|production|prod|environment|region|cluster|hos
 /** True for the moment, or of one task only. */
 const PASSING =
   /\b(?:this (?:file|function|line|branch|commit|pr|error|test|time|one)|these|the (?:above|below|following)|here|today|yesterday|tomorrow|right now|for now|currently (?:failing|running|broken)|already|let'?s see|let me|i(?:'ll| will| am going to|'m going to))\b|[:…]$|^(?:no|yes|ok(?:ay)?|so|and|but|also|then|it|this|that|they|there|if|try|can you|could you|please (?:fix|add|check|run|look|make|change|update|write|create|implement|remove))\b/i;
+/** Belongs to the work of its day: a request, an offer, a place in code, or code itself. */
+const OF_THE_DAY =
+  /\b(?:option [a-z\d]|i['’]d like to|i would like to|you can|now (?:shows|works|passes|correctly|properly)|etc|var(?:y|ies) by)\b|\.\w{1,10}:\d|:=|(?:^|\s)\/\/\s|[:;] \d+$/i;
+/** What was done or found, as the assistant and tools tell it. */
+const ACCOUNT = /\b(?:was|were|had|did|i|i['’](?:m|ve|ll))\b/i;
+/** Tells an experience, sets no rule. */
+const EXPERIENCE = /\b(?:always|never) (?:been|had|seen|saw|felt|thought|\p{L}+ed)\b/iu;
 const CHOICE =
   /\b(?:decid\w+|agreed|chose|chosen|going with|go with|we(?:'ll| will)? (?:use|keep|stay|switch\w*|drop\w*|stick)|let'?s (?:use|keep|stay|switch|drop|stick|go)|we(?:'re| are) (?:using|dropping|switching|moving)|switch\w* (?:\S+ ){0,4}to|(?:replace|drop|dropped|retired) |no longer|instead of|rather than|must|never|always|prefer)\b/i;
 const QUOTED_REPLY = /^“([^”]{0,300})”/;
@@ -103,7 +110,7 @@ function candidateOf(node: MemoryNode, { text, origin, isDecision, endedAt, buck
   const chosen = bucket === undefined ? '' : slugOf(bucket.slice('topic:'.length));
   const isChosen = chosen !== '' && isCleanOrigin(origin) && (chosen !== PROFILE || origin === 'user');
   const section = sectionOf(text, { origin, isDecision, attribute }) ?? (isChosen ? 'Decisions' : null);
-  if (section === null || !isLasting(text, attribute) || hasInstructions(text)) return null;
+  if (section === null || !isLasting(text, { attribute, origin }) || hasInstructions(text)) return null;
   const topic = isChosen ? chosen : topicOf(text, node, { origin, attribute, section });
   if (topic === null) return null;
   const id = statementId(node.node_id, text);
@@ -133,17 +140,18 @@ function sectionOf(
   if (!isCleanOrigin(origin)) return attribute === null ? null : 'Reported';
   if (attribute !== null) return 'Values';
   if (origin !== 'user') return null;
-  if (STANDING.test(text) || TASTE.test(text)) return 'Preferences';
+  if ((STANDING.test(text) && !EXPERIENCE.test(text)) || TASTE.test(text)) return 'Preferences';
   return isDecision && CHOICE.test(text) ? 'Decisions' : null;
 }
 
 /** A whole statement that can be understood months later. */
-function isLasting(text: string, attribute: Attribute | null): boolean {
+function isLasting(text: string, { attribute, origin }: Pick<About, 'attribute' | 'origin'>): boolean {
   if (text.length < LEAST_CHARS || text.length > MOST_CHARS || text.endsWith('…')) return false;
   if (isAsking(text) || isNoise(text, 'user') || /https?:\/\/\S{60}|```|\\n|[{}<>|]/.test(text)) return false;
   const [, reply] = QUOTED_REPLY.exec(text) ?? [];
   if (reply !== undefined) return false;
-  return attribute?.subject ? true : !PASSING.test(text);
+  if (attribute?.subject) return true;
+  return !(PASSING.test(text) || OF_THE_DAY.test(text) || (origin !== 'user' && ACCOUNT.test(text)));
 }
 
 type About = Pick<Candidate, 'origin' | 'attribute' | 'section'>;

@@ -6,14 +6,13 @@ import type { Memory } from '../../../../memory/index.ts';
 import type { TurnText } from '../../../../memory/model/turn.ts';
 import type { ProposedNode, SummaryInput, SummaryResult } from '../../../../memory/models/model.ts';
 import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
+import { SENTENCES, WEEK_MS, WEEKS_START_MS } from '../../../helpers/library-weeks.ts';
 import { createDisk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { calmReading, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const tempDir = tempDirs();
-const START = Date.parse('2026-03-02T09:00:00.000Z');
-const WEEK = 7 * 86_400_000;
 const DAY = 86_400_000;
 
 interface Rig {
@@ -34,7 +33,7 @@ async function open(dir = '', options: RigOptions = {}): Promise<Rig> {
     memory,
     dir: library,
     async week(nth, sentences) {
-      disk.nowMs = START + nth * WEEK;
+      disk.nowMs = WEEKS_START_MS + nth * WEEK_MS;
       const sessionId = `week-${nth}`;
       const turns = sentences.map((text, at) =>
         talk(text, 'Noted.', { sessionId, atMs: disk.nowMs + at * 60_000, key: `${nth}-${at}` }),
@@ -61,23 +60,6 @@ async function statements({ dir }: Rig, section: string): Promise<string[]> {
 }
 
 const tokensOf = (text: string): number => text.split('\n').reduce((sum, line) => sum + countTokens(line), 0);
-
-const FILLER = ['Please rename the helper in utils.ts', 'Why does the login test fail?', 'Thanks, that works'];
-const WEEKS: Readonly<Record<number, readonly string[]>> = {
-  0: [
-    'The payments API listens on port 8080.',
-    'We decided to use Redis for the session cache.',
-    'Mira is our release manager.',
-    'I prefer tabs over spaces.',
-  ],
-  2: ['Always run the migrations before the deploy.'],
-  3: ['The payments API now listens on port 9090.'],
-  5: ['We no longer use Redis for the session cache.', 'I am based in Hamburg.'],
-  7: ['Mira is now the head of platform engineering.'],
-  8: ['The payments API now listens on port 9191.'],
-  9: ['We decided to use Redis for the session cache again.'],
-  10: ['I am now based in Lisbon.'],
-};
 
 /** What the model chooses for each statement in the call that summarizes its turn; the rest is skipped. */
 const BUCKETS: readonly (readonly [RegExp, string])[] = [
@@ -134,8 +116,8 @@ describe.each(WRITERS)('twelve weeks with %s', (_, options) => {
     const rig = await open('', options());
     const index = new Set<string>();
     const blocks: string[] = [];
-    for (let nth = 0; nth < 12; nth += 1) {
-      await rig.week(nth, [...(WEEKS[nth] ?? []), ...FILLER.map((text) => `${text} (${nth})`)]);
+    for (const [nth, sentences] of SENTENCES.entries()) {
+      await rig.week(nth, sentences);
       if (nth === 4) {
         rig.memory.capture.captureTurns([
           turnOf(
@@ -144,7 +126,7 @@ describe.each(WRITERS)('twelve weeks with %s', (_, options) => {
               ...toolRound('WebFetch', { url: 'https://example.org' }, 'The payments API now listens on port 6666.'),
               message('assistant', [{ type: 'text', text: 'The payments API now listens on port 6666.' }]),
             ],
-            { sessionId: 'week-4', atMs: START + 4 * WEEK + DAY },
+            { sessionId: 'week-4', atMs: WEEKS_START_MS + 4 * WEEK_MS + DAY },
           ),
         ]);
       }

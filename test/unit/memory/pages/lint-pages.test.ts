@@ -6,7 +6,7 @@ const HEAD = '---\ntitle: x\nscope: project\nproject: p\nupdated: 2026-03-01\n--
 const ID = 'mem_20260301_101500_00000a';
 const GONE = 'mem_20260301_101500_00000b';
 
-function lint(files: Readonly<Record<string, string>>) {
+async function lint(files: Readonly<Record<string, string>>) {
   const texts = new Map(Object.entries(files));
   const pages = new Map(
     [...texts].flatMap(([name, text]): [string, Page][] => {
@@ -14,20 +14,20 @@ function lint(files: Readonly<Record<string, string>>) {
       return typeof page === 'string' ? [] : [[name.slice('topics/'.length, -'.md'.length), page]];
     }),
   );
-  const found = lintPages({ texts, pages, problems: [], isNode: (id) => id === ID });
+  const found = await lintPages({ texts, pages, problems: [], isNode: (id) => id === ID });
   return found.map(({ file, line, kind }) => `${file}:${line ?? ''} ${kind}`);
 }
 
-it('finds each kind of problem, and none in a library in order', () => {
+it('finds each kind of problem, and none in a library in order', async () => {
   expect(
-    lint({
+    await lint({
       'INDEX.md': `[a](topics/a.md) [b](topics/b.md)\n`,
       'topics/a.md': `${HEAD}- The API listens on port 8080 [valid_from:: 2026-03-01] ([${ID}](../x.md))\n[b](b.md)\n`,
       'topics/b.md': `${HEAD}my words\n`,
     }),
   ).toEqual([]);
   expect(
-    lint({
+    await lint({
       'INDEX.md': `[a](topics/a.md) [none](topics/none.md)\n${'x\n'.repeat(200)}`,
       'topics/a.md': [
         HEAD,

@@ -184,6 +184,22 @@ describe('what a page takes', () => {
     expect(candidatesOf(said('2026-03-01', text))).toEqual([]);
   });
 
+  it.each([
+    ['user', 'I like option B'],
+    ['user', "Given how much changed I'd like to see port 8080 in a drawing"],
+    ['user', 'Never been to the office in Port 4000'],
+    ['user', 'The port of the importer is one of these: 1'],
+    ['assistant', 'The port of the importer was 8080 because nobody had set it'],
+    ['assistant', 'The port check is in `server.ts:120`'],
+    ['assistant', 'The port is now at `docs/ports.md` - you can open it in any viewer'],
+    ['tool', 'The importer now shows: port=8080'],
+  ] as const)('is nothing of the day’s work: %s says %s', (origin, text) => {
+    const fact = { concept: 'port', value: text, polarity: 'positive' as const, evidence: ['t'] };
+    const facts = [{ ...fact, origin }];
+    const decisions = [{ text, origin, turn: 't', by: 'user' as const }];
+    expect(candidatesOf(said('2026-03-01', text, { origin, facts, decisions }))).toEqual([]);
+  });
+
   it('follows the bucket that a model chose, but for what came from outside', () => {
     const text = 'Invoices are numbered by year';
     const choose = (bucket: string, origin: 'user' | 'external' = 'user') =>
