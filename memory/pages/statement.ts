@@ -57,7 +57,7 @@ const OF_THE_DAY =
 /** What was done or found, as the assistant and tools tell it. */
 const ACCOUNT = /\b(?:was|were|had|did|i|i['’](?:m|ve|ll))\b/i;
 /** Tells an experience, sets no rule. */
-const EXPERIENCE = /\b(?:always|never) (?:been|had|seen|saw|felt|thought|\p{L}+ed)\b/iu;
+const EXPERIENCE = /(?<!\b(?:is|are|be|gets?) )\b(?:always|never) (?:been|had|seen|saw|felt|thought|\p{L}+ed)\b/iu;
 const CHOICE =
   /\b(?:decid\w+|agreed|chose|chosen|going with|go with|we(?:'ll| will)? (?:use|keep|stay|switch\w*|drop\w*|stick)|let'?s (?:use|keep|stay|switch|drop|stick|go)|we(?:'re| are) (?:using|dropping|switching|moving)|switch\w* (?:\S+ ){0,4}to|(?:replace|drop|dropped|retired) |no longer|instead of|rather than|must|never|always|prefer)\b/i;
 const QUOTED_REPLY = /^“([^”]{0,300})”/;
@@ -140,7 +140,7 @@ function sectionOf(
   if (!isCleanOrigin(origin)) return attribute === null ? null : 'Reported';
   if (attribute !== null) return 'Values';
   if (origin !== 'user') return null;
-  if ((STANDING.test(text) && !EXPERIENCE.test(text)) || TASTE.test(text)) return 'Preferences';
+  if (STANDING.test(text) || TASTE.test(text)) return 'Preferences';
   return isDecision && CHOICE.test(text) ? 'Decisions' : null;
 }
 
@@ -149,7 +149,7 @@ function isLasting(text: string, { attribute, origin }: Pick<About, 'attribute' 
   if (text.length < LEAST_CHARS || text.length > MOST_CHARS || text.endsWith('…')) return false;
   if (isAsking(text) || isNoise(text, 'user') || /https?:\/\/\S{60}|```|\\n|[{}<>|]/.test(text)) return false;
   const [, reply] = QUOTED_REPLY.exec(text) ?? [];
-  if (reply !== undefined) return false;
+  if (reply !== undefined || EXPERIENCE.test(text)) return false;
   if (attribute?.subject) return true;
   return !(PASSING.test(text) || OF_THE_DAY.test(text) || (origin !== 'user' && ACCOUNT.test(text)));
 }

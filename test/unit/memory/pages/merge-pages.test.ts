@@ -188,6 +188,7 @@ describe('what a page takes', () => {
     ['user', 'I like option B'],
     ['user', "Given how much changed I'd like to see port 8080 in a drawing"],
     ['user', 'Never been to the office in Port 4000'],
+    ['user', 'We never tried port 4000'],
     ['user', 'The port of the importer is one of these: 1'],
     ['assistant', 'The port of the importer was 8080 because nobody had set it'],
     ['assistant', 'The port check is in `server.ts:120`'],
