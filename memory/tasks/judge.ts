@@ -26,6 +26,8 @@ export interface Verdict {
   readonly interrupt: boolean;
   readonly mode: Task['mode'];
   readonly reason: string;
+  /** The user is busy, and the rules know too little of the task: a model may decide whether to interrupt. */
+  readonly isDoubtful?: true;
 }
 
 const BUSY_MS = 2 * 60_000;
@@ -39,8 +41,9 @@ export function judge({ task, hour, nowMs, activity, quietHours, acts }: JudgeIn
   if (mode === 'review' && acts) return { interrupt: false, mode, reason: 'tasks.act is on' };
   if (isQuiet(quietHours, hour)) return quietly(`quiet hours (${quietHours})`);
   if (priority === 'high') return { interrupt: true, mode: 'notify', reason: 'the priority is high' };
-  if (activity.answering > 0) return quietly('an answer is streaming');
-  if (priority === 'low' && nowMs - activity.lastRequestMs < BUSY_MS) return quietly('a session is active');
+  if (activity.answering > 0) return { ...quietly('an answer is streaming'), isDoubtful: true };
+  if (nowMs - activity.lastRequestMs < BUSY_MS)
+    return { ...quietly('a session is active'), interrupt: priority !== 'low', isDoubtful: true };
   return { interrupt: true, mode: 'notify', reason: mode === 'review' ? 'tasks.act is off' : 'the user is not busy' };
 }
 

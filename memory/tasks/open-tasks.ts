@@ -8,12 +8,14 @@ import type { LanguageModel } from '../models/model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import { libraryPaths } from '../storage/paths.ts';
 import { openTaskFiles } from './fs/task-files.ts';
+import { interruptionPrompt } from './interruption.ts';
 import type { Activity } from './judge.ts';
 import { reviewPrompt } from './review.ts';
 import { createSurfacing, type Surfacing } from './surfacing.ts';
 import { createTasks, type Tasks } from './tasks.ts';
 
 const REVIEW_MS = 180_000;
+const JUDGE_MS = 20_000;
 const NOTIFY_MS = 5_000;
 
 interface Parts {
@@ -50,6 +52,14 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
             if (decision.kind !== 'allow') return `not made: ${decision.because}`;
             const limit = AbortSignal.any([signal, AbortSignal.timeout(REVIEW_MS)]);
             return redactor.text(await ask(reviewPrompt(task, topic, randomHex()), limit));
+          },
+    interrupts:
+      ask === undefined
+        ? null
+        : async (task, moment, signal) => {
+            if (quota.decide().kind !== 'allow') return null;
+            const limit = AbortSignal.any([signal, AbortSignal.timeout(JUDGE_MS)]);
+            return await ask(interruptionPrompt(task, { ...moment, nowMs: now() }, randomHex()), limit);
           },
   });
   const tasks = createTasks({ files, surfacing, now, projectOf, redact: redactor.text });

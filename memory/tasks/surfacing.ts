@@ -6,7 +6,7 @@ import type { Log } from '../../common/log.ts';
 import { localTime, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { openNames, type Task, taskId } from '../model/task.ts';
-import { type Activity, judge } from './judge.ts';
+import { type Activity, judge, type Verdict } from './judge.ts';
 import type { TaskFiles } from './task-files.ts';
 import { dueTime, localDay, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
 
@@ -27,13 +27,16 @@ interface Parts {
   readonly notify: (text: string) => Promise<unknown>;
   /** Asks the model once about a task and the page of its topic; null where no model may be asked. */
   readonly review: ((task: Task, topic: string, signal: AbortSignal) => Promise<string>) | null;
+  /** Asks the model whether a due task interrupts a busy user; null where it may not be asked. */
+  readonly interrupts: ((task: Task, activity: Activity, signal: AbortSignal) => Promise<boolean | null>) | null;
   readonly log: Log;
 }
 
 export type Surfacing = ReturnType<typeof createSurfacing>;
 
 /** Brings due tasks to the user. */
-export function createSurfacing({ files, now, rule, activity, notify, review, log }: Parts) {
+export function createSurfacing(parts: Parts) {
+  const { files, now, rule, activity, notify, review, log } = parts;
   const exclusive = createMutex();
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
@@ -68,8 +71,12 @@ export function createSurfacing({ files, now, rule, activity, notify, review, lo
     const done = await files.update(task.name, { surfacing: undefined, fired, asked: undefined }, month);
     open = open.map((each) => (each.name === task.name ? done : each));
     log.info('a task is due', { task: task.name, ...verdict });
-    if (verdict.interrupt) runLater(notify(lineOf(task)), 'no desktop notification was shown');
+    runLater(notifyAs(task, verdict), 'no desktop notification was shown');
     if (verdict.mode === 'review' && review !== null) runLater(reviewed(task, review), 'a review failed');
+  }
+
+  async function notifyAs(task: Task, verdict: Verdict): Promise<void> {
+    if (await isInterrupting(task, verdict, { ...parts, signal: closing.signal })) await notify(lineOf(task));
   }
 
   async function reviewed(task: Task, ask: NonNullable<Parts['review']>): Promise<void> {
@@ -121,6 +128,20 @@ export function createSurfacing({ files, now, rule, activity, notify, review, lo
       while (running.size > 0) await Promise.all(running);
     },
   };
+}
+
+/** The model decides where the rules are in doubt, unless it may not be asked or fails. */
+async function isInterrupting(
+  task: Task,
+  { interrupt, isDoubtful }: Verdict,
+  { interrupts, activity, log, signal }: Pick<Parts, 'interrupts' | 'activity' | 'log'> & { signal: AbortSignal },
+): Promise<boolean> {
+  if (isDoubtful !== true || interrupts === null) return interrupt;
+  const answer = await interrupts(task, activity(), signal).catch((error: unknown) => {
+    log.info('rules decide whether a task interrupts', { task: task.name, error });
+    return null;
+  });
+  return answer ?? interrupt;
 }
 
 /** Calls `changed` when the tasks are others than before, or the last call failed. */

@@ -8,11 +8,15 @@ import { createTasks } from '../../memory/tasks/tasks.ts';
 interface TaskRigOptions {
   readonly rule?: Partial<Config['tasks']>;
   readonly review?: (task: Task, topic: string, signal: AbortSignal) => Promise<string>;
+  readonly interrupts?: (task: Task) => Promise<boolean | null>;
   readonly clock?: { nowMs: number };
 }
 
 /** Tasks over these files with a clock that tests set; nothing looks at them unasked but after a change. */
-export function openTaskRig(files: TaskFiles, { rule = {}, review, clock = { nowMs: 0 } }: TaskRigOptions = {}) {
+export function openTaskRig(
+  files: TaskFiles,
+  { rule = {}, review, interrupts, clock = { nowMs: 0 } }: TaskRigOptions = {},
+) {
   const shown: string[] = [];
   const activity = { answering: 0, lastRequestMs: 0 };
   const surfacing = createSurfacing({
@@ -22,6 +26,7 @@ export function openTaskRig(files: TaskFiles, { rule = {}, review, clock = { now
     activity: () => activity,
     notify: async (text) => void shown.push(text),
     review: review ?? null,
+    interrupts: interrupts ?? null,
     log: silentLog,
   });
   const tasks = createTasks({

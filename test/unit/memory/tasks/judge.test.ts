@@ -28,3 +28,10 @@ test.each<[string, Partial<JudgeInput>, boolean, string]>([
 ])('%s', (_, over, interrupt, mode) => {
   expect(judge({ ...calm, ...over })).toMatchObject({ interrupt, mode, reason: expect.stringMatching(/./) });
 });
+
+test('is in doubt of the user’s own tasks while they are busy, and of no other', () => {
+  const isDoubtful = (over: Partial<JudgeInput>): boolean => judge({ ...calm, ...over }).isDoubtful === true;
+  expect([busy, active, {}].map(isDoubtful)).toEqual([true, true, false]);
+  const others = [task({ priority: 'high' }), task({ mode: 'question' }), task({ origin: 'tool' }), { hour: 23 }];
+  for (const over of others) expect(isDoubtful({ ...busy, ...over })).toBe(false);
+});

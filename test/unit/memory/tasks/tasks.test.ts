@@ -223,6 +223,24 @@ describe('a review', () => {
   });
 });
 
+describe('while the user is busy', () => {
+  test.each<[string, (() => Promise<boolean | null>) | undefined, 'low' | 'medium', boolean]>([
+    ['the model may interrupt', async () => true, 'low', true],
+    ['the model may keep quiet', async () => false, 'medium', false],
+    ['rules decide where it may not be asked', async () => null, 'low', false],
+    ['rules decide where it fails', async () => Promise.reject(new Error('late')), 'medium', true],
+    ['rules decide without one', undefined, 'low', false],
+  ])('%s, and the inbox has the line', async (_, interrupts, priority, isShown) => {
+    const { tasks, activity, shown, surfacing, page, at } = open(interrupts === undefined ? {} : { interrupts });
+    await tasks.add({ ...user, title: 'Call Ann', at: 'in 1 hour', priority });
+    activity.lastRequestMs = START + HOUR;
+    await at(START + HOUR);
+    await surfacing.close();
+    expect(shown.length).toBe(Number(isShown));
+    expect(page()).toHaveLength(1);
+  });
+});
+
 test('the inbox is that of a day', async () => {
   const { tasks, at } = open();
   await tasks.add({ ...user, title: 'Check', at: 'in 1 hour' });
