@@ -72,8 +72,8 @@ export interface FactStore {
 }
 
 /** @throws ZodError if `state` is no state */
-export function createFactStore({ ontology, similarity, state }: FactStoreOptions): FactStore {
-  const rules: Rules = { ontology, isSame: (one, other) => isSameValue(one, other, similarity) };
+export function createFactStore({ state, ...rules }: FactStoreOptions): FactStore {
+  const { ontology } = rules;
   const isKnown = ({ concept }: Fact): boolean => conceptNamed(ontology, concept) !== null;
   const restored = state === undefined ? { facts: [], closed: [] } : factStateSchema.parse(state);
   let facts: readonly Fact[] = restored.facts.filter(isKnown);
@@ -145,10 +145,7 @@ export function createFactStore({ ontology, similarity, state }: FactStoreOption
   };
 }
 
-interface Rules {
-  readonly ontology: Ontology;
-  isSame(one: string, other: string): boolean;
-}
+type Rules = Pick<FactStoreOptions, 'ontology' | 'similarity'>;
 
 function declared({ ontology }: Rules, concept: string): Concept {
   return conceptNamed(ontology, concept) as Concept;
@@ -163,18 +160,16 @@ function isWithin(rules: Rules, fact: Fact, sessionId: string): boolean {
   return isLasting(rules.ontology, fact.concept) || fact.session_id === sessionId;
 }
 
-/** The fact with the same value: an equal one first, then the first similar one. */
+/** The fact with the same value: an equal one, else the most similar. */
 function findFact(rules: Rules, facts: readonly Fact[], said: ExtractedFact, sessionId: string): Fact | undefined {
   const near = facts.filter((fact) => fact.concept === said.concept && isWithin(rules, fact, sessionId));
-  return (
-    near.find(({ value }) => isSameValue(value, said.value)) ??
-    near.find(({ value }) => rules.isSame(value, said.value))
-  );
-}
-
-function isSameValue(one: string, other: string, similarity?: Similarity): boolean {
-  const [a, b] = [keyOf(one), keyOf(other)];
-  return a === b || (similarity !== undefined && similarity.score(a, b) >= similarity.threshold);
+  const key = keyOf(said.value);
+  const equal = near.find(({ value }) => keyOf(value) === key);
+  const { similarity } = rules;
+  if (equal !== undefined || similarity === undefined) return equal;
+  const scored = near.map((fact) => ({ fact, score: similarity.score(keyOf(fact.value), key) }));
+  const similar = scored.filter(({ score }) => score >= similarity.threshold);
+  return similar.toSorted((one, other) => other.score - one.score)[0]?.fact;
 }
 
 function keyOf(value: string): string {

@@ -13,7 +13,7 @@ export interface FactRule {
 
 const LANGUAGES =
   'Arabic|Bengali|Chinese|Czech|Danish|Dutch|English|Finnish|French|German|Greek|Hebrew|Hindi|Hungarian|Indonesian|Italian|Japanese|Korean|Mandarin|Norwegian|Persian|Polish|Portuguese|Romanian|Russian|Spanish|Swedish|Thai|Turkish|Ukrainian|Vietnamese';
-const ANSWERING = 'answer|repl(?:y|ies)|respond|talk|write)(?:ing)?(?: back)?(?: to me)?(?: always| only)? in';
+const ANSWERING = '(?:answer|reply|respond|talk|write)(?:ing)?(?: back)?(?: to me)?(?: always| only)? in';
 const TASKS = 'build|compile|deploy|format|install|launch|lint|migrate|release|reset|run|seed|start|test';
 /** What somebody is asked to do always or never; "always here to help" asks for nothing. */
 const ORDERS =
@@ -45,11 +45,11 @@ export const DEFAULT_RULES: readonly FactRule[] = [
     /^(?<value>(?:our|company|security) policy (?:forbids|prohibits|does not allow|doesn't allow) .+)$/i,
   ]),
   ...find('Person.Language', [
-    new RegExp(`^(?:always )?(?:${ANSWERING} (?<value>${LANGUAGES})(?: from now on)?$`, 'i'),
+    new RegExp(`^(?:always )?${ANSWERING} (?<value>${LANGUAGES})(?: from now on)?$`, 'i'),
     new RegExp(`^(?:i speak|my (?:native |first )?language is) (?<value>${LANGUAGES})$`, 'i'),
   ]),
   ...end('Person.Language', [
-    new RegExp(`^(?:stop|no longer|don't|do not) (?:${ANSWERING} (?<value>${LANGUAGES})(?: any ?more)?$`, 'i'),
+    new RegExp(`^(?:stop|no longer|don't|do not) ${ANSWERING} (?<value>${LANGUAGES})(?: any ?more)?$`, 'i'),
   ]),
   ...find('Project.Decision', [
     /^(?:we|i)(?:'ve| have)? (?:decided|agreed|settled|opted)(?: on| for| that| to use| to go with| to)? (?<value>.+)$/i,
@@ -90,12 +90,10 @@ export const DEFAULT_RULES: readonly FactRule[] = [
   ...end('Work.Blocker', [
     /^(?:i'm|i am|we're|we are|this is|it's|it is)? ?(?:no longer|not) (?:blocked|stuck) (?:by|on) (?<value>.+?)(?: any ?more)?$/i,
   ]),
-  ...['Work.NextStep'].flatMap((concept) =>
-    [
-      /^(?:the )?next steps?(?: is|:)(?: to)? (?<value>.+)$/i,
-      /^next,? (?:i|we)(?:'ll| will| need to| have to) (?<value>.+)$/i,
-    ].map((pattern): FactRule => ({ concept, pattern, fromAssistant: true })),
-  ),
+  ...find('Work.NextStep', [
+    /^(?:the )?next steps?(?: is|:)(?: to)? (?<value>.+)$/i,
+    /^next,? (?:i|we)(?:'ll| will| need to| have to) (?<value>.+)$/i,
+  ]).map((rule): FactRule => ({ ...rule, fromAssistant: true })),
   ...find('Work.Deadline', [
     new RegExp(`^(?:the |our )?deadline(?: for (?:[\\w-]+ ){1,5}?)? ?is (?:on )?(?<value>.{0,60}?\\b${DAY}.*)$`, 'i'),
     new RegExp(

@@ -44,6 +44,16 @@ describe('the worked example: an interest of weight 0.7 in five turns', () => {
   });
 });
 
+it('takes the most similar value where several are similar enough', () => {
+  const score = (one: string, other: string) => (one.startsWith(other) ? other.length / one.length : 0);
+  const store = createFactStore({ ontology: ontologyOf({ 'A.B': {} }), similarity: { threshold: 0.3, score } });
+  talk(store, [said('A.B', 'abcdef'), said('A.B', 'abcx')], [said('A.B', 'abc')]);
+  expect(store.facts.map(({ value, asserted }) => [value, asserted])).toEqual([
+    ['abcdef', 1],
+    ['abcx', 2],
+  ]);
+});
+
 describe('a museum talk', () => {
   const ontology = ontologyOf({
     'Visitor.Need': { persistence_class: 'permanent', salience_weight: 1 },
