@@ -1,7 +1,8 @@
 import { compareText, counted, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { linesOf, type Page } from '../model/page.ts';
-import { TASK_PRIORITIES, type Task } from '../model/task.ts';
+import type { Task } from '../model/task.ts';
+import { isOverdue, urgencyOf } from '../tasks/trigger.ts';
 import { projectName } from './merge-pages.ts';
 
 export interface IndexInput {
@@ -25,14 +26,12 @@ export interface Episode {
 
 const MOST = { topics: 100, plans: 20, tasks: 30, episodes: 25 } as const;
 const TITLE_CHARS = 100;
+const WEAK_MS = 60 * 86_400_000;
 
 /** INDEX.md: a line for each topic, plan, active task and new episode. */
 export function renderIndex({ pages, others, plans, tasks, episodes }: IndexInput): string {
-  const byAge = [...pages].toSorted(
-    ([one, a], [other, b]) => compareText(b.head.updated, a.head.updated) || compareText(one, other),
-  );
   const topics = [
-    ...byAge.map(
+    ...orderPages([...pages]).map(
       ([name, page]) => `${linkTo('topics', name, page.head.title)} · ${countStatements(page)}, ${page.head.updated}`,
     ),
     ...[...others].map(([name, title]) => linkTo('topics', name, title)),
@@ -80,19 +79,33 @@ function titleIn(title: string): string {
   return neutralLine(title, TITLE_CHARS).replace(/[[\]]/g, '');
 }
 
-function taskLine({ name, title, trigger, project, origin }: Task): string {
+function taskLine(task: Task): string {
+  const { name, title, trigger, project, origin } = task;
   const marks = [
     ...(trigger === undefined ? [] : [neutralLine(trigger, TITLE_CHARS)]),
     ...(project === '' ? [] : [projectName(project)]),
+    ...(isOverdue(task) ? ['overdue'] : []),
     ...(isCleanOrigin(origin) ? [] : ['noted by a tool']),
   ];
   return [linkTo('tasks/active', name, title), ...marks].join(' · ');
 }
 
-/** By priority, then the newest. */
+/** Newest first; what one memory alone says, and none for long, comes last. */
+export function orderPages(pages: readonly (readonly [string, Page])[]): (readonly [string, Page])[] {
+  const newestMs = pages.reduce((newest, [, { head }]) => Math.max(newest, Date.parse(head.updated) || 0), 0);
+  const isWeak = ({ head: { sources, updated } }: Page): boolean =>
+    sources.length === 1 && Date.parse(updated) < newestMs - WEAK_MS;
+  return pages.toSorted(
+    ([one, a], [other, b]) =>
+      Number(isWeak(a)) - Number(isWeak(b)) || compareText(b.head.updated, a.head.updated) || compareText(one, other),
+  );
+}
+
+/** By priority, where overdue tasks count one more, then the newest. */
 export function byUrgency(one: Task, other: Task): number {
-  const rank = ({ priority }: Task): number => TASK_PRIORITIES.indexOf(priority);
-  return rank(other) - rank(one) || compareText(other.created, one.created) || compareText(one.name, other.name);
+  return (
+    urgencyOf(other) - urgencyOf(one) || compareText(other.created, one.created) || compareText(one.name, other.name)
+  );
 }
 
 /** Whether what a section says holds now and is said in the page's own voice. */

@@ -10,8 +10,9 @@ import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import type { BlockRequest, OpenBlock } from '../recall/types.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Tasks } from '../tasks/tasks.ts';
+import { isOverdue } from '../tasks/trigger.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
-import { byUrgency, countStatements, type Episode, isCurrent } from './index-page.ts';
+import { byUrgency, countStatements, type Episode, isCurrent, orderPages } from './index-page.ts';
 import { episodesOf, type LibraryPages, plansIn, type Shelf } from './library-pages.ts';
 import { PROFILE } from './statement.ts';
 
@@ -86,10 +87,12 @@ function taskEntries({ tasks }: BlockState, rules: BlockRules): Entry[] {
   const lines = near
     .toSorted(byUrgency)
     .slice(0, 2 * MOST.tasks)
-    .flatMap(({ name, title, trigger, priority, origin }) => {
+    .flatMap((task) => {
+      const { name, title, trigger, priority, origin } = task;
       const marks = [
         ...(priority === 'high' ? ['urgent'] : []),
         ...(trigger === undefined ? [] : [`at ${neutralLine(trigger, CHARS.title)}`]),
+        ...(isOverdue(task) ? ['overdue'] : []),
         ...(origin === 'user' ? [] : ['noted by Claude']),
         taskId(name),
       ];
@@ -99,7 +102,7 @@ function taskEntries({ tasks }: BlockState, rules: BlockRules): Entry[] {
   return lines.slice(0, MOST.tasks).map(toEntry);
 }
 
-/** What the user wrote is kept first, then the newest statement; shown in the order of the page. */
+/** What the user wrote is kept first, then values and what they said more than once, then the newest; in the order of the page. */
 function profileEntries({ texts, pages, others }: BlockState, rules: BlockRules): Entry[] {
   const written = [...pages]
     .filter(([, { head }]) => head.scope === 'user' && head.topic === PROFILE)
@@ -109,7 +112,9 @@ function profileEntries({ texts, pages, others }: BlockState, rules: BlockRules)
     .filter(({ section }) => isCurrent(section))
     .map((line, at) => ({ ...line, at }))
     .filter(({ statement }) => statement === null || statement.nodes.some(rules.isShown))
-    .toSorted((one, other) => compareText(saidOn(other), saidOn(one)) || other.at - one.at);
+    .toSorted(
+      (one, other) => firmness(other) - firmness(one) || compareText(saidOn(other), saidOn(one)) || other.at - one.at,
+    );
   const entries: Entry[] = [];
   for (const { at, raw, statement } of lines) {
     const text = neutralLine(statement?.text ?? raw.replace(/^\s*(?:[-*+]|\d+\.) +/, ''), CHARS.line);
@@ -125,6 +130,11 @@ function plainProfile(texts: BlockState['texts'], others: BlockState['others']):
   return parsePage(text) === 'has no front matter' ? linesOf({ lines: text.split('\n', MOST.lines) }) : [];
 }
 
+/** 0 for what one memory alone says, and no value with a day. */
+function firmness({ statement }: Pick<PageLine, 'statement'>): number {
+  return Number(statement === null || statement.nodes.length > 1 || statement.validFrom !== undefined);
+}
+
 /** As `20260302_090000`; what a person wrote comes after everything. */
 function saidOn({ statement }: Pick<PageLine, 'statement'>): string {
   return statement === null ? '9' : (statement.nodes.toSorted().at(-1) ?? '').slice(4, 19);
@@ -135,9 +145,7 @@ function pageEntries({ texts, pages, others }: BlockState, rules: BlockRules): E
   const isNear = ({ head: { scope, project, topic, sources } }: Page): boolean =>
     (scope === 'user' ? topic !== PROFILE : project === rules.project) &&
     (sources.length === 0 || sources.some(rules.isShown));
-  const topics = [...pages]
-    .filter(([, page]) => isNear(page))
-    .toSorted(([one, a], [other, b]) => compareText(b.head.updated, a.head.updated) || compareText(one, other));
+  const topics = orderPages([...pages].filter(([, page]) => isNear(page)));
   const shown = topics.slice(0, MOST.topics).map(([name, page]) => {
     return lineOf(page.head.title, `topics/${name}.md`, `, ${countStatements(page)}, ${page.head.updated}`);
   });

@@ -8,7 +8,7 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import { openNames, type Task, taskId } from '../model/task.ts';
 import { type Activity, judge, type Verdict } from './judge.ts';
 import type { TaskFiles } from './task-files.ts';
-import { dueTime, localDay, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
+import { dueTime, localDay, nextTime, readTrigger, scheduledMs, triggerProblem, urgencyOf } from './trigger.ts';
 
 const LATE_MS = 5 * 60_000;
 /** A task that surfaced stays in the status line for so long. */
@@ -195,7 +195,6 @@ function lineOf({ name, title, origin }: Task): string {
 
 const DAY_MS = 86_400_000;
 const NEGLECTED_MS = { due: 3 * DAY_MS, untimed: 14 * DAY_MS } as const;
-const RANK: Readonly<Record<Task['priority'], number>> = { high: 0, medium: 1, low: 2 };
 
 /**
  * Open tasks for a brief, the most important first: due since the last brief or within a day, and neglected ones.
@@ -211,7 +210,7 @@ export async function taskLines(tasks: readonly Task[], { sinceMs, nowMs }: { si
   const ready = tasks.filter(
     ({ status, depends_on }) => status === 'active' && !depends_on.some((name) => waiting.has(name.toLowerCase())),
   );
-  for (const task of ready.toSorted((one, other) => RANK[one.priority] - RANK[other.priority])) {
+  for (const task of ready.toSorted((one, other) => urgencyOf(other) - urgencyOf(one))) {
     const read = task.trigger === undefined ? null : await readTrigger(task.trigger, scheduledMs(task));
     if (typeof read === 'string') continue;
     if (read === null) {

@@ -1,4 +1,4 @@
-import type { Task } from '../model/task.ts';
+import { TASK_PRIORITIES, type Task } from '../model/task.ts';
 
 /** When a task is due: once, or again and again. */
 export type Trigger =
@@ -55,6 +55,16 @@ async function readCron(form: string, nowMs: number): Promise<Trigger | string> 
 /** What relative times of a task refer to, ms; nothing before it is due. */
 export function scheduledMs({ scheduled, created }: Pick<Task, 'scheduled' | 'created'>): number {
   return Date.parse(scheduled ?? created);
+}
+
+/** It surfaced, and is still open; what comes again is never overdue. */
+export function isOverdue({ status, trigger = '', fired }: Pick<Task, 'status' | 'trigger' | 'fired'>): boolean {
+  return status === 'active' && fired !== undefined && !CRON.test(trigger.trim());
+}
+
+/** Rank of its priority, one more where it is overdue; the highest is the most urgent. */
+export function urgencyOf(task: Task): number {
+  return TASK_PRIORITIES.indexOf(task.priority) + Number(isOverdue(task));
 }
 
 /** Why the trigger of a task that was edited by hand cannot be used. */

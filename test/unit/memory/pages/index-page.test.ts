@@ -24,6 +24,33 @@ it('links active tasks, the most urgent first, and says which a tool noted', () 
   );
 });
 
+it('raises what surfaced and is still open, but nothing that comes again', () => {
+  const fired = 'fired: 2026-03-04T09:00:00.000Z';
+  const tasks = [
+    task('wanted'),
+    task('daily', `priority: low\ntrigger: 0 9 * * 1-5\n${fired}`),
+    task('missed', `priority: medium\ntrigger: 2026-03-04 09:00\n${fired}`),
+    task('urgent', 'priority: high'),
+  ];
+  const names = renderIndex({ ...NOTHING, tasks }).match(/(?<=- \[)\w+/g);
+  expect(names).toEqual(['missed', 'urgent', 'wanted', 'daily']);
+  expect(renderIndex({ ...NOTHING, tasks })).toContain('2026-03-04 09:00 · overdue\n');
+});
+
+it('lists pages of a single old memory last', () => {
+  const of = (updated: string, sources: string): Page =>
+    parsePage(`---\ntitle: T\nscope: user\nupdated: ${updated}\nsources: [${sources}]\n---\n`) as Page;
+  const pages = new Map([
+    ['weak', of('2026-03-01', 'a')],
+    ['fresh', of('2026-06-01', 'a')],
+    ['strong', of('2026-02-01', 'a, b')],
+    ['own', of('2026-01-01', '')],
+    ['odd', of('2026-99-99', 'a')],
+  ]);
+  const names = renderIndex({ ...NOTHING, pages }).match(/(?<=topics\/)\w+(?=\.md)/g);
+  expect(names).toEqual(['odd', 'fresh', 'strong', 'own', 'weak']);
+});
+
 it('has 200 lines at most', () => {
   const many = <T>(one: (nth: number) => T): T[] => Array.from({ length: 300 }, (_, nth) => one(nth));
   const index = renderIndex({

@@ -142,11 +142,13 @@ describe('the library block', () => {
       const day = `2026${String(1 + Math.floor(nth / 28)).padStart(2, '0')}${String(1 + (nth % 28)).padStart(2, '0')}`;
       return `- I like thing number ${nth} ([mem_${day}_101500_00000a](x))`;
     }).slice(0, 336);
-    const lines = render(stateOf({ 'topics/user_profile.md': pageText(PROFILE, ['mine, first', ...said]) }), {
+    const twice = `- I like this since ever ([mem_20250101_101500_00000a](x), [mem_20250102_101500_00000b](x))`;
+    const lines = render(stateOf({ 'topics/user_profile.md': pageText(PROFILE, ['mine, first', twice, ...said]) }), {
       budgetTokens: 500,
     });
     expect(tokensOf(lines)).toBeLessThanOrEqual(500);
     expect(lines).toContain('- mine, first');
+    expect(lines).toContain('- I like this since ever');
     expect(lines.at(-1)).toBe('- I like thing number 335');
     expect(lines).not.toContain('- I like thing number 0');
   });
