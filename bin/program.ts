@@ -28,6 +28,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   task: async () => (await import('./commands/task.ts')).registerTask,
   inbox: async () => (await import('./commands/task.ts')).registerInbox,
   library: async () => (await import('./commands/library.ts')).registerLibrary,
+  facts: async () => (await import('./commands/facts.ts')).registerFacts,
+  ontology: async () => (await import('./commands/ontology.ts')).registerOntology,
   session: async () => (await import('./commands/session.ts')).registerSession,
   statusline: async () => (await import('./commands/statusline.ts')).registerStatusline,
   editor: async () => (await import('./commands/editor.ts')).registerEditor,

@@ -138,6 +138,10 @@ export const Config = z.strictObject({
   library: section({
     dir: text('').describe('folder of topic pages, tasks and the inbox; empty: library in the home'),
   }),
+  facts: section({
+    tokens: z.int().min(0).max(2_000).default(300).describe('tokens of facts in the system block; 0: none of them'),
+    similarity: share(1).describe('below 1, values that are this similar count as the same (0.8 joins paraphrases)'),
+  }),
   tasks: section({
     act: choice(['off', 'on'], 'off').describe('on: a due task of mode review asks the model once, without tools'),
     quietHours: z

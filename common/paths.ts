@@ -88,6 +88,12 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     snapshotsDir: at('memory', 'snapshots'),
     /** The report of the last dream, and its unfinished change. */
     dreamDir: at('memory', 'dream'),
+    /** Facts, one file for the user and one for each project. */
+    factsDir: at('memory', 'facts'),
+    /** What facts may be about; the default where it is missing. */
+    ontologyFile: at('ontology.json'),
+    /** Ontologies of projects that the user allowed. */
+    ontologyConsentsFile: at('ontologies.json'),
     /** Pages, tasks and the inbox, unless `library.dir` names another folder. */
     libraryDir: at('library'),
     plansDir: at('plans'),

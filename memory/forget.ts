@@ -4,6 +4,7 @@ import type { Compactor } from './compaction/compactor.ts';
 import type { ModelUpgrades } from './compaction/model-upgrades.ts';
 import type { Pipeline } from './compaction/pipeline.ts';
 import type { ToolRounds } from './compaction/tool-rounds.ts';
+import type { Facts } from './facts.ts';
 import { turnContentHash } from './ingest/imported-turn.ts';
 import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
@@ -221,6 +222,8 @@ interface RemovalParts {
   readonly topicPages: LibraryPages | null;
   /** Absent where no tasks are kept. */
   readonly tasks?: Pick<Tasks, 'forget' | 'madeOf'>;
+  /** Null where no facts are kept. */
+  readonly facts: Pick<Facts, 'forgetTurns'> | null;
 }
 
 export type Removal = Awaited<ReturnType<typeof openRemoval>>;
@@ -289,6 +292,7 @@ async function removeNodes(
   await parts.forget([...turnIds, ...texts.map(({ sessionId, turn }) => turnContentHash(sessionId, turn))]);
   const pointers = nodes.flatMap((node) => catalogue.pointersTo(node.node_id));
   await parts.tasks?.forget(taskSourcesOf([...nodes, ...pointers], texts));
+  await parts.facts?.forgetTurns(new Set(turnIds));
   for (const turnId of turnIds) turnRegistry.reserve(turnId);
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ turnId }) => turnId);
   const sessionIdOf = (turnId: string): string =>

@@ -3,6 +3,10 @@ import type { MigratedFiles, MigrationDirs } from './storage/fs/migrate-node-fil
 export type { ArchiveReport } from './archive.ts';
 export type { Capture } from './capture.ts';
 export type { ConsolidationReport as DreamReport } from './consolidation/consolidation.ts';
+export type { FactReason } from './fact-library.ts';
+export { DEFAULT_ONTOLOGY } from './facts/default-ontology.ts';
+export { ontologyJsonSchema, parseOntology } from './facts/ontology.ts';
+export type { FactView } from './facts.ts';
 export type { ForgetReport } from './forget.ts';
 export type { DocumentReport, Import, ImportProgress } from './import.ts';
 export { type ImportTurnsReport, NO_TURNS } from './import-turns.ts';
@@ -32,6 +36,7 @@ export type { ProjectView } from './recall/project-overview.ts';
 export type { Recall } from './recall/recall-service.ts';
 export type * from './recall/types.ts';
 export type { SessionDetail, SessionView } from './sessions.ts';
+export { allowOntology, openOntologies, withProject } from './storage/fs/ontology-files.ts';
 export { createProjectOf, openJoinedFolders, remoteOf } from './storage/fs/project-files.ts';
 export type { IdSetFile } from './storage/fs/set-files.ts';
 export { createIdSetFile } from './storage/fs/set-files.ts';

@@ -5,6 +5,7 @@ import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
 import type { Archives } from './archive.ts';
 import type { Details } from './compaction/details.ts';
 import type { Editing } from './edit.ts';
+import { createFactLibrary } from './fact-library.ts';
 import type { ForgetReport, ForgetRequest } from './forget.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
 import { readTurn } from './ingest/turn-trust.ts';
@@ -131,7 +132,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
   return {
     ...parts.editing,
     ...parts.items,
-    ...createTopics(parts),
+    ...{ ...createTopics(parts), ...createFactLibrary(parts) },
     exportAll: parts.archives.exportAll,
     /** Newest first. @throws CometError `ambiguous_id` for a session */
     list,

@@ -30,7 +30,7 @@ const TAGS = 20;
 
 export function createMaintenance(parts: Parts) {
   const { config, index, model, archives, background, turnRegistry, catalogue, consolidator, pipeline } = parts;
-  const { store, taskQueue, topicDetector, modelUpgrades, importing, closing, snapshots, schedule } = parts;
+  const { store, taskQueue, topicDetector, modelUpgrades, importing, closing, snapshots, schedule, facts } = parts;
 
   async function settleAll(): Promise<void> {
     await background.caughtUp();
@@ -111,7 +111,7 @@ export function createMaintenance(parts: Parts) {
           ...skippedTurns(parts),
           ...background.problems(),
           ...schedule.problems(),
-          ...store.problems(),
+          ...[...store.problems(), ...(facts?.problems() ?? [])],
         ] as readonly Problem[],
         /** What edits of node files by others did since the start. */
         notes: store.notes(),

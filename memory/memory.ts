@@ -10,6 +10,7 @@ import { createItems } from './items.ts';
 import { createLibrary, type Library, resolveNode } from './library.ts';
 import { type BackgroundTasks, createMaintenance, type Maintenance, startBackgroundTasks } from './maintenance.ts';
 import type { MemoryNode } from './model/node.ts';
+import { withFacts } from './pages/format-facts.ts';
 import { createLibraryBlock } from './pages/library-block.ts';
 import { createParts, type MemoryOptions, type MemoryParts } from './parts.ts';
 import { withClientDocuments } from './recall/client-documents.ts';
@@ -55,7 +56,10 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
   // A full disk must not keep memory from opening.
   const sinceMs = await dreamFiles.firstMs(nowMs).catch(() => nowMs);
   const schedule = createSchedule({ ...options, dreams: consolidator, sinceMs, ready: started });
-  const libraryBlock = createLibraryBlock(parts);
+  const { facts, config } = parts;
+  const pages = createLibraryBlock(parts);
+  const isShown = facts !== null && config.facts.tokens > 0;
+  const libraryBlock = isShown ? withFacts(pages, facts, config.facts.tokens) : pages;
   void libraryBlock.refresh();
   const shared = { ...parts, libraryBlock, sessions, started, follow, resolve, isClosing, onActivity: schedule.reset };
   const details = createDetails(shared);
@@ -70,6 +74,7 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
     details.close();
     const upgradesEnded = modelUpgrades.close();
     await pipeline.close();
+    await facts?.close();
     await Promise.all([upgradesEnded, options.model?.close(), options.local.close()]);
     await background.succeeded;
     await store.exclusive(async () => {});

@@ -67,6 +67,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory & { r
   const { createSourceFiles } = await import('./storage/fs/project-files.ts');
   const { createNodeWatch } = await import('./storage/fs/node-watch.ts');
   const { openTasks } = await import('./tasks/open-tasks.ts');
+  const { openFactFiles } = await import('./storage/fs/fact-files.ts');
   const { openDreamFiles } = await import('./storage/fs/change-files.ts');
   const { createClosedSessionsFile, createIdSetFile, openCrashMarks } = await import('./storage/fs/set-files.ts');
 
@@ -121,6 +122,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory & { r
     snapshots: await openSnapshots(parts),
     dreams: await openDreamFiles(paths.dreamDir),
     pageFiles: await openPages(parts, inbox),
+    factFiles: await openFactFiles(paths, report),
     ...(parts.savings === undefined ? {} : { savings: parts.savings }),
     watch: createNodeWatch({ ...paths, report }),
     clock: systemClock,

@@ -13,6 +13,7 @@ import { createToolRounds } from './compaction/tool-rounds.ts';
 import { createTopicDetector } from './compaction/topic-detector.ts';
 import type { Savings } from './consolidation/brief.ts';
 import { createNodeLimit } from './consolidation/node-limit.ts';
+import { openFacts } from './facts.ts';
 import { openRemoval } from './forget.ts';
 import { createFileReferences } from './ingest/file-references.ts';
 import { createTaskQueue } from './ingest/task-queue.ts';
@@ -24,6 +25,7 @@ import { createLibraryPages } from './pages/library-pages.ts';
 import type { FilterRules } from './recall/relevance-filter.ts';
 import type { Reranker } from './recall/reranking.ts';
 import type { SearchIndex } from './search/search-index.ts';
+import type { FactFiles } from './storage/fact-files.ts';
 import type { ClosedSessionsFile, IdSetFile } from './storage/fs/set-files.ts';
 import { createIndexer } from './storage/index-writer.ts';
 import type { NodeFiles, NodeWatch } from './storage/node-files.ts';
@@ -37,7 +39,7 @@ import type { Tasks } from './tasks/tasks.ts';
 
 /** Memory closes journal, index, watch and both models; the caller closes the embedder. */
 export interface MemoryOptions {
-  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'rerank' | 'inject' | 'dream'>;
+  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'rerank' | 'inject' | 'dream' | 'facts'>;
   readonly journal: Journal;
   /** Absent where nothing is remembered of a crash. */
   readonly crashMarks?: CrashMarks;
@@ -72,6 +74,8 @@ export interface MemoryOptions {
   readonly dreams: DreamFiles;
   /** Absent where no pages are kept. */
   readonly pageFiles?: PageFiles;
+  /** Absent where no facts are kept. */
+  readonly factFiles?: FactFiles;
   /** Null where project files are not read. */
   readonly sources: SourceFiles | null;
   /** Factor on the time limit for reading them. */
@@ -111,9 +115,20 @@ export async function createParts(options: MemoryOptions) {
   const files = createFileReferences(base);
   const topicPages =
     options.pageFiles === undefined ? null : createLibraryPages({ ...base, pageFiles: options.pageFiles });
-  const removal = await openRemoval({ ...stored, topicPages });
+  const facts = options.factFiles === undefined ? null : await openFacts({ ...base, factFiles: options.factFiles });
+  const removal = await openRemoval({ ...stored, topicPages, facts });
   const toolRounds = createToolRounds({ ...stored, compactor, isForgotten: removal.isForgotten });
-  const compacted = { ...stored, compactor, modelUpgrades, topicDetector, files, topicPages, removal, toolRounds };
+  const compacted = {
+    ...stored,
+    compactor,
+    modelUpgrades,
+    topicDetector,
+    files,
+    topicPages,
+    facts,
+    removal,
+    toolRounds,
+  };
   return { ...compacted, pipeline: createPipeline(compacted) };
 }
 

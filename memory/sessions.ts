@@ -11,7 +11,7 @@ export type SessionDetail = Awaited<ReturnType<Sessions['show']>>;
 
 /** A session stays closed until its next turn. */
 export async function openSessions(parts: MemoryParts) {
-  const { config, clock, closings, projectOf, turnRegistry, catalogue, pipeline, nodeFiles } = parts;
+  const { config, clock, closings, projectOf, turnRegistry, catalogue, pipeline, nodeFiles, facts } = parts;
   const closedAt = new Map(await closings.load());
 
   function viewOf(id: string, nodeIds: readonly string[] = nodeIdsOf(id)) {
@@ -86,6 +86,7 @@ export async function openSessions(parts: MemoryParts) {
       // A turn that arrives while the tail is compacted reopens the session.
       const atMs = Math.max(clock.now(), Date.parse(viewOf(id).updated_at));
       await summarize(id);
+      await facts?.endSession(id);
       await closings.add(id, atMs);
       closedAt.set(id, atMs);
       return viewOf(id);

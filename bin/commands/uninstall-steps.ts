@@ -35,7 +35,7 @@ interface UninstallOptions {
 }
 
 /** What `--keep-memory` keeps: nodes, raw turns, their schema and the library. The rest is derived from them or of no use. */
-const MEMORY = ['memory', 'journal', 'library', 'schema.json'];
+const MEMORY = ['memory', 'journal', 'library', 'schema.json', 'ontology.json', 'ontologies.json'];
 
 /** In order of removal: the home goes last because it records the changes made elsewhere. */
 export function uninstallSteps(context: Context, { keepMemory, log }: UninstallOptions): UninstallStep[] {

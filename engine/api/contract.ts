@@ -281,6 +281,21 @@ export const operations = {
     z.strictObject({ name: text, within }),
     ({ memory: { library }, access }, { name, within }) => library.readTopic(name, access.projectFilter(within)),
   ),
+  /** The user's, and those of a project where it is named. */
+  'facts/list': operation(
+    z.strictObject({ projectDir: text.optional(), within }),
+    ({ memory: { library }, access }, { within, ...filter }) =>
+      library.listFacts(defined({ ...filter, ...access.projectFilter(within) })),
+  ),
+  'facts/why': operation(z.strictObject({ id, within }), ({ memory: { library }, access }, { id, within }) =>
+    library.explainFact(id, access.projectFilter(within)),
+  ),
+  /** By id, or all of a concept. */
+  'facts/forget': operation(
+    z.strictObject({ names: ids, projectDir: text.optional(), within }),
+    ({ memory: { library }, access }, { names, within, ...filter }) =>
+      library.forgetFacts(names, defined({ ...filter, ...access.projectFilter(within) })),
+  ),
   'tasks/list': operation(
     z.strictObject({ projectDir: text.optional(), all: z.boolean().optional(), within }),
     ({ tasks, access }, { within, ...filter }) => tasks.list({ ...filter, ...access.projectFilter(within) }),

@@ -17,7 +17,7 @@ import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { knownOrigins, readTurnPart } from '../ingest/turn-trust.ts';
 import { isDraft } from '../model/node.ts';
-import type { JournalTurn } from '../model/turn.ts';
+import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { TopicShiftReading } from '../models/model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
@@ -78,9 +78,16 @@ export type PipelineParts = {
   readonly turnReader: TurnReader;
   readonly taskQueue: TaskQueue;
   readonly sealedOrigin?: (text: string) => Origin | null;
+  /** Null where no facts are kept. */
+  readonly facts: TurnFacts | null;
   /** Rules of the presets that a run may choose; absent: that of the configuration. */
   readonly presets?: Readonly<Record<Preset, CompactionRule>>;
 };
+
+/** Keeps what a turn states. Never rejects. */
+export interface TurnFacts {
+  readTurn(turn: TurnText, source: { readonly project: string; readonly sessionId: string }): Promise<void>;
+}
 
 interface State extends PipelineParts {
   readonly rule: CompactionRule;
@@ -234,6 +241,7 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
     throw error;
   }
   await inSlices(turn, take(state, session, stored, said));
+  await state.facts?.readTurn(readTurnPart(stored, false).text, stored);
   return true;
 }
 

@@ -180,9 +180,13 @@ function toEntry(text: string, at: number): Entry {
 
 /** Neither said already nor an order to the reader: what a person wrote may be what Claude copied there. */
 function isSayable(text: string, { told }: BlockRules): boolean {
-  if (hasInstructions(text)) return false;
+  return !(hasInstructions(text) || wasTold(text, told));
+}
+
+/** Whether one of these lines says the same. */
+export function wasTold(text: string, told: readonly string[]): boolean {
   const start = trimEnd(text, '.;…').slice(0, TOLD_CHARS);
-  return !told.some((line) => {
+  return told.some((line) => {
     if (line.includes(start)) return true;
     const [short, long] = [text.length, line.length].sort((one, other) => one - other) as [number, number];
     return long <= 2 * short && isNearDuplicate(line, text);

@@ -50,6 +50,8 @@ const SHOWN = [
   ...['todo done 1', 'decisions', 'decisions drop 1', 'todo drop 9c7cc4', 'memory import notes.md', 'memory open last'],
   ...['task add Ask Mara --at 2099-01-04', 'task add Renew', 'task ls', 'task show 1', 'task edit 1 --priority high'],
   ...['task block 1', 'task reopen 1', 'task done 1', 'task rm 1 --yes', 'inbox'],
+  ...['facts ls --all', 'facts about me', 'facts why 1', 'facts forget 1 --yes', 'ontology show', 'ontology check'],
+  ...['ontology init', 'ontology allow . --yes'],
   ...['memory import claude --dry-run', `memory forget --session ${SESSION} --yes`, 'start', 'restart', 'run -- true'],
   ...['install-ca --settings --yes', 'uninstall-ca', 'hooks install', 'hooks uninstall', 'editor install vscode --yes'],
   ...['editor uninstall vscode', 'service install', 'service uninstall', 'setup --yes', 'setup --undo --yes'],
@@ -81,12 +83,21 @@ beforeAll(async () => {
   execFileSync('git', ['init', '-q', project]);
   execFileSync('git', ['-C', project, 'remote', 'add', 'origin', 'https://git.example/dana/shop.git']);
   writeFileSync(path.join(project, 'notes.md'), '# Notes\n\nThe port is 7411.\n');
+  const ontology = {
+    version: '0.2',
+    concepts: { 'Shop.Ware': { label: 'goods', persistence_class: 'session', salience_weight: 1 } },
+  };
+  mkdirSync(path.join(project, '.comet-cc'));
+  writeFileSync(path.join(project, '.comet-cc', 'ontology.json'), JSON.stringify(ontology));
   const bin = path.join(path.dirname(home.user), 'bin');
   mkdirSync(bin);
   writeFileSync(path.join(bin, 'systemctl'), '#!/bin/sh\nexit 0\n', { mode: 0o700 });
   home.env['PATH'] = `${bin}:${process.env['PATH']}`;
   mkdirSync(path.join(home.user, '.config', 'Code', 'User'), { recursive: true });
   await home.run(['project', 'join', project, '--yes']);
+  const factsDir = path.join(home.home, 'memory', 'facts');
+  mkdirSync(factsDir, { recursive: true, mode: 0o700 });
+  writeFileSync(path.join(factsDir, 'user.md'), '---\nscope: user\n---\n- Person.Language: Polish\n');
   await home.json(['start', '--json']);
   await home.run(['flush']);
 });

@@ -7,7 +7,7 @@ import type { EngineClient } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 
 /** What a list shows: its row numbers are names until the next list of that kind. */
-export type Kind = 'memory' | 'item' | 'task';
+export type Kind = 'memory' | 'item' | 'task' | 'fact';
 
 export const ID = 'its last six characters, an unambiguous prefix, a row number of the last list, or last';
 const ROW = /^\d{1,3}$/;

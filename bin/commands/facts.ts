@@ -1,0 +1,187 @@
+import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import { resolveDirectory } from '../../common/paths.ts';
+import { counted, localTime, oneLine } from '../../common/text.ts';
+import type { EngineClient } from '../../engine/api/index.ts';
+import type { FactReason, FactView } from '../../memory/index.ts';
+import { addCommand, type Context, printOrigin, readingEngine } from '../context.ts';
+import { shortId, speaker } from '../terminal/format.ts';
+import { table } from '../terminal/table.ts';
+import { confirmed } from '../terminal/term.ts';
+import { ID, rowIds, saveRows } from './memory/ids.ts';
+import { projectName } from './memory/list.ts';
+
+interface Flags {
+  readonly concept?: string;
+  readonly class?: string;
+  readonly project?: string;
+  readonly all?: boolean;
+  readonly json?: boolean;
+  readonly yes?: boolean;
+}
+
+/** How long a fact holds that is not said again. */
+const CLASSES: Readonly<Record<FactView['persistence_class'], string>> = {
+  permanent: 'does not fade',
+  long_term: 'fades over months',
+  session: 'for its session',
+  ephemeral: 'for a few turns',
+};
+
+export function registerFacts(program: Command, context: Context): void {
+  const examples = 'comet-cc facts ls\ncomet-cc facts about me\ncomet-cc facts forget 3f2a91';
+  const facts = addCommand(program, 'facts', 'what holds now, of you and of this project', examples);
+  registerList(facts, context);
+  registerAbout(facts, context);
+  registerWhy(facts, context);
+  registerForget(facts, context);
+}
+
+function registerList(facts: Command, context: Context): void {
+  withProject(addCommand(facts, 'ls', 'facts of this project and of you', 'comet-cc facts ls --concept Project'))
+    .option('--concept <prefix>', 'concepts that begin with this, as Project or Project.Decision')
+    .option('--class <class>', 'permanent, long_term, session or ephemeral')
+    .option('--json', 'print one JSON array')
+    .action((flags: Flags) => list(context, flags, (fact) => fits(fact, flags)));
+}
+
+function registerAbout(facts: Command, context: Context): void {
+  const description = 'what is remembered about you, with what you said';
+  withProject(addCommand(facts, 'about', description, 'comet-cc facts about me'))
+    .argument('[whom]', 'me')
+    .option('--json', 'print one JSON array')
+    .action(async (whom: string | undefined, flags: Flags) => {
+      if ((whom ?? 'me') !== 'me') throw new CometError('usage', 'facts about expects me; facts ls lists all');
+      await list(context, flags, undefined, aboutLines);
+    });
+}
+
+async function list(
+  context: Context,
+  flags: Flags,
+  isWanted: (fact: FactView) => boolean = () => true,
+  lines?: typeof aboutLines,
+): Promise<void> {
+  const { term } = context;
+  const client = readingEngine(context);
+  const { facts: all, problems } = await client.call('facts/list', { projectDir: projectDirOf(flags) });
+  const facts = all.filter(isWanted);
+  for (const { file, message } of problems) term.say(`${file}: ${oneLine(message)}`);
+  if (flags.json) return term.json(facts);
+  if (facts.length === 0) return term.say('no such fact is known here; --all: every project');
+  const ids = facts.map(({ id }) => id);
+  await saveRows(context, 'fact', ids);
+  await term.page(lines === undefined ? factLines(facts, term.width, flags.all ?? false) : lines(facts));
+  await sealed(context, client, facts);
+}
+
+function registerWhy(facts: Command, context: Context): void {
+  addCommand(facts, 'why', 'what a fact rests on', 'comet-cc facts why 2')
+    .argument('<id>', ID)
+    .option('--json', 'print one JSON document')
+    .action(async (given: string, flags: Flags) => {
+      const client = readingEngine(context);
+      const [id = ''] = await rowIds(context, 'fact', [given]);
+      const found = await client.call('facts/why', { id });
+      context.term.print(flags, found, () => whyLines(found));
+      if (!flags.json) await sealed(context, client, [found]);
+    });
+}
+
+function registerForget(facts: Command, context: Context): void {
+  const description = 'erase facts; the conversation stays (memory forget removes it)';
+  withProject(addCommand(facts, 'forget', description, 'comet-cc facts forget Project.Owner --yes'))
+    .argument('<id...>', `a concept, or ${ID}`)
+    .option('--yes', 'do not ask')
+    .option('--json', 'print one JSON array')
+    .action(async (given: string[], flags: Flags) => {
+      const client = readingEngine(context);
+      const projectDir = projectDirOf(flags);
+      const names = [...new Set(await rowIds(context, 'fact', given))];
+      if (!flags.yes) {
+        const { facts: all } = await client.call('facts/list', { projectDir });
+        const named = all.filter(({ id, concept }) => names.some((name) => name === concept || id.endsWith(name)));
+        for (const { id, concept, value } of named) context.term.say(`${shortId(id)}  ${concept}: ${oneLine(value)}`);
+        if (!(await confirmed('Erase these facts?'))) throw new CometError('usage', 'nothing was erased');
+      }
+      const gone = await client.call('facts/forget', { names, projectDir });
+      context.term.print(flags, gone, () => [
+        ...gone.map(({ concept, value }) => `erased: ${concept}: ${oneLine(value)}`),
+        `${counted(gone.length, 'fact')} erased`,
+      ]);
+    });
+}
+
+function withProject(command: Command): Command {
+  return command.option('--project <dir>', 'the project of this folder', '.').option('--all', 'of every project');
+}
+
+function projectDirOf({ all, project }: Flags): string | undefined {
+  return all ? undefined : resolveDirectory(project ?? '.');
+}
+
+function fits({ concept, persistence_class }: FactView, flags: Flags): boolean {
+  const prefix = flags.concept?.toLowerCase() ?? '';
+  const wanted = flags.class?.replace('-', '_');
+  if (wanted !== undefined && !Object.hasOwn(CLASSES, wanted))
+    throw new CometError('usage', `--class expects ${Object.keys(CLASSES).join(', ')} (got "${flags.class}")`);
+  return concept.toLowerCase().startsWith(prefix) && (wanted ?? persistence_class) === persistence_class;
+}
+
+const sealed = (context: Context, client: EngineClient, facts: readonly FactView[]): Promise<void> =>
+  printOrigin(
+    context,
+    client,
+    facts.map(({ origin }) => origin),
+  );
+
+export function factLines(facts: readonly FactView[], width: number, projects: boolean): string[] {
+  const project = {
+    title: 'PROJECT',
+    cells: facts.map((fact) => (fact.project === '' ? '' : projectName(fact.project))),
+  };
+  return table(
+    [
+      { title: '#', cells: facts.map((_, row) => String(row + 1)), right: true },
+      { title: 'ID', cells: facts.map(({ id }) => shortId(id)) },
+      ...(projects ? [project] : []),
+      { title: 'CONCEPT', cells: facts.map(({ concept }) => concept) },
+      { title: 'FACT', cells: facts.map(({ value }) => oneLine(value)), stretch: true },
+      { title: 'STRENGTH', cells: facts.map(({ salience }) => percent(salience)), right: true },
+    ],
+    width,
+  );
+}
+
+/** By concept, each fact with what was said and when. */
+function aboutLines(facts: readonly FactView[]): string[] {
+  return facts.flatMap((fact, at) => {
+    const { concept, label, value, evidence, origin, valid_from: from, salience, persistence_class } = fact;
+    const isNew = facts[at - 1]?.concept !== concept;
+    const head = isNew ? [...(at === 0 ? [] : ['']), `${concept}: ${oneLine(label)}`] : [];
+    const when = localTime(Date.parse(from), Date.now());
+    const said = `${speaker(origin)}, ${when}: “${oneLine(evidence)}”`;
+    return [...head, `  ${oneLine(value)}  (${percent(salience)}, ${CLASSES[persistence_class]})`, `    ${said}`];
+  });
+}
+
+function whyLines(fact: FactReason): string[] {
+  const { id, concept, label, value, evidence, origin, asserted, valid_from: from, memories } = fact;
+  const rows = [
+    ['concept', label],
+    ['said', `“${evidence}”`],
+    ['by', speaker(origin)],
+    ['times', asserted === 1 ? 'once' : String(asserted)],
+    ['since', localTime(Date.parse(from), Date.now())],
+    ['strength', `${percent(fact.salience)}, ${CLASSES[fact.persistence_class]}`],
+    ['project', fact.project === '' ? 'every project' : fact.project],
+    ['session', fact.session_title],
+    ['memories', memories.map(shortId).join(', ')],
+  ] as const;
+  const shown = rows.flatMap(([name, text]) => (text === '' ? [] : [`${name}: ${oneLine(text)}`]));
+  return [`${shortId(id)}  ${concept}: ${oneLine(value)}`, ...shown];
+}
+
+function percent(salience: number): string {
+  return `${Math.round(salience * 100)} %`;
+}

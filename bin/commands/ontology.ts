@@ -1,0 +1,139 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import { createExclusive, ensureDir, readFileIfPresent } from '../../common/files.ts';
+import { resolveDirectory } from '../../common/paths.ts';
+import { counted, oneLine, parseJson } from '../../common/text.ts';
+import { addCommand, type Context, EXIT } from '../context.ts';
+import { table } from '../terminal/table.ts';
+import { confirmed } from '../terminal/term.ts';
+
+interface Flags {
+  readonly project?: string;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+const PROJECT_FILE = path.join('.comet-cc', 'ontology.json');
+const PROJECT = ['--project <dir>', 'with the concepts of this project', '.'] as const;
+
+export function registerOntology(program: Command, context: Context): void {
+  const examples = 'comet-cc ontology show\ncomet-cc ontology init\ncomet-cc ontology check';
+  const ontology = addCommand(program, 'ontology', 'what facts may be about', examples);
+  registerShow(ontology, context);
+  registerCheck(ontology, context);
+  registerInit(ontology, context);
+  registerAllow(ontology, context);
+}
+
+function registerShow(ontology: Command, context: Context): void {
+  addCommand(ontology, 'show', 'the concepts that hold here', 'comet-cc ontology show --json')
+    .option(...PROJECT)
+    .option('--json', 'print the ontology as one JSON document')
+    .action(async (flags: Flags) => {
+      const { openOntologies } = await import('../../memory/index.ts');
+      const { ontology: shown, problems } = await openOntologies(context.paths)(await keyOf(context, flags));
+      for (const { file, message } of problems) context.term.say(`${file}: ${oneLine(message)}`);
+      const concepts = Object.entries(shown.concepts);
+      context.term.print(flags, shown, () =>
+        table(
+          [
+            { title: 'CONCEPT', cells: concepts.map(([name]) => name) },
+            { title: 'CLASS', cells: concepts.map(([, { persistence_class }]) => persistence_class.replace('_', ' ')) },
+            { title: 'AT MOST', cells: concepts.map(([, { cardinality }]) => String(cardinality)) },
+            { title: 'MEANING', cells: concepts.map(([, { label }]) => oneLine(label)), stretch: true },
+          ],
+          context.term.width,
+        ),
+      );
+    });
+}
+
+function registerCheck(ontology: Command, context: Context): void {
+  const description = 'whether an ontology file is valid; exit code 1 where it is not';
+  addCommand(ontology, 'check', description, 'comet-cc ontology check .comet-cc/ontology.json')
+    .argument('[file]', 'default: your own, and that of this folder')
+    .option('--json', 'print one JSON document')
+    .action(async (given: string | undefined, flags: Flags) => {
+      const { parseOntology } = await import('../../memory/index.ts');
+      const own = [context.paths.ontologyFile, path.resolve(PROJECT_FILE)].filter(existsSync);
+      const files = given === undefined ? own : [path.resolve(given)];
+      const checked = await Promise.all(
+        files.map(async (file) => {
+          const text = await readFileIfPresent(file);
+          if (text === null) throw new CometError('not_found', `${file} is not there`);
+          const value = parseJson(text);
+          const read = parseOntology(value);
+          const concepts = read.ok ? Object.keys(read.ontology.concepts).length : 0;
+          const problems = read.ok ? [] : value === undefined ? [{ path: '', message: 'is no JSON' }] : read.problems;
+          return { file, ok: read.ok, concepts, problems, warnings: read.ok ? read.warnings : [] };
+        }),
+      );
+      if (checked.some(({ ok }) => !ok)) context.exitCode = EXIT.failed;
+      context.term.print(flags, checked, () =>
+        checked.length === 0
+          ? ['there is no ontology file; the default holds (comet-cc ontology show)']
+          : checked.flatMap(({ file, ok, concepts, problems, warnings }) => [
+              `${oneLine(file)}: ${ok ? counted(concepts, 'concept') : 'is not valid'}`,
+              ...[...problems, ...warnings].map(
+                ({ path: at, message }) => `  ${oneLine(at)}${at === '' ? '' : ': '}${oneLine(message)}`,
+              ),
+            ]),
+      );
+    });
+}
+
+function registerInit(ontology: Command, context: Context): void {
+  addCommand(ontology, 'init', 'write the default into a file of your own', 'comet-cc ontology init')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags) => {
+      const { DEFAULT_ONTOLOGY, ontologyJsonSchema } = await import('../../memory/index.ts');
+      const file = context.paths.ontologyFile;
+      const schema = 'ontology.schema.json';
+      await ensureDir(path.dirname(file));
+      const text = { $schema: `./${schema}`, ...DEFAULT_ONTOLOGY };
+      if (!(await createExclusive(file, `${JSON.stringify(text, null, 2)}\n`)))
+        throw new CometError('usage', `${file} is there already; edit it, or remove it to begin again`);
+      await createExclusive(
+        path.join(path.dirname(file), schema),
+        `${JSON.stringify(ontologyJsonSchema(), null, 2)}\n`,
+      );
+      context.term.print(flags, { file }, () => [`${file} holds the default now; what you change there holds at once`]);
+    });
+}
+
+function registerAllow(ontology: Command, context: Context): void {
+  const description = "let a project's own ontology file add concepts for it";
+  addCommand(ontology, 'allow', description, 'comet-cc ontology allow .')
+    .argument('[dir]', 'the folder with .comet-cc/ontology.json', '.')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print one JSON document')
+    .action(async (dir: string, flags: Flags) => {
+      const { env, paths, term } = context;
+      // Claude Code sets it for Claude's commands, which a page that Claude read may have asked for.
+      if (env['CLAUDECODE']) throw new CometError('usage', 'run it in your own terminal; Claude cannot consent to it');
+      const file = path.join(resolveDirectory(dir), PROJECT_FILE);
+      const text = await readFileIfPresent(file);
+      if (text === null) throw new CometError('not_found', `${file} is not there`);
+      const { allowOntology, openOntologies, parseOntology, withProject } = await import('../../memory/index.ts');
+      const read = parseOntology(parseJson(text));
+      if (!read.ok) throw new CometError('node_invalid', `${file} is not valid; comet-cc ontology check names why`);
+      const names = Object.keys(read.ontology.concepts);
+      const { ontology: own } = await openOntologies(paths)('');
+      const refused = withProject(own, read.ontology).warnings.map(({ path: at }) => at);
+      for (const name of names.filter((each) => !refused.includes(`concepts.${each}`)))
+        term.say(`${name}: ${oneLine(read.ontology.concepts[name]?.label ?? '')}`);
+      if (!flags.yes && !(await confirmed('Let facts of this project be about these?'))) return;
+      const project = await keyOf(context, { project: dir });
+      await allowOntology(paths, project, { file, text });
+      term.print(flags, { project, file, concepts: names }, () => [
+        `from now on facts of this project may be about them; a change of the file needs your consent again`,
+      ]);
+    });
+}
+
+async function keyOf({ paths }: Context, { project = '.' }: Flags): Promise<string> {
+  const { createProjectOf, openJoinedFolders } = await import('../../memory/index.ts');
+  return createProjectOf(Date.now, openJoinedFolders(paths.projectsFile))(resolveDirectory(project));
+}

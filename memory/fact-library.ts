@@ -1,0 +1,44 @@
+import { CometError } from '../common/errors.ts';
+import type { FactList, FactView } from './facts.ts';
+import type { MemoryParts } from './parts.ts';
+
+interface FactFilter {
+  /** With the user's own; of every project where it is not given. */
+  readonly projectDir?: string;
+}
+
+/** A fact, and where it comes from. */
+export interface FactReason extends FactView {
+  /** Memories of the turn that says so. */
+  readonly memories: readonly string[];
+  /** Beginning of the first prompt of its session, '' where it is not known. */
+  readonly session_title: string;
+}
+
+/** What commands and tools read and erase of facts. */
+export function createFactLibrary({ facts, projectOf, turnRegistry, catalogue, snapshooter }: MemoryParts) {
+  const keyOf = ({ projectDir }: FactFilter): string | null =>
+    projectDir === undefined ? null : projectOf(projectDir);
+  const kept = (): NonNullable<typeof facts> => {
+    if (facts === null) throw new CometError('not_found', 'this memory keeps no facts');
+    return facts;
+  };
+  return {
+    /** By concept, the most salient first. */
+    listFacts: async (filter: FactFilter): Promise<FactList> =>
+      (await facts?.list(keyOf(filter))) ?? { facts: [], problems: [] },
+    /** @throws CometError `not_found`, `ambiguous_id` */
+    async explainFact(id: string, filter: FactFilter): Promise<FactReason> {
+      const fact = await kept().find(id, keyOf(filter));
+      const nodes = turnRegistry.aliases(fact.turn_id).flatMap(catalogue.nodesCovering);
+      const memories = [...new Set(nodes.flatMap((nodeId) => catalogue.current(nodeId)?.node_id ?? []))];
+      return { ...fact, memories, session_title: turnRegistry.session(fact.session_id)?.title ?? '' };
+    },
+    /** Erases facts by id, or all of a concept, also in snapshots. @throws as `explainFact`; nothing is changed */
+    async forgetFacts(names: readonly string[], filter: FactFilter): Promise<readonly FactView[]> {
+      const gone = await kept().forget(names, keyOf(filter));
+      await snapshooter.scrub(new Set(gone.map(({ id }) => id)), new Set(), () => true);
+      return gone;
+    },
+  };
+}

@@ -1,0 +1,223 @@
+import { type Clock, createMutex } from '../common/async.ts';
+import type { Config } from '../common/config.ts';
+import { CometError, type Problem } from '../common/errors.ts';
+import type { Log } from '../common/log.ts';
+import { compareText } from '../common/text.ts';
+import { isCleanOrigin } from '../common/turn.ts';
+import type { Redactor } from '../redact/index.ts';
+import { type DropReason, type ExtractedFact, extractFacts, type FactTurn } from './facts/extract-facts.ts';
+import type { Fact } from './facts/fact.ts';
+import type { FactSource } from './facts/fact-block.ts';
+import type { FactStore, TurnChanges } from './facts/fact-store.ts';
+import { type Concept, conceptNamed, type PersistenceClass } from './facts/ontology.ts';
+import { extractByRules } from './facts/rule-extractor.ts';
+import { fuzzySimilarity } from './facts/similarity.ts';
+import type { TurnRegistry } from './ingest/turn-registry.ts';
+import type { TurnText } from './model/turn.ts';
+import { hasInstructions } from './recall/quarantine.ts';
+import type { FactFiles } from './storage/fact-files.ts';
+import { FactRegistry, type Scope } from './storage/fact-registry.ts';
+
+/** A fact as commands and tools show it. */
+export interface FactView extends Fact {
+  /** Key of its project; '' for the user's, in every project. */
+  readonly project: string;
+  readonly label: string;
+  readonly persistence_class: PersistenceClass;
+}
+
+export interface FactList {
+  readonly facts: readonly FactView[];
+  /** Files and lines that cannot be read, and why. */
+  readonly problems: readonly Problem[];
+}
+
+interface Parts {
+  readonly factFiles: FactFiles;
+  readonly config: Pick<Config, 'facts'>;
+  readonly clock: Clock;
+  readonly redactor: Redactor;
+  readonly turnRegistry: Pick<TurnRegistry, 'session'>;
+  readonly log: Log;
+}
+
+interface State extends Pick<Parts, 'clock' | 'turnRegistry' | 'redactor'> {
+  readonly scopes: FactRegistry;
+  /** Candidates of models that were dropped, since the start. */
+  readonly dropped: Map<DropReason, number>;
+}
+
+interface Source {
+  readonly project: string;
+  readonly sessionId: string;
+}
+
+export type Facts = Awaited<ReturnType<typeof openFacts>>;
+
+/** A session without a turn for this long is over. */
+const SESSION_MS = 86_400_000;
+const MARK = '[REDACTED:';
+/** What may follow a value that a negation names in short: `redis` for `Redis for the cache`. */
+const QUALIFIER = /^ (?:for|as|in|on|at|with|to|from|because|when|everywhere|instead)\b/;
+
+/** Facts that fade: what holds for the user and for each project. Files are read before each change. */
+export async function openFacts({ factFiles: files, config, clock, redactor, turnRegistry, log }: Parts) {
+  const { similarity: threshold } = config.facts;
+  const similarity = threshold < 1 ? await fuzzySimilarity(threshold) : null;
+  const scopes = new FactRegistry({ files, clock, similarity });
+  const state: State = { scopes, clock, turnRegistry, redactor, dropped: new Map() };
+  const mutex = createMutex();
+  const exclusive = <T>(work: () => T | Promise<T>): Promise<T> =>
+    mutex(async () => {
+      await scopes.load();
+      return work();
+    });
+  await scopes.load();
+  return {
+    /** Reads what changed on disk. Never rejects. */
+    refresh: (): Promise<void> =>
+      exclusive(() => undefined).catch((error: unknown) => log.warn('facts could not be read', { error })),
+    /** Never rejects: a turn is kept whatever becomes of its facts. */
+    readTurn: (turn: TurnText, source: Source, found?: unknown): Promise<void> =>
+      exclusive(() => readTurn(state, turn, source, found)).catch((error: unknown) =>
+        log.warn('facts of a turn were not kept', { sessionId: source.sessionId, error }),
+      ),
+    /** Drops what held for the session only. */
+    endSession: (sessionId: string): Promise<void> =>
+      exclusive(async () => {
+        for (const { project } of scopes.near(null)) {
+          await scopes.change(project, (store) => store.endSession(sessionId));
+        }
+      }),
+    /** Removes facts whose newest evidence is in these turns. */
+    forgetTurns: (turnIds: ReadonlySet<string>): Promise<void> => exclusive(() => scopes.removeTurns(turnIds)),
+    /** The user's and those of a project, by concept, the most salient first; null: of every project. */
+    list: (project: string | null): Promise<FactList> =>
+      exclusive(() => ({ facts: listed(state, project), problems: scopes.problems() })),
+    /** By id, unambiguous prefix, or last six characters. @throws CometError `not_found`, `ambiguous_id` */
+    find: (prefix: string, project: string | null): Promise<FactView> =>
+      exclusive(() => named(prefix, listed(state, project))),
+    /**
+     * Erases facts by id, or all of a concept, of a project and of the user; null: everywhere.
+     *
+     * @throws as `find`; nothing is changed
+     */
+    forget: (given: readonly string[], project: string | null): Promise<readonly FactView[]> =>
+      exclusive(async () => {
+        const all = listed(state, project);
+        const gone = given.flatMap((name) => {
+          const ofConcept = all.filter(({ concept }) => concept === name);
+          return ofConcept.length > 0 ? ofConcept : [named(name, all)];
+        });
+        for (const { id, project: own } of gone) await scopes.change(own, (store) => store.forget(id));
+        return gone;
+      }),
+    /** What may stand in a system channel, as it was read last; null where there is nothing. */
+    current(project: string): FactSource | null {
+      const own = scopes.near(project).toSorted((one, other) => compareText(one.project, other.project));
+      const { ontology } = own.at(-1)?.state ?? {};
+      const facts = own.flatMap((scope) => viewsOf(scope, redactor)).filter(({ value }) => !hasInstructions(value));
+      return ontology === undefined ? null : { ontology, facts };
+    },
+    problems: (): readonly Problem[] => scopes.problems(),
+    /** Candidates of models that were dropped since the start, by reason. */
+    dropped: (): Readonly<Record<string, number>> => Object.fromEntries(state.dropped),
+    /** Writes decay that was not written yet. */
+    close: (): Promise<void> =>
+      exclusive(async () => {
+        for (const scope of scopes.near(null)) await scopes.save(scope);
+      }),
+  };
+}
+
+/** Applies what a turn states, once for each turn of the user. `found`: candidates of a model; else rules find them. */
+async function readTurn(state: State, turn: TurnText, { project, sessionId }: Source, found?: unknown): Promise<void> {
+  const { scopes, dropped } = state;
+  const { ontology } = ((await scopes.of(project)) ?? (await scopes.of('')))?.state ?? {};
+  if (ontology === undefined) return;
+  const said = saidIn(turn);
+  const extraction = extractFacts({ ontology, turn: said, candidates: found ?? extractByRules(said) });
+  for (const [reason, count] of Object.entries(extraction.dropped) as [DropReason, number][]) {
+    if (found !== undefined && count > 0) dropped.set(reason, (dropped.get(reason) ?? 0) + count);
+  }
+  const facts = extraction.facts.filter(({ value }) => !(value.includes(MARK) || hasInstructions(value)));
+  const source = { turnId: turn.turnId, sessionId, atMs: turn.atMs };
+  for (const key of new Set(['', project])) {
+    const own = facts.filter(({ concept }) => isOfUser(concept) === (key === ''));
+    await scopes.change(
+      key,
+      (store) => {
+        const over = endOldSessions(state, store, sessionId);
+        return { over, ...store.applyTurn(withQualified(own, store.facts), source) };
+      },
+      ({ over, ...changes }) => over.length > 0 || isVisible(changes),
+    );
+  }
+}
+
+function endOldSessions({ turnRegistry, clock }: State, store: FactStore, ownId: string): readonly Fact[] {
+  const lastMs = new Map<string, number>();
+  for (const { session_id: id, valid_from: from } of store.facts) {
+    const knownMs = Math.max(lastMs.get(id) ?? 0, turnRegistry.session(id)?.lastAtMs ?? 0);
+    if (id !== ownId) lastMs.set(id, Math.max(knownMs, Date.parse(from)));
+  }
+  const over = [...lastMs].filter(([, atMs]) => clock.now() - atMs > SESSION_MS);
+  return over.flatMap(([id]) => store.endSession(id));
+}
+
+function viewsOf({ state, store, project }: Scope, redactor: Redactor): FactView[] {
+  return store.facts.map((fact) => {
+    const { label, persistence_class } = conceptNamed(state.ontology, fact.concept) as Concept;
+    const texts = { value: redactor.text(fact.value), evidence: redactor.text(fact.evidence) };
+    return { ...fact, ...texts, project, label, persistence_class };
+  });
+}
+
+function listed({ scopes, redactor }: State, project: string | null): FactView[] {
+  return scopes
+    .near(project)
+    .flatMap((scope) => viewsOf(scope, redactor))
+    .sort((one, other) => compareText(one.concept, other.concept) || other.salience - one.salience);
+}
+
+function named(prefix: string, all: readonly FactView[]): FactView {
+  const fits = ({ id }: FactView): boolean => id.startsWith(prefix) || (prefix.length >= 6 && id.endsWith(prefix));
+  const exact = all.filter(({ id }) => id === prefix);
+  const [fact, other] = exact.length > 0 ? exact : all.filter(fits);
+  if (fact === undefined || prefix === '')
+    throw new CometError('not_found', `no fact ${prefix}; see comet-cc facts ls`);
+  if (other !== undefined) throw new CometError('ambiguous_id', `${prefix} fits several facts; give more of the id`);
+  return fact;
+}
+
+/** Facts of these concepts are the user's, in every project. */
+function isOfUser(concept: string): boolean {
+  return concept.startsWith('Person.');
+}
+
+/** What the user typed, and what the assistant says of its own; text from outside is in neither. */
+function saidIn({ user, userOrigin, parts, recalled }: TurnText): FactTurn {
+  const own = parts.flatMap(({ kind, origin, text, passages = [{ origin, text }] }) =>
+    kind === 'assistant' && recalled !== true ? passages : [],
+  );
+  const answer = own.filter(({ origin }) => isCleanOrigin(origin)).map(({ text }) => text);
+  return { user: userOrigin === undefined ? user : '', assistant: answer.join('\n\n') };
+}
+
+/** A negation also ends what says more of the same thing. */
+function withQualified(said: readonly ExtractedFact[], facts: readonly Fact[]): ExtractedFact[] {
+  return said.flatMap((each) => {
+    if (each.polarity === 'asserted') return [each];
+    const start = each.value.toLowerCase();
+    const longer = facts.filter(({ concept, value }) => {
+      const text = value.toLowerCase();
+      return concept === each.concept && text.startsWith(start) && QUALIFIER.test(text.slice(start.length));
+    });
+    return [each, ...longer.map(({ value }) => ({ ...each, value }))];
+  });
+}
+
+/** Whether more than salience changed. */
+function isVisible({ added, reasserted, negated, evicted, pruned }: TurnChanges): boolean {
+  return added.length + reasserted.length + negated.length + evicted.length + pruned.length > 0;
+}

@@ -1,0 +1,29 @@
+import type { Problem } from '../../common/errors.ts';
+import type { Ontology } from '../facts/ontology.ts';
+
+/** A file before and after a change; null where there is none. */
+export interface FactRewrite {
+  readonly name: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** Facts as markdown, one file for the user and one for each project. */
+export interface FactFiles {
+  /** Name of a scope's file: '' is the user, else the key of a project. */
+  nameOf(scope: string): string;
+  /** Path of a file, for messages. */
+  pathOf(name: string): string;
+  /** What is there, by name. */
+  texts(): Promise<ReadonlyMap<string, string>>;
+  /** Makes the change where the file is as it was before; false, without a change, where somebody edited it. */
+  replace(rewrite: FactRewrite): Promise<boolean>;
+  /** What may be remembered in a project; '' for the user alone. A file that is invalid declares nothing. */
+  ontology(scope: string): Promise<OntologyState>;
+}
+
+export interface OntologyState {
+  /** The same object while the files are the same. */
+  readonly ontology: Ontology;
+  readonly problems: readonly Problem[];
+}

@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import YAML from 'yaml';
+import { type Fact, factSchema } from '../facts/fact.ts';
+import { conceptNamed, type Ontology } from '../facts/ontology.ts';
+
+/** A file of facts as it was read. */
+export interface FactPage {
+  readonly facts: readonly Fact[];
+  readonly closed: readonly Fact[];
+  /** Lines that are no facts; they are kept. */
+  readonly others: readonly string[];
+  /** Of list items that could not be read. */
+  readonly problems: readonly string[];
+}
+
+const HEADINGS = { before: '## Before', others: '## Other lines' } as const;
+const FIELDS = ['said', 'by', 'salience', 'times', 'from', 'to', 'session', 'turn', 'id'] as const;
+const ITEM = /^[-*+] ([A-Z][A-Za-z0-9.]*): (.*)$/;
+const FIELD = / \[([a-z]+):: ((?:[^[\]\\]|\\.)*)\]$/;
+const LINE_CHARS = 2_000;
+const DIGITS = 10_000;
+const ROUNDING = 1e-6;
+
+const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\r?\n/;
+
+/** '' for the user, else the key of a project; null where the front matter does not say. */
+export function scopeIn(text: string): string | null {
+  try {
+    const { scope, project } = YAML.parse(FRONT.exec(text)?.[1] ?? '', { maxAliasCount: 0 }) as Record<string, unknown>;
+    if (scope === 'user') return '';
+    return typeof project === 'string' && project !== '' ? project : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Reads a file whose scope is known. @param nowIso  when facts that were written by hand begin */
+export function parseFactPage(text: string, ontology: Ontology, nowIso: string): FactPage {
+  const body = text.replace(FRONT, '');
+  const page = { facts: [] as Fact[], closed: [] as Fact[], others: [] as string[], problems: [] as string[] };
+  for (const raw of body.split(/\r?\n/)) {
+    const line = raw.trim();
+    if (line === '' || isTitle(line)) continue;
+    const fact = /^[-*+] /.test(line) ? readLine(line, ontology, nowIso) : null;
+    if (fact === null || typeof fact === 'string') page.others.push(raw.trimEnd());
+    else if (fact.valid_to === null) page.facts.push(fact);
+    else page.closed.push(fact);
+    if (typeof fact === 'string') page.problems.push(`${fact}: ${line.slice(0, 60)}`);
+  }
+  return page;
+}
+
+/** The text of a file; lines that are no facts come last. */
+export function renderFactPage(scope: string, { facts, closed, others }: Omit<FactPage, 'problems'>): string {
+  const head = scope === '' ? { scope: 'user' } : { scope: 'project', project: scope };
+  const name = scope.split(/[\\/]/).findLast((part) => part !== '');
+  const section = (title: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : ['', title, '', ...lines];
+  const lines = [
+    '---',
+    YAML.stringify(head, { lineWidth: 0 }).trimEnd(),
+    '---',
+    ...section(name === undefined ? '# Facts about the user' : `# Facts (${name})`, [...facts.map(lineOf), '']),
+    ...section(HEADINGS.before, closed.map(lineOf)),
+    ...section(HEADINGS.others, others),
+  ];
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+/** The text without facts of these ids and turns; the same text where it has none. */
+export function withoutFacts(
+  text: string,
+  { ids, turnIds }: { readonly ids: ReadonlySet<string>; readonly turnIds: ReadonlySet<string> },
+): string {
+  const isGone = (line: string): boolean => {
+    const { fields } = fieldsOf(line.trimEnd());
+    return ids.has(fields.get('id') ?? '') || turnIds.has(fields.get('turn') ?? '');
+  };
+  const lines = text.split('\n');
+  const kept = lines.filter((line) => !(ITEM.test(line.trim()) && isGone(line)));
+  return kept.length === lines.length ? text : kept.join('\n');
+}
+
+function isTitle(line: string): boolean {
+  return /^# Facts\b/.test(line) || Object.values(HEADINGS).includes(line as never);
+}
+
+function lineOf(fact: Fact): string {
+  const values: Readonly<Record<(typeof FIELDS)[number], string | null>> = {
+    said: fact.evidence,
+    by: fact.origin,
+    salience: String(Math.floor(fact.salience * DIGITS + ROUNDING) / DIGITS),
+    times: String(fact.asserted),
+    from: fact.valid_from,
+    to: fact.valid_to,
+    session: fact.session_id,
+    turn: fact.turn_id,
+    id: fact.id,
+  };
+  const fields = FIELDS.flatMap((name) => (values[name] === null ? [] : [` [${name}:: ${escaped(values[name])}]`]));
+  return `- ${fact.concept}: ${escaped(fact.value)}${fields.join('')}`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/\s+/g, ' ').replace(/[[\]\\]/g, '\\$&');
+}
+
+function unescaped(text: string): string {
+  return text.replace(/\\(.)/g, '$1');
+}
+
+function fieldsOf(line: string): { readonly rest: string; readonly fields: ReadonlyMap<string, string> } {
+  const fields = new Map<string, string>();
+  let rest = line;
+  for (let found = FIELD.exec(rest); found !== null; found = FIELD.exec(rest)) {
+    fields.set(found[1] as string, unescaped(found[2] as string));
+    rest = rest.slice(0, found.index);
+  }
+  return { rest, fields };
+}
+
+/** A fact, or why the line is none. A line without fields is the user's own. */
+function readLine(line: string, ontology: Ontology, nowIso: string): Fact | string {
+  if (line.length > LINE_CHARS) return 'is too long';
+  const { rest, fields } = fieldsOf(line);
+  const [, concept = '', text = ''] = ITEM.exec(rest) ?? [];
+  const declared = conceptNamed(ontology, concept);
+  if (concept === '' || text.trim() === '') return 'expected `- Concept: value`';
+  if (declared === null) return `the ontology declares no ${concept}`;
+  const value = unescaped(text).trim();
+  const read = factSchema.safeParse({
+    id: fields.get('id') ?? `fact_${handId(`${concept}\n${value}`)}`,
+    concept,
+    value,
+    evidence: fields.get('said') ?? value,
+    turn_id: fields.get('turn') ?? '',
+    session_id: fields.get('session') ?? '',
+    salience: Number(fields.get('salience') ?? declared.salience_weight),
+    origin: fields.get('by') ?? 'user',
+    asserted: Number(fields.get('times') ?? 1),
+    valid_from: fields.get('from') ?? nowIso,
+    valid_to: fields.get('to') ?? null,
+  });
+  return read.success ? read.data : `has an unclear ${read.error.issues[0]?.path.join('.') || 'field'}`;
+}
+
+/** Of a line that a person wrote. */
+function handId(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 13);
+}

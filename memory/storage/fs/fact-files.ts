@@ -1,0 +1,42 @@
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Problem } from '../../../common/errors.ts';
+import { ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import type { HomePaths } from '../../../common/paths.ts';
+import type { FactFiles } from '../fact-files.ts';
+import { projectSlug } from '../paths.ts';
+import { createFileCache, removeTempFiles } from './file-cache.ts';
+import { openOntologies } from './ontology-files.ts';
+
+const NAME = /^[a-z0-9-]{1,100}\.md$/;
+const USER = 'user.md';
+
+/** Files that did not change since the last time are not read again. @param report  gets what cannot be read */
+export async function openFactFiles(
+  paths: Pick<HomePaths, 'factsDir' | 'ontologyFile' | 'ontologyConsentsFile'>,
+  report: (problem: Problem) => void,
+): Promise<FactFiles> {
+  const { factsDir: dir } = paths;
+  await ensureDir(dir);
+  await removeTempFiles(dir);
+  const pathOf = (name: string): string => path.join(dir, name);
+  const cache = createFileCache(dir, (file, text): readonly [string, string] => {
+    if (text === null) report({ file, message: 'is empty or no UTF-8 text' });
+    return [path.basename(file), text ?? ''];
+  });
+  return {
+    nameOf: (scope) => (scope === '' ? USER : `${projectSlug(scope)}.md`),
+    pathOf,
+    texts: async () => new Map((await cache.read()).filter(([name]) => NAME.test(name))),
+    async replace({ name, before, after }) {
+      if (!NAME.test(name) || (await readFileIfPresent(pathOf(name))) !== before) return false;
+      if (after !== null) await writeFileAtomic(pathOf(name), after);
+      else {
+        await rm(pathOf(name), { force: true });
+        await syncDir(dir);
+      }
+      return true;
+    },
+    ontology: openOntologies(paths),
+  };
+}

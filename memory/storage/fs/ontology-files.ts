@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { type Problem, reasonOf } from '../../../common/errors.ts';
+import { readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
+import type { HomePaths } from '../../../common/paths.ts';
+import { parseJson } from '../../../common/text.ts';
+import { DEFAULT_ONTOLOGY } from '../../facts/default-ontology.ts';
+import { mergeOntologies, type Ontology, type OntologyProblem, parseOntology } from '../../facts/ontology.ts';
+import type { OntologyState } from '../fact-files.ts';
+
+type Paths = Pick<HomePaths, 'ontologyFile' | 'ontologyConsentsFile'>;
+
+/** What the user allowed: by project, the file and the digest of its text. Another text needs consent again. */
+const Consents = z.record(z.string(), z.object({ file: z.string(), sha256: z.string() }));
+type Consents = z.infer<typeof Consents>;
+
+const NOTHING: Ontology = { version: '0.2', concepts: {} };
+/** Facts of these are the user's, in every project: a file of a project cannot declare them. */
+const OF_USER = /^Person\./i;
+
+/** Reads the user's ontology, and what projects add to it after consent. */
+export function openOntologies(paths: Paths): (scope: string) => Promise<OntologyState> {
+  const known = new Map<string, { readonly key: string; readonly state: OntologyState }>();
+  return async (scope) => {
+    const own = await readOrReason(paths.ontologyFile);
+    const allowed = scope === '' ? null : ((await readConsents(paths))[scope] ?? null);
+    const theirs = allowed === null ? null : await readOrReason(allowed.file);
+    const key = JSON.stringify([own, allowed, theirs]);
+    const before = known.get(scope);
+    if (before?.key === key) return before.state;
+    const user = own === null ? { ontology: DEFAULT_ONTOLOGY, problems: [] } : parsed(paths.ontologyFile, own);
+    const state = allowed === null ? user : joined(user, allowed, theirs);
+    known.set(scope, { key, state });
+    return state;
+  };
+}
+
+/** Lets the project's file add concepts, as its text is now. */
+export async function allowOntology(
+  { ontologyConsentsFile }: Paths,
+  project: string,
+  { file, text }: { readonly file: string; readonly text: string },
+): Promise<void> {
+  const all = { ...(await readConsents({ ontologyConsentsFile })), [project]: { file, sha256: digestOf(text) } };
+  await writeFileAtomic(ontologyConsentsFile, `${JSON.stringify(all, null, 2)}\n`);
+}
+
+/** Concepts that a file of a project may add to those of the user, and why others may not. */
+export function withProject(user: Ontology, project: Ontology): ReturnType<typeof mergeOntologies> {
+  const names = Object.keys(project.concepts);
+  const own = Object.entries(project.concepts).filter(([name]) => !OF_USER.test(name));
+  const merged = mergeOntologies(user, { ...project, concepts: Object.fromEntries(own) });
+  const message = 'a project cannot declare concepts of the user';
+  const refused = names.filter((name) => OF_USER.test(name)).map((name) => ({ path: `concepts.${name}`, message }));
+  return { ...merged, warnings: [...refused, ...merged.warnings] };
+}
+
+function joined(user: OntologyState, allowed: Consents[string], text: string | Error | null): OntologyState {
+  const { file, sha256 } = allowed;
+  const without = (message: string): OntologyState => ({
+    ...user,
+    problems: [...user.problems, { file, message }],
+  });
+  if (text === null) return user;
+  if (typeof text === 'string' && digestOf(text) !== sha256)
+    return without('changed since it was allowed; comet-cc ontology allow takes it over');
+  const project = parsed(file, text);
+  const { ontology, warnings } = withProject(user.ontology, project.ontology);
+  return { ontology, problems: [...user.problems, ...project.problems, ...problemsOf(file, warnings)] };
+}
+
+function parsed(file: string, text: string | Error): OntologyState {
+  if (typeof text !== 'string')
+    return { ontology: NOTHING, problems: [{ file, message: `cannot be read: ${text.message}` }] };
+  const read = parseOntology(parseJson(text));
+  if (read.ok) return { ontology: read.ontology, problems: problemsOf(file, read.warnings) };
+  return { ontology: NOTHING, problems: problemsOf(file, read.problems) };
+}
+
+function problemsOf(file: string, found: readonly OntologyProblem[]): Problem[] {
+  return found.map(({ path, message }) => ({ file, message: path === '' ? message : `${path}: ${message}` }));
+}
+
+function readOrReason(file: string): Promise<string | Error | null> {
+  return readFileIfPresent(file).catch((error: unknown) => new Error(reasonOf(error)));
+}
+
+/** A damaged file allows nothing. */
+async function readConsents({ ontologyConsentsFile }: Pick<Paths, 'ontologyConsentsFile'>): Promise<Consents> {
+  const read = Consents.safeParse(parseJson((await readFileIfPresent(ontologyConsentsFile)) ?? ''));
+  return read.success ? read.data : {};
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
