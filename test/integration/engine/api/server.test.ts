@@ -28,10 +28,11 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-async function open(methods: ServiceMethods): Promise<void> {
+async function open(methods: ServiceMethods, pagesChanged: () => void = () => {}): Promise<void> {
   server = await openApiServer(socket, silentLog);
   server.serve(
     engineServices(methods, {
+      pagesChanged,
       requests: () => ({ total: 4, rewritten: 1, passed_through: 3, failed_open: 0 }),
       costs: () => ({ ...EMPTY_COSTS, tokens: { original: 100, sent: 40, own: 0, net_saved: 60 } }),
     }),
@@ -66,6 +67,20 @@ describe("the engine's API", () => {
       tokens: { original: 100, sent: 40, net_saved: 60 },
     });
     expect(await client.call('sessions/brief', { sessionId: 's1' })).toBe('brief of s1');
+  });
+
+  it('says when pages may have changed, also where the operation failed in the middle', async () => {
+    let changes = 0;
+    const remove = async (ids: readonly string[]) =>
+      ids[0] === 'gone' ? Promise.reject(new CometError('not_found', 'x')) : ids;
+    await open({ library: { remove, readBrief: async () => '' } }, () => {
+      changes += 1;
+    });
+    const client = engineClient(socket);
+    await client.call('nodes/remove', { ids: ['a'] });
+    await expect(client.call('nodes/remove', { ids: ['gone'] })).rejects.toThrow('x');
+    await client.call('sessions/brief', { sessionId: 's' });
+    expect(changes).toBe(2);
   });
 
   it('repeats nothing of what a library says that failed, which may quote what is stored', async () => {
