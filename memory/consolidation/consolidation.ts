@@ -108,6 +108,7 @@ export async function openConsolidator(parts: Parts) {
       model: dryRun ? null : model,
       quota,
       signal,
+      refused: last?.refused,
     });
     const project = projectDir === undefined ? null : parts.projectOf(projectDir);
     for (let tried = 1; tried <= MAX_TRIES; tried += 1) {
@@ -208,6 +209,7 @@ async function planPass(parts: Parts, input: PassInput) {
   return {
     ...{ at: new Date(nowMs).toISOString(), draft, merged, untold, problems, rewrites, brief },
     isFull: isFull(input.request),
+    refused: input.mergeWriter.refusals(),
     phases: phasesOf(input, { orientation, findings, draft, merged, rewrites, shelf, brief }),
   };
 }
@@ -376,9 +378,9 @@ function countsOf({ merged, groups, tags, linked, pruned }: ChangeSet) {
 }
 
 function ledgerOf(pass: Pass, last: DreamLedger | null, snapshot: string | null): DreamLedger {
-  const { at, draft, brief, untold } = pass;
+  const { at, draft, brief, untold, refused } = pass;
   const { left, seen } = draft;
-  const now = { at, snapshot, ...countsOf(draft), left, seen };
+  const now = { at, snapshot, ...countsOf(draft), left, seen, ...(refused.length === 0 ? {} : { refused }) };
   const { told, full, briefs = [], shown } = last ?? {};
   const kept = { ...(shown === undefined ? {} : { shown }), briefs };
   if (!pass.isFull) return { ...kept, ...(told ? { told } : {}), ...(full ? { full } : {}), ...now, untold };

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Log } from '../../common/log.ts';
 import { clip, trimEnd } from '../../common/text.ts';
 import { type Author, authorOf, type MemoryNode } from '../model/node.ts';
@@ -15,6 +16,9 @@ export type MergeDecision =
   | { readonly kind: 'apart' }
   | { readonly kind: 'later' };
 
+const MOST_REFUSALS = 500;
+const REFUSAL: MergeResult = { fits: false, summary: '', trigger: '' };
+
 export type MergeWriter = ReturnType<typeof createMergeWriter>;
 
 export type MergeWriterOptions = {
@@ -26,11 +30,14 @@ export type MergeWriterOptions = {
   readonly modelCallLimit: number;
   /** Of its own calls; beyond it rules decide, as where the model is not available. */
   readonly tokenLimit: number;
+  /** What `refusals` returned after the last run. */
+  readonly refused?: readonly string[] | undefined;
 } & Pick<ConsolidationRule, 'density' | 'repeated'>;
 
 /** Calls the model while the budget allows. Without it rules merge plain repetitions and leave the rest to the next run. */
 export function createMergeWriter(options: MergeWriterOptions) {
   const { model, quota, log, signal, modelCallLimit, tokenLimit, density, repeated } = options;
+  const refusals = new Set(options.refused);
   const tokensUsed = (): number => model?.health?.().mergeTokens ?? 0;
   const tokensBefore = tokensUsed();
   const answers = new Map<string, MergeResult>();
@@ -55,6 +62,8 @@ export function createMergeWriter(options: MergeWriterOptions) {
     const key = `${kind} ${nodes.map(contentDigest).join(' ')}`;
     const known = answers.get(key);
     if (known !== undefined) return known;
+    const digest = createHash('sha256').update(key).digest('hex').slice(0, 12);
+    if (refusals.has(digest)) return REFUSAL;
     if (model?.merge === undefined || !mayAsk()) return null;
     asked += 1;
     const notes = nodes.map(({ summary, trigger, facts }) => {
@@ -63,6 +72,7 @@ export function createMergeWriter(options: MergeWriterOptions) {
     try {
       const answer = await model.merge({ kind, notes }, signal);
       answers.set(key, answer);
+      if (!answer.fits) refusals.add(digest);
       return answer;
     } catch (error) {
       signal.throwIfAborted();
@@ -75,6 +85,8 @@ export function createMergeWriter(options: MergeWriterOptions) {
   return {
     /** Why the configured model was not called, '' otherwise. */
     because: (): string => because,
+    /** Digests of what the model keeps apart, so that runs with a small budget do not ask the same each time. */
+    refusals: (): string[] => [...refusals].slice(-MOST_REFUSALS),
     /** @param nodes  the keeper first */
     async merge(nodes: readonly MemoryNode[]): Promise<MergeDecision> {
       const answer = await ask('merge', nodes);

@@ -61,6 +61,8 @@ export const DreamLedger = z.object({
   briefs: z.array(BriefRecord).optional(),
   /** Day of the newest brief that a session was told of. */
   shown: z.string().optional(),
+  /** See `MergeWriter.refusals`. */
+  refused: z.array(z.string()).optional(),
 });
 export type DreamLedger = z.infer<typeof DreamLedger>;
 
