@@ -196,7 +196,7 @@ function isOfUser(concept: string): boolean {
 }
 
 /** What the user typed, and what the assistant says of its own; text from outside is in neither. */
-function saidIn({ user, userOrigin, parts, recalled }: TurnText): FactTurn {
+export function saidIn({ user, userOrigin, parts, recalled }: TurnText): FactTurn {
   const own = parts.flatMap(({ kind, origin, text, passages = [{ origin, text }] }) =>
     kind === 'assistant' && recalled !== true ? passages : [],
   );

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { grouped } from '../common/map.ts';
+import { homePaths } from '../common/paths.ts';
+import { extractFacts } from '../memory/facts/extract-facts.ts';
+import { DEFAULT_ONTOLOGY } from '../memory/facts/index.ts';
+import { extractByRules } from '../memory/facts/rule-extractor.ts';
+import { saidIn } from '../memory/facts.ts';
+import { readTurn } from '../memory/ingest/turn-trust.ts';
+import { openJournal } from '../memory/storage/fs/turn-log.ts';
+import { withCorpus } from './real/corpus.ts';
+import { importCorpus, openRealMemory } from './real/product.ts';
+
+/** A reader's verdicts: by the beginning of the digest of concept, value and evidence, whether the fact is right. */
+const LABELS = path.resolve(import.meta.dirname, '../../bench/facts/labels.json');
+
+interface Row {
+  readonly hash: string;
+  readonly concept: string;
+  readonly value: string;
+  readonly evidence: string;
+}
+
+/** What the rules find in real sessions, and how much of it a reader found right. `--show` prints the facts. */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+      show: { type: 'boolean', default: false },
+    },
+  });
+  const labels = JSON.parse(await readFile(LABELS, 'utf8')) as Readonly<Record<string, boolean>>;
+  await withCorpus(values.data, async (corpus, home) => {
+    const memory = await openRealMemory(home);
+    await importCorpus(memory, home);
+    await memory.maintenance.close();
+    const { rows, turns } = await factsIn(home);
+    const unique = [...new Map(rows.map((row) => [row.hash, row])).values()];
+    if (values.show) {
+      for (const { hash, concept, value, evidence } of unique)
+        console.log(`${hash} ${labels[hash] ?? '?'}\n  ${concept}: ${value}\n  ${evidence}`);
+    }
+    const read = unique.filter(({ hash }) => labels[hash] !== undefined);
+    const right = read.filter(({ hash }) => labels[hash]);
+    const byConcept = grouped(unique, ({ concept }) => concept);
+    const result = {
+      sessions: corpus.sessions,
+      turns,
+      facts: unique.length,
+      read: read.length,
+      right: right.length,
+      share: read.length === 0 ? null : Number((right.length / read.length).toFixed(3)),
+      by_concept: Object.fromEntries([...byConcept].map(([name, own]) => [name, own.length])),
+    };
+    console.log(JSON.stringify(result, null, 2));
+  });
+}
+
+async function factsIn(home: string): Promise<{ rows: Row[]; turns: number }> {
+  const dir = homePaths(path.join(home, '.comet-cc')).journalDir;
+  const journal = await openJournal({ dir, report: () => undefined });
+  const rows: Row[] = [];
+  let turns = 0;
+  for (const { sessionId } of await journal.sessions()) {
+    for (const stored of await journal.read(sessionId)) {
+      turns += 1;
+      const turn = saidIn(readTurn(stored));
+      const { facts } = extractFacts({ ontology: DEFAULT_ONTOLOGY, turn, candidates: extractByRules(turn) });
+      for (const { concept, value, evidence, polarity } of facts) {
+        const text = [concept, polarity, value, evidence].join('\n');
+        const hash = createHash('sha256').update(text).digest('hex').slice(0, 12);
+        rows.push({ hash, concept: polarity === 'negated' ? `not ${concept}` : concept, value, evidence });
+      }
+    }
+  }
+  await journal.close();
+  return { rows, turns };
+}
+
+await main();
