@@ -8,8 +8,8 @@ import type { Redactor } from '../redact/index.ts';
 import { type DropReason, type ExtractedFact, extractFacts, type FactTurn } from './facts/extract-facts.ts';
 import type { Fact } from './facts/fact.ts';
 import type { FactSource } from './facts/fact-block.ts';
-import type { FactStore, TurnChanges } from './facts/fact-store.ts';
-import { type Concept, conceptNamed, type PersistenceClass } from './facts/ontology.ts';
+import type { FactStore, TurnChanges, TurnSource } from './facts/fact-store.ts';
+import { type Concept, conceptNamed, type Ontology, type PersistenceClass } from './facts/ontology.ts';
 import { extractByRules } from './facts/rule-extractor.ts';
 import { fuzzySimilarity } from './facts/similarity.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
@@ -52,6 +52,10 @@ interface Source {
   readonly sessionId: string;
 }
 
+interface SummaryBatch extends Source {
+  readonly turns: readonly TurnText[];
+}
+
 export type Facts = Awaited<ReturnType<typeof openFacts>>;
 
 /** A session without a turn for this long is over. */
@@ -78,10 +82,17 @@ export async function openFacts({ factFiles: files, config, clock, redactor, tur
     refresh: (): Promise<void> =>
       exclusive(() => undefined).catch((error: unknown) => log.warn('facts could not be read', { error })),
     /** Never rejects: a turn is kept whatever becomes of its facts. */
-    readTurn: (turn: TurnText, source: Source, found?: unknown): Promise<void> =>
-      exclusive(() => readTurn(state, turn, source, found)).catch((error: unknown) =>
+    readTurn: (turn: TurnText, source: Source): Promise<void> =>
+      exclusive(() => readTurn(state, turn, source)).catch((error: unknown) =>
         log.warn('facts of a turn were not kept', { sessionId: source.sessionId, error }),
       ),
+    /** Keeps what a model found in turns that were read before. Never rejects. */
+    readSummary: (batch: SummaryBatch, candidates: readonly unknown[]): Promise<void> =>
+      exclusive(() => readSummary(state, batch, candidates)).catch((error: unknown) =>
+        log.warn('facts of a summary were not kept', { sessionId: batch.sessionId, error }),
+      ),
+    /** What facts of a project may be about, as it was read last; null before the first turn there. */
+    ontologyOf: (project: string): Ontology | null => newestState(scopes, project)?.ontology ?? null,
     /** Drops what held for the session only. */
     endSession: (sessionId: string): Promise<void> =>
       exclusive(async () => {
@@ -114,9 +125,11 @@ export async function openFacts({ factFiles: files, config, clock, redactor, tur
       }),
     /** What may stand in a system channel, as it was read last; null where there is nothing. */
     current(project: string): FactSource | null {
-      const own = scopes.near(project).toSorted((one, other) => compareText(one.project, other.project));
-      const { ontology } = own.at(-1)?.state ?? {};
-      const facts = own.flatMap((scope) => viewsOf(scope, redactor)).filter(({ value }) => !hasInstructions(value));
+      const { ontology } = newestState(scopes, project) ?? {};
+      const facts = scopes
+        .near(project)
+        .flatMap((scope) => viewsOf(scope, redactor))
+        .filter(({ value }) => !hasInstructions(value));
       return ontology === undefined ? null : { ontology, facts };
     },
     problems: (): readonly Problem[] => scopes.problems(),
@@ -130,29 +143,73 @@ export async function openFacts({ factFiles: files, config, clock, redactor, tur
   };
 }
 
-/** Applies what a turn states, once for each turn of the user. `found`: candidates of a model; else rules find them. */
-async function readTurn(state: State, turn: TurnText, { project, sessionId }: Source, found?: unknown): Promise<void> {
-  const { scopes, dropped } = state;
-  const { ontology } = ((await scopes.of(project)) ?? (await scopes.of('')))?.state ?? {};
+/** Applies what rules find in a turn, once for each turn of the user. */
+async function readTurn(state: State, turn: TurnText, { project, sessionId }: Source): Promise<void> {
+  const { ontology } = ((await state.scopes.of(project)) ?? (await state.scopes.of('')))?.state ?? {};
   if (ontology === undefined) return;
   const said = saidIn(turn);
-  const extraction = extractFacts({ ontology, turn: said, candidates: found ?? extractByRules(said) });
-  for (const [reason, count] of Object.entries(extraction.dropped) as [DropReason, number][]) {
-    if (found !== undefined && count > 0) dropped.set(reason, (dropped.get(reason) ?? 0) + count);
+  const { facts } = extractFacts({ ontology, turn: said, candidates: extractByRules(said) });
+  await apply(state, facts, { turnId: turn.turnId, sessionId, project, atMs: turn.atMs });
+}
+
+/** Each candidate belongs to the first turn that has its evidence; what no turn has is dropped and counted. */
+async function readSummary(state: State, batch: SummaryBatch, candidates: readonly unknown[]): Promise<void> {
+  const { scopes, dropped } = state;
+  const ontology = (await scopes.of(batch.project))?.state.ontology;
+  if (ontology === undefined || candidates.length === 0) return;
+  let left = candidates;
+  for (const turn of batch.turns) {
+    const said = saidIn(turn);
+    const found = left.map((candidate) => ({
+      candidate,
+      ...extractFacts({ ontology, turn: said, candidates: [candidate] }),
+    }));
+    left = found.filter(({ facts }) => facts.length === 0).map(({ candidate }) => candidate);
+    const facts = found.flatMap((each) => each.facts);
+    const source = { turnId: turn.turnId, sessionId: batch.sessionId, project: batch.project, atMs: turn.atMs };
+    if (facts.length > 0) await apply(state, facts, { ...source, isLate: true });
   }
-  const facts = extraction.facts.filter(({ value }) => !(value.includes(MARK) || hasInstructions(value)));
-  const source = { turnId: turn.turnId, sessionId, atMs: turn.atMs };
+  const said = { user: '', assistant: '' };
+  for (const [reason, count] of Object.entries(extractFacts({ ontology, turn: said, candidates: left }).dropped))
+    if (count > 0) dropped.set(reason as DropReason, (dropped.get(reason as DropReason) ?? 0) + count);
+}
+
+async function apply(state: State, found: readonly ExtractedFact[], { project, ...source }: TurnSource & Source) {
+  const facts = found.filter(({ value }) => !(value.includes(MARK) || hasInstructions(value)));
   for (const key of new Set(['', project])) {
     const own = facts.filter(({ concept }) => isOfUser(concept) === (key === ''));
-    await scopes.change(
+    await state.scopes.change(
       key,
       (store) => {
-        const over = endOldSessions(state, store, sessionId);
-        return { over, ...store.applyTurn(withQualified(own, store.facts), source) };
+        const over = endOldSessions(state, store, source.sessionId);
+        const fresh = source.isLate ? own.filter((each) => !isReadFrom(store, each, source.turnId)) : own;
+        return { over, ...store.applyTurn(withQualified(fresh, store.facts), source) };
       },
       ({ over, ...changes }) => over.length > 0 || isVisible(changes),
     );
   }
+}
+
+/** Rules found it in the turn already. */
+function isReadFrom(
+  { facts, closed }: FactStore,
+  { concept, value, polarity }: ExtractedFact,
+  turnId: string,
+): boolean {
+  return (polarity === 'asserted' ? facts : closed).some(
+    (fact) => fact.concept === concept && fact.turn_id === turnId && isSame(fact.value, value),
+  );
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.trim().toLowerCase() === other.trim().toLowerCase();
+}
+
+function newestState(scopes: FactRegistry, project: string): Scope['state'] | undefined {
+  return scopes
+    .near(project)
+    .toSorted((one, other) => compareText(one.project, other.project))
+    .at(-1)?.state;
 }
 
 function endOldSessions({ turnRegistry, clock }: State, store: FactStore, ownId: string): readonly Fact[] {

@@ -67,7 +67,7 @@ export function createMaintenance(parts: Parts) {
         /** The former name of `drafts`. */
         stand_ins: drafts,
         facts: nodes.reduce((sum, node) => sum + node.facts.length, 0),
-        sessions: sessions.length,
+        ...{ facts_dropped: facts?.dropped() ?? {}, sessions: sessions.length },
         projects: new Set(nodes.map((node) => node.project)).size,
         turns: sessions.reduce((sum, session) => sum + session.turns, 0),
         oldest: nodes.at(-1)?.created_at ?? null,

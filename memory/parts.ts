@@ -105,7 +105,8 @@ export async function createParts(options: MemoryOptions) {
   const indexer = createIndexer({ ...base, textsOf: base.turnReader.ofSession, sessionOf: turnRegistry.sessionOf });
   const snapshooter = createSnapshotService(base);
   const store = createStore({ ...base, indexer, snapshot: () => snapshooter.take('edit') });
-  const stored = { ...base, indexer, store, snapshooter };
+  const facts = options.factFiles === undefined ? null : await openFacts({ ...base, factFiles: options.factFiles });
+  const stored = { ...base, indexer, store, snapshooter, facts };
   const linker = createLinker({ ...stored, index, log });
   const revisions = createRevisions(catalogue);
   const nodeLimit = createNodeLimit(stored);
@@ -115,8 +116,7 @@ export async function createParts(options: MemoryOptions) {
   const files = createFileReferences(base);
   const topicPages =
     options.pageFiles === undefined ? null : createLibraryPages({ ...base, pageFiles: options.pageFiles });
-  const facts = options.factFiles === undefined ? null : await openFacts({ ...base, factFiles: options.factFiles });
-  const removal = await openRemoval({ ...stored, topicPages, facts });
+  const removal = await openRemoval({ ...stored, topicPages });
   const toolRounds = createToolRounds({ ...stored, compactor, isForgotten: removal.isForgotten });
   const compacted = {
     ...stored,

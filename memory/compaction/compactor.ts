@@ -2,6 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/async.ts';
 import { clip } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
+import type { Ontology } from '../facts/ontology.ts';
 import { authorOf, type Claim, type MemoryNode, nodeId, type StoredBrief } from '../model/node.ts';
 import { type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
@@ -70,6 +71,8 @@ type Parts = {
   readonly revisions: Revisions;
   readonly linker: Linker;
   readonly nodeLimit: NodeLimit;
+  /** Null where no facts are kept. */
+  readonly facts: { ontologyOf(project: string): Ontology | null } | null;
 };
 
 const NEVER_ABORTS = new AbortController().signal;
@@ -84,6 +87,7 @@ export function createCompactor({
   revisions,
   linker,
   nodeLimit,
+  facts,
 }: Parts): Compactor {
   const claimsOf = async (sessionId: string): Promise<readonly Claim[]> =>
     claimsIn(await nodeFiles.readBrief(sessionId));
@@ -167,7 +171,7 @@ export function createCompactor({
     async summarize(model, batch, signal) {
       const known = revisions.known(batch.project, batch.turns);
       const input = inputOf(batch, await claimsOf(batch.sessionId));
-      const result = await model.summarize({ ...input, known }, signal);
+      const result = await model.summarize({ ...input, known, ...ontologyFor(batch, facts) }, signal);
       const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...(result.skipped ?? [])]);
       const missing = batch.turns.filter((turn) => !covered.has(turn.turnId));
       const own = result.nodes.map(
@@ -184,6 +188,12 @@ export function createCompactor({
     writeBrief,
     writeLocalBrief: async (batch, given) => writeBrief(given ?? (await locally(batch)), withoutTools(batch)),
   };
+}
+
+/** Facts say what holds now, which imported turns do not. */
+function ontologyFor({ project, past }: Batch, facts: Parts['facts']): Pick<SummaryInput, 'ontology'> {
+  const ontology = past === undefined ? facts?.ontologyOf(project) : null;
+  return ontology ? { ontology } : {};
 }
 
 function withoutTools(batch: Batch): Batch {

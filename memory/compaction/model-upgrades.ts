@@ -68,8 +68,15 @@ type Parts = {
   readonly nodeLimit: NodeLimit;
   readonly turnReader: TurnReader;
   readonly taskQueue: TaskQueue;
+  /** Null where no facts are kept. */
+  readonly facts: SummaryFacts | null;
   readonly log: Log;
 };
+
+/** Keeps what a model found in turns that rules have read. Never rejects. */
+export interface SummaryFacts {
+  readSummary(batch: Batch, candidates: readonly unknown[]): Promise<void>;
+}
 
 interface State extends Parts {
   readonly serial: SerialQueue;
@@ -222,7 +229,9 @@ async function summarize(
   gate.succeeded();
   state.answers += 1;
   await replace(state, drafts, result, batch);
-  if (isKnown(state, batch)) await compactor.writeBrief(result, batch);
+  if (!isKnown(state, batch)) return;
+  await compactor.writeBrief(result, batch);
+  await state.facts?.readSummary(batch, result.facts ?? []);
 }
 
 /** False when a turn was removed during the model call. */

@@ -42,6 +42,8 @@ export interface TurnSource {
   readonly turnId: string;
   readonly sessionId: string;
   readonly atMs: number;
+  /** The turn was applied before: nothing fades. */
+  readonly isLate?: boolean;
 }
 
 /** What a turn did; facts as they were afterwards, or when they were removed. */
@@ -113,7 +115,9 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
       conceptNames(ontology).flatMap((name) => findSurplus(rules, facts, name, source.sessionId)),
     );
     const evicted = remove((fact) => surplus.has(fact));
-    facts = facts.map((fact) => (isWithin(rules, fact, source.sessionId) ? decay(rules, fact) : fact));
+    facts = facts.map((fact) =>
+      !source.isLate && isWithin(rules, fact, source.sessionId) ? decay(rules, fact) : fact,
+    );
     const pruned = remove((fact) => fact.salience < PRUNE_THRESHOLD && classOf(rules, fact) !== 'permanent');
     const kept = facts.filter(({ id }) => changed.has(id));
     return {

@@ -1,4 +1,5 @@
 import type { Origin } from '../../common/turn.ts';
+import type { Ontology } from '../facts/ontology.ts';
 import type { Claim, Decision, Fact, StatedItem, StatementRef } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { Prompt } from './prompts/prompt.ts';
@@ -32,6 +33,8 @@ export interface SummaryInput {
   readonly briefClaims?: readonly Claim[];
   /** Current statements that these turns may supersede. */
   readonly known?: readonly KnownStatement[];
+  /** What facts may be about; none are asked for without it. */
+  readonly ontology?: Ontology;
 }
 
 /** A fact of a node, as shown to the model that may supersede it. */
@@ -69,6 +72,8 @@ export interface SummaryResult {
   readonly nodes: readonly ProposedNode[];
   /** Ids of turns that leave nothing to remember; none if absent. */
   readonly skipped?: readonly string[];
+  /** Candidates for facts of the ontology, as the model gave them: not validated. */
+  readonly facts?: readonly unknown[];
   readonly brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] };
 }
 

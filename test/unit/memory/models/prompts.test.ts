@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { DEFAULT_ONTOLOGY } from '../../../../memory/facts/default-ontology.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { summarizerPrompt } from '../../../../memory/models/prompts/summary.ts';
 import { topicDetectorPrompt } from '../../../../memory/models/prompts/topic-detector.ts';
@@ -139,6 +141,28 @@ describe('the compacter’s prompt', () => {
     expect(text).not.toContain('"default"');
     expect(text).toContain('"evidence"');
     expect(text).toMatch(/"required":\["title","summary","outcome","decisions","open","values"/);
+  });
+});
+
+describe('facts in the compacter’s prompt', () => {
+  const Answer = z.object({ properties: z.record(z.string(), z.unknown()) });
+  const propertiesOf = (prompt: { schema: unknown }) => Answer.parse(prompt.schema).properties;
+  const answer = { nodes: [node], brief: { active: [], hints: [] } };
+
+  test('cost nothing where nothing may be remembered', () => {
+    const bare = summarizerPrompt(input, 'f00d');
+    const empty = summarizerPrompt({ ...input, ontology: { version: '0.2', concepts: {} } }, 'f00d');
+    expect([empty.system, empty.user, empty.schema]).toEqual([bare.system, bare.user, bare.schema]);
+    expect(bare.parse({ ...answer, facts: [{}] })).not.toHaveProperty('facts');
+  });
+
+  test('are of the ontology’s concepts, and a bad one spoils no summary', () => {
+    const prompt = summarizerPrompt({ ...input, ontology: DEFAULT_ONTOLOGY }, 'f00d');
+    expect(prompt.system).toContain('- Project.Decision: ');
+    expect(JSON.stringify(propertiesOf(prompt)['facts'])).toContain('"enum":["Need.Immediate",');
+    const facts = [{ concept: 'Project.Shoe' }, 'nonsense'];
+    expect(prompt.parse({ ...answer, facts })).toMatchObject({ nodes: [{ summary: node.summary }], facts });
+    expect(prompt.parse(answer).nodes).toHaveLength(1);
   });
 });
 
