@@ -5,7 +5,7 @@ import { renderSection } from './model/markdown.ts';
 import type { MemoryNode, StoredBrief } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { type ArchivedPage, type ArchiveFormat, parseArchive, renderArchive } from './storage/archive.ts';
-import { archivedPages, type SnapshotInfo } from './storage/snapshot-files.ts';
+import { archivedFacts, archivedPages, type SnapshotInfo } from './storage/snapshot-files.ts';
 
 export type Archives = ReturnType<typeof createArchives>;
 export type ArchiveReport = Awaited<ReturnType<Archives['importArchive']>>;
@@ -46,6 +46,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
           {
             ...{ nodes: catalogue.every(), briefs: await nodeFiles.briefs() },
             ...{ ...(await archivedPages(parts.pageFiles)), tasks: (await parts.tasks?.texts()) ?? [] },
+            ...(await archivedFacts(parts.factFiles)),
           },
           format,
         ),
@@ -53,7 +54,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
     /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
     importArchive: (text: string, isTrusted = true) =>
       withFreshFiles(store, async (held) => {
-        const { nodes, briefs, pages, tasks = [] } = parseArchive(text);
+        const { nodes, briefs, pages, tasks = [], facts = [] } = parseArchive(text);
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
         const clean: MemoryNode[] = await Promise.all(nodes.map(redacted));
         const fresh = clean.map((node) => {
@@ -68,14 +69,14 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
           (await Promise.all(briefs.map(redacted))).map((brief) => (isTrusted ? brief : briefAsToolText(brief))),
           (old, given) => given.updated_at > old.updated_at,
         );
-        const unchanged = nodes.length - changed.length;
         const own = isTrusted && pages !== undefined ? await redacted(pages) : undefined;
         const replaced = changed.length - added;
+        if (isTrusted) await parts.facts?.restore(await redacted(facts), false);
         return {
           kind: 'nodes' as const,
           added,
           replaced,
-          unchanged,
+          unchanged: nodes.length - changed.length,
           briefs: written,
           pages: await savePages(own, false),
           tasks: isTrusted ? await restoreTasks(await redacted(tasks), parts.tasks) : 0,
@@ -95,6 +96,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
         if (remove.length > 0) await held.remove(remove);
         const briefs = await saveBriefs(snapshot.briefs, () => true);
         const pages = await savePages(snapshot.pages, true);
+        if (snapshot.facts !== undefined) await parts.facts?.restore(snapshot.facts, true);
         await parts.takeBackBriefs(id, atMs);
         return { restored: changed.length, removed: remove.length, briefs, pages, undo: before };
       }),

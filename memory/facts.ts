@@ -15,6 +15,7 @@ import { fuzzySimilarity } from './facts/similarity.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { TurnText } from './model/turn.ts';
 import { hasInstructions } from './recall/quarantine.ts';
+import type { ArchivedPage } from './storage/archive.ts';
 import type { FactFiles } from './storage/fact-files.ts';
 import { FactRegistry, type Scope } from './storage/fact-registry.ts';
 
@@ -132,6 +133,9 @@ export async function openFacts({ factFiles: files, config, clock, redactor, tur
         .filter(({ value }) => !hasInstructions(value));
       return ontology === undefined ? null : { ontology, facts };
     },
+    /** Writes files of an archive where there are none, or `isWhole` in place of all there are. */
+    restore: (given: readonly ArchivedPage[], isWhole: boolean): Promise<void> =>
+      exclusive(() => scopes.restore(new Map(given.map(({ name, text }) => [name, text])), isWhole)),
     problems: (): readonly Problem[] => scopes.problems(),
     /** Candidates of models that were dropped since the start, by reason. */
     dropped: (): Readonly<Record<string, number>> => Object.fromEntries(state.dropped),

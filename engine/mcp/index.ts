@@ -11,6 +11,7 @@ import { CometError, messageOf } from '../../common/errors.ts';
 import { counted, oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import {
+  type FactView,
   type NodeView,
   type ProjectView,
   type Public,
@@ -68,6 +69,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
   registerWriteTools(parts);
   registerTopicTools(parts);
   registerTaskTools(parts);
+  registerFactTools(parts);
   registerResources(parts);
   return server;
 }
@@ -249,6 +251,54 @@ const taskFields = {
   priority: z.enum(TASK_PRIORITIES).optional(),
   topic: z.string().max(80).optional().describe('name of a topic page'),
 };
+
+function registerFactTools({ server, engine, project }: ToolParts): void {
+  server.registerTool(
+    'what_do_you_know',
+    {
+      title: 'What holds now',
+      description:
+        'Facts of this project and of the user that hold now: preferences, decisions, commands, owners, deadlines, each with what was said.',
+      inputSchema: { concept: z.string().max(200).default('').describe('a concept or its beginning, such as Project') },
+      annotations: READS,
+    },
+    ({ concept }) =>
+      answered(engine, async () => {
+        const { facts } = await engine.call('facts/list', { within: await project() });
+        const found = facts.filter((fact) => fact.concept.toLowerCase().startsWith(concept.toLowerCase()));
+        return found.length === 0
+          ? ownWords('No such fact is known here.')
+          : withinBudget(found.map(factTold), nonce());
+      }),
+  );
+  server.registerTool(
+    'forget_fact',
+    {
+      title: 'Erase a fact',
+      description: 'Erases one fact. The conversation that says it stays. Only when the user asks for it.',
+      inputSchema: {
+        id: z
+          .string()
+          .regex(/^fact_[0-9a-f]{13}$/, 'the whole id, fact_…')
+          .describe('the whole id'),
+      },
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    },
+    (given) =>
+      answered(engine, async () => {
+        const gone = await engine.call('facts/forget', { names: [given.id], within: await project() });
+        return ownWords(`Erased ${gone.map(({ id: erased }) => erased).join(', ')}.`);
+      }),
+  );
+}
+
+function factTold({ id, concept, value, evidence, origin, valid_from: since }: FactView): Told {
+  const said = `said: "${neutralLine(evidence, TRIGGER_CHARS)}"`;
+  return {
+    text: `- [${id}] ${concept}: ${neutralLine(value, TRIGGER_CHARS)} (since ${since.slice(0, 10)}, ${said})`,
+    origin,
+  };
+}
 
 function registerTaskTools({ server, engine, project }: ToolParts): void {
   const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };

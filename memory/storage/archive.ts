@@ -15,6 +15,7 @@ import { type Claim, isRedirect, type StoredBrief } from '../model/node.ts';
 import { MemoryNode } from '../model/node-schema.ts';
 import { parsePage, renderPage, withoutNodes } from '../model/page.ts';
 import { withoutRevisionsBy } from '../text/validity.ts';
+import { withoutFacts } from './fact-markdown.ts';
 
 /** Everything that is remembered, but for raw turns. */
 export interface Archive {
@@ -24,6 +25,8 @@ export interface Archive {
   readonly pages?: readonly ArchivedPage[];
   /** Task files; never in a snapshot, which they are no part of. */
   readonly tasks?: readonly ArchivedPage[];
+  /** Files of facts; absent as pages are. */
+  readonly facts?: readonly ArchivedPage[];
 }
 
 export type ArchiveFormat = 'md' | 'jsonl';
@@ -33,7 +36,7 @@ const VERSION = 2;
 /** Versions that can be read. */
 const READ_VERSIONS = [1, VERSION];
 /** No line of a session or brief begins with one `#`: in texts it is escaped, in lists it stands behind `- `. */
-const TITLES = { nodes: '# Session', brief: '# Brief', page: '# Page', task: '# Task' } as const;
+const TITLES = { nodes: '# Session', brief: '# Brief', page: '# Page', task: '# Task', fact: '# Facts' } as const;
 const Claims = z.array(
   z.object({
     text: z.string(),
@@ -54,11 +57,13 @@ const ArchivedTask = z.object({
   name: z.string().regex(/^(?:active|blocked|done\/\d{4}-\d\d)\/[^/\\]+\.md$/),
   text: z.string(),
 });
+const ArchivedFacts = z.object({ name: z.string().regex(/^[a-z0-9-]{1,100}\.md$/), text: z.string() });
 const Line = z.union([
   z.strictObject({ node: MemoryNode }),
   z.strictObject({ brief: Brief }),
   z.strictObject({ pages: z.array(ArchivedPage) }),
   z.strictObject({ tasks: z.array(ArchivedTask) }),
+  z.strictObject({ facts: z.array(ArchivedFacts) }),
 ]);
 
 /** The same memory gives the same text, in whatever order it comes. */
@@ -66,7 +71,7 @@ export function renderArchive(archive: Archive, format: ArchiveFormat): string {
   if (format === 'jsonl') return [...archiveLines(archive)].join('');
   const nodes = ordered(archive.nodes);
   const briefs = ordered(archive.briefs);
-  const { pages = [], tasks = [] } = archive;
+  const { pages = [], tasks = [], facts = [] } = archive;
   const sessions = grouped(nodes, ({ project, session_id }) => JSON.stringify([project, session_id]));
   const parts = [...sessions.values()].map((own) => `${TITLES.nodes}\n${documentOf(own)}`);
   return [
@@ -75,6 +80,7 @@ export function renderArchive(archive: Archive, format: ArchiveFormat): string {
     ...briefs.map((brief) => `${TITLES.brief}\n${renderBriefFile(brief)}`),
     ...pages.map(({ name, text }) => `${TITLES.page}\n${quoted(`${name}\n${text}`)}\n`),
     ...tasks.map(({ name, text }) => `${TITLES.task}\n${quoted(`${name}\n${text}`)}\n`),
+    ...facts.map(({ name, text }) => `${TITLES.fact}\n${quoted(`${name}\n${text}`)}\n`),
   ].join('');
 }
 
@@ -86,12 +92,13 @@ export function parseArchive(text: string): Archive {
 }
 
 /** The text of `jsonl`, line by line: thousands of nodes are more than a thread that streams may do in one go. */
-export function* archiveLines({ nodes, briefs, pages, tasks = [] }: Archive): Generator<string> {
+export function* archiveLines({ nodes, briefs, pages, tasks = [], facts }: Archive): Generator<string> {
   yield `${JSON.stringify({ [MARK]: VERSION })}\n`;
   for (const node of ordered(nodes)) yield `${JSON.stringify({ node: MemoryNode.parse(node) })}\n`;
   for (const brief of ordered(briefs)) yield `${JSON.stringify({ brief: Brief.parse(brief) })}\n`;
   if (pages !== undefined) yield `${JSON.stringify({ pages })}\n`;
   if (tasks.length > 0) yield `${JSON.stringify({ tasks })}\n`;
+  if (facts !== undefined) yield `${JSON.stringify({ facts })}\n`;
 }
 
 /** One line of `jsonl` without these nodes and turns, links to them and claims that rest on them; '' where none is left. */
@@ -107,6 +114,9 @@ export function scrubLine(line: string, gone: Gone): string {
   }
   if ('pages' in read && read.pages !== undefined) {
     return JSON.stringify({ pages: read.pages.flatMap((page) => withoutGone(page, gone.ids)) });
+  }
+  if ('facts' in read && read.facts !== undefined) {
+    return JSON.stringify({ facts: read.facts.map(({ name, text }) => ({ name, text: withoutFacts(text, gone) })) });
   }
   if (!('brief' in read) || read.brief === undefined) return line;
   const stays = ({ sources }: Claim): boolean => !sources.some((turnId) => gone.turnIds.has(turnId));
@@ -142,6 +152,7 @@ function fromLines(text: string): Archive {
   const briefs: StoredBrief[] = [];
   let pages: readonly ArchivedPage[] | undefined;
   let tasks: readonly ArchivedPage[] | undefined;
+  let facts: readonly ArchivedPage[] | undefined;
   for (const [at, line] of text.split('\n').entries()) {
     if (at === 0 || line.trim() === '') continue;
     const read = Line.safeParse(json(line, at + 1));
@@ -149,9 +160,11 @@ function fromLines(text: string): Archive {
     if ('node' in read.data) nodes.push(read.data.node);
     else if ('brief' in read.data) briefs.push(read.data.brief);
     else if ('pages' in read.data) pages = read.data.pages;
+    else if ('facts' in read.data) facts = read.data.facts;
     else tasks = read.data.tasks;
   }
-  return { nodes, briefs, ...(pages === undefined ? {} : { pages }), ...(tasks === undefined ? {} : { tasks }) };
+  const given = Object.entries({ pages, tasks, facts }).filter(([, files]) => files !== undefined);
+  return { nodes, briefs, ...Object.fromEntries(given) };
 }
 
 function fromMarkdown(text: string): Archive {
@@ -161,15 +174,18 @@ function fromMarkdown(text: string): Archive {
   const briefs: StoredBrief[] = [];
   const pages: ArchivedPage[] = [];
   const tasks: ArchivedPage[] = [];
+  const facts: ArchivedPage[] = [];
   for (const [nth, start] of starts.entries()) {
     const end = starts[nth + 1];
     const part = lines.slice(start + 1, end).join('\n') + (end === undefined ? '' : '\n');
     if (lines[start]?.trimEnd() === TITLES.nodes) nodes.push(...nodesOf(part, start + 1));
     else if (lines[start]?.trimEnd() === TITLES.brief) briefs.push(briefOf(part, start + 2));
     else if (lines[start]?.trimEnd() === TITLES.page) pages.push(fileOf(ArchivedPage, part, start + 2));
+    else if (lines[start]?.trimEnd() === TITLES.fact) facts.push(fileOf(ArchivedFacts, part, start + 2));
     else tasks.push(fileOf(ArchivedTask, part, start + 2));
   }
-  return { nodes, briefs, ...(pages.length === 0 ? {} : { pages }), ...(tasks.length === 0 ? {} : { tasks }) };
+  const given = Object.entries({ pages, tasks, facts }).filter(([, files]) => files.length > 0);
+  return { nodes, briefs, ...Object.fromEntries(given) };
 }
 
 function nodesOf(part: string, before: number): MemoryNode[] {

@@ -120,6 +120,18 @@ export class FactRegistry {
     }
   }
 
+  /** Writes these files where there are none, or `isWhole` in place of all there are. */
+  async restore(given: ReadonlyMap<string, string>, isWhole: boolean): Promise<void> {
+    const { files } = this.#parts;
+    const texts = await files.texts();
+    for (const name of new Set([...texts.keys(), ...given.keys()])) {
+      const before = texts.get(name) ?? null;
+      const after = isWhole ? (given.get(name) ?? null) : (before ?? given.get(name) ?? null);
+      if (after !== before) await files.replace({ name, before, after });
+    }
+    await this.load();
+  }
+
   problems(): Problem[] {
     const { files } = this.#parts;
     const ofLines = this.near(null).flatMap(({ name, page }) =>

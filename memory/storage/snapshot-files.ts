@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { compareText } from '../../common/text.ts';
 import { MemoryNode } from '../model/node-schema.ts';
 import { type ArchivedPage, archiveLines, type Gone, parseArchive, scrubLine } from './archive.ts';
+import type { FactFiles } from './fact-files.ts';
 import type { NodeFiles } from './node-files.ts';
 import type { NodeRegistry } from './node-registry.ts';
 import { PAGE_NAMES, type PageFiles, PageRewrite } from './page-files.ts';
@@ -116,15 +117,16 @@ type Parts = {
   readonly snapshots: Snapshots;
   readonly catalogue: NodeRegistry;
   readonly pageFiles?: PageFiles;
+  readonly factFiles?: Pick<FactFiles, 'texts'>;
 };
 
 /** Yields the thread to other work. */
 const LINES_AT_ONCE = 100;
 
-export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFiles }: Parts) {
+export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFiles, factFiles }: Parts) {
   return {
     async take(reason: 'edit' | 'rm' | 'import' | 'rollback' | 'consolidate'): Promise<string> {
-      const pages = await archivedPages(pageFiles);
+      const pages = { ...(await archivedPages(pageFiles)), ...(await archivedFacts(factFiles)) };
       const archive = { nodes: catalogue.every(), briefs: await nodeFiles.briefs(), ...pages };
       const text = (await inPieces(archiveLines(archive), (line) => line)).join('');
       return (await snapshots.write(reason, text)).id;
@@ -152,6 +154,13 @@ export async function archivedPages(pageFiles?: PageFiles): Promise<{ pages?: Ar
   const { texts } = await pageFiles.load();
   const kept = [...texts].filter(([name]) => /^topics\/[^/]+\.md$/.test(name) || name === PAGE_NAMES.state);
   return { pages: kept.map(([name, text]) => ({ name, text })).sort((a, b) => compareText(a.name, b.name)) };
+}
+
+/** Files of facts; nothing where memory keeps none. */
+export async function archivedFacts(factFiles?: Pick<FactFiles, 'texts'>): Promise<{ facts?: ArchivedPage[] }> {
+  if (factFiles === undefined) return {};
+  const texts = [...(await factFiles.texts())].map(([name, text]) => ({ name, text }));
+  return { facts: texts.sort((a, b) => compareText(a.name, b.name)) };
 }
 
 async function inPieces(lines: Iterable<string>, change: (line: string) => string): Promise<string[]> {

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FactView } from '../../memory/index.ts';
 import { createLiveRig, type LiveRig, openTerminal, type Terminal } from '../helpers/live-rig.ts';
+import { openMcp } from '../helpers/mcp-client.ts';
 
 const SHOP = '/home/ada/shop';
 
@@ -70,6 +71,22 @@ describe('facts', () => {
     const after = await readFile(file, 'utf8');
     expect(after).toContain('- Person.Shoe: 43\nA note of mine.');
     expect(after).toContain('- Person.Language: Polish [said:: Polish] [by:: user]');
+  });
+
+  it('are told to Claude and erased by it, within the project', async () => {
+    const mcp = await openMcp(rig.home, { cwd: rig.home.user, root: SHOP });
+    try {
+      const told = await mcp.call('what_do_you_know', { concept: 'Person.Preference' });
+      const [, id = ''] =
+        /\[(fact_\w+)\] Person\.Preference: tabs \(since .*, said: "I prefer tabs\."\)/.exec(told) ?? [];
+      expect(told).not.toContain('4711');
+      expect(await mcp.call('what_do_you_know', {})).toContain('4711');
+      expect(await mcp.call('forget_fact', { id })).toContain(`Erased ${id}`);
+      expect(await mcp.call('forget_fact', { id })).toContain('ERROR');
+    } finally {
+      await mcp.close();
+    }
+    expect(await list('--concept', 'Person.Preference')).toEqual(['Person.Preference: small commits']);
   });
 
   it('are explained and erased', async () => {

@@ -45,6 +45,8 @@ describe('comet-cc mcp', () => {
       'list_tasks',
       'add_task',
       'update_task',
+      'what_do_you_know',
+      'forget_fact',
     ]);
     expect(await call('retrieve_memory', { summary_query: 'gateway' })).toBe(
       'ERROR comet-cc: the daemon is not running; start it with: comet-cc start',

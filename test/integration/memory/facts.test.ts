@@ -74,6 +74,36 @@ it('come from what user and assistant say, never from what a tool or a page brou
   await memory.maintenance.close();
 });
 
+it('are in exports and snapshots, where forgetting reaches them', async () => {
+  const { memory, library, texts, list } = await open();
+  memory.capture.captureTurns([
+    talk('We use Redis for the cache.', 'Noted.', { projectDir: SHOP }),
+    talk('We use Kafka for events.', 'Noted.', { projectDir: SHOP, sessionId: 's2' }),
+  ]);
+  expect(await memory.maintenance.flush(30_000)).toBe(true);
+  const exported = [await library.exportAll('md'), await library.exportAll('jsonl')];
+  const both = ['Project.Decision: Kafka for events', 'Project.Decision: Redis for the cache'];
+  for (const text of exported) expect(text).toContain('Project.Decision: Kafka for events');
+  const [node] = library.list({ sessionId: 's1' });
+  await library.edit(node?.node_id ?? '', { set: { importance: 'HIGH' } });
+  const [first] = await memory.maintenance.listSnapshots();
+  texts.clear();
+  expect(await list()).toEqual([]);
+  await memory.maintenance.rollback(first?.id ?? '');
+  expect((await list()).toSorted()).toEqual(both);
+  texts.clear();
+  for (const text of exported) {
+    await memory.imports.importArchive(text);
+    expect((await list()).toSorted()).toEqual(both);
+    texts.clear();
+  }
+  await memory.maintenance.rollback(first?.id ?? '');
+  await library.forget({ dryRun: false, sessionId: 's2' });
+  await memory.maintenance.rollback(first?.id ?? '');
+  expect(await list()).toEqual(both.slice(1));
+  await memory.maintenance.close();
+});
+
 it('go with the session, or with the turn that is forgotten', async () => {
   const { memory, library, texts, list } = await open();
   memory.capture.captureTurns([
