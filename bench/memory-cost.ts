@@ -13,7 +13,6 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
-import { cutRule } from '../engine/cut-config.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
 import type { LanguageModel } from '../memory/models/model.ts';
 import { mergePrompt } from '../memory/models/prompts/merge.ts';
@@ -21,17 +20,11 @@ import type { Prompt } from '../memory/models/prompts/prompt.ts';
 import { summarizerPrompt } from '../memory/models/prompts/summary.ts';
 import { topicDetectorPrompt } from '../memory/models/prompts/topic-detector.ts';
 import { costUsd, sumBill } from '../proxy/ledger/cost.ts';
-import type { Usage } from '../proxy/ports.ts';
 import { findModelTraits } from '../proxy/wire/models.ts';
-import { createInMemorySearchIndex } from '../test/helpers/in-memory-search-index.ts';
-import { createDisk, openRig } from '../test/helpers/memory-rig.ts';
-import { createMemoryPlanStore, openRewriter } from '../test/helpers/open-rewriter.ts';
 import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
-import { makeRequest, replyFrom } from '../test/helpers/transcripts.ts';
-import { createJudge } from '../test/mock-anthropic/index.ts';
 import { estimateTokens } from '../test/mock-anthropic/tokens.ts';
-import { type Message, PROJECT_DIR, type RealTurn, withCorpus } from './real/corpus.ts';
-import { sendable } from './real/replay.ts';
+import { type RealTurn, withCorpus } from './real/corpus.ts';
+import { openPlayer } from './real/play.ts';
 
 /** What Claude Code adds to each prompt: its name, the date, the tool for the answer; test/claude-code/model.test.ts. */
 const CLIENT_TOKENS = 155;
@@ -87,90 +80,28 @@ async function run(turns: readonly RealTurn[]): Promise<void> {
   else print(report);
 }
 
-/** The product's rewriter and memory on a virtual clock. */
+/** The product in front of the mock API, and what memory's own calls cost. */
 async function openProduct() {
-  const disk = createDisk();
   const embedder = createStaticEmbedder();
-  disk.index = { ...createInMemorySearchIndex(embedder), close: async () => {} };
   const calls: Call[] = [];
   const local = createLocalModel({ embedder });
-  const model = countingModel(local, (call) => calls.push(call));
-  const memory = await openRig(disk, { model, local });
-  let drawn = 0;
-  const rewriter = await openRewriter({
-    memory: { ...memory.capture, ...memory.recall },
-    plans: createMemoryPlanStore(),
-    config: { ...config.inject, memoryDeadlineMs: 60_000, cut: cutRule(config.trim) },
-    clock: { now: () => disk.nowMs },
-    randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
-  });
-  const { maintenance } = memory;
-
-  async function settle(): Promise<void> {
-    await new Promise(setImmediate);
-    while (Object.values(maintenance.status().queue).some((waiting) => waiting > 0)) {
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
-  }
-
-  async function rest(): Promise<void> {
-    if (!(await maintenance.flush(600_000))) throw new Error('memory did not come to rest');
-  }
+  const memoryModel = countingModel(local, (call) => calls.push(call));
+  const player = await openPlayer({ config, model: values.model, ttl: '1h', embedder, memoryModel, local });
 
   return {
-    /** Until the user is away for so long that memory is consolidated. */
     async replay(turns: readonly RealTurn[]): Promise<SessionCost> {
-      const [judge, directJudge] = [createJudge({ enforceThinking: false }), createJudge({ enforceThinking: false })];
       const sum = { requests: 0, refused: 0, direct: 0, sent: 0, saved_usd: 0 };
-      const sessionId = turns[0]?.sessionId ?? '';
       calls.length = 0;
-      for (const { history, answer, atMs, index } of requestsOf(turns)) {
-        if (atMs - disk.nowMs > config.compaction.idleMs) await rest();
-        disk.nowMs = atMs;
-        const plan = { model: values.model, sessionId, cwd: PROJECT_DIR, ttl: '1h', turns: [] } as const;
-        const request = makeRequest(plan, sendable(history), { index, turn: index, round: 0, answer: [] });
-        const { headers, bytes: body } = request;
-        const direct = directJudge.judge({ body, headers, atMs });
-        if (direct.refusal !== null) continue;
-        const message = { requestId: `r${index}`, path: 'messages', headers, body, receivedAtMs: atMs } as const;
-        const outcome = await rewriter.rewrite(message, new AbortController().signal);
-        const judged = judge.judge({ body: outcome.body, headers, atMs });
-        const verdict = judged.refusal === null ? judged : direct;
+      await player.play(turns, ({ direct, sent, isRefused }) => {
         sum.requests += 1;
-        sum.refused += judged.refusal === null ? 0 : 1;
+        sum.refused += isRefused ? 1 : 0;
         sum.direct += sumBill(direct.usage);
-        sum.sent += sumBill(verdict.usage);
-        sum.saved_usd += costUsd(values.model, direct.usage, 0) - costUsd(values.model, verdict.usage, 0);
-        outcome.onResponse(responseOf(answer, verdict.usage, replyFrom(verdict, request).refusal !== null));
-        await settle();
-      }
-      await rest();
-      await maintenance.dream({ dryRun: false });
-      return { session_id: sessionId, ...sum, calls: [...calls] };
+        sum.sent += sumBill(sent.usage);
+        sum.saved_usd += costUsd(values.model, direct.usage, 0) - costUsd(values.model, sent.usage, 0);
+      });
+      return { session_id: turns[0]?.sessionId ?? '', ...sum, calls: [...calls] };
     },
   };
-}
-
-/** Every request of a session, its times spread evenly over each turn. */
-function* requestsOf(turns: readonly RealTurn[]) {
-  let index = 0;
-  const before: Message[] = [];
-  for (const { messages, startMs, endMs } of turns) {
-    for (const [at, answer] of messages.entries()) {
-      const history = [...before, ...messages.slice(0, at)];
-      if (answer.role !== 'assistant' || history.at(-1)?.role !== 'user') continue;
-      yield { history, answer, index, atMs: startMs + ((endMs - startMs) * at) / messages.length };
-      index += 1;
-    }
-    before.push(...messages);
-  }
-}
-
-function responseOf({ content }: Message, billed: Omit<Usage, 'output'>, isRefused: boolean) {
-  const stopReason = content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
-  const message = { id: 'm', model: values.model, content: [...content], stopReason, usage: { ...billed, output: 0 } };
-  if (isRefused) return { status: 400, end: 'complete', message: null, errorText: '', headers: {} } as const;
-  return { status: 200, end: 'complete', message, errorText: '', headers: {} } as const;
 }
 
 /** Answers as the rules do. */

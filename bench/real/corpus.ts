@@ -35,6 +35,8 @@ export interface RealTurn {
 export interface Message {
   readonly role: 'user' | 'assistant';
   readonly content: readonly Block[];
+  /** Of its first block. */
+  readonly atMs: number;
 }
 
 export type Block = Readonly<Record<string, unknown>>;
@@ -96,13 +98,23 @@ export async function unpackCorpus(dataDir: string, home: string): Promise<Corpu
   return { turns, sessions: files.length, paths, questions };
 }
 
+/** Turns of every transcript below a `projects` folder of Claude Code. */
+export async function readProjects(dir: string): Promise<RealTurn[]> {
+  const names = await readdir(dir, { recursive: true });
+  const files = names.filter((name) => /^[^/\\]+[/\\][0-9a-f-]{36}\.jsonl$/.test(name)).sort();
+  const texts = files.map((name) => readFile(path.join(dir, name), 'utf8'));
+  return (await Promise.all(texts)).flatMap((text, at) =>
+    readTranscript(path.basename(files[at] ?? '', '.jsonl'), text),
+  );
+}
+
 interface OpenTurn {
   readonly startMs: number;
   endMs: number;
   readonly prompts: string[];
   readonly queued: string[];
   readonly answers: string[];
-  readonly messages: { role: Message['role']; id: string; content: Block[] }[];
+  readonly messages: { role: Message['role']; id: string; content: Block[]; atMs: number }[];
 }
 
 function readTranscript(sessionId: string, text: string): RealTurn[] {
@@ -127,7 +139,7 @@ function readTranscript(sessionId: string, text: string): RealTurn[] {
     queued,
     answers,
     text: [...prompts, ...answers].join('\n'),
-    messages: messages.map(({ role, content }) => ({ role, content })),
+    messages: messages.map(({ role, content, atMs }) => ({ role, content, atMs })),
   }));
 }
 
@@ -172,7 +184,7 @@ function enter(line: Line, turns: OpenTurn[]): void {
   const before = turn.messages.at(-1);
   // Blocks of one answer, and results of parallel calls, are on lines of their own.
   if (before?.role === role) before.content.push(...content);
-  else if (content.length > 0) turn.messages.push({ role, id, content: [...content] });
+  else if (content.length > 0) turn.messages.push({ role, id, content: [...content], atMs });
 }
 
 function blocksOf(content: unknown): Block[] {

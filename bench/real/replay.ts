@@ -51,7 +51,8 @@ export async function openReplay(memory: Memory, mode: Config['trim']['mode']): 
         ttl: '1h',
         turns: [],
       } as const;
-      const prompt = { role: 'user', content: [{ type: 'text', text: turn.prompts.join('\n') }] } as const;
+      const content = [{ type: 'text', text: turn.prompts.join('\n') }];
+      const prompt = { role: 'user', content, atMs: turn.startMs } as const;
       const history = [...turns.slice(0, at).flatMap(({ messages }) => messages), prompt];
       const sent = makeRequest(plan, sendable(history), { index: at, turn: at, round: 0, answer: [] });
       const { headers, bytes: body } = sent;
