@@ -3,7 +3,7 @@ import type { CutRule } from '../proxy/rewrite/index.ts';
 
 /** For each mode: the factor by which a warm cut must pay off, and the factor on what it keeps. */
 const MODES = {
-  auto: { margin: 1, keep: 1 },
+  auto: { margin: 0.75, keep: 1 },
   aggressive: { margin: 0, keep: 1 },
   gentle: { margin: 2, keep: 2 },
 } as const;

@@ -13,15 +13,18 @@ import {
   type TurnSpan,
 } from '../wire/turns.ts';
 import {
+  besideRounds,
   buildCutContext,
   type CutDecision,
   type CutInput,
   type CutRequest,
   type CutRule,
+  carriedByRounds,
   countEligibleTurns,
   decideCut,
   decideRoundCut,
   measureSentTurns,
+  NOTHING_BESIDE,
   type RoundCutInput,
   type RoundsToCut,
   selectParts,
@@ -33,6 +36,7 @@ import {
   isEmptyPlan,
   locatePlan,
   type Match,
+  type PlanLocation,
   type RoundCut,
 } from './plan.ts';
 import {
@@ -113,16 +117,20 @@ function mayAddInLoop(view: ConversationView): boolean {
 
 type Cuts = Pick<EpochStep, 'cut' | 'rounds'>;
 
-/** At a prompt, cuts whole turns. Inside a tool loop, cuts rounds of the running turn and possibly turns with them. */
+/**
+ * At a prompt, cuts whole turns. Inside a tool loop, cuts rounds of the running turn and turns with them, or turns alone
+ * while no round may go. One sum counts what carrying them has cost since the last cut.
+ */
 function decideCuts(input: StepInput, current: EpochPlan, fresh: number): Cuts {
   const { view, rule } = input;
   if (rule === null) return NO_CUTS;
-  const cutInput = buildCutInput(input, current);
-  if (fresh >= 0) return { cut: acceptCut(decideCut(cutInput, rule)), rounds: null };
+  const cutInput = buildCutInput(input, current, rule);
+  const turnsAlone = (): Cuts => ({ cut: acceptCut(decideCut(cutInput, rule)), rounds: null });
+  if (fresh >= 0) return turnsAlone();
   if (!canCutInLoop(view)) return NO_CUTS;
-  const roundInput = buildRoundInput(input, current);
+  const roundInput = buildRoundInput(input, current, rule);
   const rounds = roundInput === null ? null : decideRoundCut(roundInput, rule);
-  if (rounds === null) return NO_CUTS;
+  if (rounds === null) return turnsAlone();
   // The round cut already rewrites everything after the head, so cutting turns as well costs nothing.
   const freeRule = { ...rule, margin: 0, triggerTokens: 0, minDropShare: 0 };
   return { cut: acceptCut(decideCut(cutInput, freeRule)), rounds };
@@ -134,7 +142,11 @@ function acceptCut(decision: CutDecision): Cuts['cut'] {
 
 /** With manual thinking, the running turn must start with its thinking, which a cut would strip. */
 function canCutInLoop(view: ConversationView): boolean {
-  return isToolRound(view) && !view.manualThinking && findModelTraits(view.model).thinking !== 'manual';
+  return isToolRound(view) && hasLoopCuts(view);
+}
+
+function hasLoopCuts(view: ConversationView): boolean {
+  return !view.manualThinking && findModelTraits(view.model).thinking !== 'manual';
 }
 
 function hasThinking({ infos }: ConversationView): boolean {
@@ -150,7 +162,7 @@ function hasUnproxiedMessages({ infos }: ConversationView, { plan, servedAt }: M
 export function selectTurnsToPrepare(input: StepInput): TurnSpan[] {
   const { rule, isDurable, match } = input;
   if (rule === null) return [];
-  const { turns, absorbed } = buildCutInput(input, match?.plan ?? null);
+  const { turns, absorbed } = buildCutInput(input, match?.plan ?? null, rule);
   const history = sumTokens(turns.slice(absorbed));
   const trigger = rule.targetTokens > 0 ? Math.min(rule.triggerTokens, rule.targetTokens / 2) : rule.triggerTokens;
   if (history < trigger * 0.75) return [];
@@ -161,30 +173,40 @@ export function selectTurnsToPrepare(input: StepInput): TurnSpan[] {
 export function selectPartsToPrepare(input: StepInput): PartSpan[] {
   const { view, rule, match } = input;
   if (rule === null || !canCutInLoop(view)) return [];
-  const roundInput = buildRoundInput(input, match?.plan ?? null);
+  const roundInput = buildRoundInput(input, match?.plan ?? null, rule);
   return roundInput === null ? [] : selectParts(roundInput, rule);
 }
 
-function buildCutInput(input: StepInput, plan: EpochPlan | null): CutInput {
+function buildCutInput(input: StepInput, plan: EpochPlan | null, rule: CutRule): CutInput {
   const { view, isDurable, countHeld } = input;
   const location = plan === null ? null : locatePlan(plan, view.lineage);
   const turns = measureSentTurns(view, splitTurns(view), location);
   const absorbed = turns.filter((turn) => turn.end <= (location?.cutEnd ?? 0)).length;
   const spans = [...turns.slice(0, absorbed), ...(location?.rounds ?? [])];
   const dropped = spans.flatMap(({ start, end }) => view.infos.slice(start, end));
-  return { turns, absorbed, isDurable, countHeld, context: buildCutContext(input, dropped) };
+  const context = buildCutContext(input, dropped);
+  const finished = hasLoopCuts(view) ? turns.slice(absorbed, -1) : [];
+  const carried = finished.reduce(
+    (sum, turn) => sum + carriedByRounds(view, { turn, absorbedEnd: roundsEnd(location, turn) }, { rule, ...context }),
+    0,
+  );
+  return { turns, absorbed, isDurable, countHeld, context, beside: { ...NOTHING_BESIDE, carried } };
 }
 
-function buildRoundInput(input: StepInput, plan: EpochPlan | null): RoundCutInput | null {
+/** End of the rounds of this turn that the plan drops; 0 when it drops none. */
+function roundsEnd(location: PlanLocation | null, { start, end }: TurnSpan): number {
+  return location?.rounds.find((rounds) => rounds.start > start && rounds.start < end)?.end ?? 0;
+}
+
+function buildRoundInput(input: StepInput, plan: EpochPlan | null, rule: CutRule): RoundCutInput | null {
   const { view, isDurable, roundsTokens } = input;
   const planTokens = estimateTokens(Buffer.byteLength(`${plan?.systemBlock ?? ''}${plan?.cut?.preamble ?? ''}`));
-  const { turns, absorbed, context } = buildCutInput({ ...input, ownTokens: planTokens + roundsTokens }, plan);
+  const cutInput = buildCutInput({ ...input, ownTokens: planTokens + roundsTokens }, plan, rule);
+  const { turns, absorbed, context } = cutInput;
   const turn = turns.at(-1);
   if (turn === undefined || absorbed === turns.length) return null;
-  const location = plan === null ? null : locatePlan(plan, view.lineage);
-  const absorbedEnd = location?.rounds.find(({ start }) => start > turn.start)?.end ?? 0;
-  const earlierTokens = sumTokens(turns.slice(absorbed, -1));
-  return { view, turn, absorbedEnd, isDurable, context, earlierTokens };
+  const absorbedEnd = roundsEnd(plan === null ? null : locatePlan(plan, view.lineage), turn);
+  return { view, turn, absorbedEnd, isDurable, context, beside: besideRounds(cutInput, rule) };
 }
 
 /**

@@ -64,15 +64,25 @@ export interface CutInput {
   /** Of these leading turns, those whose state a preamble can hold. */
   readonly countHeld: (turns: readonly TurnSpan[]) => HeldState;
   readonly context: CutContext;
+  readonly beside: Beside;
 }
+
+/** What one cut rewrites or drops beside the turns that are asked about, and what carrying it has cost since the last. */
+export interface Beside {
+  readonly historyTokens: number;
+  readonly droppedTokens: number;
+  readonly carried: number;
+}
+
+export const NOTHING_BESIDE: Beside = { historyTokens: 0, droppedTokens: 0, carried: 0 };
 
 /**
  * A cut is one leading range of whole turns, without the newest, and only of turns that durable nodes represent and
  * whose decisions, open items and values the preamble can hold.
  */
 export function decideCut(input: CutInput, rule: CutRule): CutDecision {
-  const { turns, absorbed, isDurable, context: scene } = input;
-  const history = sumTokens(turns.slice(absorbed));
+  const { turns, absorbed, isDurable, context: scene, beside } = input;
+  const history = sumTokens(turns.slice(absorbed)) + beside.historyTokens;
   if (history < rule.triggerTokens && !isOverTarget(scene, rule)) return { kind: 'keep', because: 'small' };
   const eligible = countEligibleTurns(turns, rule);
   if (eligible <= absorbed) return { kind: 'keep', because: 'too_few_turns' };
@@ -89,15 +99,15 @@ export function decideCut(input: CutInput, rule: CutRule): CutDecision {
 }
 
 function decideRange(
-  { turns, absorbed, context }: CutInput,
+  { turns, absorbed, context, beside }: CutInput,
   { through, tooFew }: { readonly through: number; readonly tooFew: KeepReason },
   rule: CutRule,
 ): CutDecision {
-  const history = sumTokens(turns.slice(absorbed));
-  const droppedTokens = sumTokens(turns.slice(absorbed, through));
+  const history = sumTokens(turns.slice(absorbed)) + beside.historyTokens;
+  const droppedTokens = sumTokens(turns.slice(absorbed, through)) + beside.droppedTokens;
   const keptTokens = history - droppedTokens;
   if (droppedTokens < rule.minDropShare * history) return { kind: 'keep', because: tooFew };
-  const because = findReason({ turns, absorbed, context }, keptTokens, rule);
+  const because = findReason({ turns, absorbed, context, beside }, keptTokens, rule);
   if (because === null) return { kind: 'keep', because: 'not_paid' };
   return { kind: 'cut', because, through, droppedTokens, keptTokens };
 }
@@ -107,12 +117,12 @@ function findReason(
   keptTokens: number,
   rule: CutRule,
 ): CutReason | null {
-  const { context: scene } = input;
+  const { context: scene, beside } = input;
   if (scene.cold) return 'cold';
   if (isOverTarget(scene, rule)) return 'target';
   if (scene.requestTokens > rule.pressureShare * scene.contextTokens) return 'pressure';
   const cost = cutCost(input, { rewrittenTokens: scene.aroundTokens + keptTokens, prices: scene.prices }, rule);
-  return cost.carried >= rule.margin * cost.once ? 'paid' : null;
+  return cost.carried + beside.carried >= rule.margin * cost.once ? 'paid' : null;
 }
 
 function isOverTarget(scene: CutContext, rule: CutRule): boolean {
@@ -233,18 +243,16 @@ export interface RoundCutInput {
   readonly isDurable: (part: TurnSpan) => boolean;
   /** The context of a cut between turns; `decideRoundCut` adds what surrounds the rounds. */
   readonly context: CutContext;
-  /** Tokens of the kept turns before this one. */
-  readonly earlierTokens: number;
+  /** The turns before this one. */
+  readonly beside: Beside;
 }
 
 /** Applies the rule for whole turns to the tool rounds of the running turn. */
 export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut | null {
-  const { view, turn, absorbedEnd, isDurable, context: scene } = input;
+  const { view, turn, absorbedEnd, isDurable, context: scene, beside } = input;
   const rounds = splitRounds(view, turn);
   const first = rounds[0];
   if (first === undefined) return null;
-  // The requested answer: `decideCut` treats the last unit as the running one.
-  const running = { ...turn, start: view.infos.length, end: view.infos.length, tokens: 0, requests: 0 };
   // A part can be dropped only when all parts before it are durable.
   const all = splitParts(view, rounds);
   const missing = all.findIndex((part) => !isDurable(part));
@@ -253,18 +261,56 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
   const instructionTokens = sumTokens(view.infos.slice(turn.start, first.start));
   const cut = decideCut(
     {
-      turns: [...rounds, running],
-      absorbed: rounds.filter((round) => round.end <= absorbedEnd).length,
+      turns: [...rounds, requestedAnswer(view, turn)],
+      absorbed: countAbsorbed(rounds, absorbedEnd),
       isDurable: (round) => round.end <= durableEnd,
       // The state of rounds always stands in their preamble.
       countHeld: (held) => ({ turns: held.length, extraTokens: 0 }),
-      context: { ...scene, aroundTokens: scene.aroundTokens + input.earlierTokens + instructionTokens },
+      context: { ...scene, aroundTokens: scene.aroundTokens + instructionTokens },
+      beside,
     },
-    { ...rule, keepTurns: rule.keepRounds, keepTokens: rule.keepRoundTokens, margin: rule.roundMargin },
+    roundRule(rule),
   );
   if (cut.kind === 'keep') return null;
   const end = rounds[cut.through - 1]?.end as number;
   return { because: cut.because, start: first.start, end, parts: parts.filter((part) => part.start < end) };
+}
+
+/** `decideCut` treats the last unit as the running one. */
+function requestedAnswer({ infos }: Pick<ConversationView, 'infos'>, turn: TurnSpan): TurnSpan {
+  return { ...turn, start: infos.length, end: infos.length, tokens: 0, requests: 0 };
+}
+
+function countAbsorbed(rounds: readonly TurnSpan[], absorbedEnd: number): number {
+  return rounds.filter((round) => round.end <= absorbedEnd).length;
+}
+
+function roundRule(rule: CutRule): CutRule {
+  return { ...rule, keepTurns: rule.keepRounds, keepTokens: rule.keepRoundTokens, margin: rule.roundMargin };
+}
+
+/** What reading the droppable rounds of a turn has cost while it ran, since the last cut in it. */
+export function carriedByRounds(
+  view: ConversationView,
+  { turn, absorbedEnd }: Pick<RoundCutInput, 'turn' | 'absorbedEnd'>,
+  { rule, prices }: { readonly rule: CutRule } & Pick<CutContext, 'prices'>,
+): number {
+  const rounds = splitRounds(view, turn);
+  const turns = [...rounds, requestedAnswer(view, turn)];
+  const absorbed = countAbsorbed(rounds, absorbedEnd);
+  return cutCost({ turns, absorbed }, { rewrittenTokens: 0, prices }, roundRule(rule)).carried;
+}
+
+/** The turns that a cut of rounds takes with it, beside the turn that runs. */
+export function besideRounds({ turns, absorbed, isDurable, context, beside }: CutInput, rule: CutRule): Beside {
+  const eligible = turns.slice(absorbed, countEligibleTurns(turns, rule));
+  const missing = eligible.findIndex((turn) => !isDurable(turn));
+  return {
+    historyTokens: sumTokens(turns.slice(absorbed, -1)),
+    droppedTokens: sumTokens(missing < 0 ? eligible : eligible.slice(0, missing)),
+    carried:
+      beside.carried + cutCost({ turns, absorbed }, { rewrittenTokens: 0, prices: context.prices }, rule).carried,
+  };
 }
 
 /** Parts of the running turn that a cut could need; empty while the rounds are far from the trigger. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutCost, decideCut } from '../../../../proxy/rewrite/cut.ts';
+import { NOTHING_BESIDE as beside, cutCost, decideCut } from '../../../../proxy/rewrite/cut.ts';
 import type { RunningRewriter } from '../../../../proxy/rewrite/index.ts';
 import { BRIDGE, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { isThinking } from '../../../../proxy/wire/message.ts';
@@ -49,7 +49,10 @@ const context = {
 describe('the size rule', () => {
   it('keeps a history that is small', () => {
     expect(
-      decideCut({ turns: turnsOf(100, 100, 100, 100, 100, 10), absorbed: 0, context, isDurable: all, countHeld }, rule),
+      decideCut(
+        { turns: turnsOf(100, 100, 100, 100, 100, 10), absorbed: 0, context, isDurable: all, countHeld, beside },
+        rule,
+      ),
     ).toEqual({
       kind: 'keep',
       because: 'small',
@@ -58,7 +61,7 @@ describe('the size rule', () => {
 
   it('leaves the newest three complete turns and the prompt', () => {
     const turns = turnsOf(5_000, 5_000, 1_000, 1_000, 1_000, 10);
-    expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld }, rule)).toMatchObject({
+    expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld, beside }, rule)).toMatchObject({
       kind: 'cut',
       through: 2,
       droppedTokens: 10_000,
@@ -67,7 +70,7 @@ describe('the size rule', () => {
 
   it('leaves more turns where three are short of the tokens to keep', () => {
     const turns = turnsOf(9_000, 5_000, 1_500, 100, 100, 100, 10);
-    expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld }, rule)).toMatchObject({
+    expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld, beside }, rule)).toMatchObject({
       kind: 'cut',
       through: 1,
     });
@@ -76,12 +79,15 @@ describe('the size rule', () => {
   it('cuts only through turns that durable nodes stand for', () => {
     const turns = turnsOf(9_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
     const isDurable = (turn: TurnSpan) => turn.endHash === 'e0' || turn.endHash === 'e2';
-    expect(decideCut({ turns, absorbed: 0, context, isDurable, countHeld }, rule)).toEqual({
+    expect(decideCut({ turns, absorbed: 0, context, isDurable, countHeld, beside }, rule)).toEqual({
       kind: 'keep',
       because: 'not_durable',
     });
     expect(
-      decideCut({ turns: turnsOf(20_000, 10, 500, 500, 1_000, 10), absorbed: 0, context, isDurable, countHeld }, rule),
+      decideCut(
+        { turns: turnsOf(20_000, 10, 500, 500, 1_000, 10), absorbed: 0, context, isDurable, countHeld, beside },
+        rule,
+      ),
     ).toMatchObject({
       through: 1,
     });
@@ -89,7 +95,7 @@ describe('the size rule', () => {
 
   it('counts what is absorbed already as gone, and does not cut for little', () => {
     const turns = turnsOf(90_000, 3_000, 4_000, 4_000, 4_000, 10);
-    expect(decideCut({ turns, absorbed: 1, context, isDurable: all, countHeld }, rule)).toEqual({
+    expect(decideCut({ turns, absorbed: 1, context, isDurable: all, countHeld, beside }, rule)).toEqual({
       kind: 'keep',
       because: 'too_little',
     });
@@ -97,7 +103,7 @@ describe('the size rule', () => {
 
   it('never cuts a conversation of few turns, however long they are', () => {
     const turns = turnsOf(90_000, 90_000, 90_000, 10);
-    expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld }, rule)).toEqual({
+    expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld, beside }, rule)).toEqual({
       kind: 'keep',
       because: 'too_few_turns',
     });
@@ -106,7 +112,7 @@ describe('the size rule', () => {
   it('keeps the turns whose state no preamble can hold', () => {
     const turns = turnsOf(5_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
     const holding = (most: number, extraTokens = 0) => ({
-      ...{ turns, absorbed: 1, context, isDurable: all },
+      ...{ turns, absorbed: 1, context, isDurable: all, beside },
       countHeld: () => ({ turns: most, extraTokens }),
     });
     expect(decideCut(holding(3), rule)).toMatchObject({ kind: 'cut', through: 3 });
@@ -119,7 +125,7 @@ describe('the size rule', () => {
 
   it('cuts a request above the target, however small its history', () => {
     const turns = turnsOf(2_000, 2_000, 500, 1_000, 1_000, 10);
-    const input = { turns, absorbed: 0, context, isDurable: all, countHeld };
+    const input = { turns, absorbed: 0, context, isDurable: all, countHeld, beside };
     const patient = { ...rule, margin: 1 };
     expect(decideCut(input, { ...patient, targetTokens: 60_000 })).toMatchObject({ because: 'small' });
     expect(decideCut(input, { ...patient, targetTokens: 40_000 })).toMatchObject({ because: 'target', through: 2 });
@@ -128,13 +134,26 @@ describe('the size rule', () => {
   describe('with a margin', () => {
     const patient = { ...rule, margin: 1 };
     const turns = turnsOf(5_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
-    const input = { turns, absorbed: 0, isDurable: all, countHeld, context };
+    const input = { turns, absorbed: 0, isDurable: all, countHeld, context, beside };
 
     it('waits until what could have gone has cost as much as the cut', () => {
       // Writing 3,010 and what is around them anew costs 1.15 × 5,010. Carried: 5,000, 10,000 and 15,000 at 0.1.
       const calm = turns.map((turn) => ({ ...turn, requests: 1 }));
       expect(decideCut({ ...input, turns: calm }, patient)).toEqual({ kind: 'keep', because: 'not_paid' });
       expect(decideCut(input, patient)).toMatchObject({ kind: 'cut', because: 'paid' });
+    });
+
+    it('counts what a cut drops and rewrites beside them, and what carrying that has cost', () => {
+      const calm = { ...input, turns: turns.map((turn) => ({ ...turn, requests: 1 })) };
+      const carried = { historyTokens: 20_000, droppedTokens: 20_000, carried: 3_000 };
+      expect(decideCut({ ...calm, beside: carried }, patient)).toMatchObject({
+        because: 'paid',
+        droppedTokens: 35_000,
+      });
+      const kept = { ...carried, droppedTokens: 0 };
+      expect(decideCut({ ...calm, beside: kept }, { ...patient, minDropShare: 0.2 })).toMatchObject({
+        because: 'not_paid',
+      });
     });
 
     it('takes a cold cache for the free moment that it is', () => {
