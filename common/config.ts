@@ -4,7 +4,7 @@ import { CometError } from './errors.ts';
 import { ensureDir, writeFileAtomic } from './files.ts';
 import { homeOf, homePaths } from './paths.ts';
 import { SCOPES } from './policy.ts';
-import { isRecord, unquoted } from './text.ts';
+import { isRecord, parseJson, unquoted } from './text.ts';
 import { PRESETS as COMPACTION_PRESETS } from './turn.ts';
 
 const count = (fallback: number) => z.int().nonnegative().default(fallback);
@@ -17,6 +17,31 @@ const choice = <const T extends string>(values: readonly T[], fallback: NoInfer<
   z.enum(values).default(fallback as never);
 /** Absent means that every key below has its default. */
 const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
+
+/** Of facts: which a type of subagent gets. */
+const Subscriptions = z.record(
+  z.string(),
+  z.strictObject({
+    prefixes: z.array(z.string().min(1)).default([]),
+    classes: z.array(z.enum(['permanent', 'long_term', 'session', 'ephemeral'])).default([]),
+  }),
+);
+export type Subscriptions = z.infer<typeof Subscriptions>;
+
+/** By type of subagent; '' for none. @throws ZodError */
+export function parseSubscriptions(text: string): Subscriptions {
+  return text === '' ? {} : Subscriptions.parse(parseJson(text));
+}
+
+/** An object of the file is kept as its text, as the variable has it. */
+const subscriptions = z
+  .preprocess(
+    (value) => (isRecord(value) ? JSON.stringify(value) : value),
+    z.string().refine((text) => text === '' || Subscriptions.safeParse(parseJson(text)).success, {
+      message: 'expected {"<type>": {"prefixes": ["Project.Convention."], "classes": []}}',
+    }),
+  )
+  .default('');
 
 const upstreamOrigin = z
   .string()
@@ -140,6 +165,9 @@ export const Config = z.strictObject({
   }),
   facts: section({
     tokens: z.int().min(0).max(2_000).default(300).describe('tokens of facts in the system block; 0: none of them'),
+    subscriptions: subscriptions.describe(
+      'facts that subagents get at their start, by type: {"<type>": {"prefixes": ["Project."], "classes": []}}',
+    ),
     similarity: share(1).describe('below 1, values that are this similar count as the same (0.8 joins paraphrases)'),
   }),
   tasks: section({

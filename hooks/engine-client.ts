@@ -9,6 +9,7 @@ export interface HookInput {
   readonly event: string;
   readonly source: string;
   readonly prompt: string;
+  readonly agentType: string;
   /** Path of the transcript, which may lag behind; '' where there is none. */
   readonly transcript: string;
 }
@@ -106,6 +107,7 @@ function parseInput(text: string): HookInput | null {
     event: field('hook_event_name'),
     source: field('source'),
     prompt: field('prompt'),
+    agentType: field('agent_type'),
     transcript: field('transcript_path'),
   };
   return parsed.sessionId === '' || parsed.projectDir === '' ? null : parsed;

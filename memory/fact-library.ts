@@ -1,8 +1,9 @@
 import { CometError } from '../common/errors.ts';
+import { type FactFilter, filteredBlock } from './facts/fact-block.ts';
 import type { FactList, FactView } from './facts.ts';
 import type { MemoryParts } from './parts.ts';
 
-interface FactFilter {
+interface Where {
   /** With the user's own; of every project where it is not given. */
   readonly projectDir?: string;
 }
@@ -17,25 +18,30 @@ export interface FactReason extends FactView {
 
 /** What commands and tools read and erase of facts. */
 export function createFactLibrary({ facts, projectOf, turnRegistry, catalogue, snapshooter }: MemoryParts) {
-  const keyOf = ({ projectDir }: FactFilter): string | null =>
-    projectDir === undefined ? null : projectOf(projectDir);
+  const keyOf = ({ projectDir }: Where): string | null => (projectDir === undefined ? null : projectOf(projectDir));
   const kept = (): NonNullable<typeof facts> => {
     if (facts === null) throw new CometError('not_found', 'this memory keeps no facts');
     return facts;
   };
   return {
     /** By concept, the most salient first. */
-    listFacts: async (filter: FactFilter): Promise<FactList> =>
+    listFacts: async (filter: Where): Promise<FactList> =>
       (await facts?.list(keyOf(filter))) ?? { facts: [], problems: [] },
     /** @throws CometError `not_found`, `ambiguous_id` */
-    async explainFact(id: string, filter: FactFilter): Promise<FactReason> {
+    async explainFact(id: string, filter: Where): Promise<FactReason> {
       const fact = await kept().find(id, keyOf(filter));
       const nodes = turnRegistry.aliases(fact.turn_id).flatMap(catalogue.nodesCovering);
       const memories = [...new Set(nodes.flatMap((nodeId) => catalogue.current(nodeId)?.node_id ?? []))];
       return { ...fact, memories, session_title: turnRegistry.session(fact.session_id)?.title ?? '' };
     },
+    /** One section with the facts that a filter names; '' without any. */
+    async subscribedFacts(filter: FactFilter & { readonly sessionId: string }, projectDir: string): Promise<string> {
+      await facts?.refresh();
+      const source = facts?.current(projectOf(projectDir)) ?? null;
+      return source === null ? '' : filteredBlock(source, filter);
+    },
     /** Erases facts by id, or all of a concept, also in snapshots. @throws as `explainFact`; nothing is changed */
-    async forgetFacts(names: readonly string[], filter: FactFilter): Promise<readonly FactView[]> {
+    async forgetFacts(names: readonly string[], filter: Where): Promise<readonly FactView[]> {
       const gone = await kept().forget(names, keyOf(filter));
       await snapshooter.scrub(new Set(gone.map(({ id }) => id)), new Set(), () => true);
       return gone;

@@ -422,6 +422,11 @@ export const operations = {
   'hooks/compact': operation(z.strictObject({ sessionId: id, done: z.boolean() }), ({ hooks }, input) =>
     hooks.compact(input),
   ),
+  /** What the type of a subagent is subscribed to. */
+  'hooks/subagents': operation(
+    z.strictObject({ sessionId: id, projectDir: path, agentType: z.string().max(200) }),
+    ({ hooks }, input) => hooks.subagentStart(input),
+  ),
   'hooks/session-end': operation(session, ({ hooks }, input) => hooks.sessionEnd(input)),
 };
 

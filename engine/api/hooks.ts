@@ -1,4 +1,4 @@
-import type { Config } from '../../common/config.ts';
+import { type Config, parseSubscriptions } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { Memory, MemoryLine } from '../../memory/index.ts';
@@ -23,12 +23,16 @@ interface SessionStart extends Pick<HookPrompt, 'sessionId' | 'projectDir'> {
   readonly adds: boolean;
 }
 
+interface SubagentStart extends Pick<HookPrompt, 'sessionId' | 'projectDir'> {
+  readonly agentType: string;
+}
+
 export type HookHandlers = ReturnType<typeof createHookHandlers>;
 
 interface HookDeps {
   readonly memory: Pick<Memory, 'capture' | 'library' | 'recall'>;
   readonly policy: Pick<Policy, 'of'>;
-  readonly config: Pick<Config, 'inject' | 'recall'>;
+  readonly config: Pick<Config, 'inject' | 'recall' | 'facts'>;
   /** The part of the library in the memory files that Claude Code puts into each session. */
   readonly linkedText: () => Promise<string>;
   readonly log: Log;
@@ -48,6 +52,7 @@ const END_CHARS = 8_000;
  */
 export function createHookHandlers({ memory, policy, config, linkedText, log, now }: HookDeps) {
   const { inject, recall } = config;
+  const subscriptions = parseSubscriptions(config.facts.subscriptions);
   const started = new Map<string, number>();
   const shown = new Map<string, Set<string>>();
 
@@ -123,6 +128,12 @@ export function createHookHandlers({ memory, policy, config, linkedText, log, no
       log.info(done ? 'the client has compacted; a new lineage begins' : 'the client compacts', { sessionId });
       if (done) shown.delete(sessionId);
       return runLater(memory.capture.summarizeSession(sessionId), 'a compacted session was not summarized', sessionId);
+    },
+    async subagentStart({ sessionId, projectDir, agentType }: SubagentStart): Promise<HookText> {
+      const filter = Object.hasOwn(subscriptions, agentType) ? subscriptions[agentType] : undefined;
+      if (filter === undefined || !policy.of(projectDir).adds) return NO_TEXT;
+      const { library } = memory;
+      return { text: await library.subscribedFacts({ ...filter, sessionId }, projectDir) };
     },
     sessionEnd: ({ sessionId }: { readonly sessionId: string }): HookText =>
       runLater(memory.capture.closeSession(sessionId), 'a session that ended was not closed', sessionId),

@@ -14,7 +14,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 // biome-ignore lint/style/noProcessEnv: a process of its own, and this is its input
 const env = process.env;
 const PROGRAM = path.join('dist', 'bin', 'comet-cc.js');
-const HOOKS = ['session-start', 'user-prompt-submit', 'compact', 'session-end'];
+const HOOKS = ['session-start', 'user-prompt-submit', 'compact', 'session-end', 'subagents'];
 
 const [what, hook, ...rest] = process.argv.slice(2);
 const program = find();

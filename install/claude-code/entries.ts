@@ -33,6 +33,7 @@ export const HOOKS = {
   PreCompact: 'compact',
   PostCompact: 'compact',
   SessionEnd: 'session-end',
+  SubagentStart: 'subagents',
 } as const;
 
 export type HookEvent = keyof typeof HOOKS;
@@ -43,7 +44,8 @@ const TIMEOUT = 5;
 /** Ends each command, so that it is recognized whatever folder comet-cc was installed in. */
 const MARK = 'comet-cc';
 const MARK_IN_JSON = ` ${MARK}"`;
-const OWN_COMMAND = /[\\/]hooks[\\/](?:session-start|user-prompt-submit|compact|session-end)\.js['"]? comet-cc$/;
+const OWN_COMMAND =
+  /[\\/]hooks[\\/](?:session-start|user-prompt-submit|compact|session-end|subagents)\.js['"]? comet-cc$/;
 
 export function hookCommands(node: string, scriptsDir: string, quote: (text: string) => string): HookCommands {
   const entries = Object.entries(HOOKS).map(([event, script]) => {

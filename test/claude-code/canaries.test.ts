@@ -188,7 +188,7 @@ describe.skipIf(claude === null || !existsSync('/proc/self/cmdline'))(
       for (const { node_id } of await rig.nodes()) told.push(await mcp.call('read_memory_node', { node_id, depth: 2 }));
       await mcp.close();
       const cwd = rig.project;
-      for (const hook of ['session-start', 'user-prompt-submit', 'compact', 'session-end']) {
+      for (const hook of ['session-start', 'user-prompt-submit', 'compact', 'session-end', 'subagents']) {
         const given = { session_id: hook, cwd, source: 'clear', hook_event_name: 'Any', prompt: prompts?.[1]?.text };
         const { stdout, stderr } = spawnSync(process.execPath, [path.resolve(`dist/hooks/${hook}.js`)], {
           env: rig.home.env,

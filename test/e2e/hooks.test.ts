@@ -12,7 +12,7 @@ import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
 import { createStandin, type Standin } from '../mock-anthropic/index.ts';
 
-const HOOKS = ['session-start', 'user-prompt-submit', 'compact', 'session-end'] as const;
+const HOOKS = ['session-start', 'user-prompt-submit', 'compact', 'session-end', 'subagents'] as const;
 type Hook = (typeof HOOKS)[number];
 
 const SAID = 'The parcel gateway listens on port 7411, and Ilse restarts it on Thursdays.';

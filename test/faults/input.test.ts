@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CLI } from '../helpers/cli.ts';
 import { busyness } from '../helpers/cpu-load.ts';
 
-const HOOKS = ['session-start', 'user-prompt-submit', 'compact', 'session-end'];
+const HOOKS = ['session-start', 'user-prompt-submit', 'compact', 'session-end', 'subagents'];
 const LATE_MS = 2_000;
 const HANGS_MS = 100_000;
 const noise = (seed: number, outputLength: number): Buffer =>

@@ -22,9 +22,12 @@ function loadedBy(...entries: readonly string[]): Set<string> {
 /** What Claude Code waits for must be there at once: each of the others takes as long as these together. */
 const LIGHT = ['node:fs', 'node:fs/promises', 'node:net', 'node:os', 'node:path', 'node:util'];
 
-test.each(['session-start', 'user-prompt-submit', 'compact', 'session-end'])('the hook %s loads little', (hook) => {
-  expect([...loadedBy(`hooks/${hook}.ts`)].filter((name) => !LIGHT.includes(name))).toEqual([]);
-});
+test.each(['session-start', 'user-prompt-submit', 'compact', 'session-end', 'subagents'])(
+  'the hook %s loads little',
+  (hook) => {
+    expect([...loadedBy(`hooks/${hook}.ts`)].filter((name) => !LIGHT.includes(name))).toEqual([]);
+  },
+);
 
 test('the statusline loads little', () => {
   const loaded = [...loadedBy('bin/comet-cc.ts', 'bin/terminal/statusline.ts')];

@@ -41,6 +41,7 @@ describe('our hooks in settings', () => {
       'PreCompact',
       'PostCompact',
       'SessionEnd',
+      'SubagentStart',
     ]);
     expect(add(text)).toBe(text);
     expect(remove(text)).toBe(COMMENTED);
