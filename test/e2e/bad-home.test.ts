@@ -41,7 +41,7 @@ describe.concurrent('a config.json', () => {
     ['with an unknown key', '{"prot":1}', 'prot: no such key; expected one of port, upstream'],
     ['with an unknown key below', '{"trim":{"keepTurn":3}}', 'trim.keepTurn: no such key; expected one of mode'],
     ['with a wrong type', '{"trim":{"keepTurns":"3"}}', 'trim.keepTurns: expected number, received string'],
-    ['with a value too small', '{"trim":{"keepTurns":1}}', 'trim.keepTurns: expected number to be >=3'],
+    ['with a value too small', '{"trim":{"keepTurns":-1}}', 'trim.keepTurns: expected number to be >=0'],
     ['with none of its choices', '{"llm":"gpt"}', 'llm: expected one of "claude"|"openai"|"local"|"off"'],
     ['that would send requests in the clear', '{"upstream":"http://x.com"}', 'upstream: expected an https:// origin'],
   ])('%s is named with file, key and what was expected', async (_, text, says) => {

@@ -17,7 +17,7 @@ export function earlyCuts(change: Partial<CutRule> = {}): CutRule {
   return {
     triggerTokens: 300,
     targetTokens: 0,
-    keepTurns: 3,
+    keepTurns: 1,
     keepRounds: 4,
     keepRoundTokens: 50,
     keepTokens: 50,
