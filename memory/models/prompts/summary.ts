@@ -127,7 +127,7 @@ export function summarizerPrompt(
   return {
     system: `${RULES}${asksFacts ? factRules(ontology) : ''}\n\n${dataRule(fence)}`,
     user: sections.join('\n\n'),
-    schema: jsonSchemaOf(asksFacts ? Answer.extend({ facts: extractionSchema(ontology) }) : Answer),
+    schema: jsonSchemaOf(asksFacts ? Answer.extend({ facts: extractionSchema(ontology).optional() }) : Answer),
     parse(value) {
       const shown = [...named.of.values(), ...old.keys()];
       const result = settle(Answer.parse(value), { named, known: new Map(known), shown });
