@@ -21,6 +21,8 @@ interface Row {
   readonly concept: string;
   readonly value: string;
   readonly evidence: string;
+  /** Of the sessions by id; the rules were written on the first. */
+  readonly half: 1 | 2;
 }
 
 /** What the rules find in real sessions, and how much of it a reader found right. `--show` prints the facts. */
@@ -32,26 +34,28 @@ async function main(): Promise<void> {
     },
   });
   const labels = JSON.parse(await readFile(LABELS, 'utf8')) as Readonly<Record<string, boolean>>;
+  const judged = (rows: readonly Row[]) => {
+    const read = rows.filter(({ hash }) => labels[hash] !== undefined).length;
+    const right = rows.filter(({ hash }) => labels[hash]).length;
+    const distinct = new Set(rows.map(({ concept, value }) => `${concept}: ${value.toLowerCase()}`)).size;
+    return { facts: rows.length, distinct, read, right, share: read === 0 ? null : Number((right / read).toFixed(3)) };
+  };
   await withCorpus(values.data, async (corpus, home) => {
     const memory = await openRealMemory(home);
     await importCorpus(memory, home);
     await memory.maintenance.close();
     const { rows, turns } = await factsIn(home);
-    const unique = [...new Map(rows.map((row) => [row.hash, row])).values()];
+    const unique = [...new Map(rows.map((row) => [`${row.half} ${row.hash}`, row])).values()];
     if (values.show) {
       for (const { hash, concept, value, evidence } of unique)
         console.log(`${hash} ${labels[hash] ?? '?'}\n  ${concept}: ${value}\n  ${evidence}`);
     }
-    const read = unique.filter(({ hash }) => labels[hash] !== undefined);
-    const right = read.filter(({ hash }) => labels[hash]);
     const byConcept = grouped(unique, ({ concept }) => concept);
     const result = {
       sessions: corpus.sessions,
       turns,
-      facts: unique.length,
-      read: read.length,
-      right: right.length,
-      share: read.length === 0 ? null : Number((right.length / read.length).toFixed(3)),
+      first_half: judged(unique.filter(({ half }) => half === 1)),
+      second_half: judged(unique.filter(({ half }) => half === 2)),
       by_concept: Object.fromEntries([...byConcept].map(([name, own]) => [name, own.length])),
     };
     console.log(JSON.stringify(result, null, 2));
@@ -63,7 +67,8 @@ async function factsIn(home: string): Promise<{ rows: Row[]; turns: number }> {
   const journal = await openJournal({ dir, report: () => undefined });
   const rows: Row[] = [];
   let turns = 0;
-  for (const { sessionId } of await journal.sessions()) {
+  const sessions = (await journal.sessions()).map(({ sessionId }) => sessionId).sort();
+  for (const [at, sessionId] of sessions.entries()) {
     for (const stored of await journal.read(sessionId)) {
       turns += 1;
       const turn = saidIn(readTurn(stored));
@@ -71,7 +76,8 @@ async function factsIn(home: string): Promise<{ rows: Row[]; turns: number }> {
       for (const { concept, value, evidence, polarity } of facts) {
         const text = [concept, polarity, value, evidence].join('\n');
         const hash = createHash('sha256').update(text).digest('hex').slice(0, 12);
-        rows.push({ hash, concept: polarity === 'negated' ? `not ${concept}` : concept, value, evidence });
+        const half = at < Math.floor(sessions.length / 2) ? 1 : 2;
+        rows.push({ hash, half, concept: polarity === 'negated' ? `not ${concept}` : concept, value, evidence });
       }
     }
   }

@@ -1,4 +1,5 @@
 export { DEFAULT_ONTOLOGY } from './default-ontology.ts';
+export type { FactRule } from './default-rules.ts';
 export type {
   DropReason,
   ExtractedFact,
@@ -28,5 +29,5 @@ export {
   type PersistenceClass,
   parseOntology,
 } from './ontology.ts';
-export { extractByRules, type FactRule } from './rule-extractor.ts';
+export { extractByRules } from './rule-extractor.ts';
 export { fuzzySimilarity } from './similarity.ts';

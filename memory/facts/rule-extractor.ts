@@ -1,175 +1,115 @@
 import { trimEnd } from '../../common/text.ts';
-import { isAsking, separateCode, splitSentences } from '../text/sentences.ts';
+import { isAsking, splitSentences } from '../text/sentences.ts';
+import { statementsIn } from '../text/statements.ts';
+import { spokenIn, typedText } from '../text/typed-text.ts';
+import { DEFAULT_RULES, type FactRule } from './default-rules.ts';
 import type { FactTurn } from './extract-facts.ts';
 
-/** Finds a fact in a sentence, without its lead-in and its final point; the group `value` of `pattern` is the value. */
-export interface FactRule {
-  readonly concept: string;
-  readonly pattern: RegExp;
-  readonly polarity?: 'negated';
-  /** Read the assistant's sentences too. */
-  readonly fromAssistant?: true;
-}
-
-const LANGUAGES =
-  'Arabic|Bengali|Chinese|Czech|Danish|Dutch|English|Finnish|French|German|Greek|Hebrew|Hindi|Hungarian|Indonesian|Italian|Japanese|Korean|Mandarin|Norwegian|Persian|Polish|Portuguese|Romanian|Russian|Spanish|Swedish|Thai|Turkish|Ukrainian|Vietnamese';
-const ANSWERING = '(?:answer|reply|respond|talk|write)(?:ing)?(?: back)?(?: to me)?(?: always| only)? in';
-const TASKS = 'build|compile|deploy|format|install|launch|lint|migrate|release|reset|run|seed|start|test';
-/** What somebody is asked to do always or never; "always here to help" asks for nothing. */
-const ORDERS =
-  '(?:add|answer|ask|avoid|begin|bump|call|change|check|commit|create|delete|document|edit|explain|force-push|format|import|include|install|keep|log|merge|mock|modify|name|prefer|push|put|read|rebase|reply|respond|return|run|show|sort|squash|start|store|test|touch|update|use|verify|wrap|write)\\b';
-const DAY =
-  '(?:\\d|tomorrow|tonight|today|next |end of|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|noon|midnight)';
-
-/** Of these the object alone is the value, so that a later negation names the same. */
-const ENDED: readonly RegExp[] = [
-  /^(?:we|i)(?:'re| are|'m| am)? no longer (?:us(?:e|ing)|prefer|like|want|rely(?:ing)? on) (?<value>.+)$/i,
-  /^(?:we|i) (?:don't|do not) (?:use|prefer|like|want) (?<value>.+?) any ?more$/i,
-  /^(?:we|i)(?:'ve| have)? (?:stopped using|dropped|abandoned|got rid of|moved away from) (?<value>.+)$/i,
-  /^(?:we (?:should|must) )?stop using (?<value>.+)$/i,
-  /^we(?:'re| are|'ve| have)? (?:switch|mov|migrat)(?:ed|ing) from (?<value>.{1,80}?) to .+$/i,
-];
-
-/** For the default ontology, in English. A sentence that says less than these is left to a model. */
-export const DEFAULT_RULES: readonly FactRule[] = [
-  ...find('Person.Preference', [
-    /^i (?:really |strongly |generally |usually |always |much )?prefer (?<value>.+)$/i,
-    /^i (?:always|usually|only) (?:use|write|work with) (?<value>.+)$/i,
-    new RegExp(`^(?:from now on,? |going forward,? )?(?<value>(?:always |never )${ORDERS}.+)$`, 'i'),
-    new RegExp(`^(?:from now on|going forward),? (?:please )?(?<value>${ORDERS}.+)$`, 'i'),
-  ]),
-  ...find('Person.Constraint', [
-    /^i(?:'m| am) (?<value>deaf|blind|colou?r-?blind|dyslexic|hard of hearing|partially sighted)$/i,
-    /^i (?:use|rely on|work with) (?<value>a (?:screen ?reader|braille display|screen magnifier))$/i,
-    /^i(?:'m| am) (?<value>not allowed to .+)$/i,
-    /^(?<value>(?:our|company|security) policy (?:forbids|prohibits|does not allow|doesn't allow) .+)$/i,
-  ]),
-  ...find('Person.Language', [
-    new RegExp(`^(?:always )?${ANSWERING} (?<value>${LANGUAGES})(?: from now on)?$`, 'i'),
-    new RegExp(`^(?:i speak|my (?:native |first )?language is) (?<value>${LANGUAGES})$`, 'i'),
-  ]),
-  ...end('Person.Language', [
-    new RegExp(`^(?:stop|no longer|don't|do not) ${ANSWERING} (?<value>${LANGUAGES})(?: any ?more)?$`, 'i'),
-  ]),
-  ...find('Project.Decision', [
-    /^(?:we|i)(?:'ve| have)? (?:decided|agreed|settled|opted)(?: on| for| that| to use| to go with| to)? (?<value>.+)$/i,
-    /^(?:the )?decision(?: is|:)(?: to use| to)? (?<value>.+)$/i,
-    /^(?:let's|we(?:'ll| will)) (?:(?:go|stick) with|use) (?<value>.+)$/i,
-    /^we use (?<value>.+)$/i,
-    /^we(?:'re| are|'ve| have)? (?:switch|mov|migrat)(?:ed|ing) (?:from .{1,80}? )?to (?<value>.+)$/i,
-  ]),
-  ...find('Project.Convention', [
-    /^(?:(?:our|the) convention is|by convention,?|convention:) (?:that |to )?(?<value>.+)$/i,
-    /^(?<value>(?:all|every|each) (?:[\w-]+ ){1,4}(?:must|should|have to|has to|needs? to) .+)$/i,
-    new RegExp(`^we (?<value>(?:always|never) ${ORDERS}.+)$`, 'i'),
-  ]),
-  ...find('Project.Environment', [
-    /^(?:the |our )?(?<value>(?:[\w.-]+ ){0,3}(?:port|host|hostname|url|version|address|directory|bucket|region|database) is (?:now )?(?=\S*[\d./:_-])\S+)$/i,
-    /^(?:the |our )?(?<value>(?:[\w.-]+ ){1,4}(?:runs|listens|lives) (?:on|at) (?:port )?\S{0,60}\d\S{0,60})$/i,
-    /^[Ww]e(?:'re| are) (?:on|running) (?<value>\p{Lu}[\w.+#-]* v?\d[\w.]*)$/u,
-  ]),
-  ...find('Project.Command', [
-    new RegExp(
-      `^(?:(?:we|you) )?(?:${TASKS})\\b[^\`]{0,60} (?:with|via|using|by running|through) \`(?<value>[^\`]+)\`$`,
-      'i',
-    ),
-    new RegExp(`^(?:use|run) \`(?<value>[^\`]+)\` to (?:${TASKS})\\b`, 'i'),
-    /^(?:the |our )?(?:[\w-]+ ){1,3}command is `(?<value>[^`]+)`$/i,
-  ]),
-  ...find('Project.Owner', [
-    /^(?<value>(?!(?:It|He|She|This|That|They|We|You|Who|What|One|Everyone|Nobody)\b)(?:[Tt]he (?:[\w-]+ ){1,2}team|\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+)?) (?:owns|maintains|is responsible for|is in charge of) .+)$/u,
-    /^(?<value>.{1,80} is owned by .+)$/i,
-  ]),
-  ...find('Work.Goal', [
-    /^(?:(?:the|our|my) (?:main |overall |current )?(?:goal|aim|objective)(?: here| today| for today| for this session)? is|goal:) (?:to )?(?<value>.+)$/i,
-  ]),
-  ...find('Work.Blocker', [
-    /^(?:i'm|i am|we're|we are|this is|it's|it is) (?:still )?(?:blocked|stuck) (?:by|on) (?<value>.+)$/i,
-    /^blocker: (?<value>.+)$/i,
-  ]),
-  ...end('Work.Blocker', [
-    /^(?:i'm|i am|we're|we are|this is|it's|it is)? ?(?:no longer|not) (?:blocked|stuck) (?:by|on) (?<value>.+?)(?: any ?more)?$/i,
-  ]),
-  ...find('Work.NextStep', [
-    /^(?:the )?next steps?(?: is|:)(?: to)? (?<value>.+)$/i,
-    /^next,? (?:i|we)(?:'ll| will| need to| have to) (?<value>.+)$/i,
-  ]).map((rule): FactRule => ({ ...rule, fromAssistant: true })),
-  ...find('Work.Deadline', [
-    new RegExp(`^(?:the |our )?deadline(?: for (?:[\\w-]+ ){1,5}?)? ?is (?:on )?(?<value>.{0,60}?\\b${DAY}.*)$`, 'i'),
-    new RegExp(
-      `^(?:the |our )?(?<value>(?:[\\w-]+ ){1,6}?(?:is due|(?:must|has to|needs to) be (?:done|finished|ready|released|shipped)) (?:by|on|before) .{0,60}?\\b${DAY}.*)$`,
-      'i',
-    ),
-  ]),
-  ...find('Session.Focus', [
-    /^(?:let's|today (?:i|we)(?:'ll| will| want to)) (?:focus|concentrate|work) on (?<value>.+)$/i,
-    /^(?:today )?(?:i'm|i am|we're|we are) (?:now )?(?:focusing|concentrating|working) on (?<value>.+)$/i,
-  ]),
-  ...find('Need.Immediate', [
-    /^(?:right now|for now),? (?:i|we) (?:just |only )?need (?<value>.+)$/i,
-    /^i (?:just |only )?need (?<value>.+) (?:right now|asap|immediately)$/i,
-  ]),
-  ...['Person.Preference', 'Project.Decision'].flatMap((concept) => end(concept, ENDED)),
-];
-
-function find(concept: string, patterns: readonly RegExp[]): FactRule[] {
-  return patterns.map((pattern) => ({ concept, pattern }));
-}
-
-function end(concept: string, patterns: readonly RegExp[]): FactRule[] {
-  return patterns.map((pattern) => ({ concept, pattern, polarity: 'negated' }));
-}
-
 const LEAD_IN =
-  /^(?:(?:ok(?:ay)?|yes|yeah|please|also|and|so|note(?: that)?|remember(?: that)?|fyi|btw|by the way|right|well|sure|thanks)\b[,:!]?\s+){1,3}/i;
+  /^(?:(?:ok(?:ay)?|yes|yeah|no|please|also|and|but|so|then|note(?: that)?|remember(?: that)?|fyi|btw|by the way|right|well|sure|thanks|i think(?= we should))\b[,:!]?\s+){1,3}/i;
+/** A request for good, worded as a question. */
+const POLITE =
+  /^(?:can|could|would|will) (?:you|we) (?:please )?(?:make sure (?:to |that you )?|remember to )?(?=(?:always|never|from now on|going forward)\b)/i;
 /** Guesses, conditions, and what somebody else may have said. */
 const HEDGE =
-  /\b(?:if|unless|maybe|perhaps|might|probably|would|could|wonder|guess|i think|not sure|for example|e\.g|said|says)\b|["“”]/i;
+  /\b(?:if|unless(?! i\b)|maybe|perhaps|might|probably|would(?! like)|could|wonder(?:ing)?|guess|i think(?! we should)|not sure|let's say|for example|e\.g|said|says|told|wrote)\b/i;
 /** Takes back what the sentence before it says. */
 const TURN = /^(?:no,|(?:but|however|although|actually|wait|instead|never ?mind|scratch that|just kidding)\b)/i;
+/** What is asked for after a statement in the same sentence. */
+const REQUEST = /,? (?:can|could|would|will) (?:you|we) /i;
+const INNER_END = /(?<=[\p{L}\p{N})"'`]{2}[.!?])\s+/u;
+const CLAUSE_START = /[,;:] |\(|\b(?:and|but|so|because|since) /g;
 /** A reason follows, or another clause. */
 const CLAUSE_END = /[,;:] | (?:because|since|so that|as we|given that|instead of|rather than|, and|, so)\b/i;
-const CLOSING = / (?:please|from now on|going forward|too|as well)$/i;
+const CLOSING = / (?:please|from now on|going forward|too|as well|now|then|instead)$/i;
+/** Says nothing to who does not know what was said before. */
+const POINTS =
+  /\b(?:these|those|it|them|they|there|above|below|each other)\b|\bth(?:is|at)\b(?! (?:code ?base|computer|laptop|machine|package|project|repo|repository)\b)|^(?:move|rename|replace|set) (?:to|with)\b|\b(?:option|approach|variant) \w$|^(?:the )?(?:first|second|third|last|other|\d+)(?: (?:one|option|approach))?$/i;
+const PASSING = /\b(?:for now|for the moment|for a (?:second|moment)|right now|this time|temporarily|today|yet)\b/i;
+/** What is named does not exist yet, or no longer. */
+const NOT_THERE = /\b(?:add|create|introduce|rename|remove|drop|no longer|instead of|such as|e\.g)\b/i;
+/** Concepts of what passes. */
+const PASSES = /^(?:Work|Session|Need)\./;
 const MOST = { text: 40_000, sentence: 300, value: 120 } as const;
 
 /** Candidates for `extractFacts`: what a turn states in so many words. */
 export function extractByRules(turn: FactTurn, rules: readonly FactRule[] = DEFAULT_RULES): readonly object[] {
-  return [
-    ...match(turn.user, rules),
-    ...match(
-      turn.assistant,
-      rules.filter(({ fromAssistant }) => fromAssistant === true),
-    ),
-  ];
+  const ofAssistant = rules.filter(({ fromAssistant }) => fromAssistant === true);
+  const said = statementsIn(turn.assistant.slice(0, MOST.text)).map(({ text }) => text);
+  return [...match(ownWordsOf(turn.user), rules, turn.user), ...match(said, ofAssistant, turn.assistant)];
 }
 
-function match(text: string, rules: readonly FactRule[]): object[] {
-  if (rules.length === 0) return [];
-  return paragraphsOf(text).flatMap((paragraph) => {
-    const sentences = splitSentences(paragraph);
-    return sentences.flatMap((evidence, at) => {
-      if (evidence.length > MOST.sentence || TURN.test(sentences[at + 1] ?? '')) return [];
-      const sentence = trimEnd(evidence.replace(LEAD_IN, '').replaceAll('’', "'"), '.! ');
-      if (isAsking(evidence) || isAsking(sentence) || HEDGE.test(sentence)) return [];
-      return rules.flatMap(({ concept, pattern, polarity = 'asserted' }) => {
-        const [clause = ''] = (pattern.exec(sentence)?.groups?.['value'] ?? '').split(CLAUSE_END);
-        const value = clause.replace(CLOSING, '');
-        return value.length < 2 || value.length > MOST.value ? [] : [{ concept, value, polarity, evidence }];
-      });
-    });
+/** With evidence as it stands in `text`: typed text has straight apostrophes and no markdown. */
+function quoted(found: readonly Record<'value' | 'evidence', string>[], text: string): object[] {
+  if (found.length === 0) return [];
+  const written = text.replace(/\s+/g, ' ');
+  const plain = written.replaceAll('’', "'");
+  return found.map((fact) => {
+    const span = [fact.evidence, fact.value].find((each) => plain.includes(each)) ?? fact.evidence;
+    const at = plain.indexOf(span);
+    return { ...fact, evidence: at < 0 ? span : written.slice(at, at + span.length) };
   });
 }
 
-/** Prose without code, quotations, tables and what is indented as a terminal prints it; each list item for itself. */
-function paragraphsOf(text: string): string[] {
-  const paragraphs: string[] = [];
-  let isOpen = false;
-  for (const line of separateCode(text.slice(0, MOST.text)).prose) {
-    const isProse = /^ {0,3}[^\s>|]/.test(line);
-    const item = /^ {0,3}(?:[-*+•]|\d{1,3}[.)]) +/.exec(line)?.[0];
-    if (isProse && isOpen && item === undefined) paragraphs.push(`${paragraphs.pop()} ${line.trim()}`);
-    else if (isProse) paragraphs.push(line.slice(item?.length ?? 0).trim());
-    isOpen = isProse;
+function match(texts: readonly string[], rules: readonly FactRule[], whole: string): object[] {
+  const facts = texts.flatMap((text) => {
+    const sentences = splitSentences(text).flatMap((sentence) => sentence.split(INNER_END));
+    return sentences.flatMap((evidence, at) => {
+      if (evidence.length > MOST.sentence || TURN.test(sentences[at + 1] ?? '')) return [];
+      const order = evidence.replaceAll('’', "'").replace(POLITE, '');
+      const sentence = trimEnd(order, order.length === evidence.length ? '.! ' : '.!? ');
+      const [stated = ''] = sentence.split(REQUEST);
+      const clauses = isAsking(stated) || HEDGE.test(stated) ? [] : clausesOf(stated);
+      const found = rules.flatMap(({ concept, pattern, polarity = 'asserted', named }) => {
+        const values = named ? namedIn(sentence, pattern) : statedIn(clauses, pattern, PASSES.test(concept));
+        const whole = values.filter(({ length }) => length > 1 && length <= MOST.value);
+        return whole.map((value) => ({ concept, value, polarity, evidence }));
+      });
+      return [...new Map(found.map((fact) => [`${fact.polarity} ${fact.concept}: ${fact.value}`, fact])).values()];
+    });
+  });
+  return quoted(facts, whole);
+}
+
+function namedIn(sentence: string, pattern: RegExp): string[] {
+  if (NOT_THERE.test(sentence)) return [];
+  const values: string[] = [];
+  for (let rest = sentence, found = pattern.exec(rest); found !== null; found = pattern.exec(rest)) {
+    values.push(trimEnd(found.groups?.['value'] ?? '', ' .:-'));
+    rest = rest.slice(found.index + Math.max(found[0].length, 1));
   }
-  return paragraphs;
+  return [...new Set(values)];
+}
+
+/** The first that is whole and outside of quotations. */
+function statedIn(clauses: readonly string[], pattern: RegExp, passes: boolean): string[] {
+  for (const clause of clauses) {
+    const [found = ''] = (pattern.exec(clause)?.groups?.['value'] ?? '').split(CLAUSE_END);
+    const value = (found.includes('(') ? found : found.replace(/\).*/, '')).replace(CLOSING, '').trim();
+    if (value !== '' && isBalanced(value) && !POINTS.test(value) && (passes || !PASSING.test(clause))) return [value];
+  }
+  return [];
+}
+
+/** A sentence from each place on where a statement may begin. */
+function clausesOf(sentence: string): string[] {
+  const starts = [0, ...[...sentence.matchAll(CLAUSE_START)].map(({ 0: { length }, index }) => index + length)];
+  const clauses = starts.flatMap((at) =>
+    isBalanced(sentence.slice(0, at)) ? [trimEnd(sentence.slice(at).replace(LEAD_IN, ''), '.! ')] : [],
+  );
+  return [...new Set(clauses)];
+}
+
+function isBalanced(text: string): boolean {
+  return text.split(/["“”]/).length % 2 === 1;
+}
+
+/** What the user typed, one paragraph or item each, without what was pasted. */
+function ownWordsOf(text: string): string[] {
+  const lines = text.slice(0, MOST.text).split('\n');
+  const typed = typedText(lines.filter((line) => !/^(?: {4}|\t)/.test(line)).join('\n'));
+  return spokenIn(statementsIn(typed), typed, '').flatMap(({ own, shown, statement: { isCopied, items } }) => {
+    if (isCopied) return [];
+    return shown === '' && items.length > 0 ? items.map((item) => item.text) : [own];
+  });
 }

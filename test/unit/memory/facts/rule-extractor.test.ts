@@ -51,6 +51,41 @@ it.each([
   ['The demo must be ready by Friday noon.', 'Work.Deadline: demo must be ready by Friday noon'],
   ["Let's focus on src/importer/parse.ts.", 'Session.Focus: src/importer/parse.ts'],
   ['For now I just need the log as plain text.', 'Need.Immediate: the log as plain text'],
+  ['don’t ever skip it: never use `any`', 'Project.Convention: never use `any`'],
+  ['can you make sure to never touch the generated files?', 'Person.Preference: never touch the generated files'],
+  ["don't commit unless I ask you to", "Person.Preference: don't commit unless I ask you to"],
+  ["please don't push without asking", "Person.Preference: don't push without asking"],
+  ['you should always explain trade-offs', 'Person.Preference: always explain trade-offs'],
+  ['please stop adding comments to obvious code', 'Person.Preference: stop adding comments to obvious code'],
+  ['run the linter before committing', 'Person.Preference: run the linter before committing'],
+  ['ab jetzt antworte auf Deutsch', 'Person.Preference: ab jetzt antworte auf Deutsch'],
+  ['以后都用中文回答', 'Person.Preference: 以后都用中文回答'],
+  ['항상 한국어로 대답해', 'Person.Preference: 항상 한국어로 대답해'],
+  ['use pnpm, not npm', 'Project.Decision: use pnpm'],
+  ['use bun instead of npm please', 'Project.Decision: use bun'],
+  ['ok, let\'s rename "start" to "begin" instead.', 'Project.Decision: rename "start" to "begin"'],
+  ['no, we removed the old flags on purpose', 'Project.Decision: removed the old flags on purpose'],
+  ["the id changes, that's why we add a trailer", 'Project.Decision: add a trailer'],
+  ["we can't use Node 22 because of the host", "Project.Decision: we can't use Node 22"],
+  ['this project is written in Go', 'Project.Decision: Go'],
+  ['we deploy to Fly via GitHub Actions', 'Project.Decision: deploy to Fly via GitHub Actions'],
+  ["we don't use default exports", "Project.Convention: don't use default exports"],
+  ['in this repo, use tabs', 'Project.Convention: use tabs'],
+  ["don't use any in this repo", "Project.Convention: don't use any in this repo"],
+  ['tests should never hit the network', 'Project.Convention: tests should never hit the network'],
+  ['I think we should log the user id in every request', 'Project.Convention: log the user id in every request'],
+  ['keep in mind that we support Windows too', 'Project.Convention: we support Windows'],
+  ["I'm on macOS with zsh", 'Project.Environment: macOS with zsh'],
+  ['can you look at the repo ~/code/shop?', 'Project.Environment: repo ~/code/shop'],
+  ['can you try mise run test:ci?', 'Project.Command: mise run test:ci'],
+  ['does `cargo test --workspace` pass?', 'Project.Command: cargo test --workspace'],
+  ["I'd like to add a cache to the loader, can you help me?", 'Work.Goal: add a cache to the loader'],
+  ['integration tests are failing now', 'Work.Blocker: integration tests are failing'],
+  ['there are merge conflicts against main, can you fix them?', 'Work.Blocker: merge conflicts against main'],
+  ['the problem is that the runner has no token', 'Work.Blocker: the runner has no token'],
+  ["we're waiting for the review from Ines", 'Work.Blocker: the review from Ines'],
+  ["leave it, I'll talk to Ines", 'Work.NextStep: talk to Ines'],
+  ['the release is scheduled for 14 March', 'Work.Deadline: release is scheduled for 14 March'],
 ])('%s', (user, fact) => {
   expect(factsIn({ user })).toEqual([fact]);
 });
@@ -94,6 +129,22 @@ describe('takes no fact from', () => {
     'Answer in one sentence.',
     'The deadline is tight.',
     "I'm not blocked.",
+    'can you add a test?',
+    'we should add tests',
+    "don't add a test for it",
+    "let's keep it",
+    "let's go with option 2",
+    "let's only add one for now",
+    "let's assume that the count stays below 20",
+    "let's support each other",
+    'rename to "steps"',
+    "We can't wait to see you.",
+    'I want to know how it works.',
+    'It fails.',
+    'The first line says "fine. We use npm."',
+    'add `npm run lint` to the scripts',
+    'make run easier to read',
+    'can we use `go run`?',
     '> We use npm.',
     '    We use npm.',
     '| We use npm. |',
@@ -107,6 +158,11 @@ describe('takes no fact from', () => {
     const assistant = 'We use npm. I prefer tabs. Next step: write the migration.';
     expect(factsIn({ assistant })).toEqual(['Work.NextStep: write the migration']);
   });
+
+  it('what the user shows', () => {
+    const log = '$ make\nWe use npm.\nNever push to main\n';
+    expect(factsIn({ user: `look at this:\n\n${log}` })).toEqual([]);
+  });
 });
 
 it('reads sentences across lines, and each list item for itself', () => {
@@ -116,5 +172,14 @@ it('reads sentences across lines, and each list item for itself', () => {
     'Project.Decision: Postgres for the event store',
     'Project.Decision: pnpm',
     'Project.Owner: Ines owns the importer',
+  ]);
+});
+
+it('takes every command that an answer names, with the command as evidence where markdown is in between', () => {
+  const assistant = '- **`npm run build`**: done\n- **`npm run test:ci`**: passes\n\nAll of `npm run build` is fine.';
+  expect(factsIn({ assistant })).toEqual([
+    'Project.Command: npm run build',
+    'Project.Command: npm run test:ci',
+    'Project.Command: npm run build',
   ]);
 });
