@@ -6,6 +6,7 @@ export type { ConsolidationReport as DreamReport } from './consolidation/consoli
 export type { FactReason } from './fact-library.ts';
 export { DEFAULT_ONTOLOGY } from './facts/default-ontology.ts';
 export { ontologyJsonSchema, parseOntology } from './facts/ontology.ts';
+export { proposeConcepts } from './facts/grow-ontology.ts';
 export type { FactView } from './facts.ts';
 export type { ForgetReport } from './forget.ts';
 export type { DocumentReport, Import, ImportProgress } from './import.ts';

@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { createExclusive, ensureDir, readFileIfPresent } from '../../common/files.ts';
+import { createExclusive, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { counted, oneLine, parseJson } from '../../common/text.ts';
-import { addCommand, type Context, EXIT } from '../context.ts';
+import { isCleanOrigin } from '../../common/turn.ts';
+import { addCommand, type Context, EXIT, readingEngine } from '../context.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
 
@@ -15,6 +16,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
+const SCHEMA = 'ontology.schema.json';
 const PROJECT_FILE = path.join('.comet-cc', 'ontology.json');
 const PROJECT = ['--project <dir>', 'with the concepts of this project', '.'] as const;
 
@@ -25,6 +27,7 @@ export function registerOntology(program: Command, context: Context): void {
   registerCheck(ontology, context);
   registerInit(ontology, context);
   registerAllow(ontology, context);
+  registerPropose(ontology, context);
 }
 
 function registerShow(ontology: Command, context: Context): void {
@@ -88,17 +91,13 @@ function registerInit(ontology: Command, context: Context): void {
   addCommand(ontology, 'init', 'write the default into a file of your own', 'comet-cc ontology init')
     .option('--json', 'print one JSON document')
     .action(async (flags: Flags) => {
-      const { DEFAULT_ONTOLOGY, ontologyJsonSchema } = await import('../../memory/index.ts');
+      const { DEFAULT_ONTOLOGY } = await import('../../memory/index.ts');
       const file = context.paths.ontologyFile;
-      const schema = 'ontology.schema.json';
       await ensureDir(path.dirname(file));
-      const text = { $schema: `./${schema}`, ...DEFAULT_ONTOLOGY };
+      const text = { $schema: `./${SCHEMA}`, ...DEFAULT_ONTOLOGY };
       if (!(await createExclusive(file, `${JSON.stringify(text, null, 2)}\n`)))
         throw new CometError('usage', `${file} is there already; edit it, or remove it to begin again`);
-      await createExclusive(
-        path.join(path.dirname(file), schema),
-        `${JSON.stringify(ontologyJsonSchema(), null, 2)}\n`,
-      );
+      await writeSchema(context.paths);
       context.term.print(flags, { file }, () => [`${file} holds the default now; what you change there holds at once`]);
     });
 }
@@ -131,6 +130,53 @@ function registerAllow(ontology: Command, context: Context): void {
         `from now on facts of this project may be about them; a change of the file needs your consent again`,
       ]);
     });
+}
+
+function registerPropose(ontology: Command, context: Context): void {
+  const description = 'concepts for what your memories speak of often; writes nothing unless --apply is given';
+  addCommand(ontology, 'propose', description, 'comet-cc ontology propose\ncomet-cc ontology propose --apply')
+    .option('--all', 'from the memories of every project')
+    .option('--apply', 'add them to your own ontology file')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags & { readonly all?: boolean; readonly apply?: boolean }) => {
+      const { openOntologies, proposeConcepts } = await import('../../memory/index.ts');
+      const filter = flags.all ? {} : { projectDir: resolveDirectory('.') };
+      const items = await readingEngine(context).call('items/list', filter);
+      const { ontology: own, problems } = await openOntologies(context.paths)('');
+      if (problems.length > 0)
+        throw new CometError('node_invalid', 'the ontology file is not valid; comet-cc ontology check names why');
+      // A model is shown the examples, so that nothing from outside may be one.
+      const proposals = proposeConcepts(
+        items.filter(({ origin }) => isCleanOrigin(origin)),
+        own,
+      );
+      if (flags.apply && proposals.length > 0) {
+        const added = Object.fromEntries(proposals.map(({ name, concept }) => [name, concept]));
+        const text = { $schema: `./${SCHEMA}`, ...own, concepts: { ...own.concepts, ...added } };
+        await writeSchema(context.paths);
+        await writeFileAtomic(context.paths.ontologyFile, `${JSON.stringify(text, null, 2)}\n`);
+      }
+      const done = flags.apply ? `${context.paths.ontologyFile} holds them now` : 'comet-cc ontology propose --apply';
+      context.term.print(flags, proposals, () =>
+        proposals.length === 0
+          ? ['nothing that several sessions speak of is missing']
+          : [
+              ...proposals.flatMap(({ name, concept, statements, sessions }) => [
+                `${name}: ${concept.label}; ${counted(statements, 'memory', 'memories')} of ${counted(sessions, 'session')}`,
+                ...concept.examples.map((example) => `  ${oneLine(example)}`),
+              ]),
+              flags.apply ? done : `add them: ${done}`,
+            ],
+      );
+    });
+}
+
+/** For editors. */
+async function writeSchema({ ontologyFile }: Context['paths']): Promise<void> {
+  const { ontologyJsonSchema } = await import('../../memory/index.ts');
+  const dir = path.dirname(ontologyFile);
+  await ensureDir(dir);
+  await createExclusive(path.join(dir, SCHEMA), `${JSON.stringify(ontologyJsonSchema(), null, 2)}\n`);
 }
 
 async function keyOf({ paths }: Context, { project = '.' }: Flags): Promise<string> {

@@ -1,0 +1,61 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { makeNode } from '../helpers/nodes.ts';
+
+const SAID = [
+  'The warehouse closes its books at noon.',
+  'Returns go to the warehouse in Essen.',
+  'Keep the warehouse out of the nightly export.',
+  'The warehouse takes parcels up to 30 kg.',
+];
+const decided = (text: string, origin: 'user' | 'external', at: number) =>
+  makeNode({
+    node_id: `mem_20260301_11150${at}_00000${at}`,
+    session_id: `5b0c7c52-6f5e-4c7e-9d55-00000000000${at % 4}`,
+    summary: text,
+    decisions: [{ text, by: 'user', origin, turn: '' }],
+    turns: [],
+  });
+
+let home: TestHome;
+const file = (): string => path.join(home.home, 'ontology.json');
+
+beforeAll(async () => {
+  home = await createTestHome();
+  await home.json(['start', '--json']);
+  const nodes = [
+    ...SAID.map((text, at) => decided(text, 'user', at)),
+    ...SAID.map((text, at) => decided(text.replace('warehouse', 'smuggler'), 'external', at + 4)),
+  ];
+  const lines = ['{"comet-cc-export":1}', ...nodes.map((node) => JSON.stringify({ node }))];
+  await writeFile(path.join(home.user, 'in.jsonl'), lines.join('\n'));
+  await home.json(['memory', 'import', 'in.jsonl', '--as', 'export', '--yes', '--json']);
+});
+
+afterAll(() => home.close());
+
+it('proposes what several sessions speak of, nothing from outside, and writes nothing', async () => {
+  const { stdout } = await home.run(['ontology', 'propose', '--all']);
+  expect(stdout).toContain('Project.Warehouse: what holds about warehouse; 4 memories of 4 sessions');
+  expect(stdout).not.toContain('smuggler');
+  await expect(stat(file())).rejects.toThrow('ENOENT');
+});
+
+it('adds the concepts to your own file on demand, which is then covered', async () => {
+  expect((await home.run(['ontology', 'propose', '--all', '--apply'])).stdout).toContain('holds them now');
+  expect((await stat(file())).mode & 0o777).toBe(0o600);
+  expect(await home.json(['ontology', 'show', '--json'])).toMatchObject({
+    concepts: { 'Person.Preference': {}, 'Project.Warehouse': { label: 'what holds about warehouse' } },
+  });
+  expect(await home.json(['ontology', 'propose', '--all', '--json'])).toEqual([]);
+});
+
+it('leaves a file that is not valid alone', async () => {
+  await writeFile(file(), '{ "version": "0.2", "concepts": { "lower": {} } }');
+  const { code, stderr } = await home.run(['ontology', 'propose', '--all', '--apply']);
+  expect(code).toBe(1);
+  expect(stderr).toContain('comet-cc ontology check names why');
+  expect(await readFile(file(), 'utf8')).toContain('"lower"');
+});
