@@ -34,7 +34,7 @@ describe('what becomes of a history', () => {
   });
 
   it('a fork and a branch of it go on with the plan of their parent, under ids of their own, over a restart', async () => {
-    const seldom = earlyCuts({ minDropShare: 0.6 });
+    const seldom = earlyCuts({ minDropShare: 0.6, keepTurns: 3 });
     const { rig, terminal, last } = await begun(9, { memory: talkativeMemory(), config: { cut: seldom } });
     const fork = terminal.fork('00000000-0000-4000-8000-000000000000'); // its file comes before its parent's
     const own = await walk(fork, 20, 20);
