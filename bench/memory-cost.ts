@@ -14,6 +14,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import { DEFAULT_ONTOLOGY } from '../memory/facts/default-ontology.ts';
 import type { LanguageModel } from '../memory/models/model.ts';
 import { mergePrompt } from '../memory/models/prompts/merge.ts';
 import type { Prompt } from '../memory/models/prompts/prompt.ts';
@@ -127,7 +128,8 @@ function countingModel(local: LanguageModel, onCall: (call: Call) => void): Lang
     },
     async summarize(input, signal) {
       const answer = await local.summarize(input, signal);
-      return count('summary', models.summarizer, summarizerPrompt(input, FENCE), answer);
+      const prompt = summarizerPrompt({ ...input, ontology: DEFAULT_ONTOLOGY }, FENCE);
+      return count('summary', models.summarizer, prompt, answer);
     },
     async merge(input) {
       const [first] = input.notes;
