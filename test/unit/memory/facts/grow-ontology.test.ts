@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { DEFAULT_ONTOLOGY } from '../../../../memory/facts/default-ontology.ts';
-import { parseOntology } from '../../../../memory/facts/ontology.ts';
 import { proposeConcepts, type Statement } from '../../../../memory/facts/grow-ontology.ts';
+import { parseOntology } from '../../../../memory/facts/ontology.ts';
 
 const said = (text: string, day: number, session = `s${day}`): Statement => ({
   text,
