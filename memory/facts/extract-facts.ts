@@ -138,8 +138,8 @@ const EXACT = /[./:@_][\p{L}\p{N}]|\d{3}/u;
 const FEW_WORDS = 3;
 
 /**
- * A value may word what was said differently, but not say more: whoever steers the model could otherwise write anything
- * beside an honest span. `said` is lower case.
+ * A value may reword what was said but add nothing: injected text that steers the model could otherwise pair any value
+ * with a span that was said. `said` is lower case.
  */
 function isInvented(value: string, said: string): boolean {
   const words = value.toLowerCase().match(WORD) ?? [];

@@ -32,7 +32,7 @@ const NOT_THERE = /\b(?:add|create|introduce|rename|remove|drop|no longer|instea
 const PASSES = /^(?:Work|Session|Need)\./;
 const MOST = { text: 40_000, sentence: 300, value: 120 } as const;
 
-/** Candidates for `extractFacts`: what a turn states in so many words. */
+/** Candidates for `extractFacts`: what a turn states explicitly. */
 export function extractByRules(turn: FactTurn, rules: readonly FactRule[] = DEFAULT_RULES): readonly object[] {
   const ofAssistant = rules.filter(({ fromAssistant }) => fromAssistant === true);
   const said = statementsIn(turn.assistant.slice(0, MOST.text)).map(({ text }) => text);

@@ -21,7 +21,7 @@ async function open(facts: readonly unknown[] = []) {
   return { memory, library, model, texts, list };
 }
 
-it('of a model are kept where a turn says them in so many words, once for each turn', async () => {
+it('of a model are kept where a turn says them verbatim, once per turn', async () => {
   const said = 'Deployments go out on Tuesdays only. We use Redis for the cache.';
   const { memory, library, model, list } = await open([
     {

@@ -132,7 +132,7 @@ describe('applyTurn', () => {
     expect(values(store.facts)).toEqual(['x', 'z']);
   });
 
-  it('takes in no concept that the ontology does not declare, and no empty value', () => {
+  it('rejects undeclared concepts and empty values', () => {
     const store = createFactStore({ ontology: ontologyOf({ 'A.B': {} }) });
     talk(store, [said('A.C', 'x'), said('constructor', 'x'), said('__proto__', 'x'), said('A.B', '  ')]);
     expect(store.facts).toEqual([]);

@@ -190,7 +190,7 @@ describe('what a page takes', () => {
     ['user', 'Never been to the office in Port 4000'],
     ['user', 'We never tried port 4000'],
     ['user', 'The port of the importer is one of these: 1'],
-    ['assistant', 'The port of the importer was 8080 because nobody had set it'],
+    ['assistant', 'The port of the importer was 8080 because it had not been set'],
     ['assistant', 'The port check is in `server.ts:120`'],
     ['assistant', 'The port is now at `docs/ports.md` - you can open it in any viewer'],
     ['tool', 'The importer now shows: port=8080'],
