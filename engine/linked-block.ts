@@ -29,6 +29,7 @@ export function createLinkedBlock({ paths, library, log }: Parts) {
       await refreshLinkedBlock(paths, () => library.linkedBlock()).then(
         (found) => {
           problems = found;
+          failure = '';
         },
         (error: unknown) => {
           if (failure !== reasonOf(error)) log.warn('the linked part of the library is not refreshed', { error });
