@@ -21,6 +21,16 @@ export function mountSmallDisk(megabytes: number): SmallDisk | null {
     return null;
   }
   const filler = path.join(dir, 'filler');
+  function cover(): boolean {
+    const copy = mkdtempSync(path.join(os.tmpdir(), 'cc-d-ro-'));
+    try {
+      if (!run('mount', '--bind', dir, copy)) return false;
+      const isCovered = run('mount', '-o', 'remount,bind,ro', copy) && run('mount', '--bind', copy, dir);
+      return run('umount', copy) && isCovered;
+    } finally {
+      rmdirSync(copy);
+    }
+  }
   return {
     dir,
     fill() {
@@ -31,13 +41,11 @@ export function mountSmallDisk(megabytes: number): SmallDisk | null {
           if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
         }
       }
-      return () => rmSync(filler);
+      return () => rmSync(filler, { force: true });
     },
     readOnly(isReadOnly) {
-      // Laid over itself: a disk that somebody writes to cannot be made read-only.
-      const done = isReadOnly
-        ? run('mount', '--bind', dir, dir) && run('mount', '-o', 'remount,bind,ro', dir)
-        : run('umount', '-l', dir);
+      // A mount with a file open for writing cannot become read-only, so one that has none yet is laid over it.
+      const done = isReadOnly ? cover() : run('umount', '-l', dir);
       if (!done) throw new Error(`${dir}: not remounted`);
     },
     close() {
