@@ -6,6 +6,7 @@ import { execa } from 'execa';
 /** Prints docs/DEPENDENCIES.md from package.json, node_modules and the npm registry. */
 
 const REASONS: Readonly<Record<string, string>> = {
+  '@hono/node-server': "the dashboard's listener: hono on Node's own HTTP server; loaded once comet-cc ui was used",
   '@modelcontextprotocol/sdk':
     'the MCP server: the official implementation of the protocol; only its stdio server is loaded',
   '@secretlint/secretlint-rule-preset-recommend': 'the kept rules for known kinds of secrets, beside our own',
@@ -18,6 +19,7 @@ const REASONS: Readonly<Record<string, string>> = {
   execa: 'starts `claude -p`, git and trust store tools without a shell',
   fuzzball: 'whether two values of facts are paraphrases, where `facts.similarity` allows that; loaded only then',
   fzstd: 'reads zstd answers beside the stream; Node 20 has no zstd of its own',
+  hono: "the dashboard's routes, cookies and stream of events; the MCP server brings both packages anyway",
   'http-mitm-proxy': 'HTTP inside an intercepted CONNECT; one file uses it, with one fixed leaf',
   'jsonc-parser': "edits Claude Code's and editors' settings with comments and order kept",
   'node-forge': 'makes the name-constrained root and the leaf; Node can sign but not build certificates',

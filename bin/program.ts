@@ -31,6 +31,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   facts: async () => (await import('./commands/facts.ts')).registerFacts,
   ontology: async () => (await import('./commands/ontology.ts')).registerOntology,
   session: async () => (await import('./commands/session.ts')).registerSession,
+  ui: async () => (await import('./commands/ui.ts')).registerUi,
   statusline: async () => (await import('./commands/statusline.ts')).registerStatusline,
   editor: async () => (await import('./commands/editor.ts')).registerEditor,
   explain: async () => (await import('./commands/explain.ts')).registerExplain,

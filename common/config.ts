@@ -79,6 +79,12 @@ export const Config = z.strictObject({
   llm: choice(['claude', 'openai', 'local', 'off'], 'claude').describe(
     'model that summarizes turns; local: rules without a model',
   ),
+  ui: section({
+    enabled: choice(['auto', 'on', 'off'], 'auto').describe(
+      'whether the dashboard listens; auto: once comet-cc ui was used',
+    ),
+    port: z.int().min(0).max(65_535).default(8444).describe('its port on loopback; the next free one when taken'),
+  }),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('lowest level that is logged'),
   preset: choice(['', ...COMPACTION_PRESETS], '').describe(
     'when turns are summarized: aggressive: sooner (load 3, 5 turns), gentle: later (load 5, 15 turns)',

@@ -109,6 +109,10 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     proxyTokenFile: at('run', 'proxy-token'),
     /** HMAC key of the redaction marks. */
     markKeyFile: at('run', 'mark-key'),
+    /** HMAC key of the dashboard's cookies; it exists once the dashboard was used. */
+    uiKeyFile: at('run', 'ui-key'),
+    /** Its last port, after the one that was wanted. */
+    uiPortFile: at('run', 'ui-port'),
   };
 }
 

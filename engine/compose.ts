@@ -38,12 +38,13 @@ import {
 } from '../proxy/ledger/index.ts';
 import { createRewriter, openPlanStore, type PlanStore } from '../proxy/rewrite/index.ts';
 import { createRedactor, type Redactor } from '../redact/index.ts';
-import type { ModelBudget } from './api/contract.ts';
 import { conversationCosts, costsOf, savedBetween } from './api/cost.ts';
 import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
+import type { EngineServices, ModelBudget } from './api/service.ts';
 import { createSessionTitles } from './api/session-titles.ts';
+import { createUi } from './api/ui/index.ts';
 import { cutRule } from './cut-config.ts';
 import { deferredMemory, deferredTasks } from './deferred.ts';
 import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.ts';
@@ -117,8 +118,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     memory: { ...memory.capture, ...memory.recall },
     plans: stores.plans,
     policy: policy,
-    ledger,
-    receipts,
+    ...{ ledger, receipts },
     config: { ...config.inject, memoryDeadlineMs: config.recall.deadlineMs, cut: cutRule(config.trim) },
     clock: systemClock,
     randomHex: (bytes) => randomBytes(bytes).toString('hex'),
@@ -128,15 +128,13 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     ...proxyConfig(config, env),
     certs: certSource(paths, log),
     rewriter: withFaults(rewriter, faults),
-    quota: budget,
-    secret,
-    log,
-    clock: systemClock,
+    ...{ quota: budget, secret, log, clock: systemClock },
   });
   activity = proxy.activity;
   const opened = (): Promise<unknown> => settled(opening);
   const linked = createLinkedBlock({ ...memory, paths, log });
-  api.serve({
+  const ui = createUi({ config: config.ui, paths, services: () => services, log, now: systemClock.now });
+  const services: EngineServices = {
     ...servicesOf({ config, paths, log }, { memory, policy, ledger, budget, linked }),
     ...shellServices(env, redactor),
     seals,
@@ -146,7 +144,10 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     requests: proxy.stats,
     recalls: rewriter.recalls,
     problems: () => [...stores.plans.problems(), ...hostMark.problems(), ...linked.problems()],
-  });
+    ui,
+  };
+  api.serve(services);
+  void ui.begin();
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
@@ -155,7 +156,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   let closing: Promise<void> | null = null;
   const closeAll = (): Promise<void> => {
     clearInterval(watch);
-    return closeParts([linked, proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api], log);
+    return closeParts([ui, linked, proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api], log);
   };
   return {
     /** Loopback port for the guard. */

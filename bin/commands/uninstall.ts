@@ -29,7 +29,7 @@ export function registerUninstall(program: Command, context: Context): void {
 }
 
 async function uninstall(context: Context, flags: Flags): Promise<void> {
-  const { uninstallSteps } = await import('./uninstall-steps.ts');
+  const { uninstallSteps } = await import('./uninstall-plan.ts');
   const { paths, term } = context;
   const keepMemory = flags.keepMemory ?? false;
   const steps = uninstallSteps(context, { keepMemory, log: flags.json ? () => undefined : term.say });

@@ -1,7 +1,7 @@
 import { CometError } from '../../common/errors.ts';
 import type { Term } from '../terminal/term.ts';
-import { type Found, storyBrain } from './answer.ts';
 import { createDirect, createProgress, type Outcome, outcomeOf, printOutcome } from './report.ts';
+import { type Found, storyBrain } from './response.ts';
 import { createStoryClock, type Morning, openStage, playStory, type Stage } from './run.ts';
 import { STORY } from './story.ts';
 

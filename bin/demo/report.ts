@@ -5,8 +5,8 @@ import { blocksOf, createJudge, type Json, type ServedRequest } from '../../test
 import { count, inboxLine } from '../terminal/format.ts';
 import { table, wrapped } from '../terminal/table.ts';
 import type { Term } from '../terminal/term.ts';
-import type { Channel, Found } from './answer.ts';
 import type { SentRequest } from './client.ts';
+import type { Channel, Found } from './response.ts';
 import type { Morning, Played, Stage } from './run.ts';
 import { isQuestion, type StorySession } from './story.ts';
 

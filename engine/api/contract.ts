@@ -3,26 +3,11 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { type Mode, modeOf } from '../../common/policy.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import {
-  type Memory,
-  type MemoryStatus,
-  publicNode,
-  type SessionDetail,
-  TASK_MODES,
-  TASK_PRIORITIES,
-  TASK_STATUSES,
-  type Tasks,
-} from '../../memory/index.ts';
-import type { ProxyStats, RecallCounts } from '../../proxy/index.ts';
-import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
-import type { Access } from '../policy/guard.ts';
-import type { Policy } from '../policy/index.ts';
-import type { Pauses } from '../policy/pause.ts';
-import type { Seals } from '../policy/seal.ts';
-import type { Costs, conversationCosts } from './cost.ts';
-import type { HookHandlers } from './hooks.ts';
-import { type ClaudeImport, claudeImportInput } from './import-claude.ts';
+import { publicNode, type SessionDetail, TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../../memory/index.ts';
+import type { Receipt } from '../../proxy/ledger/index.ts';
+import { claudeImportInput } from './import-claude.ts';
 import { absolutePath as file, fileImportInput, importFile, projectPath as path } from './import-file.ts';
+import { type EngineServices, type EngineStatus, operation } from './service.ts';
 import type { SessionTitles } from './session-titles.ts';
 import {
   finishSessions,
@@ -30,7 +15,6 @@ import {
   nameReceipts,
   newestRequest,
   projectSummary,
-  type RequestCounts,
   requestCounts,
   sessionSummary,
   startLine,
@@ -38,44 +22,6 @@ import {
 
 /** `status` waits this long for a store that is opening. */
 const OPENING_MS = 1_000;
-
-/** What the operations run on. */
-export interface EngineServices {
-  readonly memory: Memory;
-  readonly tasks: Tasks;
-  readonly access: Access;
-  readonly policy: Pick<Policy, 'of' | 'pauses' | 'problems'>;
-  readonly hooks: HookHandlers;
-  readonly claudeImport: ClaudeImport;
-  readonly receipts: Pick<Receipts, 'list' | 'ofSession' | 'forget'>;
-  /** Settles once the store is open, or failed to open. */
-  readonly opened: () => Promise<unknown>;
-  readonly requests: () => EngineStatus['requests'];
-  readonly recalls: () => RecallCounts;
-  readonly costs: () => Costs;
-  /** What a conversation saved; null where nothing was counted. */
-  readonly conversation: (sessionId: string) => ReturnType<typeof conversationCosts>;
-  /** Problems outside memory and policy. */
-  readonly problems: () => EngineStatus['problems'];
-  /** Tokens that memory's own model calls may use: see `EngineStatus.budget`. */
-  readonly budget: () => ModelBudget;
-  /** As in `EngineStatus`. */
-  readonly environment: EngineStatus['environment'];
-  readonly version: string;
-  readonly seals: Pick<Seals, 'lineFor'>;
-  /** Called after an operation that may change what the library says. */
-  readonly pagesChanged: () => void;
-  readonly titles: SessionTitles;
-}
-
-export interface OperationOf<I extends z.ZodType, O> {
-  readonly input: I;
-  readonly run: (services: EngineServices, input: z.infer<I>, signal: AbortSignal) => O | Promise<O>;
-}
-
-function operation<I extends z.ZodType, O>(input: I, run: OperationOf<I, O>['run']): OperationOf<I, O> {
-  return { input, run };
-}
 
 const text = z.string().max(4_096);
 const id = z.string().min(1).max(200);
@@ -101,6 +47,8 @@ export const operations = {
   flush: operation(z.strictObject({ timeoutMs: z.int().positive().max(3_600_000) }), ({ memory }, { timeoutMs }) =>
     memory.maintenance.flush(timeoutMs),
   ),
+  /** For a browser that signs in. */
+  'ui/open': operation(none, ({ ui }) => ui.open()),
   statusline: operation(
     z.strictObject({ sessionId: id.optional(), projectDir: path.optional() }),
     (services, { sessionId = '', projectDir }): StatuslineView => {
@@ -436,6 +384,19 @@ export const CHANGING: ReadonlySet<string> = new Set<Operation>([
   ...(['tasks/add', 'tasks/edit', 'tasks/status', 'tasks/remove'] as const),
 ]);
 
+/**
+ * What the page may call: it reads and edits memory. It neither imports files by path, answers hooks, nor waits for the
+ * whole engine.
+ */
+export const PAGE_OPERATIONS: ReadonlySet<string> = new Set<Operation>([
+  ...(['status', 'explain', 'receipts/list', 'memory/stats', 'project/overview'] as const),
+  ...(['nodes/list', 'nodes/show', 'nodes/search', 'nodes/section', 'nodes/edit', 'nodes/pin'] as const),
+  ...(['nodes/related', 'nodes/why', 'items/list', 'items/close', 'items/add'] as const),
+  ...(['topics/list', 'topics/search', 'topics/read', 'facts/list', 'facts/why', 'facts/forget'] as const),
+  ...(['tasks/list', 'tasks/show', 'tasks/add', 'tasks/edit', 'tasks/status', 'tasks/remove', 'inbox/show'] as const),
+  ...(['sessions/list', 'sessions/show', 'sessions/brief', 'snapshots/list', 'library/block', 'library/lint'] as const),
+]);
+
 type Operations = typeof operations;
 export type Operation = keyof Operations;
 export type OperationInput<K extends Operation> = z.infer<Operations[K]['input']>;
@@ -453,35 +414,6 @@ export interface StatuslineView {
   readonly due?: readonly string[];
   /** Of the session's newest request; null before the first, absent in engines of earlier versions. */
   readonly request?: ReturnType<typeof newestRequest>;
-}
-
-/** Field names are those of `status --json`. */
-export interface EngineStatus extends MemoryStatus, Costs, RequestCounts {
-  readonly pid: number;
-  readonly version: string;
-  readonly paused: Pauses;
-  readonly requests: Readonly<ProxyStats>;
-  readonly recalls: RecallCounts;
-  readonly budget: ModelBudget;
-  /** Variables of the shell that started the daemon which differ from the defaults and override `config.json`. */
-  readonly environment: readonly string[];
-}
-
-/** Of memory's own model calls. */
-export interface ModelBudget {
-  /** Per day (UTC); 0 where none are made. */
-  readonly daily_tokens: number;
-  /** Per session; 0: no limit, or none are made. */
-  readonly session_tokens: number;
-  /** Sessions that took some within a day, newest first. */
-  readonly sessions: readonly {
-    readonly session_id: string;
-    /** First prompt of the session, '' where it is not known. */
-    readonly title?: string;
-    readonly tokens: number;
-    /** Rules write its memories now. */
-    readonly spent: boolean;
-  }[];
 }
 
 async function engineStatus(services: EngineServices): Promise<EngineStatus> {

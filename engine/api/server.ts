@@ -2,16 +2,14 @@ import { once } from 'node:events';
 import { chmod, lstat, rm } from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
-import type { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { isPipe } from '../../common/paths.ts';
 import { socketPresent } from '../lifecycle/control.ts';
-import { CHANGING, type EngineServices, type Operation, type OperationOf, operations } from './contract.ts';
+import { MAX_BODY_BYTES, runOperation } from './run.ts';
+import type { EngineServices } from './service.ts';
 
-const MAX_BODY_BYTES = 1024 * 1024;
 const LEAVING_MS = 10_000;
-const STATUS_OF: Readonly<Record<string, number>> = { not_found: 404, ambiguous_id: 409, usage: 400 };
 
 export type ApiServer = Awaited<ReturnType<typeof openApiServer>>;
 
@@ -60,44 +58,10 @@ function apiListener(services: () => EngineServices | null, log: Log): http.Requ
     }
     const left = new AbortController();
     response.once('close', () => left.abort());
-    answer(request, services(), left.signal).then(
-      ({ status, body }) => send(response, status, body),
-      (error: unknown) => {
-        if (!(error instanceof CometError)) log.error('an api operation failed', { url: request.url, error });
-        const { code, message } = error instanceof CometError ? error : unforeseen(error);
-        send(response, STATUS_OF[code] ?? 500, { error: { code, message } });
-      },
-    );
+    const operation = (request.url ?? '').replace(/^\/v1\//, '');
+    const call = { operation, body: () => readBody(request), signal: left.signal };
+    void runOperation(services(), call, log).then(({ status, body }) => send(response, status, body));
   };
-}
-
-/** The message of a library may quote stored text, so it goes only to the log, which redacts it. */
-function unforeseen(error: unknown): CometError {
-  const { code, name } = error as NodeJS.ErrnoException;
-  return new CometError('daemon_unhealthy', `the engine failed at it (${code ?? name}); comet-cc logs says why`);
-}
-
-async function answer(
-  request: http.IncomingMessage,
-  services: EngineServices | null,
-  signal: AbortSignal,
-): Promise<{ status: number; body: unknown }> {
-  const operation = (request.url ?? '').replace(/^\/v1\//, '');
-  if (!Object.hasOwn(operations, operation)) {
-    throw new CometError('not_found', 'no such operation; comet-cc restart brings both sides to one version');
-  }
-  if (services === null) throw new CometError('daemon_unhealthy', 'the engine is still starting; try again');
-  const { input: schema, run } = operations[operation as Operation] as OperationOf<z.ZodType, unknown>;
-  const input = schema.safeParse(parsed(await readBody(request)));
-  if (!input.success) {
-    const issue = input.error.issues[0];
-    throw new CometError('usage', `${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'not valid'}`);
-  }
-  try {
-    return { status: 200, body: { result: await run(services, input.data, signal) } };
-  } finally {
-    if (CHANGING.has(operation)) services.pagesChanged();
-  }
 }
 
 async function readBody(request: http.IncomingMessage): Promise<string> {
@@ -109,14 +73,6 @@ async function readBody(request: http.IncomingMessage): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw new CometError('usage', 'the body is not JSON', { cause: error });
-  }
 }
 
 function send(response: http.ServerResponse, status: number, body: unknown): void {

@@ -5,8 +5,8 @@ import { type GuardStatus, otherBuild } from '../lifecycle/control.ts';
 import type { Context } from '../lifecycle/daemon.ts';
 import type { Pause, Pauses } from '../policy/pause.ts';
 import { engineClient } from './client.ts';
-import type { EngineStatus, ModelBudget } from './contract.ts';
 import { EMPTY_COSTS } from './cost.ts';
+import type { EngineStatus, ModelBudget } from './service.ts';
 import type { ProjectSummary } from './summary.ts';
 
 export { guardStatus } from '../lifecycle/control.ts';

@@ -1,9 +1,9 @@
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
-import type { EngineServices } from '../../engine/api/contract.ts';
 import { EMPTY_COSTS } from '../../engine/api/cost.ts';
 import { createHookHandlers } from '../../engine/api/hooks.ts';
 import { createClaudeImport } from '../../engine/api/import-claude.ts';
+import type { EngineServices } from '../../engine/api/service.ts';
 import { deferredMemory, deferredTasks } from '../../engine/deferred.ts';
 import { createAccess } from '../../engine/policy/guard.ts';
 import { NO_PAUSES } from '../../engine/policy/pause.ts';
@@ -77,6 +77,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     environment: [],
     pagesChanged: () => {},
     version: '1.2.3',
+    ui: { open: () => Promise.reject(new Error('no dashboard')), address: () => null },
     ...over,
   };
 }

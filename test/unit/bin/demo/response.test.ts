@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findAnswer, storyBrain, UNKNOWN } from '../../../../bin/demo/answer.ts';
+import { findAnswer, storyBrain, UNKNOWN } from '../../../../bin/demo/response.ts';
 import { isQuestion, STORY } from '../../../../bin/demo/story.ts';
 import type { ServedRequest } from '../../../mock-anthropic/index.ts';
 

@@ -1,0 +1,69 @@
+import type { z } from 'zod';
+import { CometError, type ErrorCode } from '../../common/errors.ts';
+import type { Log } from '../../common/log.ts';
+import { CHANGING, type Operation, operations } from './contract.ts';
+import type { EngineServices, OperationOf } from './service.ts';
+
+export const MAX_BODY_BYTES = 1024 * 1024;
+const STATUS_OF: Readonly<Record<string, number>> = { not_found: 404, ambiguous_id: 409, usage: 400 };
+
+export interface Reply {
+  readonly status: number;
+  readonly body:
+    | { readonly result: unknown }
+    | { readonly error: { readonly code: ErrorCode; readonly message: string } };
+}
+
+interface Call {
+  readonly operation: string;
+  /** JSON text; read only for an operation that exists. */
+  readonly body: () => Promise<string>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The answer to `POST /v1/<operation>`, from the socket or the page. Never rejects.
+ *
+ * @param services  null while the engine starts
+ */
+export async function runOperation(services: EngineServices | null, call: Call, log: Log): Promise<Reply> {
+  try {
+    return { status: 200, body: { result: await result(services, call) } };
+  } catch (error) {
+    if (!(error instanceof CometError)) log.error('an api operation failed', { operation: call.operation, error });
+    const { code, message } = error instanceof CometError ? error : unforeseen(error);
+    return { status: STATUS_OF[code] ?? 500, body: { error: { code, message } } };
+  }
+}
+
+/** The message of a library may quote stored text, so it goes only to the log, which redacts it. */
+function unforeseen(error: unknown): CometError {
+  const { code, name } = error as NodeJS.ErrnoException;
+  return new CometError('daemon_unhealthy', `the engine failed at it (${code ?? name}); comet-cc logs says why`);
+}
+
+async function result(services: EngineServices | null, { operation, body, signal }: Call): Promise<unknown> {
+  if (!Object.hasOwn(operations, operation)) {
+    throw new CometError('not_found', 'no such operation; comet-cc restart brings both sides to one version');
+  }
+  if (services === null) throw new CometError('daemon_unhealthy', 'the engine is still starting; try again');
+  const { input: schema, run } = operations[operation as Operation] as OperationOf<z.ZodType, unknown>;
+  const input = schema.safeParse(parsed(await body()));
+  if (!input.success) {
+    const issue = input.error.issues[0];
+    throw new CometError('usage', `${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'not valid'}`);
+  }
+  try {
+    return await run(services, input.data, signal);
+  } finally {
+    if (CHANGING.has(operation)) services.pagesChanged();
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new CometError('usage', 'the body is not JSON', { cause: error });
+  }
+}

@@ -1,0 +1,93 @@
+import type { z } from 'zod';
+import type { Memory, MemoryStatus, Tasks } from '../../memory/index.ts';
+import type { ProxyStats, RecallCounts } from '../../proxy/index.ts';
+import type { Receipts } from '../../proxy/ledger/index.ts';
+import type { Access } from '../policy/guard.ts';
+import type { Policy } from '../policy/index.ts';
+import type { Pauses } from '../policy/pause.ts';
+import type { Seals } from '../policy/seal.ts';
+import type { Costs, conversationCosts } from './cost.ts';
+import type { HookHandlers } from './hooks.ts';
+import type { ClaudeImport } from './import-claude.ts';
+import type { SessionTitles } from './session-titles.ts';
+import type { RequestCounts } from './summary.ts';
+
+/** What the operations run on. */
+export interface EngineServices {
+  readonly memory: Memory;
+  readonly tasks: Tasks;
+  readonly access: Access;
+  readonly policy: Pick<Policy, 'of' | 'pauses' | 'problems'>;
+  readonly hooks: HookHandlers;
+  readonly claudeImport: ClaudeImport;
+  readonly receipts: Pick<Receipts, 'list' | 'ofSession' | 'forget'>;
+  /** Settles once the store is open, or failed to open. */
+  readonly opened: () => Promise<unknown>;
+  readonly requests: () => EngineStatus['requests'];
+  readonly recalls: () => RecallCounts;
+  readonly costs: () => Costs;
+  /** What a conversation saved; null where nothing was counted. */
+  readonly conversation: (sessionId: string) => ReturnType<typeof conversationCosts>;
+  /** Problems outside memory and policy. */
+  readonly problems: () => EngineStatus['problems'];
+  /** Tokens that memory's own model calls may use: see `EngineStatus.budget`. */
+  readonly budget: () => ModelBudget;
+  /** As in `EngineStatus`. */
+  readonly environment: EngineStatus['environment'];
+  readonly version: string;
+  readonly seals: Pick<Seals, 'lineFor'>;
+  /** Called after an operation that may change what the library says. */
+  readonly pagesChanged: () => void;
+  readonly titles: SessionTitles;
+  readonly ui: Ui;
+}
+
+/** The dashboard's listener. */
+export interface Ui {
+  /**
+   * Listens where it does not yet. `url` signs a browser in, once.
+   *
+   * @throws CometError `not_allowed`, `port_in_use`, `unsafe_file`
+   */
+  open(): Promise<{ readonly url: string; readonly port: number /** Of `ui.port`. */; readonly wanted_port: number }>;
+  /** Without a token; null where nothing listens. */
+  address(): string | null;
+}
+
+export interface OperationOf<I extends z.ZodType, O> {
+  readonly input: I;
+  readonly run: (services: EngineServices, input: z.infer<I>, signal: AbortSignal) => O | Promise<O>;
+}
+
+export function operation<I extends z.ZodType, O>(input: I, run: OperationOf<I, O>['run']): OperationOf<I, O> {
+  return { input, run };
+}
+
+/** Field names are those of `status --json`. */
+export interface EngineStatus extends MemoryStatus, Costs, RequestCounts {
+  readonly pid: number;
+  readonly version: string;
+  readonly paused: Pauses;
+  readonly requests: Readonly<ProxyStats>;
+  readonly recalls: RecallCounts;
+  readonly budget: ModelBudget;
+  /** Variables of the shell that started the daemon which differ from the defaults and override `config.json`. */
+  readonly environment: readonly string[];
+}
+
+/** Of memory's own model calls. */
+export interface ModelBudget {
+  /** Per day (UTC); 0 where none are made. */
+  readonly daily_tokens: number;
+  /** Per session; 0: no limit, or none are made. */
+  readonly session_tokens: number;
+  /** Sessions that took some within a day, newest first. */
+  readonly sessions: readonly {
+    readonly session_id: string;
+    /** First prompt of the session, '' where it is not known. */
+    readonly title?: string;
+    readonly tokens: number;
+    /** Rules write its memories now. */
+    readonly spent: boolean;
+  }[];
+}

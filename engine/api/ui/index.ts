@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import type { Config } from '../../../common/config.ts';
+import { CometError } from '../../../common/errors.ts';
+import { readFileIfPresent, readOrCreateSecret, writeFileAtomic } from '../../../common/files.ts';
+import type { Log } from '../../../common/log.ts';
+import type { HomePaths } from '../../../common/paths.ts';
+import type { EngineServices, Ui } from '../service.ts';
+import type { UiServer } from './server.ts';
+import type { UiSessions } from './session.ts';
+
+interface UiOptions {
+  readonly config: Config['ui'];
+  readonly paths: Pick<HomePaths, 'uiKeyFile' | 'uiPortFile'>;
+  readonly services: () => EngineServices | null;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Folder of the built page. */
+  readonly page?: string;
+}
+
+/** The dashboard of one engine. It listens once `comet-cc ui` was used, which the key file records, or by `ui.enabled`. */
+export function createUi({ config, paths, services, log, now, page }: UiOptions): Ui & {
+  /** Listens where an earlier use or the configuration asks for it. Never rejects. */
+  begin(): Promise<void>;
+  close(): Promise<void>;
+} {
+  let opening: Promise<Opened> | null = null;
+  let opened: Opened | null = null;
+
+  /** Loads the server on first use: most engines never need it. */
+  async function listen(): Promise<Opened> {
+    const { createUiSessions } = await import('./session.ts');
+    const { openUiServer } = await import('./server.ts');
+    const key = await readOrCreateSecret(paths.uiKeyFile, () => randomBytes(32).toString('hex'));
+    const sessions = createUiSessions(key, now);
+    const ports = [...(await rememberedPort(paths.uiPortFile, config.port)), config.port];
+    const server = await openUiServer(ports, { sessions, services, log, ...(page === undefined ? {} : { page }) });
+    await writeFileAtomic(paths.uiPortFile, `${config.port} ${server.port}\n`);
+    log.info('the dashboard listens', { port: server.port, wanted: config.port });
+    opened = { sessions, server };
+    return opened;
+  }
+
+  function start(): Promise<Opened> {
+    opening ??= listen().catch((error: unknown) => {
+      opening = null;
+      throw error;
+    });
+    return opening;
+  }
+
+  return {
+    async begin() {
+      const isWanted = config.enabled === 'on' || (config.enabled === 'auto' && existsSync(paths.uiKeyFile));
+      if (isWanted) await start().catch((error: unknown) => log.error('the dashboard does not listen', { error }));
+    },
+    async open() {
+      if (config.enabled === 'off') {
+        throw new CometError('not_allowed', 'ui.enabled is off; comet-cc config set ui.enabled auto, then restart');
+      }
+      const { sessions, server } = await start();
+      const url = `http://127.0.0.1:${server.port}/?token=${sessions.issueToken()}`;
+      return { url, port: server.port, wanted_port: config.port };
+    },
+    address: () => (opened === null ? null : `http://127.0.0.1:${opened.server.port}/`),
+    async close() {
+      const running = await opening?.catch(() => null);
+      await running?.server.close();
+    },
+  };
+}
+
+interface Opened {
+  readonly sessions: UiSessions;
+  readonly server: UiServer;
+}
+
+/** The port of the last engine comes first, so that an open page finds the next one. */
+async function rememberedPort(file: string, wanted: number): Promise<number[]> {
+  const text = await readFileIfPresent(file);
+  const [asked, port] = (text ?? '').split(' ').map(Number);
+  return asked === wanted && Number.isInteger(port) ? [port as number] : [];
+}

@@ -1,0 +1,63 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+const TOKEN_MS = 2 * 60_000;
+const SESSION_MS = 30 * 86_400_000;
+const MAX_TOKENS = 20;
+
+/** What a cookie that is valid stands for. */
+export interface UiSession {
+  /** Every changing request carries it, which a page of another origin cannot read. */
+  readonly csrf: string;
+}
+
+export type UiSessions = ReturnType<typeof createUiSessions>;
+
+/**
+ * Tokens are held in memory and work once. A cookie is valid by its signature, so that it survives a restart of the
+ * engine; removing the key ends every session.
+ *
+ * @param key  of the signatures
+ */
+export function createUiSessions(key: string, now: () => number) {
+  /** When each unused token expires, by its digest. */
+  const tokens = new Map<string, number>();
+  const sign = (text: string): string => createHmac('sha256', key).update(text).digest('hex');
+
+  return {
+    cookieSeconds: SESSION_MS / 1_000,
+    /** A token that can be redeemed once, within two minutes. */
+    issueToken(): string {
+      const token = randomBytes(32).toString('hex');
+      for (const [digest, untilMs] of tokens) {
+        if (untilMs <= now() || tokens.size >= MAX_TOKENS) tokens.delete(digest);
+      }
+      tokens.set(digestOf(token), now() + TOKEN_MS);
+      return token;
+    },
+    /** The value of a new cookie; null for a token that is unknown, expired or used. */
+    redeem(token: string): string | null {
+      const digest = digestOf(token);
+      const untilMs = tokens.get(digest) ?? 0;
+      tokens.delete(digest);
+      if (untilMs <= now()) return null;
+      const claim = `${now() + SESSION_MS}.${randomBytes(16).toString('hex')}`;
+      return `${claim}.${sign(`session ${claim}`)}`;
+    },
+    /** Null for a cookie that was not issued here or has expired. */
+    verify(cookie: string): UiSession | null {
+      const end = cookie.lastIndexOf('.');
+      const claim = cookie.slice(0, Math.max(0, end));
+      if (!equals(cookie.slice(end + 1), sign(`session ${claim}`))) return null;
+      return Number(claim.split('.')[0]) > now() ? { csrf: sign(`csrf ${claim}`) } : null;
+    },
+  };
+}
+
+/** Compares secrets in constant time. */
+export function equals(given: string, expected: string): boolean {
+  return timingSafeEqual(Buffer.from(digestOf(given)), Buffer.from(digestOf(expected)));
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
