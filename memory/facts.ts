@@ -7,13 +7,13 @@ import { isCleanOrigin } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import { type DropReason, type ExtractedFact, extractFacts, type FactTurn } from './facts/extract-facts.ts';
 import type { Fact } from './facts/fact.ts';
-import type { FactSource } from './facts/fact-block.ts';
 import type { FactStore, TurnChanges, TurnSource } from './facts/fact-store.ts';
 import { type Concept, conceptNamed, type Ontology, type PersistenceClass } from './facts/ontology.ts';
 import { extractByRules } from './facts/rule-extractor.ts';
 import { fuzzySimilarity } from './facts/similarity.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { TurnText } from './model/turn.ts';
+import type { ChangingFacts } from './pages/format-facts.ts';
 import { hasInstructions } from './recall/quarantine.ts';
 import type { ArchivedPage } from './storage/archive.ts';
 import type { FactFiles } from './storage/fact-files.ts';
@@ -125,13 +125,13 @@ export async function openFacts({ factFiles: files, config, clock, redactor, tur
         return gone;
       }),
     /** What may stand in a system channel, as it was read last; null where there is nothing. */
-    current(project: string): FactSource | null {
+    current(project: string): ChangingFacts | null {
       const { ontology } = newestState(scopes, project) ?? {};
-      const facts = scopes
-        .near(project)
-        .flatMap((scope) => viewsOf(scope, redactor))
-        .filter(({ value }) => !hasInstructions(value));
-      return ontology === undefined ? null : { ontology, facts };
+      const viewsIn = (of: 'facts' | 'closed'): FactView[] => {
+        const views = scopes.near(project).flatMap((scope) => viewsOf(scope, redactor, scope.store[of]));
+        return views.filter(({ value }) => !hasInstructions(value));
+      };
+      return ontology === undefined ? null : { ontology, facts: viewsIn('facts'), closed: viewsIn('closed') };
     },
     /** Writes files of an archive where there are none, or `isWhole` in place of all there are. */
     restore: (given: readonly ArchivedPage[], isWhole: boolean): Promise<void> =>
@@ -226,8 +226,8 @@ function endOldSessions({ turnRegistry, clock }: State, store: FactStore, ownId:
   return over.flatMap(([id]) => store.endSession(id));
 }
 
-function viewsOf({ state, store, project }: Scope, redactor: Redactor): FactView[] {
-  return store.facts.map((fact) => {
+function viewsOf({ state, store, project }: Scope, redactor: Redactor, facts = store.facts): FactView[] {
+  return facts.map((fact) => {
     const { label, persistence_class } = conceptNamed(state.ontology, fact.concept) as Concept;
     const texts = { value: redactor.text(fact.value), evidence: redactor.text(fact.evidence) };
     return { ...fact, ...texts, project, label, persistence_class };

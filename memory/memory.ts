@@ -10,7 +10,7 @@ import { createItems } from './items.ts';
 import { createLibrary, type Library, resolveNode } from './library.ts';
 import { type BackgroundTasks, createMaintenance, type Maintenance, startBackgroundTasks } from './maintenance.ts';
 import type { MemoryNode } from './model/node.ts';
-import { withFacts } from './pages/format-facts.ts';
+import { changedFactLines, withFacts } from './pages/format-facts.ts';
 import { createLibraryBlock } from './pages/library-block.ts';
 import { createParts, type MemoryOptions, type MemoryParts } from './parts.ts';
 import { withClientDocuments } from './recall/client-documents.ts';
@@ -20,7 +20,7 @@ import { createRecaller } from './recall/recall.ts';
 import { createRecall, type Recall } from './recall/recall-service.ts';
 import { createReranking } from './recall/reranking.ts';
 import { createSessionContext } from './recall/session-context.ts';
-import type { OpenBlock } from './recall/types.ts';
+import type { OpenBlock, ShownText } from './recall/types.ts';
 import { openSessions } from './sessions.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 export interface Memory {
@@ -87,6 +87,7 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
     capture: createCapture(shared),
     recall: createRecall({
       ...shared,
+      factChanges: factChangesOf(parts),
       ...searchOf(shared, background.repair),
       named: sessions.named,
       isGone: removal.isGone,
@@ -111,6 +112,16 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
       closing: closing.signal,
       close: () => (closed ??= close()),
     }),
+  };
+}
+
+function factChangesOf({ facts, config }: MemoryParts) {
+  const { tokens: budgetTokens } = config.facts;
+  return async (request: ShownText & { readonly sessionId: string; readonly project: string }) => {
+    if (budgetTokens === 0) return [];
+    await facts?.refresh();
+    const source = facts?.current(request.project) ?? null;
+    return source === null ? [] : changedFactLines(source, { ...request, budgetTokens });
   };
 }
 

@@ -145,6 +145,12 @@ export interface MemorySource {
     /** Its first line is found in every text that has the library's part already. */
     readonly library?: readonly string[];
   }>;
+  /** Lines for facts that are not as `shown` says, a heading first; none where nothing changed. */
+  factChanges(
+    sessionId: string,
+    projectDir: string | null,
+    shown: { readonly block: readonly string[]; readonly since: readonly string[] },
+  ): Promise<readonly string[]>;
   recall(
     request: {
       readonly sessionId: string;

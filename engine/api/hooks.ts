@@ -62,18 +62,13 @@ export function createHookHandlers({ memory, policy, config, linkedText, log, no
     return now() - before < DUPLICATE_MS;
   }
 
-  /** The system block of a session without the proxy, and the lines in it. */
-  async function sessionBlock(
-    sessionId: string,
-    projectDir: string,
-  ): Promise<{ text: string; lines: readonly string[] }> {
+  /** The system block of a session without the proxy; '' for none. */
+  async function sessionBlock(sessionId: string, projectDir: string): Promise<string> {
     const linked = await linkedText();
     const { lines, library: all = [], ...context } = await memory.recall.sessionContext(sessionId, projectDir);
     const library = withoutSent(all, (text) => linked.includes(text));
     const given = { ...context, library, lines: lines.map(asLine) };
-    const block = renderSystemBlock({ ...given, budgetTokens: inject.systemTokens });
-    const shownLines = lines.filter(({ nodeId }) => block?.nodeIds.includes(nodeId));
-    return { text: block?.text ?? '', lines: shownLines.map(({ text }) => text) };
+    return renderSystemBlock({ ...given, budgetTokens: inject.systemTokens })?.text ?? '';
   }
 
   function runLater(work: Promise<unknown>, failure: string, sessionId: string): HookText {
@@ -87,8 +82,7 @@ export function createHookHandlers({ memory, policy, config, linkedText, log, no
     async sessionStart({ sessionId, projectDir, adds }: SessionStart): Promise<HookText & { isFirst: boolean }> {
       if (startedJustNow(sessionId)) return { ...NO_TEXT, isFirst: false };
       const isWanted = adds && policy.of(projectDir).adds;
-      const { text } = isWanted ? await sessionBlock(sessionId, projectDir) : NO_TEXT;
-      return { text, isFirst: true };
+      return { text: isWanted ? await sessionBlock(sessionId, projectDir) : '', isFirst: true };
     },
     async prompt({ sessionId, projectDir, prompt: whole, recent }: HookPrompt, signal: AbortSignal): Promise<HookText> {
       memory.capture.reportPrompt(sessionId, whole);
@@ -97,19 +91,23 @@ export function createHookHandlers({ memory, policy, config, linkedText, log, no
       const known = shown.get(sessionId);
       // Turns of this conversation are in its context, or in its preamble.
       const own = memory.library.list({ sessionId, all: true }).flatMap(({ turns }) => turns);
-      const start = known === undefined ? await sessionBlock(sessionId, projectDir) : { lines: [] };
+      const before = known ?? new Set((await sessionBlock(sessionId, projectDir)).split('\n'));
+      const told = [...before];
+      const changes = memory.recall.factChanges(sessionId, projectDir, { block: told, since: [] });
       const hits = await memory.recall.recall(
         {
           ...{ sessionId, projectDir, prompt, recent },
-          ...{ visibleTurns: new Set(own), shown: known ?? new Set(start.lines) },
+          ...{ visibleTurns: new Set(own), shown: before },
           // A hook does not see the request; Claude Code puts its own memory files into each.
           sends: () => true,
         },
         AbortSignal.any([signal, AbortSignal.timeout(recall.deadlineMs)]),
       );
+      const changed = await changes;
       // Read again after the wait: a duplicate call may have shown lines meanwhile.
-      const seen = shown.get(sessionId) ?? new Set(start.lines);
+      const seen = shown.get(sessionId) ?? before;
       bounded(shown).set(sessionId, seen);
+      const facts = [...seen].at(-1) === told.at(-1) ? changed : [];
       const lines = hits.map(({ line }) => asLine(line)).filter(({ text }) => !seen.has(text));
       const [recalled] = renderRetrieval(lines, {
         mode: 'system-message',
@@ -117,10 +115,16 @@ export function createHookHandlers({ memory, policy, config, linkedText, log, no
         budgetTokens: inject.retrievalTokens,
         fence: '',
         anchor: '',
+        facts,
       });
       // A hook that timed out shows nothing.
       if (signal.aborted) return NO_TEXT;
       for (const { nodeId, text } of lines) if (recalled?.nodeIds.includes(nodeId)) seen.add(text);
+      for (const line of facts) {
+        // What was shown last comes last.
+        seen.delete(line);
+        seen.add(line);
+      }
       return { text: recalled?.text ?? '' };
     },
     compact({ sessionId, done }: { readonly sessionId: string; readonly done: boolean }): HookText {

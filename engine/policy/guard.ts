@@ -42,6 +42,8 @@ function guardRecall(recall: Memory['recall'], policy: Policy): Memory['recall']
     recall: (request, signal) => recall.recall({ scope: policy.of(request.projectDir).scope, ...request }, signal),
     sessionContext: (sessionId, projectDir, scope = policy.of(projectDir).scope) =>
       recall.sessionContext(sessionId, projectDir, scope),
+    factChanges: (sessionId, projectDir, shown, scope = policy.of(projectDir).scope) =>
+      recall.factChanges(sessionId, projectDir, shown, scope),
     search: (...args) => recall.search(...args),
     lines: (ids) => recall.lines(ids),
     quotes: (ids) => recall.quotes(ids),

@@ -35,7 +35,7 @@ export function contextBlock({ ontology, facts }: FactSource, { sessionId }: Blo
     const values = facts
       .filter((fact) => fact.concept === name && ['user', 'assistant'].includes(fact.origin) && isHere(fact))
       .toSorted((one, other) => compareText(one.valid_from, other.valid_from) || compareText(one.id, other.id))
-      .map(({ value }) => quoted(value));
+      .map(({ value }) => quoteValue(value));
     return values.length === 0 ? [] : [`- ${name}: ${values.join('; ')}`];
   });
   return lines.length === 0 ? '' : [HEADING, USE, ...lines].join('\n');
@@ -54,6 +54,6 @@ function isNamed(ontology: Ontology, concept: string, { prefixes, classes }: Fac
 }
 
 /** A value cannot end its quotation. */
-function quoted(value: string): string {
+export function quoteValue(value: string): string {
   return `"${neutralLine(value, VALUE_CHARS).replace(/["“”„‟«»`]/g, "'")}"`;
 }

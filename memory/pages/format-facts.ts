@@ -1,30 +1,97 @@
 import { countTokens } from '../../common/text.ts';
 import type { Fact } from '../facts/fact.ts';
-import { contextBlock, type FactSource } from '../facts/fact-block.ts';
+import { contextBlock, type FactSource, quoteValue } from '../facts/fact-block.ts';
 import { conceptNamed } from '../facts/ontology.ts';
-import type { BlockRequest, OpenBlock } from '../recall/types.ts';
+import type { BlockRequest, OpenBlock, ShownText } from '../recall/types.ts';
 import { wasTold } from './library-block.ts';
 
 interface FactRules extends Pick<BlockRequest, 'sessionId' | 'told'> {
   readonly budgetTokens: number;
 }
 
-/** Facts for the system block that nothing else says, within a budget: permanent ones first, then the most salient. */
+/** Facts for the system block that nothing else says, within a budget. */
 export function factLines({ ontology, facts }: FactSource, { sessionId, told, budgetTokens }: FactRules): string[] {
+  const fresh = facts.filter(({ value }) => !wasTold(value, told));
+  return linesOf({ ontology, facts: strongestFacts({ ontology, facts: fresh }, budgetTokens, sessionId) }, sessionId);
+}
+
+/** Those that a budget has room for: permanent ones first, then the most salient. */
+function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, sessionId?: string): Fact[] {
   const isPermanent = ({ concept }: Fact): number =>
     Number(conceptNamed(ontology, concept)?.persistence_class === 'permanent');
-  const fresh = facts
-    .filter(({ value }) => !wasTold(value, told))
-    .toSorted((one, other) => isPermanent(other) - isPermanent(one) || other.salience - one.salience);
   const kept: Fact[] = [];
-  let lines: string[] = [];
-  for (const fact of fresh) {
-    const longer = contextBlock({ ontology, facts: [...kept, fact] }, { sessionId }).split('\n');
-    if (longer.reduce((sum, line) => sum + countTokens(line), 0) > budgetTokens) continue;
-    kept.push(fact);
-    lines = longer;
+  for (const fact of facts.toSorted(
+    (one, other) => isPermanent(other) - isPermanent(one) || other.salience - one.salience,
+  )) {
+    const lines = linesOf({ ontology, facts: [...kept, fact] }, sessionId);
+    if (tokensOf(lines) <= budgetTokens) kept.push(fact);
   }
-  return lines.filter((line) => line !== '');
+  return kept;
+}
+
+interface ChangeRules extends ShownText {
+  readonly sessionId: string;
+  readonly budgetTokens: number;
+}
+
+const CHANGED = 'Facts that changed since the Facts section of the system prompt; this is newer:';
+const ENDED = 'no longer ';
+const FACT_LINE = /^- (no longer )?([A-Za-z0-9.]+): (?=")/;
+
+/**
+ * What holds now and was not shown, and what was shown and was negated; lines that were shown are read again, so that
+ * each change is in one answer only.
+ */
+export function changedFactLines(
+  { ontology, facts, closed }: ChangingFacts,
+  { block, since, sessionId, budgetTokens }: ChangeRules,
+): string[] {
+  const shown = readShown([...block, ...since]);
+  const keyOf = ({ concept, value }: Fact): string => `${concept}: ${quoteValue(value)}`;
+  const holding = new Set(facts.map(keyOf));
+  const negated = new Set(closed.map(keyOf).filter((key) => shown.get(key) === true && !holding.has(key)));
+  let left = budgetTokens - countTokens(CHANGED);
+  const ended = [...negated].flatMap((key) => {
+    const line = `- ${ENDED}${key}`;
+    if (countTokens(line) > left) return [];
+    left -= countTokens(line);
+    return [line];
+  });
+  const others = block.filter((line) => !FACT_LINE.test(line));
+  const isNew = (fact: Fact): boolean => {
+    const state = shown.get(keyOf(fact));
+    return state === undefined ? !wasTold(fact.value, others) : !state;
+  };
+  const fresh = strongestFacts({ ontology, facts }, budgetTokens, sessionId).filter(isNew);
+  const asserted = linesOf({ ontology, facts: strongestFacts({ ontology, facts: fresh }, left, sessionId) }, sessionId);
+  const lines = [...asserted.filter((line) => FACT_LINE.test(line)), ...ended];
+  return lines.length === 0 ? [] : [CHANGED, ...lines];
+}
+
+/** Whether a fact was shown last as one that holds, by concept and value. */
+function readShown(lines: readonly string[]): ReadonlyMap<string, boolean> {
+  const shown = new Map<string, boolean>();
+  for (const line of lines) {
+    const [start = '', negation, concept] = FACT_LINE.exec(line) ?? [];
+    if (concept === undefined) continue;
+    for (const [value] of line.slice(start.length).matchAll(/"[^"]*"/g))
+      shown.set(`${concept}: ${value}`, negation === undefined);
+  }
+  return shown;
+}
+
+function linesOf(source: FactSource, sessionId?: string): string[] {
+  const text = contextBlock(source, sessionId === undefined ? {} : { sessionId });
+  return text === '' ? [] : text.split('\n');
+}
+
+function tokensOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + countTokens(line), 0);
+}
+
+/** With what was negated. */
+export interface ChangingFacts extends FactSource {
+  readonly closed: readonly Fact[];
 }
 
 interface FactsNow {

@@ -16,7 +16,15 @@ import { hasInstructions, isQuarantined } from './quarantine.ts';
 import type { Recaller } from './recall.ts';
 import type { OpenContext } from './session-context.ts';
 import { answerStateQuery, readStateQuery } from './state-query.ts';
-import type { MemoryLine, OpenBlock, RecallHit, RecallRequest, SearchOptions, SessionContext } from './types.ts';
+import type {
+  MemoryLine,
+  OpenBlock,
+  RecallHit,
+  RecallRequest,
+  SearchOptions,
+  SessionContext,
+  ShownText,
+} from './types.ts';
 
 /** What leaves memory for a prompt or a search. */
 export interface Recall {
@@ -38,6 +46,13 @@ export interface Recall {
    * memory.
    */
   nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]>;
+  /** Lines for facts that are not as the conversation was shown them, within `facts.tokens`; none with `session`. */
+  factChanges(
+    sessionId: string,
+    projectDir: string | null,
+    shown: ShownText,
+    scope?: Scope,
+  ): Promise<readonly string[]>;
   /** Brief of the session (or the last one of its project), and the passive and pinned lines; its own with `session`. */
   sessionContext(sessionId: string, projectDir: string | null, scope?: Scope): Promise<SessionContext>;
 }
@@ -55,6 +70,9 @@ interface Parts {
   readonly search: Recall['search'];
   readonly openContext: OpenContext;
   readonly libraryBlock: Pick<OpenBlock, 'refresh'>;
+  readonly factChanges: (
+    request: ShownText & { readonly sessionId: string; readonly project: string },
+  ) => Promise<readonly string[]>;
   /** The full id of a session. */
   readonly named: (prefix: string) => string;
   readonly isGone: (turnId: string) => boolean;
@@ -144,6 +162,10 @@ export function createRecall(parts: Parts): Recall {
         (turnId) => [turnId, [...new Set(turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering))]] as const,
       );
       return new Map(found.filter(([turnId, ids]) => ids.length > 0 || isGone(turnId)));
+    },
+    async factChanges(sessionId, projectDir, shown, scope) {
+      if (scope === 'session') return [];
+      return parts.factChanges({ ...shown, sessionId, project: projectOf(projectDir) });
     },
     async sessionContext(sessionId, projectDir, scope) {
       onActivity();

@@ -40,6 +40,14 @@ export interface BlockRequest {
   readonly told: readonly string[];
 }
 
+/** What a conversation was given of memory, by line. */
+export interface ShownText {
+  /** Of its system block. */
+  readonly block: readonly string[];
+  /** Of what prompts got since, oldest first. */
+  readonly since: readonly string[];
+}
+
 /** The library's part of a session's context. */
 export interface OpenBlock {
   /** Reads what changed on disk, as far as a prompt can wait. Never rejects. */

@@ -265,6 +265,8 @@ export interface RecalledMemory {
   readonly brief: readonly string[];
   readonly sessionLines: readonly Line[];
   readonly library: readonly string[];
+  /** Lines for facts that changed since they were shown, within a budget of their own. */
+  readonly facts: readonly string[];
   readonly recalled: readonly Line[];
   /** Of the turns that a cut absorbs. */
   readonly quotes: ReadonlyMap<string, string>;
@@ -301,7 +303,7 @@ export function buildPlan(
 ): EpochPlan {
   const { view, step } = input;
   if (step.kind === 'epoch') return buildEpochPlan(memory, { ...input, step }, recalled, config);
-  const injections = [...step.plan.injections, ...renderInjections(input, recalled.recalled, config)];
+  const injections = [...step.plan.injections, ...renderInjections(input, recalled, config)];
   const plan = { ...step.plan, injections };
   if (!usesSystemField(config) || !recalled.isComplete) return plan;
   return replaceSystemBlock(plan, renderSystemBlock(systemTexts(recalled, config)), { ...input, view });
@@ -336,7 +338,7 @@ function buildEpochPlan(
     ...(former === null || former.systemBlock === null ? toSystemPart(system) : copySystemPart(former)),
     injections: [
       ...(step.from === null ? [] : keepInjections(view, step.from, step)),
-      ...renderInjections(input, fresh, config),
+      ...renderInjections(input, { recalled: fresh, facts: [] }, config),
     ],
     broken: false,
   };
@@ -344,11 +346,12 @@ function buildEpochPlan(
 
 function renderInjections(
   { view, fence }: Pick<PlanInput & PlanSeed, 'view' | 'fence'>,
-  lines: readonly Line[],
+  { recalled, facts }: Pick<RecalledMemory, 'recalled' | 'facts'>,
   config: PlanConfig,
 ): Injection[] {
   const newest = view.infos.findLastIndex(({ role }) => role === 'user');
-  return renderRetrieval(lines, {
+  return renderRetrieval(recalled, {
+    facts,
     mode: config.retrieval,
     takesSystemMessages: view.takesSystemMessages,
     budgetTokens: config.retrievalTokens,

@@ -19,6 +19,7 @@ export const EMPTY: RecalledMemory = {
   brief: [],
   sessionLines: [],
   library: [],
+  facts: [],
   recalled: [],
   quotes: new Map(),
   isComplete: false,
@@ -142,6 +143,10 @@ export async function lookUpMemory(
     return { ...EMPTY, quotes: (await quoting) ?? EMPTY.quotes };
   }
   const needsContext = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
+  const changes =
+    fresh < 0 || !showsFactChanges(step, config)
+      ? null
+      : withinDeadline(memory.factChanges(sessionId, projectDir, findShownText(step.plan, view)));
   const [context, recalled, quotes] = await Promise.all([
     needsContext ? withinDeadline(memory.sessionContext(sessionId, projectDir)) : { brief: [], lines: [], library: [] },
     fresh < 0 || !recallsInRequest(config.retrieval)
@@ -171,6 +176,7 @@ export async function lookUpMemory(
     brief: context?.brief ?? [],
     sessionLines: (context?.lines ?? []).map(toLine),
     library: withoutSent(context?.library ?? [], createHeadSearch(view)),
+    facts: (await changes) ?? [],
     recalled: recalled ?? [],
     quotes: quotes ?? EMPTY.quotes,
     isComplete: context !== null && recalled !== null,
@@ -224,11 +230,24 @@ function findRemainingLines(
   return keepInjections(view, step.from, step).flatMap(({ text }) => text.split('\n'));
 }
 
-/** Lines of a plan in this branch of the conversation; an abandoned branch has injections that this one lacks. */
+/** Lines of a plan in this branch of the conversation. */
 function findInjectedLines(plan: EpochPlan, view: ConversationView, config: Pick<PlanConfig, 'retrieval'>): string[] {
+  const { block, since } = findShownText(plan, view);
+  const preambles = [plan.cut, ...plan.rounds].flatMap((cut) => cut?.preamble.split('\n') ?? []);
+  return [...preambles, ...(usesSystemField(config) ? [] : block), ...since];
+}
+
+/** An abandoned branch has injections that this one lacks. */
+function findShownText({ systemBlock, injections }: EpochPlan, view: ConversationView) {
   const hashes = new Set(view.lineage);
-  const injected = plan.injections.filter(({ anchor }) => hashes.has(anchor)).map(({ text }) => text);
-  const system = usesSystemField(config) ? null : plan.systemBlock;
-  const preambles = [plan.cut, ...plan.rounds].map((cut) => cut?.preamble);
-  return [...preambles, system, ...injected].flatMap((text) => text?.split('\n') ?? []);
+  const shown = injections.filter(({ anchor }) => hashes.has(anchor));
+  return { block: systemBlock?.split('\n') ?? [], since: shown.flatMap(({ text }) => text.split('\n')) };
+}
+
+/** The system block stays as it is within an epoch, unless each prompt rewrites it. */
+function showsFactChanges(
+  step: PlanInput['step'],
+  config: Pick<PlanConfig, 'retrieval'>,
+): step is Extract<PlanInput['step'], { kind: 'extend' }> {
+  return step.kind === 'extend' && recallsInRequest(config.retrieval) && !usesSystemField(config);
 }

@@ -26,6 +26,7 @@ async function tell(terminal: Terminal, ...prompts: string[]): Promise<void> {
 /** Without the client's first block, which differs in each request. */
 const lastSystem = (): string =>
   JSON.stringify((rig.standin.requests.at(-1)?.body?.['system'] as unknown[] | undefined)?.slice(1));
+const lastBody = (): string => String(rig.standin.requests.at(-1)?.bytes);
 const factsDir = (): string => path.join(rig.home.home, 'memory/facts');
 
 describe('facts', () => {
@@ -42,7 +43,9 @@ describe('facts', () => {
     expect(before).toContain('- Project.Decision: \\"Redis for the cache\\"');
     await tell(second, 'We no longer use redis.', 'Thanks.');
     await expect.poll(() => list()).toEqual(['Person.Preference: small commits']);
+    await tell(second, 'And now?', 'And then?');
     expect(lastSystem()).toBe(before);
+    expect(lastBody().split('- no longer Project.Decision: \\"Redis for the cache\\"')).toHaveLength(2);
     await openTerminal(rig, { cwd: SHOP }).say('Good evening.');
     expect(lastSystem()).toContain('small commits');
     expect(lastSystem()).not.toContain('Redis for the cache');

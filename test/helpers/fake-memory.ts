@@ -36,6 +36,7 @@ export function createFakeMemory(options: { readonly durable?: (turnId: string) 
       brief: ['## Active Work Context', '- the client gets a retry'],
       lines: [line('mem_20261101_000000_aaaaaa', 'the port is 8471', 'user')],
     }),
+    factChanges: async () => [],
     async recall({ prompt, shown }) {
       const digest = createHash('sha256').update(prompt).digest();
       const origins: Origin[] = ['user', 'external', 'tool', 'assistant'];

@@ -6,10 +6,12 @@ import { memoryWith } from '../../helpers/engine-services.ts';
 import { makeNode } from '../../helpers/nodes.ts';
 
 const LINE = { nodeId: 'mem_1', text: '[mem_1] The gateway listens on port 7411.', origin: 'user' as const };
+const CHANGE = '- no longer Project.Decision: "Redis"';
 const memory = memoryWith({
   library: { list: () => [] },
   recall: {
     sessionContext: async () => ({ brief: [], lines: [] }),
+    factChanges: async (_, __, { block }) => (block.includes(CHANGE) ? [] : ['Facts that changed:', CHANGE]),
     recall: async () => [{ node: makeNode(), score: 1, line: LINE, raw: null, lanes: {} }],
   },
 });
@@ -26,6 +28,10 @@ it('a hook that is installed twice says for a prompt what fits it once, as one o
   const { signal } = new AbortController();
   const asked = { sessionId: 's1', projectDir: '/p', prompt: 'Which port?', recent: [] };
   const both = await Promise.all([handlers.prompt(asked, signal), handlers.prompt(asked, signal)]);
-  expect(both.map(({ text }) => text.split('mem_1').length - 1)).toEqual([1, 0]);
+  const times = (part: string): number[] => both.map(({ text }) => text.split(part).length - 1);
+  expect([times('mem_1'), times(CHANGE)]).toEqual([
+    [1, 0],
+    [1, 0],
+  ]);
   expect(await handlers.prompt(asked, signal)).toEqual({ text: '' });
 });
