@@ -36,6 +36,8 @@ interface ChangeRules extends ShownText {
 
 const CHANGED = 'Facts that changed since the Facts section of the system prompt; this is newer:';
 const ENDED = 'no longer ';
+/** What is negated in fewer characters may stand in another line for something else. */
+const TELLING_CHARS = 8;
 const FACT_LINE = /^- (no longer )?([A-Za-z0-9.]+): (?=")/;
 
 /**
@@ -49,7 +51,15 @@ export function changedFactLines(
   const shown = readShown([...block, ...since]);
   const keyOf = ({ concept, value }: Fact): string => `${concept}: ${quoteValue(value)}`;
   const holding = new Set(facts.map(keyOf));
-  const negated = new Set(closed.map(keyOf).filter((key) => shown.get(key) === true && !holding.has(key)));
+  const others = block.filter((line) => !FACT_LINE.test(line));
+  const isShown = (fact: Fact): boolean =>
+    shown.get(keyOf(fact)) ?? (fact.value.length >= TELLING_CHARS && wasTold(fact.value, others));
+  const negated = new Set(
+    closed
+      .filter(isShown)
+      .map(keyOf)
+      .filter((key) => !holding.has(key)),
+  );
   let left = budgetTokens - countTokens(CHANGED);
   const ended = [...negated].flatMap((key) => {
     const line = `- ${ENDED}${key}`;
@@ -57,7 +67,6 @@ export function changedFactLines(
     left -= countTokens(line);
     return [line];
   });
-  const others = block.filter((line) => !FACT_LINE.test(line));
   const isNew = (fact: Fact): boolean => {
     const state = shown.get(keyOf(fact));
     return state === undefined ? !wasTold(fact.value, others) : !state;

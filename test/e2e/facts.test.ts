@@ -19,7 +19,7 @@ const facts = async (...args: string[]): Promise<FactView[]> =>
   (await rig.home.json(['facts', ...args, '--json'])) as FactView[];
 const list = async (...args: string[]): Promise<string[]> =>
   (await facts('ls', '--project', SHOP, ...args)).map(({ concept, value }) => `${concept}: ${value}`);
-/** Claude Code's next request offers the turn before, so that a fact is known after the second prompt. */
+/** A fact is known once the answer is there. */
 async function tell(terminal: Terminal, ...prompts: string[]): Promise<void> {
   for (const prompt of prompts) await terminal.say(prompt);
 }
@@ -32,7 +32,7 @@ const factsDir = (): string => path.join(rig.home.home, 'memory/facts');
 describe('facts', () => {
   it('are kept of what the user says, and stand in the next session until they are negated', async () => {
     const first = openTerminal(rig, { cwd: SHOP });
-    await tell(first, 'We use Redis for the cache.', 'I prefer small commits.', 'Go on.');
+    await tell(first, 'We use Redis for the cache.', 'I prefer small commits.');
     await expect
       .poll(() => list())
       .toEqual(['Person.Preference: small commits', 'Project.Decision: Redis for the cache']);
@@ -41,7 +41,7 @@ describe('facts', () => {
     const before = lastSystem();
     expect(before).toContain('## Facts');
     expect(before).toContain('- Project.Decision: \\"Redis for the cache\\"');
-    await tell(second, 'We no longer use redis.', 'Thanks.');
+    await tell(second, 'We no longer use redis.');
     await expect.poll(() => list()).toEqual(['Person.Preference: small commits']);
     await tell(second, 'And now?', 'And then?');
     expect(lastSystem()).toBe(before);

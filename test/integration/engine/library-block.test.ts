@@ -10,7 +10,9 @@ import { LIBRARY_HEADING } from '../../../memory/pages/library-block.ts';
 import { openPageFiles } from '../../../memory/storage/fs/page-files.ts';
 import { libraryPaths } from '../../../memory/storage/paths.ts';
 import { openTaskFiles } from '../../../memory/tasks/fs/task-files.ts';
+import type { RewriterConfig } from '../../../proxy/rewrite/index.ts';
 import { earlyConfig } from '../../fuzz/rewriter-rig.ts';
+import { createMemoryFactFiles } from '../../helpers/memory-fact-files.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 import { type Played, play } from '../../helpers/rewriter-play.ts';
 import { openTaskRig } from '../../helpers/task-rig.ts';
@@ -192,5 +194,55 @@ describe('the library in the system block', () => {
     expect(rest).not.toContain('Mine (topics/mine.md)');
     expect(rest).toContain('Database (shop)');
     await rig.memory.maintenance.close();
+  });
+});
+
+describe('facts in the system block', () => {
+  const change = '- no longer Project.Decision: \\"Redis for the cache\\"';
+  const timesIn = ({ body }: Played): number => body.toString().split(change).length - 1;
+
+  /** A conversation in whose first turn another session says that a fact no longer holds. */
+  async function playNegation(config: RewriterConfig) {
+    const plan = seededPlan(3, { turns: 8, bulk: 400 });
+    const memory = await openRig(createDisk(), { llm: 'local', factFiles: createMemoryFactFiles() });
+    const { capture, library, maintenance, recall } = memory;
+    const say = async (text: string): Promise<void> => {
+      capture.captureTurns([talk(text, 'Noted.', { sessionId: 'other', projectDir: plan.cwd, key: text })]);
+      expect(await maintenance.flush(60_000)).toBe(true);
+    };
+    await say('We use Redis for the cache.');
+    let isSaid = false;
+    const { refusals, sent } = await play(plan, {
+      config,
+      memory: { ...capture, ...recall, captured: new Map() },
+      async onAnswered() {
+        if (isSaid) return;
+        isSaid = true;
+        await say('We no longer use redis.');
+        expect((await library.listFacts({ projectDir: plan.cwd })).facts).toEqual([]);
+      },
+    });
+    expect(refusals).toEqual([]);
+    await maintenance.close();
+    const epochs = [...grouped(sent, (played) => played.plan?.id ?? '').values()];
+    for (const within of epochs) expect(new Set(within.map(systemOf)).size).toBe(1);
+    return { sent, blocks: epochs.map(([played]) => systemOf(played as Played)) };
+  }
+
+  test('stay as they are within an epoch; one that is negated is named with the next prompt, once', async () => {
+    const { sent, blocks } = await playNegation({ ...earlyConfig(), cut: null });
+    expect(blocks).toHaveLength(1);
+    expect(blocks[0]).toContain('Redis for the cache');
+    const times = sent.map(timesIn);
+    expect(times[0]).toBe(0);
+    expect(new Set(times.slice(times.indexOf(1)))).toEqual(new Set([1]));
+  });
+
+  test('one that is negated is gone with the next epoch', async () => {
+    const { sent, blocks } = await playNegation(earlyConfig({ keepRounds: 1_000 }));
+    expect(blocks.length).toBeGreaterThan(1);
+    expect(blocks[0]).toContain('Redis for the cache');
+    for (const text of blocks.slice(1)) expect(text).not.toContain('Redis for the cache');
+    expect(Math.max(...sent.map(timesIn))).toBeLessThanOrEqual(1);
   });
 });
