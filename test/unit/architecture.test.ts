@@ -43,6 +43,8 @@ const MAX = { commonFiles: 12, functionLines: 80, pathWords: 250, productLines: 
 
 const ROOMS = TIERS.flat();
 const PRODUCT = readTree(ROOMS, ['.ts']);
+/** The page in the browser: a program of its own, which knows the engine by the types of its API. */
+const PAGE = readTree(['ui'], ['.ts', '.tsx']);
 const TESTS = readTree(['test', 'bench'], ['.ts', '.mjs']);
 const DOCUMENTS = [readSource('README.md'), ...readTree(['docs'], ['.md'])];
 
@@ -160,8 +162,16 @@ describe('imports', () => {
     expectOnlyExceptedImports('index only', violations, ({ from, to }) => `${roomOf(from)} -> ${roomOf(to)}`);
   });
 
+  it('take only types of the API into the page', () => {
+    const others = importsOf(PAGE).filter(({ from, to }) => {
+      return roomOf(to) !== 'ui' && !(from === 'ui/types.ts' && to === 'engine/api/index.ts');
+    });
+    const values = PAGE.filter(({ text }) => /^(?:import|export) (?!type )[^;]*engine\//m.test(text));
+    expect([...others, ...values.map(({ path: file }) => file)]).toEqual([]);
+  });
+
   it('form no cycle', () => {
-    const violations = findCycles(PRODUCT).flatMap((members) =>
+    const violations = findCycles([...PRODUCT, ...PAGE]).flatMap((members) =>
       members.map((file) => ({
         place: roomOf(file) === 'memory' ? `memory/${memoryRoomOf(file)}` : roomOf(file),
         detail: `${file}, with ${members.filter((member) => member !== file).join(', ')}`,
@@ -189,7 +199,7 @@ describe('the source tree', () => {
   });
 
   it('has no function over 80 lines', () => {
-    const violations = PRODUCT.flatMap((file) =>
+    const violations = [...PRODUCT, ...PAGE].flatMap((file) =>
       measureFunctions(file)
         .filter(({ length }) => length > MAX.functionLines)
         .map(({ line, length }) => ({ place: roomOf(file.path), detail: `${file.path}:${line} has ${length} lines` })),
@@ -232,11 +242,11 @@ function expectAtMost(figure: string, found: number, target: number): void {
 }
 
 describe('prose', () => {
-  const everywhere = [...PRODUCT, ...TESTS];
+  const everywhere = [...PRODUCT, ...PAGE, ...TESTS];
   const basenames = new Set(everywhere.map(({ path: file }) => path.posix.basename(file)));
 
   it('names paths that exist', () => {
-    const names = new RegExp(`^\\.?/?(${ROOMS.join('|')}|test|bench|docs|\\.ci)/[\\w./-]*$`);
+    const names = new RegExp(`^\\.?/?(${ROOMS.join('|')}|ui|test|bench|docs|\\.ci)/[\\w./-]*$`);
     const literals = new Set(everywhere.flatMap(({ text }) => text.match(/'[\w-]+\/[\w/-]+'/g) ?? []));
     const isKnown = (word: string, isDocument: boolean): boolean => {
       // In a comment such a name may be an example of a user's file.

@@ -1,0 +1,174 @@
+import { signal } from '@preact/signals';
+import type { FunctionComponent } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { link, version } from './client.ts';
+import { Icon } from './icons.tsx';
+import { GO, type KeyState, pressKey } from './keys.ts';
+import { Notices, takeBack } from './parts.tsx';
+import { hashOf, parseRoute, type Route, VIEWS, type View } from './route.ts';
+import { Graph } from './views/graph.tsx';
+import { Health } from './views/health.tsx';
+import { Library } from './views/library.tsx';
+import { Memory } from './views/memory.tsx';
+import { Now } from './views/now.tsx';
+import { Savings } from './views/savings.tsx';
+import { Session } from './views/session.tsx';
+
+const NAMES: Record<View, string> = {
+  now: 'Now',
+  savings: 'Savings',
+  session: 'Sessions',
+  memory: 'Memory',
+  graph: 'Graph',
+  library: 'Library',
+  health: 'Health',
+};
+const PAGES: Record<View, FunctionComponent<Pick<Route, 'id' | 'query'>>> = {
+  now: Now,
+  savings: Savings,
+  session: Session,
+  memory: Memory,
+  graph: Graph,
+  library: Library,
+  health: Health,
+};
+
+const route = signal(parseRoute(location.hash));
+addEventListener('hashchange', () => {
+  route.value = parseRoute(location.hash);
+});
+
+export function App() {
+  useKeys();
+  const { view, id, query } = route.value;
+  const Page = PAGES[view];
+  useEffect(() => {
+    document.title = `${NAMES[view]} · comet-cc`;
+  }, [view]);
+  if (link.value === 'expired' && version.value === '') return <Expired />;
+  return (
+    <div class="shell">
+      <a class="skip" href={location.hash || '#/now'} onClick={() => document.querySelector('main')?.focus()}>
+        Skip to content
+      </a>
+      <Nav view={view} />
+      <main tabIndex={-1}>
+        <Banner />
+        <Page id={id} query={query} />
+      </main>
+      <Notices />
+      <Help />
+    </div>
+  );
+}
+
+function Nav({ view }: { view: View }) {
+  return (
+    <nav aria-label="Views">
+      <p class="brand">
+        comet-cc <span class="muted">{version.value}</span>
+      </p>
+      {VIEWS.map((each) => (
+        <a key={each} href={hashOf({ view: each })} aria-current={each === view ? 'page' : undefined}>
+          <Icon name={each} />
+          <span>{NAMES[each]}</span>
+        </a>
+      ))}
+      <button type="button" class="plain keys" onClick={openHelp}>
+        Keys <kbd>?</kbd>
+      </button>
+    </nav>
+  );
+}
+
+function Banner() {
+  const text = {
+    lost: 'The engine restarts. This page connects again by itself; what you typed is kept.',
+    expired:
+      'This browser is not signed in any more. Run comet-cc ui for a new link; what you typed is kept until then.',
+  }[link.value as string];
+  return (
+    <div role="status" class="banner-place">
+      {text !== undefined && <p class="banner">{text}</p>}
+    </div>
+  );
+}
+
+function Expired() {
+  return (
+    <main class="expired">
+      <h1>This browser is not signed in</h1>
+      <p>
+        Run <code>comet-cc ui</code> in a terminal. It opens this page with a link that works once.
+      </p>
+    </main>
+  );
+}
+
+function openHelp(): void {
+  document.querySelector<HTMLDialogElement>('dialog.help')?.showModal();
+}
+
+function Help() {
+  const keys: readonly (readonly [string, string])[] = [
+    ['/', 'search memory'],
+    ...Object.entries(GO).map(([key, view]) => [`g ${key}`, NAMES[view].toLowerCase()] as const),
+    ['↑ ↓', 'move in a list'],
+    ['Enter', 'open what is marked'],
+    ['[ ]', 'previous and next request of a session'],
+    ['← →', 'move a task to another column'],
+    ['u', 'undo the last change'],
+    ['?', 'this list'],
+  ];
+  return (
+    <dialog class="help" aria-labelledby="help-title">
+      <h2 id="help-title">Keys</h2>
+      <dl>
+        {keys.map(([key, text]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      <form method="dialog">
+        <button type="submit">Close</button>
+      </form>
+    </dialog>
+  );
+}
+
+const TYPES = 'input:not([type=checkbox]):not([type=range]), textarea, select';
+
+function useKeys(): void {
+  const state = useRef<KeyState>({ goAtMs: null });
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      const { target } = event;
+      if (event.ctrlKey || event.metaKey || event.altKey || !(target instanceof Element)) return;
+      if (target.matches(TYPES) || target.closest('dialog') !== null) {
+        if (event.key === 'Escape' && target instanceof HTMLElement) target.blur();
+        return;
+      }
+      const { state: next, action } = pressKey(state.current, event.key, event.timeStamp);
+      state.current = next;
+      if (action === null) return;
+      event.preventDefault();
+      if (action === 'help') openHelp();
+      else if (action === 'undo') void takeBack();
+      else if (action === 'search') focusSearch();
+      else location.hash = hashOf({ view: action.go });
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}
+
+function focusSearch(): void {
+  const focus = (): void => document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
+  if (route.value.view !== 'memory') location.hash = hashOf({ view: 'memory' });
+  // The view is drawn in the frame after the next event.
+  setTimeout(() => requestAnimationFrame(focus));
+}

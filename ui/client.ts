@@ -1,0 +1,137 @@
+import { effect, signal, untracked } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import type { Input, Name, Result } from './types.ts';
+
+/** What an event says has changed. */
+export type Topic = 'status' | 'request' | 'memory' | 'library' | 'tasks';
+type Link = 'connecting' | 'live' | 'lost' | 'expired';
+
+export const link = signal<Link>('connecting');
+export const version = signal('');
+/** How often each topic has changed; everything counts as changed after a pause. */
+const changes = signal<Readonly<Record<Topic, number>>>({ status: 0, request: 0, memory: 0, library: 0, tasks: 0 });
+
+const RETRY_MS = 700;
+/** Events that come closer together are one change. */
+const GATHER_MS = 200;
+
+let csrf = '';
+
+export class CallError extends Error {
+  readonly code: string;
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** @throws CallError with the engine's message; DOMException when `abort` ends it */
+export async function call<K extends Name>(name: K, input: Input<K>, abort?: AbortSignal): Promise<Result<K>> {
+  const response = await fetch(`/v1/${name}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-comet-csrf': csrf },
+    body: JSON.stringify(input),
+    ...(abort === undefined ? {} : { signal: abort }),
+  }).catch((error: unknown) => {
+    if (abort?.aborted) throw error;
+    lose();
+    throw new CallError('offline', 'The engine does not answer. What you typed is kept; try again once it is back.');
+  });
+  if (response.status === 401) link.value = 'expired';
+  const body = (await response.json()) as { result: Result<K>; error?: { code: string; message: string } };
+  if (body.error !== undefined) throw new CallError(body.error.code, body.error.message);
+  return body.result;
+}
+
+let retry: ReturnType<typeof setTimeout> | undefined;
+let events: EventSource | undefined;
+
+/** Signs in with the cookie and follows events, again and again while the engine is away. */
+export async function connect(): Promise<void> {
+  const response = await fetch('/session').catch(() => null);
+  if (response?.status === 401 || response?.status === 403) {
+    link.value = 'expired';
+    return;
+  }
+  if (!response?.ok) return lose();
+  const session = (await response.json()) as { csrf: string; version: string };
+  csrf = session.csrf;
+  version.value = session.version;
+  const wasAway = untracked(() => link.value === 'lost');
+  link.value = 'live';
+  if (wasAway) touch(Object.keys(changes.value) as Topic[]);
+  follow();
+}
+
+function lose(): void {
+  if (link.value === 'live' || link.value === 'connecting') link.value = 'lost';
+  events?.close();
+  clearTimeout(retry);
+  retry = setTimeout(() => void connect(), RETRY_MS);
+}
+
+const gathered = new Set<Topic>();
+
+function follow(): void {
+  events?.close();
+  events = new EventSource('/events');
+  events.onerror = lose;
+  events.addEventListener('change', ({ data }: MessageEvent<string>) => {
+    const { topic } = JSON.parse(data) as { topic: Topic };
+    if (gathered.size === 0) setTimeout(flush, GATHER_MS);
+    gathered.add(topic);
+  });
+}
+
+function flush(): void {
+  touch([...gathered]);
+  gathered.clear();
+}
+
+/** Reads these again, wherever they are shown. */
+export function touch(topics: readonly Topic[]): void {
+  const next = { ...changes.value };
+  for (const topic of topics) next[topic] += 1;
+  changes.value = next;
+}
+
+export interface Query<T> {
+  /** The newest answer; it stays while the next one is read. */
+  readonly data: T | undefined;
+  /** Of the newest try. */
+  readonly error: CallError | undefined;
+}
+
+/** Asks for something, and asks again when its input or one of the topics changes. Null input: nothing is asked. */
+export function useQuery<K extends Name>(name: K, input: Input<K> | null, topics: readonly Topic[]): Query<Result<K>> {
+  const key = JSON.stringify(input);
+  const [state, setState] = useState<Query<Result<K>> & { readonly key: string }>({
+    key,
+    data: undefined,
+    error: undefined,
+  });
+  useEffect(() => {
+    if (input === null) return;
+    let abort = new AbortController();
+    let seen = '';
+    const stop = effect(() => {
+      const ticks = topics.map((topic) => changes.value[topic]).join();
+      if (link.value !== 'live' || ticks === seen) return;
+      seen = ticks;
+      abort.abort();
+      abort = new AbortController();
+      const { signal: own } = abort;
+      call(name, input, own).then(
+        (data) => own.aborted || setState({ key, data, error: undefined }),
+        (error: unknown) => {
+          if (!own.aborted && error instanceof CallError) setState((last) => ({ ...last, error }));
+        },
+      );
+    });
+    return () => {
+      stop();
+      abort.abort();
+    };
+  }, [name, key]);
+  return state;
+}

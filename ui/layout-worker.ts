@@ -1,0 +1,27 @@
+import iterate from 'graphology-layout-forceatlas2/iterate.js';
+import { layoutMatrices, placesOf } from './graph.ts';
+
+/** Steps between two answers. */
+const BATCH = 8;
+const STEPS = 240;
+
+interface Task {
+  readonly places: Float32Array;
+  readonly links: readonly (readonly [number, number])[];
+}
+
+/** Lays a graph out beside the page, and posts the positions of its nodes as it goes. */
+addEventListener('message', ({ data: { places, links } }: MessageEvent<Task>) => {
+  const { nodes, edges } = layoutMatrices(places, links);
+  const settings = {
+    ...{ linLogMode: false, outboundAttractionDistribution: false, adjustSizes: false, strongGravityMode: false },
+    ...{ edgeWeightInfluence: 1, scalingRatio: 8, gravity: 0.6, slowDown: 2 },
+    ...{ barnesHutOptimize: places.length > 1_000, barnesHutTheta: 0.8 },
+  };
+  const go = (step: number): void => {
+    for (let each = 0; each < BATCH; each += 1) iterate(settings, nodes, edges);
+    postMessage({ places: placesOf(nodes), done: (step + BATCH) / STEPS });
+    if (step + BATCH < STEPS) setTimeout(go, 0, step + BATCH);
+  };
+  go(0);
+});

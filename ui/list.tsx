@@ -1,0 +1,94 @@
+import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core';
+import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { moveInList } from './keys.ts';
+
+interface ListProps<T> {
+  readonly items: readonly T[];
+  readonly label: string;
+  readonly keyOf: (item: T, at: number) => string;
+  readonly row: (item: T, at: number) => ComponentChildren;
+  /** Height of a row before it is measured, in px. */
+  readonly rowHeight: number;
+  /** Makes each row something to choose, with Enter or a click. */
+  readonly onOpen?: (item: T) => void;
+  /** Key of the row that is open. */
+  readonly chosen?: string;
+  readonly class?: string;
+}
+
+let lists = 0;
+
+/** A list that renders only the rows in sight, however many there are. */
+export function List<T>({ items, label, keyOf, row, rowHeight, onOpen, chosen, class: name = '' }: ListProps<T>) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [, redraw] = useState({});
+  const [active, setActive] = useState(-1);
+  const id = useMemo(() => `list-${++lists}`, []);
+  const virtual = useMemo(() => new Virtualizer<HTMLDivElement, HTMLElement>(optionsOf(0, rowHeight, scroller)), []);
+  virtual.setOptions({
+    ...optionsOf(items.length, rowHeight, scroller),
+    getItemKey: (at) => keyOf(items[at] as T, at),
+    onChange: () => redraw({}),
+  });
+  useLayoutEffect(() => virtual._didMount(), []);
+  useLayoutEffect(() => virtual._willUpdate());
+  const rows = virtual.getVirtualItems();
+  const choose = (at: number): void => {
+    const item = items[at];
+    setActive(at);
+    if (item !== undefined) onOpen?.(item);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.target !== event.currentTarget) return;
+    if (event.key === 'Enter' && active >= 0) choose(active);
+    const next = moveInList(event.key, active, items.length);
+    if (next === null || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    setActive(next);
+    virtual.scrollToIndex(next);
+  };
+  const isShown = rows.some(({ index }) => index === active);
+  const options = onOpen !== undefined;
+  return (
+    <div
+      ref={scroller}
+      class={`list ${name}`}
+      role={options ? 'listbox' : 'group'}
+      aria-label={label}
+      tabIndex={0}
+      aria-activedescendant={options && isShown ? `${id}-${active}` : undefined}
+      onKeyDown={onKeyDown}
+    >
+      <div class="list-body" role="presentation" style={{ height: `${virtual.getTotalSize()}px` }}>
+        {rows.map(({ index, key, start }) => (
+          <div
+            key={key}
+            id={`${id}-${index}`}
+            ref={(element) => virtual.measureElement(element)}
+            data-index={index}
+            class={index === active ? 'list-row active' : 'list-row'}
+            style={{ transform: `translateY(${start}px)` }}
+            role={options ? 'option' : undefined}
+            aria-selected={options ? String(key) === chosen : undefined}
+            onClick={options ? () => choose(index) : undefined}
+          >
+            {row(items[index] as T, index)}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function optionsOf(count: number, rowHeight: number, scroller: { readonly current: HTMLDivElement | null }) {
+  return {
+    count,
+    estimateSize: () => rowHeight,
+    getScrollElement: () => scroller.current,
+    overscan: 6,
+    observeElementRect,
+    observeElementOffset,
+    scrollToFn: elementScroll,
+  };
+}

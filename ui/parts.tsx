@@ -1,0 +1,131 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { CallError, call, type Query, touch } from './client.ts';
+import { when } from './format.ts';
+import { Icon } from './icons.tsx';
+
+/** Changes each minute, so that times stay true. */
+export const now = signal(Date.now());
+setInterval(() => {
+  now.value = Date.now();
+}, 60_000);
+
+export function Time({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
+      {when(at, now.value)}
+    </time>
+  );
+}
+
+/** What there is to say where a view has nothing to show: why, and what to do first. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      <div>{children}</div>
+    </div>
+  );
+}
+
+/** Draws an answer once it is there, with the newest error above it. */
+export function Answer<T>({
+  of: { data, error },
+  children,
+}: {
+  of: Query<T>;
+  children: (data: T) => ComponentChildren;
+}) {
+  return (
+    <>
+      {error !== undefined && (
+        <p class="problem" role="alert">
+          {error.message}
+        </p>
+      )}
+      {data !== undefined
+        ? children(data)
+        : error === undefined && <p class="muted reading">Reading from the engine…</p>}
+    </>
+  );
+}
+
+export function Figure({ label, value, note }: { label: string; value: string; note?: string | undefined }) {
+  return (
+    <div class="figure">
+      <dt>{label}</dt>
+      <dd>
+        <strong>{value}</strong>
+        {note !== undefined && <span class="muted"> {note}</span>}
+      </dd>
+    </div>
+  );
+}
+
+interface Notice {
+  readonly text: string;
+  /** Given to the operation that takes it back. */
+  readonly undo?: string;
+  readonly isProblem?: boolean;
+}
+
+export const notice = signal<Notice | null>(null);
+
+/** Runs a change, says what was done with a way back, or why it failed. Resolves with whether it was done. */
+export async function change(text: string, run: () => Promise<unknown>): Promise<boolean> {
+  try {
+    const result = await run();
+    const undo = (result as { undo?: unknown } | null)?.undo;
+    notice.value = typeof undo === 'string' ? { text, undo } : { text };
+    touch(['memory', 'library', 'tasks', 'status']);
+    return true;
+  } catch (error) {
+    notice.value = { text: error instanceof CallError ? error.message : String(error), isProblem: true };
+    return false;
+  }
+}
+
+export async function takeBack(): Promise<void> {
+  const undo = notice.value?.undo;
+  if (undo !== undefined) await change('Undone.', async () => void (await call('ui/undo', { undo })));
+}
+
+export function Notices() {
+  const shown = notice.value;
+  return (
+    <div class="notices" role="status">
+      {shown !== null && (
+        <div class={shown.isProblem ? 'notice problem' : 'notice'}>
+          <span>{shown.text}</span>
+          {shown.undo !== undefined && (
+            <button type="button" onClick={() => void takeBack()}>
+              <Icon name="undo" /> Undo <kbd>u</kbd>
+            </button>
+          )}
+          <button type="button" class="plain" aria-label="Dismiss" onClick={() => (notice.value = null)}>
+            <Icon name="close" />
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+export function Tabs<T extends string>(props: {
+  label: string;
+  of: readonly T[];
+  chosen: T;
+  nameOf?: (tab: T) => string;
+  onChoose: (tab: T) => void;
+}) {
+  const { label, of, chosen, nameOf = (tab: T) => tab, onChoose } = props;
+  return (
+    <div class="tabs" role="group" aria-label={label}>
+      {of.map((tab) => (
+        <button type="button" key={tab} aria-pressed={tab === chosen} onClick={() => onChoose(tab)}>
+          {nameOf(tab)}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,107 @@
+import Graphology from 'graphology';
+import Sigma from 'sigma';
+import { type ColorBy, neighbors, nodeColors, nodeSize, spiral } from './graph.ts';
+import type { UiGraph } from './types.ts';
+
+export interface Look {
+  readonly color: ColorBy;
+  /** Nodes after it are hidden. */
+  readonly untilMs: number;
+  /** The others are dimmed; null: none. */
+  readonly focus: ReadonlySet<number> | null;
+  readonly marked: number | null;
+}
+
+export interface Scene {
+  show(look: Look): void;
+  close(): void;
+}
+
+export function hasWebGl(): boolean {
+  return document.createElement('canvas').getContext('webgl2') !== null;
+}
+
+interface SceneOptions {
+  /** Of the layout, 0 to 1. */
+  readonly onProgress: (done: number) => void;
+  /** With the index of a node; null for the ground. */
+  readonly onClick: (node: number | null) => void;
+}
+
+/** Draws with WebGL, and arranges the nodes in a worker. */
+export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onClick }: SceneOptions): Scene {
+  const style = getComputedStyle(place);
+  const [text, line, dim] = ['--text', '--edge', '--dim'].map((name) => style.getPropertyValue(name).trim()) as [
+    string,
+    string,
+    string,
+  ];
+  const graph = toGraph(data);
+  let look: Look = { color: 'project', untilMs: Number.POSITIVE_INFINITY, focus: null, marked: null };
+  let colors = nodeColors(data.nodes, look.color);
+  const isHidden = (at: number): boolean => (data.nodes[at]?.at ?? 0) > look.untilMs;
+  const sigma = new Sigma(graph, place, {
+    labelColor: { color: text },
+    labelFont: style.fontFamily,
+    labelRenderedSizeThreshold: 9,
+    defaultEdgeColor: line,
+    hideEdgesOnMove: data.links.length > 20_000,
+    zIndex: true,
+    nodeReducer(key, node) {
+      const at = Number(key);
+      const isNear = look.focus === null || look.focus.has(at);
+      return {
+        ...node,
+        color: isNear ? (colors[at] as string) : dim,
+        label: isNear ? node['label'] : '',
+        hidden: isHidden(at),
+        highlighted: at === look.marked,
+        zIndex: isNear ? 1 : 0,
+      };
+    },
+    edgeReducer(key, edge) {
+      const [from, to] = data.links[Number(key)] as readonly [number, number, string];
+      const isNear = look.focus === null || (look.focus.has(from) && look.focus.has(to));
+      return { ...edge, hidden: !isNear || isHidden(from) || isHidden(to) };
+    },
+  });
+  sigma.on('clickNode', ({ node }) => onClick(Number(node)));
+  sigma.on('clickStage', () => onClick(null));
+  const worker = arrange(data, graph, onProgress);
+  return {
+    show(next) {
+      if (next.color !== look.color) colors = nodeColors(data.nodes, next.color);
+      look = next;
+      sigma.refresh({ skipIndexation: true });
+    },
+    close() {
+      worker.terminate();
+      sigma.kill();
+    },
+  };
+}
+
+function toGraph(data: UiGraph): Graphology {
+  const graph = new Graphology({ multi: true, type: 'undirected' });
+  const near = neighbors(data);
+  const places = spiral(data.nodes.length);
+  for (const [at, { title }] of data.nodes.entries()) {
+    const size = nodeSize(near[at]?.length ?? 0);
+    graph.addNode(at, { x: places[2 * at], y: places[2 * at + 1], size, label: title });
+  }
+  for (const [at, [from, to]] of data.links.entries()) graph.addEdgeWithKey(at, from, to, { size: 0.6 });
+  return graph;
+}
+
+function arrange(data: UiGraph, graph: Graphology, onProgress: SceneOptions['onProgress']): Worker {
+  const worker = new Worker(new URL('./layout-worker.ts', import.meta.url), { type: 'module' });
+  worker.onmessage = ({ data: { places, done } }: MessageEvent<{ places: Float32Array; done: number }>) => {
+    graph.updateEachNodeAttributes(
+      (key, node) => Object.assign(node, { x: places[2 * Number(key)], y: places[2 * Number(key) + 1] }),
+      { attributes: ['x', 'y'] },
+    );
+    onProgress(done);
+  };
+  worker.postMessage({ places: spiral(data.nodes.length), links: data.links.map(([from, to]) => [from, to]) });
+  return worker;
+}

@@ -1,0 +1,138 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { COLUMNS, columnBeside, columnsOf, type TaskStatus } from '../board.ts';
+import { call, useQuery } from '../client.ts';
+import { projectName } from '../format.ts';
+import { List } from '../list.tsx';
+import { Answer, change, Empty, Time } from '../parts.tsx';
+import type { Result } from '../types.ts';
+
+type Task = Result<'tasks/list'>['tasks'][number];
+type Move = (task: Task, to: TaskStatus) => Promise<void>;
+
+export function Board() {
+  const tasks = useQuery('tasks/list', { all: true }, ['tasks']);
+  const [moved, setMoved] = useState<ReadonlyMap<string, TaskStatus>>(new Map());
+  const focused = useRef<string | null>(null);
+  useEffect(() => setMoved(new Map()), [tasks.data]);
+  useEffect(() => {
+    if (focused.current !== null) document.getElementById(`task-${focused.current}`)?.focus();
+    focused.current = null;
+  }, [moved]);
+  const move: Move = async (task, to) => {
+    if (task.status === to) return;
+    focused.current = task.id;
+    setMoved((last) => new Map([...last, [task.id, to]]));
+    const isDone = await change(`Moved to ${to}.`, () => call('tasks/status', { id: task.id, status: to }));
+    if (!isDone) setMoved(new Map());
+  };
+  return (
+    <Answer of={tasks}>
+      {({ tasks: all, problems }) => (
+        <>
+          {problems.map(({ file, message }) => (
+            <p key={file} class="problem">
+              {file}: {message}
+            </p>
+          ))}
+          {all.length === 0 ? (
+            <Empty title="No task yet">
+              Add one: <code>comet-cc task add "renew the key" --at "friday 9:00"</code>, or tell Claude to remind you.
+            </Empty>
+          ) : (
+            <div class="board">
+              {columnsOf(all, moved).map((column) => (
+                <Column
+                  key={column.status}
+                  {...column}
+                  onMove={move}
+                  onDrop={(id) => drop(all, id, column.status, move)}
+                />
+              ))}
+            </div>
+          )}
+        </>
+      )}
+    </Answer>
+  );
+}
+
+function drop(all: readonly Task[], id: string, to: TaskStatus, move: Move): void {
+  const task = all.find((each) => each.id === id);
+  if (task !== undefined) void move(task, to);
+}
+
+interface ColumnProps {
+  readonly status: TaskStatus;
+  readonly tasks: readonly Task[];
+  readonly onMove: Move;
+  readonly onDrop: (id: string) => void;
+}
+
+function Column({ status, tasks, onMove, onDrop }: ColumnProps) {
+  const [isOver, setOver] = useState(false);
+  return (
+    <section
+      class={isOver ? 'column over' : 'column'}
+      aria-label={status}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        onDrop(event.dataTransfer?.getData('text/plain') ?? '');
+      }}
+    >
+      <h2>
+        {status} <span class="muted">{tasks.length}</span>
+      </h2>
+      <List
+        label={`Tasks that are ${status}`}
+        items={tasks}
+        keyOf={({ id }) => id}
+        rowHeight={104}
+        row={(task) => <TaskCard task={task} onMove={onMove} />}
+      />
+    </section>
+  );
+}
+
+function TaskCard({ task, onMove }: { task: Task; onMove: Move }) {
+  return (
+    <article
+      id={`task-${task.id}`}
+      class="card task"
+      draggable
+      tabIndex={0}
+      onDragStart={(event) => event.dataTransfer?.setData('text/plain', task.id)}
+      onKeyDown={(event) => {
+        if (event.target !== event.currentTarget) return;
+        const to = columnBeside(task.status, event.key);
+        if (to !== null) void onMove(task, to);
+      }}
+    >
+      <h3>{task.title}</h3>
+      <p class="facts muted">
+        <span class={`badge ${task.priority}`}>{task.priority}</span>
+        <span>{projectName(task.project || '*')}</span>
+        {task.next !== null && (
+          <span>
+            due <Time at={task.next} />
+          </span>
+        )}
+        {task.waits_for.length > 0 && <span>waits for {task.waits_for.join(', ')}</span>}
+      </p>
+      <select
+        aria-label={`Status of ${task.title}`}
+        value={task.status}
+        onChange={(event) => void onMove(task, event.currentTarget.value as TaskStatus)}
+      >
+        {COLUMNS.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+    </article>
+  );
+}

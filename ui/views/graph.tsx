@@ -1,0 +1,149 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useQuery } from '../client.ts';
+import { amount, count, projectName } from '../format.ts';
+import { around, COLORS_BY, type ColorBy, neighbors, timeRange } from '../graph.ts';
+import { List } from '../list.tsx';
+import { Answer, Empty, Tabs } from '../parts.tsx';
+import { hashOf } from '../route.ts';
+import { drawGraph, hasWebGl, type Scene } from '../scene.ts';
+import type { UiGraph } from '../types.ts';
+
+export function Graph() {
+  const graph = useQuery('ui/graph', {}, ['memory']);
+  return (
+    <div class="view fill">
+      <h1>Graph</h1>
+      <Answer of={graph}>
+        {(data) =>
+          data.nodes.length === 0 ? (
+            <Empty title="Nothing to draw yet">
+              Memories and their links appear here once a session has made some: <code>comet-cc run claude</code>.
+            </Empty>
+          ) : (
+            <Drawn data={data} />
+          )
+        }
+      </Answer>
+    </div>
+  );
+}
+
+function Drawn({ data }: { data: UiGraph }) {
+  const [color, setColor] = useState<ColorBy>('project');
+  const [oldest, newest] = useMemo(() => timeRange(data.nodes), [data]);
+  const [until, setUntil] = useState(1);
+  const [marked, setMarked] = useState<number | null>(null);
+  const near = useMemo(() => neighbors(data), [data]);
+  const untilMs = oldest + (newest - oldest) * until;
+  const isDrawn = useMemo(hasWebGl, []);
+  const shown = isDrawn ? data.nodes.length - data.nodes.filter(({ at }) => at > untilMs).length : 0;
+  return (
+    <>
+      <div class="row filters">
+        <Tabs label="Color" of={COLORS_BY} nameOf={(each) => `by ${each}`} chosen={color} onChoose={setColor} />
+        <label class="slider">
+          Until {new Date(untilMs).toLocaleDateString()}
+          <input
+            type="range"
+            min="0"
+            max="1"
+            step="0.005"
+            value={until}
+            onInput={(event) => setUntil(Number(event.currentTarget.value))}
+          />
+        </label>
+        <span class="muted">
+          {isDrawn && `${amount(shown)} of `}
+          {count(data.nodes.length, 'node')}, {count(data.links.length, 'link')}
+          {data.left_out > 0 && `; ${amount(data.left_out)} older ones are left out`}
+        </span>
+      </div>
+      {isDrawn ? (
+        <Canvas data={data} color={color} untilMs={untilMs} near={near} marked={marked} onMark={setMarked} />
+      ) : (
+        <p class="banner">This browser has no WebGL, so the graph is shown as a list.</p>
+      )}
+      {marked !== null && <Marked data={data} marked={marked} near={near} onMark={setMarked} />}
+      {!isDrawn && <Nodes data={data} near={near} untilMs={untilMs} />}
+    </>
+  );
+}
+
+interface CanvasProps {
+  readonly data: UiGraph;
+  readonly color: ColorBy;
+  readonly untilMs: number;
+  readonly near: readonly (readonly number[])[];
+  readonly marked: number | null;
+  readonly onMark: (node: number | null) => void;
+}
+
+function Canvas({ data, color, untilMs, near, marked, onMark }: CanvasProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const scene = useRef<Scene | null>(null);
+  const [done, setDone] = useState(0);
+  useEffect(() => {
+    const drawn = drawGraph(place.current as HTMLElement, data, { onProgress: setDone, onClick: onMark });
+    scene.current = drawn;
+    return () => drawn.close();
+  }, [data]);
+  useEffect(() => {
+    const focus = marked === null ? null : around(marked, 2, near);
+    scene.current?.show({ color, untilMs, focus, marked });
+  }, [data, color, untilMs, marked]);
+  return (
+    <div class="graph">
+      <div ref={place} class="canvas" role="img" aria-label={`Graph of ${count(data.nodes.length, 'node')}`} />
+      {done < 1 && (
+        <label class="layout">
+          Arranging <progress value={done} />
+        </label>
+      )}
+    </div>
+  );
+}
+
+/** What is near a node, for the keyboard and for people who cannot see the drawing. */
+function Marked({ data, marked, near, onMark }: Pick<CanvasProps, 'data' | 'near' | 'onMark'> & { marked: number }) {
+  const node = data.nodes[marked];
+  if (node === undefined) return null;
+  return (
+    <div class="marked" role="status">
+      <b>{node.title}</b>
+      <span class="muted">
+        {node.kind} · {projectName(node.project)} · {count(near[marked]?.length ?? 0, 'link')}
+      </span>
+      {node.kind === 'memory' && <a href={hashOf({ view: 'memory', id: node.id })}>Open</a>}
+      {node.kind === 'topic' && <a href={hashOf({ view: 'library', id: `topics/${node.id}` })}>Open</a>}
+      <button type="button" onClick={() => onMark(null)}>
+        Show all
+      </button>
+    </div>
+  );
+}
+
+function Nodes({ data, near, untilMs }: Pick<CanvasProps, 'data' | 'near' | 'untilMs'>) {
+  const byLinks = useMemo(() => {
+    const nodes = data.nodes.map((node, at) => ({ ...node, links: near[at]?.length ?? 0 }));
+    return nodes.filter(({ at }) => at <= untilMs).sort((a, b) => b.links - a.links || b.at - a.at);
+  }, [data, untilMs]);
+  return (
+    <List
+      label="Nodes, most linked first"
+      items={byLinks}
+      keyOf={({ id }) => id}
+      rowHeight={54}
+      onOpen={({ id, kind }) => {
+        if (kind === 'memory') location.hash = hashOf({ view: 'memory', id });
+      }}
+      row={(node) => (
+        <div class="line">
+          <b>{node.title}</b>
+          <span class="muted">
+            {node.kind} · {projectName(node.project)} · {count(node.links, 'link')}
+          </span>
+        </div>
+      )}
+    />
+  );
+}

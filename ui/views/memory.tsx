@@ -1,0 +1,180 @@
+import { signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { useQuery } from '../client.ts';
+import { amount, count, projectName } from '../format.ts';
+import { List } from '../list.tsx';
+import { Answer, Empty, Time } from '../parts.tsx';
+import { hashOf } from '../route.ts';
+import type { Input, UiHit, UiSearch } from '../types.ts';
+import { NodePanel } from './node.tsx';
+
+const MOST = 500;
+const DAY_MS = 86_400_000;
+const AGES = { '': 'any time', 1: 'today', 7: 'last 7 days', 30: 'last 30 days' } as const;
+
+interface Filters {
+  readonly project: string;
+  readonly kind: string;
+  readonly origin: string;
+  readonly importance: string;
+  readonly days: string;
+  readonly quarantine: boolean;
+}
+
+const NO_FILTERS: Filters = { project: '', kind: '', origin: '', importance: '', days: '', quarantine: false };
+
+/** Outlive the view: what was typed is there again when the user comes back. */
+const query = signal('');
+const filters = signal<Filters>(NO_FILTERS);
+
+export function Memory({ id, query: asked }: { id: string; query: string }) {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (asked !== '') query.value = asked;
+  }, [asked]);
+  const found = useQuery('ui/search', searchInput(query.value, filters.value), ['memory']);
+  return (
+    <div class={id === '' ? 'view fill' : 'view fill has-node'}>
+      <div class="split">
+        <section class="fill" aria-label="Search">
+          <h1>Memory</h1>
+          <search class="row filters">
+            <input
+              ref={field}
+              type="search"
+              aria-label="Search memory"
+              placeholder="Search memory ( / )"
+              value={query.value}
+              onInput={(event) => (query.value = event.currentTarget.value)}
+              onKeyDown={(event) => event.key === 'ArrowDown' && focusList(event)}
+            />
+            <FilterFields projects={found.data?.projects ?? []} />
+          </search>
+          <Answer of={found}>{(data) => <Hits data={data} chosen={id} />}</Answer>
+        </section>
+        {id !== '' && <NodePanel key={id} id={id} />}
+      </div>
+    </div>
+  );
+}
+
+function focusList(event: KeyboardEvent): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>('[aria-label="Memories"]')?.focus();
+}
+
+function searchInput(text: string, { days, quarantine, ...words }: Filters): Input<'ui/search'> {
+  const given = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== ''));
+  // Whole days, so that the same filter is the same question.
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const since = days === '' ? {} : { sinceMs: today - (Number(days) - 1) * DAY_MS };
+  return { query: text, limit: MOST, ...given, ...since, ...(quarantine ? { quarantine } : {}) };
+}
+
+function FilterFields({ projects }: { projects: readonly string[] }) {
+  const chosen = filters.value;
+  const set = (change: Partial<Filters>): void => {
+    filters.value = { ...filters.value, ...change };
+  };
+  const lists = {
+    project: projects.map((key) => [key, projectName(key)] as const),
+    kind: ['turn', 'tool', 'document', 'note', 'group'].map((each) => [each, each] as const),
+    origin: ['user', 'assistant', 'tool', 'external'].map((each) => [each, each] as const),
+    importance: ['HIGH', 'MED', 'LOW'].map((each) => [each, each.toLowerCase()] as const),
+  };
+  return (
+    <>
+      {Object.entries(lists).map(([name, values]) => (
+        <select
+          key={name}
+          aria-label={name}
+          value={chosen[name as keyof typeof lists]}
+          onChange={(event) => set({ [name]: event.currentTarget.value })}
+        >
+          <option value="">any {name}</option>
+          {values.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      ))}
+      <select aria-label="time" value={chosen.days} onChange={(event) => set({ days: event.currentTarget.value })}>
+        {Object.entries(AGES).map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <label>
+        <input
+          type="checkbox"
+          checked={chosen.quarantine}
+          onChange={(event) => set({ quarantine: event.currentTarget.checked })}
+        />{' '}
+        quarantined
+      </label>
+    </>
+  );
+}
+
+function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: string }) {
+  const isFiltered = query.value !== '' || filters.value !== NO_FILTERS;
+  if (hits.length === 0 && !isFiltered) {
+    return (
+      <Empty title="No memories yet">
+        They are made while you work. Start a session with <code>comet-cc run claude</code>, or read what Claude Code
+        kept: <code>comet-cc import claude</code>.
+      </Empty>
+    );
+  }
+  if (hits.length === 0) {
+    return (
+      <Empty title="Nothing fits">
+        <button
+          type="button"
+          onClick={() => {
+            query.value = '';
+            filters.value = NO_FILTERS;
+          }}
+        >
+          Clear search and filters
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <p class="muted" role="status">
+        {total > hits.length ? `first ${amount(hits.length)} of ` : ''}
+        {count(total, 'memory', 'memories')}
+      </p>
+      <List
+        label="Memories"
+        items={hits}
+        keyOf={(hit) => hit.node_id}
+        rowHeight={76}
+        chosen={chosen}
+        onOpen={(hit) => (location.hash = hashOf({ view: 'memory', id: hit.node_id }))}
+        row={(hit) => <Hit hit={hit} />}
+      />
+    </>
+  );
+}
+
+function Hit({ hit }: { hit: UiHit }) {
+  return (
+    <div class={hit.isFar ? 'line far' : 'line'}>
+      <b>{hit.title}</b>
+      <span class="clip">{hit.summary}</span>
+      <span class="muted facts">
+        <span>{projectName(hit.project)}</span>
+        <Time at={hit.created_at} />
+        <span>{hit.origin}</span>
+        {hit.pinned && <span class="badge">pinned</span>}
+        {hit.quarantined && <span class="badge warn">quarantined</span>}
+        {hit.why !== '' && <span>{hit.why}</span>}
+      </span>
+    </div>
+  );
+}

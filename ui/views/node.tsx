@@ -1,0 +1,285 @@
+import { useState } from 'preact/hooks';
+import { call, useQuery } from '../client.ts';
+import { projectName } from '../format.ts';
+import { List } from '../list.tsx';
+import { Answer, change, Tabs, Time } from '../parts.tsx';
+import { hashOf } from '../route.ts';
+import { messageTexts } from '../talk.ts';
+import type { Result } from '../types.ts';
+
+type Node = Result<'nodes/show'>;
+const TABS = ['summary', 'detail', 'verbatim', 'sources', 'links'] as const;
+type Tab = (typeof TABS)[number];
+
+export function NodePanel({ id }: { id: string }) {
+  const node = useQuery('nodes/show', { id, depth: 0 }, ['memory']);
+  const [tab, setTab] = useState<Tab>('summary');
+  const [isEdited, setEdited] = useState(false);
+  return (
+    <section class="node fill" aria-label="Memory">
+      <p>
+        <a href={hashOf({ view: 'memory' })}>‹ All memories</a>
+      </p>
+      <Answer of={node}>
+        {(data) => (
+          <>
+            <Head node={data} onEdit={() => setEdited(true)} />
+            {isEdited && <Editor node={data} onEnd={() => setEdited(false)} />}
+            <Tabs label="Part of the memory" of={TABS} chosen={tab} onChoose={setTab} />
+            <Part tab={tab} node={data} />
+          </>
+        )}
+      </Answer>
+    </section>
+  );
+}
+
+function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
+  const id = node.node_id;
+  const isPinned = node.pinned_from !== undefined;
+  const isHeld = node.status === 'quarantined';
+  return (
+    <>
+      <h2>{node.title}</h2>
+      <p class="facts muted">
+        <code>{id}</code>
+        <span>{projectName(node.project)}</span>
+        <Time at={node.created_at} />
+        <span>{node.kind}</span>
+        <span>from {node.origin}</span>
+        <span>written by {node.written_by}</span>
+        <span class="badge">{node.status}</span>
+        <span class="badge">{node.importance}</span>
+      </p>
+      <div class="row">
+        <button type="button" onClick={onEdit}>
+          Edit
+        </button>
+        <button
+          type="button"
+          onClick={() =>
+            void change(isPinned ? 'Unpinned.' : 'Pinned.', () => call('ui/pin', { ids: [id], pinned: !isPinned }))
+          }
+        >
+          {isPinned ? 'Unpin' : 'Pin'}
+        </button>
+        <button
+          type="button"
+          onClick={() =>
+            void change(isHeld ? 'Released.' : 'Quarantined: it is not recalled.', () =>
+              call('ui/quarantine', { ids: [id], quarantined: !isHeld }),
+            )
+          }
+        >
+          {isHeld ? 'Release' : 'Quarantine'}
+        </button>
+        <button
+          type="button"
+          class="danger"
+          onClick={async () => {
+            const isDone = await change('Forgotten.', () => call('ui/forget', { ids: [id] }));
+            if (isDone) location.hash = hashOf({ view: 'memory' });
+          }}
+        >
+          Forget
+        </button>
+      </div>
+    </>
+  );
+}
+
+const FIELDS = ['title', 'summary', 'outcome', 'topic_tags', 'importance'] as const;
+type Field = (typeof FIELDS)[number];
+
+function textOf(node: Node, field: Field): string {
+  const value = node[field];
+  return typeof value === 'object' ? value.join(', ') : (value ?? '');
+}
+
+function Editor({ node, onEnd }: { node: Node; onEnd: () => void }) {
+  /** Only what was typed, so that nothing else is written back. */
+  const [typed, setTyped] = useState<Partial<Record<Field, string>>>({});
+  const type = (field: Field, text: string): void => setTyped((last) => ({ ...last, [field]: text }));
+  const save = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (await change('Saved.', () => call('ui/edit', { id: node.node_id, set: { ...typed } }))) onEnd();
+  };
+  return (
+    <form class="editor" onSubmit={(event) => void save(event)} aria-label="Edit the memory">
+      {FIELDS.map((field) => {
+        const value = typed[field] ?? textOf(node, field);
+        return (
+          <label key={field}>
+            {field.replace('_', ' ')}
+            {field === 'importance' ? (
+              <select value={value} onChange={(event) => type(field, event.currentTarget.value)}>
+                {['HIGH', 'MED', 'LOW'].map((each) => (
+                  <option key={each}>{each}</option>
+                ))}
+              </select>
+            ) : (
+              <textarea
+                rows={field === 'summary' ? 5 : 1}
+                value={value}
+                onInput={(event) => type(field, event.currentTarget.value)}
+              />
+            )}
+          </label>
+        );
+      })}
+      <div class="row">
+        <button type="submit" class="primary">
+          Save
+        </button>
+        <button type="button" onClick={onEnd}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Part({ tab, node }: { tab: Tab; node: Node }) {
+  if (tab === 'summary') return <Summary node={node} />;
+  if (tab === 'detail') return <Detail id={node.node_id} />;
+  if (tab === 'verbatim') return <Verbatim id={node.node_id} />;
+  return tab === 'sources' ? <Sources id={node.node_id} /> : <Links id={node.node_id} />;
+}
+
+function Summary({ node }: { node: Node }) {
+  const { decisions = [], open = [], values = [], facts } = node;
+  const lists = [
+    ['Decisions', decisions.map(({ text }) => text)],
+    ['Open', open.filter(({ closed }) => closed === undefined).map(({ text }) => text)],
+    ['Values', values],
+    [
+      'Facts',
+      facts.map(({ concept, value, polarity }) => `${concept}: ${polarity === 'negative' ? 'not ' : ''}${value}`),
+    ],
+    ['Tags', node.topic_tags],
+  ] as const;
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Summary">
+      <p class="text">{node.summary}</p>
+      {node.outcome !== undefined && <p class="text">{node.outcome}</p>}
+      {lists.map(
+        ([name, texts]) =>
+          texts.length > 0 && (
+            <div key={name}>
+              <h3>{name}</h3>
+              <ul>
+                {texts.map((text) => (
+                  <li key={text}>{text}</li>
+                ))}
+              </ul>
+            </div>
+          ),
+      )}
+    </div>
+  );
+}
+
+function Detail({ id }: { id: string }) {
+  const node = useQuery('nodes/show', { id, depth: 1 }, []);
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Detail">
+      <Answer of={node}>
+        {({ detailed_summary: text, detail_note: note }) => (
+          <>
+            {note !== undefined && <p class="muted">{note}</p>}
+            <p class="text">{text ?? 'There is no detailed summary.'}</p>
+          </>
+        )}
+      </Answer>
+    </div>
+  );
+}
+
+function Verbatim({ id }: { id: string }) {
+  const node = useQuery('nodes/show', { id, depth: 2 }, []);
+  return (
+    <Answer of={node}>
+      {({ raw = [] }) =>
+        raw.length === 0 ? (
+          <p class="muted">No message of it is kept.</p>
+        ) : (
+          <List
+            label="Messages"
+            items={raw.flatMap(({ role, content }) => messageTexts(content).map((text) => ({ role, text })))}
+            keyOf={(_, at) => String(at)}
+            rowHeight={90}
+            row={({ role, text }) => (
+              <article class="message">
+                <h3>{role}</h3>
+                <pre>{text}</pre>
+              </article>
+            )}
+          />
+        )
+      }
+    </Answer>
+  );
+}
+
+function Sources({ id }: { id: string }) {
+  const reason = useQuery('nodes/why', { id }, ['memory']);
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Sources">
+      <Answer of={reason}>
+        {(why) => (
+          <>
+            <p class="muted">Written because of: {why.compaction_reason.replace('_', ' ')}.</p>
+            <h3>Turns</h3>
+            <pre class="text">{why.turns.map((turn) => JSON.stringify(turn, null, 1)).join('\n')}</pre>
+            {why.replaced.length + why.replaces.length > 0 && <h3>History</h3>}
+            {why.replaced.map((each) => (
+              <p key={each.statement ?? ''}>
+                {each.statement ?? 'The whole memory'} was true until {each.valid_to}
+                {each.by !== null && each.by !== undefined && (
+                  <>
+                    {' '}
+                    (now <a href={hashOf({ view: 'memory', id: each.by })}>{each.by}</a>)
+                  </>
+                )}
+              </p>
+            ))}
+            {why.replaces.map((each) => (
+              <p key={each}>
+                It replaces a statement of <a href={hashOf({ view: 'memory', id: each })}>{each}</a>
+              </p>
+            ))}
+          </>
+        )}
+      </Answer>
+    </div>
+  );
+}
+
+function Links({ id }: { id: string }) {
+  const related = useQuery('nodes/related', { id, depth: 2 }, ['memory']);
+  return (
+    <Answer of={related}>
+      {(nodes) =>
+        nodes.length === 0 ? (
+          <p class="muted">No link leads to or from this memory.</p>
+        ) : (
+          <List
+            label="Linked memories"
+            items={nodes}
+            keyOf={(each) => each.node_id}
+            rowHeight={54}
+            onOpen={(each) => (location.hash = hashOf({ view: 'memory', id: each.node_id }))}
+            row={(each) => (
+              <div class="line">
+                <b>{each.title}</b>
+                <span class="muted">
+                  {projectName(each.project)} · <Time at={each.created_at} />
+                </span>
+              </div>
+            )}
+          />
+        )
+      }
+    </Answer>
+  );
+}

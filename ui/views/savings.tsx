@@ -1,0 +1,150 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import UPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { type Column, columnsOf } from '../chart.ts';
+import { useQuery } from '../client.ts';
+import { amount, money, projectName, share } from '../format.ts';
+import { List } from '../list.tsx';
+import { Answer, Empty, Figure, Tabs } from '../parts.tsx';
+import { hashOf } from '../route.ts';
+import type { Row, UiSavings } from '../types.ts';
+
+const UNITS = ['money', 'tokens'] as const;
+type Unit = (typeof UNITS)[number];
+const BY = ['day', 'session', 'project'] as const;
+
+export function Savings() {
+  const savings = useQuery('ui/savings', {}, ['request']);
+  return (
+    <div class="view fill">
+      <h1>Savings</h1>
+      <Answer of={savings}>
+        {(data) =>
+          data.days.length === 0 ? (
+            <Empty title="Nothing was counted yet">
+              The ledger compares each request with what it would have cost untouched. Start a session:{' '}
+              <code>comet-cc run claude</code>.
+            </Empty>
+          ) : (
+            <Counted data={data} />
+          )
+        }
+      </Answer>
+    </div>
+  );
+}
+
+function Counted({ data }: { data: UiSavings }) {
+  const [unit, setUnit] = useState<Unit>('money');
+  const [by, setBy] = useState<(typeof BY)[number]>('day');
+  const sum = (key: keyof Row): number => data.days.reduce((all, day) => all + day[key], 0);
+  return (
+    <>
+      <dl class="figures">
+        <Figure label="Net saved" value={money(sum('net_saved_usd'))} note={`of ${money(sum('untouched_usd'))}`} />
+        <Figure label="Sent" value={amount(sum('sent'))} note={`of ${amount(sum('original'))} tokens`} />
+        <Figure label="Read from the cache" value={share(sum('cache_read'), sum('sent')) || '–'} />
+        <Figure label="Memory's own calls" value={money(sum('own_usd'))} note={`${amount(sum('own'))} tokens`} />
+      </dl>
+      <div class="row">
+        <Tabs label="Unit" of={UNITS} chosen={unit} onChoose={setUnit} />
+      </div>
+      <Chart columns={columnsOf(data.days, unit)} days={data.days.map(({ day }) => day)} unit={unit} />
+      <div class="row">
+        <Tabs label="Rows" of={BY} nameOf={(each) => `by ${each}`} chosen={by} onChoose={setBy} />
+      </div>
+      <Table by={by} data={data} />
+    </>
+  );
+}
+
+function Chart({ columns, days, unit }: { columns: readonly Column[]; days: readonly string[]; unit: Unit }) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = place.current as HTMLDivElement;
+    const style = getComputedStyle(element);
+    const color = (name: string): string => style.getPropertyValue(name).trim();
+    const show = unit === 'money' ? money : amount;
+    const axis = { stroke: color('--muted'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } };
+    const options: UPlot.Options = {
+      width: element.clientWidth,
+      height: 220,
+      legend: { live: true },
+      scales: { x: { time: true } },
+      axes: [
+        { ...axis, space: 80, values: [[86_400, '{MMM} {DD}', null, null, null, null, null, null, 1]] },
+        { ...axis, size: 70, values: (_, ticks) => ticks.map(show) },
+      ],
+      series: [
+        { label: 'day', value: (_, at) => (at === null ? '–' : new Date(at * 1_000).toLocaleDateString()) },
+        ...columns.map(({ name, tone }) => ({
+          label: name,
+          stroke: color(tone),
+          width: 2,
+          points: { show: days.length < 40 },
+          value: (_: UPlot, value: number | null) => (value === null ? '–' : show(value)),
+        })),
+      ],
+    };
+    const times = days.map((day) => new Date(`${day}T00:00`).getTime() / 1_000);
+    const plot = new UPlot(options, [times, ...columns.map(({ values }) => [...values])], element);
+    const resize = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: 220 }));
+    resize.observe(element);
+    return () => {
+      resize.disconnect();
+      plot.destroy();
+    };
+  }, [columns, unit]);
+  const text = columns.map(({ name, values }) => `${name}: ${(unit === 'money' ? money : amount)(values.at(-1) ?? 0)}`);
+  return <div class="chart" ref={place} role="img" aria-label={`By day. On the newest day, ${text.join(', ')}`} />;
+}
+
+interface Line {
+  readonly key: string;
+  readonly name: string;
+  readonly row: Row;
+  readonly href?: string;
+}
+
+function linesOf(by: (typeof BY)[number], { days, sessions, projects }: UiSavings): Line[] {
+  if (by === 'day') return days.toReversed().map((row) => ({ key: row.day, name: row.day, row }));
+  if (by === 'project') return projects.map((row) => ({ key: row.project, name: projectName(row.project), row }));
+  return sessions.map((row) => ({
+    key: row.session_id,
+    name: row.title || row.session_id,
+    row,
+    href: hashOf({ view: 'session', id: row.session_id }),
+  }));
+}
+
+const HEADS = ['untouched', 'sent', 'own calls', 'saved', 'cache read', 'cache written'] as const;
+
+function Table({ by, data }: { by: (typeof BY)[number]; data: UiSavings }) {
+  return (
+    <>
+      <p class="cells head" aria-hidden="true">
+        <span>{by}</span>
+        {HEADS.map((head) => (
+          <span key={head}>{head}</span>
+        ))}
+      </p>
+      <List
+        label={`Savings by ${by}`}
+        items={linesOf(by, data)}
+        keyOf={({ key }) => key}
+        rowHeight={37}
+        row={({ name, row, href }) => (
+          <p class="cells">
+            <span>{href === undefined ? name : <a href={href}>{name}</a>}</span>
+            <span>{money(row.untouched_usd)}</span>
+            <span>{money(row.sent_usd)}</span>
+            <span>{money(row.own_usd)}</span>
+            <span class={row.net_saved_usd < 0 ? 'warn' : ''}>{money(row.net_saved_usd)}</span>
+            <span>{amount(row.cache_read)}</span>
+            <span>{amount(row.cache_write)}</span>
+          </p>
+        )}
+      />
+    </>
+  );
+}

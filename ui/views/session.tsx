@@ -1,0 +1,231 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useQuery } from '../client.ts';
+import { diffRows } from '../diff.ts';
+import { amount, count, money, projectName } from '../format.ts';
+import { List } from '../list.tsx';
+import { Answer, Empty, Tabs, Time } from '../parts.tsx';
+import { hashOf } from '../route.ts';
+import { talkRows } from '../talk.ts';
+import type { UiRequest, UiSession } from '../types.ts';
+
+export function Session({ id }: { id: string }) {
+  return id === '' ? <Sessions /> : <One key={id} id={id} />;
+}
+
+function Sessions() {
+  const sessions = useQuery('sessions/list', {}, ['memory', 'request']);
+  return (
+    <div class="view fill">
+      <h1>Sessions</h1>
+      <Answer of={sessions}>
+        {(all) =>
+          all.length === 0 ? (
+            <Empty title="No session is kept yet">
+              Start one with <code>comet-cc run claude</code>; its conversation is kept here word for word.
+            </Empty>
+          ) : (
+            <List
+              label="Sessions"
+              items={all}
+              keyOf={(each) => each.session_id}
+              rowHeight={58}
+              onOpen={(each) => (location.hash = hashOf({ view: 'session', id: each.session_id }))}
+              row={(each) => (
+                <div class="line">
+                  <b>{each.title || each.session_id}</b>
+                  <span class="muted">
+                    {projectName(each.project)} · {count(each.turns, 'turn')} ·{' '}
+                    {count(each.node_ids.length, 'memory', 'memories')} · <Time at={each.updated_at} />
+                  </span>
+                </div>
+              )}
+            />
+          )
+        }
+      </Answer>
+    </div>
+  );
+}
+
+const TABS = ['conversation', 'difference', 'injected'] as const;
+type Tab = (typeof TABS)[number];
+
+function One({ id }: { id: string }) {
+  const session = useQuery('ui/session', { sessionId: id }, ['request', 'memory']);
+  return (
+    <div class="view fill">
+      <Answer of={session}>{(data) => <Kept session={data} />}</Answer>
+    </div>
+  );
+}
+
+function Kept({ session }: { session: UiSession }) {
+  const { requests } = session;
+  const [tab, setTab] = useState<Tab>('conversation');
+  /** Null follows the newest. */
+  const [chosen, setChosen] = useState<string | null>(null);
+  const found = requests.findIndex((each) => each.request_id === chosen);
+  const at = found < 0 ? requests.length - 1 : found;
+  const step = (by: number): void => setChosen(requests[at + by]?.request_id ?? chosen);
+  useBrackets(step);
+  return (
+    <>
+      <h1>{session.title || session.session_id}</h1>
+      <p class="muted">
+        <a href={hashOf({ view: 'session' })}>Sessions</a> · {projectName(session.project)} ·{' '}
+        <Time at={session.updated_at} />
+      </p>
+      <div class="row">
+        <Tabs label="Part of the session" of={TABS} chosen={tab} onChoose={setTab} />
+        {requests.length > 0 && <Stepper requests={requests} at={at} onStep={step} />}
+      </div>
+      {tab === 'conversation' ? (
+        <Conversation session={session} />
+      ) : (
+        <Request id={requests[at]?.request_id} tab={tab} />
+      )}
+    </>
+  );
+}
+
+function useBrackets(step: (by: number) => void): void {
+  useEffect(() => {
+    const press = ({ key, target }: KeyboardEvent): void => {
+      if (target instanceof Element && target.matches('input, textarea, select')) return;
+      if (key === '[') step(-1);
+      if (key === ']') step(1);
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  });
+}
+
+function Stepper(props: { requests: UiSession['requests']; at: number; onStep: (by: number) => void }) {
+  const { requests, at, onStep } = props;
+  const request = requests[at];
+  if (request === undefined) return null;
+  return (
+    <div class="stepper">
+      <button type="button" aria-label="Previous request" disabled={at === 0} onClick={() => onStep(-1)}>
+        ‹
+      </button>
+      <span aria-live="polite">
+        Request {at + 1} of {requests.length}
+      </span>
+      <button type="button" aria-label="Next request" disabled={at === requests.length - 1} onClick={() => onStep(1)}>
+        ›
+      </button>
+      <span class="muted">
+        <Time at={request.at} /> · {amount(request.received_tokens)} → {amount(request.sent_tokens)} ·{' '}
+        {money(request.saved_usd)} saved · {request.decision}
+      </span>
+    </div>
+  );
+}
+
+function Conversation({ session }: { session: UiSession }) {
+  const rows = useMemo(() => talkRows(session), [session]);
+  if (rows.length === 0)
+    return <Empty title="Nothing of this session is kept">It may have been private, or forgotten.</Empty>;
+  return (
+    <List
+      label="Conversation"
+      items={rows}
+      keyOf={(_, at) => String(at)}
+      rowHeight={90}
+      row={(row) =>
+        row.kind === 'stands' ? (
+          <div class="stands">
+            <p class="muted">{count(row.messages, 'message')} below are no longer sent. This stands for them:</p>
+            {row.lines.map((line) => (
+              <p key={line.text}>
+                {line.text}{' '}
+                {line.nodes.map((node) => (
+                  <a key={node} href={hashOf({ view: 'memory', id: node })}>
+                    {node.slice(-6)}
+                  </a>
+                ))}
+              </p>
+            ))}
+          </div>
+        ) : (
+          <article class={row.trimmed ? 'message trimmed' : 'message'}>
+            <h2>
+              {row.role}
+              {row.part === 'text' ? '' : ` · ${row.part.replace('_', ' ')}`}
+              {row.trimmed && <span class="badge">trimmed</span>}
+            </h2>
+            <pre>{row.text}</pre>
+          </article>
+        )
+      }
+    />
+  );
+}
+
+function Request({ id, tab }: { id: string | undefined; tab: Tab }) {
+  const request = useQuery('ui/request', id === undefined ? null : { requestId: id }, []);
+  if (id === undefined)
+    return <Empty title="No request of this session is kept">Receipts of the newest requests are kept.</Empty>;
+  return (
+    <Answer of={request}>
+      {(data) => (tab === 'difference' ? <Difference request={data} /> : <Injected request={data} />)}
+    </Answer>
+  );
+}
+
+const SIGNS = { place: '', same: ' ', removed: '−', added: '+' } as const;
+
+function Difference({ request }: { request: UiRequest }) {
+  const rows = useMemo(
+    () => diffRows(request.changes.map(({ at, ...change }) => ({ place: at, ...change }))),
+    [request],
+  );
+  if (rows.length === 0) return <Empty title="Sent as received">Nothing of this request was changed.</Empty>;
+  return (
+    <List
+      class="diff"
+      label="Received against sent"
+      items={rows}
+      keyOf={(_, at) => String(at)}
+      rowHeight={22}
+      row={({ kind, text }) => (
+        <pre class={kind}>
+          <span class="sign">{SIGNS[kind]}</span>
+          {text}
+        </pre>
+      )}
+    />
+  );
+}
+
+function Injected({ request: { added } }: { request: UiRequest }) {
+  if (added.length === 0) return <Empty title="Nothing was injected">Memory had nothing to add to this request.</Empty>;
+  return (
+    <List
+      label="Injected lines"
+      items={added}
+      keyOf={(_, at) => String(at)}
+      rowHeight={140}
+      row={(each) => (
+        <article class="message">
+          <h2>
+            {each.channel} <span class="badge">{each.reason}</span>
+          </h2>
+          <pre>{each.text}</pre>
+          {(each.found ?? []).map(({ nodeId, score, lanes }) => (
+            <p key={nodeId} class="facts">
+              <a href={hashOf({ view: 'memory', id: nodeId })}>{nodeId}</a>
+              <span>score {score.toFixed(3)}</span>
+              {Object.entries(lanes).map(([lane, hit]) => (
+                <span key={lane}>
+                  {lane}: rank {hit.rank}
+                </span>
+              ))}
+            </p>
+          ))}
+        </article>
+      )}
+    />
+  );
+}
