@@ -19,14 +19,13 @@ const choice = <const T extends string>(values: readonly T[], fallback: NoInfer<
 const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
 
 /** Of facts: which a type of subagent gets. */
-const Subscriptions = z.record(
-  z.string(),
-  z.strictObject({
-    prefixes: z.array(z.string().min(1)).default([]),
-    classes: z.array(z.enum(['permanent', 'long_term', 'session', 'ephemeral'])).default([]),
-  }),
-);
-export type Subscriptions = z.infer<typeof Subscriptions>;
+export const subscriptionSchema = z.strictObject({
+  prefixes: z.array(z.string().min(1)).default([]),
+  classes: z.array(z.enum(['permanent', 'long_term', 'session', 'ephemeral'])).default([]),
+});
+export type Subscription = z.infer<typeof subscriptionSchema>;
+const Subscriptions = z.record(z.string(), subscriptionSchema);
+type Subscriptions = z.infer<typeof Subscriptions>;
 
 /** By type of subagent; '' for none. @throws ZodError */
 export function parseSubscriptions(text: string): Subscriptions {
@@ -170,7 +169,12 @@ export const Config = z.strictObject({
     dir: text('').describe('folder of topic pages, tasks and the inbox; empty: library in the home'),
   }),
   facts: section({
-    tokens: z.int().min(0).max(2_000).default(300).describe('tokens of facts in the system block; 0: none of them'),
+    tokens: z
+      .int()
+      .min(0)
+      .max(2_000)
+      .default(300)
+      .describe('tokens of facts in the system block, in a prompt, and for a subagent; 0: none of them'),
     subscriptions: subscriptions.describe(
       'facts that subagents get at their start, by type: {"<type>": {"prefixes": ["Project."], "classes": []}}',
     ),

@@ -94,6 +94,8 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     ontologyFile: at('ontology.json'),
     /** Ontologies of projects that the user allowed. */
     ontologyConsentsFile: at('ontologies.json'),
+    /** Agent definitions of projects that the user allowed to see facts. */
+    subagentConsentsFile: at('subagents.json'),
     /** Pages, tasks and the inbox, unless `library.dir` names another folder. */
     libraryDir: at('library'),
     plansDir: at('plans'),

@@ -55,6 +55,7 @@ import { createLinkedBlock, type LinkedBlock } from './linked-block.ts';
 import { createAccess, guardMemory } from './policy/guard.ts';
 import { openPolicy, type Policy } from './policy/index.ts';
 import { createSeals } from './policy/seal.ts';
+import { createSubagentSource, createSubagents } from './policy/subagents.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine accepts requests after this, even when its store needs longer to open. */
@@ -114,11 +115,11 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
   });
   const memory = guardMemory(deferredMemory(opening, config.llm), policy);
+  const subagents = subagentsOf({ config, paths, env }, memory, policy);
   const rewriter = await createRewriter({
     memory: { ...memory.capture, ...memory.recall },
     plans: stores.plans,
-    policy: policy,
-    ...{ ledger, receipts },
+    ...{ policy, ledger, receipts, subagents },
     config: { ...config.inject, memoryDeadlineMs: config.recall.deadlineMs, cut: cutRule(config.trim) },
     clock: systemClock,
     randomHex: (bytes) => randomBytes(bytes).toString('hex'),
@@ -135,7 +136,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const linked = createLinkedBlock({ ...memory, paths, log });
   const ui = createUi({ config: config.ui, paths, services: () => services, log, now: systemClock.now });
   const services: EngineServices = {
-    ...servicesOf({ config, paths, log }, { memory, policy, ledger, budget, linked }),
+    ...servicesOf({ config, paths, log }, { memory, policy, ledger, budget, linked, subagents }),
     ...shellServices(env, redactor),
     seals,
     receipts,
@@ -238,12 +239,14 @@ function servicesOf(
     ledger,
     budget,
     linked,
+    subagents,
   }: {
     readonly memory: Memory;
     readonly policy: Policy;
     readonly ledger: CostLedger;
     readonly budget: Budget;
     readonly linked: LinkedBlock;
+    readonly subagents: ReturnType<typeof subagentsOf>;
   },
 ) {
   const now = systemClock.now;
@@ -254,7 +257,7 @@ function servicesOf(
     policy,
     access: createAccess(policy, library, projectOf),
     pagesChanged: linked.refreshSoon,
-    hooks: createHookHandlers({ memory, policy, config, linkedText: linked.text, log, now }),
+    hooks: createHookHandlers({ memory, policy, subagents, config, linkedText: linked.text, log, now }),
     claudeImport: createClaudeImport({
       imports: memory.imports,
       tokensToday: () => memory.maintenance.status().llm.tokens_today,
@@ -269,6 +272,16 @@ function servicesOf(
     budget: () => budgetOf(config, budget),
     version: VERSION,
   };
+}
+
+function subagentsOf(
+  { config, paths, env }: Pick<EngineOptions, 'env'> & { readonly config: Config; readonly paths: HomePaths },
+  { library }: Memory,
+  policy: Policy,
+) {
+  const claudeDir = path.dirname(userSettingsFile(env));
+  const subagents = createSubagents({ paths, claudeDir, configured: config.facts.subscriptions });
+  return { ...subagents, ...createSubagentSource(subagents, library, policy) };
 }
 
 function budgetOf({ llm, models }: Config, budget: Budget): ModelBudget {

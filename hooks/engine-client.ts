@@ -10,6 +10,7 @@ export interface HookInput {
   readonly source: string;
   readonly prompt: string;
   readonly agentType: string;
+  readonly agentId: string;
   /** Path of the transcript, which may lag behind; '' where there is none. */
   readonly transcript: string;
 }
@@ -108,6 +109,7 @@ function parseInput(text: string): HookInput | null {
     source: field('source'),
     prompt: field('prompt'),
     agentType: field('agent_type'),
+    agentId: field('agent_id'),
     transcript: field('transcript_path'),
   };
   return parsed.sessionId === '' || parsed.projectDir === '' ? null : parsed;

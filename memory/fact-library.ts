@@ -1,6 +1,7 @@
 import { CometError } from '../common/errors.ts';
-import { type FactFilter, filteredBlock } from './facts/fact-block.ts';
+import { type FactFilter, filterFacts } from './facts/fact-block.ts';
 import type { FactList, FactView } from './facts.ts';
+import { factLines } from './pages/format-facts.ts';
 import type { MemoryParts } from './parts.ts';
 
 interface Where {
@@ -17,7 +18,7 @@ export interface FactReason extends FactView {
 }
 
 /** What commands and tools read and erase of facts. */
-export function createFactLibrary({ facts, projectOf, turnRegistry, catalogue, snapshooter }: MemoryParts) {
+export function createFactLibrary({ facts, config, projectOf, turnRegistry, catalogue, snapshooter }: MemoryParts) {
   const keyOf = ({ projectDir }: Where): string | null => (projectDir === undefined ? null : projectOf(projectDir));
   const kept = (): NonNullable<typeof facts> => {
     if (facts === null) throw new CometError('not_found', 'this memory keeps no facts');
@@ -34,11 +35,12 @@ export function createFactLibrary({ facts, projectOf, turnRegistry, catalogue, s
       const memories = [...new Set(nodes.flatMap((nodeId) => catalogue.current(nodeId)?.node_id ?? []))];
       return { ...fact, memories, session_title: turnRegistry.session(fact.session_id)?.title ?? '' };
     },
-    /** One section with the facts that a filter names; '' without any. */
+    /** One section with the facts that a filter names, within `facts.tokens`; '' without any. */
     async subscribedFacts(filter: FactFilter & { readonly sessionId: string }, projectDir: string): Promise<string> {
       await facts?.refresh();
       const source = facts?.current(projectOf(projectDir)) ?? null;
-      return source === null ? '' : filteredBlock(source, filter);
+      const rules = { sessionId: filter.sessionId, told: [], budgetTokens: config.facts.tokens };
+      return source === null ? '' : factLines(filterFacts(source, filter), rules).join('\n');
     },
     /** Erases facts by id, or all of a concept, also in snapshots. @throws as `explainFact`; nothing is changed */
     async forgetFacts(names: readonly string[], filter: Where): Promise<readonly FactView[]> {

@@ -128,6 +128,25 @@ export interface RecallCounts {
   readonly failed: number;
 }
 
+/** What a subagent was given of facts, by which subscription; '' for none. */
+export interface GivenSlice {
+  readonly agent: string;
+  /** The configuration key, or the agent's file. */
+  readonly because: string;
+  readonly text: string;
+}
+
+export interface SubagentSource {
+  /** Null where the subagent with this system prompt is subscribed to nothing, or there is nothing to see. */
+  slice(request: {
+    readonly sessionId: string;
+    readonly projectDir: string | null;
+    readonly system: string;
+  }): Promise<GivenSlice | null>;
+  /** What a hook gave the subagent with this id; null where none was called. */
+  givenTo(agentId: string): GivenSlice | null;
+}
+
 /** What the rewriter needs of memory; `engine/compose.ts` joins the two. */
 export interface MemorySource {
   captureTurns(turns: readonly CapturedTurn[]): void;

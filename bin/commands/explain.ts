@@ -34,6 +34,7 @@ const KINDS: Readonly<Record<string, string>> = { side: 'a side request', other:
 
 /** Why the request got what it got; the first one whose key begins the decision. */
 const REASONS: readonly (readonly [string, string])[] = [
+  ['facts', 'the facts were added that its type is subscribed to'],
   ['recall', 'memory was recalled for the prompt'],
   ['replay', 'the same as in the request before: nothing new was left out or added'],
   ['healing', 'what upstream no longer accepts was taken out'],
@@ -70,11 +71,27 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
         .filter(({ lanes }) => lanesText(lanes) !== '')
         .map(({ nodeId, score, lanes }) => `  found     ${shortId(nodeId)} ${score.toFixed(3)}: ${lanesText(lanes)}`),
     ]),
+    ...sliceLines(receipt),
     `why       ${reasonOf(economics.decision)}`,
     ...answerLines(receipt),
     `tokens    ${billedLine(economics)}`,
     ...economicsLines(economics),
     `request   ${receipt.request_id.slice(0, 8)}: ${amount(received.bytes)} bytes received, ${amount(sent.bytes)} sent`,
+  ];
+}
+
+/** What a hook gave the subagent. */
+function sliceLines({ facts }: NamedReceipt): string[] {
+  if (facts === undefined) return [];
+  const { agent, because, text } = facts;
+  if (because === '') return [`facts     none: nothing subscribes ${printable(agent)}`];
+  if (text === '')
+    return [`facts     none yet of those that ${printable(agent)} is subscribed to (${printable(because)})`];
+  return [
+    `facts     those that ${printable(agent)} is subscribed to (${printable(because)}), given at its start:`,
+    ...printable(text)
+      .split('\n')
+      .map((line) => `            ${line}`),
   ];
 }
 

@@ -35,6 +35,7 @@ export function registerFacts(program: Command, context: Context): void {
   registerAbout(facts, context);
   registerWhy(facts, context);
   registerForget(facts, context);
+  registerAllow(facts, context);
 }
 
 function registerList(facts: Command, context: Context): void {
@@ -109,6 +110,32 @@ function registerForget(facts: Command, context: Context): void {
         ...gone.map(({ concept, value }) => `erased: ${concept}: ${oneLine(value)}`),
         `${counted(gone.length, 'fact')} erased`,
       ]);
+    });
+}
+
+function registerAllow(facts: Command, context: Context): void {
+  const description = 'let subagents that a project defines see the facts that they ask for';
+  addCommand(facts, 'allow', description, 'comet-cc facts allow .')
+    .argument('[dir]', 'the folder with .claude/agents', '.')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print one JSON array')
+    .action(async (dir: string, flags: Flags) => {
+      const { env, paths, term } = context;
+      // Claude Code sets it for Claude's commands, which a page that Claude read may have asked for.
+      if (env['CLAUDECODE']) throw new CometError('usage', 'run it in your own terminal; Claude cannot consent to it');
+      const { allowAgents, projectAgents } = await import('../../engine/policy/index.ts');
+      const agents = await projectAgents(resolveDirectory(dir));
+      if (agents.length === 0)
+        throw new CometError('not_found', 'no file of .claude/agents here has `memory:` with prefixes or classes');
+      for (const { name, filter } of agents)
+        term.say(`${oneLine(name)}: ${oneLine([...filter.prefixes, ...filter.classes].join(', ') || 'nothing')}`);
+      if (!flags.yes && !(await confirmed('Let these subagents see these facts?'))) return;
+      await allowAgents(paths, agents);
+      term.print(
+        flags,
+        agents.map(({ name, file, filter }) => ({ name, file, ...filter })),
+        () => ['from their next start on; a change of a file needs your consent again'],
+      );
     });
 }
 

@@ -372,7 +372,12 @@ export const operations = {
   ),
   /** What the type of a subagent is subscribed to. */
   'hooks/subagents': operation(
-    z.strictObject({ sessionId: id, projectDir: path, agentType: z.string().max(200) }),
+    z.strictObject({
+      sessionId: id,
+      projectDir: path,
+      agentType: z.string().max(200),
+      agentId: z.string().max(200).default(''),
+    }),
     ({ hooks }, input) => hooks.subagentStart(input),
   ),
   'hooks/session-end': operation(session, ({ hooks }, input) => hooks.sessionEnd(input)),

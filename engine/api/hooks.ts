@@ -1,9 +1,10 @@
-import { type Config, parseSubscriptions } from '../../common/config.ts';
+import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { Memory, MemoryLine } from '../../memory/index.ts';
 import { type Line, renderRetrieval, renderSystemBlock, withoutSent } from '../../proxy/rewrite/index.ts';
 import type { Policy } from '../policy/index.ts';
+import type { Subagents } from '../policy/subagents.ts';
 
 /** Text that a hook adds to the conversation, of clean origin; '' for nothing. */
 interface HookText {
@@ -25,6 +26,7 @@ interface SessionStart extends Pick<HookPrompt, 'sessionId' | 'projectDir'> {
 
 interface SubagentStart extends Pick<HookPrompt, 'sessionId' | 'projectDir'> {
   readonly agentType: string;
+  readonly agentId: string;
 }
 
 export type HookHandlers = ReturnType<typeof createHookHandlers>;
@@ -32,7 +34,8 @@ export type HookHandlers = ReturnType<typeof createHookHandlers>;
 interface HookDeps {
   readonly memory: Pick<Memory, 'capture' | 'library' | 'recall'>;
   readonly policy: Pick<Policy, 'of'>;
-  readonly config: Pick<Config, 'inject' | 'recall' | 'facts'>;
+  readonly subagents: Pick<Subagents, 'ofType' | 'note'>;
+  readonly config: Pick<Config, 'inject' | 'recall'>;
   /** The part of the library in the memory files that Claude Code puts into each session. */
   readonly linkedText: () => Promise<string>;
   readonly log: Log;
@@ -50,9 +53,8 @@ const END_CHARS = 8_000;
  * Answers Claude Code's hooks. Only lines of clean origin are given, because Claude Code shows a hook's text in a system
  * reminder. Work that takes longer than a hook may continues after the answer.
  */
-export function createHookHandlers({ memory, policy, config, linkedText, log, now }: HookDeps) {
+export function createHookHandlers({ memory, policy, subagents, config, linkedText, log, now }: HookDeps) {
   const { inject, recall } = config;
-  const subscriptions = parseSubscriptions(config.facts.subscriptions);
   const started = new Map<string, number>();
   const shown = new Map<string, Set<string>>();
 
@@ -133,11 +135,14 @@ export function createHookHandlers({ memory, policy, config, linkedText, log, no
       if (done) shown.delete(sessionId);
       return runLater(memory.capture.summarizeSession(sessionId), 'a compacted session was not summarized', sessionId);
     },
-    async subagentStart({ sessionId, projectDir, agentType }: SubagentStart): Promise<HookText> {
-      const filter = Object.hasOwn(subscriptions, agentType) ? subscriptions[agentType] : undefined;
-      if (filter === undefined || !policy.of(projectDir).adds) return NO_TEXT;
+    async subagentStart({ sessionId, projectDir, agentType, agentId }: SubagentStart): Promise<HookText> {
+      const { adds, scope } = policy.of(projectDir);
+      if (!adds || scope === 'session') return NO_TEXT;
       const { library } = memory;
-      return { text: await library.subscribedFacts({ ...filter, sessionId }, projectDir) };
+      const found = await subagents.ofType(agentType, projectDir);
+      const text = found === null ? '' : await library.subscribedFacts({ ...found.filter, sessionId }, projectDir);
+      if (agentId !== '') subagents.note(agentId, { agent: agentType, because: found?.because ?? '', text });
+      return { text };
     },
     sessionEnd: ({ sessionId }: { readonly sessionId: string }): HookText =>
       runLater(memory.capture.closeSession(sessionId), 'a session that ended was not closed', sessionId),

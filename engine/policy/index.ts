@@ -15,6 +15,7 @@ import { createIdSetFile, createProjectOf, openJoinedFolders } from '../../memor
 import { activePauses, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pause.ts';
 
 export { NO_PAUSES, type Pauses, paused, readPauses, resumed, writePauses } from './pause.ts';
+export { allowAgents, projectAgents } from './subagents.ts';
 
 /** The longest that a change of a project's file goes unseen; a pause holds from the next request on. */
 const FRESH_MS = 1_000;

@@ -42,8 +42,12 @@ export function contextBlock({ ontology, facts }: FactSource, { sessionId }: Blo
 }
 
 /** `contextBlock` of the facts that a filter names. */
-export function filteredBlock({ ontology, facts }: FactSource, filter: FactFilter): string {
-  return contextBlock({ ontology, facts: facts.filter(({ concept }) => isNamed(ontology, concept, filter)) }, filter);
+export function filteredBlock(source: FactSource, filter: FactFilter): string {
+  return contextBlock(filterFacts(source, filter), filter);
+}
+
+export function filterFacts({ ontology, facts }: FactSource, filter: FactFilter): FactSource {
+  return { ontology, facts: facts.filter(({ concept }) => isNamed(ontology, concept, filter)) };
 }
 
 function isNamed(ontology: Ontology, concept: string, { prefixes, classes }: FactFilter): boolean {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { LruMap } from '../../common/map.ts';
-import type { Finding, ProxyLog } from '../ports.ts';
+import type { Finding, GivenSlice, ProxyLog } from '../ports.ts';
 import type { RequestCost } from './ledger.ts';
 import { type Bill, openJsonlFile, type RecordStore } from './store.ts';
 
@@ -49,6 +49,8 @@ export interface Receipt {
     readonly nodes: readonly string[];
   }[];
   readonly added: readonly ReceiptAddition[];
+  /** What a hook gave the subagent, which came with the received body; absent where no hook was called. */
+  readonly facts?: GivenSlice;
   readonly thinking_stripped: number;
   readonly economics: Economics;
   /** HTTP status of the response; 0 before it arrives. */

@@ -1,5 +1,5 @@
 import { isCleanOrigin } from '../../common/turn.ts';
-import type { MemoryLine, MemorySource } from '../ports.ts';
+import type { GivenSlice, MemoryLine, MemorySource } from '../ports.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
 import {
@@ -40,6 +40,7 @@ import {
   type RoundCut,
 } from './plan.ts';
 import {
+  fenceLines,
   type Line,
   type Rendered,
   type RetrievalMode,
@@ -233,22 +234,42 @@ export function chooseReplayPlan(view: ConversationView, match: Match | null, kn
   return stripThinkingPlan(view, match?.plan ?? null);
 }
 
+/** The plan of a subagent, which gets its facts with its first message and nothing else. */
+export function buildSlicePlan({
+  view,
+  sessionId,
+  slice: { text, ...slice },
+  id,
+  createdAtMs,
+  fence,
+}: PlanSeed & Pick<PlanInput, 'view' | 'sessionId'> & { readonly slice: GivenSlice }): EpochPlan {
+  const newest = view.infos.findLastIndex(({ role }) => role === 'user');
+  const injection: Injection = {
+    anchor: view.lineage[newest] as string,
+    channel: 'block',
+    text: fenceLines(text.split('\n'), fence),
+    nodeIds: [],
+  };
+  return { ...EMPTY_PLAN, id, sessionId, createdAtMs, injections: [injection], slice };
+}
+
+const EMPTY_PLAN: Omit<EpochPlan, 'id' | 'sessionId' | 'createdAtMs'> = {
+  epoch: 0,
+  cut: null,
+  rounds: [],
+  strippedThrough: null,
+  systemBlock: null,
+  systemNodeIds: [],
+  injections: [],
+  broken: false,
+};
+
 /** A plan that only strips thinking, which is bound to a prefix that can no longer be sent; null without thinking. */
 export function stripThinkingPlan(view: ConversationView, lost: EpochPlan | null): EpochPlan | null {
   if (!hasThinking(view)) return null;
-  return {
-    id: '',
-    sessionId: lost?.sessionId ?? '',
-    createdAtMs: 0,
-    epoch: lost?.epoch ?? 0,
-    cut: null,
-    rounds: [],
-    strippedThrough: findStripEnd(view, findFreshPrompt(view)),
-    systemBlock: null,
-    systemNodeIds: [],
-    injections: [],
-    broken: false,
-  };
+  const strippedThrough = findStripEnd(view, findFreshPrompt(view));
+  const of = { id: '', sessionId: lost?.sessionId ?? '', createdAtMs: 0, epoch: lost?.epoch ?? 0 };
+  return { ...EMPTY_PLAN, ...of, strippedThrough };
 }
 
 export interface PlanConfig {

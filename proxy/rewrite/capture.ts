@@ -10,8 +10,10 @@ import type {
   ObservedResponse,
   ProxyLog,
   RewriteOutcome,
+  SubagentSource,
 } from '../ports.ts';
 import {
+  AGENT_ID,
   type ConversationCache,
   type ConversationView,
   type RequestContext,
@@ -30,6 +32,8 @@ interface ResponseRecorderDeps {
   readonly receipts: Receipts;
   readonly cache: ConversationCache;
   readonly clock: Clock;
+  /** Absent where no subagent gets facts. */
+  readonly subagents?: SubagentSource;
   readonly log: ProxyLog;
   readonly markBroken: (context: RequestContext, plan: EpochPlan, broken: 'thinking' | 'structure') => void;
 }
@@ -100,7 +104,10 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
       const rewrite = findRewrite(result);
       if (isSent && request.path === 'messages') {
         const { decision } = result;
-        receipts.add(requestId, () => createReceipt({ requestId, sessionId, atMs, kind, decision, view, rewrite }));
+        const agentId = request.headers[AGENT_ID] ?? '';
+        const slice = deps.subagents?.givenTo(agentId) ?? null;
+        const given = { requestId, sessionId, atMs, kind, decision, view, rewrite, slice };
+        receipts.add(requestId, () => createReceipt(given));
       }
       const onResponse = guard(requestId, (response) => recordResponse(result, response));
       return { body: rewrite?.spliced.body ?? request.body, rewritten: rewrite !== null, onResponse };

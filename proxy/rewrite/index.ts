@@ -1,4 +1,4 @@
-import { type Clock, createKeyedMutex } from '../../common/async.ts';
+import { beforeAbort, type Clock, createKeyedMutex } from '../../common/async.ts';
 import { countTokens } from '../../common/text.ts';
 import { type CostLedger, findConversationRoot, type Receipt, type Receipts } from '../ledger/index.ts';
 import type {
@@ -9,6 +9,7 @@ import type {
   RecallCounts,
   RewriteOutcome,
   Rewriter,
+  SubagentSource,
 } from '../ports.ts';
 import {
   ConversationCache,
@@ -17,11 +18,13 @@ import {
   mayBeStandalone,
   parseRequest,
   type RequestContext,
+  readSystemText,
 } from '../wire/conversation.ts';
 import { scanBody } from '../wire/json.ts';
 import { findFreshPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
   buildPlan,
+  buildSlicePlan,
   chooseReplayPlan,
   decideStep,
   type PlanConfig,
@@ -77,6 +80,8 @@ export interface RewriterDeps {
   readonly policy: PolicySource;
   readonly ledger: CostLedger;
   readonly receipts: Receipts;
+  /** Absent where no subagent gets facts. */
+  readonly subagents?: SubagentSource;
   readonly config: RewriterConfig;
   readonly clock: Clock;
   /** `bytes` random bytes in hex. */
@@ -167,7 +172,8 @@ class RewritePipeline implements Rewriter {
 
   /** The stages after parsing, in order. */
   async #advance(context: RequestContext, signal: AbortSignal): Promise<RewriteResult> {
-    if (context.kind !== 'main' || context.request.path === 'count_tokens') return this.#replayPlan(context);
+    if (context.request.path === 'count_tokens') return this.#replayPlan(context);
+    if (context.kind !== 'main') return (await this.#giveSlice(context, signal)) ?? this.#replayPlan(context);
     const { memory, config, clock, randomHex } = this.#deps;
     const { view, sessionId } = context;
 
@@ -203,6 +209,29 @@ class RewritePipeline implements Rewriter {
     return takeLateLines(this.#late.ready(context.sessionId, context.view), input, config);
   }
 
+  /** Adds the facts that a subagent is subscribed to, to its first request; null where nothing is added now. */
+  async #giveSlice(context: RequestContext, signal: AbortSignal): Promise<RewriteResult | null> {
+    const { subagents, config, clock, randomHex, log } = this.#deps;
+    const { view, sessionId } = context;
+    const isFirst = !view.infos.some(({ role }) => role === 'assistant');
+    if (!context.isSubagent || !isFirst || subagents === undefined || this.#isDisabled(context)) return null;
+    if (this.#plans.index.match(view, sessionId, 'subagent') !== null) return null;
+    const { workingDirectory: projectDir } = view.system;
+    const work = subagents.slice({ sessionId, projectDir, system: readSystemText(view) });
+    const slice = await beforeAbort(work, AbortSignal.timeout(config.memoryDeadlineMs)).catch((error: unknown) => {
+      log.warn('the facts of a subagent could not be read', { sessionId, error });
+      return null;
+    });
+    // A hook gives the same text.
+    if (slice === null || view.body.includes(JSON.stringify(slice.text).slice(1, -1))) return null;
+    const seed = { createdAtMs: clock.now(), id: randomHex(16), fence: randomHex(6) };
+    const plan = buildSlicePlan({ view, sessionId, slice, ...seed });
+    const spliced = applyPlan(view, plan);
+    if (spliced === null || !this.#isValid(context, plan, spliced)) return null;
+    await this.#recordPlan(context, { kind: 'replay' }, plan, signal);
+    return { context, plan, spliced, decision: 'facts', cut: false };
+  }
+
   /** A plan that changes bytes is durable before its first use. Throws when a replay was sent in the meantime. */
   async #recordPlan(context: RequestContext, step: Step, plan: EpochPlan, signal: AbortSignal): Promise<void> {
     const { view, sessionId } = context;
@@ -225,14 +254,14 @@ class RewritePipeline implements Rewriter {
   /** The current plan; when it is lost or invalid, only the thinking is stripped that is bound to it. */
   #replayPlan(context: RequestContext): RewriteResult {
     const { view, sessionId, kind, request } = context;
-    const match =
-      kind === 'other' ? this.#plans.index.match(view, sessionId, 'answered') : this.#matchOwnPlan(view, sessionId);
+    const match = kind === 'other' ? this.#matchOther(context) : this.#matchOwnPlan(view, sessionId);
     const plan = chooseReplayPlan(view, match, kind !== 'other' && this.#isKnown(view, sessionId));
     if (plan === null) return { context, plan, spliced: null, decision: 'replay', cut: false };
     const isCurrent = plan === match?.plan;
     const spliced = applyPlan(view, plan);
     if (spliced !== null && this.#isValid(context, plan, spliced)) {
-      if (isCurrent && kind === 'main' && request.path === 'messages') {
+      const keepsUse = kind === 'main' || plan.slice !== undefined;
+      if (isCurrent && keepsUse && request.path === 'messages') {
         const use = describeUse(view, this.#deps.clock.now());
         this.#plans.saveLater(sessionId, { kind: 'served', planId: plan.id, ...use });
       }
@@ -240,6 +269,11 @@ class RewritePipeline implements Rewriter {
     }
     if (isCurrent) this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
     return this.#stripThinking(context, plan);
+  }
+
+  #matchOther({ view, sessionId, isSubagent }: RequestContext): Match | null {
+    const slice = isSubagent ? this.#plans.index.match(view, sessionId, 'subagent') : null;
+    return slice ?? this.#plans.index.match(view, sessionId, 'answered');
   }
 
   #stripThinking(context: RequestContext, lost: EpochPlan): RewriteResult {

@@ -256,7 +256,7 @@ export class PlanIndex {
 
   #addPlan(plan: EpochPlan): void {
     this.#plans.set(plan.id, plan);
-    if (!isEmptyPlan(plan)) this.#rewrittenSessions.add(plan.sessionId);
+    if (!isEmptyPlan(plan) && plan.slice === undefined) this.#rewrittenSessions.add(plan.sessionId);
   }
 
   #addUse({ served, use }: ServedUse, { id, sessionId }: EpochPlan): void {
@@ -292,17 +292,20 @@ export class PlanIndex {
    * plan; a rewound conversation finds the plan of that time. Before the first answer only plans of the session itself
    * match, because the same first prompt in another session is another conversation.
    *
-   * @param scope  `answered` ignores prefixes without an answer in the session itself too
+   * @param scope  `answered` ignores prefixes without an answer in the session itself too; `subagent` knows the plans of
+   *   subagents only, all others do not know them
    */
   match(
     view: Pick<ConversationView, 'lineage' | 'infos'>,
     sessionId: string,
-    scope: 'any' | 'answered' = 'any',
+    scope: 'any' | 'answered' | 'subagent' = 'any',
   ): Match | null {
     const firstAnswer = view.infos.findIndex((info) => info.role === 'assistant');
     for (let index = view.lineage.length - 1; index >= 0; index -= 1) {
       const ids = this.#plansByServed.get(view.lineage[index] as string) ?? [];
-      const plans = ids.map((id) => this.#plans.get(id)).filter((plan) => plan !== undefined);
+      const plans = ids
+        .map((id) => this.#plans.get(id))
+        .filter((plan) => plan !== undefined && (plan.slice !== undefined) === (scope === 'subagent')) as EpochPlan[];
       const own = plans.filter((plan) => plan.sessionId === sessionId);
       const isAnswered = firstAnswer >= 0 && index >= firstAnswer;
       if (!isAnswered && scope === 'answered') return null;

@@ -1,4 +1,4 @@
-import type { Finding } from '../ports.ts';
+import type { Finding, GivenSlice } from '../ports.ts';
 import type { ConversationCache, ConversationView, MessageInfo, RequestContext } from '../wire/conversation.ts';
 import {
   appendSystemBlock,
@@ -66,6 +66,8 @@ export interface EpochPlan {
   /** Findings for the system nodes that a prompt recalled. */
   readonly systemFound?: readonly Finding[];
   readonly injections: readonly Injection[];
+  /** Of a subagent's plan: why its one injection is there. */
+  readonly slice?: Omit<GivenSlice, 'text'>;
   /** Upstream refused the plan: because of a thinking signature, or because of another change. */
   readonly broken: false | 'thinking' | 'structure';
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Receipt, ReceiptAddition, ReceiptEdit } from '../ledger/receipt.ts';
+import type { GivenSlice } from '../ports.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import { type Edit, type Slice, scanArray, scanObject } from '../wire/json.ts';
 import { findHeadEnd, splitTurns, sumTokens } from '../wire/turns.ts';
@@ -15,10 +16,12 @@ interface ReceiptInput {
   readonly view: ConversationView;
   /** Null when the received bytes went upstream. */
   readonly rewrite: { readonly plan: EpochPlan; readonly spliced: Spliced } | null;
+  /** What a hook gave the subagent; null where none did. */
+  readonly slice: GivenSlice | null;
 }
 
 /** The receipt of a request without a response yet. */
-export function createReceipt({ view, rewrite, ...input }: ReceiptInput): Receipt {
+export function createReceipt({ view, rewrite, slice, ...input }: ReceiptInput): Receipt {
   const sentBody = rewrite?.spliced.body ?? view.body;
   const received_tokens = estimateTokens(view.body.length);
   const sent_tokens = estimateTokens(sentBody.length);
@@ -35,6 +38,7 @@ export function createReceipt({ view, rewrite, ...input }: ReceiptInput): Receip
     sent: sentBody === view.body ? received : digestBody(sentBody),
     dropped: rewrite === null ? [] : listDropped(view, rewrite.plan),
     added: rewrite === null ? [] : listAdded(view, rewrite.plan, rewrite.spliced, turn),
+    ...(slice === null ? {} : { facts: slice }),
     thinking_stripped: rewrite?.spliced.thinkingStripped ?? 0,
     economics: {
       received_tokens,
@@ -99,12 +103,17 @@ function listAdded(view: ConversationView, plan: EpochPlan, spliced: Spliced, tu
       position: message.position,
       text,
       nodes,
-      reason: anchor === turn ? 'recalled for this prompt' : 'recalled for an earlier prompt',
+      reason: reasonOf(plan, anchor === turn),
       ...(found === undefined ? {} : { found }),
       ...(anchor === turn ? { current: true } : {}),
     });
   }
   return additions;
+}
+
+function reasonOf({ slice }: EpochPlan, isCurrent: boolean): string {
+  if (slice !== undefined) return `facts that ${slice.agent} is subscribed to (${slice.because})`;
+  return isCurrent ? 'recalled for this prompt' : 'recalled for an earlier prompt';
 }
 
 interface Preamble {

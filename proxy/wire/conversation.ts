@@ -183,14 +183,25 @@ function describeMessage(message: unknown, at: Slice) {
 }
 
 const DIRECTORY = /Primary working directory: ([^\n]+)/;
+const SUBAGENT_DIRECTORY = /^Working directory: ([^\n]+)/m;
 
-/** `workingDirectory` is from Claude Code's "Primary working directory:"; null without one. */
+/** `workingDirectory` is from Claude Code's words on the environment; null without them. */
 function describeSystem(system: unknown) {
   const blocks = Array.isArray(system) ? system : [{ text: system }];
   const texts = blocks.map((block) => String((block as { text?: unknown } | null)?.text ?? ''));
-  const directory = texts.map((text) => DIRECTORY.exec(text)?.[1]?.trim()).find((found) => found !== undefined);
   const attribution = texts[0]?.startsWith('x-anthropic-billing-header:') ? texts[0] : '';
-  return { workingDirectory: directory ?? null, isSubagent: attribution.includes('cc_is_subagent=true') };
+  const isSubagent = attribution.includes('cc_is_subagent=true');
+  const places = isSubagent ? [DIRECTORY, SUBAGENT_DIRECTORY] : [DIRECTORY];
+  const found = places.flatMap((place) => texts.flatMap((text) => place.exec(text)?.[1]?.trim() ?? []));
+  return { workingDirectory: found[0] ?? null, isSubagent };
+}
+
+/** The text of all system blocks. */
+export function readSystemText({ body, scan }: Pick<ConversationView, 'body' | 'scan'>): string {
+  const at = scan.fields.get('system');
+  const system: unknown = at === undefined ? '' : parseSlice(body, at);
+  const blocks = Array.isArray(system) ? system : [{ text: system }];
+  return blocks.map((block) => String((block as { text?: unknown } | null)?.text ?? '')).join('\n');
 }
 
 /** What the user typed in a message, or the text of an answer; '' without any. */
@@ -234,6 +245,7 @@ const HINT_CLASSES: Readonly<Record<string, RequestClass>> = {
 };
 
 const HINT = 'x-claude-code-request-class';
+export const AGENT_ID = 'x-claude-code-agent-id';
 
 /**
  * One message, no tools, no hint: it neither continues nor starts a conversation, so no plan can apply. Decided without
@@ -256,7 +268,7 @@ export function classify(
   if (headers['x-comet-cc-child'] !== undefined) return { kind: 'other', because: 'own child' };
   const hint = HINT_CLASSES[headers[HINT] ?? ''];
   if (hint !== undefined) return { kind: hint, because: 'hint header' };
-  if (headers['x-claude-code-agent-id'] !== undefined) return { kind: 'other', because: 'agent id' };
+  if (headers[AGENT_ID] !== undefined) return { kind: 'other', because: 'agent id' };
   if (view.system.isSubagent || view.userId.includes('parent_session_id'))
     return { kind: 'other', because: 'subagent' };
   if (view.maxTokens === 1) return { kind: 'other', because: 'quota probe' };
@@ -264,6 +276,10 @@ export function classify(
   if (startsSidePrompt(view)) return { kind: 'side', because: 'side prompt' };
   if (leavesNewestUncached(view)) return { kind: 'side', because: 'no cache write' };
   return { kind: 'main', because: 'main loop' };
+}
+
+function runsSubagent({ system }: ConversationView, headers: Readonly<Record<string, string>>): boolean {
+  return system.isSubagent || headers[AGENT_ID] !== undefined || headers[HINT] === 'subagent';
 }
 
 /** A side prompt may be in the message that answers the last tool call. Decodes only candidates. */
@@ -330,5 +346,6 @@ export function parseRequest(request: MessagesRequest, cache: ConversationCache)
   const view = parseConversation(request.body, cache);
   if (view === null) return null;
   const { kind } = classify(view, request.headers);
-  return { request, view, sessionId: findSessionId(view, request.headers), kind };
+  const isSubagent = kind === 'other' && runsSubagent(view, request.headers);
+  return { request, view, sessionId: findSessionId(view, request.headers), kind, isSubagent };
 }

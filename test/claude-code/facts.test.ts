@@ -5,7 +5,18 @@ import { type ClientRig, createClientRig } from '../helpers/claude-code-rig.ts';
 
 const claude = findClaude();
 const OPUS = ['--model', 'claude-opus-4-8', '--allowedTools', 'Agent'];
-const ERRANDS = { 'general-purpose': 'Count the lanterns.', Explore: 'Count the buckets.' } as const;
+const ERRANDS = {
+  'general-purpose': 'Count the lanterns.',
+  Explore: 'Count the buckets.',
+  keeper: 'Count the anchors.',
+  stranger: 'Count the ropes.',
+} as const;
+const agentFile = (name: string, memory: string): string =>
+  `---\nname: ${name}\ndescription: counts things\n${memory}\n---\n\nYou are the ${name} of this harbor and count what lies on its piers.\n`;
+const FILES = {
+  '.claude/agents/keeper.md': agentFile('keeper', 'memory:\n  prefixes: [Project.Decision.]'),
+  '.claude/agents/stranger.md': agentFile('stranger', 'color: blue'),
+};
 
 const asides = Object.entries(ERRANDS).map(([subagent_type, prompt]): Aside => {
   const input = { description: 'An errand', prompt, subagent_type };
@@ -21,8 +32,7 @@ describe.skipIf(claude === null)(`facts in Claude Code${claude === null ? `: ${C
   beforeAll(async () => {
     const subscriptions = { 'general-purpose': { prefixes: ['Project.Convention.'], classes: [] } };
     const env = { COMET_CC_LLM: 'local', COMET_CC_FACTS_SUBSCRIPTIONS: JSON.stringify(subscriptions) };
-    rig = await createClientRig({ claude: claude as string, asides, env });
-    expect((await rig.home.run(['hooks', 'install'])).code).toBe(0);
+    rig = await createClientRig({ claude: claude as string, asides, env, files: FILES });
     const client = rig.remembered(OPUS);
     await client.ask('By convention, tests live beside their source.');
     await client.ask('We use Redis for the cache. I prefer small commits.');
@@ -34,12 +44,19 @@ describe.skipIf(claude === null)(`facts in Claude Code${claude === null ? `: ${C
     await rig?.close();
   });
 
+  const explained = async (): Promise<string> => {
+    const receipts = await rig.receipts();
+    const { request_id = '' } = receipts.find((one) => one.class === 'other' && (one.facts ?? one.added[0])) ?? {};
+    return (await rig.home.run(['explain', request_id])).stdout;
+  };
+
   /** What the API got of the subagent with this errand. */
   async function seenBy(type: keyof typeof ERRANDS): Promise<string> {
+    const before = rig.standin.requests.length;
     const client = rig.remembered(OPUS);
     await client.ask(`Send ${type}.`);
     expect(await client.end()).toBe(0);
-    const own = rig.standin.requests.filter(({ body, bytes }) => {
+    const own = rig.standin.requests.slice(before).filter(({ body, bytes }) => {
       const [first] = (body?.['messages'] ?? []) as unknown[];
       return JSON.stringify(first ?? null).includes(ERRANDS[type]) && !bytes.includes(`Send ${type}.`);
     });
@@ -47,17 +64,38 @@ describe.skipIf(claude === null)(`facts in Claude Code${claude === null ? `: ${C
     return own.map(({ bytes }) => bytes.toString()).join('\n');
   }
 
-  it('a subscribed subagent sees exactly its slice', async () => {
+  it('without hooks, an agent definition of the project subscribes after consent', async () => {
+    const secrets = ['tests live beside', 'small commits'];
+    expect(await seenBy('keeper')).not.toContain('Redis');
+    expect((await rig.home.run(['facts', 'allow', rig.project, '--yes'])).code).toBe(0);
+    const seen = await seenBy('keeper');
+    expect(seen).toContain('- Project.Decision: \\"Redis for the cache\\"');
+    for (const text of secrets) expect(seen).not.toContain(text);
+    expect(await explained()).toMatch(/facts that keeper is subscribed to \(.*keeper\.md\)[\s\S]*Redis for the cache/);
+    expect(await seenBy('stranger')).not.toContain('## Facts');
+    expect((await rig.home.run(['hooks', 'install'])).code).toBe(0);
+  });
+
+  it('a subscribed subagent sees exactly its slice, and explain says why', async () => {
     const seen = await seenBy('general-purpose');
     expect(seen).toContain('## Facts');
     expect(seen).toContain('tests live beside their source');
     expect(seen).not.toContain('Redis');
     expect(seen).not.toContain('small commits');
+    expect(await explained()).toMatch(
+      /general-purpose is subscribed to \(facts\.subscriptions\)[\s\S]*tests live beside/,
+    );
   });
 
-  it('one that is not subscribed sees nothing', async () => {
+  it('with hooks, a definition gives its slice once', async () => {
+    const [first = ''] = (await seenBy('keeper')).split('\n');
+    expect(first.split('Redis for the cache')).toHaveLength(2);
+  });
+
+  it('one that is not subscribed sees nothing, and explain says so', async () => {
     const seen = await seenBy('Explore');
     for (const text of ['## Facts', 'tests live beside', 'Redis', 'small commits']) expect(seen).not.toContain(text);
+    expect(await explained()).toContain('none: nothing subscribes Explore');
   });
 
   it('nothing goes wrong unseen', () => {

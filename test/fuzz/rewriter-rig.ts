@@ -1,6 +1,6 @@
 import { silentLog } from '../../common/log.ts';
 import type { Receipts } from '../../proxy/ledger/receipt.ts';
-import type { MessagesRequest, RewriteOutcome } from '../../proxy/ports.ts';
+import type { MessagesRequest, RewriteOutcome, SubagentSource } from '../../proxy/ports.ts';
 import type { CutRule } from '../../proxy/rewrite/cut.ts';
 import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/index.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
@@ -81,6 +81,7 @@ export interface RigOptions {
   readonly enforceThinking?: boolean;
   readonly memory?: FakeMemory;
   readonly heldSessions?: number;
+  readonly subagents?: SubagentSource;
 }
 
 /** Each would hash both bodies of its request. */
@@ -111,6 +112,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       clock: { now: () => clock.nowMs },
       randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
       log: silentLog,
+      ...(options.subagents !== undefined && { subagents: options.subagents }),
       ...(options.heldSessions !== undefined && { heldSessions: options.heldSessions }),
     });
   const parsed = new Map<string, Json>();

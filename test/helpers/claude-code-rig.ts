@@ -189,7 +189,10 @@ async function startNetwork(apiPort: number) {
 
 function makeProject(dir: string, files: Readonly<Record<string, string>>): string {
   mkdirSync(dir);
-  for (const [name, text] of Object.entries(files)) writeFileSync(path.join(dir, name), text);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(dir, name)), { recursive: true });
+    writeFileSync(path.join(dir, name), text);
+  }
   execFileSync('git', ['init', '--quiet', dir], { env: { PATH: process.env['PATH'], HOME: dir } });
   return dir;
 }

@@ -41,6 +41,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     hooks: createHookHandlers({
       memory,
       policy,
+      subagents: { ofType: async () => null, note: () => undefined },
       config: Config.parse({ recall: { deadlineMs: 100 } }),
       linkedText: async () => '',
       log: silentLog,

@@ -172,6 +172,7 @@ describe('the library in the system block', () => {
     const rig = await open('/home/dev/shop');
     let linked = '';
     const hooks = createHookHandlers({
+      subagents: { ofType: async () => null, note: () => undefined },
       memory: rig.memory,
       policy: { of: () => ({ captures: true, adds: true, scope: 'project' }) },
       config: Config.parse({}),

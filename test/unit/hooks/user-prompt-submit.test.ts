@@ -20,6 +20,7 @@ it('a hook that is installed twice says for a prompt what fits it once, as one o
   const handlers = createHookHandlers({
     memory,
     policy: { of: () => ({ captures: true, adds: true, scope: 'project' }) },
+    subagents: { ofType: async () => null, note: () => undefined },
     config: Config.parse({ inject: { retrieval: 'hook' }, recall: { deadlineMs: 1_000 } }),
     linkedText: async () => '',
     log: silentLog,

@@ -80,6 +80,27 @@ describe('who asks', () => {
     expect(rig.records.length).toBe(before);
   });
 
+  it('a subscribed subagent gets its facts with its first request, replayed byte for byte, also after a restart', async () => {
+    const text = '## Facts\n- Project.Decision: "Kafka"';
+    const subagents = { slice: async () => ({ agent: 'a', because: 'a.md', text }), givenTo: () => null };
+    const rig = await createWireRig({ memory: talkativeMemory(), subagents });
+    const parent = createTerminal(rig, {});
+    await walk(parent, 1, 2);
+    const agent = createTerminal(rig, { sessionId: SESSION, headers: { 'x-claude-code-agent-id': 'a1' } });
+    const sent = await agent.ask(step(1));
+    await rig.restart();
+    sent.push(await agent.again(), ...(await agent.ask(step(2))));
+    const places = sent.map(({ sent: bytes, refusal }) => {
+      const { messages } = JSON.parse(bytes.toString()) as { messages: readonly unknown[] };
+      expect(refusal).toBeNull();
+      return messages.map((message) => JSON.stringify(message)).map((message) => message.split('Kafka').length - 1);
+    });
+    for (const place of places) expect(place).toEqual(place.map((_, at) => Number(at === 0)));
+    const added = sent.map(({ sent: bytes }) => /<comet-cc-memory .*?<\/comet-cc-memory/.exec(bytes.toString())?.[0]);
+    expect(new Set(added).size).toBe(1);
+    expect((await walk(parent, 3, 4)).sent.includes('Kafka')).toBe(false);
+  });
+
   it('hint headers and their absence make the same of a conversation', async () => {
     const told = await begun(8, { headers: { 'x-claude-code-request-class': 'main' } });
     const untold = await begun(8);
