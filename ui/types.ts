@@ -81,6 +81,8 @@ export type UiRequest = OperationResults['explain'] & {
     readonly added: string;
     readonly bytes: number;
   }[];
+  /** What no receipt holds. */
+  readonly not_kept: readonly string[];
 };
 export interface UiHit {
   readonly node_id: string;

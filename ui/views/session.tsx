@@ -60,7 +60,7 @@ function One({ id }: { id: string }) {
 }
 
 function Kept({ session }: { session: UiSession }) {
-  const { requests } = session;
+  const requests = useMemo(() => session.requests.toReversed(), [session]);
   const [tab, setTab] = useState<Tab>('conversation');
   /** Null follows the newest. */
   const [chosen, setChosen] = useState<string | null>(null);
@@ -183,19 +183,22 @@ function Difference({ request }: { request: UiRequest }) {
   );
   if (rows.length === 0) return <Empty title="Sent as received">Nothing of this request was changed.</Empty>;
   return (
-    <List
-      class="diff"
-      label="Received against sent"
-      items={rows}
-      keyOf={(_, at) => String(at)}
-      rowHeight={22}
-      row={({ kind, text }) => (
-        <pre class={kind}>
-          <span class="sign">{SIGNS[kind]}</span>
-          {text}
-        </pre>
-      )}
-    />
+    <>
+      <List
+        class="diff"
+        label="Received against sent"
+        items={rows}
+        keyOf={(_, at) => String(at)}
+        rowHeight={22}
+        row={({ kind, text }) => (
+          <pre class={kind}>
+            <span class="sign">{SIGNS[kind]}</span>
+            {text}
+          </pre>
+        )}
+      />
+      <p class="muted">{request.not_kept.join('; ')}</p>
+    </>
   );
 }
 
