@@ -13,6 +13,7 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
+import type { PastSession } from '../engine/transcript/cost.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
 import { DEFAULT_ONTOLOGY } from '../memory/facts/default-ontology.ts';
 import type { LanguageModel } from '../memory/models/model.ts';
@@ -24,8 +25,8 @@ import { costUsd, sumBill } from '../proxy/ledger/cost.ts';
 import { findModelTraits } from '../proxy/wire/models.ts';
 import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { estimateTokens } from '../test/mock-anthropic/tokens.ts';
-import { type RealTurn, withCorpus } from './real/corpus.ts';
 import { openPlayer } from './real/play.ts';
+import { withSessions } from './real/sessions.ts';
 
 /** What Claude Code adds to each prompt: its name, the date, the tool for the answer; test/claude-code/model.test.ts. */
 const CLIENT_TOKENS = 155;
@@ -45,7 +46,7 @@ const { values } = parseArgs({
 });
 const config = Config.parse({ trim: { mode: values.mode } });
 const { models } = config;
-await withCorpus(values.data, ({ turns }) => run(turns));
+await withSessions({ data: values.data }, run);
 
 interface Call {
   readonly what: 'topic shift' | 'summary' | 'merge';
@@ -68,13 +69,11 @@ interface SessionCost {
   readonly saved_usd: number;
 }
 
-async function run(turns: readonly RealTurn[]): Promise<void> {
-  const started = new Map(turns.filter(({ at }) => at === 0).map(({ sessionId, startMs }) => [sessionId, startMs]));
-  const ids = [...started].sort(([, a], [, b]) => a - b).map(([id]) => id);
+async function run(past: readonly PastSession[]): Promise<void> {
   const product = await openProduct();
   const sessions: SessionCost[] = [];
-  for (const id of ids.filter((_, at) => at % Number(values.every) === 0)) {
-    sessions.push(await product.replay(turns.filter(({ sessionId }) => sessionId === id)));
+  for (const session of past.filter((_, at) => at % Number(values.every) === 0)) {
+    sessions.push(await product.replay(session));
   }
   const report = reportOf(sessions);
   if (values.json) process.stdout.write(`${JSON.stringify({ ...report, sessions }, null, 2)}\n`);
@@ -90,17 +89,17 @@ async function openProduct() {
   const player = await openPlayer({ config, model: values.model, ttl: '1h', embedder, memoryModel, local });
 
   return {
-    async replay(turns: readonly RealTurn[]): Promise<SessionCost> {
+    async replay(session: PastSession): Promise<SessionCost> {
       const sum = { requests: 0, refused: 0, direct: 0, sent: 0, saved_usd: 0 };
       calls.length = 0;
-      await player.play(turns, ({ direct, sent, isRefused }) => {
+      await player.play(session, ({ direct, sent, refusal }) => {
         sum.requests += 1;
-        sum.refused += isRefused ? 1 : 0;
+        sum.refused += refusal === null ? 0 : 1;
         sum.direct += sumBill(direct.usage);
         sum.sent += sumBill(sent.usage);
         sum.saved_usd += costUsd(values.model, direct.usage, 0) - costUsd(values.model, sent.usage, 0);
       });
-      return { session_id: turns[0]?.sessionId ?? '', ...sum, calls: [...calls] };
+      return { session_id: session[0]?.sessionId ?? '', ...sum, calls: [...calls] };
     },
   };
 }

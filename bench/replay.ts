@@ -1,28 +1,56 @@
 /**
- * What real sessions cost with comet-cc: each request of a transcript is played at its time, untouched and through the
- * product's rewriter, ledger and memory (rules write it), and both are billed by the rules of the mock API. Transcripts
- * keep no thinking, no system prompt and no tool definitions: 48 KB stand for those, as `claude` sends. The corpus is not
- * part of the project.
+ * What real sessions cost with comet-cc. Transcripts are turned into the requests that Claude Code sent, with rewinds,
+ * compactions and subagents, and each is played at its time, untouched and through the product's rewriter, ledger and
+ * memory (rules write it); both are billed by the rules of the mock API. Transcripts have no tool definitions and no
+ * system prompt: as many tokens as the API counted in the first request stand for them. Thinking is left out. The corpus
+ * is not part of the project.
  *
- *   npm run bench:replay -- [--data DIR | --projects DIR] [--models A,B] [--ttl 5m,1h] [--every N]
- *                           [--set trim.keepTurns=1]... [--json]
+ *   npm run bench:replay -- [DIR] [--data DIR | --projects DIR] [--models A,B] [--ttl 5m,1h] [--every N]
+ *                           [--set trim.keepTurns=1]... [--at-once N] [--resume] [--forks] [--restart-every N]
+ *                           [--simulate] [--json]
  *
- * DIR holds `real/cli`, or is the `projects` folder of Claude Code; `../shared/data` beside the checkout unless told, and
- * where it is missing nothing is measured. Every Nth session is played (1: all), the oldest first, in one memory.
+ * DIR, or `--projects`, is a folder of transcripts, as `~/.claude/projects`; without one `real` in `--data`, by default
+ * `../shared/data` beside the checkout. Every Nth session is played (1: all), the oldest first, in one memory.
+ *
+ *   --at-once N        N sessions start at the same time, and their requests alternate
+ *   --resume           the second half of each session is sent a day later
+ *   --forks            each session is forked in its middle: the fork sends the next requests as well
+ *   --restart-every N  after every Nth request the engine starts again with what its stores hold, before the answer
+ *   --simulate         only the simulation and the bound; nothing is played
  */
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
+import { cutRule } from '../engine/cut-config.ts';
+import type { PastSession } from '../engine/transcript/cost.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import type { CutRule } from '../proxy/rewrite/index.ts';
+import { simulateConversation, sumRequests } from '../proxy/transcript/index.ts';
 import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
-import { type RealTurn, readProjects, withCorpus } from './real/corpus.ts';
-import { openPlayer } from './real/play.ts';
+import { measureAdded } from './real/added.ts';
+import { findLeastCost } from './real/oracle.ts';
+import { openPlayer, type Played } from './real/play.ts';
+import { countRestored, type Restored } from './real/restored.ts';
+import { atOnce, forked, resumedNextDay } from './real/schedule.ts';
+import { withSessions } from './real/sessions.ts';
 
-const TOOL_BYTES = 48_000;
 /** Sessions by their number of requests. */
 const LENGTHS = [20, 60, 150, Number.POSITIVE_INFINITY];
+/** Rules that the simulation compares. */
+const WHAT_IF: Readonly<Record<string, Partial<CutRule>>> = {
+  'as configured': {},
+  'keepTurns 0, keepTokens 0': { keepTurns: 0, keepTokens: 0 },
+  'keepTurns 3, keepTokens 6000': { keepTurns: 3, keepTokens: 6_000 },
+  'keepRounds 4': { keepRounds: 4 },
+  'margin 0.5': { margin: 0.5, roundMargin: 0.5 },
+  'margin 1': { margin: 1, roundMargin: 1 },
+  'margin 2': { margin: 2, roundMargin: 2 },
+  'triggerTokens 0': { triggerTokens: 0 },
+  'triggerTokens 20000': { triggerTokens: 20_000 },
+};
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
     projects: { type: 'string' },
@@ -30,6 +58,11 @@ const { values } = parseArgs({
     ttl: { type: 'string', default: '5m,1h' },
     every: { type: 'string', default: '1' },
     set: { type: 'string', multiple: true, default: [] },
+    'at-once': { type: 'string', default: '1' },
+    resume: { type: 'boolean', default: false },
+    forks: { type: 'boolean', default: false },
+    'restart-every': { type: 'string' },
+    simulate: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
@@ -37,6 +70,8 @@ const { values } = parseArgs({
 interface Session {
   readonly session_id: string;
   readonly requests: number;
+  readonly rewinds: number;
+  readonly compactions: number;
   /** Of the product's requests. */
   readonly refused: number;
   /** In tokens of uncached input. */
@@ -44,77 +79,128 @@ interface Session {
   readonly sent: number;
   /** Tokens of the largest request. */
   readonly peak: { readonly direct: number; readonly sent: number };
+  /** Null where Claude Code did not compact. */
+  readonly restored: Restored | null;
+}
+
+interface Run {
+  readonly sessions: readonly Session[];
+  readonly refusals: readonly string[];
+  readonly unplayable: number;
+  /** Requests of subagents, and those that were changed. */
+  readonly subagents: { readonly requests: number; readonly changed: number };
+  readonly latency: Readonly<Record<'prompt' | 'round', readonly number[]>>;
+  readonly added: ReturnType<typeof measureAdded>;
+  readonly ended: number;
 }
 
 const config = configOf(values.set);
-if (values.projects === undefined) await withCorpus(values.data, ({ turns }) => runAll(turns));
-else await runAll(await readProjects(values.projects));
-
-async function runAll(turns: readonly RealTurn[]): Promise<void> {
+await withSessions({ data: values.data, projects: positionals[0] ?? values.projects }, async (all) => {
+  const sessions = all.filter((_, at) => at % Number(values.every) === 0);
   const reports = [];
   for (const model of values.models.split(',')) {
     for (const ttl of values.ttl.split(',').map(ttlOf)) {
-      const { sessions, ended } = await run(turns, model, ttl);
-      const report = { model, ttl, ...reportOf(sessions), ended };
-      reports.push({ ...report, sessions });
+      const run = values.simulate ? null : await play(sessions, model, ttl);
+      const report = { model, ttl, ...(run === null ? {} : reportOf(run)), what_if: simulate(sessions, model, ttl) };
+      reports.push({ ...report, sessions: run?.sessions ?? [] });
       if (!values.json) print(report);
     }
   }
-  if (values.json) process.stdout.write(`${JSON.stringify(reports, null, 2)}\n`);
-}
+  const [first] = reports;
+  const { all: { cost = null, refused = 0 } = {}, sessions: list = [] } = first ?? {};
+  if (values.json) process.stdout.write(`${JSON.stringify({ cost, refused, sessions: list, reports }, null, 2)}\n`);
+});
 
-async function run(turns: readonly RealTurn[], model: string, ttl: '5m' | '1h') {
-  const started = new Map(turns.filter(({ at }) => at === 0).map(({ sessionId, startMs }) => [sessionId, startMs]));
-  const ids = [...started].sort(([, a], [, b]) => a - b).map(([id]) => id);
+async function play(past: readonly PastSession[], model: string, ttl: '5m' | '1h'): Promise<Run> {
   const embedder = createStaticEmbedder();
   const local = createLocalModel({ embedder });
-  const player = await openPlayer({ config, model, ttl, embedder, memoryModel: local, local, toolBytes: TOOL_BYTES });
+  const restart = values['restart-every'] === undefined ? {} : { restartEvery: Number(values['restart-every']) };
+  const player = await openPlayer({ config, model, ttl, embedder, memoryModel: local, local, ...restart });
   const sessions: Session[] = [];
-  for (const id of ids.filter((_, at) => at % Number(values.every) === 0)) {
-    const sum = { requests: 0, refused: 0, direct: 0, sent: 0, peak: { direct: 0, sent: 0 } };
-    await player.play(
-      turns.filter(({ sessionId }) => sessionId === id),
-      ({ direct, sent, isRefused }) => {
-        sum.requests += 1;
-        sum.refused += isRefused ? 1 : 0;
-        sum.direct += direct.cost;
-        sum.sent += sent.cost;
-        sum.peak.direct = Math.max(sum.peak.direct, sizeOf(direct.usage));
-        sum.peak.sent = Math.max(sum.peak.sent, sizeOf(sent.usage));
-      },
-    );
-    if (sum.requests > 0) sessions.push({ session_id: id, ...sum });
+  const refusals: string[] = [];
+  const latency = { prompt: [] as number[], round: [] as number[] };
+  const subagents = { requests: 0, changed: 0 };
+  for (const group of atOnce(past.map(changed), Number(values['at-once']))) {
+    const sums = new Map(group.map(({ sessionId }) => [sessionId, newSum()]));
+    await player.play(group, (played) => {
+      if (played.refusal !== null) refusals.push(played.refusal);
+      if (played.conversation.agentId !== '') {
+        subagents.requests += 1;
+        subagents.changed += played.direct.cost === played.sent.cost ? 0 : 1;
+        return;
+      }
+      addTo(sums.get(played.conversation.sessionId) as Sum, played);
+      if (played.request.kind === 'main') latency[isPrompt(played) ? 'prompt' : 'round'].push(played.ms);
+    });
+    for (const conversation of group.filter(({ agentId }) => agentId === '')) {
+      const { sessionId: session_id, rewinds, compactions } = conversation;
+      const sum = sums.get(session_id) as Sum;
+      if (sum.requests === 0) continue;
+      const restored = compactions === 0 ? null : await countRestored(conversation, player.restore);
+      sessions.push({ session_id, rewinds, compactions, ...sum, restored });
+    }
   }
-  return { sessions, ended: player.ended() };
+  const added = measureAdded(player.plans(), latency.prompt.length);
+  return { sessions, refusals, unplayable: player.unplayable(), subagents, latency, added, ended: player.ended() };
 }
 
-function reportOf(sessions: readonly Session[]) {
+/** As the options ask. */
+function changed(session: PastSession): PastSession {
+  const resumed = values.resume ? resumedNextDay(session) : session;
+  return values.forks ? forked(resumed) : resumed;
+}
+
+function newSum() {
+  return { requests: 0, refused: 0, direct: 0, sent: 0, peak: { direct: 0, sent: 0 } };
+}
+type Sum = ReturnType<typeof newSum>;
+
+function addTo(sum: Sum, { direct, sent, refusal }: Played): void {
+  sum.requests += 1;
+  sum.refused += refusal === null ? 0 : 1;
+  sum.direct += direct.cost;
+  sum.sent += sent.cost;
+  sum.peak.direct = Math.max(sum.peak.direct, sizeOf(direct.usage));
+  sum.peak.sent = Math.max(sum.peak.sent, sizeOf(sent.usage));
+}
+
+function isPrompt({ request }: Played): boolean {
+  return request.messages.at(-1)?.content.every(({ type }) => type !== 'tool_result') === true;
+}
+
+function reportOf({ sessions, latency, refusals, ...rest }: Run) {
   const groups = LENGTHS.map((most, at) => {
     const least = LENGTHS[at - 1] ?? 0;
     const own = sessions.filter(({ requests }) => requests > least && requests <= most);
     const name = Number.isFinite(most) ? `${least + 1} to ${most}` : `over ${least}`;
     return { name, ...summaryOf(own) };
   });
-  return { groups, all: summaryOf(sessions) };
+  const ratios = sessions.map(({ sent, direct }) => sent / direct).sort((a, b) => a - b);
+  const restored = sessions.flatMap((session) => session.restored ?? []);
+  const sum = (key: keyof Restored): number => restored.reduce((total, each) => total + each[key], 0);
+  return {
+    groups,
+    all: summaryOf(sessions),
+    deciles: Array.from({ length: 11 }, (_, tenth) => shareOf(ratios, tenth / 10)),
+    refusals: [...new Set(refusals)],
+    restore: { sessions: restored.length, messages: sum('messages'), missing: sum('missing') },
+    latency_ms: { prompt: percentiles(latency.prompt), round: percentiles(latency.round) },
+    ...rest,
+  };
 }
 
 function summaryOf(sessions: readonly Session[]) {
   const sum = (value: (session: Session) => number): number =>
     sessions.reduce((total, session) => total + value(session), 0);
   const ratios = sessions.map(({ sent, direct }) => sent / direct).sort((a, b) => a - b);
-  const at = (share: number): number => ratios[Math.min(ratios.length - 1, Math.floor(ratios.length * share))] ?? 0;
+  const [direct, sent] = [sum((session) => session.direct), sum((session) => session.sent)];
   return {
     sessions: sessions.length,
     requests: sum(({ requests }) => requests),
     refused: sum(({ refused }) => refused),
     /** Cost of all their requests together, direct 1. */
-    cost:
-      sum(({ sent }) => sent) /
-      Math.max(
-        1,
-        sum(({ direct }) => direct),
-      ),
-    median: at(0.5),
+    cost: sent / Math.max(1, direct),
+    median: shareOf(ratios, 0.5),
     worst: ratios.at(-1) ?? 0,
     over_direct: ratios.filter((ratio) => ratio > 1).length,
     over_two_percent: ratios.filter((ratio) => ratio > 1.02).length,
@@ -125,9 +211,30 @@ function summaryOf(sessions: readonly Session[]) {
   };
 }
 
-type Report = ReturnType<typeof reportOf> & { readonly model: string; readonly ttl: string; readonly ended: number };
+/** Costs of other rules by the product's decisions without its memory, and of a planner that knows the future. */
+function simulate(past: readonly PastSession[], model: string, ttl: '5m' | '1h') {
+  const cut = cutRule(config.trim);
+  if (cut === null) return [];
+  const own = past.flatMap((session) => session.filter(({ agentId }) => agentId === ''));
+  const rule = { cut, plan: config.inject, model, ttl };
+  const costs = (change: Partial<CutRule>) =>
+    own.map((one) => sumRequests(simulateConversation(one, { ...rule, cut: { ...cut, ...change } })));
+  const direct = costs({}).reduce((sum, each) => sum + each.direct.equivalents, 0);
+  const rows = Object.entries(WHAT_IF).map(([name, change]) => {
+    const all = costs(change);
+    const ratios = all.map((each) => each.sent.equivalents / each.direct.equivalents);
+    const cost = all.reduce((sum, { sent }) => sum + sent.equivalents, 0) / direct;
+    return { name, cost, over_two_percent: ratios.filter((ratio) => ratio > 1.02).length };
+  });
+  const least = own.reduce((sum, one) => sum + findLeastCost(one, rule), 0);
+  return [...rows, { name: 'knows the future, same keep rules', cost: least / direct, over_two_percent: 0 }];
+}
 
-function print({ model, ttl, groups, all, ended }: Report): void {
+type Report = { readonly model: string; readonly ttl: string; readonly what_if: ReturnType<typeof simulate> } & Partial<
+  ReturnType<typeof reportOf>
+>;
+
+function print({ model, ttl, groups = [], all, what_if, ...rest }: Report): void {
   const row = (name: string, cells: readonly string[]): string =>
     [name.padEnd(20), ...cells.map((cell) => cell.padStart(10))].join('');
   const heads = ['sessions', 'requests', 'refused', 'cost', 'median', 'worst', 'over 1', 'over 1.02'];
@@ -136,14 +243,50 @@ function print({ model, ttl, groups, all, ended }: Report): void {
     ...[each.cost, each.median, each.worst].map((ratio) => ratio.toFixed(3)),
     ...[each.over_direct, each.over_two_percent].map(String),
   ];
-  const lines = [
-    `${model}, prompt cache of ${ttl}; cost of direct`,
-    row('requests a session', heads),
-    ...groups.map(({ name, ...group }) => row(name, cellsOf(group))),
-    row('all', cellsOf(all)),
-    `contexts over 150,000 tokens: ${all.peak_over_150k.direct} direct, ${all.peak_over_150k.sent} sent; trimming ended in ${ended} conversations`,
-  ];
+  const lines = [`${model}, prompt cache of ${ttl}; cost of direct`];
+  if (all !== undefined) {
+    lines.push(row('requests a session', heads), ...groups.map(({ name, ...group }) => row(name, cellsOf(group))));
+    lines.push(row('all', cellsOf(all)), ...restLines(all, rest));
+  }
+  lines.push('', 'simulated: rule, cost of direct, sessions over 1.02');
+  for (const { name, cost, over_two_percent } of what_if) {
+    lines.push(`${name.padEnd(34)}${cost.toFixed(3).padStart(8)}${String(over_two_percent).padStart(6)}`);
+  }
   process.stdout.write(`${lines.join('\n')}\n\n`);
+}
+
+function restLines(
+  all: ReturnType<typeof summaryOf>,
+  {
+    deciles = [],
+    refusals = [],
+    restore,
+    latency_ms,
+    subagents,
+    added,
+    unplayable = 0,
+    ended = 0,
+  }: Partial<ReturnType<typeof reportOf>>,
+): string[] {
+  const [prompt, round] = [latency_ms?.prompt, latency_ms?.round];
+  return [
+    `cost by session, deciles: ${deciles.map((ratio) => ratio.toFixed(2)).join(' ')}`,
+    `contexts over 150,000 tokens: ${all.peak_over_150k.direct} direct, ${all.peak_over_150k.sent} sent; trimming ended in ${ended} conversations`,
+    `refused: ${all.refused}${refusals.map((text) => `; ${text}`).join('')}; left out, refused untouched too: ${unplayable}`,
+    `subagents: ${subagents?.requests} requests, ${subagents?.changed} changed`,
+    `restore: ${restore?.missing} of ${restore?.messages} messages missing in ${restore?.sessions} compacted sessions`,
+    `memory added, mean tokens: ${added?.start.toFixed()} at a start; a recall ${added?.recall.toFixed()}, at ${(100 * (added?.recallShare ?? 0)).toFixed()} % of prompts; a preamble ${added?.cut.tokens.toFixed()}, ${added?.cut.perNode.toFixed()} a node (of rounds ${added?.rounds.tokens.toFixed()} and ${added?.rounds.perNode.toFixed()})`,
+    `rewriter, p50 and p95 ms: prompts ${prompt?.p50} and ${prompt?.p95}, tool rounds ${round?.p50} and ${round?.p95}`,
+  ];
+}
+
+function percentiles(all: readonly number[]) {
+  const sorted = [...all].sort((a, b) => a - b);
+  return { p50: Number(shareOf(sorted, 0.5).toFixed(1)), p95: Number(shareOf(sorted, 0.95).toFixed(1)) };
+}
+
+function shareOf(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
 function sizeOf(usage: object): number {

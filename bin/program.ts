@@ -34,6 +34,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   ui: async () => (await import('./commands/ui.ts')).registerUi,
   statusline: async () => (await import('./commands/statusline.ts')).registerStatusline,
   editor: async () => (await import('./commands/editor.ts')).registerEditor,
+  savings: async () => (await import('./commands/cost.ts')).registerSavings,
   explain: async () => (await import('./commands/explain.ts')).registerExplain,
   pause: async () => (await import('./commands/pause.ts')).registerPause,
   resume: async () => (await import('./commands/pause.ts')).registerResume,

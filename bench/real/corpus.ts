@@ -98,16 +98,6 @@ export async function unpackCorpus(dataDir: string, home: string): Promise<Corpu
   return { turns, sessions: files.length, paths, questions };
 }
 
-/** Turns of every transcript below a `projects` folder of Claude Code. */
-export async function readProjects(dir: string): Promise<RealTurn[]> {
-  const names = await readdir(dir, { recursive: true });
-  const files = names.filter((name) => /^[^/\\]+[/\\][0-9a-f-]{36}\.jsonl$/.test(name)).sort();
-  const texts = files.map((name) => readFile(path.join(dir, name), 'utf8'));
-  return (await Promise.all(texts)).flatMap((text, at) =>
-    readTranscript(path.basename(files[at] ?? '', '.jsonl'), text),
-  );
-}
-
 interface OpenTurn {
   readonly startMs: number;
   endMs: number;

@@ -1,18 +1,20 @@
+import { performance } from 'node:perf_hooks';
 import type { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { cutRule } from '../../engine/cut-config.ts';
+import type { Memory } from '../../memory/index.ts';
 import type { LanguageModel } from '../../memory/models/model.ts';
 import { openCostLedger } from '../../proxy/ledger/index.ts';
-import type { Usage } from '../../proxy/ports.ts';
+import type { MessagesRequest, Usage } from '../../proxy/ports.ts';
+import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
+import { findHeadTokens, type PastConversation, type PastRequest } from '../../proxy/transcript/index.ts';
 import { createInMemorySearchIndex } from '../../test/helpers/in-memory-search-index.ts';
 import { createMemoryRecords } from '../../test/helpers/memory-records.ts';
 import { createDisk, openRig } from '../../test/helpers/memory-rig.ts';
 import { createMemoryPlanStore, openRewriter } from '../../test/helpers/open-rewriter.ts';
 import type { createStaticEmbedder } from '../../test/helpers/static-embedder.ts';
-import { makeRequest, replyFrom } from '../../test/helpers/transcripts.ts';
-import { createJudge, type Verdict } from '../../test/mock-anthropic/index.ts';
-import { type Message, PROJECT_DIR, type RealTurn } from './corpus.ts';
-import { sendable } from './replay.ts';
+import { makeRequest } from '../../test/helpers/transcripts.ts';
+import { createJudge, type Json, type Verdict } from '../../test/mock-anthropic/index.ts';
 
 export interface PlayOptions {
   readonly config: Config;
@@ -24,19 +26,30 @@ export interface PlayOptions {
   readonly memoryModel: LanguageModel;
   /** Rules where the model fails. */
   readonly local: LanguageModel;
-  /** Bytes of tool definitions in each request beside its own. */
-  readonly toolBytes?: number;
+  /** The engine starts again after every nth request, before its answer: only what the stores hold survives. */
+  readonly restartEvery?: number;
 }
 
 /** One request, untouched and through the product, as the mock API bills both. */
 export interface Played {
+  readonly conversation: PastConversation;
+  readonly request: PastRequest;
   readonly direct: Accepted;
   /** The untouched request's where the API refuses what the product sent. */
   readonly sent: Accepted;
-  readonly isRefused: boolean;
+  /** What the mock API says of it; null where it accepts. */
+  readonly refusal: string | null;
+  /** Of the rewriter. */
+  readonly ms: number;
 }
 
 type Accepted = Extract<Verdict, { refusal: null }>;
+
+/** A request of the client, in the order of time. */
+interface Due {
+  readonly conversation: PastConversation;
+  readonly request: PastRequest;
+}
 
 /** The product's rewriter, ledger and memory on the clock of the sessions that are played through them. */
 export async function openPlayer(options: PlayOptions) {
@@ -44,86 +57,133 @@ export async function openPlayer(options: PlayOptions) {
   const disk = createDisk();
   disk.index = { ...createInMemorySearchIndex(embedder), close: async () => {} };
   const clock = { now: () => disk.nowMs };
-  const memory = await openRig(disk, { model: options.memoryModel, local: options.local });
-  const ledger = await openCostLedger({ store: createMemoryRecords(), rule: config.ledger, clock, log: silentLog });
+  const planRecords: PlanRecord[] = [];
+  const stores = { plans: createMemoryPlanStore(planRecords), ledger: createMemoryRecords<never>() };
   let drawn = 0;
-  const rewriter = await openRewriter({
-    memory: { ...memory.capture, ...memory.recall },
-    plans: createMemoryPlanStore(),
-    config: { ...config.inject, memoryDeadlineMs: 60_000, cut: cutRule(config.trim) },
-    ledger,
-    clock,
-    randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
-  });
-  const { maintenance } = memory;
-  const padding = options.toolBytes === undefined ? [] : [toolOf(options.toolBytes)];
+  let engine = await openEngine();
 
-  async function settle(): Promise<void> {
-    await new Promise(setImmediate);
-    while (Object.values(maintenance.status().queue).some((waiting) => waiting > 0)) {
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+  async function openEngine() {
+    const memory = await openRig(disk, { model: options.memoryModel, local: options.local });
+    const ledger = await openCostLedger({ store: stores.ledger, rule: config.ledger, clock, log: silentLog });
+    const rewriter = await openRewriter({
+      memory: { ...memory.capture, ...memory.recall },
+      plans: stores.plans,
+      config: { ...config.inject, memoryDeadlineMs: 60_000, cut: cutRule(config.trim) },
+      ledger,
+      clock,
+      randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
+    });
+    return { memory, ledger, rewriter };
   }
 
-  async function rest(): Promise<void> {
-    if (!(await maintenance.flush(600_000))) throw new Error('memory did not come to rest');
+  /** Of requests that the API refuses untouched. */
+  let unplayable = 0;
+  let played = 0;
+  const judges = { direct: createJudge({ enforceThinking: false }), sent: createJudge({ enforceThinking: false }) };
+
+  async function send({ conversation, request }: Due): Promise<Played | null> {
+    const client = buildRequest(conversation, request, { model, ttl, index: played });
+    const { body, headers, receivedAtMs: atMs } = client;
+    const direct = judges.direct.judge({ body, headers, atMs });
+    if (direct.refusal !== null) {
+      unplayable += 1;
+      return null;
+    }
+    const { rewriter } = engine;
+    const startMs = performance.now();
+    const outcome = await rewriter.rewrite(client, new AbortController().signal);
+    const ms = performance.now() - startMs;
+    const judged = judges.sent.judge({ body: outcome.body, headers, atMs });
+    const sent = judged.refusal === null ? judged : direct;
+    played += 1;
+    if (played % (options.restartEvery ?? Number.POSITIVE_INFINITY) === 0) engine = await openEngine();
+    else outcome.onResponse(responseOf(request, sent.usage, judged.refusal?.message ?? null));
+    await settle(engine.memory);
+    return { conversation, request, direct, sent, refusal: judged.refusal?.message ?? null, ms };
   }
 
   return {
-    /** Requests that the API refuses untouched are left out. Memory is consolidated at the end of the session. */
-    async play(turns: readonly RealTurn[], onPlayed: (played: Played) => void): Promise<void> {
-      const [judge, directJudge] = [createJudge({ enforceThinking: false }), createJudge({ enforceThinking: false })];
-      const sessionId = turns[0]?.sessionId ?? '';
-      for (const { history, answer, atMs, index } of requestsOf(turns)) {
-        if (atMs - disk.nowMs > config.compaction.idleMs) await rest();
-        disk.nowMs = atMs;
-        const plan = { model, sessionId, cwd: PROJECT_DIR, ttl, turns: [] } as const;
-        const request = makeRequest(plan, sendable(history), { index, turn: index, round: 0, answer: [] });
-        const { headers } = request;
-        const tools = [...padding, ...(request.body['tools'] as readonly object[])];
-        const body = Buffer.from(JSON.stringify({ ...request.body, tools }));
-        const direct = directJudge.judge({ body, headers, atMs });
-        if (direct.refusal !== null) continue;
-        const message = { requestId: `r${index}`, path: 'messages', headers, body, receivedAtMs: atMs } as const;
-        const outcome = await rewriter.rewrite(message, new AbortController().signal);
-        const judged = judge.judge({ body: outcome.body, headers, atMs });
-        const sent = judged.refusal === null ? judged : direct;
-        onPlayed({ direct, sent, isRefused: judged.refusal !== null });
-        outcome.onResponse(responseOf(model, answer, sent.usage, replyFrom(sent, request).refusal !== null));
-        await settle();
+    /** Plays these conversations by the time of their requests, then consolidates memory. */
+    async play(conversations: readonly PastConversation[], onPlayed: (played: Played) => void): Promise<void> {
+      for (const due of inOrder(conversations)) {
+        if (due.request.atMs - disk.nowMs > config.compaction.idleMs) await rest(engine.memory);
+        disk.nowMs = due.request.atMs;
+        const one = await send(due);
+        if (one !== null) onPlayed(one);
       }
-      await rest();
-      await maintenance.dream({ dryRun: false });
+      await rest(engine.memory);
+      await engine.memory.maintenance.dream({ dryRun: false });
     },
+    restore(sessionId: string) {
+      const { library } = engine.memory;
+      return library.restoreSession(sessionId);
+    },
+    unplayable: () => unplayable,
+    plans: (): readonly PlanRecord[] => planRecords,
     /** Conversations in which the ledger ended trimming. */
-    ended: () => ledger.disabledConversations().length,
+    ended: () => engine.ledger.disabledConversations().length,
   };
 }
 
-/** Stands for the definitions of the client's other tools; the first, so that the cache holds it. */
-function toolOf(bytes: number) {
+function inOrder(conversations: readonly PastConversation[]): Due[] {
+  const all = conversations.flatMap((conversation) =>
+    conversation.requests.map((request) => ({ conversation, request })),
+  );
+  return all.sort((a, b) => a.request.atMs - b.request.atMs);
+}
+
+async function settle({ maintenance }: Memory): Promise<void> {
+  await new Promise(setImmediate);
+  while (Object.values(maintenance.status().queue).some((waiting) => waiting > 0)) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+async function rest({ maintenance }: Memory): Promise<void> {
+  if (!(await maintenance.flush(600_000))) throw new Error('memory did not come to rest');
+}
+
+interface Sending {
+  readonly model: string;
+  readonly ttl: '5m' | '1h';
+  readonly index: number;
+}
+
+/** A request as `claude` sends it; a tool of their size stands for tool definitions and system prompt. */
+function buildRequest(conversation: PastConversation, request: PastRequest, { model, ttl, index }: Sending) {
+  const { sessionId, agentId, projectDir } = conversation;
+  const plan = { model, sessionId, cwd: projectDir, ttl: agentId === '' ? ttl : '5m', turns: [] } as const;
+  const client = makeRequest(plan, [...request.messages] as object[] as Json[], {
+    index,
+    turn: index,
+    round: 0,
+    answer: [],
+  });
+  const tools = [paddingTool(4 * findHeadTokens(conversation)), ...(client.body['tools'] as readonly object[])];
+  const agent: Record<string, string> = agentId === '' ? {} : { 'x-claude-code-agent-id': agentId };
+  return {
+    requestId: `r${index}`,
+    path: 'messages',
+    headers: { ...client.headers, ...agent },
+    body: Buffer.from(JSON.stringify({ ...client.body, tools })),
+    receivedAtMs: request.atMs,
+  } satisfies MessagesRequest;
+}
+
+/** The first tool, so that the cache holds it. */
+function paddingTool(bytes: number) {
   const description = 'Does what its name says, with the limits that are named here. '.repeat(Math.ceil(bytes / 62));
   const input_schema = { type: 'object', properties: {}, additionalProperties: false };
   return { name: 'Tools', description: description.slice(0, bytes), input_schema };
 }
 
-/** Every request of a session, at the time of the message that ends it. */
-function* requestsOf(turns: readonly RealTurn[]) {
-  const messages = turns.flatMap((turn) => turn.messages);
-  let index = 0;
-  let atMs = 0;
-  for (const [at, answer] of messages.entries()) {
-    const newest = messages[at - 1];
-    if (answer.role !== 'assistant' || newest?.role !== 'user') continue;
-    atMs = Math.max(atMs, newest.atMs);
-    yield { history: messages.slice(0, at), answer, index, atMs };
-    index += 1;
-  }
-}
+const SUMMARY = [{ type: 'text', text: 'A summary of the conversation.' }];
 
-function responseOf(model: string, { content }: Message, billed: Omit<Usage, 'output'>, isRefused: boolean) {
+function responseOf({ answer, model }: PastRequest, billed: Omit<Usage, 'output'>, refusal: string | null) {
+  if (refusal !== null)
+    return { status: 400, end: 'complete', message: null, errorText: refusal, headers: {} } as const;
+  const content = [...(answer?.content ?? SUMMARY)];
   const stopReason = content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
-  const message = { id: 'm', model, content: [...content], stopReason, usage: { ...billed, output: 0 } };
-  if (isRefused) return { status: 400, end: 'complete', message: null, errorText: '', headers: {} } as const;
+  const message = { id: 'm', model, content, stopReason, usage: { ...billed, output: 0 } };
   return { status: 200, end: 'complete', message, errorText: '', headers: {} } as const;
 }

@@ -289,7 +289,7 @@ function readBlocks(value: unknown): unknown[] {
 type Json = Readonly<Record<string, unknown>>;
 
 /** An element of the prompt: one message, one system block, or the tools. */
-interface TokenEstimate {
+export interface TokenEstimate {
   /** Independent of the content's form and of cache breakpoints. */
   readonly digest: string;
   /** An estimate; the bill corrects it. */
@@ -304,7 +304,7 @@ interface TokenEstimate {
 /** Roughly a screenshot; the bytes of an image do not indicate its tokens. */
 const IMAGE_TOKENS = 1_500;
 
-function estimateMessage(message: unknown): TokenEstimate {
+export function estimateMessage(message: unknown): TokenEstimate {
   const { role, content } = toRecord(message);
   return estimateBlocks(String(role ?? ''), typeof content === 'string' ? [{ type: 'text', text: content }] : content);
 }

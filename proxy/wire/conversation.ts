@@ -166,7 +166,7 @@ export function estimateTokens(bytes: number): number {
 }
 
 /** What the rewriter needs of one message, without its text, so that thousands can be cached. */
-function describeMessage(message: unknown, at: Slice) {
+export function describeMessage(message: unknown, at: Slice) {
   if (typeof message !== 'object' || message === null) throw new TypeError('message is not an object');
   const { role, content } = message as { role?: unknown; content?: unknown };
   const blocks = Array.isArray(content) ? content : [];

@@ -61,7 +61,7 @@ describe('without a daemon', () => {
       'memory restore s',
     ],
     ...['session ls', 'session show', 'session show s', 'session brief', 'session close', 'explain', 'explain --list'],
-    ...['flush', 'dream', 'dream --dry-run'],
+    ...['flush', 'dream', 'dream --dry-run', 'savings'],
   ])('%s: 3', async (command) => {
     await expectCode(command, 3);
   });
@@ -88,7 +88,7 @@ describe('wrong usage', () => {
       'flush --timeout x',
     ],
     ...['start --port 0x', 'explain a b', 'session show a b', 'completion tcsh', 'status --watch', 'memory ls --watch'],
-    ...['session ls --watch', 'install-ca --nonsense', 'memory edit mem_1 --set importance'],
+    ...['session ls --watch', 'savings --since 2d', 'install-ca --nonsense', 'memory edit mem_1 --set importance'],
   ])('%s: 2', async (command) => {
     await expectCode(command, 2);
   });

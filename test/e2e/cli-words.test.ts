@@ -15,7 +15,7 @@ const [OLD, OUTSIDE, GROUP] = ['ce848a', '29a53c', '6e5943'];
 
 /** Each prints what it has of a home with content. */
 const SHOWN = [
-  ...['config', 'config --all', 'env', 'explain', 'explain --list', 'flush', 'completion bash'],
+  ...['config', 'config --all', 'env', 'explain', 'explain --list', 'savings', 'flush', 'completion bash'],
   ...[
     'config get llm',
     'service status',

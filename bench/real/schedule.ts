@@ -1,0 +1,52 @@
+import type { PastSession } from '../../engine/transcript/cost.ts';
+import type { PastConversation, PastRequest } from '../../proxy/transcript/index.ts';
+
+const DAY_MS = 86_400_000;
+/** Requests that a fork sends. */
+const FORK_REQUESTS = 6;
+
+/** Groups of sessions; those of a group start at the same time. */
+export function atOnce(sessions: readonly PastSession[], size: number): PastConversation[][] {
+  const groups: PastConversation[][] = [];
+  for (let at = 0; at < sessions.length; at += size) {
+    const group = sessions.slice(at, at + size);
+    const startMs = Math.max(...group.map(startOf));
+    groups.push(group.flatMap((session) => session.map((one) => later(one, 0, startMs - startOf(session)))));
+  }
+  return groups;
+}
+
+export function resumedNextDay(session: PastSession): PastSession {
+  const [own] = session;
+  const middle = own?.requests[Math.floor(own.requests.length / 2)]?.atMs ?? 0;
+  return session.map((one) =>
+    later(
+      one,
+      one.requests.findIndex(({ atMs }) => atMs >= middle),
+      DAY_MS,
+    ),
+  );
+}
+
+/** With a second session that sends the next requests after the middle of the first. */
+export function forked(session: PastSession): PastSession {
+  const [own] = session;
+  if (own === undefined || own.requests.length < 4) return session;
+  const middle = Math.floor(own.requests.length / 2);
+  const requests = own.requests.slice(middle, middle + FORK_REQUESTS).map((one) => delayed(one, 1_000));
+  return [...session, { ...own, sessionId: `fork-${own.sessionId}`, requests, compactions: 0, rewinds: 0 }];
+}
+
+function startOf([first]: PastSession): number {
+  return first?.requests[0]?.atMs ?? 0;
+}
+
+/** The requests from index `from` on, `ms` later; none where `from` is negative. */
+function later(conversation: PastConversation, from: number, ms: number): PastConversation {
+  const requests = conversation.requests.map((one, at) => (from >= 0 && at >= from ? delayed(one, ms) : one));
+  return { ...conversation, requests };
+}
+
+function delayed(request: PastRequest, ms: number): PastRequest {
+  return { ...request, atMs: request.atMs + ms };
+}

@@ -1,0 +1,137 @@
+import os from 'node:os';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import { amount, counted, oneLine } from '../../common/text.ts';
+import { engineOf } from '../../engine/api/client.ts';
+import { type Costs, savedLine } from '../../engine/api/index.ts';
+import type { SimulatedSavings } from '../../engine/transcript/index.ts';
+import { addCommand, type Context } from '../context.ts';
+import { count, parseSince } from '../terminal/format.ts';
+import { table } from '../terminal/table.ts';
+
+interface Flags {
+  readonly simulate?: boolean;
+  readonly projects?: string;
+  readonly since?: string;
+  readonly json?: boolean;
+}
+
+export function registerSavings(program: Command, context: Context): void {
+  addCommand(
+    program,
+    'savings',
+    'show what memory saved, or would have saved on your past sessions',
+    'comet-cc savings\ncomet-cc savings --simulate --since 2w',
+  )
+    .option(
+      '--simulate',
+      "play Claude Code's transcripts against the prices of the prompt cache, with and without memory",
+    )
+    .option('--projects <dir>', 'with --simulate: folder of transcripts (default: ~/.claude/projects)')
+    .option('--since <d>', 'with --simulate: only requests since 30m, 12h, 7d, 2w or a date')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      '\nThe simulation reads transcripts only. It needs no daemon and no model, sends nothing and writes nothing.',
+    )
+    .action(async (flags: Flags) => {
+      if (flags.simulate) return await simulate(flags, context);
+      for (const name of ['projects', 'since'] as const) {
+        if (flags[name] !== undefined) throw new CometError('usage', `--${name} goes with --simulate`);
+      }
+      const { savings, by_day } = await engineOf(context.paths).call('status', {});
+      context.term.print(flags, { kind: 'measured', savings, by_day }, () => measuredLines(savings, by_day));
+    });
+}
+
+function measuredLines({ week, total }: Costs['savings'], days: Costs['by_day']): string[] {
+  if (total.requests === 0)
+    return ['no requests yet; comet-cc savings --simulate estimates it from your past sessions'];
+  const rows = table(
+    [
+      { title: 'DAY', cells: days.map(({ day }) => day) },
+      { title: 'TOKENS', cells: days.map(({ original }) => amount(original)), right: true },
+      { title: 'SENT', cells: days.map(({ sent }) => amount(sent)), right: true },
+      { title: 'OWN CALLS', cells: days.map(({ own }) => amount(own)), right: true },
+    ],
+    Number.POSITIVE_INFINITY,
+  );
+  return [...rows, '', savedLine(week, 'this week'), savedLine(total, 'in all')];
+}
+
+async function simulate(flags: Flags, { env, term, config }: Context): Promise<void> {
+  const { simulateSavings } = await import('../../engine/transcript/index.ts');
+  const claudeDir = env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude');
+  const projects = path.resolve(flags.projects ?? path.join(claudeDir, 'projects'));
+  const report = await simulateSavings({
+    projects,
+    sinceMs: flags.since === undefined ? 0 : parseSince(flags.since, Date.now()),
+    config: await config(),
+    onProgress: ({ done, total, requests }) => {
+      if (!flags.json) term.progress(`${Math.floor((100 * done) / total)} % read, ${count(requests)} requests`);
+    },
+  });
+  term.progress('');
+  for (const { file, message } of report.problems) term.say(`${oneLine(file)}: ${oneLine(message)}`);
+  if (report.all.sessions === 0) {
+    const since = flags.since === undefined ? '' : ` since ${oneLine(flags.since)}`;
+    throw new CometError(
+      'not_found',
+      `no conversation in ${oneLine(projects)}${since}; name Claude Code's folder with --projects`,
+    );
+  }
+  term.print(flags, report, () => simulatedLines(report));
+}
+
+type Row = SimulatedSavings['all'];
+
+export function simulatedLines({ all, by_length, subagents, assumptions, ...found }: SimulatedSavings): string[] {
+  const rows = [...by_length.filter(({ sessions }) => sessions > 0), { length: 'all', ...all }];
+  const column = (title: string, cellOf: (row: Row) => string) => ({ title, cells: rows.map(cellOf), right: true });
+  const { models, cache, added_tokens: added } = assumptions;
+  const prices = models.map(({ model, usd_per_million }) => `${oneLine(model)} $${usd_per_million}`).join(', ');
+  const lifetimes = cache.recorded.length === 0 ? cache.otherwise : `${cache.recorded.join(' or ')} as recorded`;
+  return [
+    `${counted(all.sessions, 'session')}, ${found.from} to ${found.to}; ${counted(found.compactions, 'compaction')}, ${counted(found.rewinds, 'rewind')}`,
+    '',
+    ...table(
+      [
+        { title: 'REQUESTS A SESSION', cells: rows.map(({ length }) => length) },
+        column('SESSIONS', ({ sessions }) => count(sessions)),
+        column('REQUESTS', ({ requests }) => count(requests)),
+        column('TOKENS', ({ original }) => amount(original)),
+        column('WITH MEMORY', ({ sent }) => amount(sent)),
+        column('COST', ({ cost }) => ratio(cost)),
+        column('MEDIAN', ({ median }) => ratio(median)),
+        column('WORST', ({ worst }) => ratio(worst)),
+      ],
+      Number.POSITIVE_INFINITY,
+    ),
+    '',
+    savedSentence(all),
+    `${counted(all.over_two_percent, 'session')} of ${count(all.sessions)} would have cost over 2 % more`,
+    ...(subagents.requests === 0
+      ? []
+      : [`${counted(subagents.requests, 'request')} of subagents, which are never changed, are not in these figures`]),
+    '',
+    `assumed: prompts only, input prices for a million tokens (${prices}), prompt cache of ${lifetimes}`,
+    `assumed: memory adds ${added.start} tokens to a session, ${added.recall} to ${100 * added.recallShare} % of prompts, ${added.line + added.quote} for each turn left out`,
+    "not counted: thinking, and memory's own model calls (COMET_CC_LLM=local makes none)",
+  ];
+}
+
+function savedSentence({ direct_usd: direct, sent_usd: sent }: Row): string {
+  const percent = direct === 0 ? 0 : Math.round((100 * (direct - sent)) / direct);
+  const change = percent < 0 ? `${-percent} % more` : `${percent} % less`;
+  return `prompts cost ${dollars(direct)} at API prices; with memory ${dollars(sent)}, ${change}`;
+}
+
+/** Of direct. */
+function ratio(value: number | null): string {
+  return value === null ? '' : value.toFixed(2);
+}
+
+function dollars(usd: number): string {
+  return `$${usd.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+}

@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open, readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+
+export interface TranscriptFile {
+  readonly file: string;
+  readonly bytes: number;
+  /** Changes when the file does. */
+  readonly version: string;
+  readonly changedAtMs: number;
+  /** Files of the subagents that the session started. */
+  readonly agents: readonly string[];
+}
+
+/** Counts the readers: a later one finds more, so that it reads again what an earlier one has read. */
+const READER = 2;
+
+const START_BYTES = 4_096;
+
+/** A session is read whole; a larger file is no conversation. */
+export const MOST_BYTES = 256 * 1024 * 1024;
+
+/** Claude Code's transcripts, the oldest first: forks repeat what they were forked from. */
+export async function transcriptFiles(projects: string): Promise<TranscriptFile[]> {
+  const folders = await readdir(projects, { withFileTypes: true }).catch(() => []);
+  const found: TranscriptFile[] = [];
+  for (const folder of folders) {
+    if (!folder.isDirectory()) continue;
+    const dir = path.join(projects, folder.name);
+    const names = (await readdir(dir).catch(() => [])).filter((name) => name.endsWith('.jsonl'));
+    const besides = await agentsBeside(dir, names.filter(isAgentFile));
+    for (const name of names) {
+      if (isAgentFile(name)) continue;
+      const sessionId = path.basename(name, '.jsonl');
+      const agents = [
+        ...(besides.get(sessionId) ?? []),
+        ...(await agentsBelow(path.join(dir, sessionId, 'subagents'))),
+      ];
+      const files = [path.join(dir, name), ...agents];
+      const states = await Promise.all(files.map((file) => stat(file).catch(() => null)));
+      if (states[0]?.isFile() !== true) continue;
+      const bytes = states.reduce((sum, state) => sum + (state?.size ?? 0), 0);
+      const seen = states.map((state, at) => `${files[at]}\n${state?.size}\n${state?.mtimeMs}`);
+      const version = createHash('sha256')
+        .update([READER, ...seen].join('\n'))
+        .digest('hex');
+      found.push({ file: path.join(dir, name), bytes, version, changedAtMs: states[0].mtimeMs, agents });
+    }
+  }
+  return found.sort((a, b) => a.changedAtMs - b.changedAtMs || (a.file < b.file ? -1 : 1));
+}
+
+function isAgentFile(name: string): boolean {
+  return /^agent-.*\.jsonl$/.test(name);
+}
+
+/** Newer versions keep subagents in a folder of the session, also in folders below it. */
+async function agentsBelow(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { withFileTypes: true, recursive: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile() && isAgentFile(entry.name));
+  return files.map((entry) => path.join(entry.parentPath, entry.name)).sort();
+}
+
+/** Older versions keep them beside the sessions, which their lines name. */
+async function agentsBeside(dir: string, names: readonly string[]): Promise<Map<string, string[]>> {
+  const bySession = new Map<string, string[]>();
+  for (const name of names.toSorted()) {
+    const file = path.join(dir, name);
+    const sessionId = /"sessionId"\s*:\s*"([^"\\]+)"/.exec(await startOf(file))?.[1];
+    if (sessionId !== undefined) bySession.set(sessionId, [...(bySession.get(sessionId) ?? []), file]);
+  }
+  return bySession;
+}
+
+async function startOf(file: string): Promise<string> {
+  const handle = await open(file, 'r').catch(() => null);
+  if (handle === null) return '';
+  try {
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(START_BYTES), position: 0 });
+    return buffer.toString('utf8', 0, bytesRead);
+  } catch {
+    return ''; // Not readable: the subagent is left out, its session is not.
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Reads each line of a session and of its subagents. @throws what reading a file throws */
+export async function readTranscriptLines(
+  { file, agents }: Pick<TranscriptFile, 'file' | 'agents'>,
+  onLine: (text: string, agentId: string) => void,
+): Promise<void> {
+  for (const one of [file, ...agents]) {
+    const agentId = one === file ? '' : path.basename(one, '.jsonl').replace(/^agent-/, '');
+    const lines = createInterface({ input: createReadStream(one, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY });
+    for await (const line of lines) onLine(line, agentId);
+  }
+}

@@ -1,0 +1,1 @@
+export { type SimulatedSavings, simulateSavings } from './cost.ts';

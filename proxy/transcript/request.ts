@@ -1,0 +1,328 @@
+import { isRecord } from '../../common/text.ts';
+
+/** One message as the API takes it, without thinking. The same object in every request that sends it. */
+export interface PastMessage {
+  readonly role: 'user' | 'assistant';
+  readonly content: readonly Json[];
+}
+
+export interface PastRequest {
+  /** `compaction` asks for the summary of everything before it. */
+  readonly kind: 'main' | 'compaction';
+  /** Time of the newest message that it sends. */
+  readonly atMs: number;
+  readonly model: string;
+  /** Id of the answer, which a copied line repeats in another file; '' for a compaction. */
+  readonly answerId: string;
+  readonly messages: readonly PastMessage[];
+  /** Null for a compaction. */
+  readonly answer: PastMessage | null;
+  /** What the API counted in it; 0 where the transcript does not say. */
+  readonly promptTokens: number;
+  /** Lifetime of the prompt cache that it wrote; null where the transcript does not say. */
+  readonly ttl: '5m' | '1h' | null;
+}
+
+export interface PastConversation {
+  readonly sessionId: string;
+  /** '' for the session itself, else the subagent's. */
+  readonly agentId: string;
+  readonly projectDir: string;
+  readonly requests: readonly PastRequest[];
+  /** Prompts that continue from an earlier place than the newest answer. */
+  readonly rewinds: number;
+  readonly compactions: number;
+}
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** One step of the conversation: a prompt, all results for one answer, or one answer. */
+interface Step {
+  readonly role: PastMessage['role'];
+  readonly parent: Step | null;
+  readonly blocks: Json[];
+  readonly isSummary: boolean;
+  /** Results that answer this answer's calls. */
+  results: Step | null;
+  atMs: number;
+}
+
+interface Answer {
+  readonly step: Step;
+  readonly id: string;
+  readonly model: string;
+  readonly usage: Json;
+}
+
+interface Chain {
+  readonly agentId: string;
+  readonly steps: Map<string, Step | null>;
+  readonly answers: Map<string, Answer>;
+  /** Requests in order: an answer, or the summary of a compaction and the step before it. */
+  readonly order: (Answer | { readonly summary: Step; readonly before: Step })[];
+  readonly seen: Set<string>;
+  last: Step | null;
+  projectDir: string;
+}
+
+/**
+ * The requests that Claude Code sent in one session, from the lines of its transcript. Lines are joined by `parentUuid`:
+ * a rewind branches, and a compaction starts a new chain with the summary.
+ */
+export function createRequestReader(sessionId: string) {
+  const chains = new Map<string, Chain>();
+
+  function chainOf(agentId: string): Chain {
+    const known = chains.get(agentId);
+    if (known !== undefined) return known;
+    const [steps, answers, seen] = [new Map<string, Step | null>(), new Map<string, Answer>(), new Set<string>()];
+    const chain: Chain = { agentId, steps, answers, order: [], seen, last: null, projectDir: '' };
+    chains.set(agentId, chain);
+    return chain;
+  }
+
+  return {
+    /** @param agentId  subagent whose file the line is from */
+    line(text: string, agentId = ''): void {
+      const line = parseLine(text);
+      if (line === null) return;
+      const { data } = line;
+      if (line['type'] === 'progress' && isRecord(data) && data['type'] === 'agent_progress') {
+        if (isRecord(data['message'])) enterLine(chainOf(textOf(data['agentId'])), data['message']);
+      }
+      const isSide = line['isSidechain'] === true;
+      enterLine(chainOf(agentId || (isSide ? textOf(line['agentId']) || 'side' : '')), line);
+    },
+    /** The session first, then its subagents. */
+    conversations(): PastConversation[] {
+      const all = [...chains.values()].sort((a, b) => Number(a.agentId !== '') - Number(b.agentId !== ''));
+      return all.map((chain) => describeChain(sessionId, chain)).filter(({ requests }) => requests.length > 0);
+    },
+  };
+}
+
+function enterLine(chain: Chain, line: Json): void {
+  const uuid = textOf(line['uuid']);
+  if (uuid !== '' && chain.seen.has(uuid)) return;
+  chain.seen.add(uuid);
+  chain.projectDir ||= textOf(line['cwd']);
+  const parent = parentOf(chain, line);
+  const step = isSent(line) ? enterMessage(chain, line, parent) : enterQueued(line, parent);
+  if (step !== null) chain.last = step;
+  if (uuid !== '') chain.steps.set(uuid, step ?? parent);
+}
+
+/** Null for the start of a chain. A parent that the file lacks is the line before. */
+function parentOf({ steps, last }: Chain, line: Json): Step | null {
+  const parent = line['parentUuid'];
+  if (parent === null) return null;
+  return steps.get(textOf(parent)) ?? (steps.has(textOf(parent)) ? null : last);
+}
+
+/** False for what the client wrote for itself. */
+function isSent({ type, message, isApiErrorMessage }: Json): boolean {
+  if (isApiErrorMessage === true || !isRecord(message) || message['model'] === '<synthetic>') return false;
+  return (type === 'user' || type === 'assistant') && message['role'] === type;
+}
+
+function enterMessage(chain: Chain, line: Json, parent: Step | null): Step {
+  const message = line['message'] as Json;
+  const atMs = Date.parse(textOf(line['timestamp'])) || (parent?.atMs ?? chain.last?.atMs ?? 0);
+  const blocks = blocksOf(message['content']).filter(({ type }) => !textOf(type).endsWith('thinking'));
+  if (message['role'] === 'assistant') return enterAnswer(chain, message, { blocks, parent, atMs });
+  const isResult = blocks.some(({ type }) => type === 'tool_result');
+  const asked = isResult ? answerOf(parent) : null;
+  // Results of parallel calls are on lines of their own.
+  if (asked?.results != null) {
+    asked.results.blocks.push(...blocks);
+    asked.results.atMs = Math.max(asked.results.atMs, atMs);
+    return asked.results;
+  }
+  const isSummary = line['isCompactSummary'] === true;
+  const step: Step = { role: 'user', parent: asked ?? parent, blocks, isSummary, results: null, atMs };
+  if (asked !== null) asked.results = step;
+  if (isSummary && chain.last !== null) chain.order.push({ summary: step, before: chain.last });
+  return step;
+}
+
+/** Blocks of one answer are on lines of their own, and results of its first calls may stand between them. */
+function enterAnswer(
+  chain: Chain,
+  message: Json,
+  { blocks, parent, atMs }: Pick<Step, 'blocks' | 'parent' | 'atMs'>,
+): Step {
+  const id = textOf(message['id']);
+  const known = chain.answers.get(id);
+  if (id !== '' && known !== undefined) {
+    known.step.blocks.push(...blocks);
+    return known.step.results ?? known.step;
+  }
+  const step: Step = { role: 'assistant', parent, blocks, isSummary: false, results: null, atMs };
+  const usage = isRecord(message['usage']) ? message['usage'] : {};
+  const answer = { step, id, model: textOf(message['model']), usage };
+  chain.answers.set(id, answer);
+  chain.order.push(answer);
+  return step;
+}
+
+/** A prompt typed while Claude was busy is sent with the next results. */
+function enterQueued({ type, attachment, timestamp }: Json, parent: Step | null): Step | null {
+  if (type !== 'attachment' || !isRecord(attachment) || attachment['type'] !== 'queued_command') return null;
+  const blocks = blocksOf(attachment['prompt']);
+  const atMs = Date.parse(textOf(timestamp)) || (parent?.atMs ?? 0);
+  return { role: 'user', parent, blocks, isSummary: false, results: null, atMs };
+}
+
+function answerOf(step: Step | null): Step | null {
+  let at = step;
+  while (at !== null && at.role === 'user') at = at.parent;
+  return at;
+}
+
+const SUMMARY_PROMPT = {
+  type: 'text',
+  text: 'CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Your task is to create a detailed summary of the conversation so far.',
+};
+
+function describeChain(sessionId: string, { agentId, order, projectDir }: Chain): PastConversation {
+  const build = createMessageBuilder();
+  const requests: PastRequest[] = [];
+  let [rewinds, compactions, atMs, model] = [0, 0, 0, ''];
+  let newest: Step | null = null;
+  for (const entry of order) {
+    if ('summary' in entry) {
+      compactions += 1;
+      const messages = build(entry.before);
+      const asked = messages.at(-1)?.role === 'user' ? messages.at(-1) : undefined;
+      const prompt: PastMessage = { role: 'user', content: [...(asked?.content ?? []), SUMMARY_PROMPT] };
+      const sent = [...(asked === undefined ? messages : messages.slice(0, -1)), prompt];
+      atMs = Math.max(atMs, entry.before.atMs);
+      const unknown = { answerId: '', answer: null, promptTokens: 0, ttl: requests.at(-1)?.ttl ?? null };
+      requests.push({ kind: 'compaction', atMs, model, messages: sent, ...unknown });
+      newest = null;
+      continue;
+    }
+    const { step, id, usage } = entry;
+    const messages = build(step.parent);
+    const answer = build.own(step);
+    if (messages.at(-1)?.role !== 'user' || answer === null) continue;
+    if (newest !== null && answerOf(step.parent) !== newest) rewinds += 1;
+    newest = step;
+    atMs = Math.max(atMs, step.parent?.atMs ?? 0);
+    model = entry.model;
+    requests.push({ kind: 'main', atMs, model, answerId: id, messages, answer, ...readUsage(usage) });
+  }
+  return { sessionId, agentId, projectDir, requests, rewinds, compactions };
+}
+
+function readUsage(usage: Json): Pick<PastRequest, 'promptTokens' | 'ttl'> {
+  const created = isRecord(usage['cache_creation']) ? usage['cache_creation'] : {};
+  const kinds = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'];
+  const promptTokens = kinds.reduce((sum, kind) => sum + numberOf(usage[kind]), 0);
+  const hour = numberOf(created['ephemeral_1h_input_tokens']) > 0;
+  const minutes = numberOf(created['ephemeral_5m_input_tokens']) > 0;
+  return { promptTokens, ttl: hour ? '1h' : minutes ? '5m' : null };
+}
+
+/** Builds the history that ends with a step; consecutive steps of one role are one message. */
+function createMessageBuilder() {
+  const own = new Map<Step, PastMessage | null>();
+  const merged = new Map<string, PastMessage>();
+  const ids = new Map<Step, number>();
+  const built = new Map<Step, readonly PastMessage[]>();
+
+  function ownMessage(step: Step): PastMessage | null {
+    const known = own.get(step);
+    if (known !== undefined) return known;
+    const content = sendableBlocks(step);
+    const message = content.length === 0 ? null : { role: step.role, content };
+    own.set(step, message);
+    return message;
+  }
+
+  function idOf(step: Step): number {
+    const id = ids.get(step) ?? ids.size;
+    ids.set(step, id);
+    return id;
+  }
+
+  /** Adjacent steps of one role, oldest first. */
+  function mergeSteps(group: readonly Step[]): PastMessage {
+    const [first] = group as [Step];
+    if (group.length === 1) return ownMessage(first) as PastMessage;
+    const key = group.map(idOf).join(' ');
+    const content = group.flatMap((step) => ownMessage(step)?.content ?? []);
+    const results = content.filter(({ type }) => type === 'tool_result');
+    const message = merged.get(key) ?? {
+      role: first.role,
+      content: [...results, ...content.filter(({ type }) => type !== 'tool_result')],
+    };
+    merged.set(key, message);
+    return message;
+  }
+
+  function build(step: Step | null): readonly PastMessage[] {
+    if (step === null) return [];
+    const known = built.get(step);
+    if (known !== undefined) return known;
+    const path: Step[] = [];
+    for (let at: Step | null = step; at !== null; at = at.parent) {
+      path.push(at);
+      // A prompt may follow a call whose results came later.
+      const { parent }: Step = at;
+      if (parent?.results != null && parent.results !== at) path.push(parent.results);
+    }
+    const groups: Step[][] = [];
+    for (const each of path.filter((one) => ownMessage(one) !== null).reverse()) {
+      const group = groups.at(-1);
+      if (group?.[0]?.role === each.role) group.push(each);
+      else groups.push([each]);
+    }
+    const messages = groups.map(mergeSteps);
+    built.set(step, messages);
+    return messages;
+  }
+
+  return Object.assign(build, { own: ownMessage });
+}
+
+/** Without blank texts, and without calls and results that lack the other. */
+function sendableBlocks({ role, parent, blocks, results }: Step): Json[] {
+  const ids = (all: readonly Json[], type: string, key: string): Set<unknown> =>
+    new Set(all.flatMap((block) => (block['type'] === type ? [block[key]] : [])));
+  const answered = ids(results?.blocks ?? [], 'tool_result', 'tool_use_id');
+  const called = ids(role === 'user' ? (parent?.blocks ?? []) : [], 'tool_use', 'id');
+  const seen = new Set<unknown>();
+  return blocks.filter((block) => {
+    if (block['type'] === 'text') return textOf(block['text']).trim() !== '';
+    if (block['type'] === 'tool_use') return answered.has(block['id']);
+    if (block['type'] !== 'tool_result') return true;
+    const id = block['tool_use_id'];
+    const isFirst = called.has(id) && !seen.has(id);
+    seen.add(id);
+    return isFirst;
+  });
+}
+
+function parseLine(text: string): Json | null {
+  if (text.trim() === '') return null;
+  try {
+    const value = JSON.parse(text) as unknown;
+    return isRecord(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function blocksOf(content: unknown): Json[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return Array.isArray(content) ? content.filter(isRecord) : [];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}

@@ -1,0 +1,59 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Config } from '../../../../common/config.ts';
+import { cutRule } from '../../../../engine/cut-config.ts';
+import { findHeadTokens, simulateConversation, sumRequests } from '../../../../proxy/transcript/index.ts';
+import { pastConversation, pastConversations } from '../../../helpers/past-conversations.ts';
+
+const { trim, inject } = Config.parse({});
+const RULE = { cut: cutRule(trim), plan: inject };
+const LONG = Array.from({ length: 12 }, () => ({ promptTokens: 200, rounds: [6_000, 6_000, 6_000], pauseMs: 30_000 }));
+
+describe('a simulated conversation', () => {
+  it('costs less with cuts where it is long, and its context stays small', () => {
+    const { cuts, direct, sent } = sumRequests(simulateConversation(pastConversation(LONG), RULE));
+    expect(cuts).toBeGreaterThan(0);
+    expect(sent.usd).toBeLessThan(0.8 * direct.usd);
+    expect(sent.peak).toBeLessThan(direct.peak / 2);
+  });
+
+  it('is billed as the recorded model and lifetime, or as the rule names them', () => {
+    const recorded = simulateConversation(pastConversation(LONG.slice(0, 1), { ttl: '1h' }), RULE);
+    expect(recorded[0]).toMatchObject({ model: 'claude-opus-4-8', direct: { cacheWrite5m: 0 } });
+    const named = simulateConversation(pastConversation(LONG.slice(0, 1)), { ...RULE, model: 'claude-x', ttl: '1h' });
+    expect(named[0]).toMatchObject({ model: 'claude-x', direct: { cacheWrite5m: 0 } });
+  });
+
+  it('of a subagent is unchanged', () => {
+    const requests = simulateConversation({ ...pastConversation(LONG), agentId: 'a1' }, RULE);
+    for (const { direct, sent } of requests) expect(sent).toEqual(direct);
+  });
+
+  it('without cuts only ever sends more, and each request has its own bill', async () => {
+    await fc.assert(
+      fc.property(pastConversations(), (conversation) => {
+        const requests = simulateConversation(conversation, { ...RULE, cut: null });
+        expect(requests).toHaveLength(conversation.requests.length);
+        const { direct, sent, cuts } = sumRequests(requests);
+        expect(cuts).toBe(0);
+        expect(sent.tokens).toBeGreaterThanOrEqual(direct.tokens);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('ends the same when it is played again', () => {
+    fc.assert(
+      fc.property(pastConversations(), (conversation) => {
+        expect(simulateConversation(conversation, RULE)).toEqual(simulateConversation(conversation, RULE));
+      }),
+      { numRuns: 20 },
+    );
+  });
+});
+
+it('tools and system prompt have the tokens that the API counted beside the messages', () => {
+  const turns = [{ promptTokens: 100, rounds: [], pauseMs: 0 }];
+  expect(findHeadTokens(pastConversation(turns, { promptTokens: 20_100 }))).toBe(20_000);
+  expect(findHeadTokens(pastConversation(turns))).toBe(12_000);
+});
