@@ -44,7 +44,9 @@ import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
 import type { EngineServices, ModelBudget } from './api/service.ts';
 import { createSessionTitles } from './api/session-titles.ts';
+import { createHealth } from './api/ui/doctor.ts';
 import { createUi } from './api/ui/index.ts';
+import { createUndo } from './api/ui/snapshot.ts';
 import { cutRule } from './cut-config.ts';
 import { deferredMemory, deferredTasks } from './deferred.ts';
 import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.ts';
@@ -54,6 +56,7 @@ import { claudeEnvironmentOf } from './lifecycle/user-proxy.ts';
 import { createLinkedBlock, type LinkedBlock } from './linked-block.ts';
 import { createAccess, guardMemory } from './policy/guard.ts';
 import { openPolicy, type Policy } from './policy/index.ts';
+import { createPauseSwitch } from './policy/pause.ts';
 import { createSeals } from './policy/seal.ts';
 import { createSubagentSource, createSubagents } from './policy/subagents.ts';
 
@@ -122,8 +125,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     ...{ policy, ledger, receipts, subagents },
     config: { ...config.inject, memoryDeadlineMs: config.recall.deadlineMs, cut: cutRule(config.trim) },
     clock: systemClock,
-    randomHex: (bytes) => randomBytes(bytes).toString('hex'),
-    log,
+    ...{ randomHex: (bytes: number) => randomBytes(bytes).toString('hex'), log },
   });
   const proxy = createProxy({
     ...proxyConfig(config, env),
@@ -137,7 +139,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const ui = createUi({ config: config.ui, paths, services: () => services, log, now: systemClock.now });
   const services: EngineServices = {
     ...servicesOf({ config, paths, log }, { memory, policy, ledger, budget, linked, subagents }),
-    ...shellServices(env, redactor),
+    ...shellServices(env, paths, redactor),
+    ...{ ledger, activity: proxy.activity, quota: budget.limits },
     seals,
     receipts,
     tasks: deferredTasks(opening),
@@ -223,9 +226,13 @@ function shellSettings(env: NodeJS.ProcessEnv): readonly string[] {
 }
 
 /** The part of the API's services that rests on the shell that started the daemon. */
-function shellServices(env: NodeJS.ProcessEnv, { text: redact }: Redactor) {
+function shellServices(env: NodeJS.ProcessEnv, paths: HomePaths, { text: redact }: Redactor) {
+  const { now } = systemClock;
   return {
     environment: shellSettings(env),
+    health: createHealth({ paths, env, now }),
+    pausing: createPauseSwitch(paths.pausesFile, now),
+    undo: createUndo(now),
     titles: createSessionTitles(path.dirname(userSettingsFile(env)), redact),
   };
 }

@@ -47,6 +47,18 @@ export function createEditing(parts: Parts) {
         await held.save([saved]);
         return saved;
       }),
+    /** Does the work, and gives the nodes of these ids as they were, with those whose links it took away. */
+    async withBefore<T>(ids: readonly string[], work: () => Promise<T>) {
+      const every = [...catalogue.every()];
+      const chosen = new Set(ids.map((id) => resolve(id).node_id));
+      const result = await work();
+      const gone = new Set(every.map(({ node_id }) => node_id).filter((id) => catalogue.get(id) === undefined));
+      const isTouched = (node: MemoryNode): boolean =>
+        chosen.has(node.node_id) || gone.has(node.node_id) || linkedIds(node).some((id) => gone.has(id));
+      return { result, before: every.filter((node) => isTouched(node) && catalogue.get(node.node_id) !== node) };
+    },
+    /** Saves the nodes as they were; their verbatim turns stay as they are now. */
+    putBack: (nodes: readonly MemoryNode[]): Promise<void> => withFreshFiles(store, (held) => held.save(nodes)),
     /** Pinned nodes are always shown in their project, or in the one of `projectDir`. @throws as `edit` */
     pin: (ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]> =>
       withFreshFiles(store, async (held) => {
@@ -58,6 +70,11 @@ export function createEditing(parts: Parts) {
         return nodes;
       }),
   };
+}
+
+function linkedIds({ links, parent_node_id, superseded_by, facts }: MemoryNode): string[] {
+  const ids = [parent_node_id, superseded_by, ...facts.map((fact) => fact.superseded_by)];
+  return [...links, ...ids.filter((id) => typeof id === 'string')];
 }
 
 /** Runs `work` while no other write runs, after edits on disk were read. */

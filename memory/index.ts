@@ -19,7 +19,7 @@ export type { Library, NodeReason, NodeView, RawMessage } from './library.ts';
 export { type Public, type PublicHit, type PublicNode, publicNode } from './library.ts';
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';
 export type { Memory } from './memory.ts';
-export { EVERYWHERE } from './model/node.ts';
+export { EVERYWHERE, type MemoryNode } from './model/node.ts';
 export { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from './model/task.ts';
 export {
   type Budget,

@@ -7,6 +7,7 @@ import type { Details } from './compaction/details.ts';
 import type { Editing } from './edit.ts';
 import { createFactLibrary } from './fact-library.ts';
 import type { ForgetReport, ForgetRequest } from './forget.ts';
+import { memoryGraph } from './graph.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
 import { readTurn } from './ingest/turn-trust.ts';
 import type { Items } from './items.ts';
@@ -132,7 +133,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
   return {
     ...parts.editing,
     ...parts.items,
-    ...{ ...createTopics(parts), ...createFactLibrary(parts) },
+    ...{ ...createTopics(parts), ...createFactLibrary(parts), ...createViews(parts, list) },
     exportAll: parts.archives.exportAll,
     /** Newest first. @throws CometError `ambiguous_id` for a session */
     list,
@@ -228,6 +229,27 @@ function messagesOf(turns: readonly JoinedTurn[]): (RawMessage & { readonly turn
       const marked = redacted && content.includes(MARK) ? { redacted: true as const } : {};
       return { seq, role, content: contentOf(content), sha256, ...marked, turnIds };
     });
+}
+
+/** Memory as a picture: what people look at rather than read. */
+function createViews(parts: Omit<Parts, 'libraryBlock'>, list: (filter: NodeFilter) => readonly MemoryNode[]) {
+  return {
+    /** Every message of the session in order, with its turn and the nodes that stand for it; [] for an unknown one. */
+    readSession: (id: string) => parts.started.then(() => readSession(id, parts)),
+    /** Memories of a project, or all of them, with what they are about and their links. */
+    graph: (project?: string) => memoryGraph(list({}).filter((node) => (project ?? node.project) === node.project)),
+  };
+}
+
+async function readSession(sessionId: string, { turnReader, turnRegistry, catalogue }: MemoryParts) {
+  const turns = await turnReader.turns(sessionId);
+  const byId = new Map(turns.map((turn) => [turn.turnId, turn]));
+  return messagesOf(turns).map(({ turnIds, ...message }) => {
+    const covering = turnIds.flatMap((turnId) => turnRegistry.aliases(turnId)).flatMap(catalogue.nodesCovering);
+    const nodes = covering.flatMap((id) => [id, ...catalogue.pointersTo(id).map(({ node_id }) => node_id)]);
+    const turn = byId.get(turnIds[0] as string) as JoinedTurn;
+    return { ...message, turn: turn.key, at: new Date(turn.atMs).toISOString(), nodes: [...new Set(nodes)] };
+  });
 }
 
 /** Content that was not JSON is shown as text. */

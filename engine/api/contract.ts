@@ -1,10 +1,8 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { z } from 'zod';
-import { CometError } from '../../common/errors.ts';
 import { type Mode, modeOf } from '../../common/policy.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import { publicNode, type SessionDetail, TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../../memory/index.ts';
-import type { Receipt } from '../../proxy/ledger/index.ts';
 import { claudeImportInput } from './import-claude.ts';
 import { absolutePath as file, fileImportInput, importFile, projectPath as path } from './import-file.ts';
 import { type EngineServices, type EngineStatus, operation } from './service.ts';
@@ -15,10 +13,12 @@ import {
   nameReceipts,
   newestRequest,
   projectSummary,
+  receiptNamed,
   requestCounts,
   sessionSummary,
   startLine,
 } from './summary.ts';
+import { uiOperations } from './ui/contract.ts';
 
 /** `status` waits this long for a store that is opening. */
 const OPENING_MS = 1_000;
@@ -47,8 +47,6 @@ export const operations = {
   flush: operation(z.strictObject({ timeoutMs: z.int().positive().max(3_600_000) }), ({ memory }, { timeoutMs }) =>
     memory.maintenance.flush(timeoutMs),
   ),
-  /** For a browser that signs in. */
-  'ui/open': operation(none, ({ ui }) => ui.open()),
   statusline: operation(
     z.strictObject({ sessionId: id.optional(), projectDir: path.optional() }),
     (services, { sessionId = '', projectDir }): StatuslineView => {
@@ -381,12 +379,15 @@ export const operations = {
     ({ hooks }, input) => hooks.subagentStart(input),
   ),
   'hooks/session-end': operation(session, ({ hooks }, input) => hooks.sessionEnd(input)),
+
+  ...uiOperations,
 };
 
 /** Operations after which the library may say something else. */
 export const CHANGING: ReadonlySet<string> = new Set<Operation>([
   ...(['nodes/remove', 'nodes/forget', 'nodes/edit', 'memory/import', 'memory/dream', 'snapshots/rollback'] as const),
   ...(['tasks/add', 'tasks/edit', 'tasks/status', 'tasks/remove'] as const),
+  ...(['ui/edit', 'ui/forget', 'ui/undo'] as const),
 ]);
 
 /**
@@ -399,6 +400,8 @@ export const PAGE_OPERATIONS: ReadonlySet<string> = new Set<Operation>([
   ...(['nodes/related', 'nodes/why', 'items/list', 'items/close', 'items/add'] as const),
   ...(['topics/list', 'topics/search', 'topics/read', 'facts/list', 'facts/why', 'facts/forget'] as const),
   ...(['tasks/list', 'tasks/show', 'tasks/add', 'tasks/edit', 'tasks/status', 'tasks/remove', 'inbox/show'] as const),
+  ...(['ui/overview', 'ui/savings', 'ui/session', 'ui/request', 'ui/search', 'ui/graph', 'ui/health'] as const),
+  ...(['ui/pause', 'ui/resume', 'ui/edit', 'ui/pin', 'ui/quarantine', 'ui/forget', 'ui/undo'] as const),
   ...(['sessions/list', 'sessions/show', 'sessions/brief', 'snapshots/list', 'library/block', 'library/lint'] as const),
 ]);
 
@@ -469,18 +472,4 @@ async function titled<T extends { readonly session_id: string; readonly title: s
 
 function defined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
-}
-
-/** `last` is the newest rewritten request; others have little to explain. */
-function receiptNamed(receipts: readonly Receipt[], name: string): Receipt {
-  const found =
-    name === 'last'
-      ? receipts.filter((one) => one.edits.length > 0).slice(0, 1)
-      : receipts.filter((one) => one.request_id.startsWith(name));
-  if (found.length > 1)
-    throw new CometError('ambiguous_id', `${found.length} requests begin with "${name}"; give more of the id`);
-  const [receipt] = found;
-  if (receipt !== undefined) return receipt;
-  const problem = name === 'last' ? 'no request has been rewritten' : `no request begins with "${name}"`;
-  throw new CometError('not_found', `${problem} lately; comet-cc explain --list shows those that are kept`);
 }

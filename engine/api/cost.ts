@@ -76,7 +76,7 @@ export function costsOf(ledger: Pick<CostLedger, 'totals' | 'days' | 'disabledCo
   };
 }
 
-function savingsOf(totals: Totals): Savings {
+export function savingsOf(totals: Totals): Savings {
   const { requests, original, sent, ownTokens: own, untouchedUsd, sentUsd, ownUsd } = totals;
   return {
     requests,

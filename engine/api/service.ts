@@ -1,16 +1,18 @@
 import type { z } from 'zod';
-import type { Memory, MemoryStatus, Tasks } from '../../memory/index.ts';
+import type { Activity, Budget, Memory, MemoryStatus, Tasks } from '../../memory/index.ts';
 import type { ProxyStats, RecallCounts } from '../../proxy/index.ts';
-import type { Receipts } from '../../proxy/ledger/index.ts';
+import type { CostLedger, Receipts } from '../../proxy/ledger/index.ts';
 import type { Access } from '../policy/guard.ts';
 import type { Policy } from '../policy/index.ts';
-import type { Pauses } from '../policy/pause.ts';
+import type { PauseSwitch, Pauses } from '../policy/pause.ts';
 import type { Seals } from '../policy/seal.ts';
 import type { Costs, conversationCosts } from './cost.ts';
 import type { HookHandlers } from './hooks.ts';
 import type { ClaudeImport } from './import-claude.ts';
 import type { SessionTitles } from './session-titles.ts';
 import type { RequestCounts } from './summary.ts';
+import type { Health } from './ui/doctor.ts';
+import type { Undo } from './ui/snapshot.ts';
 
 /** What the operations run on. */
 export interface EngineServices {
@@ -40,6 +42,13 @@ export interface EngineServices {
   readonly pagesChanged: () => void;
   readonly titles: SessionTitles;
   readonly ui: Ui;
+  readonly ledger: Pick<CostLedger, 'days' | 'conversation'>;
+  readonly undo: Undo;
+  readonly health: Health;
+  readonly pausing: PauseSwitch;
+  readonly quota: Budget['limits'];
+  /** Answers that are not complete, and the time of the newest request. */
+  readonly activity: () => Activity;
 }
 
 /** The dashboard's listener. */

@@ -1,3 +1,4 @@
+import { CometError } from '../../common/errors.ts';
 import { type Mode, modeOf } from '../../common/policy.ts';
 import { amount, clip, counted, oneLine, percentSaved } from '../../common/text.ts';
 import type { Memory } from '../../memory/index.ts';
@@ -117,6 +118,20 @@ export function newestRequest(
 
 /** A receipt with its prompt and the session's title, else its first prompt, on one line; '' where memory does not have it. */
 export type NamedReceipt = Receipt & { readonly prompt: string; readonly session_title: string };
+
+/** `last` is the newest rewritten request; others have little to explain. */
+export function receiptNamed(receipts: readonly Receipt[], name: string): Receipt {
+  const found =
+    name === 'last'
+      ? receipts.filter((one) => one.edits.length > 0).slice(0, 1)
+      : receipts.filter((one) => one.request_id.startsWith(name));
+  if (found.length > 1)
+    throw new CometError('ambiguous_id', `${found.length} requests begin with "${name}"; give more of the id`);
+  const [receipt] = found;
+  if (receipt !== undefined) return receipt;
+  const problem = name === 'last' ? 'no request has been rewritten' : `no request begins with "${name}"`;
+  throw new CometError('not_found', `${problem} lately; comet-cc explain --list shows those that are kept`);
+}
 
 /** @param receipts  to name; each session is read once */
 export async function nameReceipts(

@@ -87,6 +87,23 @@ export async function readPauses(file: string, nowMs: number): Promise<Pauses> {
   return text === null ? NO_PAUSES : activePauses(parsePauses(text), nowMs);
 }
 
+export type PauseSwitch = ReturnType<typeof createPauseSwitch>;
+
+/** Sets and ends pauses by project key; null: everywhere. */
+export function createPauseSwitch(file: string, now: () => number) {
+  async function change(changeOf: (before: Pauses) => Pauses): Promise<Pauses> {
+    // A damaged file pauses everything; a change repairs it.
+    const wanted = changeOf(await readPauses(file, now()).catch(() => NO_PAUSES));
+    await writePauses(file, wanted);
+    return wanted;
+  }
+  return {
+    pause: (mode: Pause['mode'], project: string | null): Promise<Pauses> =>
+      change((before) => paused(before, project, { mode, since: new Date(now()).toISOString(), until: null })),
+    resume: (project: string | null): Promise<Pauses> => change((before) => resumed(before, project, now())),
+  };
+}
+
 export async function writePauses(file: string, wanted: Pauses): Promise<void> {
   await ensureDir(path.dirname(file));
   await writeFileAtomic(file, `${JSON.stringify(wanted, null, 2)}\n`);

@@ -294,6 +294,8 @@ export async function openBudget({
     },
     today: ledger.today,
     decide,
+    /** Limits that have not reset, as last reported. */
+    limits: (): readonly QuotaWindow[] => mergeQuota(windows, [], clock.now()),
     /** Sessions that took tokens within a day, newest first. */
     recentSessions(): (SessionUsage & { readonly isSpent: boolean })[] {
       const sinceMs = clock.now() - DAY_MS;

@@ -4,6 +4,7 @@ import { EMPTY_COSTS } from '../../engine/api/cost.ts';
 import { createHookHandlers } from '../../engine/api/hooks.ts';
 import { createClaudeImport } from '../../engine/api/import-claude.ts';
 import type { EngineServices } from '../../engine/api/service.ts';
+import { createUndo } from '../../engine/api/ui/snapshot.ts';
 import { deferredMemory, deferredTasks } from '../../engine/deferred.ts';
 import { createAccess } from '../../engine/policy/guard.ts';
 import { NO_PAUSES } from '../../engine/policy/pause.ts';
@@ -78,6 +79,12 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     environment: [],
     pagesChanged: () => {},
     version: '1.2.3',
+    ledger: { days: () => [], conversation: () => null },
+    undo: createUndo(Date.now),
+    health: { checks: async () => [], daemon: async () => null, log: async () => [] },
+    pausing: { pause: async () => NO_PAUSES, resume: async () => NO_PAUSES },
+    quota: () => [],
+    activity: () => ({ answering: 0, lastRequestMs: 0 }),
     ui: { open: () => Promise.reject(new Error('no dashboard')), address: () => null },
     ...over,
   };

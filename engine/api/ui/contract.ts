@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { type EngineServices, operation } from '../service.ts';
+import { nameReceipts, receiptNamed } from '../summary.ts';
+import { sessionView } from './conversation.ts';
+import { savingsView } from './cost.ts';
+import { editNode, forgetNodes, pinNodes, quarantineNodes, undoChange } from './edit.ts';
+import { overviewView } from './overview.ts';
+import { requestView } from './request.ts';
+import { searchInput, searchView } from './search.ts';
+
+const none = z.strictObject({});
+const text = z.string().max(4_096);
+const id = z.string().min(1).max(200);
+const ids = z.array(id).min(1).max(1_000);
+/** Key of a project, as sessions have it; everywhere where it is not given. */
+const projectDir = text.optional();
+
+/** What the dashboard needs beside the operations of commands. */
+export const uiOperations = {
+  /** For a browser that signs in. */
+  'ui/open': operation(none, ({ ui }) => ui.open()),
+  /** For links into the page; null where nothing listens. */
+  'ui/address': operation(none, ({ ui }) => ({ url: ui.address() })),
+  'ui/overview': operation(none, async (services) => {
+    await services.opened();
+    return overviewView(services, Date.now());
+  }),
+  'ui/savings': operation(none, (services) => savingsView(services)),
+  'ui/session': operation(
+    z.strictObject({
+      sessionId: id,
+      from: z.int().nonnegative().default(0),
+      limit: z.int().positive().max(20_000).default(20_000),
+    }),
+    (services, input) => sessionView(services, input),
+  ),
+  'ui/request': operation(z.strictObject({ requestId: id }), async (services, { requestId }) => {
+    const [receipt] = await nameReceipts(services, [receiptNamed(services.receipts.list(), requestId)]);
+    return requestView(services, receipt as NonNullable<typeof receipt>);
+  }),
+  'ui/search': operation(searchInput, async (services, search) => {
+    await services.opened();
+    return searchView(services, search);
+  }),
+  'ui/graph': operation(
+    z.strictObject({ project: text.optional() }),
+    async ({ memory: { library }, opened }, input) => {
+      await opened();
+      return library.graph(input.project);
+    },
+  ),
+  'ui/health': operation(none, (services) => healthView(services)),
+  'ui/pause': operation(z.strictObject({ mode: z.enum(['private', 'off']), projectDir }), ({ pausing }, input) =>
+    pausing.pause(input.mode, input.projectDir ?? null),
+  ),
+  'ui/resume': operation(z.strictObject({ projectDir }), ({ pausing }, input) =>
+    pausing.resume(input.projectDir ?? null),
+  ),
+  'ui/edit': operation(
+    z.strictObject({ id, set: z.record(z.string().max(100), z.string().max(400_000)) }),
+    (services, input) => editNode(services, input.id, input.set),
+  ),
+  'ui/pin': operation(z.strictObject({ ids, pinned: z.boolean() }), (services, input) =>
+    pinNodes(services, input.ids, input.pinned),
+  ),
+  'ui/quarantine': operation(z.strictObject({ ids, quarantined: z.boolean() }), (services, input) =>
+    quarantineNodes(services, input.ids, input.quarantined),
+  ),
+  'ui/forget': operation(z.strictObject({ ids }), (services, input) => forgetNodes(services, input.ids)),
+  /** What a change of the page gave. */
+  'ui/undo': operation(z.strictObject({ undo: id }), (services, input) => undoChange(services, input.undo)),
+};
+
+async function healthView({ memory, policy, problems, budget, version, health, quota }: EngineServices) {
+  const [checks, daemon, log] = await Promise.all([health.checks(), health.daemon(), health.log()]);
+  const { llm, notes, problems: own } = memory.maintenance.status();
+  return {
+    ...{ version, pid: process.pid, node: process.version, checks, daemon, log, llm, notes, budget: budget() },
+    uptime_ms: Math.round(process.uptime() * 1_000),
+    /** Bytes. */
+    rss: process.memoryUsage.rss(),
+    paused: policy.pauses(),
+    problems: [...own, ...problems(), ...policy.problems()],
+    /** Shares of the limits that the API reports, 0 to 1. */
+    quota: quota().map(({ name, utilization, resetAtMs }) => {
+      return { name, used: utilization, resets: new Date(resetAtMs).toISOString() };
+    }),
+  };
+}

@@ -1,0 +1,45 @@
+import type { Totals } from '../../../proxy/ledger/index.ts';
+import { savingsOf } from '../cost.ts';
+import type { EngineServices } from '../service.ts';
+
+const MAX_SESSIONS = 500;
+
+/** Tokens of prompts, money at API prices; `own`: of memory's own model calls. */
+export type CostRow = ReturnType<typeof rowOf>;
+
+export function rowOf(totals: Totals) {
+  const { requests, original, sent, own, untouched_usd, sent_usd, own_usd, net_saved_usd } = savingsOf(totals);
+  const cache = { cache_read: totals.cacheRead, cache_write: totals.cacheWrite5m + totals.cacheWrite1h };
+  return { requests, original, sent, own, ...cache, untouched_usd, sent_usd, own_usd, net_saved_usd };
+}
+
+/** What was saved: by day (UTC), oldest first; by session, newest first; by project, by what it cost. */
+export async function savingsView({
+  memory: { library },
+  ledger,
+  titles,
+}: Pick<EngineServices, 'memory' | 'ledger' | 'titles'>) {
+  const counted = (await library.listSessions()).flatMap((session) => {
+    const totals = ledger.conversation(session.session_id)?.totals;
+    return totals === undefined ? [] : [{ session, row: rowOf(totals) }];
+  });
+  const shown = counted.slice(0, MAX_SESSIONS);
+  const own = await titles.of(shown.map(({ session }) => session.session_id));
+  const projects = new Map<string, CostRow>();
+  for (const { session, row } of counted) projects.set(session.project, added(projects.get(session.project), row));
+  return {
+    days: ledger.days().map(([day, totals]) => ({ day, ...rowOf(totals) })),
+    sessions: shown.map(({ session: { session_id, title, project, updated_at: at }, row }) => {
+      return { session_id, title: own.get(session_id) ?? title, project, at, ...row };
+    }),
+    projects: [...projects]
+      .map(([project, row]) => ({ project, ...row }))
+      .sort((one, other) => other.untouched_usd - one.untouched_usd),
+  };
+}
+
+function added(sum: CostRow | undefined, row: CostRow): CostRow {
+  if (sum === undefined) return row;
+  const names = Object.keys(row) as (keyof CostRow)[];
+  return Object.fromEntries(names.map((name) => [name, Number((sum[name] + row[name]).toFixed(6))])) as CostRow;
+}

@@ -1,0 +1,89 @@
+import { open } from 'node:fs/promises';
+import path from 'node:path';
+import { execa } from 'execa';
+import type { HomePaths } from '../../../common/paths.ts';
+import { isRecord, parseJson } from '../../../common/text.ts';
+import { guardStatus } from '../../lifecycle/control.ts';
+
+const PROGRAM = path.join(import.meta.dirname, '..', '..', '..', 'bin', 'comet-cc.js');
+const DOCTOR_MS = 60_000;
+/** An answer serves every tab for this long. */
+const FRESH_MS = 30_000;
+const LOG_BYTES = 64 * 1024;
+const LOG_LINES = 200;
+
+export interface HealthCheck {
+  readonly name: string;
+  readonly state: 'ok' | 'warn' | 'fail';
+  readonly detail: string;
+  readonly fix: string;
+}
+
+export type Health = ReturnType<typeof createHealth>;
+
+interface HealthOptions {
+  readonly paths: HomePaths;
+  readonly env: NodeJS.ProcessEnv;
+  readonly now: () => number;
+}
+
+/** What only other processes and the disk know of the engine. */
+export function createHealth({ paths, env, now }: HealthOptions) {
+  let newest: { readonly atMs: number; readonly checks: Promise<readonly HealthCheck[]> } | null = null;
+  return {
+    /** Of `doctor`, at most 30 s old. */
+    checks(): Promise<readonly HealthCheck[]> {
+      if (newest === null || now() - newest.atMs > FRESH_MS) newest = { atMs: now(), checks: runDoctor(env) };
+      return newest.checks;
+    },
+    async daemon() {
+      const guard = await guardStatus(paths.guardSocket).catch(() => null);
+      return guard === null ? null : { pid: guard.pid, state: guard.engine.state, restarts: guard.engine.restarts };
+    },
+    /** The newest lines, oldest first; they were redacted when they were written. */
+    log: () => readLog(path.join(paths.logsDir, 'engine.log')),
+  };
+}
+
+const STATES = { ok: 'ok', problem: 'fail', unknown: 'warn' } as const;
+
+async function runDoctor(env: NodeJS.ProcessEnv): Promise<readonly HealthCheck[]> {
+  const options = { env, extendEnv: false, reject: false, timeout: DOCTOR_MS, stdin: 'ignore' } as const;
+  const { stdout } = await execa(process.execPath, [PROGRAM, 'doctor', '--json'], options);
+  const report = parseJson(stdout);
+  const checks = isRecord(report) && Array.isArray(report['checks']) ? report['checks'] : [];
+  if (checks.length > 0) {
+    return checks.filter(isRecord).map(({ id, state, detail, fix }) => {
+      return {
+        name: String(id),
+        state: STATES[state as keyof typeof STATES],
+        detail: String(detail),
+        fix: String(fix),
+      };
+    });
+  }
+  return [{ name: 'doctor', state: 'warn', detail: 'the checks gave no answer', fix: 'comet-cc doctor' }];
+}
+
+async function readLog(file: string) {
+  const handle = await open(file, 'r').catch(() => null);
+  if (handle === null) return [];
+  try {
+    const { size } = await handle.stat();
+    const start = Math.max(0, size - LOG_BYTES);
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(LOG_BYTES), position: start });
+    const lines = buffer.subarray(0, bytesRead).toString('utf8').split('\n');
+    const whole = start === 0 ? lines : lines.slice(1);
+    return whole.flatMap(readLine).slice(-LOG_LINES);
+  } finally {
+    await handle.close();
+  }
+}
+
+function readLine(line: string) {
+  const entry = parseJson(line);
+  if (!isRecord(entry)) return [];
+  const { at, level, process: _, message, ...details } = entry;
+  const more = Object.keys(details).length === 0 ? '' : ` ${JSON.stringify(details)}`;
+  return [{ at: String(at), level: String(level), message: `${String(message)}${more}` }];
+}

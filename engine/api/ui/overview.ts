@@ -1,0 +1,91 @@
+import type { Receipt } from '../../../proxy/ledger/index.ts';
+import type { EngineServices } from '../service.ts';
+import { recalledFor } from '../summary.ts';
+import { rowOf } from './cost.ts';
+
+type Services = Pick<
+  EngineServices,
+  'memory' | 'receipts' | 'ledger' | 'titles' | 'policy' | 'costs' | 'version' | 'requests'
+>;
+
+const LIVE_MS = 86_400_000;
+const MAX_SESSIONS = 20;
+/** Of text in prompts, about. */
+const CHARS_PER_TOKEN = 4;
+
+/** The sessions that sent a request within a day, newest first, and what memory has to do. */
+export async function overviewView(services: Services, nowMs: number) {
+  const { memory, receipts, titles, policy, costs, version, requests } = services;
+  const { library } = memory;
+  const newest = newestBySession(receipts.list(), nowMs - LIVE_MS);
+  const known = new Map((await library.listSessions()).map((session) => [session.session_id, session]));
+  const own = await titles.of([...newest.keys()]);
+  const { nodes, queue, llm } = memory.maintenance.status();
+  return {
+    version,
+    nodes,
+    queue,
+    paused: policy.pauses(),
+    savings: costs().savings,
+    requests: requests(),
+    llm,
+    sessions: [...newest].map(([session_id, { latest, answered }]) => {
+      const { title = '', project = '' } = known.get(session_id) ?? {};
+      return {
+        session_id,
+        title: own.get(session_id) ?? title,
+        project,
+        at: latest.at,
+        /** The answer to its newest request has not ended. */
+        streaming: latest.status === 0,
+        ...figuresOf(services, session_id, answered ?? latest),
+      };
+    }),
+  };
+}
+
+interface Newest {
+  readonly latest: Receipt;
+  /** With a response; its tokens are those of the bill. */
+  readonly answered: Receipt | undefined;
+}
+
+/** @param receipts  newest first */
+function newestBySession(receipts: readonly Receipt[], sinceMs: number): Map<string, Newest> {
+  const found = new Map<string, Newest>();
+  for (const receipt of receipts) {
+    if (receipt.class !== 'main' || Date.parse(receipt.at) < sinceMs) continue;
+    const { latest = receipt, answered } = found.get(receipt.session_id) ?? {};
+    if (!found.has(receipt.session_id) && found.size === MAX_SESSIONS) continue;
+    found.set(receipt.session_id, { latest, answered: answered ?? (receipt.status === 0 ? undefined : receipt) });
+  }
+  return found;
+}
+
+function figuresOf({ ledger }: Services, sessionId: string, receipt: Receipt) {
+  const { received_tokens, sent_tokens, decision, trimming_off } = receipt.economics;
+  const totals = ledger.conversation(sessionId)?.totals;
+  const {
+    requests = 0,
+    net_saved_usd = 0,
+    untouched_usd = 0,
+    sent_usd = 0,
+  } = totals === undefined ? {} : rowOf(totals);
+  const recalled = receipt.added.filter(({ current }) => current === true);
+  const chars = recalled.reduce((sum, { text }) => sum + text.length, 0);
+  return {
+    requests,
+    epoch: receipt.epoch,
+    decision,
+    received_tokens,
+    sent_tokens,
+    recalled_tokens: Math.ceil(chars / CHARS_PER_TOKEN),
+    recalled: recalledFor(receipt).length,
+    /** Of the whole session. */
+    saved_usd: net_saved_usd,
+    untouched_usd,
+    sent_usd,
+    trimming_off,
+    phases: [] as readonly { readonly name: string; readonly ms: number }[],
+  };
+}

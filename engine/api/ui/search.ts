@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { type MemoryNode, type PublicHit, publicNode } from '../../../memory/index.ts';
+import { lanesText } from '../render.ts';
+import type { EngineServices } from '../service.ts';
+
+const text = z.string().max(4_096).optional();
+
+export const searchInput = z.strictObject({
+  query: z.string().max(20_000),
+  /** Key of a project, as nodes have it. */
+  project: text,
+  kind: text,
+  origin: text,
+  importance: text,
+  sinceMs: z.number().optional(),
+  quarantine: z.boolean().optional(),
+  limit: z.int().positive().max(10_000),
+});
+
+type Search = z.infer<typeof searchInput>;
+
+/** Ranked memories that are looked through where a filter may take most of them away. */
+const MAX_RANKED = 200;
+
+/** Best first, ranked as recall ranks; without a query all memories, newest first. */
+export async function searchView({ memory: { library, recall } }: Pick<EngineServices, 'memory'>, search: Search) {
+  const { query, limit } = search;
+  const all = library.list({});
+  const fits = filterOf(search);
+  const found: readonly PublicHit[] | null = query.trim() === '' ? null : await ranked(recall, search);
+  const listed = found === null ? all.filter(fits).map((node) => ({ node, hit: null })) : [];
+  const hits = found === null ? listed : found.filter(({ node }) => fits(node)).map((hit) => ({ node: hit.node, hit }));
+  return {
+    total: hits.length,
+    hits: hits.slice(0, limit).map(({ node, hit }) => hitView(node, hit)),
+    projects: [...new Set(all.map(({ project }) => project))].sort(),
+  };
+}
+
+type AnyNode = PublicHit['node'] | MemoryNode;
+
+async function ranked(recall: EngineServices['memory']['recall'], { query, limit, ...filter }: Search) {
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  const top = isFiltered ? MAX_RANKED : Math.min(limit, MAX_RANKED);
+  return (await recall.search(query, { top })) as unknown as readonly PublicHit[];
+}
+
+function filterOf({ project, kind, origin, importance, sinceMs, quarantine }: Search) {
+  return (node: AnyNode): boolean =>
+    (project === undefined || node.project === project) &&
+    (kind === undefined || node.kind === kind) &&
+    (origin === undefined || node.origin === origin) &&
+    (importance === undefined || node.importance === importance) &&
+    (sinceMs === undefined || Date.parse(node.created_at) >= sinceMs) &&
+    (quarantine === undefined || (publicNode(node as MemoryNode).status === 'quarantined') === quarantine);
+}
+
+function hitView(node: AnyNode, hit: PublicHit | null) {
+  const { title, status } = publicNode(node as MemoryNode);
+  const { node_id, summary, project, kind, origin, importance, created_at } = node;
+  return {
+    ...{ node_id, title, summary, project, kind, origin, importance, created_at },
+    pinned: node.pinned_from !== undefined,
+    quarantined: status === 'quarantined',
+    score: hit?.score ?? 0,
+    /** Below the relevance filter: recall would not insert it. */
+    ...(hit?.isFar === true ? { isFar: true } : {}),
+    lanes: hit?.lanes ?? {},
+    /** The line that answers, else how it was found; '' without a query. */
+    why: hit === null ? '' : (hit.raw?.text ?? lanesText(hit.lanes)),
+  };
+}
