@@ -262,8 +262,8 @@ function servicesOf(
   return {
     memory,
     policy,
-    access: createAccess(policy, library, projectOf),
     pagesChanged: linked.refreshSoon,
+    access: createAccess(policy, library, projectOf),
     hooks: createHookHandlers({ memory, policy, subagents, config, linkedText: linked.text, log, now }),
     claudeImport: createClaudeImport({
       imports: memory.imports,

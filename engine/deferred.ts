@@ -85,6 +85,7 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
     imports: of('imports', {}),
     maintenance: of('maintenance', {
       status: () => unopenedStatus(backend, problem),
+      revision: () => 0,
       takeBrief: async () => null,
       async close() {
         await opened.catch(() => undefined);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CometError } from '../common/errors.ts';
+import { grouped } from '../common/map.ts';
 import { parseJson } from '../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
 import type { Archives } from './archive.ts';
@@ -244,9 +245,13 @@ function createViews(parts: Omit<Parts, 'libraryBlock'>, list: (filter: NodeFilt
 async function readSession(sessionId: string, { turnReader, turnRegistry, catalogue }: MemoryParts) {
   const turns = await turnReader.turns(sessionId);
   const byId = new Map(turns.map((turn) => [turn.turnId, turn]));
+  const former = grouped(
+    catalogue.every().flatMap(({ node_id }) => (catalogue.current(node_id)?.node_id === node_id ? [] : node_id)),
+    (id) => catalogue.current(id)?.node_id ?? '',
+  );
   return messagesOf(turns).map(({ turnIds, ...message }) => {
     const covering = turnIds.flatMap((turnId) => turnRegistry.aliases(turnId)).flatMap(catalogue.nodesCovering);
-    const nodes = covering.flatMap((id) => [id, ...catalogue.pointersTo(id).map(({ node_id }) => node_id)]);
+    const nodes = covering.flatMap((id) => [id, ...(former.get(id) ?? [])]);
     const turn = byId.get(turnIds[0] as string) as JoinedTurn;
     return { ...message, turn: turn.key, at: new Date(turn.atMs).toISOString(), nodes: [...new Set(nodes)] };
   });

@@ -50,8 +50,8 @@ export function createMaintenance(parts: Parts) {
     lintPages: () =>
       background.started.then(() => parts.topicPages?.lint((id) => catalogue.current(id) !== undefined) ?? []),
     refreshIndex: () => refreshIndex(parts),
-    listSnapshots: archives.listSnapshots,
-    rollback: archives.rollback,
+    /** `revision` grows with each change of a node. */
+    ...{ listSnapshots: archives.listSnapshots, rollback: archives.rollback, revision: catalogue.revision },
     /** Rebuilds the whole index from the files; returns how many nodes it holds. */
     reindex: background.reindex,
     async stats() {

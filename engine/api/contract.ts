@@ -387,7 +387,7 @@ export const operations = {
 export const CHANGING: ReadonlySet<string> = new Set<Operation>([
   ...(['nodes/remove', 'nodes/forget', 'nodes/edit', 'memory/import', 'memory/dream', 'snapshots/rollback'] as const),
   ...(['tasks/add', 'tasks/edit', 'tasks/status', 'tasks/remove'] as const),
-  ...(['ui/edit', 'ui/forget', 'ui/undo'] as const),
+  ...(['facts/forget', 'ui/edit', 'ui/forget', 'ui/undo'] as const),
 ]);
 
 /**

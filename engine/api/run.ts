@@ -56,7 +56,10 @@ async function result(services: EngineServices | null, { operation, body, signal
   try {
     return await run(services, input.data, signal);
   } finally {
-    if (CHANGING.has(operation)) services.pagesChanged();
+    if (CHANGING.has(operation)) {
+      services.pagesChanged();
+      services.ui.touch();
+    }
   }
 }
 

@@ -59,6 +59,8 @@ export interface Ui {
    * @throws CometError `not_allowed`, `port_in_use`, `unsafe_file`
    */
   open(): Promise<{ readonly url: string; readonly port: number /** Of `ui.port`. */; readonly wanted_port: number }>;
+  /** An operation may have changed tasks or the library. */
+  touch(): void;
   /** Without a token; null where nothing listens. */
   address(): string | null;
 }

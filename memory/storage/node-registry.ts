@@ -16,11 +16,13 @@ export function createNodeRegistry() {
   const covering = createTurnIndex();
   const bySession = new Map<string, number>();
   let sorted: readonly MemoryNode[] | null = null;
+  let revision = 0;
   /** By project, until something changes. */
   const tags = new Map<string, readonly string[]>();
 
   function changed(): void {
     sorted = null;
+    revision += 1;
     tags.clear();
   }
 
@@ -97,6 +99,8 @@ export function createNodeRegistry() {
       return known;
     },
     size: (): number => all().length,
+    /** Grows with each change. */
+    revision: (): number => revision,
   };
 }
 

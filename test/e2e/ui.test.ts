@@ -4,7 +4,7 @@ import { homePaths } from '../../common/paths.ts';
 import type { OperationResults } from '../../engine/api/index.ts';
 import { freePort } from '../helpers/cli.ts';
 import { createLiveRig, type LiveRig, longTalk, openTerminal, type Terminal } from '../helpers/live-rig.ts';
-import { signIn } from '../helpers/ui-client.ts';
+import { followUi, signIn } from '../helpers/ui-client.ts';
 
 let rig: LiveRig;
 let terminal: Terminal;
@@ -129,6 +129,18 @@ it('edits, pins and forgets, and undoes each once', async () => {
   expect(await byId()).toBeUndefined();
   await ask('ui/undo', { undo: forget.undo });
   expect(await now()).toEqual(hits);
+});
+
+it('reports requests, memories, tasks and pauses as they change', async () => {
+  const events = followUi(browser.port, browser.cookie);
+  await expect.poll(events.text).toBe(': \n\n');
+  await terminal.say('We decided that the cache is emptied at noon.');
+  await expect.poll(events.text).toContain('{"topic":"request"}');
+  await rig.flush();
+  await expect.poll(events.text).toContain('{"topic":"memory"}');
+  await rig.home.json(['task', 'add', 'Empty the cache', '--json']);
+  await expect.poll(events.text).toContain('{"topic":"tasks"}');
+  events.close();
 });
 
 it('pauses and resumes as the commands do', async () => {

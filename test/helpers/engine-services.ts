@@ -85,7 +85,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     pausing: { pause: async () => NO_PAUSES, resume: async () => NO_PAUSES },
     quota: () => [],
     activity: () => ({ answering: 0, lastRequestMs: 0 }),
-    ui: { open: () => Promise.reject(new Error('no dashboard')), address: () => null },
+    ui: { open: () => Promise.reject(new Error('no dashboard')), touch: () => {}, address: () => null },
     ...over,
   };
 }

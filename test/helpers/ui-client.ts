@@ -29,6 +29,20 @@ export function askUi(port: number, { method = 'GET', path = '/', headers = {}, 
   });
 }
 
+/** What the dashboard streams, until `close`. */
+export function followUi(port: number, cookie: string) {
+  let text = '';
+  const request = http.get({ host: '127.0.0.1', port, path: '/events', headers: { cookie }, agent: false });
+  request.on('response', (response) => {
+    response.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    response.on('error', () => {});
+  });
+  request.on('error', () => {});
+  return { text: () => text, close: () => request.destroy() };
+}
+
 /** A browser that opened the link of `comet-cc ui`. */
 export async function signIn(url: string) {
   const { port, pathname, search } = new URL(url);

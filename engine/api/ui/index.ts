@@ -8,6 +8,7 @@ import type { HomePaths } from '../../../common/paths.ts';
 import type { EngineServices, Ui } from '../service.ts';
 import type { UiServer } from './server.ts';
 import type { UiSessions } from './session.ts';
+import { createWatch, type Watch } from './watch.ts';
 
 interface UiOptions {
   readonly config: Config['ui'];
@@ -35,10 +36,12 @@ export function createUi({ config, paths, services, log, now, page }: UiOptions)
     const key = await readOrCreateSecret(paths.uiKeyFile, () => randomBytes(32).toString('hex'));
     const sessions = createUiSessions(key, now);
     const ports = [...(await rememberedPort(paths.uiPortFile, config.port)), config.port];
-    const server = await openUiServer(ports, { sessions, services, log, ...(page === undefined ? {} : { page }) });
+    const watch = createWatch(services);
+    const options = { sessions, services, watch, log, ...(page === undefined ? {} : { page }) };
+    const server = await openUiServer(ports, options);
     await writeFileAtomic(paths.uiPortFile, `${config.port} ${server.port}\n`);
     log.info('the dashboard listens', { port: server.port, wanted: config.port });
-    opened = { sessions, server };
+    opened = { sessions, server, watch };
     return opened;
   }
 
@@ -63,6 +66,7 @@ export function createUi({ config, paths, services, log, now, page }: UiOptions)
       const url = `http://127.0.0.1:${server.port}/?token=${sessions.issueToken()}`;
       return { url, port: server.port, wanted_port: config.port };
     },
+    touch: () => opened?.watch.touch(['tasks', 'library']),
     address: () => (opened === null ? null : `http://127.0.0.1:${opened.server.port}/`),
     async close() {
       const running = await opening?.catch(() => null);
@@ -74,6 +78,7 @@ export function createUi({ config, paths, services, log, now, page }: UiOptions)
 interface Opened {
   readonly sessions: UiSessions;
   readonly server: UiServer;
+  readonly watch: Watch;
 }
 
 /** The port of the last engine comes first, so that an open page finds the next one. */

@@ -7,6 +7,7 @@ import { serveStatic } from '@hono/node-server/serve-static';
 import { Hono, type MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { getCookie, setCookie } from 'hono/cookie';
+import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { CometError } from '../../../common/errors.ts';
 import type { Log } from '../../../common/log.ts';
@@ -16,9 +17,11 @@ import { MAX_BODY_BYTES, runOperation } from '../run.ts';
 import type { EngineServices } from '../service.ts';
 import { refuseSender } from './guard.ts';
 import { equals, type UiSession, type UiSessions } from './session.ts';
+import type { Topic, Watch } from './watch.ts';
 
 /** Ports tried after the one that is wanted. */
 const MORE_PORTS = 20;
+const HEARTBEAT_MS = 15_000;
 /** The built page, beside the program. */
 const PAGE = path.join(import.meta.dirname, '..', '..', '..', 'ui');
 
@@ -37,6 +40,7 @@ const POLICY = [
 export interface UiServerOptions {
   readonly sessions: UiSessions;
   readonly services: () => EngineServices | null;
+  readonly watch: Watch;
   readonly log: Log;
   /** Folder of the built page. */
   readonly page?: string;
@@ -97,7 +101,7 @@ function listens(server: http.Server, port: number): Promise<boolean> {
 
 type Variables = { Variables: { session: UiSession } };
 
-function createApp({ sessions, services, log, page = PAGE }: UiServerOptions, portOf: () => number) {
+function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOptions, portOf: () => number) {
   const app = new Hono<Variables>();
   const cookieName = (): string => `comet-cc-${portOf()}`;
 
@@ -131,6 +135,7 @@ function createApp({ sessions, services, log, page = PAGE }: UiServerOptions, po
     }
     return c.json(failure('not signed in; open the link that comet-cc ui prints'), 401);
   });
+  app.get('/events', (c) => streamSSE(c, (stream) => sendChanges(stream, watch)));
   app.get('/session', (c) => c.json({ csrf: c.get('session').csrf, version: VERSION }));
   app.post(
     '/v1/*',
@@ -157,6 +162,36 @@ function createApp({ sessions, services, log, page = PAGE }: UiServerOptions, po
     return c.json(failure('the engine failed at it; comet-cc logs says why'), 500);
   });
   return app;
+}
+
+/** Until the browser leaves. A slow one gets each topic once. */
+async function sendChanges(stream: SSEStreamingApi, watch: Watch): Promise<void> {
+  const waiting = new Set<Topic>();
+  let wake = (): void => {};
+  const leave = watch.follow((topics) => {
+    for (const topic of topics) waiting.add(topic);
+    wake();
+  });
+  stream.onAbort(() => wake());
+  try {
+    // A comment: the browser learns that it is connected, and that the engine is still there.
+    for (await stream.write(': \n\n'); !stream.aborted; ) {
+      const isLate = await new Promise<boolean>((resolve) => {
+        const timer = setTimeout(() => resolve(true), HEARTBEAT_MS).unref();
+        wake = () => {
+          clearTimeout(timer);
+          resolve(false);
+        };
+        if (waiting.size > 0 || stream.aborted) wake();
+      });
+      if (isLate) await stream.write(': \n\n');
+      const topics = [...waiting];
+      waiting.clear();
+      for (const topic of topics) await stream.writeSSE({ event: 'change', data: JSON.stringify({ topic }) });
+    }
+  } finally {
+    leave();
+  }
 }
 
 /** Paths that are never the page. */

@@ -11,7 +11,7 @@ import { createUi } from '../../../../engine/api/ui/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { createStranger, freePort } from '../../../helpers/cli.ts';
 import { engineServices } from '../../../helpers/engine-services.ts';
-import { askUi, browserWith, signIn, type UiRequest } from '../../../helpers/ui-client.ts';
+import { askUi, browserWith, followUi, signIn, type UiRequest } from '../../../helpers/ui-client.ts';
 
 const HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)>';
 let closed = 0;
@@ -285,6 +285,32 @@ describe('access', () => {
   it('says what is not valid, and when the store is opening', async () => {
     expect((await browser.post('sessions/brief', {})).status).toBe(400);
     expect((await browser.post('status', {})).status).toBe(200);
+  });
+});
+
+describe('events', () => {
+  const counted = { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 };
+
+  it('say what to read again, and nothing while nothing changes', async () => {
+    const ui = engine(newHome(), await freePort());
+    const browser = await signIn((await ui.open()).url);
+    expect((await askUi(browser.port, { path: '/events' })).status).toBe(401);
+    const one = followUi(browser.port, browser.cookie);
+    const other = followUi(browser.port, browser.cookie);
+    await expect.poll(() => [one.text(), other.text()]).toEqual([': \n\n', ': \n\n']);
+    counted.total += 1;
+    const request = 'event: change\ndata: {"topic":"request"}\n\n';
+    await expect.poll(() => [one.text(), other.text()]).toEqual([`: \n\n${request}`, `: \n\n${request}`]);
+    one.close();
+    ui.touch();
+    await expect.poll(other.text).toContain('{"topic":"tasks"}');
+    expect(other.text()).toContain('{"topic":"library"}');
+    expect(one.text()).not.toContain('tasks');
+    await ui.close();
+  });
+
+  beforeAll(() => {
+    Object.assign(services, { requests: () => counted, tasks: { ...services.tasks, due: () => [] } });
   });
 });
 

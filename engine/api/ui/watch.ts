@@ -1,0 +1,67 @@
+import type { EngineServices } from '../service.ts';
+
+/** What a page reads again. */
+export type Topic = 'status' | 'request' | 'memory' | 'library' | 'tasks';
+
+type State = Readonly<Partial<Record<Topic, string>>>;
+type Listener = (topics: readonly Topic[]) => void;
+
+/** Each topic is reported at most four times a second. */
+const TICK_MS = 250;
+
+export type Watch = ReturnType<typeof createWatch>;
+
+/**
+ * Compares what the engine counts, only while a page follows: nothing is added to the path of a request.
+ *
+ * @param services  null while the engine starts
+ */
+export function createWatch(services: () => EngineServices | null) {
+  const listeners = new Set<Listener>();
+  const touched = new Set<Topic>();
+  let seen: State = {};
+  let timer: NodeJS.Timeout | undefined;
+
+  function tick(): void {
+    const known = services();
+    if (known === null) return;
+    const now = stateOf(known);
+    const topics = Object.keys(now) as Topic[];
+    const changed = new Set([...touched, ...topics.filter((topic) => now[topic] !== seen[topic])]);
+    if (changed.has('memory')) changed.add('library');
+    touched.clear();
+    seen = now;
+    if (changed.size > 0) for (const listener of listeners) listener([...changed]);
+  }
+
+  return {
+    /** @returns ends it */
+    follow(listener: Listener): () => void {
+      const known = services();
+      if (listeners.size === 0) {
+        seen = known === null ? {} : stateOf(known);
+        timer = setInterval(tick, TICK_MS).unref();
+      }
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) clearInterval(timer);
+      };
+    },
+    /** An operation changed what no count shows. */
+    touch(topics: readonly Topic[]): void {
+      if (listeners.size > 0) for (const topic of topics) touched.add(topic);
+    },
+  };
+}
+
+/** Values that differ once the topic has changed. */
+function stateOf({ memory, requests, activity, ledger, policy, problems, tasks }: EngineServices): State {
+  const { queue, nodes, ...status } = memory.maintenance.status();
+  return {
+    status: JSON.stringify([status, policy.pauses(), problems()]),
+    request: JSON.stringify([requests(), activity(), ledger.days().at(-1)]),
+    memory: `${JSON.stringify([queue, nodes])} ${memory.maintenance.revision()}`,
+    tasks: JSON.stringify(tasks.due()),
+  };
+}
