@@ -182,7 +182,7 @@ function reportOf({ sessions, latency, refusals, ...rest }: Run) {
     groups,
     all: summaryOf(sessions),
     deciles: Array.from({ length: 11 }, (_, tenth) => shareOf(ratios, tenth / 10)),
-    refusals: [...new Set(refusals)],
+    refusals: [...new Set(refusals.map((text) => text.replace(/^messages[\d.a-z]+: /, '').slice(0, 100)))],
     restore: { sessions: restored.length, messages: sum('messages'), missing: sum('missing') },
     latency_ms: { prompt: percentiles(latency.prompt), round: percentiles(latency.round) },
     ...rest,

@@ -7,14 +7,19 @@ import type { LanguageModel } from '../../memory/models/model.ts';
 import { openCostLedger } from '../../proxy/ledger/index.ts';
 import type { MessagesRequest, Usage } from '../../proxy/ports.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
-import { findHeadTokens, type PastConversation, type PastRequest } from '../../proxy/transcript/index.ts';
+import {
+  findHeadTokens,
+  type PastConversation,
+  type PastMessage,
+  type PastRequest,
+} from '../../proxy/transcript/index.ts';
 import { createInMemorySearchIndex } from '../../test/helpers/in-memory-search-index.ts';
 import { createMemoryRecords } from '../../test/helpers/memory-records.ts';
 import { createDisk, openRig } from '../../test/helpers/memory-rig.ts';
 import { createMemoryPlanStore, openRewriter } from '../../test/helpers/open-rewriter.ts';
 import type { createStaticEmbedder } from '../../test/helpers/static-embedder.ts';
 import { makeRequest } from '../../test/helpers/transcripts.ts';
-import { createJudge, type Json, type Verdict } from '../../test/mock-anthropic/index.ts';
+import { type AnswerBlock, createJudge, type Json, type Verdict } from '../../test/mock-anthropic/index.ts';
 
 export interface PlayOptions {
   readonly config: Config;
@@ -76,13 +81,22 @@ export async function openPlayer(options: PlayOptions) {
     return { memory, ledger, rewriter };
   }
 
+  /** By the first message: a fork has the tools of the session that it was made of. */
+  const heads = new Map<PastMessage, number>();
   /** Of requests that the API refuses untouched. */
   let unplayable = 0;
   let played = 0;
-  const judges = { direct: createJudge({ enforceThinking: false }), sent: createJudge({ enforceThinking: false }) };
+  const judges = { direct: createJudge({ enforceThinking: false }), sent: createJudge() };
+  /** Answers with the thinking that the mock API signed for what the product sent. */
+  const signed = new Map<PastMessage, PastMessage>();
 
   async function send({ conversation, request }: Due): Promise<Played | null> {
-    const client = buildRequest(conversation, request, { model, ttl, index: played });
+    const sending = { model, ttl, index: played, headTokens: headOf(conversation, request) };
+    const client = buildRequest(
+      conversation,
+      { ...request, messages: request.messages.map((one) => signed.get(one) ?? one) },
+      sending,
+    );
     const { body, headers, receivedAtMs: atMs } = client;
     const direct = judges.direct.judge({ body, headers, atMs });
     if (direct.refusal !== null) {
@@ -95,11 +109,28 @@ export async function openPlayer(options: PlayOptions) {
     const ms = performance.now() - startMs;
     const judged = judges.sent.judge({ body: outcome.body, headers, atMs });
     const sent = judged.refusal === null ? judged : direct;
+    const { answer } = request;
+    // Claude Code strips the thinking of the whole conversation.
+    if (judged.refusal !== null) for (const message of request.messages) signed.delete(message);
+    if (judged.refusal === null && answer !== null) {
+      const blocks = [THINKING, ...answer.content] as readonly AnswerBlock[];
+      signed.set(answer, { role: 'assistant', content: judged.seal(blocks) });
+    }
     played += 1;
     if (played % (options.restartEvery ?? Number.POSITIVE_INFINITY) === 0) engine = await openEngine();
-    else outcome.onResponse(responseOf(request, sent.usage, judged.refusal?.message ?? null));
+    else outcome.onResponse(responseOf(signedAnswer(request), sent.usage, judged.refusal?.message ?? null));
     await settle(engine.memory);
     return { conversation, request, direct, sent, refusal: judged.refusal?.message ?? null, ms };
+  }
+
+  function headOf(conversation: PastConversation, { messages: [first] }: PastRequest): number {
+    const tokens = heads.get(first as PastMessage) ?? findHeadTokens(conversation);
+    heads.set(first as PastMessage, tokens);
+    return tokens;
+  }
+
+  function signedAnswer(request: PastRequest): PastRequest {
+    return { ...request, answer: (request.answer && signed.get(request.answer)) ?? request.answer };
   }
 
   return {
@@ -147,10 +178,15 @@ interface Sending {
   readonly model: string;
   readonly ttl: '5m' | '1h';
   readonly index: number;
+  readonly headTokens: number;
 }
 
 /** A request as `claude` sends it; a tool of their size stands for tool definitions and system prompt. */
-function buildRequest(conversation: PastConversation, request: PastRequest, { model, ttl, index }: Sending) {
+function buildRequest(
+  conversation: PastConversation,
+  request: PastRequest,
+  { model, ttl, index, headTokens }: Sending,
+) {
   const { sessionId, agentId, projectDir } = conversation;
   const plan = { model, sessionId, cwd: projectDir, ttl: agentId === '' ? ttl : '5m', turns: [] } as const;
   const client = makeRequest(plan, [...request.messages] as object[] as Json[], {
@@ -159,7 +195,7 @@ function buildRequest(conversation: PastConversation, request: PastRequest, { mo
     round: 0,
     answer: [],
   });
-  const tools = [paddingTool(4 * findHeadTokens(conversation)), ...(client.body['tools'] as readonly object[])];
+  const tools = [paddingTool(4 * headTokens), ...(client.body['tools'] as readonly object[])];
   const agent: Record<string, string> = agentId === '' ? {} : { 'x-claude-code-agent-id': agentId };
   return {
     requestId: `r${index}`,
@@ -177,6 +213,8 @@ function paddingTool(bytes: number) {
   return { name: 'Tools', description: description.slice(0, bytes), input_schema };
 }
 
+/** Transcripts may have none; each answer gets as much. */
+const THINKING = { type: 'thinking', thinking: 'The next step follows from what was found.' } as const;
 const SUMMARY = [{ type: 'text', text: 'A summary of the conversation.' }];
 
 function responseOf({ answer, model }: PastRequest, billed: Omit<Usage, 'output'>, refusal: string | null) {
