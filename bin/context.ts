@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { CometError, messageOf } from '../common/errors.ts';
 import { homeOf, homePaths } from '../common/paths.ts';
 import { lowestOrigin, type Origin } from '../common/turn.ts';
-import { type EngineClient, engineOf } from '../engine/api/client.ts';
+import { type EngineClient, engineClient, engineOf } from '../engine/api/client.ts';
 import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Stream, type Term } from './terminal/term.ts';
 
@@ -98,6 +98,16 @@ export async function printOrigin({ env, term }: Context, client: EngineClient, 
   const { sealDigest } = await import('../engine/api/index.ts');
   const digest = sealDigest(term.printed());
   term.out(await client.call('nodes/seal', { digest, origin: lowestOrigin(['user', ...origins]) }));
+}
+
+const ADDRESS_MS = 1_000;
+
+/** Where the dashboard shows it, in one line; none where it does not listen, and none for Claude Code. */
+export async function pageLines({ env, paths }: Context, view: string, id = ''): Promise<string[]> {
+  if (env['CLAUDECODE']) return [];
+  const call = engineClient(paths.engineSocket).call('ui/address', {}, { timeoutMs: ADDRESS_MS });
+  const { url } = await call.catch(() => ({ url: null }));
+  return url === null ? [] : [`${'page'.padEnd(9)} ${url}#/${view}${id === '' ? '' : `/${encodeURIComponent(id)}`}`];
 }
 
 /** A command with its help; `examples` has one on each line. */

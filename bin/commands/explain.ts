@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { amount, clip, counted, localTime, oneLine, percentSaved, printable } from '../../common/text.ts';
 import { engineOf, lanesText, type NamedReceipt } from '../../engine/api/index.ts';
-import type { Context } from '../context.ts';
+import { type Context, pageLines } from '../context.ts';
 import { shortId, withoutCodes } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 
@@ -18,7 +18,9 @@ export function registerExplain(program: Command, context: Context): void {
       const engine = engineOf(context.paths);
       if (!flags.list) {
         const receipt = await engine.call('explain', { request, sessionId: flags.session });
-        return context.term.print(flags, receipt, () => explained(receipt, Date.now()));
+        context.term.print(flags, receipt, () => explained(receipt, Date.now()));
+        if (!flags.json) (await pageLines(context, 'session', receipt.session_id)).forEach(context.term.out);
+        return;
       }
       const receipts = await engine.call('receipts/list', {});
       if (receipts.length === 0 && !flags.json) return context.term.say('no requests yet');

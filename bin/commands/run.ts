@@ -13,7 +13,7 @@ import {
   withPreset,
 } from '../../engine/lifecycle/index.ts';
 import { isClaude, withSettings } from '../../install/index.ts';
-import type { Context } from '../context.ts';
+import { type Context, pageLines } from '../context.ts';
 import { prepareWithProgress } from '../terminal/progress.ts';
 
 interface RunFlags {
@@ -79,10 +79,11 @@ async function sayStart(context: Context): Promise<boolean> {
 
 /** Summarizes the last turns of what ran, and says in one line what was kept. */
 async function finish(
-  { paths, term }: Context,
+  context: Context,
   args: readonly string[],
   { sinceMs, tells }: { readonly sinceMs: number; readonly tells: boolean },
 ): Promise<void> {
+  const { paths, term } = context;
   // The terminal may be gone.
   process.stderr.on('error', () => {});
   const { engineClient } = await import('../../engine/api/client.ts');
@@ -95,6 +96,7 @@ async function finish(
   term.say(endLine(session));
   const offer = offerLine(session);
   if (offer !== '') term.say(offer);
+  for (const line of await pageLines(context, 'session', session.session_id)) term.say(line);
 }
 
 /** The session that the arguments name, where it is the one that runs. */

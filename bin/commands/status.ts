@@ -12,7 +12,7 @@ import {
   statusReport,
   stoppedLine,
 } from '../../engine/api/status-report.ts';
-import { addCommand, type Context, EXIT } from '../context.ts';
+import { addCommand, type Context, EXIT, pageLines } from '../context.ts';
 import { count, duration } from '../terminal/format.ts';
 import { refreshed } from '../terminal/watch.ts';
 
@@ -45,6 +45,7 @@ export function registerStatus(program: Command, context: Context): void {
         ...(flags.long ? ['', ...internalLines(shown, term.paint, Date.now())] : []),
       ];
       term.print(flags, shown, lines);
+      if (!flags.json) (await pageLines(context, 'now')).forEach(term.out);
     });
 }
 

@@ -143,6 +143,22 @@ it('reports requests, memories, tasks and pauses as they change', async () => {
   events.close();
 });
 
+it('is linked from commands, but not where Claude Code reads', async () => {
+  const origin = `http://127.0.0.1:${opened.port}/#`;
+  const { hits } = await ask('ui/search', { query: '', limit: 1 });
+  const id = hits[0]?.node_id as string;
+  const links = [
+    [['status'], `${origin}/now`],
+    [['explain'], `${origin}/session/${terminal.sessionId}`],
+    [['memory', 'show', id], `${origin}/node/${id}`],
+  ] as const;
+  for (const [args, link] of links) {
+    expect((await rig.home.run(args)).stdout).toContain(`\npage      ${link}\n`);
+    expect((await rig.home.run(args, { env: { CLAUDECODE: '1' } })).stdout).not.toContain(origin);
+  }
+  expect((await rig.home.run(['status', '--json'])).stdout).not.toContain(origin);
+});
+
 it('pauses and resumes as the commands do', async () => {
   await ask('ui/pause', { mode: 'off' });
   expect(await rig.home.json(['status', '--json'])).toMatchObject({ paused: { everywhere: { mode: 'off' } } });

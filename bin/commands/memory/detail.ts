@@ -15,7 +15,7 @@ import {
 } from '../../../engine/api/index.ts';
 import type { NodeReason, NodeView, Public } from '../../../memory/index.ts';
 import { parseFileLink, withoutMarkup } from '../../../memory/recall/index.ts';
-import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
+import { addCommand, type Context, pageLines, printOrigin, readingEngine } from '../../context.ts';
 import { shortId, speaker, WRITERS } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import { spinner } from '../../terminal/term.ts';
@@ -66,7 +66,7 @@ export function registerMemoryShow(memory: Command, context: Context): void {
           ? nodeLines(node, flags.depth === undefined ? 1 : depth, term.paint, look.nowMs)
           : [...showLines(node, look), ...(flags.conversation ? conversationLines(node, look) : [])];
       if (flags.links) lines.push(...(await linkLines(client, node, term.paint)));
-      await term.page(lines);
+      await term.page([...lines, ...(await pageLines(context, 'node', node.node_id))]);
       // The lines of links are other memories'.
       await printOrigin(context, client, [flags.links ? 'external' : shownOrigin(node)]);
     });
