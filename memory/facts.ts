@@ -37,8 +37,8 @@ interface Parts {
   readonly factFiles: FactFiles;
   readonly config: Pick<Config, 'facts'>;
   readonly clock: Clock;
-  readonly redactor: Redactor;
-  readonly turnRegistry: Pick<TurnRegistry, 'session'>;
+  readonly redactor: Pick<Redactor, 'text'>;
+  readonly turnRegistry: Pick<TurnRegistry, 'session' | 'sessions'>;
   readonly log: Log;
 }
 
@@ -51,6 +51,7 @@ interface State extends Pick<Parts, 'clock' | 'turnRegistry' | 'redactor'> {
 interface Source {
   readonly project: string;
   readonly sessionId: string;
+  readonly isPast?: boolean;
 }
 
 interface SummaryBatch extends Source {
@@ -86,6 +87,11 @@ export async function openFacts({ factFiles: files, config, clock, redactor, tur
     readTurn: (turn: TurnText, source: Source): Promise<void> =>
       exclusive(() => readTurn(state, turn, source)).catch((error: unknown) =>
         log.warn('facts of a turn were not kept', { sessionId: source.sessionId, error }),
+      ),
+    /** As `readTurn`, of history: what lasts is as weak as if it had been kept then. Never rejects. */
+    readPast: (turn: TurnText, source: Source): Promise<void> =>
+      exclusive(() => readTurn(state, turn, { ...source, isPast: true })).catch((error: unknown) =>
+        log.warn('facts of an imported turn were not kept', { sessionId: source.sessionId, error }),
       ),
     /** Keeps what a model found in turns that were read before. Never rejects. */
     readSummary: (batch: SummaryBatch, candidates: readonly unknown[]): Promise<void> =>
@@ -148,12 +154,13 @@ export async function openFacts({ factFiles: files, config, clock, redactor, tur
 }
 
 /** Applies what rules find in a turn, once for each turn of the user. */
-async function readTurn(state: State, turn: TurnText, { project, sessionId }: Source): Promise<void> {
+async function readTurn(state: State, turn: TurnText, source: Source): Promise<void> {
+  const { project } = source;
   const { ontology } = ((await state.scopes.of(project)) ?? (await state.scopes.of('')))?.state ?? {};
   if (ontology === undefined) return;
   const said = saidIn(turn);
   const { facts } = extractFacts({ ontology, turn: said, candidates: extractByRules(said) });
-  await apply(state, facts, { turnId: turn.turnId, sessionId, project, atMs: turn.atMs });
+  await apply(state, facts, { ...source, turnId: turn.turnId, atMs: turn.atMs });
 }
 
 /** Each candidate belongs to the first turn that has its evidence; what no turn has is dropped and counted. */
@@ -178,10 +185,15 @@ async function readSummary(state: State, batch: SummaryBatch, candidates: readon
     if (count > 0) dropped.set(reason as DropReason, (dropped.get(reason as DropReason) ?? 0) + count);
 }
 
-async function apply(state: State, found: readonly ExtractedFact[], { project, ...source }: TurnSource & Source) {
+async function apply(
+  state: State,
+  found: readonly ExtractedFact[],
+  { project, isPast = false, ...turn }: TurnSource & Source,
+) {
   const facts = found.filter(({ value }) => !(value.includes(MARK) || hasInstructions(value)));
   for (const key of new Set(['', project])) {
     const own = facts.filter(({ concept }) => isOfUser(concept) === (key === ''));
+    const source = isPast ? { ...turn, turnsSince: countTurnsSince(state, key, turn) } : turn;
     await state.scopes.change(
       key,
       (store) => {
@@ -192,6 +204,16 @@ async function apply(state: State, found: readonly ExtractedFact[], { project, .
       ({ over, ...changes }) => over.length > 0 || isVisible(changes),
     );
   }
+}
+
+/** Turns of other sessions that began later, in a project; in every one where it is ''. */
+function countTurnsSince({ turnRegistry }: State, project: string, { sessionId, atMs }: TurnSource): number {
+  let turns = 0;
+  for (const [id, session] of turnRegistry.sessions()) {
+    const isNear = project === '' || session.project === project;
+    if (id !== sessionId && isNear && session.firstAtMs > atMs) turns += session.turns;
+  }
+  return turns;
 }
 
 /** Rules found it in the turn already. */
@@ -226,7 +248,7 @@ function endOldSessions({ turnRegistry, clock }: State, store: FactStore, ownId:
   return over.flatMap(([id]) => store.endSession(id));
 }
 
-function viewsOf({ state, store, project }: Scope, redactor: Redactor, facts = store.facts): FactView[] {
+function viewsOf({ state, store, project }: Scope, redactor: Pick<Redactor, 'text'>, facts = store.facts): FactView[] {
   return facts.map((fact) => {
     const { label, persistence_class } = conceptNamed(state.ontology, fact.concept) as Concept;
     const texts = { value: redactor.text(fact.value), evidence: redactor.text(fact.evidence) };

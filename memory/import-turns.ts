@@ -180,7 +180,7 @@ async function writeTurns(
   tally: Tally,
   parts: MemoryParts,
 ): Promise<void> {
-  const { config, journal, turnRegistry, compactor, files, toolRounds, turnReader } = parts;
+  const { config, journal, turnRegistry, compactor, facts, files, toolRounds, turnReader } = parts;
   const [first] = batch;
   if (first === undefined) return;
   for (const run of slices(batch, config.compaction.maxL1Buffer)) {
@@ -191,8 +191,9 @@ async function writeTurns(
   }
   if (request.dryRun) return;
   const isNew = ({ turn }: Fresh): boolean => !turnRegistry.isRecorded(turn.turnId);
+  const added = batch.filter(isNew);
   await Promise.all(
-    batch.filter(isNew).map(async ({ turn, text }) => {
+    added.map(async ({ turn, text }) => {
       const record = await journal.append(turn);
       files.noteProject(turn.projectDir, turn.atMs);
       turnRegistry.record(record, text);
@@ -200,6 +201,7 @@ async function writeTurns(
     }),
   );
   const { sessionId, project } = first.turn;
+  for (const { text } of added) await facts?.readPast(text, { sessionId, project });
   const asBatch = (turns: readonly TurnText[]): Batch => {
     const past = { atMs: turns.at(-1)?.atMs ?? 0, links: [importLink(request.imported)] };
     return { sessionId, project, reason: 'external', turns, past };

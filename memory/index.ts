@@ -1,3 +1,4 @@
+import type { HomePaths } from '../common/paths.ts';
 import type { MigratedFiles, MigrationDirs } from './storage/fs/migrate-node-files.ts';
 
 export type { ArchiveReport } from './archive.ts';
@@ -45,6 +46,12 @@ export { libraryPaths } from './storage/paths.ts';
 export type { SnapshotInfo } from './storage/snapshot-files.ts';
 export type { Activity } from './tasks/judge.ts';
 export type { Tasks, TaskView } from './tasks/tasks.ts';
+
+/** Makes facts of what nodes say, see `openSchema`. */
+export async function migrateNodeFacts(paths: HomePaths): Promise<void> {
+  const migration = await import('./migrate-facts.ts');
+  await migration.migrateNodeFacts(paths);
+}
 
 /** Rewrites the node files and briefs of schema 1, see `openSchema`. */
 export async function migrateNodeFiles(dirs: MigrationDirs): Promise<MigratedFiles> {

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { migrateNodeFiles } from '../../memory/index.ts';
+import { migrateNodeFacts, migrateNodeFiles } from '../../memory/index.ts';
 
 /** The version of the home's files; raised when an older program cannot read them or would damage them. */
-const SCHEMA = 3;
+const SCHEMA = 4;
 
 /** Brings a home from the schema before to `to`. Runs again after a kill, so it must be idempotent. */
 interface Migration {
@@ -29,6 +29,7 @@ const MIGRATIONS: readonly Migration[] = [
   { to: 2, run: migrateToNodeKinds },
   // Sections have their fields last. Those of schema 2 are read as they are, and rewritten when they change.
   { to: 3, run: async () => null },
+  { to: 4, run: migrateToFacts },
 ];
 
 /** Node files get YAML fields, and each node a kind and an author. */
@@ -36,6 +37,12 @@ async function migrateToNodeKinds({ nodesDir, briefsDir, memoryBackupDir }: Home
   const backup = path.join(memoryBackupDir, 'schema-1');
   const { files, kept } = await migrateNodeFiles({ nodesDir, briefsDir, backupDir: backup });
   return files + kept === 0 ? null : { at: new Date().toISOString(), files, kept, backup };
+}
+
+/** Statements of nodes that the ontology names become facts; nodes stay as they are. */
+async function migrateToFacts(paths: HomePaths): Promise<null> {
+  await migrateNodeFacts(paths);
+  return null;
 }
 
 const Stamp = z.looseObject({ schema: z.int().nonnegative(), upgradingTo: z.int().positive().optional() });

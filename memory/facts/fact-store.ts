@@ -44,6 +44,11 @@ export interface TurnSource {
   readonly atMs: number;
   /** The turn was applied before: nothing fades. */
   readonly isLate?: boolean;
+  /**
+   * Of a turn of the past: how many turns of the user followed it in other sessions. What it says has faded by as many,
+   * lasts or is left out, and changes nothing that was said since.
+   */
+  readonly turnsSince?: number;
 }
 
 /** What a turn did; facts as they were afterwards, or when they were removed. */
@@ -87,16 +92,29 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
     return gone;
   };
 
+  /** Of the past, only what lasts and was neither said nor ended since. */
+  function isStillTold(said: ExtractedFact, source: TurnSource): boolean {
+    if (!isLasting(ontology, said.concept)) return false;
+    if (said.polarity === 'negated') return true;
+    const known = [facts, closed].map((each) => findFact(rules, each, said, source.sessionId));
+    return !known.some((fact) => fact !== undefined && isNewer(fact, source));
+  }
+
   function negate(said: ExtractedFact, source: TurnSource): Fact[] {
     const found = findFact(rules, facts, said, source.sessionId);
-    if (found === undefined) return [];
+    if (found === undefined || isNewer(found, source)) return [];
     remove((fact) => fact === found);
     const end = { ...found, ...sourceOf(said, source), valid_to: new Date(source.atMs).toISOString() };
     closed = [...closed, end].slice(-MOST_CLOSED);
     return [end];
   }
 
-  function applyTurn(said: readonly ExtractedFact[], source: TurnSource): TurnChanges {
+  /** Whether it was said, or ended, after this turn of the past. */
+  const isNewer = (fact: Fact, { turnsSince, atMs }: TurnSource): boolean =>
+    turnsSince !== undefined && Date.parse(fact.valid_to ?? fact.valid_from) > atMs;
+
+  function applyTurn(all: readonly ExtractedFact[], source: TurnSource): TurnChanges {
+    const said = source.turnsSince === undefined ? all : all.filter((each) => isStillTold(each, source));
     const known = said
       .filter(({ concept, value }) => conceptNamed(ontology, concept) !== null && value.trim() !== '')
       .toSorted((one, other) => compareText(other.origin, one.origin));
@@ -108,7 +126,7 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
       if (found !== undefined && changed.has(found.id)) continue;
       const fact = assertFact(rules, found, each, source);
       remove((old) => old === found);
-      facts = [...facts, fact];
+      facts = placed(facts, fact, source);
       changed.add(fact.id);
     }
     const surplus = new Set(
@@ -116,7 +134,7 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
     );
     const evicted = remove((fact) => surplus.has(fact));
     facts = facts.map((fact) =>
-      !source.isLate && isWithin(rules, fact, source.sessionId) ? decay(rules, fact) : fact,
+      source.isLate || isNewer(fact, source) || !isWithin(rules, fact, source.sessionId) ? fact : decay(rules, fact),
     );
     const pruned = remove((fact) => fact.salience < PRUNE_THRESHOLD && classOf(rules, fact) !== 'permanent');
     const kept = facts.filter(({ id }) => changed.has(id));
@@ -186,8 +204,10 @@ function sourceOf({ evidence }: ExtractedFact, { turnId, sessionId }: TurnSource
 
 function assertFact(rules: Rules, found: Fact | undefined, said: ExtractedFact, source: TurnSource): Fact {
   const weight = declared(rules, said.concept).salience_weight;
+  const faded = (salience: number): number =>
+    salience * DECAY[declared(rules, said.concept).persistence_class] ** (source.turnsSince ?? 0);
   if (found !== undefined) {
-    const salience = Math.min(1, found.salience + REASSERTION * weight);
+    const salience = Math.min(1, found.salience + faded(REASSERTION * weight));
     const origin = found.origin === 'user' ? 'user' : said.origin;
     return { ...found, ...sourceOf(said, source), salience, origin, asserted: found.asserted + 1 };
   }
@@ -196,7 +216,7 @@ function assertFact(rules: Rules, found: Fact | undefined, said: ExtractedFact, 
     concept: said.concept,
     value: said.value.trim(),
     ...sourceOf(said, source),
-    salience: weight,
+    salience: faded(weight),
     origin: said.origin,
     asserted: 1,
     valid_from: new Date(source.atMs).toISOString(),
@@ -211,6 +231,12 @@ function findSurplus(rules: Rules, facts: readonly Fact[], concept: string, sess
   if (cardinality === 'unlimited' || all.length <= cardinality) return [];
   const order = eviction === 'recency' ? all : all.toSorted((one, other) => one.salience - other.salience);
   return order.slice(0, all.length - cardinality);
+}
+
+/** By the time of the last assertion. */
+function placed(facts: readonly Fact[], fact: Fact, { turnsSince, atMs }: TurnSource): Fact[] {
+  const later = facts.findIndex(({ valid_from }) => turnsSince !== undefined && Date.parse(valid_from) > atMs);
+  return later < 0 ? [...facts, fact] : facts.toSpliced(later, 0, fact);
 }
 
 function decay(rules: Rules, fact: Fact): Fact {

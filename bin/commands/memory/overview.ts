@@ -110,7 +110,18 @@ export function registerMemoryStats(memory: Command, context: Context): void {
 
 const RECALLED = { active: 'when they fit', passive: 'at the start', both: 'both' } as const;
 
-function statsLines(stats: Stats, paint: Paint): string[] {
+/** Why a fact that the model named is not kept. */
+const DROPPED: Readonly<Record<string, string>> = {
+  malformed: 'malformed',
+  unknownConcept: 'no such concept',
+  emptyValue: 'no value',
+  tooLong: 'too long',
+  notSaid: 'not said in the turn',
+  invented: 'says more than the turn',
+  tooMany: 'too many at once',
+};
+
+export function statsLines(stats: Stats, paint: Paint): string[] {
   const counts = (group: Readonly<Record<string, number>>, words: Readonly<Record<string, string>>): string =>
     Object.entries(group)
       .map(([name, value]) => `${words[name] ?? oneLine(name)} ${count(value)}`)
@@ -140,6 +151,12 @@ function statsLines(stats: Stats, paint: Paint): string[] {
         .join(', '),
     ],
   ];
+  const dropped = Object.values(stats.facts_dropped).reduce((sum, each) => sum + each, 0);
+  if (dropped > 0)
+    rows.push([
+      'dropped',
+      `${plural(dropped, 'fact')} of the model since the start: ${counts(stats.facts_dropped, DROPPED)}`,
+    ]);
   if (stats.problems > 0) rows.push(['problems', `${stats.problems}; see comet-cc doctor`]);
   return rows.map(([name, text]) => `${paint('dim', name.padEnd(10))} ${text}`);
 }

@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { Config } from '../../../common/config.ts';
+import { countTokens } from '../../../common/text.ts';
 import type { LanguageModel } from '../../../memory/models/model.ts';
 import { createMemoryFactFiles } from '../../helpers/memory-fact-files.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
@@ -118,4 +120,31 @@ it('go with the session, or with the turn that is forgotten', async () => {
   expect(await list()).toEqual([]);
   expect([...texts.values()].join()).not.toContain('Redis');
   await memory.maintenance.close();
+});
+
+it('given to a subagent fit facts.tokens, the strongest first; with 0 there are none', async () => {
+  for (const [tokens, values] of [
+    [60, ['Redis for the cache']],
+    [0, []],
+  ] as const) {
+    const config = Config.parse({ llm: 'local', facts: { tokens } });
+    const memory = await openRig(createDisk(), { config, factFiles: createMemoryFactFiles() });
+    const { library } = memory;
+    const spoken = [
+      'I prefer small commits.',
+      ...['tea', 'milk', 'cups', 'rum'].map((one) => `We use ${one} on ${one} days.`),
+    ];
+    memory.capture.captureTurns(
+      [...spoken, 'We use Redis for the cache.'].map((text) => talk(text, 'Noted.', { projectDir: SHOP, key: text })),
+    );
+    expect(await memory.maintenance.flush(30_000)).toBe(true);
+    const filter = { prefixes: ['Project.'], classes: [], sessionId: 's2' };
+    const slice = await library.subscribedFacts(filter, SHOP);
+    expect(slice.split('\n').reduce((sum, line) => sum + countTokens(line), 0)).toBeLessThanOrEqual(
+      Math.max(tokens, 1),
+    );
+    for (const value of values) expect(slice).toContain(value);
+    expect(slice).not.toContain('small commits');
+    await memory.maintenance.close();
+  }
 });

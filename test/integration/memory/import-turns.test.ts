@@ -10,6 +10,7 @@ import { createProjectOf } from '../../../memory/storage/fs/project-files.ts';
 import { createIdSetFile } from '../../../memory/storage/fs/set-files.ts';
 import { type Said, transcriptLines, writeTranscript } from '../../helpers/claude-home.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
+import { createMemoryFactFiles } from '../../helpers/memory-fact-files.ts';
 import type { RigOptions } from '../../helpers/memory-rig.ts';
 import { oneNode, scriptedModel } from '../../helpers/scripted-model.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
@@ -29,6 +30,7 @@ const said: readonly Said[] = SERVICES.map((name, at) => ({
   answer: `Noted: ${name} is on port ${4711 + at}.`,
   atMs: T0 + at * 60_000,
 }));
+const DAY = 86_400_000;
 const one = { sessionId: 'past-1', cwd, turns: said };
 
 interface Started extends RigOptions {
@@ -565,5 +567,44 @@ describe('turns in a file', () => {
     const { memory } = await start(await tempDir());
     await expect(importFile(memory.imports, { file, projectDir: cwd })).rejects.toThrow(/line 2: role/);
     expect(memory.library.list({ all: true })).toEqual([]);
+  });
+
+  test('keeps facts with the dates of their turns: none that has faded, was negated later, or is over with its session', async () => {
+    const claudeDir = await tempDir();
+    const shop = await tempDir();
+    const files = { factFiles: createMemoryFactFiles() };
+    const { memory, claude } = await start(await tempDir(), files);
+    const session = (sessionId: string, day: number, prompts: readonly string[]): void => {
+      const turns = prompts.map((prompt, index) => ({
+        prompt,
+        answer: 'Noted.',
+        atMs: T0 + day * DAY + index * 60_000,
+      }));
+      writeTranscript(claudeDir, { sessionId, cwd: shop, turns });
+    };
+    const filler = Array.from({ length: 220 }, (_, index) => `Go on with step ${index}.`);
+    session('oldest', -30, ['We use Memcached for the queue.', ...filler]);
+    session('older', -20, [
+      'We use Redis for the cache.',
+      'We use Kafka for events.',
+      'The goal is to halve the bill.',
+    ]);
+    session('newer', -10, ['We no longer use redis.', 'I prefer small commits.']);
+    await take(claude, claudeDir);
+    const { library, recall } = memory;
+    const { facts } = await library.listFacts({ projectDir: shop });
+    expect(facts.map(({ value, valid_from }) => [value, valid_from.slice(0, 10)])).toEqual([
+      ['small commits', new Date(T0 - 10 * DAY).toISOString().slice(0, 10)],
+      ['Kafka for events', new Date(T0 - 20 * DAY).toISOString().slice(0, 10)],
+    ]);
+    // Its own turn, the one after it, and those of the newer session.
+    expect(facts[1]?.salience).toBeCloseTo(0.9 * 0.99 ** 4, 9);
+    const { library: lines = [] } = await recall.sessionContext('now', shop);
+    const block = lines.join('\n');
+    expect(block).toContain('Kafka for events');
+    expect(block).not.toMatch(/Memcached|- Project.Decision: .*Redis/);
+    const everything = { prefixes: [], classes: ['long_term'] as const };
+    const slice = await library.subscribedFacts({ ...everything, sessionId: 'now' }, shop);
+    expect(slice).toContain('Kafka for events');
   });
 });

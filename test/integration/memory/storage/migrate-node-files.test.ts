@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { homePaths } from '../../../../common/paths.ts';
@@ -7,6 +7,7 @@ import { parseArchive } from '../../../../memory/storage/archive.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { openSnapshotFiles } from '../../../../memory/storage/fs/snapshot-files.ts';
 import { EARLIER_HOMES, unpackHome } from '../../../helpers/earlier-homes.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -36,7 +37,7 @@ test.each(EARLIER_HOMES)('%s: every node and brief reads the same after the upgr
   expect(await files()).toEqual(before);
   expect(upgrade?.files).toBeGreaterThan(0);
   const stamp = JSON.parse(await readFile(path.join(paths.home, 'schema.json'), 'utf8'));
-  expect(stamp).toEqual({ schema: 3, upgrade });
+  expect(stamp).toEqual({ schema: 4, upgrade });
   expect(await openSchema(paths)).toBeNull();
 });
 
@@ -87,4 +88,45 @@ test('snapshots of the earlier version can be read', async () => {
     const { nodes } = parseArchive(await snapshots.read(id));
     expect(nodes.every(({ kind, author }) => kind !== undefined && author !== undefined)).toBe(true);
   }
+});
+
+test('statements of nodes that the ontology names become facts, once, with their dates; the nodes stay as they are', async () => {
+  const paths = await unpacked();
+  const withoutFacts = async (): Promise<void> => {
+    await rm(paths.factsDir, { recursive: true, force: true });
+    await writeFile(path.join(paths.home, 'schema.json'), '{"schema":3}');
+  };
+  await openSchema(paths);
+  await withoutFacts();
+  const nodeFiles = await openNodeFiles(paths);
+  const statement = (value: string, evidence: string) => ({
+    ...{ concept: 'words of it', value, polarity: 'positive' as const, evidence: [evidence] },
+    origin: 'user' as const,
+  });
+  const node = (id: string, day: string, value: string) =>
+    makeNode({
+      ...{ node_id: `mem_${day.replaceAll('-', '')}_101500_${id}`, session_id: id, project: '/home/dev/shop' },
+      ...{ created_at: `${day}T10:15:00.000Z`, valid_from: `${day}T10:15:00.000Z`, turns: [`turn-${id}`] },
+      facts: [statement(value, `turn-${id}`)],
+    });
+  await nodeFiles.save([
+    node('00000a', '2026-03-01', 'We use Redis for the cache.'),
+    node('00000b', '2026-03-02', 'We use Kafka for events.'),
+    node('00000c', '2026-03-03', 'We no longer use redis.'),
+    node('00000d', '2026-03-04', 'The lantern stands in the harbor.'),
+  ]);
+  const before = await textsBelow(paths.nodesDir);
+  await openSchema(paths);
+  expect(await textsBelow(paths.nodesDir)).toEqual(before);
+  const facts = await textsBelow(paths.factsDir);
+  const text = [...facts.values()].find((each) => each.includes('project: /home/dev/shop')) ?? '';
+  expect(text).toMatch(/^- Project.Decision: Kafka for events .*\[from:: 2026-03-02T10:15:00.000Z\].*turn-00000b/m);
+  expect(text).toMatch(/## Before\n\n- Project.Decision: Redis for the cache .*\[to:: 2026-03-03T/);
+  expect(text).not.toContain('lantern');
+  // As after a kill.
+  await withoutFacts();
+  await mkdir(`${paths.factsDir}-new`);
+  await writeFile(path.join(`${paths.factsDir}-new`, 'user.md'), 'half a file');
+  await openSchema(paths);
+  expect(await textsBelow(paths.factsDir)).toEqual(facts);
 });

@@ -404,3 +404,39 @@ describe('for any conversation', () => {
     );
   });
 });
+
+describe('a turn of the past', () => {
+  const ONTOLOGY_OF_PAST = ontologyOf({ 'A.Lasting': {}, 'A.Passing': { persistence_class: 'session' } });
+  const at = (days: number): number => START + days * 86_400_000;
+  const past = (store: FactStore, facts: Parameters<FactStore['applyTurn']>[0], days: number, turnsSince: number) =>
+    store.applyTurn(facts, { turnId: `p${days}`, sessionId: 'old', atMs: at(days), turnsSince });
+
+  it('leaves what lasts as weak as if it had been kept then, and nothing where that is too weak', () => {
+    const store = createFactStore({ ontology: ONTOLOGY_OF_PAST });
+    past(store, [said('A.Lasting', 'tea'), said('A.Passing', 'the parser')], -9, 100);
+    expect(store.facts.map(({ value, salience }) => [value, Number(salience.toFixed(6))])).toEqual([
+      ['tea', Number((0.7 * 0.99 ** 101).toFixed(6))],
+    ]);
+    past(store, [said('A.Lasting', 'cocoa')], -8, 200);
+    expect(store.facts.map(({ value }) => value)).toEqual(['tea']);
+  });
+
+  it('changes nothing that was said or ended since', () => {
+    const store = createFactStore({ ontology: ONTOLOGY_OF_PAST });
+    store.applyTurn([said('A.Lasting', 'tea')], { turnId: 't1', sessionId: 's1', atMs: at(0) });
+    const before = store.facts;
+    past(store, [said('A.Lasting', 'tea')], -2, 1);
+    past(store, [negated('A.Lasting', 'tea')], -1, 1);
+    expect(store.facts).toEqual(before);
+    store.applyTurn([negated('A.Lasting', 'tea')], { turnId: 't2', sessionId: 's1', atMs: at(1) });
+    past(store, [said('A.Lasting', 'tea')], -3, 2);
+    expect(store.facts).toEqual([]);
+  });
+
+  it('ends what was said before it', () => {
+    const store = createFactStore({ ontology: ONTOLOGY_OF_PAST });
+    past(store, [said('A.Lasting', 'tea')], -3, 2);
+    past(store, [negated('A.Lasting', 'tea')], -2, 1);
+    expect([store.facts, store.closed.map(({ valid_to }) => valid_to)]).toEqual([[], [new Date(at(-2)).toISOString()]]);
+  });
+});

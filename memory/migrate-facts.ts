@@ -1,0 +1,77 @@
+import { readdir, rename, rm, rmdir } from 'node:fs/promises';
+import path from 'node:path';
+import { systemClock } from '../common/async.ts';
+import { Config } from '../common/config.ts';
+import { syncDir } from '../common/files.ts';
+import { silentLog } from '../common/log.ts';
+import type { HomePaths } from '../common/paths.ts';
+import { compareText } from '../common/text.ts';
+import { openFacts } from './facts.ts';
+import type { MemoryNode } from './model/node.ts';
+import type { TurnText } from './model/turn.ts';
+import { openFactFiles } from './storage/fs/fact-files.ts';
+import { openNodeFiles } from './storage/fs/node-files.ts';
+import { isClosed } from './text/validity.ts';
+
+type Paths = Pick<
+  HomePaths,
+  'nodesDir' | 'briefsDir' | 'memoryBackupDir' | 'factsDir' | 'ontologyFile' | 'ontologyConsentsFile'
+>;
+
+/**
+ * Reads the statements of nodes as candidates for facts, with the dates of their turns; those that the ontology does not
+ * name stay what they are, and no node changes. The files appear all at once, so that it may be killed and run again; a
+ * home that has facts has read its turns already.
+ */
+export async function migrateNodeFacts(paths: Paths): Promise<void> {
+  const { factsDir } = paths;
+  if ((await readdir(factsDir).catch(() => [])).length > 0) return;
+  const { nodes } = await (await openNodeFiles(paths)).load();
+  const fresh = `${factsDir}-new`;
+  await rm(fresh, { recursive: true, force: true });
+  await writeFacts(nodes, { ...paths, factsDir: fresh });
+  await rmdir(factsDir).catch(() => undefined);
+  await rename(fresh, factsDir);
+  await syncDir(path.dirname(factsDir));
+}
+
+async function writeFacts(nodes: readonly MemoryNode[], paths: Paths): Promise<void> {
+  const facts = await openFacts({
+    factFiles: await openFactFiles(paths, () => undefined),
+    config: Config.parse({}),
+    clock: systemClock,
+    redactor: { text: (text) => text },
+    turnRegistry: { session: () => undefined, sessions: () => new Map() },
+    log: {
+      ...silentLog,
+      warn: (_, fields) => {
+        throw fields?.['error'];
+      },
+    },
+  });
+  const told = nodes.filter(({ kind }) => kind === 'turn');
+  for (const node of told.toSorted((one, other) => compareText(one.valid_from, other.valid_from))) {
+    const source = { project: node.project, sessionId: node.session_id };
+    const turn = statementsOf(node);
+    await facts.readPast(turn, source);
+    for (let at = 1; at < node.turns.length; at += 1) await facts.readPast({ ...turn, user: '', parts: [] }, source);
+  }
+  await facts.close();
+}
+
+/** What holds of a node's statements, as one turn. */
+function statementsOf(node: MemoryNode): TurnText {
+  const open = node.facts.filter((fact) => !isClosed(fact));
+  const saidBy = (speaker: 'user' | 'assistant'): string =>
+    open
+      .filter(({ origin = node.origin }) => origin === speaker)
+      .map(({ value }) => value)
+      .join('\n\n');
+  return {
+    turnId: open[0]?.evidence[0] ?? node.turns.at(-1) ?? '',
+    atMs: Date.parse(node.valid_from),
+    origin: node.origin,
+    user: saidBy('user'),
+    parts: [{ kind: 'assistant', origin: 'assistant', tool: '', text: saidBy('assistant') }],
+  };
+}
