@@ -3,7 +3,15 @@ import { LruMap } from '../../common/map.ts';
 import { readTypedText, SIDE_PROMPTS } from '../../common/turn.ts';
 import type { MessagesRequest } from '../ports.ts';
 import { type BodyScan, type PreviousScan, parseSlice, type Slice, scanBody } from './json.ts';
-import { extendLineage, type HeadShape, hashMessage, isThinking, shapeHead, shapeMessage } from './message.ts';
+import {
+  extendLineage,
+  type HeadShape,
+  hashMessage,
+  isThinking,
+  shapeHead,
+  shapeMessage,
+  shapeTools,
+} from './message.ts';
 
 export type MessageInfo = Readonly<ReturnType<typeof describeMessage>>;
 
@@ -32,7 +40,9 @@ export interface ConversationView {
 export class ConversationCache {
   readonly #messages: LruMap<string, MessageInfo>;
   readonly #systems = new LruMap<string, SystemFacts>(200);
-  readonly #heads = new LruMap<string, HeadShape>(200);
+  readonly #heads = new WeakMap<BodyScan, HeadShape>();
+  /** Those of the newest heads. */
+  #tools: { readonly bytes: Buffer; readonly shapes: HeadShape['tools'] }[] = [];
   /** Newest requests of different conversations, the newest last. */
   #threads: ConversationView[] = [];
 
@@ -73,12 +83,24 @@ export class ConversationCache {
 
   /** The shape of everything but the messages. */
   head({ body, scan }: Pick<ConversationView, 'body' | 'scan'>): HeadShape {
-    const messages = scan.fields.get('messages') as Slice;
-    const key = digest(body.subarray(0, messages.start), body.subarray(messages.end));
-    return this.#heads.getOrCreate(key, () => {
-      const others = [...scan.fields].filter(([name]) => name !== 'messages');
-      return shapeHead(Object.fromEntries(others.map(([name, at]) => [name, parseSlice(body, at)])));
-    });
+    const known = this.#heads.get(scan);
+    if (known !== undefined) return known;
+    const others = [...scan.fields].filter(([name]) => name !== 'messages' && name !== 'tools');
+    const fields = Object.fromEntries(others.map(([name, at]) => [name, parseSlice(body, at)]));
+    const head = { ...shapeHead(fields), tools: this.#shapeTools(body, scan.fields.get('tools')) };
+    this.#heads.set(scan, head);
+    return head;
+  }
+
+  /** Tools are most of a head and rarely change; the attribution beside them differs in every request. */
+  #shapeTools(body: Buffer, at: Slice | undefined): HeadShape['tools'] {
+    if (at === undefined) return [];
+    const bytes = body.subarray(at.start, at.end);
+    const known = this.#tools.find((each) => each.bytes.equals(bytes));
+    if (known !== undefined) return known.shapes;
+    const shapes = shapeTools(parseSlice(body, at));
+    this.#tools = [...this.#tools.slice(1 - MAX_THREADS), { bytes: Buffer.from(bytes), shapes }];
+    return shapes;
   }
 }
 
@@ -98,10 +120,8 @@ function countSharedBytes(a: Buffer, b: Buffer): number {
   return at;
 }
 
-function digest(...parts: readonly Buffer[]): string {
-  const hash = createHash('sha256');
-  for (const part of parts) hash.update(part);
-  return hash.digest('base64');
+function digest(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('base64');
 }
 
 /** Null when the body may not be rewritten: not JSON, or an unknown message form. */

@@ -123,10 +123,14 @@ export function shapeHead(body: Json): HeadShape {
   return {
     model: readString(body.model),
     system: shapeSystem(body.system),
-    tools: Array.isArray(body.tools) ? body.tools.map(shapeTool) : [],
+    tools: shapeTools(body.tools),
     thinking: isRecord(body.thinking) ? readString(body.thinking.type) : '',
     autoTtl: readTtl(body) ?? null,
   };
+}
+
+export function shapeTools(tools: unknown): readonly ToolShape[] {
+  return Array.isArray(tools) ? tools.map(shapeTool) : [];
 }
 
 function shapeSystem(system: unknown): readonly BlockShape[] {

@@ -73,8 +73,8 @@ const PART_CALLS = 12;
  * newest round is included only when its calls are answered. A round ends where the prefix up to it is valid.
  */
 export function splitRounds({ infos, lineage }: Conversation, turn: TurnSpan): TurnSpan[] {
-  const first = infos.findIndex((info, index) => index >= turn.start && info.role === 'assistant');
-  if (first < 0 || first >= turn.end) return [];
+  let first = turn.start;
+  while (first < turn.end && infos[first]?.role !== 'assistant') first += 1;
   const rounds: TurnSpan[] = [];
   const open = new Set<string>();
   let start = first;
