@@ -123,6 +123,8 @@ const TESTS: Readonly<Record<number, string>> = {
 
 const replayed = 'a rewriter that throws or exceeds its deadline leaves the plan in force';
 const page = { file: guard, test: 'no port of the daemon answers a web page' };
+const ui = 'test/integration/engine/api/ui.test.ts';
+const refused = { file: ui, test: 'refuses %s and does nothing' };
 
 /** Further tests of a row. */
 const MORE: Readonly<Record<number, readonly Proof[]>> = {
@@ -140,8 +142,12 @@ const MORE: Readonly<Record<number, readonly Proof[]>> = {
     { file: model, test: 'works again, what stood in is rewritten by the model, and the error is gone' },
   ],
   57: [{ file: lance, test: 'a full queue refuses rows instead of growing, and accepts rows again later' }],
-  67: [page],
-  68: [page],
+  67: [page, refused],
+  68: [page, refused],
+  69: [
+    { file: ui, test: 'returns hostile text as JSON only' },
+    { file: ui, test: 'sends a strict policy with every answer' },
+  ],
   71: [
     { file: redTeam, test: '60 carriers and 5 payloads each are tried, and every payload is in memory' },
     { file: redTeam, test: 'no payload is of origin user or assistant' },
@@ -287,13 +293,13 @@ export const ROWS: readonly Row[] = [
   row(
     67,
     'DNS rebinding, foreign Origin',
-    'no port answers the API; its socket answers 403',
+    'the API and the dashboard answer 403; no other port answers',
     'test/integration/engine/api/auth.test.ts',
   ),
   row(
     68,
     'CSRF by a simple POST',
-    'no port answers the API; its socket answers 415',
+    'the API answers 415, the dashboard 403 or 415; no other port answers',
     'test/integration/engine/api/auth.test.ts',
   ),
   row(
@@ -301,7 +307,7 @@ export const ROWS: readonly Row[] = [
     'stored XSS',
     'inert',
     'test/e2e/terminal.test.ts',
-    'no page shows memory: what is tested is the same fault in a terminal, control sequences in stored text',
+    'the dashboard gets texts as JSON under a policy without inline scripts; a terminal gets no control sequences',
   ),
   row(70, 'socket squatted, symlink', 'refused', 'test/integration/engine/api/server.test.ts'),
   row(
