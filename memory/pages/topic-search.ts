@@ -4,10 +4,10 @@ import { hasInstructions } from '../recall/quarantine.ts';
 import { coverageIn, isRelevant, leastCoverage, type QueryTerms } from '../recall/relevance-filter.ts';
 import { tokenize } from '../text/tokenizer.ts';
 
-/** A section of a topic page that a query found. */
+/** A section of a topic page, or the facts of a concept, that a query found. */
 export interface TopicHit {
-  readonly kind: 'topic';
-  /** As `topic:printers#toner`; `readTopic` takes it. */
+  readonly kind: 'topic' | 'fact';
+  /** As `topic:printers#toner`, which `readTopic` takes, or `fact:Project.Decision`. */
   readonly id: string;
   /** Name of the page. */
   readonly topic: string;

@@ -1,8 +1,11 @@
 import type { Config } from '../../common/config.ts';
 import { CometError, type Problem } from '../../common/errors.ts';
-import { compareText } from '../../common/text.ts';
+import { grouped } from '../../common/map.ts';
+import { compareText, oneLine } from '../../common/text.ts';
+import { lowestOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.ts';
+import type { Fact } from '../facts/fact.ts';
 import { linesOf, type Page, slugOf } from '../model/page.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
 import { asksPast } from '../recall/query.ts';
@@ -11,7 +14,7 @@ import type { SearchIndex } from '../search/search-index.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { contentTokens } from '../text/keywords.ts';
 import type { LibraryPages, Shelf } from './library-pages.ts';
-import { type SectionQuery, searchSections } from './topic-search.ts';
+import { type SectionQuery, searchSections, type TopicHit } from './topic-search.ts';
 
 /** A topic page as commands and tools list it. */
 export interface TopicView {
@@ -47,6 +50,8 @@ const NOTHING: Pages = { texts: new Map(), pages: new Map(), others: new Map(), 
 interface Parts {
   /** Null where memory keeps no pages. */
   readonly topicPages: Pick<LibraryPages, 'shelf'> | null;
+  /** Null where no facts are kept. */
+  readonly facts: { list(project: string | null): Promise<{ readonly facts: readonly Fact[] }> } | null;
   readonly projectOf: (directory: string | null) => string;
   readonly redactor: Redactor;
   readonly index: Pick<SearchIndex, 'termWeights'>;
@@ -61,34 +66,51 @@ interface TopicFilter {
 
 interface TopicSearch extends TopicFilter, Pick<SectionQuery, 'top'>, Partial<Pick<SectionQuery, 'told'>> {}
 
-export function createTopics({ topicPages, projectOf, redactor, index, catalogue, config }: Parts) {
+export function createTopics({ topicPages, facts, projectOf, redactor, index, catalogue, config }: Parts) {
   const rarityOf = createWordRarity(loadStaticTable);
   const shelf = async (): Promise<Pages> => (await topicPages?.shelf()) ?? NOTHING;
   const keyOf = ({ projectDir }: TopicFilter): string | null =>
     projectDir === undefined ? null : projectOf(projectDir);
   return {
     listTopics: async (filter: TopicFilter): Promise<TopicList> => listTopics(await shelf(), keyOf(filter)),
-    /** Sections of pages, with the relevance filter of recall; reads the pages as they are now. */
+    /** Facts and sections of pages, with the relevance filter of recall; reads both as they are now. */
     async searchTopics(query: string, { top, told = [], ...filter }: TopicSearch) {
       const project = keyOf(filter);
       const tokens = contentTokens(query);
       const now = await shelf();
       const pages = listTopics(now, project).topics.map((topic) => ({ ...topic, page: pageOf(now, topic.name) }));
-      if (tokens.length === 0 || pages.length === 0) return [];
+      const toldTurns = new Set(told.flatMap((id) => catalogue.current(id)?.turns ?? []));
+      const all = (await facts?.list(project))?.facts ?? [];
+      const known = all.filter(({ turn_id }) => !toldTurns.has(turn_id));
+      if (tokens.length === 0 || pages.length + known.length === 0) return [];
       const idf = await index.termWeights([...tokens, UNSEEN], project === null ? {} : { project });
-      return searchSections(pages, {
+      const asked: SectionQuery = {
         ...{ top, told, terms: weighTerms(query, idf, rarityOf), past: asksPast(query), redact: redactor.text },
         minCoverage: config.recall.minCoverage,
         isShown(id) {
           const node = catalogue.current(id);
           return node !== undefined && !isQuarantined(node);
         },
-      });
+      };
+      return [...searchFacts(known, asked), ...searchSections(pages, asked)].slice(0, top);
     },
     /** @throws CometError as `readTopic` */
     readTopic: async (name: string, filter: TopicFilter): Promise<TopicText> =>
       readTopic(await shelf(), name, { project: keyOf(filter), redact: redactor.text }),
   };
+}
+
+/** The facts of a concept are found as one section. */
+function searchFacts(facts: readonly Fact[], query: SectionQuery): TopicHit[] {
+  const byConcept = grouped(facts, ({ concept }) => concept);
+  const lines = [...byConcept].flatMap(([concept, own]) => [
+    `## ${concept}`,
+    ...own.map(({ value }) => `- ${oneLine(value)}`),
+  ]);
+  return searchSections([{ name: 'facts', title: 'Facts', page: { lines } }], query).map((hit) => {
+    const origin = lowestOrigin((byConcept.get(hit.section) ?? []).map((fact) => fact.origin));
+    return { ...hit, kind: 'fact', id: `fact:${hit.section}`, origin };
+  });
 }
 
 /** Newest first, then pages of a person's own. @param project  with those of the user; null for every project */

@@ -51,7 +51,7 @@ const SHOWN = [
   ...['task add Ask Mara --at 2099-01-04', 'task add Renew', 'task ls', 'task show 1', 'task edit 1 --priority high'],
   ...['task block 1', 'task reopen 1', 'task done 1', 'task rm 1 --yes', 'inbox'],
   ...['facts ls --all', 'facts about me', 'facts why 1', 'facts forget 1 --yes', 'ontology show', 'ontology check'],
-  ...['ontology init', 'ontology allow . --yes', 'ontology propose --all'],
+  ...['ontology init', 'ontology allow . --yes', 'facts allow . --yes', 'ontology propose --all'],
   ...['memory import claude --dry-run', `memory forget --session ${SESSION} --yes`, 'start', 'restart', 'run -- true'],
   ...['install-ca --settings --yes', 'uninstall-ca', 'hooks install', 'hooks uninstall', 'editor install vscode --yes'],
   ...['editor uninstall vscode', 'service install', 'service uninstall', 'setup --yes', 'setup --undo --yes'],
@@ -93,6 +93,9 @@ beforeAll(async () => {
   mkdirSync(bin);
   writeFileSync(path.join(bin, 'systemctl'), '#!/bin/sh\nexit 0\n', { mode: 0o700 });
   home.env['PATH'] = `${bin}:${process.env['PATH']}`;
+  const agents = path.join(project, '.claude', 'agents');
+  mkdirSync(agents, { recursive: true });
+  writeFileSync(path.join(agents, 'keeper.md'), '---\nname: keeper\nmemory: [Project.]\n---\nYou keep the shop.\n');
   mkdirSync(path.join(home.user, '.config', 'Code', 'User'), { recursive: true });
   await home.run(['project', 'join', project, '--yes']);
   const factsDir = path.join(home.home, 'memory', 'facts');

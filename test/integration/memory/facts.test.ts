@@ -148,3 +148,19 @@ it('given to a subagent fit facts.tokens, the strongest first; with 0 there are 
     await memory.maintenance.close();
   }
 });
+
+it('are found by a search beside memories, each concept with what fits', async () => {
+  const { memory, library, list } = await open();
+  memory.capture.captureTurns([
+    talk('We use Redis for the cache.', 'Noted.', { projectDir: SHOP }),
+    talk('We use Kafka for events.', 'Noted.', { projectDir: SHOP, key: 'k2' }),
+  ]);
+  expect(await memory.maintenance.flush(30_000)).toBe(true);
+  expect(await list()).toHaveLength(2);
+  const search = (query: string, projectDir: string) => library.searchTopics(query, { top: 3, projectDir });
+  expect(await search('redis cache', SHOP)).toMatchObject([
+    { kind: 'fact', id: 'fact:Project.Decision', lines: ['Redis for the cache'], origin: 'user', fits: true },
+  ]);
+  expect(await search('redis cache', '/home/dev/other')).toEqual([]);
+  await memory.maintenance.close();
+});
