@@ -1,5 +1,6 @@
 /**
- * What it costs to understand and rewrite a request: scan, lineage, class, plan match, splice; nothing of the network.
+ * What it costs to understand and rewrite a request: scan, lineage, class, plan match, splice, validation; nothing of the
+ * network.
  *
  *   npm run bench:hot-path [-- --json]
  *
@@ -9,7 +10,7 @@
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { applyPlan, type EpochPlan } from '../proxy/rewrite/plan.ts';
+import { applyPlan, type EpochPlan, validateRewrite } from '../proxy/rewrite/plan.ts';
 import { PlanIndex } from '../proxy/rewrite/plan-store.ts';
 import {
   ConversationCache,
@@ -116,10 +117,14 @@ function planFor(seen: ConversationView): PlanIndex {
 function rewrite(sent: Sent, book: PlanIndex, cache: ConversationCache): number {
   const seen = view(sent, cache);
   const { kind } = classify(seen, sent.headers);
-  const match = book.match(seen, findSessionId(seen, sent.headers));
+  const sessionId = findSessionId(seen, sent.headers);
+  const match = book.match(seen, sessionId);
   const spliced = match === null ? null : applyPlan(seen, match.plan);
   if (kind !== 'main' || spliced === null || spliced.body.length >= sent.body.length)
     throw new Error('nothing was cut');
+  const request = { requestId: 'r', path: 'messages', ...sent, receivedAtMs: 0 } as const;
+  const context = { request, view: seen, sessionId, kind, isSubagent: false };
+  if (match === null || validateRewrite(context, match.plan, spliced, cache) !== null) throw new Error('not valid');
   return spliced.body.length;
 }
 
