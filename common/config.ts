@@ -179,6 +179,9 @@ export const Config = z.strictObject({
       'facts that subagents get at their start, by type: {"<type>": {"prefixes": ["Project."], "classes": []}}',
     ),
     similarity: share(1).describe('below 1, values that are this similar count as the same (0.8 joins paraphrases)'),
+    compare: choice(['words', 'meaning'], 'words').describe(
+      'what similarity compares: the words of two values, or their vectors by the embedder',
+    ),
   }),
   tasks: section({
     act: choice(['off', 'on'], 'off').describe('on: a due task of mode review asks the model once, without tools'),

@@ -5,6 +5,8 @@ import type { Log } from '../common/log.ts';
 import { compareText } from '../common/text.ts';
 import { isCleanOrigin } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
+import type { Embedder } from './embeddings/embedder.ts';
+import { createVectorSimilarity } from './fact-similarity.ts';
 import { type DropReason, type ExtractedFact, extractFacts, type FactTurn } from './facts/extract-facts.ts';
 import type { Fact } from './facts/fact.ts';
 import type { FactStore, TurnChanges, TurnSource } from './facts/fact-store.ts';
@@ -37,6 +39,8 @@ interface Parts {
   readonly factFiles: FactFiles;
   readonly config: Pick<Config, 'facts'>;
   readonly clock: Clock;
+  /** Absent where values are compared by their words. */
+  readonly embedder?: Pick<Embedder, 'embed'>;
   readonly redactor: Pick<Redactor, 'text'>;
   readonly turnRegistry: Pick<TurnRegistry, 'session' | 'sessions'>;
   readonly log: Log;
@@ -44,6 +48,7 @@ interface Parts {
 
 interface State extends Pick<Parts, 'clock' | 'turnRegistry' | 'redactor'> {
   readonly scopes: FactRegistry;
+  readonly vectors: Pick<ReturnType<typeof createVectorSimilarity>, 'prepare'> | null;
   /** Candidates of models that were dropped, since the start. */
   readonly dropped: Map<DropReason, number>;
 }
@@ -67,11 +72,13 @@ const MARK = '[REDACTED:';
 const QUALIFIER = /^ (?:for|as|in|on|at|with|to|from|because|when|everywhere|instead)\b/;
 
 /** Facts that fade: what holds for the user and for each project. Files are read before each change. */
-export async function openFacts({ factFiles: files, config, clock, redactor, turnRegistry, log }: Parts) {
-  const { similarity: threshold } = config.facts;
-  const similarity = threshold < 1 ? await fuzzySimilarity(threshold) : null;
+export async function openFacts({ factFiles: files, config, clock, embedder, redactor, turnRegistry, log }: Parts) {
+  const { similarity: threshold, compare } = config.facts;
+  const isByMeaning = threshold < 1 && compare === 'meaning' && embedder !== undefined;
+  const vectors = isByMeaning ? createVectorSimilarity(threshold, embedder) : null;
+  const similarity = vectors ?? (threshold < 1 ? await fuzzySimilarity(threshold) : null);
   const scopes = new FactRegistry({ files, clock, similarity });
-  const state: State = { scopes, clock, turnRegistry, redactor, dropped: new Map() };
+  const state: State = { scopes, clock, turnRegistry, redactor, vectors, dropped: new Map() };
   const mutex = createMutex();
   const exclusive = <T>(work: () => T | Promise<T>): Promise<T> =>
     mutex(async () => {
@@ -191,6 +198,11 @@ async function apply(
   { project, isPast = false, ...turn }: TurnSource & Source,
 ) {
   const facts = found.filter(({ value }) => !(value.includes(MARK) || hasInstructions(value)));
+  if (state.vectors !== null && facts.length > 0) {
+    const known = [...state.scopes.near(project)].flatMap(({ store }) => [...store.facts, ...store.closed]);
+    const near = known.filter(({ concept }) => facts.some((each) => each.concept === concept));
+    await state.vectors.prepare([...facts, ...near].map(({ value }) => value));
+  }
   for (const key of new Set(['', project])) {
     const own = facts.filter(({ concept }) => isOfUser(concept) === (key === ''));
     const source = isPast ? { ...turn, turnsSince: countTurnsSince(state, key, turn) } : turn;

@@ -123,6 +123,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory & { r
     dreams: await openDreamFiles(paths.dreamDir),
     pageFiles: await openPages(parts, inbox),
     factFiles: await openFactFiles(paths, report),
+    embedder,
     ...(parts.savings === undefined ? {} : { savings: parts.savings }),
     watch: createNodeWatch({ ...paths, report }),
     clock: systemClock,

@@ -13,6 +13,7 @@ import { createToolRounds } from './compaction/tool-rounds.ts';
 import { createTopicDetector } from './compaction/topic-detector.ts';
 import type { Savings } from './consolidation/brief.ts';
 import { createNodeLimit } from './consolidation/node-limit.ts';
+import type { Embedder } from './embeddings/embedder.ts';
 import { openFacts } from './facts.ts';
 import { openRemoval } from './forget.ts';
 import { createFileReferences } from './ingest/file-references.ts';
@@ -76,6 +77,8 @@ export interface MemoryOptions {
   readonly pageFiles?: PageFiles;
   /** Absent where no facts are kept. */
   readonly factFiles?: FactFiles;
+  /** Compares values of facts; the caller closes it. */
+  readonly embedder?: Pick<Embedder, 'embed'>;
   /** Null where project files are not read. */
   readonly sources: SourceFiles | null;
   /** Factor on the time limit for reading them. */

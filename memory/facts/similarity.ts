@@ -9,8 +9,13 @@ const OPTIONS = { subcost: 1, force_ascii: false };
 export async function fuzzySimilarity(threshold = 0.8): Promise<Similarity> {
   const { WRatio } = await import('fuzzball');
   const score = (one: string, other: string): number =>
-    marksOf(one) === marksOf(other) ? WRatio(one, other, OPTIONS) / 100 : 0;
+    isComparable(one, other) ? WRatio(one, other, OPTIONS) / 100 : 0;
   return { threshold, score };
+}
+
+/** False for values that are different however similar the rest. */
+export function isComparable(one: string, other: string): boolean {
+  return marksOf(one) === marksOf(other);
 }
 
 function marksOf(value: string): string {

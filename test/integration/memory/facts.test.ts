@@ -164,3 +164,23 @@ it('are found by a search beside memories, each concept with what fits', async (
   expect(await search('redis cache', '/home/dev/other')).toEqual([]);
   await memory.maintenance.close();
 });
+
+it('with facts.compare meaning, values with near vectors are one fact; without vectors only equal ones are', async () => {
+  const config = Config.parse({ llm: 'local', facts: { similarity: 0.8, compare: 'meaning' } });
+  const vectorOf = (text: string) => Float32Array.from(text.startsWith('k') ? [0, 1] : [1, 0]);
+  const embed = async (texts: readonly string[]) =>
+    texts.map((text) => ({ vector: vectorOf(text), scriptVector: null, pieces: new Uint16Array() }));
+  const broken = () => Promise.reject(new Error('no embedder'));
+  for (const [embedder, count] of [
+    [{ embed }, 2],
+    [{ embed: broken }, 3],
+  ] as const) {
+    const memory = await openRig(createDisk(), { config, embedder, factFiles: createMemoryFactFiles() });
+    const { library, maintenance } = memory;
+    const spoken = ['We use Redis for the cache.', 'We use an in-memory store.', 'We use Kafka for events.'];
+    memory.capture.captureTurns(spoken.map((text) => talk(text, 'Noted.', { projectDir: SHOP, key: text })));
+    expect(await maintenance.flush(30_000)).toBe(true);
+    expect((await library.listFacts({ projectDir: SHOP })).facts).toHaveLength(count);
+    await maintenance.close();
+  }
+});
