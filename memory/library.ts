@@ -237,6 +237,9 @@ function createViews(parts: Omit<Parts, 'libraryBlock'>, list: (filter: NodeFilt
   return {
     /** Every message of the session in order, with its turn and the nodes that stand for it; [] for an unknown one. */
     readSession: (id: string) => parts.started.then(() => readSession(id, parts)),
+    /** Titles and projects; undefined for a session that is not known. */
+    nameSessions: async (ids: readonly string[]) =>
+      new Map(ids.map((id) => [id, parts.turnRegistry.session(id)] as const)),
     /** Memories of a project, or all of them, with what they are about and their links. */
     graph: (project?: string) => memoryGraph(list({}).filter((node) => (project ?? node.project) === node.project)),
   };

@@ -158,7 +158,10 @@ export async function openReceipts({ store, redact, most, log }: ReceiptsDeps) {
 
   return {
     /** Adds a request that goes upstream now. `create` runs later, off the request path. */
-    add: (requestId: string, create: () => Receipt): void => void pending.set(requestId, create),
+    add(requestId: string, create: () => Receipt): void {
+      let made: Receipt | undefined;
+      pending.set(requestId, () => (made ??= create()));
+    },
     settle(requestId: string, response: ReceiptResponse): void {
       const create = pending.get(requestId);
       pending.delete(requestId);

@@ -21,10 +21,7 @@ export const uiOperations = {
   'ui/open': operation(none, ({ ui }) => ui.open()),
   /** For links into the page; null where nothing listens. */
   'ui/address': operation(none, ({ ui }) => ({ url: ui.address() })),
-  'ui/overview': operation(none, async (services) => {
-    await services.opened();
-    return overviewView(services, Date.now());
-  }),
+  'ui/overview': operation(none, (services) => overviewView(services, Date.now())),
   'ui/savings': operation(none, (services) => savingsView(services)),
   'ui/session': operation(
     z.strictObject({

@@ -1,3 +1,4 @@
+import { setTimeout as after } from 'node:timers/promises';
 import type { Receipt } from '../../../proxy/ledger/index.ts';
 import type { EngineServices } from '../service.ts';
 import { recalledFor } from '../summary.ts';
@@ -8,6 +9,8 @@ type Services = Pick<
   'memory' | 'receipts' | 'ledger' | 'titles' | 'policy' | 'costs' | 'version' | 'requests'
 >;
 
+/** A store that is opening has no titles yet; `problems` says that it opens. */
+const OPENING_MS = 1_000;
 const LIVE_MS = 86_400_000;
 const MAX_SESSIONS = 20;
 /** Of text in prompts, about. */
@@ -18,9 +21,10 @@ export async function overviewView(services: Services, nowMs: number) {
   const { memory, receipts, titles, policy, costs, version, requests } = services;
   const { library } = memory;
   const newest = newestBySession(receipts.list(), nowMs - LIVE_MS);
-  const known = new Map((await library.listSessions()).map((session) => [session.session_id, session]));
-  const own = await titles.of([...newest.keys()]);
-  const { nodes, queue, llm } = memory.maintenance.status();
+  const ids = [...newest.keys()];
+  const known = await Promise.race([library.nameSessions(ids), after(OPENING_MS, null, { ref: false })]);
+  const own = await titles.of(ids);
+  const { nodes, queue, llm, problems } = memory.maintenance.status();
   return {
     version,
     nodes,
@@ -29,8 +33,9 @@ export async function overviewView(services: Services, nowMs: number) {
     savings: costs().savings,
     requests: requests(),
     llm,
+    problems,
     sessions: [...newest].map(([session_id, { latest, answered }]) => {
-      const { title = '', project = '' } = known.get(session_id) ?? {};
+      const { title = '', project = '' } = known?.get(session_id) ?? {};
       return {
         session_id,
         title: own.get(session_id) ?? title,
@@ -54,7 +59,8 @@ interface Newest {
 function newestBySession(receipts: readonly Receipt[], sinceMs: number): Map<string, Newest> {
   const found = new Map<string, Newest>();
   for (const receipt of receipts) {
-    if (receipt.class !== 'main' || Date.parse(receipt.at) < sinceMs) continue;
+    if (Date.parse(receipt.at) < sinceMs) break;
+    if (receipt.class !== 'main') continue;
     const { latest = receipt, answered } = found.get(receipt.session_id) ?? {};
     if (!found.has(receipt.session_id) && found.size === MAX_SESSIONS) continue;
     found.set(receipt.session_id, { latest, answered: answered ?? (receipt.status === 0 ? undefined : receipt) });

@@ -1,0 +1,85 @@
+import { expect, it } from 'vitest';
+import { uiOperations } from '../../../../engine/api/ui/contract.ts';
+import { trimmed } from '../../../../engine/api/ui/conversation.ts';
+import { createUndo } from '../../../../engine/api/ui/snapshot.ts';
+import { memoryGraph } from '../../../../memory/graph.ts';
+import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { engineServices } from '../../../helpers/engine-services.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+
+const none = new AbortController().signal;
+
+it('shows an empty store as empty', async () => {
+  const library = { list: () => [], listSessions: async () => [], graph: () => memoryGraph([]) };
+  const services = engineServices({ library });
+  expect(await uiOperations['ui/overview'].run(services, {}, none)).toMatchObject({ sessions: [] });
+  expect(await uiOperations['ui/savings'].run(services, {}, none)).toEqual({ days: [], sessions: [], projects: [] });
+  expect(await uiOperations['ui/graph'].run(services, {}, none)).toEqual({ nodes: [], links: [], left_out: 0 });
+  const search = { query: '', limit: 50 };
+  expect(await uiOperations['ui/search'].run(services, search, none)).toEqual({ total: 0, hits: [], projects: [] });
+});
+
+it('says that the store opens, without waiting for it', async () => {
+  const services = engineServices({});
+  expect(await uiOperations['ui/overview'].run(services, {}, none)).toMatchObject({
+    sessions: [],
+    problems: [{ file: 'memory', message: 'the store is still opening' }],
+  });
+});
+
+it('limits the graph of 50,000 memories to 10,000 nodes, says how many it leaves out, and links places in the list', () => {
+  const nodes = Array.from({ length: 50_000 }, (_, at): MemoryNode => {
+    const links = at === 0 ? [] : [`m${at - 1}`];
+    return makeNode({ node_id: `m${at}`, links, topic_tags: ['ports'] });
+  });
+  const graph = memoryGraph(nodes);
+  expect(graph.nodes).toHaveLength(10_000);
+  expect(graph.left_out).toBe(40_001);
+  for (const [from, to] of graph.links) expect(Math.max(from, to)).toBeLessThan(10_000);
+  expect(graph.links).toHaveLength(9_999);
+});
+
+it('names topics and files that two memories share', () => {
+  const [one, other] = ['a', 'b'].map((id) =>
+    makeNode({ node_id: id, topic_tags: ['ports', id], source_links: [`file:src/${id}.ts`, 'file:src/main.ts'] }),
+  ) as [MemoryNode, MemoryNode];
+  const { nodes, links } = memoryGraph([one, other]);
+  expect(nodes.slice(2).map(({ kind, title }) => [kind, title])).toEqual([
+    ['topic', 'ports'],
+    ['file', 'src/main.ts'],
+  ]);
+  expect(links.filter(([, , kind]) => kind === 'tag')).toEqual([
+    [0, 2, 'tag'],
+    [1, 2, 'tag'],
+  ]);
+});
+
+it('trims only as many messages as the request left out', () => {
+  const message = (seq: number, nodes: readonly string[]) => ({
+    ...{ seq, role: 'user', content: 'x', sha256: '', turn: 't', at: '', nodes },
+  });
+  const messages = [message(0, ['m1']), message(1, ['m1']), message(2, ['m1']), message(3, [])];
+  const dropped = [{ from: 0, to: 1, messages: 2, tokens: 9, nodes: ['m1'] }];
+  const added = [
+    {
+      channel: 'preamble',
+      position: 'messages.0',
+      text: 'Memory:\n- [m1] the port is 4711',
+      nodes: ['m1'],
+      reason: '',
+    },
+  ] as const;
+  const { lines, lineOf } = trimmed(messages, { dropped, added });
+  expect(lines).toEqual([{ text: '- [m1] the port is 4711', nodes: ['m1'] }]);
+  expect([...lineOf.keys()].map(({ seq }) => seq)).toEqual([0, 1]);
+});
+
+it('undoes once, and not after ten minutes', () => {
+  let now = 0;
+  const undo = createUndo(() => now);
+  const [early, late] = [undo.keep([makeNode({})]), undo.keep([])];
+  expect(undo.take(early)).toHaveLength(1);
+  expect(() => undo.take(early)).toThrow('can be undone once');
+  now += 10 * 60_000;
+  expect(() => undo.take(late)).toThrow('within ten minutes');
+});
