@@ -29,7 +29,7 @@ export interface PastConversation {
   readonly agentId: string;
   readonly projectDir: string;
   readonly requests: readonly PastRequest[];
-  /** Prompts that continue from an earlier place than the newest answer. */
+  /** Requests that continue from an earlier place than the one before. */
   readonly rewinds: number;
   readonly compactions: number;
 }
@@ -41,7 +41,6 @@ interface Step {
   readonly role: PastMessage['role'];
   readonly parent: Step | null;
   readonly blocks: Json[];
-  readonly isSummary: boolean;
   /** Results that answer this answer's calls. */
   results: Step | null;
   atMs: number;
@@ -116,7 +115,8 @@ function enterLine(chain: Chain, line: Json): void {
 function parentOf({ steps, last }: Chain, line: Json): Step | null {
   const parent = line['parentUuid'];
   if (parent === null) return null;
-  return steps.get(textOf(parent)) ?? (steps.has(textOf(parent)) ? null : last);
+  const known = steps.get(textOf(parent));
+  return known === undefined ? last : known;
 }
 
 /** False for what the client wrote for itself. */
@@ -139,7 +139,7 @@ function enterMessage(chain: Chain, line: Json, parent: Step | null): Step {
     return asked.results;
   }
   const isSummary = line['isCompactSummary'] === true;
-  const step: Step = { role: 'user', parent: asked ?? parent, blocks, isSummary, results: null, atMs };
+  const step: Step = { role: 'user', parent: asked ?? parent, blocks, results: null, atMs };
   if (asked !== null) asked.results = step;
   if (isSummary && chain.last !== null) chain.order.push({ summary: step, before: chain.last });
   return step;
@@ -157,7 +157,7 @@ function enterAnswer(
     known.step.blocks.push(...blocks);
     return known.step.results ?? known.step;
   }
-  const step: Step = { role: 'assistant', parent, blocks, isSummary: false, results: null, atMs };
+  const step: Step = { role: 'assistant', parent, blocks, results: null, atMs };
   const usage = isRecord(message['usage']) ? message['usage'] : {};
   const answer = { step, id, model: textOf(message['model']), usage };
   chain.answers.set(id, answer);
@@ -170,7 +170,7 @@ function enterQueued({ type, attachment, timestamp }: Json, parent: Step | null)
   if (type !== 'attachment' || !isRecord(attachment) || attachment['type'] !== 'queued_command') return null;
   const blocks = blocksOf(attachment['prompt']);
   const atMs = Date.parse(textOf(timestamp)) || (parent?.atMs ?? 0);
-  return { role: 'user', parent, blocks, isSummary: false, results: null, atMs };
+  return { role: 'user', parent, blocks, results: null, atMs };
 }
 
 function answerOf(step: Step | null): Step | null {
@@ -188,7 +188,7 @@ function describeChain(sessionId: string, { agentId, order, projectDir }: Chain)
   const build = createMessageBuilder();
   const requests: PastRequest[] = [];
   let [rewinds, compactions, atMs, model] = [0, 0, 0, ''];
-  let newest: Step | null = null;
+  let previous: readonly PastMessage[] = [];
   for (const entry of order) {
     if ('summary' in entry) {
       compactions += 1;
@@ -199,20 +199,25 @@ function describeChain(sessionId: string, { agentId, order, projectDir }: Chain)
       atMs = Math.max(atMs, entry.before.atMs);
       const unknown = { answerId: '', answer: null, promptTokens: 0, ttl: requests.at(-1)?.ttl ?? null };
       requests.push({ kind: 'compaction', atMs, model, messages: sent, ...unknown });
-      newest = null;
+      previous = [];
       continue;
     }
     const { step, id, usage } = entry;
     const messages = build(step.parent);
     const answer = build.own(step);
     if (messages.at(-1)?.role !== 'user' || answer === null) continue;
-    if (newest !== null && answerOf(step.parent) !== newest) rewinds += 1;
-    newest = step;
+    if (!previous.every((message, at) => hasBlocks(messages[at], message))) rewinds += 1;
+    previous = messages;
     atMs = Math.max(atMs, step.parent?.atMs ?? 0);
     model = entry.model;
     requests.push({ kind: 'main', atMs, model, answerId: id, messages, answer, ...readUsage(usage) });
   }
   return { sessionId, agentId, projectDir, requests, rewinds, compactions };
+}
+
+/** Results and prompts may join the newest message later. */
+function hasBlocks(message: PastMessage | undefined, { content }: PastMessage): boolean {
+  return content.every((block) => message?.content.includes(block));
 }
 
 function readUsage(usage: Json): Pick<PastRequest, 'promptTokens' | 'ttl'> {
