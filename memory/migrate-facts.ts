@@ -9,6 +9,7 @@ import { compareText } from '../common/text.ts';
 import { openFacts } from './facts.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
+import type { FactFiles } from './storage/fact-files.ts';
 import { openFactFiles } from './storage/fs/fact-files.ts';
 import { openNodeFiles } from './storage/fs/node-files.ts';
 import { isClosed } from './text/validity.ts';
@@ -36,8 +37,10 @@ export async function migrateNodeFacts(paths: Paths): Promise<void> {
 }
 
 async function writeFacts(nodes: readonly MemoryNode[], paths: Paths): Promise<void> {
+  const files = await openFactFiles(paths, () => undefined);
+  const texts = new Map<string, string>();
   const facts = await openFacts({
-    factFiles: await openFactFiles(paths, () => undefined),
+    factFiles: heldFiles(files, texts),
     config: Config.parse({}),
     clock: systemClock,
     redactor: { text: (text) => text },
@@ -57,6 +60,26 @@ async function writeFacts(nodes: readonly MemoryNode[], paths: Paths): Promise<v
     for (let at = 1; at < node.turns.length; at += 1) await facts.readPast({ ...turn, user: '', parts: [] }, source);
   }
   await facts.close();
+  for (const [name, after] of texts) await files.replace({ name, before: null, after });
+}
+
+/** Thousands of turns change the same few files, which are written once. */
+function heldFiles(files: FactFiles, texts: Map<string, string>): FactFiles {
+  const ontologies = new Map<string, ReturnType<FactFiles['ontology']>>();
+  return {
+    ...files,
+    texts: async () => texts,
+    async replace({ name, after }) {
+      if (after === null) texts.delete(name);
+      else texts.set(name, after);
+      return true;
+    },
+    ontology(scope) {
+      const state = ontologies.get(scope) ?? files.ontology(scope);
+      ontologies.set(scope, state);
+      return state;
+    },
+  };
 }
 
 /** What holds of a node's statements, as one turn. */
