@@ -38,7 +38,7 @@ describe('a simulated conversation', () => {
         expect(cuts).toBe(0);
         expect(sent.tokens).toBeGreaterThanOrEqual(direct.tokens);
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
   });
 
