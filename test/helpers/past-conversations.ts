@@ -40,10 +40,10 @@ export function pastConversation(turns: readonly PastTurn[], over: Partial<PastR
 export function pastConversations(): fc.Arbitrary<PastConversation> {
   const turn = fc.record({
     promptTokens: fc.integer({ min: 5, max: 500 }),
-    rounds: fc.array(fc.integer({ min: 10, max: 8_000 }), { maxLength: 12 }),
+    rounds: fc.array(fc.integer({ min: 10, max: 8_000 }), { maxLength: 8 }),
     pauseMs: fc.constantFrom(10_000, 60_000, 400_000, 7_200_000),
   });
-  return fc.array(turn, { minLength: 1, maxLength: 10 }).map((turns) => pastConversation(turns));
+  return fc.array(turn, { minLength: 1, maxLength: 6 }).map((turns) => pastConversation(turns));
 }
 
 function text(name: string, tokens: number) {

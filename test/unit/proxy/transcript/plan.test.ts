@@ -47,7 +47,7 @@ describe('a simulated conversation', () => {
       fc.property(pastConversations(), (conversation) => {
         expect(simulateConversation(conversation, RULE)).toEqual(simulateConversation(conversation, RULE));
       }),
-      { numRuns: 20 },
+      { numRuns: 10 },
     );
   });
 });
