@@ -39,10 +39,31 @@ export async function writeFileAtomic(
   data: string | Uint8Array,
   options: { readonly mode?: number } = {},
 ): Promise<void> {
+  await throughTemporary(file, data, (temporary) => putInPlace(temporary, file, options));
+}
+
+/**
+ * As `writeFileAtomic`, where `file` still holds `before` once the new bytes are on disk; null for no file.
+ *
+ * @returns false, without a change, where it holds something else
+ */
+export async function replaceFile(
+  file: string,
+  before: string | null,
+  data: string,
+  options: { readonly mode?: number } = {},
+): Promise<boolean> {
+  let isSame = false;
   await throughTemporary(file, data, async (temporary) => {
-    if (options.mode !== undefined) await chmod(temporary, options.mode);
-    await rename(temporary, file);
+    isSame = (await readFileIfPresent(file)) === before;
+    if (isSame) await putInPlace(temporary, file, options);
   });
+  return isSame;
+}
+
+async function putInPlace(temporary: string, file: string, { mode }: { readonly mode?: number }): Promise<void> {
+  if (mode !== undefined) await chmod(temporary, mode);
+  await rename(temporary, file);
 }
 
 /** Appends `text` to `file`, 0600; once it resolves, the text and the name of a new file survive a power cut. */

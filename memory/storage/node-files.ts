@@ -20,8 +20,11 @@ export interface NodeFiles {
     /** Files by the ids of their sections, those that do not validate included. */
     readonly places?: ReadonlyMap<string, readonly string[]>;
   }>;
-  /** Inserts or replaces by `node_id`; durable when it resolves. Nodes may be of several sessions. */
-  save(nodes: readonly MemoryNode[]): Promise<void>;
+  /**
+   * Inserts or replaces by `node_id`; durable when it resolves. Nodes may be of several sessions. With `read`, nodes by
+   * their ids as they were read, a section that says something else by now stays as it is.
+   */
+  save(nodes: readonly MemoryNode[], read?: ReadonlyMap<string, MemoryNode>): Promise<void>;
   /** The sections of these ids, and nothing beside. */
   drop(nodeIds: readonly string[]): Promise<void>;
   /** Every section of these ids, wherever it stands, and set-aside copies that name one of them or of `turnIds`. */

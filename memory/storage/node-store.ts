@@ -31,6 +31,8 @@ export type StoreParts = {
   readonly snapshot: () => Promise<string>;
 };
 
+type Read = Parameters<NodeFiles['save']>[1];
+
 const MAX_NOTES = 10;
 
 export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, snapshot }: StoreParts) {
@@ -41,12 +43,12 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
   const lock = createMutex();
   const { take, drop } = createMirror(catalogue, indexer);
 
-  /** Files first, then catalogue, then index; `texts` of the turns, where they are at hand. */
-  async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void> {
+  /** Files first, then catalogue, then index; `texts` of the turns, where at hand. `read`: see `NodeFiles.save`. */
+  async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[], read?: Read): Promise<void> {
     if (nodes.length === 0) return;
     // Made of parts of turns, which would stay in memory with them.
     const own = nodes.map(internNode);
-    await nodeFiles.save(own);
+    await nodeFiles.save(own, read);
     take(own, texts);
     reader.wrote(own);
   }
@@ -77,7 +79,9 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
     if (orphans.length > 0) await remove(orphans.map((node) => node.node_id));
     for (const node of changed) gone.delete(node.node_id);
     await dismiss(lost.filter((node) => !isRedirect(node)).flatMap((node) => node.turns));
-    await save([...byHand, ...kept]);
+    await save(kept);
+    // The user may have saved the file again since it was read.
+    await save(byHand, undefined, new Map(changed.map((node) => [node.node_id, node])));
     // A section that is put back may take the place of one that does not validate.
     if (kept.length > 0) await reader.load();
   }

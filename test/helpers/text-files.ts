@@ -1,6 +1,6 @@
 import { newDocument, parseDocument, renderDocument } from '../../memory/model/markdown.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import { fits, joinFiles, readNodeFile, withNodes, withoutSections } from '../../memory/storage/fs/node-files.ts';
+import { fits, joinFiles, readNodeFile, says, withNodes, withoutSections } from '../../memory/storage/fs/node-files.ts';
 import type { NodeFiles } from '../../memory/storage/node-files.ts';
 
 /** Node files that are texts in a map, by their paths. */
@@ -17,8 +17,8 @@ export function createTextFiles(): TextFiles {
     async load() {
       return readTexts(files.texts);
     },
-    async save(nodes) {
-      for (const node of nodes) put(node);
+    async save(nodes, read) {
+      for (const node of nodes) if (read === undefined || stands(read.get(node.node_id))) put(node);
     },
     drop: (ids) => files.remove(ids),
     async remove(ids) {
@@ -32,6 +32,12 @@ export function createTextFiles(): TextFiles {
     writeBrief: async () => {},
     briefs: async () => [],
   };
+
+  const stands = (node: MemoryNode | undefined): boolean =>
+    [...files.texts.values()].some((text) => {
+      const document = parseDocument(text);
+      return typeof document !== 'string' && says(document, node);
+    });
 
   function put(node: MemoryNode): void {
     const place = readTexts(files.texts).places.get(node.node_id)?.[0];

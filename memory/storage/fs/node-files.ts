@@ -4,7 +4,7 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { createMutex } from '../../../common/async.ts';
 import type { Problem } from '../../../common/errors.ts';
-import { createFree, ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { createFree, ensureDir, replaceFile, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { grouped } from '../../../common/map.ts';
 import {
   type FileHead,
@@ -54,7 +54,7 @@ export async function openNodeFiles({ nodesDir, briefsDir, memoryBackupDir }: No
         const { problems, ...read } = await sessions.load(only);
         return { ...read, problems: [...problems, ...(await briefs.problems(only))] };
       }),
-    save: (nodes) => exclusive(() => sessions.save(nodes)),
+    save: (...change) => exclusive(() => sessions.save(...change)),
     drop: (nodeIds) => exclusive(() => sessions.drop(nodeIds)),
     remove: (nodeIds, turnIds = []) =>
       exclusive(async () => {
@@ -88,39 +88,58 @@ function createSessionFiles(nodesDir: string) {
     return places as unknown as Map<string, readonly string[]>;
   }
 
-  async function write(file: string, text: string): Promise<void> {
+  /** False, without a change, where the file was saved by someone else since `before` was read. */
+  async function write(file: string, text: string, before: string | null): Promise<boolean> {
     cache.forget(file);
-    if (text !== '') return writeFileAtomic(file, text);
+    if (text !== '') return replaceFile(file, before, text);
     await rm(file, { force: true });
     await syncDir(path.dirname(file));
+    return true;
   }
 
   async function dropFrom(file: string, ids: ReadonlySet<string>): Promise<void> {
-    const text = await decoded(file);
-    const left = text === null ? null : withoutSections(text, ids);
-    if (left !== null && left !== text) await write(file, left);
+    for (;;) {
+      const text = await decoded(file);
+      const left = text === null ? null : withoutSections(text, ids);
+      if (left === null || left === text || (await write(file, left, text))) return;
+    }
+  }
+
+  /** Null where someone else saved the file meanwhile. */
+  async function writeInto(
+    place: string,
+    nodes: readonly MemoryNode[],
+    read?: ReadonlyMap<string, MemoryNode>,
+  ): Promise<Written | null> {
+    const { session_id, project } = nodes[0] as MemoryNode;
+    const head = { session_id, project };
+    const target = (await openPlace(place, head)) ?? (await openTarget(nodesDir, head));
+    const { file } = target;
+    const written = nodes.filter(({ node_id }) => read === undefined || says(target.document, read.get(node_id)));
+    if (written.length === 0) return { file, written };
+    const { document, displaced } = withNodes(target.document, written);
+    for (const raw of displaced) await setAside(file, raw);
+    const before = target.isNew ? null : renderDocument(target.document);
+    return (await write(file, renderDocument(document), before)) ? { file, written } : null;
   }
 
   return {
     load,
-    async save(nodes: readonly MemoryNode[]): Promise<void> {
+    async save(nodes: readonly MemoryNode[], read?: ReadonlyMap<string, MemoryNode>): Promise<void> {
       const where = await knownPlaces();
       const placeOf = ({ node_id }: MemoryNode): string => where.get(node_id)?.[0] ?? '';
       const groups = grouped(nodes, (node) => `${node.project}\n${node.session_id}\n${placeOf(node)}`);
       for (const group of groups.values()) {
-        const { session_id, project } = group[0] as MemoryNode;
         const place = placeOf(group[0] as MemoryNode);
-        const head = { session_id, project };
-        const target = (await openPlace(place, head)) ?? (await openTarget(nodesDir, head));
-        const { document, displaced } = withNodes(target.document, group);
-        for (const raw of displaced) await setAside(target.file, raw);
-        await write(target.file, renderDocument(document));
-        const ids = group.map(({ node_id }) => node_id);
-        if (place !== '' && place !== target.file) await dropFrom(place, new Set(ids));
-        for (const node of group) saved.set(node.node_id, node);
+        let into: Written | null = null;
+        while (into === null) into = await writeInto(place, group, read);
+        const { file, written } = into;
+        const ids = written.map(({ node_id }) => node_id);
+        if (place !== '' && place !== file) await dropFrom(place, new Set(ids));
+        for (const node of written) saved.set(node.node_id, node);
         for (const id of ids) {
-          const others = (where.get(id) ?? []).filter((file) => file !== place && file !== target.file);
-          where.set(id, [target.file, ...others]);
+          const others = (where.get(id) ?? []).filter((each) => each !== place && each !== file);
+          where.set(id, [file, ...others]);
         }
       }
     },
@@ -166,12 +185,21 @@ function createBriefFiles(briefsDir: string) {
 interface Target {
   readonly file: string;
   readonly document: NodeDocument;
+  /** There is no such file yet. */
+  readonly isNew: boolean;
+}
+
+interface Written {
+  readonly file: string;
+  readonly written: readonly MemoryNode[];
 }
 
 /** The file a node stands in already, whatever its name, as long as it says the same about the node. */
 async function openPlace(file: string, head: FileHead): Promise<Target | null> {
   const document = file === '' ? null : await readDocument(file);
-  return document === null || typeof document === 'string' || !fits(document, head) ? null : { file, document };
+  return document === null || typeof document === 'string' || !fits(document, head)
+    ? null
+    : { file, document, isNew: false };
 }
 
 /** The session's file; where a file of that name has a front matter that is not its own, the next free name. */
@@ -181,8 +209,9 @@ async function openTarget(nodesDir: string, { session_id, project }: FileHead): 
   for (let number = 1; ; number += 1) {
     const file = path.join(dir, `${sessionStem(session_id)}${number === 1 ? '' : `-${number}`}.md`);
     const document = await readDocument(file);
-    if (document === null) return { file, document: newDocument({ session_id, project }) };
-    if (typeof document !== 'string' && fits(document, { session_id, project })) return { file, document };
+    if (document === null) return { file, document: newDocument({ session_id, project }), isNew: true };
+    if (typeof document !== 'string' && fits(document, { session_id, project }))
+      return { file, document, isNew: false };
   }
 }
 
@@ -354,6 +383,14 @@ export function withoutSections(text: string, gone: ReadonlySet<string>): string
   const { lead, sections } = splitSections(text);
   const left = sections.filter(({ id }) => id === null || !gone.has(id));
   return left.length === 0 ? '' : [withoutSeen(lead, gone), ...left.map(({ raw }) => raw)].join('');
+}
+
+/** Whether a section says just this. */
+export function says(document: NodeDocument, node: MemoryNode | undefined): boolean {
+  return document.sections.some(({ id, raw }) => {
+    const parsed = id === node?.node_id ? parseSection(raw, document.head) : null;
+    return parsed?.kind === 'node' && isDeepStrictEqual(parsed.node, node);
+  });
 }
 
 function endedByNewline(text: string): string {

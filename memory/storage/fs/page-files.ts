@@ -3,7 +3,7 @@ import { access, mkdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createMutex, type Mutex } from '../../../common/async.ts';
 import type { Problem } from '../../../common/errors.ts';
-import { orMissing, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { orMissing, readFileIfPresent, replaceFile, syncDir } from '../../../common/files.ts';
 import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../page-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
 import { createFileCache, removeTempFiles } from './file-cache.ts';
@@ -53,8 +53,7 @@ export async function openPageFiles({
     }
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
     const found = await stat(file).catch(orMissing);
-    await writeFileAtomic(file, after, found === null ? {} : { mode: found.mode & 0o777 });
-    return true;
+    return replaceFile(file, before, after, found === null ? {} : { mode: found.mode & 0o777 });
   }
 
   return {

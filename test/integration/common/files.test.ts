@@ -19,6 +19,7 @@ import {
   inspectPrivateFile,
   readFileIfPresent,
   readOrCreateSecret,
+  replaceFile,
   writeFileAtomic,
 } from '../../../common/files.ts';
 
@@ -59,6 +60,18 @@ describe('ensureDir', () => {
   it('refuses a file in its place', async () => {
     writeFileSync(path.join(dir, 'file'), '');
     await expect(ensureDir(path.join(dir, 'file'))).rejects.toMatchObject({ code: 'unsafe_file' });
+  });
+});
+
+describe('replaceFile', () => {
+  it('writes only over what was read before, and leaves no other file', async () => {
+    const file = path.join(dir, 'a');
+    expect(await replaceFile(file, 'old', 'new')).toBe(false);
+    expect(await replaceFile(file, null, 'old')).toBe(true);
+    expect(await replaceFile(file, null, 'new')).toBe(false);
+    expect(readFileSync(file, 'utf8')).toBe('old');
+    expect(await replaceFile(file, 'old', 'new', { mode: 0o644 })).toBe(true);
+    expect([readFileSync(file, 'utf8'), modeOf(file), readdirSync(dir)]).toEqual(['new', 0o644, ['a']]);
   });
 });
 

@@ -50,6 +50,22 @@ test('a saved node replaces the one of the same id, also without loading first',
   expect(byId((await (await open(root)).load()).nodes)).toEqual([changed, second]);
 });
 
+test('a section that no longer says what was read stays as it is, valid or not', async () => {
+  const root = await tempDir();
+  const files = await open(root);
+  await files.save([first, second]);
+  const read = new Map([first, second].map((node) => [node.node_id, node]));
+  const [file] = (await allFiles(root)) as [string];
+  for (const edited of ['make fly', 'make ship`\n\n## mem_none `']) {
+    const text = (await readFile(file, 'utf8')).replace(/make \w+/, edited);
+    await writeFile(file, text);
+    await files.save([{ ...second, importance: 'LOW' }], read);
+    expect(await readFile(file, 'utf8')).toBe(text);
+  }
+  await files.save([{ ...first, importance: 'LOW' }], read);
+  expect((await files.load()).nodes).toContainEqual({ ...first, importance: 'LOW' });
+});
+
 test('a node that was saved is the very same when its file is read, unless someone changed it there', async () => {
   const root = await tempDir();
   const files = await open(root);

@@ -100,6 +100,27 @@ const sound = async (): Promise<string> => {
   );
 };
 
+test('an edit that follows another one while it is read stays as it is', async () => {
+  const files = createTextFiles();
+  await files.save([makeNode({ node_id: idOf(1), written_by: 'claude', summary: 'deploy with make ship' })]);
+  const rig = await shelf(files);
+  const edit = (from: string, to: string): void => {
+    for (const [file, text] of files.texts) files.texts.set(file, text.replace(from, to));
+  };
+  edit('make ship', 'make fly');
+  const { load } = files;
+  files.load = async () => {
+    const loaded = await load();
+    edit('make fly', 'make sail');
+    return loaded;
+  };
+  await rig.store.refresh();
+  expect([...files.texts.values()].join()).toContain('make sail');
+  await rig.store.refresh();
+  expect(rig.catalogue.get(idOf(1))).toMatchObject({ summary: 'deploy with make sail', author: { by: 'user' } });
+  await expectAgreement(rig);
+});
+
 test('ten thousand random edits keep catalogue, index and files in agreement', async () => {
   const whole = await sound();
   let edits = 0;
