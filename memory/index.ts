@@ -20,7 +20,7 @@ export type { Library, NodeReason, NodeView, RawMessage } from './library.ts';
 export { type Public, type PublicHit, type PublicNode, publicNode } from './library.ts';
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';
 export type { Memory } from './memory.ts';
-export { EVERYWHERE, type MemoryNode } from './model/node.ts';
+export { EVERYWHERE, type MemoryNode, titleOf } from './model/node.ts';
 export { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from './model/task.ts';
 export {
   type Budget,
@@ -35,6 +35,7 @@ export type { TopicHit } from './pages/topic-search.ts';
 export type { TopicText, TopicView } from './pages/topics.ts';
 export type { MemoryOptions } from './parts.ts';
 export type { ProjectView } from './recall/project-overview.ts';
+export { isQuarantined } from './recall/quarantine.ts';
 export type { Recall } from './recall/recall-service.ts';
 export type * from './recall/types.ts';
 export type { SessionDetail, SessionView } from './sessions.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type MemoryNode, type PublicHit, publicNode } from '../../../memory/index.ts';
+import { isQuarantined, type MemoryNode, type RecallHit, titleOf } from '../../../memory/index.ts';
 import { lanesText } from '../render.ts';
 import type { EngineServices } from '../service.ts';
 
@@ -27,7 +27,7 @@ export async function searchView({ memory: { library, recall } }: Pick<EngineSer
   const { query, limit } = search;
   const all = library.list({});
   const fits = filterOf(search);
-  const found: readonly PublicHit[] | null = query.trim() === '' ? null : await ranked(recall, search);
+  const found = query.trim() === '' ? null : await ranked(recall, search);
   const listed = found === null ? all.filter(fits).map((node) => ({ node, hit: null })) : [];
   const hits = found === null ? listed : found.filter(({ node }) => fits(node)).map((hit) => ({ node: hit.node, hit }));
   return {
@@ -37,31 +37,28 @@ export async function searchView({ memory: { library, recall } }: Pick<EngineSer
   };
 }
 
-type AnyNode = PublicHit['node'] | MemoryNode;
-
 async function ranked(recall: EngineServices['memory']['recall'], { query, limit, ...filter }: Search) {
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const top = isFiltered ? MAX_RANKED : Math.min(limit, MAX_RANKED);
-  return (await recall.search(query, { top })) as unknown as readonly PublicHit[];
+  return await recall.search(query, { top });
 }
 
 function filterOf({ project, kind, origin, importance, sinceMs, quarantine }: Search) {
-  return (node: AnyNode): boolean =>
+  return (node: MemoryNode): boolean =>
     (project === undefined || node.project === project) &&
     (kind === undefined || node.kind === kind) &&
     (origin === undefined || node.origin === origin) &&
     (importance === undefined || node.importance === importance) &&
     (sinceMs === undefined || Date.parse(node.created_at) >= sinceMs) &&
-    (quarantine === undefined || (publicNode(node as MemoryNode).status === 'quarantined') === quarantine);
+    (quarantine === undefined || isQuarantined(node) === quarantine);
 }
 
-function hitView(node: AnyNode, hit: PublicHit | null) {
-  const { title, status } = publicNode(node as MemoryNode);
+function hitView(node: MemoryNode, hit: RecallHit | null) {
   const { node_id, summary, project, kind, origin, importance, created_at } = node;
   return {
-    ...{ node_id, title, summary, project, kind, origin, importance, created_at },
+    ...{ node_id, title: titleOf(node), summary, project, kind, origin, importance, created_at },
     pinned: node.pinned_from !== undefined,
-    quarantined: status === 'quarantined',
+    quarantined: isQuarantined(node),
     score: hit?.score ?? 0,
     /** Below the relevance filter: recall would not insert it. */
     ...(hit?.isFar === true ? { isFar: true } : {}),
