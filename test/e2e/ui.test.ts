@@ -36,6 +36,12 @@ it('prints a link that signs one browser in', async () => {
   expect(printed.stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[0-9a-f]{64}\n$/);
 });
 
+it('serves the built page with its assets', async () => {
+  const page = await browser.get('/');
+  const [, script = ''] = /src="(\/assets\/[^"]+\.js)"/.exec(page.body) ?? [];
+  expect(await browser.get(script)).toMatchObject({ status: 200 });
+});
+
 it('leaves no token in the log', async () => {
   const { logsDir } = homePaths(rig.home.home);
   expect(await readFile(`${logsDir}/engine.log`, 'utf8')).not.toContain(new URL(opened.url).searchParams.get('token'));
