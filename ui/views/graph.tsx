@@ -103,6 +103,11 @@ function Canvas({ data, color, untilMs, near, marked, onMark }: CanvasProps) {
   );
 }
 
+/** A memory, or those that name a topic or file. */
+function hrefOf({ kind, id, title }: UiGraph['nodes'][number]): string {
+  return hashOf(kind === 'memory' ? { view: 'memory', id } : { view: 'memory', query: title });
+}
+
 /** What is near a node, for the keyboard and for people who cannot see the drawing. */
 function Marked({ data, marked, near, onMark }: Pick<CanvasProps, 'data' | 'near' | 'onMark'> & { marked: number }) {
   const node = data.nodes[marked];
@@ -113,8 +118,7 @@ function Marked({ data, marked, near, onMark }: Pick<CanvasProps, 'data' | 'near
       <span class="muted">
         {node.kind} · {projectName(node.project)} · {count(near[marked]?.length ?? 0, 'link')}
       </span>
-      {node.kind === 'memory' && <a href={hashOf({ view: 'memory', id: node.id })}>Open</a>}
-      {node.kind === 'topic' && <a href={hashOf({ view: 'library', id: `topics/${node.id}` })}>Open</a>}
+      <a href={hrefOf(node)}>Open</a>
       <button type="button" onClick={() => onMark(null)}>
         Show all
       </button>
@@ -133,9 +137,7 @@ function Nodes({ data, near, untilMs }: Pick<CanvasProps, 'data' | 'near' | 'unt
       items={byLinks}
       keyOf={({ id }) => id}
       rowHeight={54}
-      onOpen={({ id, kind }) => {
-        if (kind === 'memory') location.hash = hashOf({ view: 'memory', id });
-      }}
+      onOpen={(node) => (location.hash = hrefOf(node))}
       row={(node) => (
         <div class="line">
           <b>{node.title}</b>

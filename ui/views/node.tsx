@@ -38,6 +38,8 @@ function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
   const id = node.node_id;
   const isPinned = node.pinned_from !== undefined;
   const isHeld = node.status === 'quarantined';
+  /** The words of the user and of Claude are never quarantined. */
+  const isTold = node.origin === 'tool' || node.origin === 'external';
   return (
     <>
       <h2>{node.title}</h2>
@@ -63,16 +65,18 @@ function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
         >
           {isPinned ? 'Unpin' : 'Pin'}
         </button>
-        <button
-          type="button"
-          onClick={() =>
-            void change(isHeld ? 'Released.' : 'Quarantined: it is not recalled.', () =>
-              call('ui/quarantine', { ids: [id], quarantined: !isHeld }),
-            )
-          }
-        >
-          {isHeld ? 'Release' : 'Quarantine'}
-        </button>
+        {isTold && (
+          <button
+            type="button"
+            onClick={() =>
+              void change(isHeld ? 'Released.' : 'Quarantined: it is not recalled.', () =>
+                call('ui/quarantine', { ids: [id], quarantined: !isHeld }),
+              )
+            }
+          >
+            {isHeld ? 'Release' : 'Quarantine'}
+          </button>
+        )}
         <button
           type="button"
           class="danger"

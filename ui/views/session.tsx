@@ -51,7 +51,7 @@ const TABS = ['conversation', 'difference', 'injected'] as const;
 type Tab = (typeof TABS)[number];
 
 function One({ id }: { id: string }) {
-  const session = useQuery('ui/session', { sessionId: id }, ['request', 'memory']);
+  const session = useQuery('ui/session', { sessionId: id, from: 0, limit: 20_000 }, ['request', 'memory']);
   return (
     <div class="view fill">
       <Answer of={session}>{(data) => <Kept session={data} />}</Answer>

@@ -9,16 +9,17 @@ import {
   spiral,
   timeRange,
 } from '../../../ui/graph.ts';
+import type { UiGraph } from '../../../ui/types.ts';
 
 const nodes = [3, 1, 2, 5].map((at, place) => ({
   ...{ id: `n${place}`, title: '', project: place < 2 ? 'a' : 'b', at, kind: 'memory' as const },
   importance: place === 0 ? ('HIGH' as const) : ('LOW' as const),
 }));
 const links = [
-  [0, 1, 'link'],
-  [1, 2, 'link'],
-  [2, 3, 'link'],
-] as const;
+  [0, 1, 'link' as const],
+  [1, 2, 'link' as const],
+  [2, 3, 'link' as const],
+] satisfies UiGraph['links'];
 
 it('finds the neighbours of a node to a depth', () => {
   const near = neighbors({ nodes, links });

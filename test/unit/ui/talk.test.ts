@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { messageTexts, talkRows } from '../../../ui/talk.ts';
 
 const message = (seq: number, trimmed_by?: number) => ({
-  ...{ seq, turn: 't', role: 'user', kind: 'text' as const, text: `text ${seq}` },
+  ...{ seq, turn: 't', at: '', role: 'user', kind: 'text' as const, text: `text ${seq}` },
   ...(trimmed_by === undefined ? {} : { trimmed_by }),
 });
 const line = (text: string) => ({ text, nodes: [] });

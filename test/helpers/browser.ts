@@ -1,0 +1,28 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+
+/** Why browser tests cannot run here, '' where they can; `.ci/run` installs the browser. */
+export const BROWSER_MISSING =
+  CHROMIUM === undefined && process.env['CI'] === undefined ? 'chromium was not found; .ci/run installs it' : '';
+
+/** Draws WebGL without a graphics card. */
+const FLAGS = ['--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-dev-shm-usage'];
+
+export function openBrowser(): Promise<Browser> {
+  // Its own sandbox refuses to run as root.
+  const flags = process.getuid?.() === 0 ? [...FLAGS, '--no-sandbox'] : FLAGS;
+  return chromium.launch({ ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }), args: flags });
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+
+/** What the page breaks of WCAG 2.2 AA, with the elements. @param rules  tags of axe, or names of its rules */
+export async function accessibilityProblems(page: Page, rules: readonly string[] = RULES): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(rules)} }).then(({ violations }) =>
+    violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ target }) => target).join(', ')))`);
+}

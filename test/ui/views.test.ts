@@ -1,0 +1,216 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { PROJECT_DIR, STORY } from '../../bin/demo/story.ts';
+import { accessibilityProblems, BROWSER_MISSING } from '../helpers/browser.ts';
+import { type DashboardRig, openDashboardRig } from '../helpers/dashboard-rig.ts';
+
+if (BROWSER_MISSING !== '') console.info(`browser tests are skipped: ${BROWSER_MISSING}`);
+
+const HOSTILE = '<img src=x onerror="window.ran = 1"><script>window.ran = 1</script> javascript:window.ran=1';
+
+describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
+  let rig: DashboardRig;
+  let hostileId: string;
+  beforeAll(async () => {
+    rig = await openDashboardRig();
+    const { node } = await rig.engine.call('nodes/remember', { text: HOSTILE, projectDir: PROJECT_DIR });
+    hostileId = node.node_id;
+  });
+  afterAll(() => rig?.close());
+  afterEach(async () => {
+    await Promise.all(rig.context.pages().map((page) => page.close()));
+  });
+
+  const session = STORY[0]?.id ?? '';
+  const views: [hash: string, shows: RegExp, picture?: string][] = [
+    ['#/now', /saved, costs/, 'now'],
+    ['#/savings', /by project/, 'savings'],
+    ['#/session', /Sessions/],
+    [`#/session/${session}`, /Request \d+ of \d+/, 'session'],
+    ['#/memory', /\d+ memories/],
+    ['#/memory?q=sandbox%20port', /7413/, 'memory'],
+    ['#/graph', /\d+ of \d+ nodes?/, 'graph'],
+    ['#/library', /Library/],
+    ['#/library/topics', /statements?/],
+    ['#/library/tasks', /Renew the Northbound key/, 'tasks'],
+    ['#/library/inbox', /Library/],
+    ['#/library/facts', /Library/],
+    ['#/health', /healthy/, 'health'],
+  ];
+
+  it.each(views)('shows %s in every size and colour', async (hash, shows, picture) => {
+    const page = await rig.open(hash);
+    await page.locator('main', { hasText: shows }).waitFor();
+    await settled(page);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    if (picture !== undefined) await takePicture(page, picture);
+    for (const width of [390, 2560]) {
+      await page.setViewportSize({ width, height: 760 });
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    }
+    await page.setViewportSize({ width: 390, height: 760 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await accessibilityProblems(page)).toEqual([]);
+    expect(rig.complaints).toEqual([]);
+  });
+
+  it('is used with the keyboard alone', async () => {
+    const page = await rig.open('#/now');
+    await page.locator('main', { hasText: /Saved today/ }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('/');
+    await page.getByRole('searchbox').and(page.locator(':focus')).waitFor();
+    await page.keyboard.type('quiet zone of the barcodes');
+    await page
+      .getByRole('option')
+      .filter({ hasText: /quiet zone/ })
+      .first()
+      .waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/node\/mem_/);
+    await page.getByRole('button', { name: 'Edit' }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('h');
+    await page.waitForURL(/#\/health/);
+    await page.keyboard.press('g');
+    await page.keyboard.press('m');
+    expect(await page.getByRole('searchbox').inputValue()).toBe('quiet zone of the barcodes');
+  });
+
+  it('edits a memory in one tab, shows it in the other, and takes it back', async () => {
+    const [node] = await rig.engine.call('nodes/list', { limit: 1, sessionId: session });
+    const { node_id: id = '', title = '' } = node ?? {};
+    const [page, other] = await Promise.all([rig.open(`#/node/${id}`), rig.open(`#/node/${id}`)]);
+    const heading = (tab: Page, text: string) => tab.getByRole('heading', { level: 2, name: text, exact: true });
+    await heading(other, title).waitFor();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('title').fill('Another title');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await Promise.all([page, other].map((tab) => heading(tab, 'Another title').waitFor()));
+    await page.locator('main h1').click();
+    await page.keyboard.press('u');
+    await Promise.all([page, other].map((tab) => heading(tab, title).waitFor()));
+  });
+
+  it('forgets a memory and brings it back', async () => {
+    const { node } = await rig.engine.call('nodes/remember', {
+      text: 'The depot has a blue door',
+      projectDir: PROJECT_DIR,
+    });
+    const page = await rig.open(`#/node/${node.node_id}`);
+    await page.getByRole('button', { name: 'Forget' }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    await expect(rig.engine.call('nodes/show', { id: node.node_id, depth: 0 })).rejects.toMatchObject({
+      code: 'not_found',
+    });
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('Undone.').waitFor();
+    expect(await rig.engine.call('nodes/show', { id: node.node_id, depth: 0 })).toMatchObject({
+      summary: node.summary,
+    });
+  });
+
+  it('moves a task by dragging, by keyboard and by a list', async () => {
+    const page = await rig.open('#/library/tasks');
+    const column = (name: string) => page.getByRole('region', { name, exact: true });
+    const card = (name: string, title: string) => column(name).getByRole('article').filter({ hasText: title });
+    await card('active', 'Switch queue_v2').dragTo(column('blocked'));
+    await card('blocked', 'Switch queue_v2').waitFor();
+    await card('active', 'Ask Marta').focus();
+    await page.keyboard.press('ArrowRight');
+    await card('blocked', 'Ask Marta').and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('ArrowRight');
+    await card('done', 'Ask Marta').waitFor();
+    await page.getByLabel('Status of Renew the Northbound key').selectOption('done');
+    await card('done', 'Renew the Northbound key').waitFor();
+    const statuses = async () => (await rig.engine.call('tasks/list', { all: true })).tasks.map(({ status }) => status);
+    await expect.poll(async () => (await statuses()).sort()).toEqual(['blocked', 'done', 'done']);
+  });
+
+  it('shows what was trimmed, what stands for it, and why a line was injected', async () => {
+    const page = await rig.open(`#/session/${session}`);
+    await page.getByText('This stands for them:').first().waitFor();
+    await page.getByText('trimmed', { exact: true }).first().waitFor();
+    await page.getByRole('button', { name: 'difference' }).click();
+    await page.getByRole('group', { name: 'Received against sent' }).waitFor();
+    await page.keyboard.press('[');
+    await page.getByText(/^Request \d+ of \d+$/).waitFor();
+    await page.getByRole('button', { name: 'injected' }).click();
+    await page.getByText(/^Request \d+ of \d+$/).waitFor();
+  });
+
+  it('never runs what a memory says', async () => {
+    const page = await rig.open(`#/node/${hostileId}`);
+    await page.getByText('<img src=x').first().waitFor();
+    for (const tab of ['detail', 'sources']) {
+      await page.getByRole('button', { name: tab, exact: true }).click();
+      await settled(page);
+    }
+    await page.goto(`${rig.url}#/graph`);
+    await page.getByText(/\d+ of \d+ nodes?/).waitFor();
+    expect(await page.evaluate('[window.ran, document.querySelectorAll("img, main script").length]')).toEqual([
+      ...[undefined, 0],
+    ]);
+  });
+
+  it('shows the graph as a list without WebGL', async () => {
+    const page = await rig.open('#/now');
+    await page.addInitScript('HTMLCanvasElement.prototype.getContext = () => null');
+    await page.goto(`${rig.url}?#/graph`);
+    await page.getByText('This browser has no WebGL').waitFor();
+    await page.getByRole('listbox', { name: /Nodes/ }).focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/(node|memory)/);
+  });
+
+  it('pauses and resumes', async () => {
+    const page = await rig.open('#/health');
+    await page.getByRole('button', { name: 'Pause everywhere' }).click();
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('button', { name: 'Pause everywhere' }).waitFor();
+    expect((await rig.engine.call('status', {})).paused.everywhere).toBe(null);
+  });
+
+  it('keeps what was typed while the engine is killed, and connects again', async () => {
+    const page = await rig.open(`#/node/${hostileId}`);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('title').fill('Typed before the end');
+    const { pid } = await rig.engine.call('status', {});
+    process.kill(pid, 'SIGKILL');
+    await page.getByText('The engine restarts.').waitFor();
+    await page.getByText('The engine restarts.').waitFor({ state: 'detached' });
+    expect(await page.getByLabel('title').inputValue()).toBe('Typed before the end');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { level: 2, name: 'Typed before the end' }).waitFor();
+  });
+
+  it('says how to sign in again', async () => {
+    const page = await rig.open('#/now');
+    await rig.context.clearCookies();
+    await page.keyboard.press('g');
+    await page.keyboard.press('h');
+    await page.getByText('Run comet-cc ui for a new link').waitFor();
+    await page.goto(`${rig.url}?#/now`);
+    await page.getByText('comet-cc ui', { exact: true }).waitFor();
+  });
+});
+
+/** Waits for pictures of the newest state: fonts, charts and the arranged graph. */
+async function settled(page: Page): Promise<void> {
+  await page.locator('.reading, .layout').waitFor({ state: 'detached' });
+}
+
+/** With `DOCS_SCREENSHOTS=write`. */
+async function takePicture(page: Page, name: string): Promise<void> {
+  if (process.env['DOCS_SCREENSHOTS'] !== 'write') return;
+  const folder = path.join(import.meta.dirname, '..', '..', 'docs', 'images');
+  await mkdir(folder, { recursive: true });
+  await writeFile(path.join(folder, `dashboard-${name}.png`), await page.screenshot({ animations: 'disabled' }));
+}
