@@ -113,11 +113,13 @@ export function useQuery<K extends Name>(name: K, input: Input<K> | null, topics
   useEffect(() => {
     if (input === null) return;
     let abort = new AbortController();
-    let seen = '';
+    let seen: string | null = null;
     const stop = effect(() => {
       const ticks = topics.map((topic) => changes.value[topic]).join();
-      if (link.value !== 'live' || ticks === seen) return;
-      seen = ticks;
+      const next = link.value === 'live' ? ticks : null;
+      if (next === seen) return;
+      seen = next;
+      if (next === null) return;
       abort.abort();
       abort = new AbortController();
       const { signal: own } = abort;

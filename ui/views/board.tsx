@@ -13,7 +13,10 @@ export function Board() {
   const tasks = useQuery('tasks/list', { all: true }, ['tasks']);
   const [moved, setMoved] = useState<ReadonlyMap<string, TaskStatus>>(new Map());
   const focused = useRef<string | null>(null);
-  useEffect(() => setMoved(new Map()), [tasks.data]);
+  useEffect(() => {
+    const stored = new Map(tasks.data?.tasks.map(({ id, status }) => [id, status]));
+    setMoved((last) => new Map([...last].filter(([id, to]) => stored.get(id) !== to)));
+  }, [tasks.data]);
   useEffect(() => {
     if (focused.current !== null) document.getElementById(`task-${focused.current}`)?.focus();
     focused.current = null;

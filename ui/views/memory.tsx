@@ -10,7 +10,12 @@ import { NodePanel } from './node.tsx';
 
 const MOST = 500;
 const DAY_MS = 86_400_000;
-const AGES = { '': 'any time', 1: 'today', 7: 'last 7 days', 30: 'last 30 days' } as const;
+const AGES = [
+  ['', 'any time'],
+  ['1', 'today'],
+  ['7', 'last 7 days'],
+  ['30', 'last 30 days'],
+] as const;
 
 interface Filters {
   readonly project: string;
@@ -100,7 +105,7 @@ function FilterFields({ projects }: { projects: readonly string[] }) {
         </select>
       ))}
       <select aria-label="time" value={chosen.days} onChange={(event) => set({ days: event.currentTarget.value })}>
-        {Object.entries(AGES).map(([value, text]) => (
+        {AGES.map(([value, text]) => (
           <option key={value} value={value}>
             {text}
           </option>
