@@ -60,6 +60,7 @@ const SHOWN = [
     'statusline uninstall',
     'config set logLevel warn',
     'logs',
+    'ui --no-open',
     'bench',
     'project join . --yes',
   ],
