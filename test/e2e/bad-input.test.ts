@@ -68,7 +68,7 @@ describe('a request with', () => {
     const raw = '"future_option":{"n":9007199254740993,"e":1e400}';
     for (const [terminal, least] of [
       [plain, 1],
-      [planned, 1.3],
+      [planned, 1.2],
     ] as const) {
       const { bytes, headers } = terminal.next('hm');
       const body = Buffer.from(bytes.toString('utf8').replace('{', `{${raw},`));
@@ -122,7 +122,7 @@ describe('an upload', () => {
   it('of 32 MB arrives whole: as received without a plan, behind the plan where one is in force', async () => {
     for (const [terminal, least] of [
       [plain, 0],
-      [planned, 4_000],
+      [planned, 3_000],
     ] as const) {
       const empty = terminal.next('@@');
       const big = 'x'.repeat(32 * 1024 * 1024 - empty.bytes.length);

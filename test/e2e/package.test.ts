@@ -22,6 +22,8 @@ const MAY_SHIP = [
   /^hooks\/plugin\/((\.claude-plugin\/plugin|hooks\/hooks|\.mcp)\.json|launch\.mjs)$/,
   /^hooks\/plugin\/skills\/recall\/SKILL\.md$/,
   /^hooks\/plugin\/commands\/(status|why|todo|pause|forget-last)\.md$/,
+  /^docs\/images\/[\w-]+\.png$/,
+  /^dist\/ui\/(index\.html|licenses\.txt|assets\/[\w-]+\.(js|css))$/,
   /^dist\/bin\/demo\/story\.json$/,
   /^dist\/(bin|certs|common|engine|hooks|install|memory|proxy|redact)\/([\w-]+\/)*[\w-]+\.js$/,
   // `comet-cc demo` runs against it.

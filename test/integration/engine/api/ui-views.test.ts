@@ -55,7 +55,7 @@ it('names topics and files that two memories share', () => {
 });
 
 it('trims only as many messages as the request left out', () => {
-  const message = (seq: number, nodes: readonly string[]) => ({
+  const message = (seq: number, nodes: string[]) => ({
     ...{ seq, role: 'user', content: 'x', sha256: '', turn: 't', at: '', nodes },
   });
   const messages = [message(0, ['m1']), message(1, ['m1']), message(2, ['m1']), message(3, [])];

@@ -87,7 +87,7 @@ describe('who asks', () => {
     const parent = createTerminal(rig, {});
     await walk(parent, 1, 2);
     const agent = createTerminal(rig, { sessionId: SESSION, headers: { 'x-claude-code-agent-id': 'a1' } });
-    const sent = await agent.ask(step(1));
+    const sent = [...(await agent.ask(step(1)))];
     await rig.restart();
     sent.push(await agent.again(), ...(await agent.ask(step(2))));
     const places = sent.map(({ sent: bytes, refusal }) => {

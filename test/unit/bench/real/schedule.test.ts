@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { atOnce, forked, resumedNextDay } from '../../../../bench/real/schedule.ts';
+import type { PastSession } from '../../../../engine/transcript/cost.ts';
 import { pastConversation } from '../../../helpers/past-conversations.ts';
 
 const TURNS = Array.from({ length: 6 }, () => ({ promptTokens: 10, rounds: [], pauseMs: 10_000 }));
 const SESSION = [pastConversation(TURNS)];
 const DAY_MS = 86_400_000;
 
-const times = (session: typeof SESSION): number[] =>
-  session.flatMap(({ requests }) => requests.map(({ atMs }) => atMs));
+const times = (session: PastSession): number[] => session.flatMap(({ requests }) => requests.map(({ atMs }) => atMs));
 
 it('starts the sessions of a group at the same time', () => {
   const later = [{ ...pastConversation(TURNS), sessionId: 's2' }].map((one) => ({
