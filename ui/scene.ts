@@ -3,6 +3,10 @@ import Sigma from 'sigma';
 import { type ColorBy, neighbors, nodeColors, nodeSize, spiral } from './graph.ts';
 import type { UiGraph } from './types.ts';
 
+/** With fewer nodes, small ones have their titles too. */
+const FEW = 500;
+const LABEL_CHARS = 36;
+
 export interface Look {
   readonly color: ColorBy;
   /** Nodes after it are hidden. */
@@ -43,7 +47,7 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onCli
   const sigma = new Sigma(graph, place, {
     labelColor: { color: text },
     labelFont: style.fontFamily,
-    labelRenderedSizeThreshold: 9,
+    labelRenderedSizeThreshold: data.nodes.length < FEW ? 4 : 9,
     defaultEdgeColor: line,
     hideEdgesOnMove: data.links.length > 20_000,
     zIndex: true,
@@ -87,10 +91,14 @@ function toGraph(data: UiGraph): Graphology {
   const places = spiral(data.nodes.length);
   for (const [at, { title }] of data.nodes.entries()) {
     const size = nodeSize(near[at]?.length ?? 0);
-    graph.addNode(at, { x: places[2 * at], y: places[2 * at + 1], size, label: title });
+    graph.addNode(at, { x: places[2 * at], y: places[2 * at + 1], size, label: shorten(title) });
   }
   for (const [at, [from, to]] of data.links.entries()) graph.addEdgeWithKey(at, from, to, { size: 0.6 });
   return graph;
+}
+
+function shorten(title: string): string {
+  return title.length > LABEL_CHARS ? `${title.slice(0, LABEL_CHARS - 1)}…` : title;
 }
 
 function arrange(data: UiGraph, graph: Graphology, onProgress: SceneOptions['onProgress']): Worker {

@@ -120,8 +120,12 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     const page = await rig.open('#/library/tasks');
     const column = (name: string) => page.getByRole('region', { name, exact: true });
     const card = (name: string, title: string) => column(name).getByRole('article').filter({ hasText: title });
-    await card('active', 'Switch queue_v2').dragTo(column('blocked'));
-    await card('blocked', 'Switch queue_v2').waitFor();
+    const dragged = async (): Promise<boolean> => {
+      const from = card('active', 'Switch queue_v2');
+      if (await from.isVisible()) await from.dragTo(column('blocked'));
+      return card('blocked', 'Switch queue_v2').isVisible();
+    };
+    await expect.poll(dragged).toBe(true);
     await card('active', 'Ask Marta').focus();
     await page.keyboard.press('ArrowRight');
     await card('blocked', 'Ask Marta').and(page.locator(':focus')).waitFor();

@@ -10,6 +10,7 @@ import { hashOf } from '../route.ts';
 import type { Row, UiSavings } from '../types.ts';
 
 const UNITS = ['money', 'tokens'] as const;
+const DAY_S = 86_400;
 type Unit = (typeof UNITS)[number];
 const BY = ['day', 'session', 'project'] as const;
 
@@ -70,9 +71,11 @@ function Chart({ columns, days, unit }: { columns: readonly Column[]; days: read
       width: element.clientWidth,
       height: 220,
       legend: { live: true },
-      scales: { x: { time: true } },
+      scales: {
+        x: { time: true, range: (_, from, to) => (to > from ? [from, to] : [from - 3 * DAY_S, to + 3 * DAY_S]) },
+      },
       axes: [
-        { ...axis, space: 80, values: [[86_400, '{MMM} {DD}', null, null, null, null, null, null, 1]] },
+        { ...axis, space: 80, values: [[DAY_S, '{MMM} {DD}', null, null, null, null, null, null, 1]] },
         { ...axis, size: 70, values: (_, ticks) => ticks.map(show) },
       ],
       series: [
