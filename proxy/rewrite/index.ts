@@ -267,7 +267,9 @@ class RewritePipeline implements Rewriter {
       }
       return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false };
     }
-    if (isCurrent) this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
+    // Also one that is invalid with its thinking stripped: an answer past the proxy may cite what the plan leaves out.
+    if (plan.id === match?.plan.id)
+      this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
     return this.#stripThinking(context, plan);
   }
 
