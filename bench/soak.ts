@@ -38,7 +38,8 @@ const KEEP_ALIVE_MS = isShort ? 500 : 5_000;
 /**
  * A fitted line follows pages and pooled connections, of which 4 more or fewer are idle at each rest; a rest of 45
  * seconds does not. In the short run the engine's caches still fill: 12 MB when alone, 16 beside the checks of CI; a
- * request kept in each of its 140 turns would add 12 more. The slices after the warm-up send some 500 requests, so a leak of one in 50 exceeds 10 descriptors.
+ * request kept in each of its 140 turns would add 12 more. The slices after the warm-up send some 500 requests, so a
+ * leak of one in 50 exceeds 10 descriptors.
  */
 const MOST = isShort
   ? { guardMb: 10, engineMb: 25, guardFds: 10, engineFds: 10, indexFds: 100, indexMb: 10 }
