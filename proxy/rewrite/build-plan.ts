@@ -253,7 +253,7 @@ export function buildSlicePlan({
   return { ...EMPTY_PLAN, id, sessionId, createdAtMs, injections: [injection], slice };
 }
 
-const EMPTY_PLAN: Omit<EpochPlan, 'id' | 'sessionId' | 'createdAtMs'> = {
+export const EMPTY_PLAN: Omit<EpochPlan, 'id' | 'sessionId' | 'createdAtMs'> = {
   epoch: 0,
   cut: null,
   rounds: [],

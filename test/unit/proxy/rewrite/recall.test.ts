@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import type { MemorySource, RecalledLine } from '../../../../proxy/ports.ts';
-import { decideStep, type StepInput } from '../../../../proxy/rewrite/build-plan.ts';
-import type { EpochPlan } from '../../../../proxy/rewrite/plan.ts';
+import { decideStep, EMPTY_PLAN, type StepInput } from '../../../../proxy/rewrite/build-plan.ts';
 import { LateRecalls, lookUpMemory } from '../../../../proxy/rewrite/recall.ts';
 import { ConversationCache, type ConversationView, parseConversation } from '../../../../proxy/wire/conversation.ts';
 import { createFakeMemory } from '../../../helpers/fake-memory.ts';
@@ -49,19 +48,6 @@ it('tells memory what the head of the request says, and nothing of later message
   expect(texts.map(sends)).toEqual([true, true, true, false, false]);
 });
 
-const EMPTY_PLAN: EpochPlan = {
-  id: 'p',
-  sessionId: '',
-  createdAtMs: 0,
-  epoch: 0,
-  cut: null,
-  rounds: [],
-  strippedThrough: null,
-  systemBlock: null,
-  systemNodeIds: [],
-  injections: [],
-  broken: false,
-};
 const LINE = { nodeId: 'mem_1', text: '- [mem_1] the port is 8471', origin: 'user' as const };
 const PROMPT = { role: 'user', content: 'Which port?' };
 const CALL = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} };
@@ -116,7 +102,7 @@ describe('a recall that misses its deadline', () => {
     ['an answer', { messages: [PROMPT, { role: 'assistant', content: 'It is' }] }, 'replay'],
   ])('goes out after %s: %j %s', (_, body, kind) => {
     const view = viewOf({ model: 'claude-opus-5-5', ...body });
-    const plan = { ...EMPTY_PLAN, sessionId: 's' };
+    const plan = { ...EMPTY_PLAN, id: 'p', sessionId: 's', createdAtMs: 0 };
     const use = { atMs: 0, model: view.model, effort: view.effort };
     const input = { view, match: { plan, servedAt: 0, lastUse: use }, rule: null, hasLateLines: true };
     expect(decideStep(input as unknown as StepInput).kind).toBe(kind);
