@@ -90,6 +90,19 @@ export async function takeBack(): Promise<void> {
   if (undo !== undefined) await change('Undone.', async () => void (await call('ui/undo', { undo })));
 }
 
+/** Files of the home that cannot be read or written. */
+export function Problems({ of }: { of: readonly { readonly file: string; readonly message: string }[] }) {
+  return (
+    <>
+      {of.map(({ file, message }) => (
+        <p key={`${file} ${message}`} class="problem">
+          {file}: {message}
+        </p>
+      ))}
+    </>
+  );
+}
+
 export function Notices() {
   const shown = notice.value;
   return (

@@ -3,7 +3,7 @@ import { COLUMNS, columnBeside, columnsOf, type TaskStatus } from '../board.ts';
 import { call, useQuery } from '../client.ts';
 import { projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, change, Empty, Time } from '../parts.tsx';
+import { Answer, change, Empty, Problems, Time } from '../parts.tsx';
 import type { Result } from '../types.ts';
 
 type Task = Result<'tasks/list'>['tasks'][number];
@@ -32,11 +32,7 @@ export function Board() {
     <Answer of={tasks}>
       {({ tasks: all, problems }) => (
         <>
-          {problems.map(({ file, message }) => (
-            <p key={file} class="problem">
-              {file}: {message}
-            </p>
-          ))}
+          <Problems of={problems} />
           {all.length === 0 ? (
             <Empty title="No task yet">
               Add one: <code>comet-cc task add "renew the key" --at "friday 9:00"</code>, or tell Claude to remind you.

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { call, useQuery } from '../client.ts';
 import { amount, count, duration, projectName, share } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, change, Figure, Tabs, Time } from '../parts.tsx';
+import { Answer, change, Figure, Problems, Tabs, Time } from '../parts.tsx';
 import type { UiHealth } from '../types.ts';
 
 export function Health() {
@@ -55,11 +55,7 @@ function Report({ data }: { data: UiHealth }) {
         </label>
       ))}
       <Pauses paused={data.paused} />
-      {data.problems.map(({ file, message }) => (
-        <p key={`${file} ${message}`} class="problem">
-          {file}: {message}
-        </p>
-      ))}
+      <Problems of={data.problems} />
       <Tabs label="Report" of={TABS} chosen={tab} onChoose={setTab} />
       {tab === 'checks' ? <Checks checks={data.checks} /> : <Log log={data.log} />}
     </>

@@ -2,7 +2,7 @@ import type { FunctionComponent } from 'preact';
 import { call, useQuery } from '../client.ts';
 import { count, projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, change, Empty, Tabs } from '../parts.tsx';
+import { Answer, change, Empty, Problems, Tabs } from '../parts.tsx';
 import { hashOf } from '../route.ts';
 import { Board } from './board.tsx';
 
@@ -55,11 +55,7 @@ function Topics({ name }: { name: string }) {
     <Answer of={topics}>
       {({ topics: all, problems }) => (
         <>
-          {problems.map(({ file, message }) => (
-            <p key={file} class="problem">
-              {file}: {message}
-            </p>
-          ))}
+          <Problems of={problems} />
           {all.length === 0 ? (
             <Empty title="No topic page yet">
               They are written from what you decide and repeat; the first ones come after a session is closed.
