@@ -100,6 +100,16 @@ export async function printOrigin({ env, term }: Context, client: EngineClient, 
   term.out(await client.call('nodes/seal', { digest, origin: lowestOrigin(['user', ...origins]) }));
 }
 
+/**
+ * For what only the user may consent to. Claude Code sets the variable for Claude's commands, which a page that Claude
+ * read may have asked for.
+ *
+ * @throws CometError `usage` where Claude runs it
+ */
+export function requireUser({ env }: Context): void {
+  if (env['CLAUDECODE']) throw new CometError('usage', 'run it in your own terminal; Claude cannot consent to it');
+}
+
 const ADDRESS_MS = 1_000;
 
 /** Where the dashboard shows it, in one line; none where it does not listen, and none for Claude Code. */

@@ -4,7 +4,7 @@ import { resolveDirectory } from '../../common/paths.ts';
 import { counted, localTime, oneLine } from '../../common/text.ts';
 import type { EngineClient } from '../../engine/api/index.ts';
 import type { FactReason, FactView } from '../../memory/index.ts';
-import { addCommand, type Context, printOrigin, readingEngine } from '../context.ts';
+import { addCommand, type Context, printOrigin, readingEngine, requireUser } from '../context.ts';
 import { shortId, speaker } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
@@ -120,9 +120,8 @@ function registerAllow(facts: Command, context: Context): void {
     .option('--yes', 'do not ask')
     .option('--json', 'print one JSON array')
     .action(async (dir: string, flags: Flags) => {
-      const { env, paths, term } = context;
-      // Claude Code sets it for Claude's commands, which a page that Claude read may have asked for.
-      if (env['CLAUDECODE']) throw new CometError('usage', 'run it in your own terminal; Claude cannot consent to it');
+      const { paths, term } = context;
+      requireUser(context);
       const { allowAgents, projectAgents } = await import('../../engine/policy/index.ts');
       const agents = await projectAgents(resolveDirectory(dir));
       if (agents.length === 0)

@@ -6,7 +6,7 @@ import { createExclusive, ensureDir, readFileIfPresent, writeFileAtomic } from '
 import { resolveDirectory } from '../../common/paths.ts';
 import { counted, oneLine, parseJson } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { addCommand, type Context, EXIT, readingEngine } from '../context.ts';
+import { addCommand, type Context, EXIT, readingEngine, requireUser } from '../context.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
 
@@ -109,9 +109,8 @@ function registerAllow(ontology: Command, context: Context): void {
     .option('--yes', 'do not ask')
     .option('--json', 'print one JSON document')
     .action(async (dir: string, flags: Flags) => {
-      const { env, paths, term } = context;
-      // Claude Code sets it for Claude's commands, which a page that Claude read may have asked for.
-      if (env['CLAUDECODE']) throw new CometError('usage', 'run it in your own terminal; Claude cannot consent to it');
+      const { paths, term } = context;
+      requireUser(context);
       const file = path.join(resolveDirectory(dir), PROJECT_FILE);
       const text = await readFileIfPresent(file);
       if (text === null) throw new CometError('not_found', `${file} is not there`);

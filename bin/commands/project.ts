@@ -3,7 +3,7 @@ import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { openJoinedFolders, remoteOf } from '../../memory/index.ts';
-import { addCommand, type Context } from '../context.ts';
+import { addCommand, type Context, requireUser } from '../context.ts';
 import { confirmed } from '../terminal/term.ts';
 
 interface Flags {
@@ -11,7 +11,8 @@ interface Flags {
   readonly json?: boolean;
 }
 
-export function registerProject(program: Command, { env, paths, term }: Context): void {
+export function registerProject(program: Command, context: Context): void {
+  const { paths, term } = context;
   const project = addCommand(program, 'project', 'let folders share the memory of a git remote', 'comet-cc project ls');
   addCommand(project, 'ls', 'list the remotes and the folders that share their memory', 'comet-cc project ls --json')
     .option('--json', 'print one JSON document')
@@ -27,8 +28,7 @@ export function registerProject(program: Command, { env, paths, term }: Context)
     .option('--yes', 'do not ask')
     .option('--json', 'print one JSON document')
     .action(async (dir: string, flags: Flags) => {
-      // Claude Code sets it for Claude's commands, which a page that Claude read may have asked for.
-      if (env['CLAUDECODE']) throw new CometError('usage', 'run it in your own terminal; Claude cannot consent to it');
+      requireUser(context);
       const found = remoteOf(resolveDirectory(dir));
       if (found === null) throw new CometError('not_found', 'this folder is in no git repository with a remote');
       const { remote, common } = found;
