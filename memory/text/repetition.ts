@@ -1,5 +1,6 @@
 import { runAtOnce, type Steps } from '../../common/async.ts';
 import type { TurnText } from '../model/turn.ts';
+import { type CompactSet, createCompactSet } from './compact-set.ts';
 
 const SEQUENCE_WORDS = 5;
 const WORD = /[\p{L}\p{N}_]+/gu;
@@ -49,17 +50,17 @@ export type ShownText = ReturnType<typeof createShownText>;
 
 /** Of all sessions, of which those that rest longest are dropped. */
 const MAX_TOTAL = 1_000_000;
-/** About 500 KB of text per session; the oldest is dropped. */
+/** About 500 KB of text per session; then the older half is dropped. */
 const MAX_SHOWN = 100_000;
 /** More is in no result that Claude Code sends. */
 const SHOWN_CHARS = 200_000;
 
 export function createShownText() {
-  const sessions = new Map<string, Set<number>>();
+  const sessions = new Map<string, CompactSet>();
   return {
     /** Reads a turn; returns what the assistant repeats in it and neither it nor the user wrote first. */
     *read(sessionId: string, flow: readonly FlowText[], user: string): Steps<number[]> {
-      const shown = sessions.get(sessionId) ?? new Set();
+      const shown = sessions.get(sessionId) ?? createCompactSet(MAX_SHOWN);
       sessions.delete(sessionId);
       sessions.set(sessionId, shown);
       const own = new Set<number>();
@@ -68,7 +69,7 @@ export function createShownText() {
       for (const { by, text } of flow) {
         yield* someOf(text.slice(0, SHOWN_CHARS), sequencesOf, (sequence) => {
           if (own.has(sequence)) return;
-          if (by === 'shown') addBounded(shown, sequence);
+          if (by === 'shown') shown.add(sequence);
           else if (!shown.has(sequence)) own.add(sequence);
           else if (by === 'said') repeated.add(sequence);
         });
@@ -83,11 +84,6 @@ export function createShownText() {
       return [...repeated];
     },
   };
-}
-
-function addBounded(known: Set<number>, value: number): void {
-  if (known.size >= MAX_SHOWN) for (const oldest of known.values()) if (known.delete(oldest)) break;
-  known.add(value);
 }
 
 /** Whether a text says what the assistant only repeats in these turns. */
