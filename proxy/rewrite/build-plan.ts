@@ -1,3 +1,4 @@
+import { countTokens } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { GivenSlice, MemoryLine, MemorySource } from '../ports.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
@@ -12,6 +13,7 @@ import {
   sumTokens,
   type TurnSpan,
 } from '../wire/turns.ts';
+import type { AllowanceRule } from './cost.ts';
 import {
   besideRounds,
   buildCutContext,
@@ -272,7 +274,11 @@ export function stripThinkingPlan(view: ConversationView, lost: EpochPlan | null
   return { ...EMPTY_PLAN, ...of, strippedThrough };
 }
 
-export interface PlanConfig {
+export function isCut(step: Step): boolean {
+  return step.kind === 'epoch' && (step.cut !== null || step.rounds !== null);
+}
+
+export interface PlanConfig extends AllowanceRule {
   readonly retrieval: RetrievalMode;
   readonly retrievalTokens: number;
   readonly systemTokens: number;
@@ -299,6 +305,8 @@ export interface PlanInput {
   readonly view: ConversationView;
   readonly sessionId: string;
   readonly step: Exclude<Step, { kind: 'replay' }>;
+  /** Tokens of memory text that may be added. */
+  readonly allowedTokens: number;
 }
 
 /** Values that differ for every new plan. */
@@ -338,8 +346,10 @@ function buildEpochPlan(
   recalled: RecalledMemory,
   config: PlanConfig,
 ): EpochPlan {
-  const { view, step, sessionId } = input;
-  const system = mayAddSystemBlock(view, step, config) ? renderSystemBlock(systemTexts(recalled, config)) : null;
+  const { view, step, sessionId, allowedTokens } = input;
+  // What answers the prompt comes first.
+  const left = allowedTokens - sumTextTokens(renderInjections(input, { ...recalled, facts: [] }, config));
+  const system = mayAddSystemBlock(view, step, config) ? fitSystemBlock(systemTexts(recalled, config), left) : null;
   const cut =
     step.cut === null
       ? (step.from?.cut ?? null)
@@ -359,26 +369,53 @@ function buildEpochPlan(
     ...(former === null || former.systemBlock === null ? toSystemPart(system) : copySystemPart(former)),
     injections: [
       ...(step.from === null ? [] : keepInjections(view, step.from, step)),
-      ...renderInjections(input, { recalled: fresh, facts: [] }, config),
+      ...renderInjections(
+        { ...input, allowedTokens: allowedTokens - (system === null ? 0 : countTokens(system.text)) },
+        { recalled: fresh, facts: [] },
+        config,
+      ),
     ],
     broken: false,
   };
 }
 
+/** What corrects shown facts, and the recalled lines that fit beside it, the best first. */
 function renderInjections(
-  { view, fence }: Pick<PlanInput & PlanSeed, 'view' | 'fence'>,
+  { view, fence, allowedTokens }: Pick<PlanInput & PlanSeed, 'view' | 'fence' | 'allowedTokens'>,
   { recalled, facts }: Pick<RecalledMemory, 'recalled' | 'facts'>,
   config: PlanConfig,
 ): Injection[] {
   const newest = view.infos.findLastIndex(({ role }) => role === 'user');
-  return renderRetrieval(recalled, {
+  const options = {
     facts,
     mode: config.retrieval,
     takesSystemMessages: view.takesSystemMessages,
     budgetTokens: config.retrievalTokens,
     fence,
     anchor: view.lineage[newest] as string,
-  });
+  };
+  let kept: readonly Line[] = [];
+  for (const line of recalled) {
+    const more = [...kept, line];
+    if (sumTextTokens(renderRetrieval(more, options)) <= allowedTokens) kept = more;
+  }
+  return renderRetrieval(kept, options);
+}
+
+function sumTextTokens(texts: readonly { readonly text: string }[]): number {
+  return texts.reduce((sum, { text }) => sum + countTokens(text), 0);
+}
+
+/** Without what does not fit: the end of the library first, then the last lines, then the brief's. */
+function fitSystemBlock(texts: SystemTexts, most: number): Rendered | null {
+  const { brief, lines, library = [] } = texts;
+  for (let count = brief.length + lines.length + library.length; count > 0; count -= 1) {
+    const left = { ...texts, brief: brief.slice(0, count), lines: lines.slice(0, Math.max(0, count - brief.length)) };
+    const pages = library.slice(0, Math.max(0, count - brief.length - lines.length));
+    const block = renderSystemBlock({ ...left, library: pages.at(-1)?.startsWith('#') ? pages.slice(0, -1) : pages });
+    if (block === null || sumTextTokens([block]) <= most) return block;
+  }
+  return null;
 }
 
 type SystemPart = Pick<EpochPlan, 'systemBlock' | 'systemNodeIds' | 'systemFound'>;

@@ -1,4 +1,4 @@
-import { type ConversationView, estimateTokens, type MessageInfo } from '../wire/conversation.ts';
+import { type ConversationView, countRequestTokens, estimateTokens, type MessageInfo } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
 import { findHeadEnd, type PartSpan, splitParts, splitRounds, sumTokens, type TurnSpan } from '../wire/turns.ts';
 import type { Match, PlanLocation } from './plan.ts';
@@ -148,18 +148,29 @@ export function buildCutContext(
   { view, match, nowMs, ownTokens }: CutRequest,
   dropped: readonly MessageInfo[],
 ): CutContext {
+  const head = sumTokens(view.infos.slice(0, findHeadEnd(view)));
+  return {
+    ...findCacheState({ view, match, nowMs }),
+    aroundTokens: head + ownTokens,
+    requestTokens: countRequestTokens(view) - sumTokens(dropped) + ownTokens,
+    contextTokens: findModelTraits(view.model).contextTokens,
+  };
+}
+
+/** Whether a known prefix has left the prompt cache, and the prices of a cached token. */
+export function findCacheState({
+  view,
+  match,
+  nowMs,
+}: Pick<CutRequest, 'view' | 'match' | 'nowMs'>): Pick<CutContext, 'cold' | 'prices'> {
   const traits = findModelTraits(view.model);
   const ttl = findTtl(view.infos);
   const use = match?.lastUse;
-  const head = sumTokens(view.infos.slice(0, findHeadEnd(view)));
   return {
     // A cache entry's lifetime starts with the request that last read it; another model or effort misses it.
     cold:
       use !== undefined && (use.atMs < nowMs - TTL_MS[ttl] || use.model !== view.model || use.effort !== view.effort),
     prices: { read: traits.cacheRead, write: ttl === '1h' ? traits.cacheWrite1h : traits.cacheWrite5m },
-    aroundTokens: head + ownTokens,
-    requestTokens: estimateTokens(view.body.length) - sumTokens(dropped) + ownTokens,
-    contextTokens: traits.contextTokens,
   };
 }
 

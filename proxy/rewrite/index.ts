@@ -27,6 +27,7 @@ import {
   buildSlicePlan,
   chooseReplayPlan,
   decideStep,
+  isCut,
   type PlanConfig,
   type PlanInput,
   type RecalledMemory,
@@ -46,6 +47,7 @@ import {
   createResponseRecorder,
   type ResponseRecorder,
 } from './capture.ts';
+import { allowTokens, openAccount } from './cost.ts';
 import type { CutRule } from './cut.ts';
 import {
   applyPlan,
@@ -184,7 +186,7 @@ class RewritePipeline implements Rewriter {
     const step = decideStep(input);
     if (step.kind === 'replay') return this.#replayPlan(context);
 
-    const planInput = { view, sessionId, step };
+    const planInput = { view, sessionId, step, allowedTokens: this.#allowTokens(input, step, sessionId) };
     const recalled = await this.#recall(context, planInput);
 
     const seed = { createdAtMs: clock.now(), id: randomHex(16), fence: randomHex(6) };
@@ -198,8 +200,14 @@ class RewritePipeline implements Rewriter {
       const isShown = step.kind === 'extend' && plan.injections.length > step.plan.injections.length;
       this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
     }
-    const cut = step.kind === 'epoch' && (step.cut !== null || step.rounds !== null);
-    return { context, plan, spliced, decision: describeStep(step), cut };
+    return { context, plan, spliced, decision: describeStep(step), cut: isCut(step) };
+  }
+
+  /** A cut pays for the text that goes with it. */
+  #allowTokens(input: StepInput, step: Step, sessionId: string): number {
+    const { config, ledger } = this.#deps;
+    if (isCut(step) || usesSystemField(config)) return Number.POSITIVE_INFINITY;
+    return allowTokens(openAccount(input, ledger.conversation(sessionId)?.balance ?? null), config);
   }
 
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {

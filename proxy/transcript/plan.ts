@@ -8,19 +8,22 @@ import {
   sumBill,
   type TokenEstimate,
 } from '../ledger/cost.ts';
-import type { Bill } from '../ledger/store.ts';
+import type { Balance, Bill } from '../ledger/store.ts';
 import type { MemorySource } from '../ports.ts';
 import {
   buildPlan,
   chooseReplayPlan,
   decideStep,
   findAbsorbedTurns,
+  isCut,
   type PlanConfig,
   type RecalledMemory,
   roundsBudget,
   type Step,
   type StepInput,
+  usesSystemField,
 } from '../rewrite/build-plan.ts';
+import { allowTokens, openAccount } from '../rewrite/cost.ts';
 import type { CutRule } from '../rewrite/cut.ts';
 import { BRIDGE, createPlanRecord, describeUse, type EpochPlan, locatePlan } from '../rewrite/plan.ts';
 import { PlanIndex } from '../rewrite/plan-store.ts';
@@ -68,15 +71,24 @@ export function simulateConversation(conversation: PastConversation, rule: Simul
   const caches = { direct: createPrefixCache(), sent: createPrefixCache() };
   const views = createViews(rule, findHeadTokens(conversation));
   const memory = createAssumedMemory(conversation, rule);
+  let balance: Paid = { untouchedUsd: 0, savedUsd: 0 };
   return conversation.requests.map((request) => {
     const { view, prompt, model } = views.next(request);
     const bill = { atMs: request.atMs, scale: 1, minTokens: findModelTraits(model).minCacheTokens };
     const direct = caches.direct.bill(prompt, bill).bill;
-    const { plan, isCut } = conversation.agentId === '' ? memory.next(request, view) : UNCHANGED;
-    const sent = plan === null ? prompt : applyToPrompt(prompt, plan, view);
-    return { atMs: request.atMs, model, direct, sent: caches.sent.bill(sent, bill).bill, isCut };
+    const { plan, isCut } = conversation.agentId === '' ? memory.next(request, view, balance) : UNCHANGED;
+    const sentPrompt = plan === null ? prompt : applyToPrompt(prompt, plan, view);
+    const sent = caches.sent.bill(sentPrompt, bill).bill;
+    const [untouchedUsd, sentUsd] = [costUsd(model, direct, 0), costUsd(model, sent, 0)];
+    balance = {
+      untouchedUsd: balance.untouchedUsd + untouchedUsd,
+      savedUsd: balance.savedUsd + untouchedUsd - sentUsd,
+    };
+    return { atMs: request.atMs, model, direct, sent, isCut };
   });
 }
+
+type Paid = Pick<Balance, 'untouchedUsd' | 'savedUsd'>;
 
 const UNCHANGED = { plan: null, isCut: false } as const;
 
@@ -155,7 +167,7 @@ export function createViews(rule: SimulationRule, headTokens: number) {
       estimates[last] = { ...(estimates[last] as TokenEstimate), ttl };
       const head = [{ digest: 'head', tokens: headTokens, blocks: 1, ttl, hasImage: false }];
       const prompt: Prompt = { seed: model, settings: '', head, messages: estimates, autoTtl: null };
-      const bytes = 4 * headTokens + all.reduce((sum, one) => sum + one.bytes, 0);
+      const bytes = { head: 4 * headTokens, messages: all.reduce((sum, one) => sum + one.bytes, 0) };
       return { view: createView(infos, lineage, { model, bytes }), prompt, model };
     },
   };
@@ -173,11 +185,11 @@ const SPACE = Buffer.alloc(32 * 1024 * 1024);
 function createView(
   infos: readonly MessageInfo[],
   lineage: readonly string[],
-  { model, bytes }: { readonly model: string; readonly bytes: number },
+  { model, bytes }: { readonly model: string; readonly bytes: { readonly head: number; readonly messages: number } },
 ): ConversationView {
   return {
-    body: SPACE.subarray(0, bytes),
-    scan: { messages: [], fields: new Map(), system: null },
+    body: SPACE.subarray(0, bytes.head + bytes.messages),
+    scan: { messages: [{ start: 0, end: bytes.messages }], fields: new Map(), system: null },
     infos,
     lineage,
     model,
@@ -232,7 +244,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
     };
   }
 
-  function decide(view: ConversationView, atMs: number) {
+  function decide(view: ConversationView, atMs: number, balance: Paid) {
     const input = stepInput(view, atMs);
     const step = decideStep(input);
     const use = describeUse(view, atMs);
@@ -243,18 +255,26 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
     }
     made += 1;
     const seed = { id: `${made}`, createdAtMs: atMs, fence: 'f'.repeat(12) };
-    const plan = buildPlan(MEMORY, { view, sessionId, step, ...seed }, recall(view, step), config);
+    const allowedTokens =
+      isCut(step) || usesSystemField(config)
+        ? Number.POSITIVE_INFINITY
+        : allowTokens(openAccount(input, balance), config);
+    const plan = buildPlan(MEMORY, { view, sessionId, step, allowedTokens, ...seed }, recall(view, step), config);
     const extended = step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null;
     index.apply(createPlanRecord(extended, plan, use));
-    return { plan, isCut: step.kind === 'epoch' && (step.cut !== null || step.rounds !== null) };
+    return { plan, isCut: isCut(step) };
   }
 
   return {
-    next({ kind, atMs }: PastRequest, view: ConversationView): { plan: EpochPlan | null; isCut: boolean } {
+    next(
+      { kind, atMs }: PastRequest,
+      view: ConversationView,
+      balance: Paid,
+    ): { plan: EpochPlan | null; isCut: boolean } {
       if (kind === 'compaction') {
         return { plan: chooseReplayPlan(view, index.match(view, sessionId), false), isCut: false };
       }
-      const decided = decide(view, atMs);
+      const decided = decide(view, atMs, balance);
       const turns = splitTurns(view);
       const running = turns.at(-1);
       const parts = running === undefined ? [] : splitParts(view, splitRounds(view, running));

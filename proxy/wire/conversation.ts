@@ -185,6 +185,12 @@ export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 4);
 }
 
+/** An estimate of the tokens of a whole request. */
+export function countRequestTokens({ body, scan, infos }: Pick<ConversationView, 'body' | 'scan' | 'infos'>): number {
+  const bytes = scan.messages.reduce((sum, { start, end }) => sum + end - start, 0);
+  return estimateTokens(body.length - bytes) + infos.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
 /** What the rewriter needs of one message, without its text, so that thousands can be cached. */
 export function describeMessage(message: unknown, at: Slice) {
   if (typeof message !== 'object' || message === null) throw new TypeError('message is not an object');

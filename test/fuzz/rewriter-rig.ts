@@ -36,6 +36,8 @@ export function earlyConfig(cut: Partial<CutRule> = {}): RewriterConfig {
     retrievalTokens: 600,
     systemTokens: 900,
     preambleTokens: 2_000,
+    costShare: 0.015,
+    leastTokens: 1_000,
     memoryDeadlineMs: 5_000,
   };
 }

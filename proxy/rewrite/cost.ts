@@ -1,0 +1,75 @@
+import { countTokens } from '../../common/text.ts';
+import type { Balance } from '../ledger/store.ts';
+import { countRequestTokens } from '../wire/conversation.ts';
+import { findModelTraits } from '../wire/models.ts';
+import { findHeadEnd, sumTokens } from '../wire/turns.ts';
+import { type CutRequest, findCacheState } from './cut.ts';
+import { type EpochPlan, locatePlan } from './plan.ts';
+
+/** What memory text may add to a conversation that no cut pays for. */
+export interface AllowanceRule {
+  /** Share of what the conversation costs untouched. */
+  readonly costShare: number;
+  /** Tokens that every conversation may carry. */
+  readonly leastTokens: number;
+}
+
+/** Costs in tokens of uncached input. */
+export interface MemoryAccount {
+  /** What the earlier requests would have cost untouched, and what was saved on them: negative while memory costs. */
+  readonly untouched: number;
+  readonly saved: number;
+  /** The prompt cache does not have this request's prefix. */
+  readonly cold: boolean;
+  readonly prices: { readonly read: number; readonly write: number };
+  /** Tokens of this request as received. */
+  readonly receivedTokens: number;
+  /** Tokens that the plan adds to it, less those that it leaves out. */
+  readonly addedTokens: number;
+}
+
+/**
+ * Tokens of memory text that this request may add. What the plan leaves out of each request pays for it, or the share:
+ * of the cost so far, for writing it to the cache, and of the request's size, for reading it in every later request.
+ * Requests only grow between cuts, so memory stays within the share (or within the price of `leastTokens`) however long
+ * the conversation lasts.
+ */
+export function allowTokens(account: MemoryAccount, { costShare, leastTokens }: AllowanceRule): number {
+  const { untouched, saved, cold, prices, receivedTokens, addedTokens } = account;
+  const price = cold ? prices.write : prices.read;
+  const left = costShare * (untouched + price * receivedTokens) + saved - price * addedTokens;
+  const shared = Math.min(left / prices.write, costShare * receivedTokens - addedTokens);
+  return Math.max(0, Math.floor(Math.max(leastTokens - addedTokens, shared)));
+}
+
+/** @param balance  of the conversation; null before its first answer */
+export function openAccount(
+  request: CutRequest,
+  balance: Pick<Balance, 'untouchedUsd' | 'savedUsd'> | null,
+): MemoryAccount {
+  const { view, match } = request;
+  const tokenUsd = findModelTraits(view.model).inputPrice / 1_000_000;
+  const { cold, prices } = findCacheState(request);
+  return {
+    untouched: (balance?.untouchedUsd ?? 0) / tokenUsd,
+    saved: (balance?.savedUsd ?? 0) / tokenUsd,
+    cold: cold || match === null,
+    prices,
+    receivedTokens: countRequestTokens(view),
+    addedTokens: match === null ? 0 : countAdded(match.plan, request),
+  };
+}
+
+function countAdded(plan: EpochPlan, { view }: CutRequest): number {
+  const location = locatePlan(plan, view.lineage);
+  if (location === null) return 0;
+  const { cutEnd, rounds } = location;
+  const sent = plan.injections.filter(({ anchor }) => view.lineage.indexOf(anchor) >= cutEnd || plan.cut === null);
+  const texts = [plan.systemBlock, plan.cut?.preamble, ...plan.rounds.map(({ preamble }) => preamble)];
+  const added = [...texts, ...sent.map(({ text }) => text)];
+  const dropped = [{ start: Math.min(findHeadEnd(view), cutEnd), end: cutEnd }, ...rounds];
+  return (
+    added.reduce((sum, text) => sum + (text ? countTokens(text) : 0), 0) -
+    dropped.reduce((sum, { start, end }) => sum + sumTokens(view.infos.slice(start, end)), 0)
+  );
+}
