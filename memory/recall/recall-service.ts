@@ -139,7 +139,8 @@ export function createRecall(parts: Parts): Recall {
       const found = await search(query, sessionId === undefined ? options : { ...options, sessionId });
       const answers = answersFrom(query, isNear);
       const phrase = readPhrase(query);
-      const exact = phrase === null ? [] : await phraseHits(parts, phrase, { found, isNear });
+      const exact =
+        phrase === null ? [] : await phraseHits(parts, phrase, { found, isNear, most: options.top + found.length });
       return inOneOrder(
         [...answers, ...withExact(found, exact, phrase).filter(isNewTo(answers))].slice(0, options.top),
       );
@@ -179,10 +180,14 @@ export function createRecall(parts: Parts): Recall {
 async function phraseHits(
   { catalogue, clock, turnRegistry, turnReader }: Parts,
   phrase: Phrase,
-  { found, isNear }: { readonly found: readonly RecallHit[]; readonly isNear: (node: MemoryNode) => boolean },
+  {
+    found,
+    isNear,
+    most,
+  }: { readonly found: readonly RecallHit[]; readonly isNear: (node: MemoryNode) => boolean; readonly most: number },
 ): Promise<RecallHit[]> {
   const near = catalogue.all().filter(isNear);
-  const hits = phraseInNodes(phrase, near);
+  const hits = phraseInNodes(phrase, near, most);
   if (hits.length > 0 || (!phrase.isQuoted && found.some(({ isFar }) => !isFar))) return hits;
   const until = clock.now() + READ_TURNS_MS;
   const nodeOf = (turnId: string): MemoryNode | undefined => {
