@@ -95,9 +95,12 @@ interface Form {
   readonly starts?: RegExp;
 }
 
+/** First words of the request for a summary that replaces the conversation. */
+export const SUMMARY_PROMPT = 'CRITICAL: Respond with TEXT ONLY';
+
 /** First words of requests that Claude Code makes for itself on the main prefix. */
 export const SIDE_PROMPTS = [
-  'CRITICAL: Respond with TEXT ONLY',
+  SUMMARY_PROMPT,
   '[SUGGESTION MODE:',
   '<system-reminder>This is a side question from the user.',
   'The user stepped away and is coming back. Recap',

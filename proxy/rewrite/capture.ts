@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../common/async.ts';
-import { type CapturedMessage, type CapturedTurn, PRESET_HEADER, PRESETS, type Role } from '../../common/turn.ts';
+import {
+  type CapturedMessage,
+  type CapturedTurn,
+  PRESET_HEADER,
+  PRESETS,
+  type Role,
+  SUMMARY_PROMPT,
+} from '../../common/turn.ts';
 import { findPrivateTexts } from '../../redact/index.ts';
 import type { CostLedger, Receipts, RequestCost } from '../ledger/index.ts';
 import type {
@@ -16,7 +23,9 @@ import {
   AGENT_ID,
   type ConversationCache,
   type ConversationView,
+  findOpening,
   type RequestContext,
+  readBlocks,
   readMessageText,
 } from '../wire/conversation.ts';
 import { scanObject } from '../wire/json.ts';
@@ -201,6 +210,31 @@ export function captureAnsweredTurn(
   const messages = [...readMessages(view, span), captured];
   const own = { ...commonFields(view, span, context), ...toEarlierPrivate(findPrivateIn(view, 0, span.start)) };
   return { ...own, turnId, messages, ...listParts(view, span) };
+}
+
+/**
+ * The turns before a request for a summary, which no later request has; none where `view` is no such request. In a tool
+ * loop the text is in the message that answers the newest calls: the running turn is captured without it.
+ */
+export function captureSummarizedTurns(
+  view: ConversationView,
+  context: CaptureContext,
+  isMissing: (turn: TurnSpan) => boolean,
+): CapturedTurn[] {
+  const [last, at] = [view.infos.at(-1), view.scan.messages.at(-1)];
+  const running = splitTurns(view).at(-1);
+  if (last?.role !== 'user' || at === undefined || running === undefined) return [];
+  const blocks = readBlocks(view, at);
+  const asked = findOpening(blocks, [SUMMARY_PROMPT]);
+  if (asked < 0) return [];
+  const complete = captureTurns(view, splitTurns(view).slice(0, -1).filter(isMissing), context);
+  if (last.isPrompt) return complete;
+  const message = { role: 'user', content: blocks.slice(0, asked) };
+  const turnId = extendLineage(view.lineage.at(-2) as string, hashMessage(message));
+  const results = toCapturedMessage('user', Buffer.from(JSON.stringify(message.content)));
+  const messages = [...readMessages(view, { ...running, end: running.end - 1 }), results];
+  const own = { ...commonFields(view, running, context), ...toEarlierPrivate(findPrivateIn(view, 0, running.start)) };
+  return [...complete, { ...own, turnId, messages, ...listParts(view, running) }];
 }
 
 function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {

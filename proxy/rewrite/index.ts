@@ -43,6 +43,7 @@ import {
 import {
   captureContext,
   captureParts,
+  captureSummarizedTurns,
   captureTurns,
   createResponseRecorder,
   type ResponseRecorder,
@@ -175,6 +176,7 @@ class RewritePipeline implements Rewriter {
   /** The stages after parsing, in order. */
   async #advance(context: RequestContext, signal: AbortSignal): Promise<RewriteResult> {
     if (context.request.path === 'count_tokens') return this.#replayPlan(context);
+    if (context.kind === 'side') setImmediate(() => this.#captureSummarized(context));
     if (context.kind !== 'main') return (await this.#giveSlice(context, signal)) ?? this.#replayPlan(context);
     const { memory, config, clock, randomHex } = this.#deps;
     const { view, sessionId } = context;
@@ -362,6 +364,16 @@ class RewritePipeline implements Rewriter {
   #passStandalone(request: MessagesRequest): RewriteOutcome {
     const onResponse: RewriteOutcome['onResponse'] = (response) => this.replay(request).onResponse(response);
     return { body: request.body, rewritten: false, onResponse };
+  }
+
+  /** Off the request path: sends the turns that a summary replaces to memory. */
+  #captureSummarized(request: RequestContext): void {
+    const { policy, memory, clock } = this.#deps;
+    const { view } = request;
+    if (!policy.of(view.system.workingDirectory).captures) return;
+    const durable = memory.nodesCovering(splitTurns(view).map(({ endHash }) => endHash));
+    const isMissing = ({ endHash }: TurnSpan): boolean => !durable.has(endHash);
+    memory.captureTurns(captureSummarizedTurns(view, captureContext(request, clock.now()), isMissing));
   }
 
   /** Off the request path: sends complete turns to memory, repeatedly until a node represents each of them. */

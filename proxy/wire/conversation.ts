@@ -314,11 +314,19 @@ function startsSidePrompt(view: ConversationView): boolean {
   if (at === undefined) return false;
   const bytes = view.body.subarray(at.start, at.end);
   if (!SIDE_PROMPTS.some((text) => bytes.includes(text))) return false;
-  const { content } = parseSlice(view.body, at) as { content?: unknown };
-  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : (content as TextBlock[]);
-  return blocks.some(
-    ({ type, text }) => type === 'text' && SIDE_PROMPTS.some((opening) => text?.trimStart().startsWith(opening)),
+  return findOpening(readBlocks(view, at), SIDE_PROMPTS) >= 0;
+}
+
+/** Index of the first text block that starts with one of `openings`; -1 without one. */
+export function findOpening(blocks: readonly TextBlock[], openings: readonly string[]): number {
+  return blocks.findIndex(
+    ({ type, text }) => type === 'text' && openings.some((opening) => text?.trimStart().startsWith(opening)),
   );
+}
+
+export function readBlocks({ body }: Pick<ConversationView, 'body'>, at: Slice): readonly TextBlock[] {
+  const { content } = parseSlice(body, at) as { content?: unknown };
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as TextBlock[]);
 }
 
 interface TextBlock {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { cutRule } from '../../../../engine/cut-config.ts';
-import { captureAnsweredTurn, captureTurns } from '../../../../proxy/rewrite/capture.ts';
+import { captureAnsweredTurn, captureSummarizedTurns, captureTurns } from '../../../../proxy/rewrite/capture.ts';
 import type { RewriterConfig } from '../../../../proxy/rewrite/index.ts';
 import { BRIDGE, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { openPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
@@ -158,4 +158,32 @@ it('each of many turns brings along what those before it have, also those that a
   expect(captureTurns(view, splitTurns(view).slice(0, 1), { sessionId: 's', atMs: 1 })[0]).not.toHaveProperty(
     'earlierPrivate',
   );
+});
+
+describe('a request for a summary', () => {
+  const asked = { type: 'text', text: 'CRITICAL: Respond with TEXT ONLY. Summarize.' };
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} };
+  const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: '3 passed' };
+  const first = [said('user', text('Add a test.')), said('assistant', text('Added.'))];
+  const running = [said('user', text('Run it.')), said('assistant', [call])];
+  const context = { sessionId: 's', atMs: 1 };
+  const turnsOf = (...messages: unknown[]) => captureSummarizedTurns(viewOf(messages), context, () => true);
+  const contents = (turns: ReturnType<typeof turnsOf>) =>
+    turns.map(({ messages }) => messages.map(({ content }) => JSON.parse(content)));
+
+  it('captures the answered turns where it is a message of its own', () => {
+    const turns = turnsOf(...first, said('user', [asked]));
+    expect(contents(turns)).toEqual([[text('Add a test.'), text('Added.')]]);
+  });
+
+  it('captures the running turn as the next request would have had it, without the text that asks', () => {
+    const turns = turnsOf(...first, ...running, said('user', [result, asked]));
+    expect(contents(turns)[1]).toEqual([text('Run it.'), [call], [result]]);
+    const whole = viewOf([...first, ...running, said('user', [result])]);
+    expect(turns[1]?.turnId).toBe(whole.lineage.at(-1));
+  });
+
+  it('is recognised by its text only', () => {
+    expect(turnsOf(...first, ...running, said('user', [result]))).toEqual([]);
+  });
 });
