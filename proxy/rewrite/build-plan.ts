@@ -1,5 +1,6 @@
 import { countTokens } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
+import type { Balance } from '../ledger/store.ts';
 import type { GivenSlice, MemoryLine, MemorySource } from '../ports.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
@@ -13,7 +14,7 @@ import {
   sumTokens,
   type TurnSpan,
 } from '../wire/turns.ts';
-import type { AllowanceRule } from './cost.ts';
+import { type AllowanceRule, allowTokens, openAccount } from './cost.ts';
 import {
   besideRounds,
   buildCutContext,
@@ -278,6 +279,17 @@ export function isCut(step: Step): boolean {
   return step.kind === 'epoch' && (step.cut !== null || step.rounds !== null);
 }
 
+/** Tokens of memory text that a step may add. A cut pays for the text that goes with it. */
+export function allowStep(
+  input: StepInput,
+  step: Step,
+  balance: Pick<Balance, 'untouchedUsd' | 'savedUsd'> | null,
+  config: PlanConfig,
+): number {
+  if (isCut(step) || usesSystemField(config)) return Number.POSITIVE_INFINITY;
+  return allowTokens(openAccount(input, balance), config);
+}
+
 export interface PlanConfig extends AllowanceRule {
   readonly retrieval: RetrievalMode;
   readonly retrievalTokens: number;
@@ -412,7 +424,8 @@ function fitSystemBlock(texts: SystemTexts, most: number): Rendered | null {
   for (let count = brief.length + lines.length + library.length; count > 0; count -= 1) {
     const left = { ...texts, brief: brief.slice(0, count), lines: lines.slice(0, Math.max(0, count - brief.length)) };
     const pages = library.slice(0, Math.max(0, count - brief.length - lines.length));
-    const block = renderSystemBlock({ ...left, library: pages.at(-1)?.startsWith('#') ? pages.slice(0, -1) : pages });
+    const lastEntry = pages.findLastIndex((line) => !line.startsWith('#'));
+    const block = renderSystemBlock({ ...left, library: pages.slice(0, lastEntry + 1) });
     if (block === null || sumTextTokens([block]) <= most) return block;
   }
   return null;

@@ -23,6 +23,7 @@ import {
 import { scanBody } from '../wire/json.ts';
 import { findFreshPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
+  allowStep,
   buildPlan,
   buildSlicePlan,
   chooseReplayPlan,
@@ -48,7 +49,6 @@ import {
   createResponseRecorder,
   type ResponseRecorder,
 } from './capture.ts';
-import { allowTokens, openAccount } from './cost.ts';
 import type { CutRule } from './cut.ts';
 import {
   applyPlan,
@@ -178,7 +178,7 @@ class RewritePipeline implements Rewriter {
     if (context.request.path === 'count_tokens') return this.#replayPlan(context);
     if (context.kind === 'side') setImmediate(() => this.#captureSummarized(context));
     if (context.kind !== 'main') return (await this.#giveSlice(context, signal)) ?? this.#replayPlan(context);
-    const { memory, config, clock, randomHex } = this.#deps;
+    const { memory, config, clock, randomHex, ledger } = this.#deps;
     const { view, sessionId } = context;
 
     const turns = splitTurns(view);
@@ -188,7 +188,8 @@ class RewritePipeline implements Rewriter {
     const step = decideStep(input);
     if (step.kind === 'replay') return this.#replayPlan(context);
 
-    const planInput = { view, sessionId, step, allowedTokens: this.#allowTokens(input, step, sessionId) };
+    const balance = ledger.conversation(sessionId)?.balance ?? null;
+    const planInput = { view, sessionId, step, allowedTokens: allowStep(input, step, balance, config) };
     const recalled = await this.#recall(context, planInput);
 
     const seed = { createdAtMs: clock.now(), id: randomHex(16), fence: randomHex(6) };
@@ -203,13 +204,6 @@ class RewritePipeline implements Rewriter {
       this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
     }
     return { context, plan, spliced, decision: describeStep(step), cut: isCut(step) };
-  }
-
-  /** A cut pays for the text that goes with it. */
-  #allowTokens(input: StepInput, step: Step, sessionId: string): number {
-    const { config, ledger } = this.#deps;
-    if (isCut(step) || usesSystemField(config)) return Number.POSITIVE_INFINITY;
-    return allowTokens(openAccount(input, ledger.conversation(sessionId)?.balance ?? null), config);
   }
 
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {

@@ -288,9 +288,10 @@ export class PlanIndex {
   }
 
   /**
-   * The plan last used for the longest prefix of this conversation. Forks and resumed sessions find their parent's
-   * plan; a rewound conversation finds the plan of that time. Before the first answer only plans of the session itself
-   * match, because the same first prompt in another session is another conversation.
+   * The plan last used for the longest prefix of this conversation that the session itself sent; a rewound conversation
+   * finds the plan of that time. Without one, forks and resumed sessions find their parent's plan: a prefix without an
+   * answer in another session is another conversation, and a session that sent a prefix itself is no fork from there on,
+   * even where its answers read the same, because their thinking is bound to what it sent.
    *
    * @param scope  `answered` ignores prefixes without an answer in the session itself too; `subagent` knows the plans of
    *   subagents only, all others do not know them
@@ -301,18 +302,24 @@ export class PlanIndex {
     scope: 'any' | 'answered' | 'subagent' = 'any',
   ): Match | null {
     const firstAnswer = view.infos.findIndex((info) => info.role === 'assistant');
+    let parents: Match | null = null;
     for (let index = view.lineage.length - 1; index >= 0; index -= 1) {
+      const isAnswered = firstAnswer >= 0 && index >= firstAnswer;
       const ids = this.#plansByServed.get(view.lineage[index] as string) ?? [];
       const plans = ids
         .map((id) => this.#plans.get(id))
         .filter((plan) => plan !== undefined && (plan.slice !== undefined) === (scope === 'subagent')) as EpochPlan[];
-      const own = plans.filter((plan) => plan.sessionId === sessionId);
-      const isAnswered = firstAnswer >= 0 && index >= firstAnswer;
-      if (!isAnswered && scope === 'answered') return null;
-      const plan = own.at(-1) ?? (isAnswered ? plans.at(-1) : undefined);
-      if (plan !== undefined) return { plan, servedAt: index, lastUse: this.#uses.get(plan.id) as PlanUse };
+      const toMatch = (plan: EpochPlan): Match => ({
+        plan,
+        servedAt: index,
+        lastUse: this.#uses.get(plan.id) as PlanUse,
+      });
+      const own = plans.findLast((plan) => plan.sessionId === sessionId);
+      if (own !== undefined) return isAnswered || scope !== 'answered' ? toMatch(own) : null;
+      const other = plans.at(-1);
+      if (isAnswered && other !== undefined) parents ??= toMatch(other);
     }
-    return null;
+    return parents;
   }
 
   /** Evicts the least recently used sessions until at most `maxSessions` remain. */

@@ -11,6 +11,7 @@ import {
 import type { Balance, Bill } from '../ledger/store.ts';
 import type { MemorySource } from '../ports.ts';
 import {
+  allowStep,
   buildPlan,
   chooseReplayPlan,
   decideStep,
@@ -21,9 +22,7 @@ import {
   roundsBudget,
   type Step,
   type StepInput,
-  usesSystemField,
 } from '../rewrite/build-plan.ts';
-import { allowTokens, openAccount } from '../rewrite/cost.ts';
 import type { CutRule } from '../rewrite/cut.ts';
 import { BRIDGE, createPlanRecord, describeUse, type EpochPlan, locatePlan } from '../rewrite/plan.ts';
 import { PlanIndex } from '../rewrite/plan-store.ts';
@@ -255,10 +254,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
     }
     made += 1;
     const seed = { id: `${made}`, createdAtMs: atMs, fence: 'f'.repeat(12) };
-    const allowedTokens =
-      isCut(step) || usesSystemField(config)
-        ? Number.POSITIVE_INFINITY
-        : allowTokens(openAccount(input, balance), config);
+    const allowedTokens = allowStep(input, step, balance, config);
     const plan = buildPlan(MEMORY, { view, sessionId, step, allowedTokens, ...seed }, recall(view, step), config);
     const extended = step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null;
     index.apply(createPlanRecord(extended, plan, use));

@@ -39,6 +39,16 @@ async function openShelf(dir: string, most = 2) {
   return { store, shelf, live };
 }
 
+it('a session that sent a prefix itself keeps to its plan where another session reads the same', async () => {
+  const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
+  await live('a');
+  const view = viewOf(lineageOf('a', 4));
+  expect(shelf.index.match(view, 'b')).toMatchObject({ plan: { sessionId: 'a' }, servedAt: 6 });
+  await shelf.save('b', { kind: 'plan', plan: planOf('b'), served: lineageOf('a', 1)[0] as string, use });
+  expect(shelf.index.match(view, 'b')).toMatchObject({ plan: planOf('b'), servedAt: 0 });
+  expect(shelf.index.match(view, 'b', 'answered')).toBeNull();
+});
+
 describe('plans of more sessions than are held', () => {
   it('are evicted, and loaded when their session returns', async () => {
     const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
