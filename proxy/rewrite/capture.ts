@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../common/async.ts';
+import type { LruMap } from '../../common/map.ts';
 import {
   type CapturedMessage,
   type CapturedTurn,
@@ -41,6 +42,8 @@ interface ResponseRecorderDeps {
   readonly receipts: Receipts;
   readonly cache: ConversationCache;
   readonly clock: Clock;
+  /** Keys of turns that were captured with their answer. */
+  readonly answered: LruMap<string, true>;
   /** Absent where no subagent gets facts. */
   readonly subagents?: SubagentSource;
   readonly log: ProxyLog;
@@ -102,6 +105,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     const { view, kind } = context;
     const turn = splitTurns(view).at(-1);
     if (kind !== 'main' || response.end !== 'complete' || !endsTurn(message.stopReason) || turn === undefined) return;
+    deps.answered.set(turn.key, true);
     memory.captureTurns([captureAnsweredTurn(view, turn, message, captureContext(context, clock.now()))]);
   }
 
@@ -213,28 +217,29 @@ export function captureAnsweredTurn(
 }
 
 /**
- * The turns before a request for a summary, which no later request has; none where `view` is no such request. In a tool
- * loop the text is in the message that answers the newest calls: the running turn is captured without it.
+ * The unanswered turn before a request for a summary, which no later request has; null without one. In a tool loop the
+ * text that asks may be in the message that answers the newest calls: the turn is captured without it.
  */
-export function captureSummarizedTurns(
-  view: ConversationView,
-  context: CaptureContext,
-  isMissing: (turn: TurnSpan) => boolean,
-): CapturedTurn[] {
+export function captureSummarizedTurn(view: ConversationView, context: CaptureContext): CapturedTurn | null {
   const [last, at] = [view.infos.at(-1), view.scan.messages.at(-1)];
-  const running = splitTurns(view).at(-1);
-  if (last?.role !== 'user' || at === undefined || running === undefined) return [];
+  const turns = splitTurns(view);
+  if (last?.role !== 'user' || at === undefined) return null;
   const blocks = readBlocks(view, at);
   const asked = findOpening(blocks, [SUMMARY_PROMPT]);
-  if (asked < 0) return [];
-  const complete = captureTurns(view, splitTurns(view).slice(0, -1).filter(isMissing), context);
-  if (last.isPrompt) return complete;
+  if (asked < 0) return null;
+  if (last.isPrompt) {
+    const before = turns.at(-2);
+    const isAnswered = before === undefined || view.infos[before.end - 1]?.role === 'assistant';
+    return isAnswered ? null : (captureTurns(view, [before], context)[0] ?? null);
+  }
+  const turn = turns.at(-1);
+  if (turn === undefined) return null;
   const message = { role: 'user', content: blocks.slice(0, asked) };
   const turnId = extendLineage(view.lineage.at(-2) as string, hashMessage(message));
   const results = toCapturedMessage('user', Buffer.from(JSON.stringify(message.content)));
-  const messages = [...readMessages(view, { ...running, end: running.end - 1 }), results];
-  const own = { ...commonFields(view, running, context), ...toEarlierPrivate(findPrivateIn(view, 0, running.start)) };
-  return [...complete, { ...own, turnId, messages, ...listParts(view, running) }];
+  const messages = [...readMessages(view, { ...turn, end: turn.end - 1 }), results];
+  const own = { ...commonFields(view, turn, context), ...toEarlierPrivate(findPrivateIn(view, 0, turn.start)) };
+  return { ...own, turnId, messages, ...listParts(view, turn) };
 }
 
 function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {

@@ -1,4 +1,5 @@
 import { beforeAbort, type Clock, createKeyedMutex } from '../../common/async.ts';
+import { LruMap } from '../../common/map.ts';
 import { countTokens } from '../../common/text.ts';
 import { type CostLedger, findConversationRoot, type Receipt, type Receipts } from '../ledger/index.ts';
 import type {
@@ -44,7 +45,7 @@ import {
 import {
   captureContext,
   captureParts,
-  captureSummarizedTurns,
+  captureSummarizedTurn,
   captureTurns,
   createResponseRecorder,
   type ResponseRecorder,
@@ -114,6 +115,9 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   };
 }
 
+/** More than the turns between the last answer and a compaction in sessions that run at once. */
+const MAX_ANSWERED = 1_000;
+
 /**
  * One request goes through these stages: parse → decide → recall → plan → splice → validate → record.
  *
@@ -127,6 +131,7 @@ class RewritePipeline implements Rewriter {
   readonly #lockSession = createKeyedMutex();
   readonly #recorder: ResponseRecorder;
   readonly #late = new LateRecalls();
+  readonly #answered = new LruMap<string, true>(MAX_ANSWERED);
 
   constructor(deps: RewriterDeps, plans: PlanCache) {
     this.#deps = deps;
@@ -134,6 +139,7 @@ class RewritePipeline implements Rewriter {
     this.#recorder = createResponseRecorder({
       ...deps,
       cache: this.#cache,
+      answered: this.#answered,
       markBroken: ({ sessionId }, plan, broken) =>
         plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken }),
     });
@@ -360,14 +366,14 @@ class RewritePipeline implements Rewriter {
     return { body: request.body, rewritten: false, onResponse };
   }
 
-  /** Off the request path: sends the turns that a summary replaces to memory. */
+  /** Off the request path: sends the running turn that a summary replaces to memory. */
   #captureSummarized(request: RequestContext): void {
     const { policy, memory, clock } = this.#deps;
     const { view } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
-    const durable = memory.nodesCovering(splitTurns(view).map(({ endHash }) => endHash));
-    const isMissing = ({ endHash }: TurnSpan): boolean => !durable.has(endHash);
-    memory.captureTurns(captureSummarizedTurns(view, captureContext(request, clock.now()), isMissing));
+    const turn = captureSummarizedTurn(view, captureContext(request, clock.now()));
+    // Claude Code keeps the last answer, and asks for a summary of what is before it.
+    if (turn !== null && !this.#answered.has(turn.key)) memory.captureTurns([turn]);
   }
 
   /** Off the request path: sends complete turns to memory, repeatedly until a node represents each of them. */

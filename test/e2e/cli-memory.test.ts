@@ -47,6 +47,8 @@ beforeAll(async () => {
     COMET_CC_RERANK_BASE_URL: reranker.baseUrl,
     COMET_CC_RERANK_TIMEOUT_MS: '10000',
     COMET_CC_UPSTREAM: standin.origin,
+    // The conversations are short, so nothing pays for what is recalled.
+    COMET_CC_INJECT_LEAST_TOKENS: '1000',
     COMET_CC_TRIM_MODE: 'aggressive',
     COMET_CC_TRIM_TRIGGER_TOKENS: '2000',
     COMET_CC_TRIM_KEEP_TOKENS: '500',

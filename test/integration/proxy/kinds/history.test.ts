@@ -132,18 +132,12 @@ describe('what becomes of a history', () => {
     const { entries } = terminal.shape;
     terminal.become({ entries: entries.slice(0, -1) }); // the newest message is a tool result
     const before = rig.records.length;
-    const known = new Set(rig.memory.captured.keys());
     const asked = await terminal.aside('CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.', {
       'x-claude-code-request-class': 'compaction',
       'x-claude-code-compaction': 'auto',
     });
     expect(asked).toMatchObject({ refusal: null, rewritten: true });
     expect(rig.records.slice(before).filter(({ kind }) => kind !== 'served')).toEqual([]);
-    // No later request has the running turn.
-    const added = (): unknown[] => [...rig.memory.captured].filter(([id]) => !known.has(id)).map(([, turn]) => turn);
-    await expect.poll(added).toHaveLength(1);
-    expect(JSON.stringify(added())).toContain('tool_result');
-    expect(JSON.stringify(added())).not.toContain('CRITICAL: Respond');
     await terminal.compact();
     expect((await walk(terminal, 7, 8)).refusal).toBeNull();
   });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { cutRule } from '../../../../engine/cut-config.ts';
-import { captureAnsweredTurn, captureSummarizedTurns, captureTurns } from '../../../../proxy/rewrite/capture.ts';
+import { captureAnsweredTurn, captureSummarizedTurn, captureTurns } from '../../../../proxy/rewrite/capture.ts';
 import type { RewriterConfig } from '../../../../proxy/rewrite/index.ts';
 import { BRIDGE, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { openPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
@@ -167,23 +167,19 @@ describe('a request for a summary', () => {
   const first = [said('user', text('Add a test.')), said('assistant', text('Added.'))];
   const running = [said('user', text('Run it.')), said('assistant', [call])];
   const context = { sessionId: 's', atMs: 1 };
-  const turnsOf = (...messages: unknown[]) => captureSummarizedTurns(viewOf(messages), context, () => true);
-  const contents = (turns: ReturnType<typeof turnsOf>) =>
-    turns.map(({ messages }) => messages.map(({ content }) => JSON.parse(content)));
-
-  it('captures the answered turns where it is a message of its own', () => {
-    const turns = turnsOf(...first, said('user', [asked]));
-    expect(contents(turns)).toEqual([[text('Add a test.'), text('Added.')]]);
-  });
+  const turnOf = (...messages: unknown[]) => captureSummarizedTurn(viewOf(messages), context);
+  const contents = (turn: ReturnType<typeof turnOf>) => turn?.messages.map(({ content }) => JSON.parse(content));
 
   it('captures the running turn as the next request would have had it, without the text that asks', () => {
-    const turns = turnsOf(...first, ...running, said('user', [result, asked]));
-    expect(contents(turns)[1]).toEqual([text('Run it.'), [call], [result]]);
+    const turn = turnOf(...first, ...running, said('user', [result, asked]));
+    expect(contents(turn)).toEqual([text('Run it.'), [call], [result]]);
     const whole = viewOf([...first, ...running, said('user', [result])]);
-    expect(turns[1]?.turnId).toBe(whole.lineage.at(-1));
+    expect(turn?.turnId).toBe(whole.lineage.at(-1));
+    expect(turnOf(...first, ...running, said('user', [result]), said('user', [asked]))).toEqual(turn);
   });
 
-  it('is recognised by its text only', () => {
-    expect(turnsOf(...first, ...running, said('user', [result]))).toEqual([]);
+  it('captures no answered turn, and is recognized by its text only', () => {
+    expect(turnOf(...first, said('user', [asked]))).toBeNull();
+    expect(turnOf(...first, ...running, said('user', [result]))).toBeNull();
   });
 });
