@@ -28,23 +28,18 @@ export function readPhrase(query: string): Phrase | null {
   return isPhrase && text !== '' ? { text, isQuoted: quoted !== undefined } : null;
 }
 
-/** The first `most` memories that have the phrase in what they say themselves. */
-export function phraseInNodes(phrase: Phrase, nodes: readonly MemoryNode[], most: number): RecallHit[] {
-  const pattern = patternOf(phrase);
-  const hits: RecallHit[] = [];
-  for (const node of nodes) {
-    if (hits.length === most) break;
-    if (!isShown(node)) continue;
+/** Memories that have the phrase in what they say themselves. */
+export function phraseInNodes(phrase: Phrase, nodes: readonly MemoryNode[]): RecallHit[] {
+  return nodes.filter(isShown).flatMap((node) => {
     const { title = '', summary, outcome = '', decisions = [], open = [], facts } = node;
     const items = [...decisions, ...open].map(({ text, origin, turn }) => ({ text, origin, turn }));
     const own = [title, outcome, summary, ...facts.map(({ value }) => value)];
     const texts = [...items, ...own.map((text) => ({ text, origin: node.origin, turn: node.turns[0] ?? '' }))];
-    const found = texts.find(({ text }) => pattern.test(text));
-    if (found === undefined) continue;
-    const { origin, turn } = found;
-    hits.push(hitOf(node, { text: pieceWith(pattern, found.text), by: 'assistant', origin, asked: '' }, turn));
-  }
-  return hits;
+    const found = texts.find(({ text }) => plain(text).includes(phrase.text));
+    if (found === undefined) return [];
+    const passage: Passage = { text: pieceWith(phrase, found.text), by: 'assistant', origin: found.origin, asked: '' };
+    return [hitOf(node, passage, found.turn)];
+  });
 }
 
 /** Turns that have the phrase, under the memory that covers them. */
@@ -53,13 +48,12 @@ export function phraseInTurns(
   turns: readonly TurnText[],
   nodeOf: (turnId: string) => MemoryNode | undefined,
 ): RecallHit[] {
-  const pattern = patternOf(phrase);
   return turns.flatMap((turn) => {
-    const isThere = ({ text }: SpokenPart): boolean => pattern.test(text);
+    const isThere = ({ text }: SpokenPart): boolean => plain(text).includes(phrase.text);
     const part = partsOf(spokenText(turn), withoutToolOutput(turn).origin).find(isThere);
     const node = part === undefined ? undefined : nodeOf(turn.turnId);
     if (part === undefined || node === undefined || !isShown(node)) return [];
-    return [hitOf(node, { ...part, text: pieceWith(pattern, part.text), asked: '' }, turn.turnId)];
+    return [hitOf(node, { ...part, text: pieceWith(phrase, part.text), asked: '' }, turn.turnId)];
   });
 }
 
@@ -72,17 +66,10 @@ function hitOf(node: MemoryNode, passage: Passage, turn: string): RecallHit {
 }
 
 /** The sentence or line with the phrase; of a long one what is around it. */
-function pieceWith(pattern: RegExp, text: string): string {
-  const piece = text.split(PIECE_END).find((each) => pattern.test(each)) ?? text;
-  const found = pattern.exec(piece);
-  const at = found?.index ?? 0;
-  return piece.slice(Math.max(0, at - AROUND), at + (found?.[0].length ?? 0) + AROUND).trim();
-}
-
-/** Runs on the text as it is: a copy of every memory in lower case takes longer than all else that a search does. */
-function patternOf({ text }: Phrase): RegExp {
-  const words = text.split(' ').map((word) => word.replace(/[$()*+./?[\\\]^{|}]/g, '\\$&'));
-  return new RegExp(words.join('\\s+'), 'iu');
+function pieceWith({ text: phrase }: Phrase, text: string): string {
+  const piece = text.split(PIECE_END).find((each) => plain(each).includes(phrase)) ?? text;
+  const at = Math.max(0, piece.toLowerCase().indexOf(phrase));
+  return piece.slice(Math.max(0, at - AROUND), at + phrase.length + AROUND).trim();
 }
 
 function plain(text: string): string {

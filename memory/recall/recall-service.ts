@@ -139,8 +139,7 @@ export function createRecall(parts: Parts): Recall {
       const found = await search(query, sessionId === undefined ? options : { ...options, sessionId });
       const answers = answersFrom(query, isNear);
       const phrase = readPhrase(query);
-      const exact =
-        phrase === null ? [] : await phraseHits(parts, phrase, { found, isNear, most: options.top + found.length });
+      const exact = phrase === null ? [] : await phraseHits(parts, phrase, { found, isNear });
       return inOneOrder(
         [...answers, ...withExact(found, exact, phrase).filter(isNewTo(answers))].slice(0, options.top),
       );
@@ -180,14 +179,10 @@ export function createRecall(parts: Parts): Recall {
 async function phraseHits(
   { catalogue, clock, turnRegistry, turnReader }: Parts,
   phrase: Phrase,
-  {
-    found,
-    isNear,
-    most,
-  }: { readonly found: readonly RecallHit[]; readonly isNear: (node: MemoryNode) => boolean; readonly most: number },
+  { found, isNear }: { readonly found: readonly RecallHit[]; readonly isNear: (node: MemoryNode) => boolean },
 ): Promise<RecallHit[]> {
   const near = catalogue.all().filter(isNear);
-  const hits = phraseInNodes(phrase, near, most);
+  const hits = phraseInNodes(phrase, near);
   if (hits.length > 0 || (!phrase.isQuoted && found.some(({ isFar }) => !isFar))) return hits;
   const until = clock.now() + READ_TURNS_MS;
   const nodeOf = (turnId: string): MemoryNode | undefined => {

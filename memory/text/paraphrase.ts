@@ -94,18 +94,13 @@ const NEAR = 0.8;
 const TELLING = /\d|^(?:not|no|never|without|don|doesn|isn|instead|nor|none)$/u;
 
 export function isNearDuplicate(left: string, right: string): boolean {
-  return areNearDuplicates(wordsOf(left), wordsOf(right));
-}
-
-/** `isNearDuplicate` for texts that are compared often, by their words (`wordsOf`). */
-export function areNearDuplicates(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {
-  const [fewer, more] = left.size < right.size ? [left, right] : [right, left];
+  const [fewer, more] = [wordsOf(left), wordsOf(right)].sort((a, b) => a.size - b.size) as [Set<string>, Set<string>];
   if (fewer.size < NEAR * more.size) return false;
   for (const word of fewer) if (!more.has(word)) return false;
   return [...more].every((word) => fewer.has(word) || !TELLING.test(word));
 }
 
-export function wordsOf(text: string): Set<string> {
+function wordsOf(text: string): Set<string> {
   return new Set(
     text
       .normalize('NFKC')
