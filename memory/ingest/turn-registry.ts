@@ -4,8 +4,8 @@ import type { JournalTurn, TurnText } from '../model/turn.ts';
 import { withoutMarkup } from '../text/typed-text.ts';
 import { grown } from './grow-array.ts';
 import { turnContentHash } from './imported-turn.ts';
-import { createTextIds } from './string-interner.ts';
 import { createTaskLists, type Task, type TaskList } from './task-list.ts';
+import { createTextIds } from './text-ids.ts';
 
 interface SessionInfo {
   readonly project: string;

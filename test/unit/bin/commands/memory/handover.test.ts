@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { itemLines } from '../../../../../bin/commands/item.ts';
+import { itemLines } from '../../../../../bin/commands/items.ts';
 import { digestLines, placeArguments } from '../../../../../bin/commands/memory/around.ts';
 import { handoverSections, handoverText } from '../../../../../bin/commands/memory/handover.ts';
 import { displayWidth } from '../../../../../bin/terminal/table.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createTextIds } from '../../../../memory/ingest/string-interner.ts';
+import { createTextIds } from '../../../../memory/ingest/text-ids.ts';
 
 const text = fc.oneof(
   fc.string({ maxLength: 4 }),
