@@ -36,6 +36,7 @@ const MEMORY_ORDER = [
   ['recall'],
   ['pages'],
   ['consolidation'],
+  ['share'],
   ['bench'],
 ];
 

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import type { Redactor } from '../../redact/index.ts';
+import { EVERYWHERE, isDraft, isRedirect, type MemoryNode } from '../model/node.ts';
+import { MemoryNode as NodeSchema } from '../model/node-schema.ts';
+import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
+import { canonicalJson } from './row.ts';
+
+/** `me`: the user's own machines get everything. `team`: other people get the nodes of named projects. */
+export type ShareScope = 'me' | 'team';
+
+export interface ShareRules {
+  readonly scope: ShareScope;
+  /** Keys of the projects that may leave (normalized remote URLs); for `me`, none means all. */
+  readonly projects: readonly string[];
+  /** Whether a `.comet-cc.json` keeps this project on the machine. */
+  readonly isForbidden: (project: string) => boolean;
+}
+
+/** Why a node stays on the machine. */
+export type Kept = 'draft' | 'received' | 'quarantined' | 'forbidden' | 'project' | 'scope' | 'private';
+
+/** Label of a node that another person's machine published: the first of its source links. */
+const TEAMMATE = 'teammate:';
+const PRIVATE_TAG = /<[\s/]{0,16}private\b/i;
+
+export function teammateOf({ source_links }: Pick<MemoryNode, 'source_links'>): string | null {
+  const link = source_links.find((each) => each.startsWith(TEAMMATE));
+  return link === undefined ? null : link.slice(TEAMMATE.length);
+}
+
+/** Null for a node that may leave. */
+export function keptReason(node: MemoryNode, { scope, projects, isForbidden }: ShareRules): Kept | null {
+  if (isDraft(node) || (scope === 'team' && isRedirect(node))) return 'draft';
+  if (teammateOf(node) !== null) return 'received';
+  if (isQuarantined(node)) return 'quarantined';
+  if (isForbidden(node.project)) return 'forbidden';
+  const isNamed = projects.includes(node.project);
+  if (scope === 'team' && node.project === EVERYWHERE) return 'scope';
+  if (scope === 'team' ? !isNamed : projects.length > 0 && !isNamed) return 'project';
+  // Redaction takes out what the tags enclose; a tag that is left says that it could not.
+  return PRIVATE_TAG.test(JSON.stringify(node)) ? 'private' : null;
+}
+
+/**
+ * The node as it leaves: redacted again, and for other people without what names the user's turns, pins and files
+ * outside the project.
+ */
+export async function outgoing(node: MemoryNode, scope: ShareScope, redactor: Redactor): Promise<MemoryNode> {
+  const { text } = await redactor.full.json(JSON.stringify(node));
+  const clean = NodeSchema.parse(JSON.parse(text));
+  if (scope === 'me') return clean;
+  const { pinned_from = clean.recall_mode, pinned_in: _, ...rest } = clean;
+  return {
+    ...rest,
+    recall_mode: pinned_from === 'both' ? 'active' : pinned_from,
+    turns: [],
+    capsule: null,
+    facts: clean.facts.map((fact) => ({ ...fact, evidence: [] })),
+    ...(clean.decisions === undefined ? {} : { decisions: clean.decisions.map(withoutTurn) }),
+    ...(clean.open === undefined ? {} : { open: clean.open.map(withoutTurn) }),
+    source_links: clean.source_links.filter((link) => !/^(?:file|document):?\//.test(link)),
+  };
+}
+
+function withoutTurn<T extends { readonly turn: string }>(item: T): T {
+  return { ...item, turn: '' };
+}
+
+/** Who published a node: a machine, and the name on its card. */
+export interface Publisher {
+  readonly machine: string;
+  readonly name: string;
+}
+
+/**
+ * A teammate's node as it is stored here. Nothing in it raises its own origin, pins or releases it, points to other
+ * nodes, joins a session of the user's, or passes for what another teammate said.
+ */
+export function fromTeammate(node: MemoryNode, { machine, name }: Publisher): MemoryNode {
+  const { pinned_from: _, pinned_in: __, released: ___, detailed_origin: ____, ...rest } = node;
+  const session = createHash('sha256')
+    .update(canonicalJson([machine, node.session_id]))
+    .digest('hex');
+  return {
+    ...rest,
+    origin: 'external',
+    session_id: `teammate-${session.slice(0, 32)}`,
+    recall_mode: 'active',
+    parent_node_id: null,
+    links: [],
+    turns: [],
+    facts: node.facts.map((fact) => ({ ...fact, origin: 'external' })),
+    ...(node.decisions === undefined ? {} : { decisions: node.decisions.map(external) }),
+    ...(node.open === undefined ? {} : { open: node.open.map(external) }),
+    source_links: [TEAMMATE + name, ...withoutLabels(node)],
+  };
+}
+
+function external<T extends { readonly origin: MemoryNode['origin'] }>(item: T): T {
+  return { ...item, origin: 'external', ...('by' in item ? { by: 'assistant' } : {}) };
+}
+
+/** The user's own node from another machine: its origin holds, a label of a teammate in it does not. */
+export function fromOwnMachine(node: MemoryNode): MemoryNode {
+  return { ...node, source_links: withoutLabels(node) };
+}
+
+function withoutLabels({ source_links }: MemoryNode): string[] {
+  return source_links.filter((link) => !link.startsWith(TEAMMATE));
+}
+
+/** Whether a text gives orders that `isQuarantined` does not read: such a node of a teammate is refused. */
+export function hidesOrders({ title, outcome, values, decisions, open }: MemoryNode): boolean {
+  const stated = [...(decisions ?? []), ...(open ?? [])].map(({ text }) => text);
+  return [title ?? '', outcome ?? '', ...(values ?? []), ...stated].some(hasInstructions);
+}

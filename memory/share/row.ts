@@ -1,0 +1,105 @@
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
+import { z } from 'zod';
+import { parseJson } from '../../common/text.ts';
+import { MemoryNode } from '../model/node-schema.ts';
+
+/** Of a payload as it is stored. */
+export const MAX_PAYLOAD_CHARS = 512 * 1024;
+const VERSION = 1;
+
+/** Random, made by the machine when it joins; also the name of its table. */
+export const MACHINE_ID = /^[0-9a-f]{32}$/;
+const nodeId = z.string().regex(/^mem_\d{8}_\d{6}_[0-9a-f]{6}$/);
+
+/** The first row of a machine: who it is. Never sealed, because it holds the salt. */
+const Card = z.strictObject({
+  kind: z.literal('card'),
+  /** As the user named the machine, or the person. */
+  name: z.string().regex(/^[\p{L}\p{N}][\p{L}\p{N}._ -]{0,39}$/u),
+  /** Ed25519, SPKI, base64. */
+  key: z.string().max(200),
+  /** Of the passphrase, hex; null where rows are not sealed. */
+  salt: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/)
+    .nullable(),
+});
+export type Card = z.infer<typeof Card>;
+
+/** What a row says. */
+export const Payload = z.discriminatedUnion('kind', [
+  Card,
+  z.strictObject({ kind: z.literal('node'), node: MemoryNode }),
+  /** The node was removed: every copy of it goes. */
+  z.strictObject({ kind: z.literal('tombstone'), nodeId }),
+]);
+export type Payload = z.infer<typeof Payload>;
+
+/** One entry of a machine's log, as it lies in the bucket. */
+export const Row = z.strictObject({
+  /** 0 is the card; each row has the number after the one before. */
+  sequence: z.int().nonnegative(),
+  /** JSON of a payload, or what `seal` made of it. */
+  payload: z.string().max(MAX_PAYLOAD_CHARS),
+  /** Ed25519 over `signedBytes`, base64. */
+  signature: z.string().max(100),
+});
+export type Row = z.infer<typeof Row>;
+
+/** The same value gives the same text, whatever the order of its keys. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((each) => canonicalJson(each ?? null)).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) as string;
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
+  return `{${members.join(',')}}`;
+}
+
+/** The machine's id is part of it: a row cannot be moved to another log, or to another place in its own. */
+function signedBytes(machine: string, { sequence, payload }: Omit<Row, 'signature'>): Buffer {
+  return Buffer.from(canonicalJson(['comet-cc share', VERSION, machine, sequence, payload]), 'utf8');
+}
+
+export interface KeyPair {
+  /** SPKI, base64. */
+  readonly publicKey: string;
+  /** PKCS #8, base64. */
+  readonly privateKey: string;
+}
+
+export function generateKeys(): KeyPair {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  return {
+    publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64'),
+  };
+}
+
+export function signRow(machine: string, row: Omit<Row, 'signature'>, privateKey: string): Row {
+  const key = createPrivateKey({ key: Buffer.from(privateKey, 'base64'), type: 'pkcs8', format: 'der' });
+  return { ...row, signature: sign(null, signedBytes(machine, row), key).toString('base64') };
+}
+
+/** False also for a key that is none, or one of another kind. */
+export function isSigned(machine: string, row: Row, publicKey: string): boolean {
+  try {
+    const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), type: 'spki', format: 'der' });
+    if (key.asymmetricKeyType !== 'ed25519') return false;
+    return verify(null, signedBytes(machine, row), key, Buffer.from(row.signature, 'base64'));
+  } catch {
+    return false;
+  }
+}
+
+/** What is compared to know whether a row is still the same. */
+export function rowDigest(machine: string, row: Row): string {
+  return createHash('sha256').update(signedBytes(machine, row)).digest('hex');
+}
+
+/** Null for text that is not a payload. */
+export function parsePayload(json: string): Payload | null {
+  const read = Payload.safeParse(parseJson(json));
+  return read.success ? read.data : null;
+}

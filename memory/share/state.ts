@@ -1,0 +1,128 @@
+import type { MemoryNode } from '../model/node.ts';
+import { isRedirect } from '../model/node.ts';
+import { fromOwnMachine, fromTeammate, hidesOrders, type ShareScope } from './filter.ts';
+import { type Card, isSigned, type Payload, parsePayload, Row, rowDigest } from './row.ts';
+import { isSealed, unseal } from './seal.ts';
+
+/** A row that is named by its place and content. */
+export interface Head {
+  readonly sequence: number;
+  readonly digest: string;
+}
+
+/** What to do with the outbox, after a look at the last row of the machine's own log. */
+export type PublishPlan =
+  /** Rows up to this number are in the bucket already; the others follow. */
+  | { readonly kind: 'append'; readonly after: number }
+  /** The bucket has less than it confirmed: everything is published again, to an empty log. */
+  | { readonly kind: 'lost' }
+  /**
+   * Something that this home did not write: the home was restored from a backup, or another machine has a copy of it.
+   * Two writers of one log would overwrite each other, so this one goes on as a new machine, under a new key.
+   */
+  | { readonly kind: 'diverged' };
+
+/**
+ * @param confirmed  the last row that the bucket confirmed; null for none
+ * @param outbox  rows that are signed and not confirmed, ascending
+ * @param found  the last row in the bucket; null for an empty log
+ */
+export function planPublish(confirmed: Head | null, outbox: readonly Head[], found: Head | null): PublishPlan {
+  if (found === null) return confirmed === null ? { kind: 'append', after: -1 } : { kind: 'lost' };
+  // A batch that was stored before the machine could note it.
+  const known = [confirmed, ...outbox].some(
+    (head) => head?.sequence === found.sequence && head.digest === found.digest,
+  );
+  if (known) return { kind: 'append', after: found.sequence };
+  return found.sequence < (confirmed?.sequence ?? 0) ? { kind: 'lost' } : { kind: 'diverged' };
+}
+
+/** What a reader keeps of another machine. */
+export interface Peer {
+  readonly machine: string;
+  /** As the card said at first sight; the key is pinned. */
+  readonly card: Card;
+  /** The last row read. */
+  readonly head: Head;
+}
+
+/** Why a machine, or one of its rows, is refused. */
+export type Refusal =
+  | 'invalid'
+  | 'forged'
+  | 'key_changed'
+  | 'passphrase'
+  | 'project'
+  | 'taken'
+  | 'orders'
+  | 'not_theirs';
+
+/** The card of a machine at first sight, or compared with the pinned one. */
+export function checkCard(machine: string, row: Row, pinned: Card | null): Card | Refusal {
+  const payload = readRow(row);
+  if (payload?.kind !== 'card' || row.sequence !== 0) return 'invalid';
+  if (pinned !== null && pinned.key !== payload.key) return 'key_changed';
+  return isSigned(machine, row, payload.key) ? payload : 'forged';
+}
+
+/** A row of a machine whose key is pinned. @param key  of its sealed rows; null where there is no passphrase */
+export function openRow(
+  { machine, card }: Pick<Peer, 'machine' | 'card'>,
+  row: Row,
+  key: Buffer | null,
+): Payload | Refusal {
+  if (!Row.safeParse(row).success) return 'invalid';
+  if (!isSigned(machine, row, card.key)) return 'forged';
+  if ((card.salt !== null) !== isSealed(row.payload)) return 'invalid';
+  if (card.salt === null) return readRow(row) ?? 'invalid';
+  const text = key === null ? null : unseal(row.payload, key);
+  return text === null ? 'passphrase' : (parsePayload(text) ?? 'invalid');
+}
+
+function readRow(row: Row): Payload | null {
+  return Row.safeParse(row).success ? parsePayload(row.payload) : null;
+}
+
+/** Whether the log begins with what was read of it: otherwise it is read from its beginning, which doubles nothing. */
+export function isContinued({ machine, head }: Peer, last: Row | null): boolean {
+  return last !== null && last.sequence === head.sequence && rowDigest(machine, last) === head.digest;
+}
+
+export interface Reader {
+  readonly scope: ShareScope;
+  /** Keys of the projects that are shared; for `me`, none means all. */
+  readonly projects: readonly string[];
+  /** The machine that published a node; `own` for one that was made here, null for one that is not known. */
+  readonly ownerOf: (nodeId: string) => string | null;
+  /** The user removed it, or its publisher did: it does not come back. */
+  readonly isRemoved: (nodeId: string) => boolean;
+}
+
+export const OWN = 'own';
+
+export type Change =
+  | { readonly kind: 'save'; readonly node: MemoryNode }
+  | { readonly kind: 'remove'; readonly nodeId: string }
+  | { readonly kind: 'none' };
+
+/** What a row changes here. Applying it again changes nothing. */
+export function changeOf({ machine, card }: Peer, payload: Payload, reader: Reader): Change | Refusal {
+  if (payload.kind === 'card') return { kind: 'none' };
+  const isTeam = reader.scope === 'team';
+  const nodeId = payload.kind === 'node' ? payload.node.node_id : payload.nodeId;
+  const owner = reader.ownerOf(nodeId);
+  const isTheirs = owner === machine || !isTeam;
+  if (payload.kind === 'tombstone') {
+    if (isTheirs) return { kind: 'remove', nodeId };
+    return owner === null ? { kind: 'none' } : 'not_theirs';
+  }
+  const { node } = payload;
+  if (reader.isRemoved(nodeId)) return { kind: 'none' };
+  const { projects } = reader;
+  if ((isTeam || projects.length > 0) && !projects.includes(node.project)) return 'project';
+  if (!isTeam) return { kind: 'save', node: fromOwnMachine(node) };
+  if (owner !== null && !isTheirs) return 'taken';
+  if (isRedirect(node)) return 'invalid';
+  const stored = fromTeammate(node, { machine, name: card.name });
+  return hidesOrders(stored) ? 'orders' : { kind: 'save', node: stored };
+}
