@@ -50,7 +50,9 @@ ${rows.join('\n')}
 
 In all ${all.size} packages, ${megabytes([...all])} MB. comet-cc works with every install script switched off.
 
-LanceDB names two optional packages that comet-cc never loads, \`openai\` and \`@huggingface/transformers\`; npm adds them where it can (the second brings \`onnxruntime-node\`, whose install script fetches more) and goes on where it cannot.`);
+LanceDB names two optional packages that comet-cc never loads, \`openai\` and \`@huggingface/transformers\`; npm adds them where it can (the second brings \`onnxruntime-node\`, whose install script fetches more) and goes on where it cannot.
+
+Among the development dependencies, \`s3rver\` 3.7.1 (MIT) is the S3 server of the sharing tests. Its development has ended and it brings old packages, so it is loaded by tests only, on loopback. It does not list folders that hold only folders and has no conditional writes; \`memory/share/lancedb/bus.ts\` works without both.`);
 
 async function row(name: string): Promise<string> {
   const folder = located(name, root);

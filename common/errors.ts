@@ -6,6 +6,7 @@ export type ErrorCode =
   | 'trust_failed'
   | 'port_in_use'
   | 'service_failed'
+  | 'share_failed'
   | 'daemon_down'
   | 'daemon_unhealthy'
   | 'not_found'

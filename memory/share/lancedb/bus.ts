@@ -1,0 +1,167 @@
+import { type Connection, connect, type Table } from '@lancedb/lancedb';
+import { CometError, reasonOf } from '../../../common/errors.ts';
+import type { Bus } from '../bus.ts';
+import { MACHINE_ID, type Row } from '../row.ts';
+
+/** Names every machine: some servers do not list folders that hold only folders, as the tables are. */
+const REGISTRY = 'registry';
+const MOST_TRIES = 5;
+const PAGE = 1_000;
+/** Names that the storage's own tools use; `allow_http` is the one that LanceDB spells without the prefix. */
+const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE)_/;
+
+export interface BusOptions {
+  /** A folder, `s3://bucket/prefix`, `gs://…`, `az://…` or `db://name`. */
+  readonly uri: string;
+  /** Holds endpoint and credentials. They are passed on, never stored. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** A table for each machine, `machines/<id>.lance`, and one that names them all. */
+export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
+  const guarded = <T>(work: () => Promise<T>): Promise<T> =>
+    work().catch((error: unknown) => {
+      throw explained(uri, error);
+    });
+  const connection = await guarded(() => connectTo(uri, env));
+
+  async function withTable<T>(name: string, use: (table: Table) => Promise<T>, none: T): Promise<T> {
+    const table = await openOrNull(connection, name);
+    if (table === null) return none;
+    try {
+      return await use(table);
+    } finally {
+      table.close();
+    }
+  }
+
+  /** Machines that join at once may overwrite each other's name where the server has no conditional writes. */
+  async function register(machine: string): Promise<void> {
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      if ((await registered()).includes(machine)) return;
+      const table = await openOrNull(connection, REGISTRY);
+      if (table === null) (await connection.createTable(REGISTRY, [{ machine }])).close();
+      else await table.add([{ machine }]);
+    }
+  }
+
+  const registered = (): Promise<string[]> =>
+    withTable(
+      REGISTRY,
+      async (table) => {
+        const rows = (await table.query().select(['machine']).toArray()) as { machine: string }[];
+        return [...new Set(rows.map(({ machine }) => machine))].filter((machine) => MACHINE_ID.test(machine));
+      },
+      [],
+    );
+
+  return {
+    machines: () => guarded(registered),
+    append: (machine, rows) =>
+      guarded(async () => {
+        if (rows.length === 0) return;
+        const table = await openOrNull(connection, machine);
+        if (table === null) await create(connection, machine, rows, 'create');
+        else await table.add(records(rows));
+        table?.close();
+        await register(machine);
+      }),
+    read: (machine, from, limit) => guarded(() => withTable(machine, (table) => rowsOf(table, from, limit), [])),
+    last: (machine) => guarded(() => withTable(machine, lastRow, null)),
+    erase: (machine, sequences) =>
+      guarded(async () => {
+        const gone = new Set(sequences);
+        const rows = await withTable(machine, allRows, []);
+        const kept = rows.filter(({ sequence }) => !gone.has(sequence));
+        if (kept.length === rows.length) return;
+        // A deleted row stays in its file: the log is written again, then the old versions go.
+        await create(connection, machine, kept, 'overwrite');
+        await withTable(machine, withoutOldVersions, undefined);
+      }),
+    drop: (machine) =>
+      guarded(async () => {
+        await withTable(machine, () => connection.dropTable(machine), undefined);
+        await withTable(REGISTRY, (table) => unregister(table, machine), undefined);
+      }),
+    close: () => connection.close(),
+  };
+}
+
+function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
+  const given = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
+  const storageOptions = Object.fromEntries(
+    given.map(([name, value = '']) => [name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase(), value]),
+  );
+  if (!uri.startsWith('db://')) return connect(`${uri.replace(/\/+$/, '')}/machines`, { storageOptions });
+  const { LANCEDB_API_KEY: apiKey, LANCEDB_REGION: region, LANCEDB_HOST: hostOverride } = env;
+  if (apiKey === undefined) throw new CometError('share_failed', `${uri} needs an API key: set LANCEDB_API_KEY`);
+  return connect(uri, { apiKey, ...(region && { region }), ...(hostOverride && { hostOverride }) });
+}
+
+async function create(
+  connection: Connection,
+  machine: string,
+  rows: readonly Row[],
+  mode: 'create' | 'overwrite',
+): Promise<void> {
+  (await connection.createTable(machine, records(rows), { mode })).close();
+}
+
+async function openOrNull(connection: Connection, name: string): Promise<Table | null> {
+  try {
+    return await connection.openTable(name);
+  } catch (error) {
+    if (/was not found/.test(reasonOf(error))) return null;
+    throw error;
+  }
+}
+
+async function unregister(table: Table, machine: string): Promise<void> {
+  await table.delete(`machine = '${machine}'`);
+}
+
+/** No other machine writes to this log; one that reads it meanwhile fails, and reads again. */
+async function withoutOldVersions(table: Table): Promise<void> {
+  await table.optimize({ cleanupOlderThan: new Date(), deleteUnverified: true });
+}
+
+async function lastRow(table: Table): Promise<Row | null> {
+  const rows = (await table.query().select(['sequence']).toArray()) as { sequence: number }[];
+  const highest = rows.reduce((most, { sequence }) => Math.max(most, sequence), 0);
+  return (await rowsOf(table, highest, 1))[0] ?? null;
+}
+
+function records(rows: readonly Row[]): Record<string, unknown>[] {
+  return rows.map(({ sequence, payload, signature }) => ({ sequence, payload, signature }));
+}
+
+async function rowsOf(table: Table, from: number, limit: number): Promise<Row[]> {
+  const rows = table.query().where(`sequence >= ${from}`).select(['sequence', 'payload', 'signature']);
+  const found = (await rows.orderBy({ columnName: 'sequence' }).limit(limit).toArray()) as Row[];
+  return found.map(({ sequence, payload, signature }) => ({ sequence, payload, signature }));
+}
+
+async function allRows(table: Table): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let from = 0; ; from = (rows.at(-1)?.sequence ?? from) + 1) {
+    const page = await rowsOf(table, from, PAGE);
+    rows.push(...page);
+    if (page.length < PAGE) return rows;
+  }
+}
+
+/** Says what to check; LanceDB's own message follows, in one line and without what a signed address holds. */
+function explained(uri: string, error: unknown): CometError {
+  if (error instanceof CometError) return error;
+  const reason = reasonOf(error).split('\n')[0]?.replace(/\?\S*/g, '').slice(0, 300) ?? '';
+  const [, check] = CAUSES.find(([sign]) => sign.test(reasonOf(error))) ?? [null, 'check the address'];
+  return new CometError('share_failed', `${uri} cannot be used: ${check} (${reason})`, { cause: error });
+}
+
+const CAUSES: readonly (readonly [RegExp, string])[] = [
+  [/credential|metadata|169\.254/i, 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in to the cloud'],
+  [/\b40[13]\b|denied|forbidden|signature/i, 'the credentials are not accepted, or may not read and write there'],
+  [/NoSuchBucket|bucket .*not (?:found|exist)/i, 'the bucket does not exist; create it'],
+  [/\b507\b|quota|no space|storage full/i, 'the storage is full'],
+  [/connect|timed? ?out|dns|resolve|sending request/i, 'the storage does not answer; it is tried again'],
+];

@@ -1,0 +1,28 @@
+import type { Bus } from '../../memory/share/bus.ts';
+import type { Row } from '../../memory/share/row.ts';
+
+/** A bus for machines of one process. */
+export function createInMemoryBus(): Bus {
+  const logs = new Map<string, Row[]>();
+  const rowsOf = (machine: string): Row[] => logs.get(machine) ?? [];
+  return {
+    machines: async () => [...logs.keys()],
+    append: async (machine, rows) => {
+      if (rows.length > 0) logs.set(machine, [...rowsOf(machine), ...rows]);
+    },
+    read: async (machine, from, limit) =>
+      rowsOf(machine)
+        .filter(({ sequence }) => sequence >= from)
+        .slice(0, limit),
+    last: async (machine) => rowsOf(machine).at(-1) ?? null,
+    erase: async (machine, sequences) => {
+      const kept = rowsOf(machine).filter(({ sequence }) => !sequences.includes(sequence));
+      if (kept.length > 0) logs.set(machine, kept);
+      else logs.delete(machine);
+    },
+    drop: async (machine) => {
+      logs.delete(machine);
+    },
+    close: () => undefined,
+  };
+}
