@@ -29,7 +29,8 @@ export type Card = z.infer<typeof Card>;
 /** What a row says. */
 export const Payload = z.discriminatedUnion('kind', [
   Card,
-  z.strictObject({ kind: z.literal('node'), node: MemoryNode }),
+  /** Each change of a node, on whatever machine, has a version above the one that it changed. */
+  z.strictObject({ kind: z.literal('node'), version: z.int().positive().max(1e9), node: MemoryNode }),
   /** The node was removed: every copy of it goes. */
   z.strictObject({ kind: z.literal('tombstone'), nodeId }),
 ]);

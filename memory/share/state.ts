@@ -126,3 +126,14 @@ export function changeOf({ machine, card }: Peer, payload: Payload, reader: Read
   const stored = fromTeammate(node, { machine, name: card.name });
   return hidesOrders(stored) ? 'orders' : { kind: 'save', node: stored };
 }
+
+interface Version {
+  readonly version: number;
+  readonly digest: string;
+}
+
+/** Of two changes made apart, every machine takes the same one, whatever its clock says. */
+export function isNewer(found: Version, known: Version | undefined): boolean {
+  if (known === undefined || found.version !== known.version) return found.version > (known?.version ?? 0);
+  return found.digest > known.digest;
+}

@@ -67,13 +67,20 @@ describe('a signature', () => {
 describe('a payload', () => {
   it('is a node, a tombstone or a card', () => {
     const node = makeNode();
-    expect(parsePayload(JSON.stringify({ kind: 'node', node }))).toEqual({ kind: 'node', node: expect.anything() });
+    expect(parsePayload(JSON.stringify({ kind: 'node', version: 1, node }))).toEqual({
+      kind: 'node',
+      version: 1,
+      node: expect.anything(),
+    });
     expect(parsePayload('{"kind":"tombstone","nodeId":"mem_20260301_101500_00000a"}')).not.toBeNull();
   });
 
   it.each([
     ['a path in an id', { kind: 'tombstone', nodeId: '../../etc/passwd' }],
-    ['a path in the id of a node', { kind: 'node', node: makeNode({ node_id: '../mem_20260301_101500_00000a' }) }],
+    [
+      'a path in the id of a node',
+      { kind: 'node', version: 1, node: makeNode({ node_id: '../mem_20260301_101500_00000a' }) },
+    ],
     ['a name with a line break', { kind: 'card', name: 'a\nb', key: '', salt: null }],
     ['a name that begins a tag', { kind: 'card', name: '<system>', key: '', salt: null }],
     ['another kind', { kind: 'order', text: 'x' }],

@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { MemoryNode } from '../../../../memory/model/node.ts';
+import type { Bus } from '../../../../memory/share/bus.ts';
+import type { ShareRules } from '../../../../memory/share/filter.ts';
+import type { ShareState } from '../../../../memory/share/parts.ts';
+import { openShare } from '../../../../memory/share/service.ts';
+import { createRedactor } from '../../../../redact/index.ts';
+import { createInMemoryBus } from '../../../helpers/in-memory-bus.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+
+const SHOP = 'github.com/acme/shop';
+const redactor = createRedactor({ markKey: randomBytes(32) });
+const nodeOf = (number: number, over: Partial<MemoryNode> = {}): MemoryNode =>
+  makeNode({ node_id: `mem_20260301_101500_00000${number}`, project: SHOP, written_by: 'user', ...over });
+
+/** A machine: its memory and what it keeps between runs. */
+function createHome(bus: Bus, { scope = 'me' as ShareRules['scope'], passphrase = null as string | null } = {}) {
+  const nodes = new Map<string, MemoryNode>();
+  let saved: ShareState | null = null;
+  const rules = { scope, projects: scope === 'me' ? [] : [SHOP], isForbidden: () => false };
+  const memory = {
+    nodes: () => [...nodes.values()],
+    save: async (fresh: readonly MemoryNode[]) => fresh.forEach((node) => void nodes.set(node.node_id, node)),
+    remove: async (ids: readonly string[]) => ids.forEach((id) => void nodes.delete(id)),
+  };
+  const stateFile = {
+    load: async () => saved,
+    save: async (state: ShareState) => {
+      saved = structuredClone(state);
+    },
+  };
+  const open = (over: Bus = bus) =>
+    openShare({ bus: over, stateFile, memory, redactor, rules, passphrase, name: 'anna' });
+  return {
+    nodes,
+    open,
+    summaries: () => [...nodes.values()].map(({ summary }) => summary).sort(),
+    state: () => saved as unknown as ShareState,
+    restore: (state: ShareState) => {
+      saved = state;
+    },
+    async forget(nodeId: string): Promise<void> {
+      await (await open()).remove([nodeId]);
+      nodes.delete(nodeId);
+    },
+    async sync(): Promise<void> {
+      const share = await open();
+      await share.pull();
+      await share.push();
+    },
+  };
+}
+type Home = ReturnType<typeof createHome>;
+
+async function syncAll(...homes: Home[]): Promise<void> {
+  for (let round = 0; round < 3; round += 1) for (const home of homes) await home.sync();
+}
+
+const add = (home: Home, ...nodes: MemoryNode[]) => nodes.forEach((node) => void home.nodes.set(node.node_id, node));
+
+describe('three machines of one person', () => {
+  it.each([null, 'correct horse'])('come to hold the same (passphrase: %s)', async (passphrase) => {
+    const bus = createInMemoryBus();
+    const homes = [1, 2, 3].map(() => createHome(bus, { passphrase })) as [Home, Home, Home];
+    for (const [at, home] of homes.entries()) add(home, nodeOf(at, { summary: `from ${at}` }));
+    await syncAll(...homes);
+    for (const home of homes) expect(home.summaries()).toEqual(['from 0', 'from 1', 'from 2']);
+    const rows = (await Promise.all((await bus.machines()).map((machine) => bus.read(machine, 0, 99)))).flat();
+    expect(rows).toHaveLength(6);
+    expect(JSON.stringify(rows).includes('from 1')).toBe(passphrase === null);
+  });
+
+  it('remove everywhere, in the bucket too, and bring nothing back', async () => {
+    const bus = createInMemoryBus();
+    const [one, two, three] = [createHome(bus), createHome(bus), createHome(bus)];
+    add(one, nodeOf(1, { summary: 'to be forgotten' }), nodeOf(2, { summary: 'stays' }));
+    await syncAll(one, two, three);
+    await two.forget(nodeOf(1).node_id);
+    await syncAll(one, two, three);
+    for (const home of [one, two, three]) expect(home.summaries()).toEqual(['stays']);
+    const rows = await Promise.all((await bus.machines()).map((machine) => bus.read(machine, 0, 99)));
+    expect(JSON.stringify(rows)).not.toContain('to be forgotten');
+    for (const home of [one, two, three]) expect(JSON.stringify(home.state())).not.toContain('to be forgotten');
+  });
+
+  it('remove nothing elsewhere where a memory is lost or withheld', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    add(one, nodeOf(1), nodeOf(2));
+    await syncAll(one, two);
+    two.nodes.clear();
+    add(one, nodeOf(2, { summary: 'now <private>hidden' }));
+    await syncAll(two, one);
+    expect(one.nodes.size).toBe(2);
+    const rows = await bus.read(one.state().machine, 0, 99);
+    expect(rows.map(({ sequence }) => sequence)).toEqual([0, 1]);
+  });
+
+  it('agree after two of them edited the same node', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    add(one, nodeOf(1));
+    await syncAll(one, two);
+    add(one, nodeOf(1, { summary: 'one says' }));
+    add(two, nodeOf(1, { summary: 'two says' }));
+    await (await one.open()).push();
+    await (await two.open()).push();
+    await syncAll(one, two);
+    expect(one.summaries()).toEqual(two.summaries());
+    expect(one.summaries()[0]).toMatch(/says/);
+  });
+
+  it('send nothing where nothing changed', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    add(one, nodeOf(1));
+    await syncAll(one, two);
+    expect(await (await two.open()).push()).toBe(0);
+    expect(await (await one.open()).push()).toBe(0);
+  });
+});
+
+describe('a fault', () => {
+  it('after a write that was not noted doubles nothing', async () => {
+    const bus = createInMemoryBus();
+    const home = createHome(bus);
+    add(home, nodeOf(1));
+    const torn = {
+      ...bus,
+      append: async (...args: Parameters<Bus['append']>) => {
+        await bus.append(...args);
+        throw new Error('connection reset');
+      },
+    };
+    await expect((await home.open(torn)).push()).rejects.toThrow('connection reset');
+    await home.sync();
+    expect(await bus.read(home.state().machine, 0, 99)).toHaveLength(2);
+  });
+
+  it('of a home restored from a backup goes on as a new machine and loses nothing', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    add(one, nodeOf(1));
+    await one.sync();
+    const backup = structuredClone(one.state());
+    add(one, nodeOf(2));
+    await one.sync();
+    one.restore(backup);
+    one.nodes.delete(nodeOf(2).node_id);
+    add(one, nodeOf(3));
+    await syncAll(one, two);
+    expect(one.state().machine).not.toBe(backup.machine);
+    for (const home of [one, two])
+      expect([...home.nodes.keys()].sort()).toEqual([1, 2, 3].map((n) => nodeOf(n).node_id));
+  });
+
+  it('of an emptied bucket publishes everything again', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    add(one, nodeOf(1));
+    await one.sync();
+    await bus.drop(one.state().machine);
+    await syncAll(one, two);
+    expect(two.nodes.size).toBe(1);
+  });
+});
+
+describe('a team', () => {
+  it('gets nodes of the project as external text, and cannot remove or replace them', async () => {
+    const bus = createInMemoryBus();
+    const [anna, eve] = [createHome(bus, { scope: 'team' }), createHome(bus, { scope: 'team' })];
+    add(anna, nodeOf(1), nodeOf(2, { project: '/home/anna/diary' }));
+    await syncAll(anna, eve);
+    expect([...eve.nodes.values()]).toMatchObject([{ node_id: nodeOf(1).node_id, origin: 'external' }]);
+    await eve.forget(nodeOf(1).node_id);
+    await syncAll(eve, anna);
+    expect(anna.nodes.size).toBe(2);
+    expect(anna.nodes.get(nodeOf(1).node_id)).toEqual(nodeOf(1));
+  });
+});
