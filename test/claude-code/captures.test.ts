@@ -47,6 +47,10 @@ describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missi
     symlinkSync(CLI, path.join(bin, 'comet-cc'));
     symlinkSync(claude as string, path.join(bin, 'claude'));
     writeFileSync(path.join(bin, 'systemctl'), '#!/bin/sh\nexit 0\n', { mode: 0o700 });
+    // A tip that the client happens to show when an answer is late stays on the screen.
+    const settings = path.join(rig.home.user, '.claude', 'settings.json');
+    mkdirSync(path.dirname(settings), { recursive: true });
+    writeFileSync(settings, JSON.stringify({ spinnerTipsEnabled: false }));
     writeFileSync(path.join(rig.home.user, '.claude.json'), JSON.stringify(settledClient(rig.project)));
     const env = { ...rig.home.env, PATH: `${bin}:${process.env['PATH']}`, SHELL: '/bin/bash' };
     terminal = openTmux(env, { cwd: rig.project, columns: 80 });

@@ -14,6 +14,12 @@ export function busyness(): number {
   return Math.max(1, (1_000 * (performance.now() - startedAt)) / usedUs);
 }
 
+/** `busyness` of a span: the larger of its beginning and its end. */
+export function startBusyness(): () => number {
+  const before = busyness();
+  return () => Math.max(before, busyness());
+}
+
 export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 }
