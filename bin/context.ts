@@ -43,6 +43,11 @@ export function createContext({ env, stdout, stderr }: Surroundings = process): 
  * @throws from `call`: as `engineOf`; `daemon_down` also where the daemon cannot be started
  */
 export function readingEngine(context: Context): EngineClient {
+  return startedEngine(context, () => existsSync(context.paths.nodesDir));
+}
+
+/** The same for a command that needs a daemon in any case. */
+export function startedEngine(context: Context, isWorthIt = (): boolean => true): EngineClient {
   const client = engineOf(context.paths);
   return {
     call: async (operation, input, options) => {
@@ -50,7 +55,7 @@ export function readingEngine(context: Context): EngineClient {
         return await client.call(operation, input, options);
       } catch (error) {
         const isDown = error instanceof CometError && error.code === 'daemon_down';
-        if (!isDown || !existsSync(context.paths.nodesDir)) throw error;
+        if (!isDown || !isWorthIt()) throw error;
         await startForReading(context);
         return await client.call(operation, input, options);
       }

@@ -30,6 +30,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   library: async () => (await import('./commands/library.ts')).registerLibrary,
   facts: async () => (await import('./commands/facts.ts')).registerFacts,
   ontology: async () => (await import('./commands/ontology.ts')).registerOntology,
+  share: async () => (await import('./commands/share.ts')).registerShare,
   session: async () => (await import('./commands/session.ts')).registerSession,
   ui: async () => (await import('./commands/ui.ts')).registerUi,
   statusline: async () => (await import('./commands/statusline.ts')).registerStatusline,

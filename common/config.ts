@@ -233,6 +233,18 @@ export const Config = z.strictObject({
       'tokens of the memory preamble; decisions, open items, values and quotes may add to it',
     ),
   }),
+  share: section({
+    url: text('').describe(
+      'where memory is shared, s3://bucket/folder, gs://, az://, db:// or a folder; empty: nowhere; comet-cc share init sets it',
+    ),
+    scope: choice(['me', 'team'], 'me').describe('me: machines of yours get everything; team: named projects only'),
+    projects: text('').describe('projects that are shared, as host/owner/repo, with commas; empty with scope me: all'),
+    trust: text('').describe(
+      'ids of teammates’ machines whose memories count as what Claude said; comet-cc share trust',
+    ),
+    name: text('').describe('what this machine, or you, are called by the others'),
+    intervalMinutes: count(5).describe('how often memory is exchanged in the background; 0: only by comet-cc share'),
+  }),
   recall: section({
     scope: z.enum(SCOPES).default('project').describe('whose memories are recalled'),
     preset: choice(['own', 'comis'], 'own').describe(

@@ -98,6 +98,8 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     subagentConsentsFile: at('subagents.json'),
     /** Pages, tasks and the inbox, unless `library.dir` names another folder. */
     libraryDir: at('library'),
+    /** What this machine publishes and has received of others; it holds its private key. */
+    shareDir: at('share'),
     plansDir: at('plans'),
     ledgerDir: at('ledger'),
     indexDir: at('index'),

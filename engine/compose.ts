@@ -48,7 +48,7 @@ import { createHealth } from './api/ui/doctor.ts';
 import { createUi } from './api/ui/index.ts';
 import { createUndo } from './api/ui/snapshot.ts';
 import { cutRule } from './cut-config.ts';
-import { deferredMemory, deferredTasks } from './deferred.ts';
+import { deferredMemory, deferredSharing, deferredTasks } from './deferred.ts';
 import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.ts';
 import { openHostMark } from './lifecycle/host.ts';
 import { openSchema } from './lifecycle/schema.ts';
@@ -59,6 +59,7 @@ import { openPolicy, type Policy } from './policy/index.ts';
 import { createPauseSwitch } from './policy/pause.ts';
 import { createSeals } from './policy/seal.ts';
 import { createSubagentSource, createSubagents } from './policy/subagents.ts';
+import { shareOptions } from './share-config.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine accepts requests after this, even when its store needs longer to open. */
@@ -115,7 +116,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     const own = { redactor, sealedOrigin: seals.originOf, usage: usageOf(budget, ledger), claudeEnvironment };
     const savings = (fromMs: number, toMs: number) => savedBetween(ledger, fromMs, toMs);
     const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings };
-    return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
+    const share = shareOptions(env, policy);
+    return openMemory({ env, config, presets, paths, budget, log, share, ...own, ...hooks });
   });
   const memory = guardMemory(deferredMemory(opening, config.llm), policy);
   const subagents = subagentsOf({ config, paths, env }, memory, policy);
@@ -144,6 +146,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     seals,
     receipts,
     tasks: deferredTasks(opening),
+    sharing: deferredSharing(opening),
     opened,
     requests: proxy.stats,
     recalls: rewriter.recalls,

@@ -1,6 +1,6 @@
 import { CometError, reasonOf } from '../common/errors.ts';
 import type { CapturedTurn } from '../common/turn.ts';
-import type { Memory, MemoryStatus, Tasks } from '../memory/index.ts';
+import type { Memory, MemoryStatus, Sharing, Tasks } from '../memory/index.ts';
 
 /** Turns kept while the store opens; Claude Code's next request offers the rest again. */
 const WAITING_TURNS = 1_000;
@@ -100,6 +100,14 @@ export function deferredTasks(opening: Promise<{ readonly tasks: Tasks }>): Task
   return deferred<Tasks>(
     opening.then(({ tasks }) => tasks),
     { due: () => [] },
+  );
+}
+
+/** Sharing that opens with memory. */
+export function deferredSharing(opening: Promise<{ readonly sharing: Sharing | null }>): Sharing {
+  return deferred<Sharing>(
+    opening.then(({ sharing }) => sharing as Sharing),
+    { status: async () => null, wake() {} },
   );
 }
 

@@ -228,7 +228,10 @@ interface RemovalParts {
 
 export type Removal = Awaited<ReturnType<typeof openRemoval>>;
 
-export async function openRemoval(parts: RemovalParts & { readonly forgotten: IdSetFile }) {
+/** @param parts.removedNodes  what other machines that share memory are to remove too; absent where none is shared */
+export async function openRemoval(
+  parts: RemovalParts & { readonly forgotten: IdSetFile; readonly removedNodes?: Pick<IdSetFile, 'add'> },
+) {
   const { turnRegistry, forgotten, snapshooter, store } = parts;
   const removed = new Set(await forgotten.load());
   for (const turnId of removed) turnRegistry.reserve(turnId);
@@ -249,10 +252,14 @@ export async function openRemoval(parts: RemovalParts & { readonly forgotten: Id
     /** The user removed the turn, or took its node out of the files: no node is made of it again. */
     isGone: (turnId: string): boolean =>
       turnRegistry.aliases(turnId).some((form) => removed.has(form) || store.isDismissed(form)),
-    /** See `removeNodes`; a snapshot is taken first. */
-    async remove(nodes: readonly MemoryNode[], turnIds?: readonly string[]): Promise<void> {
+    /** See `removeNodes`; a snapshot is taken first. @param told  null where other machines know of it already */
+    async remove(
+      nodes: readonly MemoryNode[],
+      turnIds?: readonly string[],
+      told = parts.removedNodes ?? null,
+    ): Promise<void> {
       await snapshooter.take('rm');
-      await removeNodes(nodes, { ...parts, forget }, turnIds);
+      await removeNodes(nodes, { ...parts, forget, told }, turnIds);
     },
   };
 }
@@ -265,7 +272,10 @@ export async function openRemoval(parts: RemovalParts & { readonly forgotten: Id
  */
 async function removeNodes(
   chosen: readonly MemoryNode[],
-  parts: RemovalParts & { readonly forget: (turnIds: readonly string[]) => Promise<void> },
+  parts: RemovalParts & {
+    readonly forget: (turnIds: readonly string[]) => Promise<void>;
+    readonly told: Pick<IdSetFile, 'add'> | null;
+  },
   of: readonly string[] = chosen.flatMap((node) => node.turns),
 ): Promise<void> {
   const { turnRegistry, catalogue, indexer, journal, nodeFiles, snapshooter, store, turnReader } = parts;
@@ -291,6 +301,7 @@ async function removeNodes(
   const texts = await textsOf(turnIds, parts);
   await parts.forget([...turnIds, ...texts.map(({ sessionId, turn }) => turnContentHash(sessionId, turn))]);
   const pointers = nodes.flatMap((node) => catalogue.pointersTo(node.node_id));
+  await parts.told?.add([...nodes, ...pointers].map(({ node_id }) => node_id));
   await parts.tasks?.forget(taskSourcesOf([...nodes, ...pointers], texts));
   await parts.facts?.forgetTurns(new Set(turnIds));
   for (const turnId of turnIds) turnRegistry.reserve(turnId);

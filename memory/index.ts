@@ -39,6 +39,7 @@ export { isQuarantined } from './recall/quarantine.ts';
 export type { Recall } from './recall/recall-service.ts';
 export type * from './recall/types.ts';
 export type { SessionDetail, SessionView } from './sessions.ts';
+export { isSharedName, type ShareReport, type ShareSettings, type Sharing } from './share.ts';
 export { allowOntology, openOntologies, withProject } from './storage/fs/ontology-files.ts';
 export { createProjectOf, openJoinedFolders, remoteOf } from './storage/fs/project-files.ts';
 export type { IdSetFile } from './storage/fs/set-files.ts';

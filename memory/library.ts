@@ -12,7 +12,7 @@ import { memoryGraph } from './graph.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
 import { readTurn } from './ingest/turn-trust.ts';
 import type { Items } from './items.ts';
-import { EVERYWHERE, isBundled, isFromText, isRedirect, type MemoryNode, titleOf } from './model/node.ts';
+import { EVERYWHERE, isBundled, isFromText, isRedirect, type MemoryNode, teammateOf, titleOf } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
 import { createTopics } from './pages/topics.ts';
 import type { MemoryParts } from './parts.ts';
@@ -302,6 +302,7 @@ export function publicNode<T extends MemoryNode>(node: T): Public<T> {
 
 /** What programs are given of a node beside its own fields: those of CoMeT that follow from others, or never change. */
 function derivedFields(node: MemoryNode) {
+  const teammate = teammateOf(node);
   const parts = node.kind === 'group' ? node.links : node.turns;
   return {
     title: titleOf(node),
@@ -312,6 +313,8 @@ function derivedFields(node: MemoryNode) {
     strength: 1,
     recall_count: 0,
     last_recalled_at: null,
+    /** Who published it, where it came from another person's machine. */
+    ...(teammate === null ? {} : { teammate }),
   };
 }
 

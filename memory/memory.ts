@@ -22,6 +22,7 @@ import { createReranking } from './recall/reranking.ts';
 import { createSessionContext } from './recall/session-context.ts';
 import type { OpenBlock, ShownText } from './recall/types.ts';
 import { openSessions } from './sessions.ts';
+import { createSharing, type Sharing } from './share.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 export interface Memory {
   readonly capture: Capture;
@@ -38,7 +39,7 @@ export interface Memory {
  * With `llm: off` no model is used and nothing is compacted unasked: turns are kept, and nodes are made locally only
  * where `prepareNodes` or `flush` asks for them (or when 200 turns wait).
  */
-export async function createMemory(options: MemoryOptions): Promise<Memory> {
+export async function createMemory(options: MemoryOptions): Promise<Memory & { readonly sharing: Sharing | null }> {
   const parts = await createParts(options);
   const { store, log, dreamFiles, pipeline, modelUpgrades, catalogue, removal, topicDetector } = parts;
   const sessions = await openSessions(parts);
@@ -66,7 +67,10 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
   const archives = createArchives({ ...shared, takeBackBriefs: consolidator.takeBackBriefs });
   const { imports, progress } = createImports({ ...shared, archives });
 
+  const sharing = options.share === undefined ? null : createSharing({ ...shared, share: options.share });
+
   async function close(): Promise<void> {
+    await sharing?.close();
     closing.abort(new Error('memory is closing'));
     await schedule.close();
     await background.stopWatching();
@@ -102,6 +106,7 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
       forget: createForgetting(shared),
     }),
     imports,
+    sharing,
     maintenance: createMaintenance({
       ...shared,
       archives,

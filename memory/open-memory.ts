@@ -17,6 +17,7 @@ import type { LanguageModel } from './models/model.ts';
 import type { Budget, UsageCounter } from './models/quota.ts';
 import type { MemoryOptions } from './parts.ts';
 import type { Reranker } from './recall/reranking.ts';
+import type { ShareOptions, Sharing } from './share.ts';
 import type { PageFiles } from './storage/page-files.ts';
 import { libraryPaths } from './storage/paths.ts';
 import type { Snapshots } from './storage/snapshot-files.ts';
@@ -45,6 +46,7 @@ export interface OpenMemoryOptions {
   readonly onMark?: ((what: TurnWork, turnId: string) => void) | undefined;
   /** What the user's sessions do now; absent where there are none. */
   readonly activity?: () => Activity;
+  readonly share?: Pick<ShareOptions, 'settings' | 'keepSettings' | 'isForbidden'>;
   readonly log: Log;
   /** See `MemoryOptions`, as the next two. */
   readonly savings?: NonNullable<MemoryOptions['savings']>;
@@ -56,7 +58,7 @@ export interface OpenMemoryOptions {
  * Opens journal, files, index and models, and composes memory over them. Modules load here and not before: a native
  * part that fails to load must cost memory, never the proxy.
  */
-export async function openMemory(parts: OpenMemoryOptions): Promise<Memory & { readonly tasks: Tasks }> {
+export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory> {
   const { env, config, paths, redactor, log } = parts;
   const { createMemory } = await import('./memory.ts');
   const { openJournal } = await import('./storage/fs/turn-log.ts');
@@ -112,6 +114,8 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory & { r
     ...(parts.filter === undefined ? {} : { filter: parts.filter }),
     quota: parts.budget,
     tasks,
+    ...(await shareOf(parts)),
+    ...(parts.activity === undefined ? {} : { activity: parts.activity }),
     redactor,
     ...(parts.sealedOrigin === undefined ? {} : { sealedOrigin: parts.sealedOrigin }),
     projectOf,
@@ -136,14 +140,16 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory & { r
   return opened({ memory, tasks, problems, embedder });
 }
 
+export type OpenedMemory = Memory & { readonly tasks: Tasks; readonly sharing: Sharing | null };
+
 interface OpenedParts {
-  readonly memory: Memory;
+  readonly memory: Memory & { readonly sharing: Sharing | null };
   readonly tasks: Tasks;
   readonly problems: () => readonly Problem[];
   readonly embedder: Embedder;
 }
 
-function opened({ memory, tasks, problems, embedder }: OpenedParts): Memory & { readonly tasks: Tasks } {
+function opened({ memory, tasks, problems, embedder }: OpenedParts): OpenedMemory {
   const { maintenance } = memory;
   return {
     ...memory,
@@ -152,13 +158,42 @@ function opened({ memory, tasks, problems, embedder }: OpenedParts): Memory & { 
       ...maintenance,
       status: () => {
         const status = maintenance.status();
-        return { ...status, problems: [...problems(), ...status.problems, ...tasks.problems()] };
+        const shared = memory.sharing?.problems() ?? [];
+        return { ...status, problems: [...problems(), ...status.problems, ...tasks.problems(), ...shared] };
       },
       close: async () => {
         await tasks.close();
         await maintenance.close();
         await embedder.close();
       },
+    },
+  };
+}
+
+/** LanceDB connects to the storage when something is shared, not before. */
+async function shareOf({ share, config, env, paths }: OpenMemoryOptions): Promise<Pick<MemoryOptions, 'share'>> {
+  if (share === undefined) return {};
+  const { createStateFile, readPassphrase } = await import('./share/fs.ts');
+  const { createIdSetFile } = await import('./storage/fs/set-files.ts');
+  const { NODE_ID } = await import('./share/row.ts');
+  const removed = createIdSetFile(path.join(paths.shareDir, 'removed'), NODE_ID);
+  return {
+    share: {
+      ...share,
+      openBus: async (uri, env) => (await import('./share/lancedb/bus.ts')).openLanceBus({ uri, env }),
+      stateFile: createStateFile(path.join(paths.shareDir, 'state.json')),
+      removed: {
+        load: removed.load,
+        add: async (ids) => {
+          if (share.settings().url === '') return;
+          await ensureDir(paths.shareDir);
+          await removed.add(ids);
+        },
+      },
+      passphrase: async (env) =>
+        env['COMET_CC_SHARE_PASSPHRASE'] || (await readPassphrase(path.join(paths.shareDir, 'passphrase'))),
+      keepsDrafts: config.llm === 'claude' || config.llm === 'openai',
+      env,
     },
   };
 }

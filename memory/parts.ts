@@ -26,6 +26,7 @@ import { createLibraryPages } from './pages/library-pages.ts';
 import type { FilterRules } from './recall/relevance-filter.ts';
 import type { Reranker } from './recall/reranking.ts';
 import type { SearchIndex } from './search/search-index.ts';
+import type { ShareOptions } from './share.ts';
 import type { FactFiles } from './storage/fact-files.ts';
 import type { ClosedSessionsFile, IdSetFile } from './storage/fs/set-files.ts';
 import { createIndexer } from './storage/index-writer.ts';
@@ -36,6 +37,7 @@ import type { PageFiles } from './storage/page-files.ts';
 import type { SourceFiles } from './storage/project-files.ts';
 import { createSnapshotService, type DreamFiles, type Snapshots } from './storage/snapshot-files.ts';
 import { type CrashMarks, type Journal, NO_MARKS } from './storage/turn-log.ts';
+import type { Activity } from './tasks/judge.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 /** Memory closes journal, index, watch and both models; the caller closes the embedder. */
@@ -79,6 +81,10 @@ export interface MemoryOptions {
   readonly factFiles?: FactFiles;
   /** Compares values of facts; the caller closes it. */
   readonly embedder?: Pick<Embedder, 'embed'>;
+  /** Absent where memory is not shared. */
+  readonly share?: ShareOptions;
+  /** What the user's sessions do now; absent where there are none. */
+  readonly activity?: () => Activity;
   /** Null where project files are not read. */
   readonly sources: SourceFiles | null;
   /** Factor on the time limit for reading them. */
@@ -119,7 +125,8 @@ export async function createParts(options: MemoryOptions) {
   const files = createFileReferences(base);
   const topicPages =
     options.pageFiles === undefined ? null : createLibraryPages({ ...base, pageFiles: options.pageFiles });
-  const removal = await openRemoval({ ...stored, topicPages });
+  const removedNodes = options.share?.removed;
+  const removal = await openRemoval({ ...stored, topicPages, ...(removedNodes && { removedNodes }) });
   const toolRounds = createToolRounds({ ...stored, compactor, isForgotten: removal.isForgotten });
   const compacted = {
     ...stored,

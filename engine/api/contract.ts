@@ -7,6 +7,7 @@ import { claudeImportInput } from './import-claude.ts';
 import { absolutePath as file, fileImportInput, importFile, projectPath as path } from './import-file.ts';
 import { type EngineServices, type EngineStatus, operation } from './service.ts';
 import type { SessionTitles } from './session-titles.ts';
+import { shareOperations } from './share.ts';
 import {
   finishSessions,
   type NamedReceipt,
@@ -350,6 +351,7 @@ export const operations = {
       tells: z.boolean().default(false),
     }),
     async (services, { tells, passes, ...input }) => {
+      services.sharing.wake();
       const { text, isFirst } = await services.hooks.sessionStart(input);
       if (!tells || !isFirst) return { text, message: '' };
       return { text, message: startLine(await sessionSummary(services, input.projectDir), passes) };
@@ -380,6 +382,7 @@ export const operations = {
   ),
   'hooks/session-end': operation(session, ({ hooks }, input) => hooks.sessionEnd(input)),
 
+  ...shareOperations,
   ...uiOperations,
 };
 
@@ -445,6 +448,7 @@ async function engineStatus(services: EngineServices): Promise<EngineStatus> {
     ...requestCounts(services),
     budget: { ...budget, sessions: budget.sessions.map(named) },
     environment: services.environment,
+    share: await services.sharing.status().catch(() => null),
     ...status,
     importing: claudeImport.progress() ?? status.importing,
     paused: policy.pauses(),

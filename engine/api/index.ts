@@ -1,3 +1,4 @@
+export type { ShareReport } from '../../memory/index.ts';
 export { sealDigest } from '../policy/seal.ts';
 export { type EngineClient, engineClient, engineOf, sessionId } from './client.ts';
 export type { OperationInput, OperationResults, StatuslineView } from './contract.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Activity, Budget, Memory, MemoryStatus, Tasks } from '../../memory/index.ts';
+import type { Activity, Budget, Memory, MemoryStatus, ShareReport, Sharing, Tasks } from '../../memory/index.ts';
 import type { ProxyStats, RecallCounts } from '../../proxy/index.ts';
 import type { CostLedger, Receipts } from '../../proxy/ledger/index.ts';
 import type { Access } from '../policy/guard.ts';
@@ -18,6 +18,7 @@ import type { Undo } from './ui/snapshot.ts';
 export interface EngineServices {
   readonly memory: Memory;
   readonly tasks: Tasks;
+  readonly sharing: Sharing;
   readonly access: Access;
   readonly policy: Pick<Policy, 'of' | 'pauses' | 'problems'>;
   readonly hooks: HookHandlers;
@@ -82,6 +83,8 @@ export interface EngineStatus extends MemoryStatus, Costs, RequestCounts {
   readonly requests: Readonly<ProxyStats>;
   readonly recalls: RecallCounts;
   readonly budget: ModelBudget;
+  /** Null where nothing is shared; absent in engines of earlier versions. */
+  readonly share?: ShareReport | null;
   /** Variables of the shell that started the daemon which differ from the defaults and override `config.json`. */
   readonly environment: readonly string[];
 }

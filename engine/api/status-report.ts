@@ -28,6 +28,7 @@ const EMPTY_STATUS = {
   sessions: [],
   budget: { daily_tokens: 0, session_tokens: 0, sessions: [] } as ModelBudget,
   environment: [],
+  share: null,
   queue: { sensor: 0, compacter: 0, indexer: 0 },
   sensor: { turns: 0, in_doubt: 0, asked: 0 },
   nodes: 0,

@@ -21,11 +21,19 @@ export { allowAgents, projectAgents } from './subagents.ts';
 const FRESH_MS = 1_000;
 const DIRECTORIES = 500;
 /** A file that cannot be read may turn memory off. */
-const CLOSED: PolicyRule = { mode: 'off', scope: 'session' };
+const CLOSED: FileRule = { mode: 'off', scope: 'session', share: false };
 
 const PROJECT_FILE = '.comet-cc.json';
 
-const projectFile = z.strictObject({ memory: z.enum(MODES).default('on'), scope: z.enum(SCOPES).default('all') });
+const projectFile = z.strictObject({
+  memory: z.enum(MODES).default('on'),
+  scope: z.enum(SCOPES).default('all'),
+  /** False: no memory of it leaves the machine. */
+  share: z.boolean().default(true),
+});
+interface FileRule extends PolicyRule {
+  readonly share: boolean;
+}
 
 /** What the user allows where: `comet-cc pause`, and the `.comet-cc.json` of a project and of its parent folders. */
 export type Policy = Awaited<ReturnType<typeof openPolicy>>;
@@ -41,14 +49,15 @@ interface PolicyOptions {
 export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   const file = createIdSetFile(path.join(paths.journalDir, 'withheld'));
   const withheld = new Set(await file.load());
-  const projectOf = createProjectOf(now, openJoinedFolders(paths.projectsFile));
+  const joined = openJoinedFolders(paths.projectsFile);
+  const projectOf = createProjectOf(now, joined);
   const remoteProjectOf = createProjectOf(now);
   /** A pause of the remote's project also holds in a folder that did not join it. */
   const keysOf = (projectDir: string | null): string[] => [
     ...new Set([projectOf(projectDir), remoteProjectOf(projectDir)]),
   ];
   const problems = new Map<string, Problem>();
-  const fileRules = new Map<string, { readonly rules: readonly PolicyRule[]; readonly atMs: number }>();
+  const fileRules = new Map<string, { readonly rules: readonly FileRule[]; readonly atMs: number }>();
 
   /** Null where there is no such file; `closed` where it cannot be read. */
   function read<T>(name: string, parse: (text: string) => T, closed: T): T | null {
@@ -71,7 +80,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     return activePauses(read(paths.pausesFile, parsePauses, closed) ?? NO_PAUSES, now());
   }
 
-  function rulesOfFiles(directory: string): readonly PolicyRule[] {
+  function rulesOfFiles(directory: string): readonly FileRule[] {
     const known = fileRules.get(directory);
     if (known !== undefined && Math.abs(now() - known.atMs) < FRESH_MS) return known.rules;
     const found = projectFilesFor(directory).map((name) => read(name, parseProjectFile, CLOSED));
@@ -108,15 +117,25 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     allowsImport(projectDir: string | null, fromMs: number, toMs: number): boolean {
       return filesAllow(projectDir) && !keysOf(projectDir).some((key) => wasPaused(pauses(), key, fromMs, toMs));
     },
+    /** Whether a folder of the project, or one above it, keeps its memory on this machine. */
+    keepsHere(project: string): boolean {
+      const folders = path.isAbsolute(project) ? [project] : (joined.all()[project] ?? []).map(workingTree);
+      return folders.some((folder) => rulesOfFiles(folder).some(({ share }) => !share));
+    },
     pauses,
     problems: (): readonly Problem[] => [...problems.values()],
   };
 }
 
 /** A project's file can only restrict. @throws where it is invalid */
-function parseProjectFile(text: string): PolicyRule {
-  const { memory: mode, scope } = projectFile.parse(JSON.parse(text));
-  return { mode, scope };
+function parseProjectFile(text: string): FileRule {
+  const { memory: mode, ...rule } = projectFile.parse(JSON.parse(text));
+  return { mode, ...rule };
+}
+
+/** Of a git directory. */
+function workingTree(gitDir: string): string {
+  return path.basename(gitDir) === '.git' ? path.dirname(gitDir) : gitDir;
 }
 
 /** Files that may apply to `directory`: in it, and in every directory above. */

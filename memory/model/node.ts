@@ -47,6 +47,14 @@ export function isFromText(node: MemoryNode): node is DocumentNode | NoteNode {
   return node.kind === 'document' || node.kind === 'note';
 }
 
+/** Label of a node that another person's machine published: the first of its source links. */
+export const TEAMMATE = 'teammate:';
+
+/** Who published a node that came from another person's machine; null for any other node. */
+export function teammateOf({ source_links }: Pick<MemoryNode, 'source_links'>): string | null {
+  return source_links.find((link) => link.startsWith(TEAMMATE))?.slice(TEAMMATE.length) ?? null;
+}
+
 /** Project of what belongs to every project, such as the user's own CLAUDE.md; also the directory that names it. */
 export const EVERYWHERE = '*';
 

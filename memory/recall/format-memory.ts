@@ -1,6 +1,6 @@
 import { neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import type { MemoryNode, NodeContent } from '../model/node.ts';
+import { type MemoryNode, type NodeContent, TEAMMATE, teammateOf } from '../model/node.ts';
 import { fileMarks } from '../model/turn.ts';
 import { terseMeta } from '../text/tags.ts';
 import { currentSummary, validityNote } from '../text/validity.ts';
@@ -76,10 +76,12 @@ const NAME_CHARS = 24;
 const SESSION_CHARS = 8;
 
 /**
- * A node's source in a few safe characters: its document, its file (`db.ts`, or `db.ts+2` for several), or the start of
- * its session id.
+ * A node's source in a few safe characters: the teammate whose machine published it, its document, its file (`db.ts`,
+ * or `db.ts+2` for several), or the start of its session id.
  */
 export function provenance({ source_links, session_id }: Pick<MemoryNode, 'source_links' | 'session_id'>): string {
+  const teammate = teammateOf({ source_links });
+  if (teammate !== null) return TEAMMATE + plain(teammate, NAME_CHARS);
   const document = source_links.find((link) => link.startsWith(DOCUMENT_LINK))?.slice(DOCUMENT_LINK.length);
   const files = document === undefined ? fileMarks(source_links).map(({ path }) => path) : [document];
   const [first] = files;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
-import { EVERYWHERE, isDraft, isRedirect, type MemoryNode } from '../model/node.ts';
+import { EVERYWHERE, isDraft, isRedirect, type MemoryNode, TEAMMATE, teammateOf } from '../model/node.ts';
 import { MemoryNode as NodeSchema } from '../model/node-schema.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import { canonicalJson } from './row.ts';
@@ -14,27 +15,25 @@ export interface ShareRules {
   readonly projects: readonly string[];
   /** Whether a `.comet-cc.json` keeps this project on the machine. */
   readonly isForbidden: (project: string) => boolean;
+  /** Key of a project on every machine: its remote, where a folder joined one. */
+  readonly keyOf: (project: string) => string;
+  /** Whether drafts stay until a model has rewritten them; false where none ever does. */
+  readonly keepsDrafts: boolean;
 }
 
 /** Why a node stays on the machine. */
-export type Kept = 'draft' | 'received' | 'quarantined' | 'forbidden' | 'project' | 'scope' | 'private';
+export type Kept = 'draft' | 'received' | 'quarantined' | 'forbidden' | 'project' | 'scope' | 'private' | 'size';
 
-/** Label of a node that another person's machine published: the first of its source links. */
-const TEAMMATE = 'teammate:';
 const PRIVATE_TAG = /<[\s/]{0,16}private\b/i;
 
-export function teammateOf({ source_links }: Pick<MemoryNode, 'source_links'>): string | null {
-  const link = source_links.find((each) => each.startsWith(TEAMMATE));
-  return link === undefined ? null : link.slice(TEAMMATE.length);
-}
-
 /** Null for a node that may leave. */
-export function keptReason(node: MemoryNode, { scope, projects, isForbidden }: ShareRules): Kept | null {
-  if (isDraft(node) || (scope === 'team' && isRedirect(node))) return 'draft';
+export function keptReason(node: MemoryNode, rules: ShareRules): Kept | null {
+  const { scope, projects, isForbidden, keepsDrafts } = rules;
+  if ((keepsDrafts && isDraft(node)) || (scope === 'team' && isRedirect(node))) return 'draft';
   if (teammateOf(node) !== null) return 'received';
   if (isQuarantined(node)) return 'quarantined';
   if (isForbidden(node.project)) return 'forbidden';
-  const isNamed = projects.includes(node.project);
+  const isNamed = projects.includes(rules.keyOf(node.project));
   if (scope === 'team' && node.project === EVERYWHERE) return 'scope';
   if (scope === 'team' ? !isNamed : projects.length > 0 && !isNamed) return 'project';
   // Redaction takes out what the tags enclose; a tag that is left says that it could not.
@@ -45,7 +44,12 @@ export function keptReason(node: MemoryNode, { scope, projects, isForbidden }: S
  * The node as it leaves: redacted again, and for other people without what names the user's turns, pins and files
  * outside the project.
  */
-export async function outgoing(node: MemoryNode, scope: ShareScope, redactor: Redactor): Promise<MemoryNode> {
+export async function outgoing(
+  { project, ...own }: MemoryNode,
+  { scope, keyOf }: Pick<ShareRules, 'scope' | 'keyOf'>,
+  redactor: Redactor,
+): Promise<MemoryNode> {
+  const node = { ...own, project: keyOf(project) };
   const { text } = await redactor.full.json(JSON.stringify(node));
   const clean = NodeSchema.parse(JSON.parse(text));
   if (scope === 'me') return clean;
@@ -66,38 +70,44 @@ function withoutTurn<T extends { readonly turn: string }>(item: T): T {
   return { ...item, turn: '' };
 }
 
-/** Who published a node: a machine, and the name on its card. */
+/** Who published a node: a machine, and the name that its nodes are labelled with here. */
 export interface Publisher {
   readonly machine: string;
   readonly name: string;
+  /** The user trusts it: what it says counts as what an assistant said, and may be pinned here. */
+  readonly isTrusted: boolean;
 }
 
 /**
  * A teammate's node as it is stored here. Nothing in it raises its own origin, pins or releases it, points to other
  * nodes, joins a session of the user's, or passes for what another teammate said.
  */
-export function fromTeammate(node: MemoryNode, { machine, name }: Publisher): MemoryNode {
+export function fromTeammate(node: MemoryNode, { machine, name, isTrusted }: Publisher): MemoryNode {
   const { pinned_from: _, pinned_in: __, released: ___, detailed_origin: ____, ...rest } = node;
   const session = createHash('sha256')
     .update(canonicalJson([machine, node.session_id]))
     .digest('hex');
+  // A trusted machine may have been tricked: orders stay in quarantine.
+  const isClean = isTrusted && !isQuarantined({ ...rest, origin: 'external' });
+  const highest = isClean ? 'assistant' : 'external';
+  const capped = <T extends { readonly origin?: Origin }>(item: T) => ({
+    ...item,
+    origin: lowestOrigin([item.origin ?? node.origin, highest]),
+    ...('by' in item ? { by: 'assistant' as const } : {}),
+  });
   return {
     ...rest,
-    origin: 'external',
+    origin: lowestOrigin([node.origin, highest]),
     session_id: `teammate-${session.slice(0, 32)}`,
     recall_mode: 'active',
     parent_node_id: null,
     links: [],
     turns: [],
-    facts: node.facts.map((fact) => ({ ...fact, origin: 'external' })),
-    ...(node.decisions === undefined ? {} : { decisions: node.decisions.map(external) }),
-    ...(node.open === undefined ? {} : { open: node.open.map(external) }),
+    facts: node.facts.map(capped),
+    ...(node.decisions === undefined ? {} : { decisions: node.decisions.map(capped) }),
+    ...(node.open === undefined ? {} : { open: node.open.map(capped) }),
     source_links: [TEAMMATE + name, ...withoutLabels(node)],
   };
-}
-
-function external<T extends { readonly origin: MemoryNode['origin'] }>(item: T): T {
-  return { ...item, origin: 'external', ...('by' in item ? { by: 'assistant' } : {}) };
 }
 
 /** The user's own node from another machine: its origin holds, a label of a teammate in it does not. */

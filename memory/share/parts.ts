@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { Bus } from './bus.ts';
-import type { ShareRules } from './filter.ts';
+import type { ShareRules, ShareScope } from './filter.ts';
 import { canonicalJson, generateKeys, type KeyPair, type Row } from './row.ts';
 import { newSalt, sealingKey } from './seal.ts';
 import type { Head, Peer } from './state.ts';
@@ -15,13 +15,18 @@ export interface Known {
   /** `OWN`, or the machine that published it first. */
   readonly owner: string;
   readonly version: number;
+  /** Of the node as it left, or as it came. */
   readonly digest: string;
+  /** Of the node as memory had it then: one that is unchanged is not looked at again. */
+  readonly source: string;
   /** Its rows in the machine's own log. */
   readonly sequences: readonly number[];
 }
 
 /** What a machine keeps between runs; it holds the private key. */
 export interface ShareState {
+  readonly url: string;
+  readonly scope: ShareScope;
   readonly machine: string;
   readonly name: string;
   readonly keys: KeyPair;
@@ -31,52 +36,71 @@ export interface ShareState {
   readonly confirmed: Head | null;
   readonly outbox: readonly Row[];
   readonly known: Readonly<Record<string, Known>>;
-  /** Nodes that the user removed, here or elsewhere: they do not come back. */
-  readonly removed: readonly string[];
   readonly peers: Readonly<Record<string, Peer>>;
   /** Rows of its own log whose bytes are to go. */
   readonly erasing: readonly number[];
   /** Why a machine or its last refused row was refused. */
   readonly refused: Readonly<Record<string, string>>;
+  /** ISO 8601; null before the first time. */
+  readonly pushed: string | null;
+  readonly pulled: string | null;
 }
 
 export interface StateFile {
   load(): Promise<ShareState | null>;
   save(state: ShareState): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** Ids of nodes that the user removed, here or on another machine: they do not come back. */
+export interface RemovedNodes {
+  load(): Promise<readonly string[]>;
+  add(nodeIds: readonly string[]): Promise<void>;
 }
 
 /** Memory, as far as sharing reads and changes it. */
 export interface SharedMemory {
   nodes(): readonly MemoryNode[];
   save(nodes: readonly MemoryNode[]): Promise<void>;
-  /** Removes every trace. */
+  /** Removes every trace, without asking other machines to. */
   remove(nodeIds: readonly string[]): Promise<void>;
 }
 
 export interface ShareParts {
   readonly bus: Bus;
   readonly stateFile: StateFile;
+  readonly removed: RemovedNodes;
   readonly memory: SharedMemory;
   readonly redactor: Redactor;
   readonly rules: ShareRules;
-  /** Null where rows are not sealed. */
+  /** Ids of teammates' machines whose word the user trusts. */
+  readonly trusted: readonly string[];
+  /** Null where none is set: sealed rows cannot be written or read. */
   readonly passphrase: string | null;
-  readonly name: string;
+  readonly now: () => number;
+  /** Aborted when memory closes: a step ends at its next batch. */
+  readonly signal: AbortSignal;
+  /** Called after each batch of rows that were read. */
+  readonly onRead?: (rows: number) => void;
 }
 
-export function newState(name: string, isSealed: boolean): ShareState {
-  const empty = { confirmed: null, outbox: [], known: {}, removed: [], peers: {}, erasing: [], refused: {} };
+/** How a machine shares. */
+export type Membership = Pick<ShareState, 'url' | 'scope' | 'name'>;
+
+export function newState(membership: Membership, isSealed: boolean): ShareState {
+  const empty = { next: 0, confirmed: null, outbox: [], known: {}, peers: {}, erasing: [], refused: {} };
   const salt = isSealed ? newSalt() : null;
-  return { machine: randomBytes(16).toString('hex'), name, keys: generateKeys(), salt, next: 0, ...empty };
+  const never = { pushed: null, pulled: null };
+  return { ...membership, machine: randomBytes(16).toString('hex'), keys: generateKeys(), salt, ...empty, ...never };
 }
 
 export type ShareContext = Awaited<ReturnType<typeof openContext>>;
 
 /** The state of sharing as it is on disk. */
-export async function openContext(parts: ShareParts) {
+export async function openContext(parts: ShareParts, first: ShareState) {
   const { stateFile, passphrase } = parts;
   const keys = new Map<string, Buffer>();
-  let state = (await stateFile.load()) ?? newState(parts.name, passphrase !== null);
+  let state = first;
   return {
     ...parts,
     state: (): ShareState => state,
@@ -84,9 +108,9 @@ export async function openContext(parts: ShareParts) {
       state = { ...state, ...changed };
       await stateFile.save(state);
     },
-    /** Null where rows are not sealed, or there is no passphrase. */
-    keyOf(salt: string | null): Buffer | null {
-      if (salt === null || passphrase === null) return null;
+    /** Null where there is no passphrase. */
+    keyOf(salt: string): Buffer | null {
+      if (passphrase === null) return null;
       const key = keys.get(salt) ?? sealingKey(passphrase, salt);
       keys.set(salt, key);
       return key;
@@ -94,6 +118,11 @@ export async function openContext(parts: ShareParts) {
   };
 }
 
+const digests = new WeakMap<MemoryNode, string>();
+
+/** Nodes are immutable, so that it is computed once for each. */
 export function digestOf(node: MemoryNode): string {
-  return createHash('sha256').update(canonicalJson(node)).digest('hex');
+  const known = digests.get(node) ?? createHash('sha256').update(canonicalJson(node)).digest('hex');
+  digests.set(node, known);
+  return known;
 }

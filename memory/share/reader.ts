@@ -1,81 +1,116 @@
 import type { MemoryNode } from '../model/node.ts';
-import { BATCH, digestOf, type ShareContext } from './parts.ts';
-import { type Row, rowDigest } from './row.ts';
-import { changeOf, checkCard, isContinued, isNewer, OWN, openRow, type Peer } from './state.ts';
+import { BATCH, digestOf, type Known, type ShareContext, type ShareState } from './parts.ts';
+import { type Payload, type Row, rowDigest } from './row.ts';
+import { changeOf, checkCard, isContinued, isNewer, labelOf, OWN, openRow, type Peer } from './state.ts';
 
 /** Takes over what other machines published. */
 export function createReader(context: ShareContext) {
-  const { bus, state, keep } = context;
+  const { bus, state, keep, rules, signal } = context;
 
   async function pullFrom(machine: string): Promise<void> {
     const [first] = await bus.read(machine, 0, 1);
     if (first === undefined) return;
     const pinned = state().peers[machine] ?? null;
-    const card = checkCard(machine, first, pinned?.card ?? null);
+    const card = checkCard(machine, first, pinned?.card ?? null, rules.scope);
     if (typeof card === 'string') return keep({ refused: { ...state().refused, [machine]: card } });
     const head = { sequence: 0, digest: rowDigest(machine, first) };
-    let peer: Peer = pinned ?? { machine, card, head };
+    const name = labelOf(machine, card.name, Object.values(state().peers));
+    let peer: Peer = pinned ?? { machine, card, name, head };
     const [last] = await bus.read(machine, peer.head.sequence, 1);
     if (!isContinued(peer, last ?? null)) peer = { ...peer, head };
     await keep({ peers: { ...state().peers, [machine]: peer } });
     for (let from = peer.head.sequence + 1; ; ) {
+      signal.throwIfAborted();
       const rows = await bus.read(machine, from, BATCH);
-      await apply(context, peer, rows);
+      if (!(await apply(context, peer, rows))) return;
+      context.onRead?.(rows.length);
       if (rows.length < BATCH) return;
       from = (rows.at(-1)?.sequence ?? from) + 1;
     }
   }
 
   return {
+    /** @throws CometError `share_failed` */
     async pull(): Promise<void> {
       for (const machine of await bus.machines()) if (machine !== state().machine) await pullFrom(machine);
+      await keep({ pulled: new Date(context.now()).toISOString() });
     },
   };
 }
 
-async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): Promise<void> {
-  const { memory, rules, state, keep, keyOf } = context;
-  const known = { ...state().known };
-  const removed = new Set(state().removed);
-  const saves = new Map<string, MemoryNode>();
-  const removals: string[] = [];
-  const erasing: number[] = [];
-  let refused = state().refused;
-  const reader = {
-    ...{ scope: rules.scope, projects: rules.projects },
-    ownerOf: (nodeId: string) => known[nodeId]?.owner ?? (isHere.has(nodeId) ? OWN : null),
-    isRemoved: (nodeId: string) => removed.has(nodeId),
-  };
-  const isHere = new Set(memory.nodes().map(({ node_id }) => node_id));
-  for (const row of rows) {
-    const payload = openRow(peer, row, keyOf(peer.card.salt));
-    const change = typeof payload === 'string' ? payload : changeOf(peer, payload, reader);
-    if (typeof change === 'string') refused = { ...refused, [peer.machine]: change };
-    else if (change.kind === 'remove') {
-      erasing.push(...(known[change.nodeId]?.sequences ?? []));
-      delete known[change.nodeId];
-      removed.add(change.nodeId);
-      saves.delete(change.nodeId);
-      removals.push(change.nodeId);
-    } else if (change.kind === 'save' && typeof payload !== 'string' && payload.kind === 'node') {
-      const { node } = change;
-      const before = known[node.node_id];
-      const digest = digestOf(node);
-      if (!isNewer({ version: payload.version, digest }, before)) continue;
-      const { owner = peer.machine, sequences = [] } = before ?? {};
-      known[node.node_id] = { owner, version: payload.version, digest, sequences };
-      saves.set(node.node_id, node);
-    }
-  }
-  await memory.remove(removals.filter((nodeId) => isHere.has(nodeId)));
-  await memory.save([...saves.values()]);
+/** What a batch of rows changes. */
+interface Changes {
+  readonly known: Record<string, Known>;
+  readonly saves: Map<string, MemoryNode>;
+  readonly removals: Set<string>;
+  /** Removed by the user: it does not come back. */
+  readonly removed: Set<string>;
+  /** Own rows of nodes that were removed elsewhere. */
+  readonly erasing: number[];
+  refused: ShareState['refused'];
+}
+
+/** False where they wait for the right passphrase. */
+async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): Promise<boolean> {
+  const { memory, rules, state, keep, keyOf, trusted } = context;
   const head = rows.at(-1);
-  const peers =
-    head === undefined
-      ? state().peers
-      : {
-          ...state().peers,
-          [peer.machine]: { ...peer, head: { sequence: head.sequence, digest: rowDigest(peer.machine, head) } },
-        };
-  await keep({ known, removed: [...removed], peers, refused, erasing: [...state().erasing, ...erasing] });
+  if (head === undefined) return true;
+  const before = new Set(await context.removed.load());
+  const isHere = new Set(memory.nodes().map(({ node_id }) => node_id));
+  const changes: Changes = {
+    ...{ known: { ...state().known }, saves: new Map(), removals: new Set(), removed: new Set() },
+    ...{ erasing: [...state().erasing], refused: state().refused },
+  };
+  const reader = {
+    ...{ scope: rules.scope, projects: rules.projects, trusted },
+    ownerOf: (nodeId: string) => changes.known[nodeId]?.owner ?? (isHere.has(nodeId) ? OWN : null),
+    isRemoved: (nodeId: string) => before.has(nodeId) || changes.removed.has(nodeId),
+  };
+  const { salt } = peer.card;
+  const key = salt === null ? null : keyOf(salt);
+  for (const row of rows) {
+    const payload = openRow(peer, row, key);
+    if (payload === 'passphrase') {
+      await keep({ refused: { ...state().refused, [peer.machine]: payload } });
+      return false;
+    }
+    const change = typeof payload === 'string' ? payload : changeOf(peer, payload, reader);
+    if (typeof change === 'string') changes.refused = { ...changes.refused, [peer.machine]: change };
+    else if (change.kind === 'remove') noteRemoval(change.nodeId, changes, rules.scope === 'me');
+    else if (change.kind === 'save')
+      noteSave(change.node, payload as Extract<Payload, { kind: 'node' }>, peer, changes);
+  }
+  if (changes.removed.size > 0) await context.removed.add([...changes.removed]);
+  await memory.remove([...changes.removals].filter((nodeId) => isHere.has(nodeId)));
+  await memory.save([...changes.saves.values()]);
+  const read = { ...peer, head: { sequence: head.sequence, digest: rowDigest(peer.machine, head) } };
+  const { known, refused, erasing } = changes;
+  const { [peer.machine]: last, ...others } = refused;
+  const kept = last === 'passphrase' ? others : refused;
+  await keep({ known, refused: kept, erasing, peers: { ...state().peers, [peer.machine]: read } });
+  return true;
+}
+
+/** @param isOwn  the user removed it on another machine; otherwise a teammate took it back and may share it again */
+function noteRemoval(nodeId: string, { known, erasing, removed, removals, saves }: Changes, isOwn: boolean): void {
+  erasing.push(...(known[nodeId]?.sequences ?? []));
+  delete known[nodeId];
+  saves.delete(nodeId);
+  removals.add(nodeId);
+  if (isOwn) removed.add(nodeId);
+}
+
+function noteSave(
+  node: MemoryNode,
+  { version }: Extract<Payload, { kind: 'node' }>,
+  { machine }: Peer,
+  { known, saves, removals }: Changes,
+): void {
+  const before = known[node.node_id];
+  const digest = digestOf(node);
+  if (!isNewer({ version, digest }, before)) return;
+  const { owner = machine, sequences = [] } = before ?? {};
+  known[node.node_id] = { owner, version, digest, source: `${digest} ${node.project}`, sequences };
+  saves.set(node.node_id, node);
+  removals.delete(node.node_id);
 }

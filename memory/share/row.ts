@@ -9,13 +9,16 @@ const VERSION = 1;
 
 /** Random, made by the machine when it joins; also the name of its table. */
 export const MACHINE_ID = /^[0-9a-f]{32}$/;
-const nodeId = z.string().regex(/^mem_\d{8}_\d{6}_[0-9a-f]{6}$/);
+export const NODE_ID = /^mem_\d{8}_\d{6}_[0-9a-f]{6}$/;
+const nodeId = z.string().regex(NODE_ID);
 
-/** The first row of a machine: who it is. Never sealed, because it holds the salt. */
+export const NAME = /^[\p{L}\p{N}][\p{L}\p{N}._ -]{0,39}$/u;
+
+/** The first row of a machine: who it is. Not sealed as a whole, because it holds the salt. */
 const Card = z.strictObject({
   kind: z.literal('card'),
   /** As the user named the machine, or the person. */
-  name: z.string().regex(/^[\p{L}\p{N}][\p{L}\p{N}._ -]{0,39}$/u),
+  name: z.string().regex(NAME),
   /** Ed25519, SPKI, base64. */
   key: z.string().max(200),
   /** Of the passphrase, hex; null where rows are not sealed. */
@@ -23,6 +26,9 @@ const Card = z.strictObject({
     .string()
     .regex(/^[0-9a-f]{32}$/)
     .nullable(),
+  scope: z.enum(['me', 'team']),
+  /** JSON array of the keys of the projects that it shares, sealed where rows are. */
+  projects: z.string().max(20_000),
 });
 export type Card = z.infer<typeof Card>;
 

@@ -42,6 +42,8 @@ export interface Peer {
   readonly machine: string;
   /** As the card said at first sight; the key is pinned. */
   readonly card: Card;
+  /** What its nodes are labelled with here: the name on the card, made different from that of others. */
+  readonly name: string;
   /** The last row read. */
   readonly head: Head;
 }
@@ -53,16 +55,28 @@ export type Refusal =
   | 'key_changed'
   | 'passphrase'
   | 'project'
+  | 'scope'
   | 'taken'
   | 'orders'
   | 'not_theirs';
 
-/** The card of a machine at first sight, or compared with the pinned one. */
-export function checkCard(machine: string, row: Row, pinned: Card | null): Card | Refusal {
+/**
+ * The card of a machine at first sight, or compared with the pinned one.
+ *
+ * @param scope  of this machine: the user's own are not mixed with those of a team; null where it is not known yet
+ */
+export function checkCard(machine: string, row: Row, pinned: Card | null, scope: ShareScope | null): Card | Refusal {
   const payload = readRow(row);
   if (payload?.kind !== 'card' || row.sequence !== 0) return 'invalid';
   if (pinned !== null && pinned.key !== payload.key) return 'key_changed';
-  return isSigned(machine, row, payload.key) ? payload : 'forged';
+  if (!isSigned(machine, row, payload.key)) return 'forged';
+  return scope === null || payload.scope === scope ? payload : 'scope';
+}
+
+/** The name, or where another machine has it, the name with the beginning of the machine's id. */
+export function labelOf(machine: string, name: string, peers: readonly Peer[]): string {
+  const isTaken = peers.some((peer) => peer.machine !== machine && peer.name === name);
+  return isTaken ? `${name}-${machine.slice(0, 8)}` : name;
 }
 
 /** A row of a machine whose key is pinned. @param key  of its sealed rows; null where there is no passphrase */
@@ -92,6 +106,8 @@ export interface Reader {
   readonly scope: ShareScope;
   /** Keys of the projects that are shared; for `me`, none means all. */
   readonly projects: readonly string[];
+  /** Ids of teammates' machines that the user trusts. */
+  readonly trusted: readonly string[];
   /** The machine that published a node; `own` for one that was made here, null for one that is not known. */
   readonly ownerOf: (nodeId: string) => string | null;
   /** The user removed it, or its publisher did: it does not come back. */
@@ -106,7 +122,7 @@ export type Change =
   | { readonly kind: 'none' };
 
 /** What a row changes here. Applying it again changes nothing. */
-export function changeOf({ machine, card }: Peer, payload: Payload, reader: Reader): Change | Refusal {
+export function changeOf({ machine, name }: Peer, payload: Payload, reader: Reader): Change | Refusal {
   if (payload.kind === 'card') return { kind: 'none' };
   const isTeam = reader.scope === 'team';
   const nodeId = payload.kind === 'node' ? payload.node.node_id : payload.nodeId;
@@ -123,7 +139,7 @@ export function changeOf({ machine, card }: Peer, payload: Payload, reader: Read
   if (!isTeam) return { kind: 'save', node: fromOwnMachine(node) };
   if (owner !== null && !isTheirs) return 'taken';
   if (isRedirect(node)) return 'invalid';
-  const stored = fromTeammate(node, { machine, name: card.name });
+  const stored = fromTeammate(node, { machine, name, isTrusted: reader.trusted.includes(machine) });
   return hidesOrders(stored) ? 'orders' : { kind: 'save', node: stored };
 }
 

@@ -1,68 +1,99 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CometError } from '../../common/errors.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type Kept, keptReason, outgoing } from './filter.ts';
 import { BATCH, digestOf, type Known, newState, type ShareContext, type ShareState } from './parts.ts';
-import { canonicalJson, type Payload, type Row, rowDigest, signRow } from './row.ts';
+import { canonicalJson, MAX_PAYLOAD_CHARS, type Payload, type Row, rowDigest, signRow } from './row.ts';
 import { seal } from './seal.ts';
 import { type Head, OWN, planPublish } from './state.ts';
 
+/** Nodes that are looked at without a pause. */
+const SLICE = 200;
+
 /** Puts into the machine's own log what changed since the last time; the state is on disk before a row leaves. */
 export function createWriter(context: ShareContext) {
-  const { bus, state, keep } = context;
+  const { bus, state, keep, signal } = context;
   const headOf = (row: Row): Head => ({ sequence: row.sequence, digest: rowDigest(state().machine, row) });
 
   /** As another machine, or from the beginning: everything that leaves is queued once more. */
   async function startOver(identity: Partial<ShareState>): Promise<void> {
-    const known = Object.entries(state().known).map(([id, each]) => [id, { ...each, digest: '', sequences: [] }]);
+    const known = Object.entries(state().known).map(([id, each]) => [
+      id,
+      { ...each, digest: '', source: '', sequences: [] },
+    ]);
     await keep({ ...identity, next: 0, confirmed: null, outbox: [], erasing: [], known: Object.fromEntries(known) });
     await queue(context);
   }
 
-  async function push(): Promise<number> {
-    await queue(context);
+  /** Rows that the bucket has already leave the outbox. */
+  async function reconcile(): Promise<void> {
     const last = await bus.last(state().machine);
     const plan = planPublish(state().confirmed, state().outbox.map(headOf), last === null ? null : headOf(last));
-    if (plan.kind === 'lost') {
+    if (plan.kind === 'append') {
+      await keep({ outbox: state().outbox.filter(({ sequence }) => sequence > plan.after) });
+    } else if (plan.kind === 'lost') {
       await bus.drop(state().machine);
       await startOver({});
-    } else if (plan.kind === 'diverged') {
-      const { machine, keys: fresh } = newState(state().name, false);
-      await startOver({ machine, keys: fresh });
     } else {
-      await keep({ outbox: state().outbox.filter(({ sequence }) => sequence > plan.after) });
+      const { machine, keys } = newState(state(), false);
+      await startOver({ machine, keys });
     }
+  }
+
+  /** @throws CometError `share_failed` */
+  async function push(): Promise<number> {
+    await queue(context);
+    await reconcile();
     let sent = 0;
     while (state().outbox.length > 0) {
+      signal.throwIfAborted();
       const batch = state().outbox.slice(0, BATCH);
       await bus.append(state().machine, batch);
-      await keep({ outbox: state().outbox.slice(BATCH), confirmed: headOf(batch.at(-1) as Row) });
+      await keep({ outbox: state().outbox.slice(batch.length), confirmed: headOf(batch.at(-1) as Row) });
       sent += batch.length;
     }
-    if (state().erasing.length > 0) await bus.erase(state().machine, state().erasing);
-    if (state().erasing.length > 0) await keep({ erasing: [] });
+    if (state().erasing.length > 0) {
+      await bus.erase(state().machine, state().erasing);
+      await keep({ erasing: [] });
+    }
+    await keep({ pushed: new Date(context.now()).toISOString() });
     return sent;
   }
 
   return { pending: () => pending(context), push };
 }
 
+interface Leaving {
+  readonly node: MemoryNode;
+  readonly digest: string;
+  readonly source: string;
+}
+
 /** What would leave now, what is removed or taken back, and how many nodes stay for which reason. */
 async function pending(context: ShareContext) {
-  const { memory, rules, redactor, state } = context;
+  const { memory, rules, redactor, state, signal } = context;
   const kept: Partial<Record<Kept, number>> = {};
-  const changed: { node: MemoryNode; digest: string }[] = [];
+  const changed: Leaving[] = [];
   const withdrawn: string[] = [];
-  const removed = new Set(state().removed);
-  for (const node of memory.nodes()) {
+  const removed = new Set(await context.removed.load());
+  for (const [at, node] of memory.nodes().entries()) {
+    if (at % SLICE === 0) await nextTurn();
+    signal.throwIfAborted();
+    const known = state().known[node.node_id];
     if (removed.has(node.node_id)) continue;
     const reason = keptReason(node, rules);
     if (reason !== null) {
       kept[reason] = (kept[reason] ?? 0) + 1;
-      if ((state().known[node.node_id]?.sequences ?? []).length > 0) withdrawn.push(node.node_id);
+      if ((known?.sequences ?? []).length > 0) withdrawn.push(node.node_id);
       continue;
     }
-    const clean = await outgoing(node, rules.scope, redactor);
+    const source = `${digestOf(node)} ${rules.keyOf(node.project)}`;
+    if (known?.source === source) continue;
+    const clean = await outgoing(node, rules, redactor);
     const digest = digestOf(clean);
-    if (state().known[node.node_id]?.digest !== digest) changed.push({ node: clean, digest });
+    if (known?.digest === digest) continue;
+    if (JSON.stringify(clean).length > MAX_PAYLOAD_CHARS / 2) kept.size = (kept.size ?? 0) + 1;
+    else changed.push({ node: clean, digest, source });
   }
   // Only what the user removed: a memory that cannot be read, or is an old copy, removes nothing elsewhere.
   const gone = Object.keys(state().known).filter((nodeId) => removed.has(nodeId));
@@ -81,32 +112,47 @@ async function queue(context: ShareContext): Promise<void> {
     next += 1;
     return next - 1;
   };
-  const { machine: _, name, keys: own, salt } = state();
-  if (next === 0) add({ kind: 'card', name, key: own.publicKey, salt });
-  for (const { node, digest } of changed) {
+  if (next === 0) add(cardOf(context));
+  for (const { node, digest, source } of changed) {
     const { owner = OWN, version = 0, sequences = [] } = known[node.node_id] ?? {};
     const sequence = add({ kind: 'node', version: version + 1, node });
-    known[node.node_id] = { owner, version: version + 1, digest, sequences: [...sequences, sequence] };
+    known[node.node_id] = { owner, version: version + 1, digest, source, sequences: [...sequences, sequence] };
   }
   const old = [...gone, ...withdrawn].flatMap((nodeId) => known[nodeId]?.sequences ?? []);
+  const isMe = rules.scope === 'me';
   for (const nodeId of gone) {
-    if (rules.scope === 'me' || known[nodeId]?.owner === OWN) add({ kind: 'tombstone', nodeId });
+    if (isMe || known[nodeId]?.owner === OWN) add({ kind: 'tombstone', nodeId });
     delete known[nodeId];
   }
-  for (const nodeId of withdrawn) known[nodeId] = { ...(known[nodeId] as Known), digest: '', sequences: [] };
+  for (const nodeId of withdrawn) {
+    // The other machines of the user keep it; other people do not.
+    if (!isMe) add({ kind: 'tombstone', nodeId });
+    known[nodeId] = { ...(known[nodeId] as Known), digest: '', source: '', sequences: [] };
+  }
   if (rows.length + old.length === 0) return;
   const outbox = [...state().outbox.filter(({ sequence }) => !old.includes(sequence)), ...rows];
-  await keep({
-    ...{ next, known, outbox, erasing: [...state().erasing, ...old] },
-  });
+  await keep({ next, known, outbox, erasing: [...state().erasing, ...old] });
 }
 
-function rowOf({ state, keyOf }: ShareContext, sequence: number, payload: Payload): Row {
+function cardOf(context: ShareContext): Payload {
+  const { name, keys, salt, scope } = context.state();
+  const projects = JSON.stringify(context.rules.projects);
+  return {
+    ...{ kind: 'card', name, key: keys.publicKey, salt, scope },
+    projects: salt === null ? projects : seal(projects, ownKey(context, salt)),
+  };
+}
+
+function rowOf(context: ShareContext, sequence: number, payload: Payload): Row {
+  const { machine, keys, salt } = context.state();
   const text = canonicalJson(payload);
-  const key = payload.kind === 'card' ? null : keyOf(state().salt);
-  return signRow(
-    state().machine,
-    { sequence, payload: key === null ? text : seal(text, key) },
-    state().keys.privateKey,
-  );
+  const isPlain = salt === null || payload.kind === 'card';
+  return signRow(machine, { sequence, payload: isPlain ? text : seal(text, ownKey(context, salt)) }, keys.privateKey);
+}
+
+/** @throws CometError `share_failed`: rows of a machine that seals them never leave in the clear */
+function ownKey({ keyOf }: ShareContext, salt: string): Buffer {
+  const key = keyOf(salt);
+  if (key === null) throw new CometError('share_failed', 'the passphrase is missing: set COMET_CC_SHARE_PASSPHRASE');
+  return key;
 }

@@ -152,7 +152,7 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
 const HERE = new Set(
   (
     'start stop restart status logs doctor pause resume config env memory session explain flush dream todo decisions ' +
-    'task inbox project library facts ontology hooks editor ui'
+    'task inbox project library facts ontology hooks editor ui share'
   ).split(' '),
 );
 /** These write relative to the folder of the process, read its input, or end with a signal. */

@@ -11,7 +11,10 @@ type S3rver = new (options: {
 }) => { run(): Promise<AddressInfo>; close(): Promise<void> };
 
 const require = createRequire(import.meta.url);
+// One of its packages replaces this function for the whole process.
+const { cwd } = process;
 const S3rver = require('s3rver') as S3rver;
+process.cwd = cwd;
 const BUCKET = 'team-bucket';
 
 export interface S3Server {

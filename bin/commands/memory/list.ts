@@ -171,12 +171,12 @@ export function listLines(
 
 /** What is to be known of a memory, in words. */
 export function badges(node: PublicNode): string[] {
-  const { open = [], decisions = [], origin, pinned_from, status } = node;
+  const { open = [], decisions = [], origin, pinned_from, status, teammate } = node;
   return [
     ...(open.length === 0 ? [] : [counted(open.length, 'to-do')]),
     ...(decisions.length === 0 ? [] : ['decision']),
     ...(pinned_from === undefined ? [] : ['pinned']),
-    ...(origin === 'external' ? ['from outside'] : []),
+    ...(teammate ? [`from ${oneLine(teammate)}`] : origin === 'external' ? ['from outside'] : []),
     ...(status === 'quarantined' ? ['quarantined'] : status === 'superseded' ? ['replaced'] : []),
   ];
 }

@@ -1,12 +1,18 @@
 import { type Connection, connect, type Table } from '@lancedb/lancedb';
 import { CometError, reasonOf } from '../../../common/errors.ts';
 import type { Bus } from '../bus.ts';
-import { MACHINE_ID, type Row } from '../row.ts';
+import { MACHINE_ID, MAX_PAYLOAD_CHARS, type Row } from '../row.ts';
 
 /** Names every machine: some servers do not list folders that hold only folders, as the tables are. */
 const REGISTRY = 'registry';
 const MOST_TRIES = 5;
 const PAGE = 1_000;
+const COLUMNS = ['sequence', 'payload', 'signature'];
+const MOST_BYTES = 4 * MAX_PAYLOAD_CHARS;
+/** Each write adds a file and a version; after this many they are brought together. */
+const TIDY_AFTER = 32;
+/** Others may read an older version for so long. */
+const READERS_MS = 3_600_000;
 /** Names that the storage's own tools use; `allow_http` is the one that LanceDB spells without the prefix. */
 const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE)_/;
 
@@ -62,7 +68,7 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
         if (rows.length === 0) return;
         const table = await openOrNull(connection, machine);
         if (table === null) await create(connection, machine, rows, 'create');
-        else await table.add(records(rows));
+        else await table.add(records(rows)).then(() => tidy(table));
         table?.close();
         await register(machine);
       }),
@@ -120,24 +126,32 @@ async function unregister(table: Table, machine: string): Promise<void> {
   await table.delete(`machine = '${machine}'`);
 }
 
+async function tidy(table: Table): Promise<void> {
+  if ((await table.version()) % TIDY_AFTER !== 0) return;
+  await table.optimize({ cleanupOlderThan: new Date(Date.now() - READERS_MS) });
+}
+
 /** No other machine writes to this log; one that reads it meanwhile fails, and reads again. */
 async function withoutOldVersions(table: Table): Promise<void> {
   await table.optimize({ cleanupOlderThan: new Date(), deleteUnverified: true });
 }
 
 async function lastRow(table: Table): Promise<Row | null> {
-  const rows = (await table.query().select(['sequence']).toArray()) as { sequence: number }[];
-  const highest = rows.reduce((most, { sequence }) => Math.max(most, sequence), 0);
-  return (await rowsOf(table, highest, 1))[0] ?? null;
+  const newest = table.query().select(COLUMNS).orderBy({ columnName: 'sequence', ascending: false }).limit(1);
+  return asRows(await newest.toArray())[0] ?? null;
 }
 
 function records(rows: readonly Row[]): Record<string, unknown>[] {
-  return rows.map(({ sequence, payload, signature }) => ({ sequence, payload, signature }));
+  return asRows(rows).map((row) => ({ ...row }));
 }
 
 async function rowsOf(table: Table, from: number, limit: number): Promise<Row[]> {
-  const rows = table.query().where(`sequence >= ${from}`).select(['sequence', 'payload', 'signature']);
-  const found = (await rows.orderBy({ columnName: 'sequence' }).limit(limit).toArray()) as Row[];
+  // A row of a size that no machine writes is not loaded.
+  const rows = table.query().where(`sequence >= ${from} AND octet_length(payload) <= ${MOST_BYTES}`).select(COLUMNS);
+  return asRows(await rows.orderBy({ columnName: 'sequence' }).limit(limit).toArray());
+}
+
+function asRows(found: readonly Row[]): Row[] {
   return found.map(({ sequence, payload, signature }) => ({ sequence, payload, signature }));
 }
 

@@ -44,12 +44,12 @@ export interface IdSetFile {
 
 const HASH = /^[0-9a-f]{64}$/;
 
-/** One turn id a line, append-only, fsynced: Claude Code keeps sending what the user had removed here. */
-export function createIdSetFile(file: string): IdSetFile {
+/** One id a line, append-only, fsynced: Claude Code keeps sending what the user had removed here. @param form  of an id */
+export function createIdSetFile(file: string, form = HASH): IdSetFile {
   return {
     async load() {
       const text = (await readFileIfPresent(file)) ?? '';
-      return text.split('\n').filter((line) => HASH.test(line));
+      return text.split('\n').filter((line) => form.test(line));
     },
     // A line that a power cut tore before these must not take one of them along.
     add: (turnIds) => appendDurably(file, `\n${turnIds.join('\n')}\n`),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EVERYWHERE } from '../../../../memory/model/node.ts';
+import { EVERYWHERE, teammateOf } from '../../../../memory/model/node.ts';
 import { MemoryNode } from '../../../../memory/model/node-schema.ts';
 import {
   fromOwnMachine,
@@ -10,13 +10,12 @@ import {
   keptReason,
   outgoing,
   type ShareRules,
-  teammateOf,
 } from '../../../../memory/share/filter.ts';
 import { createRedactor } from '../../../../redact/index.ts';
 import { anyNode, makeNode } from '../../../helpers/nodes.ts';
 
 const SHOP = 'github.com/acme/shop';
-const ME: ShareRules = { scope: 'me', projects: [], isForbidden: () => false };
+const ME: ShareRules = { scope: 'me', projects: [], isForbidden: () => false, keepsDrafts: true, keyOf: String };
 const TEAM: ShareRules = { ...ME, scope: 'team', projects: [SHOP] };
 const redactor = createRedactor({ markKey: randomBytes(32) });
 const node = makeNode({ project: SHOP, written_by: 'user' });
@@ -28,6 +27,7 @@ describe('keptReason', () => {
     ['keeps other projects from the team', { ...node, project: '/home/dev/x' }, TEAM, 'project'],
     ['keeps what belongs to every project from the team', { ...node, project: EVERYWHERE }, TEAM, 'scope'],
     ['keeps drafts', { ...node, status: 'draft' }, ME, 'draft'],
+    ['lets drafts leave where no model follows', { ...node, status: 'draft' }, { ...ME, keepsDrafts: false }, null],
     ['keeps projects that forbid it', node, { ...TEAM, isForbidden: () => true }, 'forbidden'],
     ['keeps private tags', { ...node, summary: 'x <private>y' }, ME, 'private'],
     [
@@ -54,19 +54,26 @@ describe('outgoing', () => {
     const secret = `ghp_${'a1B2'.repeat(9)}`;
     const sent = await outgoing(
       { ...node, summary: `token ${secret}, <private>my salary</private> stays` },
-      'me',
+      ME,
       redactor,
     );
     expect(JSON.stringify(sent)).not.toContain(secret);
     expect(JSON.stringify(sent)).not.toContain('my salary');
   });
 
+  it('has the name that its project has on every machine', async () => {
+    const keyOf = (project: string) => (project === '/home/dev/shop' ? SHOP : project);
+    const own = { ...node, project: '/home/dev/shop' };
+    expect(keptReason(own, { ...TEAM, keyOf })).toBeNull();
+    expect(await outgoing(own, { ...TEAM, keyOf }, redactor)).toMatchObject({ project: SHOP });
+  });
+
   it('leaves turns and pins out for the team, and keeps them for the own machines', async () => {
     const pinned = { ...node, recall_mode: 'both', pinned_from: 'active', pinned_in: ['/x'], turns: ['t-1'] } as const;
-    const sent = await outgoing(pinned as unknown as MemoryNode, 'team', redactor);
+    const sent = await outgoing(pinned as unknown as MemoryNode, TEAM, redactor);
     expect(sent).toMatchObject({ recall_mode: 'active', turns: [] });
     expect(sent.pinned_from ?? sent.pinned_in).toBeUndefined();
-    expect(await outgoing(pinned as unknown as MemoryNode, 'me', redactor)).toMatchObject(pinned);
+    expect(await outgoing(pinned as unknown as MemoryNode, ME, redactor)).toMatchObject(pinned);
   });
 });
 
@@ -75,7 +82,7 @@ describe('a node of a teammate', () => {
     fc.assert(
       fc.property(anyNode, (any) => {
         const forged = { ...any, released: true, pinned_in: ['/x'], source_links: ['teammate:boss', 'teammate:eve'] };
-        const stored = fromTeammate(forged, { machine: 'a'.repeat(32), name: 'eve' });
+        const stored = fromTeammate(forged, { machine: 'a'.repeat(32), name: 'eve', isTrusted: false });
         expect(stored).toMatchObject({ origin: 'external', recall_mode: 'active', links: [], turns: [] });
         expect(stored.released ?? stored.pinned_in ?? stored.pinned_from).toBeUndefined();
         expect(stored.session_id).toMatch(/^teammate-[0-9a-f]{32}$/);

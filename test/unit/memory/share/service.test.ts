@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import type { Bus } from '../../../../memory/share/bus.ts';
 import type { ShareRules } from '../../../../memory/share/filter.ts';
-import type { ShareState } from '../../../../memory/share/parts.ts';
+import { newState, type ShareState } from '../../../../memory/share/parts.ts';
 import { openShare } from '../../../../memory/share/service.ts';
 import { createRedactor } from '../../../../redact/index.ts';
 import { createInMemoryBus } from '../../../helpers/in-memory-bus.ts';
@@ -18,7 +18,13 @@ const nodeOf = (number: number, over: Partial<MemoryNode> = {}): MemoryNode =>
 function createHome(bus: Bus, { scope = 'me' as ShareRules['scope'], passphrase = null as string | null } = {}) {
   const nodes = new Map<string, MemoryNode>();
   let saved: ShareState | null = null;
-  const rules = { scope, projects: scope === 'me' ? [] : [SHOP], isForbidden: () => false };
+  const rules = {
+    scope,
+    projects: scope === 'me' ? [] : [SHOP],
+    isForbidden: () => false,
+    keepsDrafts: true,
+    keyOf: String,
+  };
   const memory = {
     nodes: () => [...nodes.values()],
     save: async (fresh: readonly MemoryNode[]) => fresh.forEach((node) => void nodes.set(node.node_id, node)),
@@ -29,9 +35,16 @@ function createHome(bus: Bus, { scope = 'me' as ShareRules['scope'], passphrase 
     save: async (state: ShareState) => {
       saved = structuredClone(state);
     },
+    remove: async () => {
+      saved = null;
+    },
   };
-  const open = (over: Bus = bus) =>
-    openShare({ bus: over, stateFile, memory, redactor, rules, passphrase, name: 'anna' });
+  const gone: string[] = [];
+  const removed = { load: async () => gone, add: async (ids: readonly string[]) => void gone.push(...ids) };
+  const signal = new AbortController().signal;
+  const others = { ...{ stateFile, removed, memory, redactor, rules, passphrase }, trusted: [], now: Date.now, signal };
+  const member = { url: 's3://team', scope, name: 'anna' };
+  const open = (over: Bus = bus) => openShare({ bus: over, ...others }, saved ?? newState(member, passphrase !== null));
   return {
     nodes,
     open,
@@ -41,7 +54,7 @@ function createHome(bus: Bus, { scope = 'me' as ShareRules['scope'], passphrase 
       saved = state;
     },
     async forget(nodeId: string): Promise<void> {
-      await (await open()).remove([nodeId]);
+      await removed.add([nodeId]);
       nodes.delete(nodeId);
     },
     async sync(): Promise<void> {

@@ -1,0 +1,247 @@
+import os from 'node:os';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import { counted, localTime, oneLine, printable } from '../../common/text.ts';
+import { engineOf, type ShareReport } from '../../engine/api/index.ts';
+import { openJoinedFolders, remoteOf } from '../../memory/index.ts';
+import { addCommand, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
+import { table } from '../terminal/table.ts';
+import { confirmed } from '../terminal/term.ts';
+import { watched } from './memory/watch.ts';
+
+interface Flags {
+  readonly scope?: string;
+  readonly project?: readonly string[];
+  readonly name?: string;
+  readonly yes?: boolean;
+  readonly off?: boolean;
+  readonly json?: boolean;
+}
+
+const LONGEST_MS = 3_600_000;
+/** What storage of the usual clouds is reached with. */
+const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE|LANCEDB)_|^COMET_CC_SHARE_PASSPHRASE$/;
+
+export function registerShare(program: Command, context: Context): void {
+  const share = addCommand(
+    program,
+    'share',
+    'memory on more than one machine, or in a team, over storage of yours',
+    'comet-cc share init s3://bucket/folder --scope me',
+  );
+  registerBegin(share, context);
+  registerExchange(share, context);
+  registerStatus(share, context);
+  registerEnd(share, context);
+}
+
+function registerBegin(share: Command, context: Context): void {
+  const options = (command: Command): Command =>
+    command
+      .option('--project <remote...>', 'git remotes whose memory is shared (host/owner/repo)')
+      .option('--name <name>', 'what the others call this machine, or you')
+      .option('--yes', 'do not ask')
+      .option('--json', 'print one JSON document');
+  options(
+    addCommand(
+      share,
+      'init <url>',
+      'share from this machine, the first one',
+      'comet-cc share init s3://bucket/folder --scope me\ncomet-cc share init s3://bucket/team --scope team --project github.com/acme/shop',
+    ).requiredOption('--scope <me|team>', 'me: machines of yours; team: other people too'),
+  ).action((url: string, flags: Flags) => begin(context, url, flags, true));
+  options(
+    addCommand(share, 'join <url>', 'share what another machine began', 'comet-cc share join s3://bucket/folder'),
+  ).action((url: string, flags: Flags) => begin(context, url, flags, false));
+}
+
+async function begin(context: Context, url: string, flags: Flags, first: boolean): Promise<void> {
+  requireUser(context);
+  const { term, paths } = context;
+  const { scope } = flags;
+  if (first && scope !== 'me' && scope !== 'team')
+    throw new CometError('usage', '--scope is me (machines of yours) or team (other people too)');
+  const here = remoteOf(process.cwd());
+  const named = flags.project ?? (scope === 'team' && here !== null ? [here.remote] : undefined);
+  if (first && scope === 'team' && named === undefined)
+    throw new CometError('usage', 'name what is shared with --project host/owner/repo, or run it in a clone');
+  const what =
+    scope === 'team' ? `memories of ${(named ?? []).map(oneLine).join(', ')}` : 'memory, as the others there do,';
+  const question = `Publish ${scope === 'me' ? 'all of memory' : what} to ${oneLine(url)}?`;
+  if (!flags.yes && !(await confirmed(question))) return;
+  const name = flags.name ?? namedAs(scope === 'team' ? os.userInfo().username : os.hostname());
+  const input = { url: addressOf(url), first, name, env: credentials(context.env) };
+  const client = startedEngine(context);
+  const done = await watched(context, flags, progress, () =>
+    client.call(
+      'share/join',
+      { ...input, ...(first ? { scope: scope as 'me' | 'team' } : {}), ...(named && { projects: [...named] }) },
+      { timeoutMs: LONGEST_MS },
+    ),
+  );
+  const joins = here !== null && (done.scope === 'me' || done.projects.includes(here.remote));
+  const folders = openJoinedFolders(paths.projectsFile);
+  if (joins && folders.all()[here.remote]?.includes(here.common) !== true) {
+    folders.add([here]);
+    // What was kept here before has the name of the remote now.
+    await client.call('share/push', { env: input.env }, { timeoutMs: LONGEST_MS });
+  }
+  const shared = done.scope === 'me' && done.projects.length === 0 ? 'all of memory' : done.projects.join(', ');
+  term.print(flags, { ...done, joined: joins ? here.remote : null }, () => [
+    `${oneLine(done.name)} shares ${oneLine(shared)} over ${oneLine(done.url)} with ${counted(done.machines, 'other machine')}`,
+    ...(joins ? [`this folder shares the memory of ${oneLine(here.remote)}; elsewhere: comet-cc project join`] : []),
+  ]);
+  if (!flags.json) term.say('comet-cc share preview shows what leaves next; share leave ends it');
+}
+
+function namedAs(name: string): string {
+  return (
+    name
+      .replace(/[^\p{L}\p{N}._ -]/gu, '-')
+      .replace(/^[^\p{L}\p{N}]+/u, '')
+      .slice(0, 40) || 'machine'
+  );
+}
+
+/** A folder as the engine sees it. */
+function addressOf(url: string): string {
+  return /^[a-z][a-z0-9]*:\/\//i.test(url) ? url : path.resolve(url);
+}
+
+function credentials(env: NodeJS.ProcessEnv): Record<string, string> {
+  const given = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
+  return Object.fromEntries(given) as Record<string, string>;
+}
+
+function progress({ share }: { readonly share?: ShareReport | null }): string {
+  const rows = share?.reading?.rows ?? 0;
+  return rows === 0 ? 'reaching the storage…' : `${counted(rows, 'row')} read…`;
+}
+
+function registerExchange(share: Command, context: Context): void {
+  const { term } = context;
+  const env = credentials(context.env);
+  addCommand(share, 'preview', 'print what would leave now', 'comet-cc share preview --json')
+    .option('--json', 'print one JSON document, the memories as they would leave')
+    .action(async (flags: Flags) => {
+      const found = await readingEngine(context).call('share/preview', { env }, { timeoutMs: LONGEST_MS });
+      const { nodes, kept, removed, withdrawn } = found;
+      const cells = (cellOf: (node: (typeof nodes)[number]) => string) => nodes.map((node) => printable(cellOf(node)));
+      term.print(flags, found, () => [
+        ...(nodes.length === 0
+          ? ['nothing would leave now']
+          : table(
+              [
+                { title: 'ID', cells: cells(({ node_id }) => node_id) },
+                { title: 'PROJECT', cells: cells(({ project }) => oneLine(project)) },
+                { title: 'MEMORY', cells: cells(({ title }) => oneLine(title ?? '')), stretch: true },
+              ],
+              term.width,
+            )),
+        ...(removed > 0 ? [`${counted(removed, 'memory', 'memories')} would be removed elsewhere`] : []),
+        ...(withdrawn > 0 ? [`${counted(withdrawn, 'memory', 'memories')} would be taken back`] : []),
+        ...Object.entries(kept).map(
+          ([reason, count]) => `${counted(count, 'memory', 'memories')} ${KEPT[reason] ?? reason}`,
+        ),
+      ]);
+    });
+  addCommand(share, 'push', 'publish what changed', 'comet-cc share push')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags) => {
+      const client = readingEngine(context);
+      const done = await watched(context, flags, progress, () =>
+        client.call('share/push', { env }, { timeoutMs: LONGEST_MS }),
+      );
+      term.print(flags, done, () => [
+        done.sent === 0 ? 'nothing changed' : `${counted(done.sent, 'change')} published`,
+      ]);
+    });
+  addCommand(share, 'pull', 'take over what others published', 'comet-cc share pull')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags) => {
+      const client = readingEngine(context);
+      const done = await watched(context, flags, progress, () =>
+        client.call('share/pull', { env }, { timeoutMs: LONGEST_MS }),
+      );
+      term.print(flags, done, () => [`${counted(done.added, 'memory', 'memories')} added`]);
+    });
+}
+
+const KEPT: Readonly<Record<string, string>> = {
+  draft: 'wait until a model has summarized them',
+  received: 'came from a teammate',
+  quarantined: 'are in quarantine',
+  forbidden: 'are of a project whose .comet-cc.json forbids it',
+  project: 'are of projects that are not shared',
+  scope: 'are of the user, not of a project',
+  private: 'hold private text',
+  size: 'are too large',
+};
+
+function registerStatus(share: Command, context: Context): void {
+  addCommand(share, 'status', 'what is shared, with whom, and what is refused', 'comet-cc share status --json')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags) => {
+      const report = await readingEngine(context).call('share/status', {});
+      context.term.print(flags, report, () =>
+        report === null ? ['nothing is shared'] : reportLines(report, Date.now()),
+      );
+    });
+}
+
+function reportLines(report: ShareReport, nowMs: number): string[] {
+  const { url, scope, projects, machines, pushed_at, pulled_at, problem, waiting } = report;
+  const when = (at: string | null): string => (at === null ? 'never' : localTime(Date.parse(at), nowMs));
+  return [
+    `${printable(url)}, scope ${scope}, as ${printable(report.name)} (${report.machine})${report.sealed ? ', encrypted' : ''}`,
+    `projects  ${projects.length === 0 ? (scope === 'me' ? 'all' : 'none') : projects.map(oneLine).join(', ')}`,
+    `published ${when(pushed_at)}${waiting > 0 ? `, ${counted(waiting, 'change')} waiting` : ''}`,
+    `read      ${when(pulled_at)}`,
+    ...machines.map(({ machine, name, read, trusted, refused }) =>
+      printable(
+        `machine   ${name || 'unknown'} (${machine}), ${counted(read, 'row')} read${trusted ? ', trusted' : ''}${refused === '' ? '' : `; refused: ${refused}`}`,
+      ),
+    ),
+    ...(problem === '' ? [] : [`problem   ${oneLine(problem)}`]),
+  ];
+}
+
+function registerEnd(share: Command, context: Context): void {
+  const { term } = context;
+  addCommand(
+    share,
+    'trust <machine>',
+    "let a teammate's memories count as what Claude said, in system text too",
+    'comet-cc share trust anna\ncomet-cc share trust anna --off',
+  )
+    .option('--off', 'no longer')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print one JSON document')
+    .action(async (who: string, flags: Flags) => {
+      requireUser(context);
+      const trusted = flags.off !== true;
+      if (trusted && !flags.yes && !(await confirmed(`Trust what ${oneLine(who)} publishes like what Claude said?`)))
+        return;
+      const client = engineOf(context.paths);
+      const peer = await client.call('share/trust', { who, trusted });
+      await client.call('share/pull', { env: credentials(context.env) }, { timeoutMs: LONGEST_MS });
+      term.print(flags, { ...peer, trusted }, () => [
+        `${printable(peer.name)} (${peer.machine}) is ${trusted ? 'trusted' : 'no longer trusted'}`,
+      ]);
+    });
+  addCommand(share, 'leave', 'stop sharing, and remove what this machine published', 'comet-cc share leave')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags) => {
+      requireUser(context);
+      if (!flags.yes && !(await confirmed('Stop sharing and remove what this machine published?'))) return;
+      const env = credentials(context.env);
+      const { problem } = await engineOf(context.paths).call('share/leave', { env }, { timeoutMs: LONGEST_MS });
+      const removed = problem === '';
+      term.print(flags, { removed, problem }, () => [
+        removed ? 'nothing is shared any more; what came from others stays here' : 'nothing is shared any more',
+      ]);
+      if (!removed) term.say(`what this machine published is still there: ${oneLine(problem)}`);
+    });
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { CometError } from '../../common/errors.ts';
+import { isSharedName } from '../../memory/index.ts';
+import { operation } from './service.ts';
+
+/** Credentials of the shell that asks: passed on to the storage, and kept only while the engine runs. */
+const env = z.record(z.string().max(200), z.string().max(10_000)).default({});
+const asked = z.strictObject({ env });
+
+const project = z.string().min(1).max(400);
+const address = z
+  .string()
+  .max(1_000)
+  .refine(
+    (url) => /^(?:s3|gs|az|db):\/\/[^/]|^\//.test(url),
+    'expected s3://, gs://, az://, db:// or an absolute folder',
+  )
+  .refine((url) => !/[\s?#@]/.test(url), 'credentials belong into the environment, not into the address');
+
+/** Memory on the user's other machines, or those of a team. */
+export const shareOperations = {
+  'share/status': operation(z.strictObject({}), ({ sharing }) => sharing.status()),
+  'share/join': operation(
+    z.strictObject({
+      url: address,
+      first: z.boolean(),
+      scope: z.enum(['me', 'team']).optional(),
+      projects: z.array(project).max(100).optional(),
+      name: z.string(),
+      env,
+    }),
+    ({ sharing }, { url, first, scope = null, projects = null, name, env }) => {
+      if (!isSharedName(name))
+        throw new CometError('usage', '--name is up to 40 letters, digits, dots, dashes and spaces');
+      return sharing.join({ url, scope, projects, name }, first, env);
+    },
+  ),
+  'share/preview': operation(asked, ({ sharing }, { env }) => sharing.preview(env)),
+  'share/push': operation(asked, async ({ sharing }, { env }) => ({ sent: await sharing.push(env) })),
+  'share/pull': operation(asked, async ({ sharing }, { env }) => ({ added: await sharing.pull(env) })),
+  'share/trust': operation(z.strictObject({ who: project, trusted: z.boolean() }), ({ sharing }, { who, trusted }) =>
+    sharing.trust(who, trusted),
+  ),
+  'share/leave': operation(asked, ({ sharing }, { env }) => sharing.leave(env)),
+};

@@ -1,0 +1,370 @@
+import path from 'node:path';
+import { finishesWithin } from '../common/async.ts';
+import { CometError, messageOf, type Problem } from '../common/errors.ts';
+import { titleOf } from './model/node.ts';
+import type { MemoryParts } from './parts.ts';
+import type { Bus } from './share/bus.ts';
+import type { ShareRules, ShareScope } from './share/filter.ts';
+import { cardsOf, type JoinRequest, joined, machinesOf } from './share/join.ts';
+import { type Membership, newState, type RemovedNodes, type ShareState, type StateFile } from './share/parts.ts';
+import { NAME } from './share/row.ts';
+import { openShare, type Share } from './share/service.ts';
+import type { Activity } from './tasks/judge.ts';
+
+const TICK_MS = 15_000;
+/** A session that begins looks for news that are older than this. */
+const FRESH_MS = 60_000;
+/** What is published by itself waits until no request came for so long. */
+const IDLE_MS = 10_000;
+/** A stop waits for the storage no longer than this; what is not sent then is sent at the next start. */
+const LAST_PUSH_MS = 3_000;
+
+/** Whether a machine, or a person, may be called so. */
+export function isSharedName(name: string): boolean {
+  return NAME.test(name);
+}
+
+/** As the configuration has it. */
+export interface ShareSettings {
+  /** '' where nothing is shared. */
+  readonly url: string;
+  readonly scope: ShareScope;
+  readonly projects: readonly string[];
+  /** Ids of machines. */
+  readonly trusted: readonly string[];
+  readonly name: string;
+  /** 0: only when asked. */
+  readonly intervalMinutes: number;
+}
+
+export interface ShareOptions {
+  /** Read before each step: they may change while memory is open. */
+  readonly settings: () => ShareSettings;
+  readonly keepSettings: (changed: Partial<ShareSettings>) => Promise<void>;
+  readonly openBus: (url: string, env: NodeJS.ProcessEnv) => Promise<Bus>;
+  readonly stateFile: StateFile;
+  readonly removed: RemovedNodes;
+  /** Null where none is set. */
+  readonly passphrase: (env: NodeJS.ProcessEnv) => Promise<string | null>;
+  readonly isForbidden: ShareRules['isForbidden'];
+  readonly keepsDrafts: boolean;
+  /** Credentials, until a command brings those of its own shell. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+export type Sharing = ReturnType<typeof createSharing>;
+export type ShareReport = NonNullable<Awaited<ReturnType<Sharing['status']>>>;
+
+interface Parts extends MemoryParts {
+  readonly share: ShareOptions;
+  readonly started: Promise<void>;
+  readonly follow: () => Promise<void>;
+  readonly activity?: () => Activity;
+}
+
+type Opener = ReturnType<typeof createOpener>;
+
+/** Opens the storage for one step. */
+function createOpener(parts: Parts, signal: AbortSignal) {
+  const { catalogue, clock, share: options, started } = parts;
+  const stateFile = cached(options.stateFile);
+  let { env } = options;
+  let reading: { readonly rows: number } | null = null;
+
+  const memory = {
+    nodes: () => [...catalogue.every()],
+    save: (nodes: Parameters<typeof parts.store.save>[0]) => parts.store.save(nodes),
+    async remove(nodeIds: readonly string[]): Promise<void> {
+      const nodes = nodeIds.flatMap((id) => catalogue.get(id) ?? []);
+      if (nodes.length > 0) await parts.removal.remove(nodes, undefined, null);
+    },
+  };
+
+  async function withBus<T>(url: string, use: (bus: Bus) => Promise<T>): Promise<T> {
+    const bus = await options.openBus(url, env);
+    try {
+      return await use(bus);
+    } finally {
+      bus.close();
+    }
+  }
+
+  /** @throws CometError `usage` where nothing is shared, `share_failed` */
+  async function withShare<T>(use: (share: Share) => Promise<T>, settings = options.settings()): Promise<T> {
+    const { url, scope, projects, trusted } = settings;
+    const state = url === '' ? null : await stateFile.load();
+    if (state === null || state.url !== url) {
+      throw new CometError('usage', 'nothing is shared; begin with: comet-cc share init URL --scope me|team');
+    }
+    await started;
+    await parts.follow();
+    const passphrase = await options.passphrase(env);
+    const keyOf = (project: string): string => (path.isAbsolute(project) ? parts.projectOf(project) : project);
+    const { isForbidden, keepsDrafts } = options;
+    const rules = { scope, projects, isForbidden, keepsDrafts, keyOf };
+    return withBus(url, async (bus) => {
+      const read = (rows: number): void => {
+        reading = { rows: (reading?.rows ?? 0) + rows };
+      };
+      const steps = { bus, memory, rules, trusted, passphrase, onRead: read };
+      const { removed } = options;
+      const others = { stateFile, removed, redactor: parts.redactor, now: clock.now, signal };
+      return use(await openShare({ ...steps, ...others }, state));
+    });
+  }
+
+  return {
+    ...{ stateFile, withBus, withShare },
+    /** Rows that the pull that runs has read; null where none runs. */
+    reading: () => reading,
+    /** With the credentials of the shell that asked last. */
+    passphrase: () => options.passphrase(env),
+    use(given: NodeJS.ProcessEnv): void {
+      env = { ...env, ...given };
+    },
+    async pullAll(share: Share): Promise<void> {
+      reading = { rows: 0 };
+      await share.pull().finally(() => {
+        reading = null;
+      });
+    },
+  };
+}
+
+/** Steps one after the other; what fails is said in `status`. */
+function createExchange(parts: Parts, { pullAll, withShare }: Opener, closing: AbortController) {
+  const { catalogue, clock, log, share: options, started } = parts;
+  const inTurn = createSteps();
+  let problem = '';
+  let triedMs = Number.NEGATIVE_INFINITY;
+  let pushedRevision = -1;
+
+  /** What fails is said in `status`, and tried again later. */
+  async function quietly(step: (share: Share) => Promise<unknown>): Promise<boolean> {
+    triedMs = clock.now();
+    try {
+      await inTurn(() => withShare(step));
+      problem = '';
+      return true;
+    } catch (error) {
+      if (!closing.signal.aborted) report(error);
+      return false;
+    }
+  }
+
+  function report(error: unknown): void {
+    problem = messageOf(error).split('\n')[0] as string;
+    if (!(error instanceof CometError)) log.error('sharing failed', { error });
+  }
+
+  /** A step that the user asked for: its error is theirs to read, and is kept for `status`. */
+  function asked<T>(step: (share: Share) => Promise<T>): Promise<T> {
+    return inTurn(async () => {
+      try {
+        const result = await withShare(step);
+        problem = '';
+        return result;
+      } catch (error) {
+        if (!(error instanceof CometError && error.code === 'usage')) report(error);
+        throw error;
+      }
+    });
+  }
+
+  async function pushAll(share: Share): Promise<number> {
+    const revision = catalogue.revision();
+    const sent = await share.push();
+    pushedRevision = revision;
+    return sent;
+  }
+
+  async function tick(): Promise<void> {
+    const { url, intervalMinutes } = options.settings();
+    if (url === '' || intervalMinutes === 0 || inTurn.isBusy()) return;
+    const { answering = 0, lastRequestMs = 0 } = parts.activity?.() ?? {};
+    const isIdle = answering === 0 && clock.now() - lastRequestMs > IDLE_MS;
+    const isDue = clock.now() - triedMs > intervalMinutes * 60_000;
+    const hasNews = catalogue.revision() !== pushedRevision && problem === '';
+    if (isDue) await quietly(pullAll);
+    if (isIdle && (isDue || hasNews)) await quietly(pushAll);
+  }
+
+  const timer = setInterval(() => void tick().catch(report), TICK_MS);
+  timer.unref();
+  void started.then(tick).catch(report);
+
+  return {
+    ...{ inTurn, asked, pushAll },
+    problem: () => problem,
+    ended(): void {
+      problem = '';
+    },
+    /** A session begins: news are looked for in the background. */
+    wake(): void {
+      const { url, intervalMinutes } = options.settings();
+      if (url === '' || intervalMinutes === 0 || clock.now() - triedMs < FRESH_MS || inTurn.isBusy()) return;
+      void quietly(pullAll);
+    },
+    /** Publishes what is new, for a few seconds at most. */
+    async close(): Promise<void> {
+      clearInterval(timer);
+      const { url, intervalMinutes } = options.settings();
+      const hasNews = catalogue.revision() !== pushedRevision;
+      if (url !== '' && intervalMinutes > 0 && hasNews) await finishesWithin(quietly(pushAll), LAST_PUSH_MS);
+      closing.abort(new Error('memory is closing'));
+      await finishesWithin(inTurn.idle(), LAST_PUSH_MS);
+    },
+  };
+}
+
+type Exchange = ReturnType<typeof createExchange>;
+
+function createTrust({ asked }: Exchange, options: ShareOptions) {
+  return {
+    /** What the named teammate's machine says counts as what an assistant said. @throws CometError `usage`, `not_found` */
+    trust: (who: string, isTrusted: boolean) =>
+      asked(async (share) => {
+        const { trusted } = options.settings();
+        const found = Object.values(share.state().peers).filter(
+          ({ machine, name }) => name === who || (who.length >= 4 && machine.startsWith(who)),
+        );
+        const [peer] = found;
+        if (peer === undefined)
+          throw new CometError('not_found', `no machine is called ${who}; see comet-cc share status`);
+        if (found.length > 1) throw new CometError('ambiguous_id', `${who} fits several machines; give an id`);
+        const others = trusted.filter((machine) => machine !== peer.machine);
+        await options.keepSettings({ trusted: isTrusted ? [...others, peer.machine] : others });
+        await share.readAgain(peer.machine);
+        return { name: peer.name, machine: peer.machine };
+      }),
+  };
+}
+
+/** Publishes memory to the user's other machines or a team, and takes over theirs. Recall never waits for it. */
+export function createSharing(parts: Parts) {
+  const { catalogue, share: options } = parts;
+  const closing = new AbortController();
+  const opener = createOpener(parts, closing.signal);
+  const exchange = createExchange(parts, opener, closing);
+  const { stateFile, use, pullAll, withBus, withShare } = opener;
+  const { asked, inTurn, pushAll } = exchange;
+
+  return {
+    /** Null where nothing is shared. */
+    async status() {
+      const { url, scope, projects, trusted } = options.settings();
+      const state = url === '' ? null : await stateFile.load();
+      if (state === null) return null;
+      return {
+        ...{ url, scope, projects, name: state.name, machine: state.machine, sealed: state.salt !== null },
+        ...{
+          pushed_at: state.pushed,
+          pulled_at: state.pulled,
+          waiting: state.outbox.length,
+          reading: opener.reading(),
+        },
+        machines: machinesOf(state, trusted),
+        problem: exchange.problem(),
+      };
+    },
+    /**
+     * The first machine at an address, or one more.
+     *
+     * @param isFirst  whether nothing may be there yet
+     * @throws CometError `usage`, `share_failed`
+     */
+    join: (request: JoinRequest, isFirst: boolean, given: NodeJS.ProcessEnv) =>
+      inTurn(async () => {
+        use(given);
+        const passphrase = await opener.passphrase();
+        const before = await stateFile.load();
+        const cards = await withBus(request.url, (bus) => cardsOf(bus, before?.machine ?? ''));
+        const settings = { ...options.settings(), ...joined(request, cards, isFirst, passphrase) };
+        const { url, scope, name } = settings;
+        const member: Membership = { url, scope, name };
+        const isSame = before !== null && before.url === url && before.scope === scope && before.name === name;
+        if (!isSame) await stateFile.save(newState(member, passphrase !== null));
+        await withShare(async (share) => {
+          await pullAll(share);
+          await pushAll(share);
+        }, settings);
+        await options.keepSettings({ url, scope, projects: settings.projects, name });
+        return { url, scope, projects: settings.projects, name, machines: cards.length };
+      }),
+    /** Nodes that would leave, as they would, and how many stay for which reason. */
+    preview: (given: NodeJS.ProcessEnv) => {
+      use(given);
+      return asked(async (share) => {
+        const { changed, gone, withdrawn, kept } = await share.preview();
+        const nodes = changed.map(({ node }) => ({ ...node, title: titleOf(node) }));
+        return { nodes, removed: gone.length, withdrawn: withdrawn.length, kept };
+      });
+    },
+    /** Returns how many rows were sent. */
+    push: (given: NodeJS.ProcessEnv) => {
+      use(given);
+      return asked(pushAll);
+    },
+    /** Returns how many memories were added. */
+    pull: (given: NodeJS.ProcessEnv) => {
+      use(given);
+      return asked(async (share) => {
+        const before = catalogue.size();
+        await pullAll(share);
+        return Math.max(0, catalogue.size() - before);
+      });
+    },
+    ...createTrust(exchange, options),
+    /** Takes this machine's memory off the storage; what was received stays. */
+    leave: (given: NodeJS.ProcessEnv) =>
+      inTurn(async () => {
+        use(given);
+        const left = await withShare((share) => share.leave()).then(
+          () => '',
+          (error: unknown) => {
+            if (error instanceof CometError && error.code === 'usage') throw error;
+            return messageOf(error).split('\n')[0] as string;
+          },
+        );
+        await options.keepSettings({ url: '', projects: [], trusted: [] });
+        await stateFile.remove();
+        exchange.ended();
+        return { problem: left };
+      }),
+    wake: exchange.wake,
+    problems: (): readonly Problem[] =>
+      exchange.problem() === '' ? [] : [{ file: 'share', message: exchange.problem() }],
+    close: exchange.close,
+  };
+}
+
+/** The engine is the one writer of its home. */
+function cached(file: StateFile): StateFile {
+  let known: Promise<ShareState | null> | null = null;
+  return {
+    load: () => (known ??= file.load()),
+    async save(state) {
+      await file.save(state);
+      known = Promise.resolve(state);
+    },
+    async remove() {
+      known = null;
+      await file.remove();
+    },
+  };
+}
+
+/** One step after the other. */
+function createSteps() {
+  let last: Promise<unknown> = Promise.resolve();
+  let running = 0;
+  const run = <T>(step: () => Promise<T>): Promise<T> => {
+    running += 1;
+    const done = last.then(step).finally(() => {
+      running -= 1;
+    });
+    last = done.catch(() => undefined);
+    return done;
+  };
+  return Object.assign(run, { isBusy: () => running > 0, idle: () => last });
+}

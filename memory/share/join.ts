@@ -1,0 +1,94 @@
+import { CometError } from '../../common/errors.ts';
+import { parseJson } from '../../common/text.ts';
+import type { Bus } from './bus.ts';
+import type { ShareScope } from './filter.ts';
+import type { ShareState } from './parts.ts';
+import { type Card, MACHINE_ID } from './row.ts';
+import { sealingKey, unseal } from './seal.ts';
+import { checkCard, type Refusal } from './state.ts';
+
+export interface JoinRequest {
+  readonly url: string;
+  /** Null: that of the machines that are there. */
+  readonly scope: ShareScope | null;
+  /** Null: those that the machines there share. */
+  readonly projects: readonly string[] | null;
+  readonly name: string;
+}
+
+interface FoundCard {
+  readonly machine: string;
+  readonly card: Card;
+}
+
+/** Valid cards of other machines. */
+export async function cardsOf(bus: Bus, own: string): Promise<FoundCard[]> {
+  const found: FoundCard[] = [];
+  for (const machine of await bus.machines()) {
+    const [row] = machine === own || !MACHINE_ID.test(machine) ? [] : await bus.read(machine, 0, 1);
+    const card = row === undefined ? 'invalid' : checkCard(machine, row, null, null);
+    if (typeof card !== 'string') found.push({ machine, card });
+  }
+  return found;
+}
+
+/**
+ * @param isFirst  whether nothing may be there yet
+ * @throws CometError `usage`
+ */
+export function joined(
+  { url, scope, projects, name }: JoinRequest,
+  found: readonly FoundCard[],
+  isFirst: boolean,
+  passphrase: string | null,
+) {
+  const cards = found.map(({ card }) => card);
+  const [first] = cards;
+  if (isFirst && first !== undefined)
+    throw new CometError(
+      'usage',
+      `${cards.map((card) => card.name).join(', ')} shares there; use: comet-cc share join ${url}`,
+    );
+  if (!isFirst && first === undefined)
+    throw new CometError(
+      'usage',
+      `no machine shares there; on the first one: comet-cc share init ${url} --scope me|team`,
+    );
+  const scopes = new Set(cards.map((card) => card.scope));
+  if (scopes.size > 1) throw new CometError('usage', 'machines of both scopes share there; choose another address');
+  if (cards.some(({ salt }) => salt !== null) && passphrase === null)
+    throw new CometError('usage', 'memory is encrypted there: set COMET_CC_SHARE_PASSPHRASE to its passphrase');
+  const theirs = cards.flatMap((card) => projectsOf(card, passphrase));
+  return { url, name, scope: first?.scope ?? scope ?? 'me', projects: projects ?? [...new Set(theirs)].sort() };
+}
+
+/** @throws CometError `usage` for another passphrase */
+function projectsOf({ salt, projects }: Card, passphrase: string | null): string[] {
+  const text = salt === null ? projects : unseal(projects, sealingKey(passphrase ?? '', salt));
+  if (text === null) throw new CometError('usage', 'the passphrase is another one than that of the machines there');
+  const read = parseJson(text);
+  return Array.isArray(read) ? read.filter((each) => typeof each === 'string') : [];
+}
+
+const REFUSALS: Readonly<Record<Refusal, string>> = {
+  invalid: 'a row is not valid',
+  forged: 'a row is not signed by it',
+  key_changed: 'its key has changed: nothing of it is read',
+  passphrase: 'its passphrase is another one',
+  project: 'a row is of a project that you do not share',
+  scope: 'it shares with another scope: nothing of it is read',
+  taken: 'a row has the id of a memory that is not its own',
+  orders: 'a row gives orders',
+  not_theirs: 'a row removes a memory that is not its own',
+};
+
+export function machinesOf({ peers, refused }: ShareState, trusted: readonly string[]) {
+  const ids = [...new Set([...Object.keys(peers), ...Object.keys(refused)])];
+  return ids.map((machine) => ({
+    machine,
+    name: peers[machine]?.name ?? '',
+    read: peers[machine]?.head.sequence ?? 0,
+    trusted: trusted.includes(machine),
+    refused: REFUSALS[refused[machine] as Refusal] ?? '',
+  }));
+}
