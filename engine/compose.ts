@@ -115,9 +115,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     const claudeEnvironment = await claudeEnvironmentOf(env, paths);
     const own = { redactor, sealedOrigin: seals.originOf, usage: usageOf(budget, ledger), claudeEnvironment };
     const savings = (fromMs: number, toMs: number) => savedBetween(ledger, fromMs, toMs);
-    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings };
-    const share = shareOptions(env, policy);
-    return openMemory({ env, config, presets, paths, budget, log, share, ...own, ...hooks });
+    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings, share: shareOptions(env, policy) };
+    return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
   });
   const memory = guardMemory(deferredMemory(opening, config.llm), policy);
   const subagents = subagentsOf({ config, paths, env }, memory, policy);
@@ -145,8 +144,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     ...{ ledger, activity: proxy.activity, quota: budget.limits },
     seals,
     receipts,
-    tasks: deferredTasks(opening),
-    sharing: deferredSharing(opening),
+    ...{ tasks: deferredTasks(opening), sharing: deferredSharing(opening) },
     opened,
     requests: proxy.stats,
     recalls: rewriter.recalls,

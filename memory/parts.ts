@@ -26,7 +26,7 @@ import { createLibraryPages } from './pages/library-pages.ts';
 import type { FilterRules } from './recall/relevance-filter.ts';
 import type { Reranker } from './recall/reranking.ts';
 import type { SearchIndex } from './search/search-index.ts';
-import type { ShareOptions } from './share.ts';
+import type { ShareOptions } from './share/parts.ts';
 import type { FactFiles } from './storage/fact-files.ts';
 import type { ClosedSessionsFile, IdSetFile } from './storage/fs/set-files.ts';
 import { createIndexer } from './storage/index-writer.ts';

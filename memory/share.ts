@@ -4,9 +4,8 @@ import { CometError, messageOf, type Problem } from '../common/errors.ts';
 import { titleOf } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import type { Bus } from './share/bus.ts';
-import type { ShareRules, ShareScope } from './share/filter.ts';
 import { cardsOf, type JoinRequest, joined, machinesOf } from './share/join.ts';
-import { type Membership, newState, type RemovedNodes, type ShareState, type StateFile } from './share/parts.ts';
+import { type Membership, newState, type ShareOptions, type ShareState, type StateFile } from './share/parts.ts';
 import { NAME } from './share/row.ts';
 import { openShare, type Share } from './share/service.ts';
 import type { Activity } from './tasks/judge.ts';
@@ -22,34 +21,6 @@ const LAST_PUSH_MS = 3_000;
 /** Whether a machine, or a person, may be called so. */
 export function isSharedName(name: string): boolean {
   return NAME.test(name);
-}
-
-/** As the configuration has it. */
-export interface ShareSettings {
-  /** '' where nothing is shared. */
-  readonly url: string;
-  readonly scope: ShareScope;
-  readonly projects: readonly string[];
-  /** Ids of machines. */
-  readonly trusted: readonly string[];
-  readonly name: string;
-  /** 0: only when asked. */
-  readonly intervalMinutes: number;
-}
-
-export interface ShareOptions {
-  /** Read before each step: they may change while memory is open. */
-  readonly settings: () => ShareSettings;
-  readonly keepSettings: (changed: Partial<ShareSettings>) => Promise<void>;
-  readonly openBus: (url: string, env: NodeJS.ProcessEnv) => Promise<Bus>;
-  readonly stateFile: StateFile;
-  readonly removed: RemovedNodes;
-  /** Null where none is set. */
-  readonly passphrase: (env: NodeJS.ProcessEnv) => Promise<string | null>;
-  readonly isForbidden: ShareRules['isForbidden'];
-  readonly keepsDrafts: boolean;
-  /** Credentials, until a command brings those of its own shell. */
-  readonly env: NodeJS.ProcessEnv;
 }
 
 export type Sharing = ReturnType<typeof createSharing>;
@@ -219,6 +190,35 @@ function createExchange(parts: Parts, { pullAll, withShare }: Opener, closing: A
 
 type Exchange = ReturnType<typeof createExchange>;
 
+/** What the user asks for, with the credentials of the shell that asks. */
+function createRequests({ catalogue }: Parts, { use, pullAll }: Opener, { asked, pushAll }: Exchange) {
+  return {
+    /** Nodes that would leave, as they would, and how many stay for which reason. */
+    preview: (given: NodeJS.ProcessEnv) => {
+      use(given);
+      return asked(async (share) => {
+        const { changed, gone, withdrawn, kept } = await share.preview();
+        const nodes = changed.map(({ node }) => ({ ...node, title: titleOf(node) }));
+        return { nodes, removed: gone.length, withdrawn: withdrawn.length, kept };
+      });
+    },
+    /** Returns how many rows were sent. */
+    push: (given: NodeJS.ProcessEnv) => {
+      use(given);
+      return asked(pushAll);
+    },
+    /** Returns how many memories were added. */
+    pull: (given: NodeJS.ProcessEnv) => {
+      use(given);
+      return asked(async (share) => {
+        const before = catalogue.size();
+        await pullAll(share);
+        return Math.max(0, catalogue.size() - before);
+      });
+    },
+  };
+}
+
 function createTrust({ asked }: Exchange, options: ShareOptions) {
   return {
     /** What the named teammate's machine says counts as what an assistant said. @throws CometError `usage`, `not_found` */
@@ -242,12 +242,12 @@ function createTrust({ asked }: Exchange, options: ShareOptions) {
 
 /** Publishes memory to the user's other machines or a team, and takes over theirs. Recall never waits for it. */
 export function createSharing(parts: Parts) {
-  const { catalogue, share: options } = parts;
+  const { share: options } = parts;
   const closing = new AbortController();
   const opener = createOpener(parts, closing.signal);
   const exchange = createExchange(parts, opener, closing);
   const { stateFile, use, pullAll, withBus, withShare } = opener;
-  const { asked, inTurn, pushAll } = exchange;
+  const { inTurn, pushAll } = exchange;
 
   return {
     /** Null where nothing is shared. */
@@ -291,29 +291,7 @@ export function createSharing(parts: Parts) {
         await options.keepSettings({ url, scope, projects: settings.projects, name });
         return { url, scope, projects: settings.projects, name, machines: cards.length };
       }),
-    /** Nodes that would leave, as they would, and how many stay for which reason. */
-    preview: (given: NodeJS.ProcessEnv) => {
-      use(given);
-      return asked(async (share) => {
-        const { changed, gone, withdrawn, kept } = await share.preview();
-        const nodes = changed.map(({ node }) => ({ ...node, title: titleOf(node) }));
-        return { nodes, removed: gone.length, withdrawn: withdrawn.length, kept };
-      });
-    },
-    /** Returns how many rows were sent. */
-    push: (given: NodeJS.ProcessEnv) => {
-      use(given);
-      return asked(pushAll);
-    },
-    /** Returns how many memories were added. */
-    pull: (given: NodeJS.ProcessEnv) => {
-      use(given);
-      return asked(async (share) => {
-        const before = catalogue.size();
-        await pullAll(share);
-        return Math.max(0, catalogue.size() - before);
-      });
-    },
+    ...createRequests(parts, opener, exchange),
     ...createTrust(exchange, options),
     /** Takes this machine's memory off the storage; what was received stays. */
     leave: (given: NodeJS.ProcessEnv) =>

@@ -78,6 +78,7 @@ export function statusLines(shown: Shown, paint: Paint, nowMs: number): string[]
   rows.push(['context', savedLine(savings.today, 'today')]);
   if (savings.week.original > savings.today.original) rows.push(['', savedLine(savings.week, 'this week')]);
   rows.push(['model', modelLine(shown)]);
+  if (shown.share) rows.push(['share', shareLine(shown.share, nowMs)]);
   const overrides = overrideLine(shown);
   const notes = [
     ...pauseLines(paused),
@@ -130,6 +131,11 @@ function modelLine({ llm, budget }: Shown): string {
 function sessionPart({ sessions: [newest], session_tokens: most }: Shown['budget']): string {
   if (newest === undefined || most === 0) return '';
   return `, ${amount(newest.tokens)} of ${amount(most)} in the newest session (models.sessionTokens)`;
+}
+
+function shareLine({ url, scope, machines, pulled_at: at }: NonNullable<Shown['share']>, nowMs: number): string {
+  const read = at === null ? 'not read yet' : `read ${localTime(Date.parse(at), nowMs)}`;
+  return oneLine(`${url}, scope ${scope}, ${counted(machines.length, 'other machine')}, ${read}`);
 }
 
 /** Sessions whose memories rules write, as their tokens are used. */

@@ -66,6 +66,34 @@ export interface SharedMemory {
   remove(nodeIds: readonly string[]): Promise<void>;
 }
 
+/** As the configuration has it. */
+export interface ShareSettings {
+  /** '' where nothing is shared. */
+  readonly url: string;
+  readonly scope: ShareScope;
+  readonly projects: readonly string[];
+  /** Ids of machines. */
+  readonly trusted: readonly string[];
+  readonly name: string;
+  /** 0: only when asked. */
+  readonly intervalMinutes: number;
+}
+
+export interface ShareOptions {
+  /** Read before each step: they may change while memory is open. */
+  readonly settings: () => ShareSettings;
+  readonly keepSettings: (changed: Partial<ShareSettings>) => Promise<void>;
+  readonly openBus: (url: string, env: NodeJS.ProcessEnv) => Promise<Bus>;
+  readonly stateFile: StateFile;
+  readonly removed: RemovedNodes;
+  /** Null where none is set. */
+  readonly passphrase: (env: NodeJS.ProcessEnv) => Promise<string | null>;
+  readonly isForbidden: ShareRules['isForbidden'];
+  readonly keepsDrafts: boolean;
+  /** Credentials, until a command brings those of its own shell. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
 export interface ShareParts {
   readonly bus: Bus;
   readonly stateFile: StateFile;

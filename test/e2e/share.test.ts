@@ -180,7 +180,8 @@ describe('a team', () => {
     expect(await share(bob, 'push')).toEqual({ sent: 0 });
 
     expect(await share(bob, 'trust', 'anna', '--yes')).toMatchObject({ name: 'anna', trusted: true });
-    expect(await list()).toMatchObject([{ origin: 'assistant' }]);
+    // As it was there: a todo that a program noted.
+    expect(await list()).toMatchObject([{ origin: 'tool' }]);
     await share(bob, 'trust', 'anna', '--off');
     expect(await list()).toMatchObject([{ origin: 'external' }]);
 

@@ -5,7 +5,7 @@ import { createHookHandlers } from '../../engine/api/hooks.ts';
 import { createClaudeImport } from '../../engine/api/import-claude.ts';
 import type { EngineServices } from '../../engine/api/service.ts';
 import { createUndo } from '../../engine/api/ui/snapshot.ts';
-import { deferredMemory, deferredTasks } from '../../engine/deferred.ts';
+import { deferredMemory, deferredSharing, deferredTasks } from '../../engine/deferred.ts';
 import { createAccess } from '../../engine/policy/guard.ts';
 import { NO_PAUSES } from '../../engine/policy/pause.ts';
 import { createSeals } from '../../engine/policy/seal.ts';
@@ -77,6 +77,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     budget: () => ({ daily_tokens: 0, session_tokens: 0, sessions: [] }),
     titles: { of: async () => new Map() },
     environment: [],
+    sharing: deferredSharing(new Promise(() => undefined)),
     pagesChanged: () => {},
     version: '1.2.3',
     ledger: { days: () => [], conversation: () => null },

@@ -1,5 +1,6 @@
 import { type Connection, connect, type Table } from '@lancedb/lancedb';
 import { CometError, reasonOf } from '../../../common/errors.ts';
+import { trimEnd } from '../../../common/text.ts';
 import type { Bus } from '../bus.ts';
 import { MACHINE_ID, MAX_PAYLOAD_CHARS, type Row } from '../row.ts';
 
@@ -98,7 +99,7 @@ function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
   const storageOptions = Object.fromEntries(
     given.map(([name, value = '']) => [name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase(), value]),
   );
-  if (!uri.startsWith('db://')) return connect(`${uri.replace(/\/+$/, '')}/machines`, { storageOptions });
+  if (!uri.startsWith('db://')) return connect(`${trimEnd(uri, '/')}/machines`, { storageOptions });
   const { LANCEDB_API_KEY: apiKey, LANCEDB_REGION: region, LANCEDB_HOST: hostOverride } = env;
   if (apiKey === undefined) throw new CometError('share_failed', `${uri} needs an API key: set LANCEDB_API_KEY`);
   return connect(uri, { apiKey, ...(region && { region }), ...(hostOverride && { hostOverride }) });
@@ -175,7 +176,7 @@ function explained(uri: string, error: unknown): CometError {
 const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/credential|metadata|169\.254/i, 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in to the cloud'],
   [/\b40[13]\b|denied|forbidden|signature/i, 'the credentials are not accepted, or may not read and write there'],
-  [/NoSuchBucket|bucket .*not (?:found|exist)/i, 'the bucket does not exist; create it'],
+  [/NoSuchBucket|bucket[^\n]{0,200} not (?:found|exist)/i, 'the bucket does not exist; create it'],
   [/\b507\b|quota|no space|storage full/i, 'the storage is full'],
   [/connect|timed? ?out|dns|resolve|sending request/i, 'the storage does not answer; it is tried again'],
 ];

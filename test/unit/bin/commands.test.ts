@@ -354,6 +354,7 @@ const report = {
   sessions: ['s1'],
   budget: { daily_tokens: 500_000, session_tokens: 0, sessions: [] },
   environment: [],
+  share: null,
   project: {
     dir: '/code/shop',
     mode: 'on',

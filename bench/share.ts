@@ -1,0 +1,192 @@
+/**
+ * Memory on three machines over an S3 server on loopback, in one process with it.
+ *
+ *   npm run bench:share -- [--nodes 10000] [--url FOLDER] [--json]
+ *
+ * Each machine has nodes of its own. The first publishes them, the others join: what they publish and read is timed.
+ * Then `--added` nodes are made on the first and read by the second, five times. Recall is timed on the third machine
+ * while nothing is exchanged, and while it reads and publishes without a pause. Bytes are those of the bucket's objects
+ * and of the node files of all machines.
+ */
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../common/async.ts';
+import { Config } from '../common/config.ts';
+import { silentLog } from '../common/log.ts';
+import { homePaths } from '../common/paths.ts';
+import { type Memory, openBudget, openMemory, type ShareSettings, type Sharing } from '../memory/index.ts';
+import type { MemoryNode } from '../memory/model/node.ts';
+import { renderArchive } from '../memory/storage/archive.ts';
+import { createRedactor } from '../redact/index.ts';
+import { makeNode } from '../test/helpers/nodes.ts';
+import { startS3Server } from '../test/helpers/s3-server.ts';
+import { spread } from './latency/stats.ts';
+
+const ROUNDS = 5;
+const QUERIES = 200;
+const PROJECT = '/home/dev/shop';
+const WORDS =
+  'gateway timeout retry ledger invoice postgres replica cursor parser token cache shard leaf socket daemon queue batch index schema migration'.split(
+    ' ',
+  );
+
+const { values } = parseArgs({
+  options: {
+    nodes: { type: 'string', default: '10000' },
+    added: { type: 'string', default: '100' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const count = Number(values.nodes);
+const added = Number(values.added);
+const config = Config.parse({ llm: 'local', compaction: { idleMs: 0 }, dream: { idleMinutes: 0, at: '' } });
+const root = await mkdtemp(path.join(os.tmpdir(), 'comet-share-'));
+const server = await startS3Server(path.join(root, 'buckets'));
+
+interface Machine {
+  readonly memory: Memory;
+  readonly sharing: Sharing;
+  readonly home: string;
+}
+
+async function openMachine(name: string): Promise<Machine> {
+  const home = path.join(root, name);
+  const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
+  const store = { load: async () => null, save: async () => {} };
+  const budget = await openBudget({ rule: config.models, store, clock: systemClock, log: silentLog });
+  let settings: ShareSettings = { url: '', scope: 'me', projects: [], trusted: [], name, intervalMinutes: 0 };
+  const share = {
+    settings: () => settings,
+    keepSettings: async (changed: Partial<ShareSettings>) => {
+      settings = { ...settings, ...changed };
+    },
+    isForbidden: () => false,
+  };
+  const claudeEnvironment = { env: {}, bundleFile: '', userCa: '', userProxy: {} };
+  const parts = { env: { ...process.env, ...server.env }, paths: homePaths(home), redactor, budget, usage: budget };
+  const { sharing, ...memory } = await openMemory({ ...parts, claudeEnvironment, log: silentLog, config, share });
+  return { memory, sharing: sharing as Sharing, home };
+}
+
+let made = 0;
+function madeNodes(size: number): MemoryNode[] {
+  return Array.from({ length: size }, () => {
+    made += 1;
+    const id = made.toString(16).padStart(6, '0');
+    const at = new Date(Date.UTC(2026, 0, 1) + made * 60_000).toISOString();
+    const word = (step: number): string => WORDS[(made * step + step) % WORDS.length] as string;
+    const said = `the ${word(3)} of the ${word(7)} ${word(11)} is ${made}, because the ${word(13)} ${word(17)} needs it`;
+    const text = `${said}; ${said.replace('the', 'every')} and the ${word(19)} was measured at ${made * 7} ms`;
+    return makeNode({
+      ...{ node_id: `mem_20260101_101500_${id}`, session_id: `s-${Math.ceil(made / 20)}`, project: PROJECT },
+      ...{ summary: text, trigger: `When I work on ${said}`, written_by: 'claude', turns: [`turn-${made}`] },
+      ...{ valid_from: at, created_at: at },
+    });
+  });
+}
+
+async function fill({ memory }: Machine, size: number): Promise<void> {
+  await memory.imports.importArchive(renderArchive({ nodes: madeNodes(size), briefs: [] }, 'jsonl'));
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; result: T }> {
+  const startMs = performance.now();
+  const result = await work();
+  return { ms: performance.now() - startMs, result };
+}
+
+async function recallMs({ memory }: Machine): Promise<{ p50: number; p95: number }> {
+  const times: number[] = [];
+  for (let at = 0; at < QUERIES; at += 1) {
+    const query = `which ${WORDS[at % WORDS.length]} does the ${WORDS[(at * 7) % WORDS.length]} need for ${at * 37}`;
+    times.push((await timed(() => memory.recall.search(query, { top: 8, projectDir: PROJECT }))).ms);
+    await nextTurn();
+  }
+  return spread(times);
+}
+
+async function bytesBelow(dir: string): Promise<number> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
+  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+const machines: Machine[] = [];
+try {
+  const url = `${server.uri}/bench`;
+  const join = ({ sharing }: Machine, name: string, isFirst: boolean) =>
+    sharing.join({ url, scope: isFirst ? 'me' : null, projects: null, name }, isFirst, {});
+  const joins: { machine: string; published: number; read: number; ms: number }[] = [];
+  for (const [at, name] of ['desktop', 'laptop', 'box'].entries()) {
+    const machine = await openMachine(name);
+    machines.push(machine);
+    await fill(machine, count);
+    const { ms } = await timed(() => join(machine, name, at === 0));
+    joins.push({ machine: name, published: count, read: at * count, ms });
+  }
+  const [desktop, laptop, box] = machines as [Machine, Machine, Machine];
+  const steady: { push: number; pull: number }[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await laptop.sharing.pull({});
+    await fill(desktop, added);
+    const push = await timed(() => desktop.sharing.push({}));
+    const pull = await timed(() => laptop.sharing.pull({}));
+    if (pull.result !== added) throw new Error(`${pull.result} of ${added} memories came`);
+    steady.push({ push: push.ms, pull: pull.ms });
+  }
+  await box.sharing.pull({});
+  await box.memory.maintenance.flush(1_200_000);
+  await recallMs(box);
+  const quiet = await recallMs(box);
+  let isOver = false;
+  const exchanging = (async () => {
+    for (let turns = 0; ; turns += 1) {
+      if (isOver) return turns;
+      await box.sharing.pull({});
+      await box.sharing.push({});
+    }
+  })();
+  const busy = await recallMs(box);
+  isOver = true;
+  const exchanges = await exchanging;
+  const local = await Promise.all(machines.map(({ home }) => bytesBelow(homePaths(home).nodesDir)));
+  const bucket = await bytesBelow(path.join(root, 'buckets'));
+  const own = local.reduce((sum, size) => sum + size, 0) / machines.length;
+  const report = {
+    ...{ nodes: count, joins, steady, recall_ms: { quiet, busy }, exchanges },
+    bytes: { bucket, local: own },
+  };
+  if (values.json) console.log(JSON.stringify(report, null, 2));
+  else print(report);
+} finally {
+  for (const { memory } of machines) await memory.maintenance.close();
+  await server.close();
+  await rm(root, { recursive: true, force: true });
+}
+
+function print(report: {
+  readonly joins: readonly { machine: string; published: number; read: number; ms: number }[];
+  readonly steady: readonly { push: number; pull: number }[];
+  readonly recall_ms: { readonly quiet: { p50: number; p95: number }; readonly busy: { p50: number; p95: number } };
+  readonly exchanges: number;
+  readonly bytes: { readonly bucket: number; readonly local: number };
+}): void {
+  for (const { machine, published, read, ms } of report.joins)
+    console.log(`${machine.padEnd(8)} joins: ${read} read, ${published} published in ${(ms / 1_000).toFixed(1)} s`);
+  const of = (pick: (round: { push: number; pull: number }) => number): string =>
+    report.steady.map((round) => pick(round).toFixed(0)).join(', ');
+  console.log(`${added} new: published in ${of(({ push }) => push)} ms, read in ${of(({ pull }) => pull)} ms`);
+  const { quiet, busy } = report.recall_ms;
+  console.log(`recall, quiet       p50 ${quiet.p50.toFixed(1)}, p95 ${quiet.p95.toFixed(1)} ms`);
+  console.log(
+    `recall, exchanging  p50 ${busy.p50.toFixed(1)}, p95 ${busy.p95.toFixed(1)} ms (${report.exchanges} exchanges)`,
+  );
+  const { bucket, local } = report.bytes;
+  console.log(
+    `bytes: bucket ${(bucket / 1e6).toFixed(1)} MB, node files ${(local / 1e6).toFixed(1)} MB, ${(bucket / local).toFixed(2)} times`,
+  );
+}
