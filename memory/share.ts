@@ -52,7 +52,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
   };
 
   async function withBus<T>(url: string, use: (bus: Bus) => Promise<T>): Promise<T> {
-    const bus = await options.openBus(url, env);
+    const bus = lazyBus(() => options.openBus(url, env));
     try {
       return await use(bus);
     } finally {
@@ -313,6 +313,21 @@ export function createSharing(parts: Parts) {
     problems: (): readonly Problem[] =>
       exchange.problem() === '' ? [] : [{ file: 'share', message: exchange.problem() }],
     close: exchange.close,
+  };
+}
+
+/** Connects on first use: what is to leave is queued on disk also where the storage cannot be reached. */
+function lazyBus(open: () => Promise<Bus>): Bus {
+  let opened: Promise<Bus> | null = null;
+  const bus = (): Promise<Bus> => (opened ??= open());
+  return {
+    machines: async () => (await bus()).machines(),
+    append: async (...args) => (await bus()).append(...args),
+    read: async (...args) => (await bus()).read(...args),
+    last: async (...args) => (await bus()).last(...args),
+    erase: async (...args) => (await bus()).erase(...args),
+    drop: async (...args) => (await bus()).drop(...args),
+    close: () => void opened?.then((found) => found.close()).catch(() => undefined),
   };
 }
 

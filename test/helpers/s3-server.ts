@@ -1,3 +1,4 @@
+import http from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 
@@ -17,12 +18,19 @@ const S3rver = require('s3rver') as S3rver;
 process.cwd = cwd;
 const BUCKET = 'team-bucket';
 
+/** What is wrong with the storage: `torn` cuts each upload in half, `flaky` drops every third request. */
+export type StorageFault = 'none' | 'gone' | 'slow' | 'flaky' | 'denied' | 'full' | 'torn';
+
 export interface S3Server {
   /** Of the bucket. */
   readonly uri: string;
   readonly env: NodeJS.ProcessEnv;
+  /** From the next request on. */
+  fail(fault: StorageFault): void;
   close(): Promise<void>;
 }
+
+const SLOW_MS = 100;
 
 /** An S3 server on loopback with one bucket, whose objects lie below `directory`. */
 export async function startS3Server(directory: string): Promise<S3Server> {
@@ -30,13 +38,58 @@ export async function startS3Server(directory: string): Promise<S3Server> {
     ...{ address: '127.0.0.1', port: 0, silent: true, directory },
     configureBuckets: [{ name: BUCKET }],
   });
-  const { port } = await server.run();
+  const { port: behind } = await server.run();
+  let fault: StorageFault = 'none';
+  let requests = 0;
+  const front = http.createServer((request, response) => {
+    requests += 1;
+    const isUpload = request.method === 'PUT' || request.method === 'POST';
+    if (fault === 'gone' || (fault === 'flaky' && requests % 3 === 0)) return request.socket.destroy();
+    if (fault === 'denied') return answer(response, 403, 'AccessDenied');
+    if (fault === 'full' && isUpload) return answer(response, 507, 'InsufficientStorage');
+    const pass = (): void => forward(request, response, { port: behind, isTorn: fault === 'torn' && isUpload });
+    if (fault === 'slow') setTimeout(pass, SLOW_MS);
+    else pass();
+  });
+  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+  const { port } = front.address() as AddressInfo;
   return {
     uri: `s3://${BUCKET}`,
     env: {
       ...{ AWS_ENDPOINT: `http://127.0.0.1:${port}`, AWS_ALLOW_HTTP: 'true', AWS_REGION: 'us-east-1' },
       ...{ AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' },
     },
-    close: () => server.close(),
+    fail(kind) {
+      fault = kind;
+    },
+    async close() {
+      front.closeAllConnections();
+      await new Promise((resolve) => front.close(resolve));
+      await server.close();
+    },
   };
+}
+
+function answer(response: http.ServerResponse, status: number, code: string): void {
+  response.writeHead(status, { 'content-type': 'application/xml' });
+  response.end(`<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`);
+}
+
+function forward(
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  { port, isTorn }: { readonly port: number; readonly isTorn: boolean },
+): void {
+  const { method, url: path, headers } = request;
+  const behind = http.request({ host: '127.0.0.1', port, method, path, headers }, (found) => {
+    response.writeHead(found.statusCode ?? 502, found.headers);
+    found.pipe(response);
+  });
+  behind.on('error', () => response.destroy());
+  if (!isTorn) return void request.pipe(behind);
+  request.once('data', (chunk: Buffer) => {
+    behind.write(chunk.subarray(0, chunk.length >> 1));
+    behind.destroy();
+    request.socket.destroy();
+  });
 }

@@ -14,6 +14,8 @@ const MOST_BYTES = 4 * MAX_PAYLOAD_CHARS;
 const TIDY_AFTER = 32;
 /** Others may read an older version for so long. */
 const READERS_MS = 3_600_000;
+/** A step that fails is tried again later, so that none waits for minutes. */
+const PATIENCE = { connect_timeout: '5s', timeout: '60s', client_max_retries: '2', client_retry_timeout: '20' };
 /** Names that the storage's own tools use; `allow_http` is the one that LanceDB spells without the prefix. */
 const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE)_/;
 
@@ -96,9 +98,12 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
 
 function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
   const given = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
-  const storageOptions = Object.fromEntries(
-    given.map(([name, value = '']) => [name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase(), value]),
-  );
+  const storageOptions = {
+    ...PATIENCE,
+    ...Object.fromEntries(
+      given.map(([name, value = '']) => [name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase(), value]),
+    ),
+  };
   if (!uri.startsWith('db://')) return connect(`${trimEnd(uri, '/')}/machines`, { storageOptions });
   const { LANCEDB_API_KEY: apiKey, LANCEDB_REGION: region, LANCEDB_HOST: hostOverride } = env;
   if (apiKey === undefined) throw new CometError('share_failed', `${uri} needs an API key: set LANCEDB_API_KEY`);
