@@ -138,6 +138,20 @@ try {
     if (pull.result !== added) throw new Error(`${pull.result} of ${added} memories came`);
     steady.push({ push: push.ms, pull: pull.ms });
   }
+  await laptop.sharing.pull({});
+  const counted = async (work: () => Promise<unknown>) => {
+    const before = server.requests();
+    await work();
+    const after = server.requests();
+    return {
+      writes: after.writes - before.writes,
+      lists: after.lists - before.lists,
+      reads: after.reads - before.reads,
+    };
+  };
+  const pullRequests = await counted(() => laptop.sharing.pull({}));
+  await fill(desktop, 1);
+  const pushRequests = await counted(() => desktop.sharing.push({}));
   await box.sharing.pull({});
   await box.memory.maintenance.flush(1_200_000);
   await recallMs(box);
@@ -159,6 +173,7 @@ try {
   const report = {
     ...{ nodes: count, joins, steady, recall_ms: { quiet, busy }, exchanges },
     bytes: { bucket, local: own },
+    requests: { pull: pullRequests, push: pushRequests },
   };
   if (values.json) console.log(JSON.stringify(report, null, 2));
   else print(report);
@@ -174,6 +189,7 @@ function print(report: {
   readonly recall_ms: { readonly quiet: { p50: number; p95: number }; readonly busy: { p50: number; p95: number } };
   readonly exchanges: number;
   readonly bytes: { readonly bucket: number; readonly local: number };
+  readonly requests: Readonly<Record<'pull' | 'push', { writes: number; lists: number; reads: number }>>;
 }): void {
   for (const { machine, published, read, ms } of report.joins)
     console.log(`${machine.padEnd(8)} joins: ${read} read, ${published} published in ${(ms / 1_000).toFixed(1)} s`);
@@ -189,4 +205,6 @@ function print(report: {
   console.log(
     `bytes: bucket ${(bucket / 1e6).toFixed(1)} MB, node files ${(local / 1e6).toFixed(1)} MB, ${(bucket / local).toFixed(2)} times`,
   );
+  for (const [what, { writes, lists, reads }] of Object.entries(report.requests))
+    console.log(`requests of a ${what}: ${writes} writes, ${lists} lists, ${reads} reads`);
 }

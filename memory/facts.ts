@@ -14,12 +14,14 @@ import { type Concept, conceptNamed, type Ontology, type PersistenceClass } from
 import { extractByRules } from './facts/rule-extractor.ts';
 import { fuzzySimilarity } from './facts/similarity.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
+import type { MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
 import type { ChangingFacts } from './pages/format-facts.ts';
 import { hasInstructions } from './recall/quarantine.ts';
 import type { ArchivedPage } from './storage/archive.ts';
 import type { FactFiles } from './storage/fact-files.ts';
 import { FactRegistry, type Scope } from './storage/fact-registry.ts';
+import { isClosed } from './text/validity.ts';
 
 /** A fact as commands and tools show it. */
 export interface FactView extends Fact {
@@ -315,4 +317,21 @@ function withQualified(said: readonly ExtractedFact[], facts: readonly Fact[]): 
 /** Whether more than salience changed. */
 function isVisible({ added, reasserted, negated, evicted, pruned }: TurnChanges): boolean {
   return added.length + reasserted.length + negated.length + evicted.length + pruned.length > 0;
+}
+
+/** What holds of a node's statements, as one turn. */
+export function statementsOf(node: MemoryNode): TurnText {
+  const open = node.facts.filter((fact) => !isClosed(fact));
+  const saidBy = (speaker: 'user' | 'assistant'): string =>
+    open
+      .filter(({ origin = node.origin }) => origin === speaker)
+      .map(({ value }) => value)
+      .join('\n\n');
+  return {
+    turnId: open[0]?.evidence[0] ?? node.turns.at(-1) ?? '',
+    atMs: Date.parse(node.valid_from),
+    origin: node.origin,
+    user: saidBy('user'),
+    parts: [{ kind: 'assistant', origin: 'assistant', tool: '', text: saidBy('assistant') }],
+  };
 }

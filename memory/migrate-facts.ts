@@ -6,13 +6,11 @@ import { syncDir } from '../common/files.ts';
 import { silentLog } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { compareText } from '../common/text.ts';
-import { openFacts } from './facts.ts';
+import { openFacts, statementsOf } from './facts.ts';
 import type { MemoryNode } from './model/node.ts';
-import type { TurnText } from './model/turn.ts';
 import type { FactFiles } from './storage/fact-files.ts';
 import { openFactFiles } from './storage/fs/fact-files.ts';
 import { openNodeFiles } from './storage/fs/node-files.ts';
-import { isClosed } from './text/validity.ts';
 
 type Paths = Pick<
   HomePaths,
@@ -79,22 +77,5 @@ function heldFiles(files: FactFiles, texts: Map<string, string>): FactFiles {
       ontologies.set(scope, state);
       return state;
     },
-  };
-}
-
-/** What holds of a node's statements, as one turn. */
-function statementsOf(node: MemoryNode): TurnText {
-  const open = node.facts.filter((fact) => !isClosed(fact));
-  const saidBy = (speaker: 'user' | 'assistant'): string =>
-    open
-      .filter(({ origin = node.origin }) => origin === speaker)
-      .map(({ value }) => value)
-      .join('\n\n');
-  return {
-    turnId: open[0]?.evidence[0] ?? node.turns.at(-1) ?? '',
-    atMs: Date.parse(node.valid_from),
-    origin: node.origin,
-    user: saidBy('user'),
-    parts: [{ kind: 'assistant', origin: 'assistant', tool: '', text: saidBy('assistant') }],
   };
 }

@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { finishesWithin } from '../common/async.ts';
 import { CometError, messageOf, type Problem } from '../common/errors.ts';
-import { titleOf } from './model/node.ts';
+import { statementsOf } from './facts.ts';
+import { type MemoryNode, teammateOf, titleOf } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import type { Bus } from './share/bus.ts';
 import { cardsOf, type JoinRequest, joined, machinesOf } from './share/join.ts';
@@ -44,7 +45,14 @@ function createOpener(parts: Parts, signal: AbortSignal) {
 
   const memory = {
     nodes: () => [...catalogue.every()],
-    save: (nodes: Parameters<typeof parts.store.save>[0]) => parts.store.save(nodes),
+    async save(nodes: readonly MemoryNode[]): Promise<void> {
+      const fresh = nodes.filter(({ node_id }) => catalogue.get(node_id) === undefined);
+      await parts.store.save(nodes);
+      // What a teammate says makes no facts.
+      const own = fresh.filter((node) => node.kind === 'turn' && node.facts.length > 0 && teammateOf(node) === null);
+      for (const node of own)
+        await parts.facts?.readPast(statementsOf(node), { project: node.project, sessionId: node.session_id });
+    },
     async remove(nodeIds: readonly string[]): Promise<void> {
       const nodes = nodeIds.flatMap((id) => catalogue.get(id) ?? []);
       if (nodes.length > 0) await parts.removal.remove(nodes, undefined, null);

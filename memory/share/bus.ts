@@ -11,7 +11,7 @@ export interface Bus {
   machines(): Promise<string[]>;
   /** Adds rows with the numbers that follow, all or none; the first call makes the log. */
   append(machine: string, rows: readonly Row[]): Promise<void>;
-  /** Rows from this number on, ascending; none where there is no log. */
+  /** The first row, and up to `limit` rows from this number on, ascending; none where there is no log. */
   read(machine: string, from: number, limit: number): Promise<Row[]>;
   /** The row with the highest number. */
   last(machine: string): Promise<Row | null>;

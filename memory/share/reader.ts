@@ -8,24 +8,30 @@ export function createReader(context: ShareContext) {
   const { bus, state, keep, rules, signal } = context;
 
   async function pullFrom(machine: string): Promise<void> {
-    const [first] = await bus.read(machine, 0, 1);
-    if (first === undefined) return;
     const pinned = state().peers[machine] ?? null;
+    let rows = await bus.read(machine, pinned?.head.sequence ?? 0, BATCH);
+    const [first] = rows;
+    if (first === undefined) return;
     const card = checkCard(machine, first, pinned?.card ?? null, rules.scope);
     if (typeof card === 'string') return keep({ refused: { ...state().refused, [machine]: card } });
     const head = { sequence: 0, digest: rowDigest(machine, first) };
     const name = labelOf(machine, card.name, Object.values(state().peers));
     let peer: Peer = pinned ?? { machine, card, name, head };
-    const [last] = await bus.read(machine, peer.head.sequence, 1);
-    if (!isContinued(peer, last ?? null)) peer = { ...peer, head };
-    await keep({ peers: { ...state().peers, [machine]: peer } });
-    for (let from = peer.head.sequence + 1; ; ) {
+    const known = rows.find(({ sequence }) => sequence === peer.head.sequence);
+    if (!isContinued(peer, known ?? null)) {
+      peer = { ...peer, head };
+      rows = await bus.read(machine, 0, BATCH);
+    }
+    if (peer !== pinned) await keep({ peers: { ...state().peers, [machine]: peer } });
+    for (let after = peer.head.sequence; ; ) {
       signal.throwIfAborted();
-      const rows = await bus.read(machine, from, BATCH);
-      if (!(await apply(context, peer, rows))) return;
-      context.onRead?.(rows.length);
+      const last = rows.at(-1)?.sequence ?? after;
+      const news = rows.filter(({ sequence }) => sequence > after);
+      if (!(await apply(context, peer, news))) return;
+      context.onRead?.(news.length);
       if (rows.length < BATCH) return;
-      from = (rows.at(-1)?.sequence ?? from) + 1;
+      after = last;
+      rows = await bus.read(machine, after + 1, BATCH);
     }
   }
 

@@ -2,7 +2,9 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { renderArchive } from '../../memory/storage/archive.ts';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
+import { makeNode } from '../helpers/nodes.ts';
 import { type S3Server, startS3Server } from '../helpers/s3-server.ts';
 
 const SHOP = 'github.com/acme/shop';
@@ -72,6 +74,11 @@ describe('machines of one person', () => {
     const url = freshUrl();
     const [desktop, laptop, box] = [await openMachine(), await openMachine(), await openMachine()];
     await todo(desktop, 'renew the kingfisher certificate');
+    const liked = { concept: 'preference', value: 'I prefer tabs over spaces.', polarity: 'positive' } as const;
+    const node = makeNode({ project: SHOP, written_by: 'claude', facts: [{ ...liked, evidence: [], origin: 'user' }] });
+    const archive = path.join(folder, 'export.jsonl');
+    await writeFile(archive, renderArchive({ nodes: [node], briefs: [] }, 'jsonl'));
+    await desktop.json(['memory', 'import', archive, '--as', 'export', '--yes', '--json']);
     expect(await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes')).toMatchObject({
       ...{ url, scope: 'me', name: 'desktop', machines: 0, joined: SHOP },
     });
@@ -79,14 +86,18 @@ describe('machines of one person', () => {
     expect(await share(box, 'join', url, '--name', 'box', '--yes')).toMatchObject({ machines: 2 });
     expect(await found(laptop, 'kingfisher')).toHaveLength(1);
 
+    const facts = await laptop.run(['facts', 'ls'], shopOf(laptop));
+    expect(facts.stdout).toContain('tabs');
+    const open = await laptop.run(['todo'], shopOf(laptop));
+    expect(open.stdout).toContain('kingfisher');
     await todo(laptop, 'replace the pelican cable');
     expect(await share(laptop, 'push')).toEqual({ sent: 1 });
     expect(await share(box, 'pull')).toEqual({ added: 1 });
     expect(await found(box, 'pelican')).toHaveLength(1);
     expect(await inBucket('pelican')).toBe(true);
 
-    const [node] = (await box.json(['memory', 'search', 'pelican', '--json'], shopOf(box))) as { node_id: string }[];
-    await box.run(['memory', 'rm', node?.node_id ?? '', '--yes'], shopOf(box));
+    const [hit] = (await box.json(['memory', 'search', 'pelican', '--json'], shopOf(box))) as { node_id: string }[];
+    await box.run(['memory', 'rm', hit?.node_id ?? '', '--yes'], shopOf(box));
     await share(box, 'push');
     for (const home of [desktop, laptop]) {
       await share(home, 'pull');

@@ -12,8 +12,8 @@ export function createInMemoryBus(): Bus {
     },
     read: async (machine, from, limit) =>
       rowsOf(machine)
-        .filter(({ sequence }) => sequence >= from)
-        .slice(0, limit),
+        .filter(({ sequence }) => sequence === 0 || sequence >= from)
+        .slice(0, limit + 1),
     last: async (machine) => rowsOf(machine).at(-1) ?? null,
     erase: async (machine, sequences) => {
       const kept = rowsOf(machine).filter(({ sequence }) => !sequences.includes(sequence));

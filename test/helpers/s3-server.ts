@@ -27,6 +27,8 @@ export interface S3Server {
   readonly env: NodeJS.ProcessEnv;
   /** From the next request on. */
   fail(fault: StorageFault): void;
+  /** Since the start, by what they cost: objects written or listed, and objects read. */
+  requests(): { readonly writes: number; readonly lists: number; readonly reads: number };
   close(): Promise<void>;
 }
 
@@ -41,9 +43,13 @@ export async function startS3Server(directory: string): Promise<S3Server> {
   const { port: behind } = await server.run();
   let fault: StorageFault = 'none';
   let requests = 0;
+  const counts = { writes: 0, lists: 0, reads: 0 };
   const front = http.createServer((request, response) => {
     requests += 1;
     const isUpload = request.method === 'PUT' || request.method === 'POST';
+    if (isUpload) counts.writes += 1;
+    else if (request.url?.includes('list-type=')) counts.lists += 1;
+    else counts.reads += 1;
     if (fault === 'gone' || (fault === 'flaky' && requests % 3 === 0)) return request.socket.destroy();
     if (fault === 'denied') return answer(response, 403, 'AccessDenied');
     if (fault === 'full' && isUpload) return answer(response, 507, 'InsufficientStorage');
@@ -59,6 +65,7 @@ export async function startS3Server(directory: string): Promise<S3Server> {
       ...{ AWS_ENDPOINT: `http://127.0.0.1:${port}`, AWS_ALLOW_HTTP: 'true', AWS_REGION: 'us-east-1' },
       ...{ AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' },
     },
+    requests: () => ({ ...counts }),
     fail(kind) {
       fault = kind;
     },

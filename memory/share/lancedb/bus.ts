@@ -75,7 +75,8 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
         table?.close();
         await register(machine);
       }),
-    read: (machine, from, limit) => guarded(() => withTable(machine, (table) => rowsOf(table, from, limit), [])),
+    read: (machine, from, limit) =>
+      guarded(() => withTable(machine, (table) => rowsOf(table, `sequence = 0 OR sequence >= ${from}`, limit + 1), [])),
     last: (machine) => guarded(() => withTable(machine, lastRow, null)),
     erase: (machine, sequences) =>
       guarded(async () => {
@@ -151,9 +152,9 @@ function records(rows: readonly Row[]): Record<string, unknown>[] {
   return asRows(rows).map((row) => ({ ...row }));
 }
 
-async function rowsOf(table: Table, from: number, limit: number): Promise<Row[]> {
+async function rowsOf(table: Table, which: string, limit: number): Promise<Row[]> {
   // A row of a size that no machine writes is not loaded.
-  const rows = table.query().where(`sequence >= ${from} AND octet_length(payload) <= ${MOST_BYTES}`).select(COLUMNS);
+  const rows = table.query().where(`(${which}) AND octet_length(payload) <= ${MOST_BYTES}`).select(COLUMNS);
   return asRows(await rows.orderBy({ columnName: 'sequence' }).limit(limit).toArray());
 }
 
@@ -164,7 +165,7 @@ function asRows(found: readonly Row[]): Row[] {
 async function allRows(table: Table): Promise<Row[]> {
   const rows: Row[] = [];
   for (let from = 0; ; from = (rows.at(-1)?.sequence ?? from) + 1) {
-    const page = await rowsOf(table, from, PAGE);
+    const page = await rowsOf(table, `sequence >= ${from}`, PAGE);
     rows.push(...page);
     if (page.length < PAGE) return rows;
   }

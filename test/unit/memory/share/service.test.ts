@@ -15,7 +15,10 @@ const nodeOf = (number: number, over: Partial<MemoryNode> = {}): MemoryNode =>
   makeNode({ node_id: `mem_20260301_101500_00000${number}`, project: SHOP, written_by: 'user', ...over });
 
 /** A machine: its memory and what it keeps between runs. */
-function createHome(bus: Bus, { scope = 'me' as ShareRules['scope'], passphrase = null as string | null } = {}) {
+function createHome(
+  bus: Bus,
+  { scope = 'me' as ShareRules['scope'], passphrase = null as string | null, aheadMs = 0 } = {},
+) {
   const nodes = new Map<string, MemoryNode>();
   let saved: ShareState | null = null;
   const rules = {
@@ -42,7 +45,12 @@ function createHome(bus: Bus, { scope = 'me' as ShareRules['scope'], passphrase 
   const gone: string[] = [];
   const removed = { load: async () => gone, add: async (ids: readonly string[]) => void gone.push(...ids) };
   const signal = new AbortController().signal;
-  const others = { ...{ stateFile, removed, memory, redactor, rules, passphrase }, trusted: [], now: Date.now, signal };
+  const others = {
+    ...{ stateFile, removed, memory, redactor, rules, passphrase },
+    trusted: [],
+    now: () => Date.now() + aheadMs,
+    signal,
+  };
   const member = { url: 's3://team', scope, name: 'anna' };
   const open = (over: Bus = bus) => openShare({ bus: over, ...others }, saved ?? newState(member, passphrase !== null));
   return {
@@ -108,6 +116,20 @@ describe('three machines of one person', () => {
     expect(one.nodes.size).toBe(2);
     const rows = await bus.read(one.state().machine, 0, 99);
     expect(rows.map(({ sequence }) => sequence)).toEqual([0, 1]);
+  });
+
+  it('agree where their clocks are an hour apart', async () => {
+    const bus = createInMemoryBus();
+    const [late, early] = [createHome(bus, { aheadMs: -1_800_000 }), createHome(bus, { aheadMs: 1_800_000 })];
+    const at = (ms: number): string => new Date(Date.now() + ms).toISOString();
+    add(late, nodeOf(1, { created_at: at(-1_800_000) }));
+    add(early, nodeOf(2, { created_at: at(1_800_000) }));
+    await syncAll(late, early);
+    add(late, nodeOf(2, { summary: 'the late one says the last' }));
+    await syncAll(late, early, late);
+    await early.forget(nodeOf(1).node_id);
+    await syncAll(early, late);
+    for (const home of [late, early]) expect(home.summaries()).toEqual(['the late one says the last']);
   });
 
   it('agree after two of them edited the same node', async () => {
