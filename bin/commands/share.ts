@@ -6,6 +6,7 @@ import { counted, localTime, oneLine, printable } from '../../common/text.ts';
 import { engineOf, type ShareReport } from '../../engine/api/index.ts';
 import { openJoinedFolders, remoteOf } from '../../memory/index.ts';
 import { addCommand, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
+import { shortId } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
 import { watched } from './memory/watch.ts';
@@ -133,7 +134,7 @@ function registerExchange(share: Command, context: Context): void {
           ? ['nothing would leave now']
           : table(
               [
-                { title: 'ID', cells: cells(({ node_id }) => node_id) },
+                { title: 'ID', cells: cells(({ node_id }) => shortId(node_id)) },
                 { title: 'PROJECT', cells: cells(({ project }) => oneLine(project)) },
                 { title: 'MEMORY', cells: cells(({ title }) => oneLine(title ?? '')), stretch: true },
               ],

@@ -64,14 +64,22 @@ const SHOWN = [
     'bench',
     'project join . --yes',
   ],
+  ...['share init bucket --scope me --yes', 'share preview', 'share push', 'share pull'],
 ];
 /** They print the whole id of what they changed, for a script, or of a broken section, as its file has it. */
 const WITH_IDS = [
-  ...['status', 'doctor', `memory pin ${OLD}`, `memory unpin ${OLD}`, `memory edit ${OLD} --set importance=HIGH`],
-  ...[`memory rm ${GROUP} --yes`, 'stop', 'uninstall --yes'],
+  ...[
+    'status',
+    'doctor',
+    'share status',
+    `memory pin ${OLD}`,
+    `memory unpin ${OLD}`,
+    `memory edit ${OLD} --set importance=HIGH`,
+  ],
+  ...[`memory rm ${GROUP} --yes`, 'share leave --yes', 'stop', 'uninstall --yes'],
 ];
-/** MCP answers Claude and not a person; the demo quotes what Claude is given, and has a test of its own. */
-const ELSEWHERE = ['mcp', 'demo'];
+/** MCP answers Claude and not a person; the demo quotes what Claude is given; two need another machine. They have tests of their own. */
+const ELSEWHERE = ['mcp', 'demo', 'share join', 'share trust'];
 
 let home: TestHome;
 let project: string;

@@ -35,6 +35,7 @@ const exchange = 'test/integration/proxy/http/exchange.test.ts';
 const load = 'test/e2e/load.test.ts';
 const slowClients = 'test/integration/proxy/http/slow-clients.test.ts';
 const model = 'test/e2e/bad-model.test.ts';
+const shareFaults = 'test/e2e/share-faults.test.ts';
 const redTeam = 'test/integration/memory/ingest/red-team.test.ts';
 const lance = 'test/integration/memory/search/lancedb/lance-index.test.ts';
 const leaf = 'test/integration/certs/ensure.test.ts';
@@ -119,6 +120,9 @@ const TESTS: Readonly<Record<number, string>> = {
   76: 'sessions continue through a plain tunnel after a stop, and start takes over from it',
   77: 'an index that vanishes or is damaged silences recall, is named, and is rebuilt as soon as that is possible',
   78: 'a turn that ends the engine when it is read or compacted is skipped after the second time, and named',
+  79: '%s: says so, loses nothing and doubles nothing',
+  80: 'go on from a copy of a home as two machines, and lose nothing',
+  81: 'gets in as external text with its name, or not at all',
 };
 
 const replayed = 'a rewriter that throws or exceeds its deadline leaves the plan in force';
@@ -151,6 +155,17 @@ const MORE: Readonly<Record<number, readonly Proof[]>> = {
   71: [
     { file: redTeam, test: '60 carriers and 5 payloads each are tried, and every payload is in memory' },
     { file: redTeam, test: 'no payload is of origin user or assistant' },
+  ],
+  79: [{ file: shareFaults, test: '%s: everything arrives' }],
+  80: [
+    {
+      file: 'test/unit/memory/share/service.test.ts',
+      test: 'of a home restored from a backup goes on as a new machine and loses nothing',
+    },
+  ],
+  81: [
+    { file: shareFaults, test: 'neither removes nor replaces what is not theirs' },
+    { file: shareFaults, test: 'is not read any more once the key has changed' },
   ],
 };
 
@@ -347,6 +362,14 @@ export const ROWS: readonly Row[] = [
     'skipped and named at the second time; kept; the others are read',
     'test/e2e/bad-disk.test.ts',
   ),
+  row(79, 'shared storage gone, refused, full, torn, slow or flaky', 'said; nothing lost or doubled', shareFaults),
+  row(
+    80,
+    'a copy or an old backup of a home that shares',
+    'goes on as a new machine; nothing lost or doubled',
+    'test/e2e/share.test.ts',
+  ),
+  row(81, 'hostile teammate', 'external and labelled, or refused; changes nothing of others', shareFaults),
 ];
 
 function row(number: number, fault: string, promise: string, file: string, note?: string): Row {

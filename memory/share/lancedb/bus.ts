@@ -11,7 +11,7 @@ const PAGE = 1_000;
 const COLUMNS = ['sequence', 'payload', 'signature'];
 const MOST_BYTES = 4 * MAX_PAYLOAD_CHARS;
 /** Each write adds a file and a version; after this many they are brought together. */
-const TIDY_AFTER = 32;
+const TIDY_AFTER = 8;
 /** Others may read an older version for so long. */
 const READERS_MS = 3_600_000;
 /** A step that fails is tried again later, so that none waits for minutes. */
