@@ -8,7 +8,15 @@ import { CometError } from '../../common/errors.ts';
 import { PLATFORM } from '../../common/paths.ts';
 import { type Handle, openControlSocket } from './control.ts';
 import { EngineProcess } from './engine-process.ts';
-import { type Authority, connectTcp, connectToEngine, http, parseAuthority, pipeBothWays } from './tunnel.ts';
+import {
+  type Authority,
+  connectTcp,
+  connectToEngine,
+  endAtRest,
+  http,
+  parseAuthority,
+  pipeBothWays,
+} from './tunnel.ts';
 import { connectViaProxy, formatProxy, type Route } from './upstream-proxy.ts';
 
 export { bypassesProxy, createRoute, parseUpstreamProxy } from './upstream-proxy.ts';
@@ -16,6 +24,8 @@ export { bypassesProxy, createRoute, parseUpstreamProxy } from './upstream-proxy
 const TIMINGS = {
   /** A new CONNECT waits this long for the engine. */
   holdMs: 2_000,
+  /** A tunnel past the engine that is silent this long after an answer rests. */
+  restMs: 120_000,
   drainMs: 30_000,
   headMs: 10_000,
   dialMs: 20_000,
@@ -68,6 +78,8 @@ export class Guard {
   readonly #sockets = new Set<net.Socket>();
   /** Control connections of running `comet-cc run` commands. */
   readonly #sessions = new Set<net.Socket>();
+  /** Connections past the engine. */
+  readonly #bypasses = new WeakSet<net.Socket>();
   readonly #tunnels = { open: 0, total: 0, failed_open: 0 };
   readonly #stopped = new AbortController();
   readonly #engine: EngineProcess;
@@ -163,6 +175,9 @@ export class Guard {
     client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
     if (head.length > 0) remote.write(head);
     pipeBothWays(client, remote);
+    if (!this.#bypasses.has(remote)) return;
+    const mayEnd = (): boolean => !this.#isStopping && this.#engine.port() !== 0;
+    endAtRest(client, remote, { restMs: this.#timings.restMs, mayEnd });
   }
 
   /** Checks the resolved address, because any name that resolves to this machine could loop. */
@@ -173,19 +188,19 @@ export class Guard {
   async #openTarget(client: net.Socket, isSilent: boolean): Promise<net.Socket | 'handed_over'> {
     const name = isSilent && PLATFORM.handsOver ? randomBytes(16).toString('hex') : null;
     const remote = await this.#openEngine(name);
-    if (remote === null || name === null) return remote ?? this.#openUpstream();
+    if (remote === null || name === null) return remote ?? this.#openBypass();
     if (client.readableLength === 0) {
       this.#handOver(client, name, remote);
       return 'handed_over';
     }
     // The client sent data before the answer; bytes already read here cannot be handed over.
     remote.destroy();
-    return (await this.#openEngine(null)) ?? this.#openUpstream();
+    return (await this.#openEngine(null)) ?? this.#openBypass();
   }
 
   /** Null when no engine accepts the connection in time. */
   async #openEngine(client: string | null): Promise<net.Socket | null> {
-    const until = performance.now() + this.#timings.holdMs;
+    const until = performance.now() + this.#engine.patienceMs(this.#timings.holdMs);
     const left = (): number => Math.ceil(until - performance.now());
     while (!this.#isStopping && left() > 0 && (await this.#engine.whenHealthy(left())) && left() > 0) {
       const options = { authority: this.#authority, secret: this.#secret, client, timeoutMs: left() };
@@ -198,11 +213,17 @@ export class Guard {
     return null;
   }
 
-  #openUpstream(): Promise<net.Socket> {
+  /** A tunnel past the engine; once that is healthy, it ends as soon as it rests, so that the session has memory again. */
+  async #openBypass(): Promise<net.Socket> {
     this.#tunnels.failed_open += 1;
     const { hostname, port, protocol } = new URL(this.#options.upstream);
     const defaultPort = protocol === 'http:' ? 80 : 443;
-    return this.#openTunnel({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || defaultPort });
+    const remote = await this.#openTunnel({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port) || defaultPort,
+    });
+    this.#bypasses.add(remote);
+    return remote;
   }
 
   /** Direct or through the user's own proxy. */

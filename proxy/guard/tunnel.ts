@@ -49,6 +49,8 @@ export const SECRET_HEADER = 'x-comet-cc-guard';
 export const CLIENT_HEADER = 'x-comet-cc-client';
 
 const HALF_CLOSED_MS = 600_000;
+/** TLS session tickets may come after the first request, and are no answer to it. */
+const TICKETS_BYTES = 2_048;
 
 function openSocket(host: string, port: number, timeoutMs: number): net.Socket {
   const options = { host, port, allowHalfOpen: true, noDelay: true, autoSelectFamilyAttemptTimeout: 1_000 };
@@ -128,4 +130,28 @@ export function pipeBothWays(client: net.Socket, remote: net.Socket): void {
     from.once('end', () => to.setTimeout(HALF_CLOSED_MS, () => to.destroy()));
     from.pipe(to);
   }
+}
+
+interface Rest {
+  /** A connection rests once nothing has come for so long since bytes of the upstream; a request that waits does not. */
+  readonly restMs: number;
+  readonly mayEnd: () => boolean;
+}
+
+/** Ends a piped connection at rest: its client then opens another one. */
+export function endAtRest(client: net.Socket, remote: net.Socket, { restMs, mayEnd }: Rest): void {
+  let answered = 0;
+  let answeredAt = 0;
+  client.on('data', () => {
+    answered = 0;
+  });
+  remote.on('data', (chunk: Buffer) => {
+    answered += chunk.length;
+    answeredAt = performance.now();
+  });
+  const look = setInterval(() => {
+    if (answered > TICKETS_BYTES && performance.now() - answeredAt >= restMs && mayEnd()) client.destroySoon();
+  }, restMs / 10);
+  look.unref();
+  client.once('close', () => clearInterval(look));
 }

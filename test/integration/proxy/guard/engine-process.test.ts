@@ -18,6 +18,8 @@ let release: (() => void) | null = null;
 
 beforeAll(async () => {
   world = await makeWorld((request, response, body) => {
+    if (request.url === '/v1/messages?unanswered') return;
+    if (request.url === '/v1/messages?long') return void response.end('x'.repeat(4_096));
     if (request.url !== '/v1/messages?stream') return void response.end(body);
     const bytes = sseMessage('one, two');
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -121,6 +123,40 @@ describe('guard and engine', () => {
     process.kill(await pidOf(), 'SIGKILL');
     expect((await asked(via, world.ours.ca)).status).toBe(200);
     expect(guard.status()).toMatchObject({ engine: { restarts: 1 }, tunnels: { failed_open: 0 } });
+  });
+
+  it('hold it for as long as the engine takes to start, where that is more', async () => {
+    const { engineEnv } = world.options();
+    const slow = { engineEnv: { ...engineEnv, TEST_START_MS: '1000' }, timings: { holdMs: 100 } };
+    const { guard, via } = await world.start(slow);
+    process.kill(await pidOf(), 'SIGKILL');
+    expect((await asked(via, world.ours.ca)).status).toBe(200);
+    expect(guard.status()).toMatchObject({ engine: { restarts: 1 }, tunnels: { failed_open: 0 } });
+  });
+
+  it('end a tunnel past the engine once that is healthy and nothing is under way', async () => {
+    const { guard, via } = await world.start({ timings: { holdMs: 100, restMs: 200 } });
+    const pid = await pidOf();
+    process.kill(pid, 'SIGSTOP');
+    await expect.poll(() => guard.status().engine.state, { timeout: 10_000 }).toBe('late');
+    const [resting, waiting] = [await secureThrough(via, world.theirs.ca), await secureThrough(via, world.theirs.ca)];
+    const closed = once(
+      resting.on('error', () => {}),
+      'close',
+    );
+    openRequest(resting, { path: '/v1/messages?long', headers: CLIENT }).end(body);
+    openRequest(
+      waiting.on('error', () => {}),
+      { path: '/v1/messages?unanswered', headers: CLIENT },
+    )
+      .on('error', () => {})
+      .end(body);
+    expect(guard.status().tunnels).toMatchObject({ open: 2, failed_open: 2 });
+    process.kill(pid, 'SIGCONT');
+    await closed;
+    expect(waiting.destroyed).toBe(false);
+    expect((await asked(via, world.ours.ca)).status).toBe(200);
+    waiting.destroy();
   });
 
   it('close the stream that a killed engine had, and take the retry', async () => {
