@@ -136,7 +136,7 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
       readonly tokens: number;
       readonly usd: number;
     }): void => add({ kind: 'own', atMs: clock.now(), ...call }),
-    /** Why nothing new is trimmed or added in this conversation; null while trimming is on. */
+    /** Why nothing new is trimmed or added in this conversation now; null while trimming is on. */
     disabledReason: (conversation: string): string | null => state.conversation(conversation)?.off?.because ?? null,
     /** Also true for a fork of a rewritten conversation. */
     wasRewritten: (conversation: string, root: string): boolean => state.wasRewritten(conversation, root),
@@ -164,6 +164,7 @@ export function findConversationRoot({ infos, lineage }: Pick<ConversationView, 
   return lineage[infos.findIndex((info) => info.role === 'assistant')] ?? '';
 }
 
+const REFUSED = 'upstream refused a rewritten request';
 const EMPTY_BILL: Bill = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 };
 const MAX_DAYS = 400;
 const MAX_CONVERSATIONS = 2_000;
@@ -194,7 +195,7 @@ export class LedgerState {
         return this.#request(record);
       case 'refused':
         this.#add(record.atMs, record.conversation, { refused: 1 });
-        return record.isLast ? this.#turnOff(record, 'upstream refused a rewritten request') : null;
+        return record.isLast ? this.#turnOff(record, REFUSED) : null;
       case 'own': {
         const { calls: ownCalls, tokens: ownTokens, usd: ownUsd } = record;
         this.#add(record.atMs, record.conversation, { ownCalls, ownTokens, ownUsd });
@@ -269,7 +270,9 @@ export class LedgerState {
     const tokenUsd = costUsd(model, { ...EMPTY_BILL, input: 1 }, 0);
     const balance = updateBalance(known.balance, { untouchedUsd, savedUsd, tokenUsd, returnUsd }, this.#rule);
     const rewritten = known.rewritten || record.rewritten;
-    this.#keep({ ...known, root: record.root || known.root, rewritten, balance });
+    // A loss pauses trimming until the plan has saved it, or the conversation has grown beyond it.
+    const off = balance.streak === 0 && known.off?.because !== REFUSED ? null : known.off;
+    this.#keep({ ...known, root: record.root || known.root, rewritten, balance, off });
     return balance.streak >= LOSS_LIMIT ? this.#turnOff(record, describeLoss(balance)) : null;
   }
 
