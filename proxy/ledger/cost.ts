@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
 import { isRecord } from '../../common/text.ts';
-import type { ConversationView, MessageInfo } from '../wire/conversation.ts';
+import { type ConversationView, IMAGE_TOKENS, type MessageInfo } from '../wire/conversation.ts';
 import { parseSlice, type Slice } from '../wire/json.ts';
 import { findModelTraits } from '../wire/models.ts';
 import { sumTokens } from '../wire/turns.ts';
@@ -300,9 +300,6 @@ export interface TokenEstimate {
   readonly ttl: string | null;
   readonly hasImage: boolean;
 }
-
-/** Roughly a screenshot; the bytes of an image do not indicate its tokens. */
-const IMAGE_TOKENS = 1_500;
 
 export function estimateMessage(message: unknown): TokenEstimate {
   const { role, content } = toRecord(message);

@@ -191,11 +191,33 @@ export function countRequestTokens({ body, scan, infos }: Pick<ConversationView,
   return estimateTokens(body.length - bytes) + infos.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
+/** Roughly a screenshot; the bytes of an image do not indicate its tokens. */
+export const IMAGE_TOKENS = 1_500;
+
+/** Images and documents in base64: what they weigh has nothing to do with their length. */
+function measureEncoded(blocks: readonly unknown[]): { readonly count: number; readonly bytes: number } {
+  let [count, bytes] = [0, 0];
+  for (const block of blocks) {
+    const { type, source, content } = Object(block) as Readonly<Record<string, unknown>>;
+    const { data } = Object(source) as { data?: unknown };
+    if ((type === 'image' || type === 'document') && typeof data === 'string') {
+      count += 1;
+      bytes += Buffer.byteLength(data);
+    } else if (type === 'tool_result' && Array.isArray(content)) {
+      const inner = measureEncoded(content);
+      count += inner.count;
+      bytes += inner.bytes;
+    }
+  }
+  return { count, bytes };
+}
+
 /** What the rewriter needs of one message, without its text, so that thousands can be cached. */
 export function describeMessage(message: unknown, at: Slice) {
   if (typeof message !== 'object' || message === null) throw new TypeError('message is not an object');
   const { role, content } = message as { role?: unknown; content?: unknown };
   const blocks = Array.isArray(content) ? content : [];
+  const encoded = measureEncoded(blocks);
   const answersTool = blocks.some((block) => /tool_result$/.test(String((block as { type?: unknown } | null)?.type)));
   return {
     hash: hashMessage(message),
@@ -203,7 +225,7 @@ export function describeMessage(message: unknown, at: Slice) {
     /** A user message that answers no tool call. */
     isPrompt: role === 'user' && !answersTool,
     hasThinking: blocks.some(isThinking),
-    tokens: estimateTokens(at.end - at.start),
+    tokens: estimateTokens(at.end - at.start - encoded.bytes) + encoded.count * IMAGE_TOKENS,
     shape: shapeMessage(message),
   };
 }

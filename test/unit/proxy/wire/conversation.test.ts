@@ -33,6 +33,20 @@ function expectSame(bodies: readonly Buffer[]): void {
 }
 
 describe('a view of a request', () => {
+  it('counts images and documents as what they weigh, wherever they are', () => {
+    const data = 'A'.repeat(400_000);
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data } };
+    const result = { type: 'tool_result', tool_use_id: 't', content: [image, { type: 'document', source: { data } }] };
+    const tokensOf = (content: unknown): number => {
+      const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content }] }));
+      return parseConversation(body, new ConversationCache())?.infos[0]?.tokens ?? 0;
+    };
+    expect(tokensOf([image])).toBeGreaterThan(1_500);
+    expect(tokensOf([image])).toBeLessThan(1_600);
+    expect(tokensOf([result])).toBeLessThan(3_200);
+    expect(tokensOf(data)).toBeGreaterThan(100_000);
+  });
+
   it('is the same whichever requests of the conversation were seen before it', () => {
     fc.assert(
       fc.property(head, messages, messages, tail, tail, fc.nat(8), (before, list, more, after, later, kept) => {
