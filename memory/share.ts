@@ -76,7 +76,6 @@ function createOpener(parts: Parts, signal: AbortSignal) {
       throw new CometError('usage', 'nothing is shared; begin with: comet-cc share init URL --scope me|team');
     }
     await started;
-    await parts.follow();
     const passphrase = await options.passphrase(env);
     const keyOf = (project: string): string => (path.isAbsolute(project) ? parts.projectOf(project) : project);
     const { isForbidden, keepsDrafts } = options;
@@ -140,6 +139,7 @@ function createExchange(parts: Parts, { pullAll, withShare }: Opener, closing: A
   function asked<T>(step: (share: Share) => Promise<T>): Promise<T> {
     return inTurn(async () => {
       try {
+        await parts.follow();
         const result = await withShare(step);
         problem = '';
         return result;

@@ -1,11 +1,21 @@
 import type { MemoryNode } from '../model/node.ts';
 import { BATCH, digestOf, type Known, type ShareContext, type ShareState } from './parts.ts';
 import { type Payload, type Row, rowDigest } from './row.ts';
-import { changeOf, checkCard, isContinued, isNewer, labelOf, OWN, openRow, type Peer } from './state.ts';
+import {
+  changeOf,
+  checkCard,
+  isContinued,
+  isNewer,
+  labelOf,
+  OWN,
+  openRow,
+  type Peer,
+  strayRedirects,
+} from './state.ts';
 
 /** Takes over what other machines published. */
 export function createReader(context: ShareContext) {
-  const { bus, state, keep, rules, signal } = context;
+  const { bus, state, keep, memory, rules, signal } = context;
 
   async function pullFrom(machine: string): Promise<void> {
     const pinned = state().peers[machine] ?? null;
@@ -39,6 +49,8 @@ export function createReader(context: ShareContext) {
     /** @throws CometError `share_failed` */
     async pull(): Promise<void> {
       for (const machine of await bus.machines()) if (machine !== state().machine) await pullFrom(machine);
+      const stray = strayRedirects(memory.nodes());
+      if (stray.length > 0) await memory.save(stray);
       await keep({ pulled: new Date(context.now()).toISOString() });
     },
   };

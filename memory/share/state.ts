@@ -1,5 +1,5 @@
 import type { MemoryNode } from '../model/node.ts';
-import { isRedirect } from '../model/node.ts';
+import { isRedirect, withoutSuccessor } from '../model/node.ts';
 import { fromOwnMachine, fromTeammate, hidesOrders, type ShareScope } from './filter.ts';
 import { type Card, isSigned, type Payload, parsePayload, Row, rowDigest } from './row.ts';
 import { isSealed, unseal } from './seal.ts';
@@ -141,6 +141,24 @@ export function changeOf({ machine, name }: Peer, payload: Payload, reader: Read
   if (isRedirect(node)) return 'invalid';
   const stored = fromTeammate(node, { machine, name, isTrusted: reader.trusted.includes(machine) });
   return hidesOrders(stored) ? 'orders' : { kind: 'save', node: stored };
+}
+
+/**
+ * Redirects that lead to no node, as the nodes that they were: two machines may each have merged the other's keeper, or
+ * the target does not leave its machine. Nothing is lost where one memory stands twice.
+ */
+export function strayRedirects(nodes: readonly MemoryNode[]): MemoryNode[] {
+  const byId = new Map(nodes.map((node) => [node.node_id, node]));
+  const leads = (from: MemoryNode): boolean => {
+    const passed = new Set<string>();
+    let at: MemoryNode | undefined = from;
+    while (at !== undefined && isRedirect(at) && !passed.has(at.node_id)) {
+      passed.add(at.node_id);
+      at = byId.get(at.superseded_by ?? '');
+    }
+    return at !== undefined && !isRedirect(at);
+  };
+  return nodes.filter((node) => isRedirect(node) && !leads(node)).map(withoutSuccessor);
 }
 
 interface Version {

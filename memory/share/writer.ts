@@ -30,7 +30,8 @@ export function createWriter(context: ShareContext) {
     const last = await bus.last(state().machine);
     const plan = planPublish(state().confirmed, state().outbox.map(headOf), last === null ? null : headOf(last));
     if (plan.kind === 'append') {
-      await keep({ outbox: state().outbox.filter(({ sequence }) => sequence > plan.after) });
+      const outbox = state().outbox.filter(({ sequence }) => sequence > plan.after);
+      if (outbox.length < state().outbox.length) await keep({ outbox });
     } else if (plan.kind === 'lost') {
       await bus.drop(state().machine);
       await startOver({});

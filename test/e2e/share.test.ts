@@ -55,6 +55,7 @@ const share = (home: TestHome, ...args: string[]) => home.json(['share', ...args
 const todo = (home: TestHome, text: string) => home.json(['todo', 'add', text, '--json'], shopOf(home));
 
 async function found(home: TestHome, query: string): Promise<string[]> {
+  await home.flush();
   const hits = (await home.json(['memory', 'search', query, '--json'], shopOf(home))) as { summary?: string }[];
   return hits.map((hit) => JSON.stringify(hit)).filter((text) => text.includes(query));
 }
@@ -187,6 +188,7 @@ describe('a team', () => {
     expect(await list()).toMatchObject([
       { origin: 'external', project: SHOP, turns: [], source_links: expect.arrayContaining(['teammate:anna']) },
     ]);
+    await bob.flush();
     expect((await bob.run(['memory', 'search', 'albatross'], shopOf(bob))).stdout).toContain('anna');
     expect(await share(bob, 'push')).toEqual({ sent: 0 });
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { redirectTo } from '../../../../memory/model/node.ts';
 import type { Bus } from '../../../../memory/share/bus.ts';
 import type { ShareRules } from '../../../../memory/share/filter.ts';
 import { newState, type ShareState } from '../../../../memory/share/parts.ts';
@@ -144,6 +145,30 @@ describe('three machines of one person', () => {
     await syncAll(one, two);
     expect(one.summaries()).toEqual(two.summaries());
     expect(one.summaries()[0]).toMatch(/says/);
+  });
+
+  it('lose nothing where each merged the keeper of the other', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    const [left, right] = [nodeOf(1, { summary: 'left' }), nodeOf(2, { summary: 'right' })];
+    add(one, left, right);
+    await syncAll(one, two);
+    const at = '2026-03-02T00:00:00.000Z';
+    const merged = (node: MemoryNode, into: MemoryNode): MemoryNode =>
+      ({ ...redirectTo(node, into.node_id, at), superseded_as: 'merged' }) as MemoryNode;
+    add(one, { ...left, summary: 'left and right' }, merged(right, left));
+    add(two, { ...right, summary: 'right and left' }, merged(left, right));
+    await (await one.open()).push();
+    await (await two.open()).push();
+    await syncAll(one, two, one, two);
+    expect([...one.nodes.values()]).toEqual([...two.nodes.values()]);
+    const text = one.summaries().join();
+    for (const word of ['left', 'right']) expect(text).toContain(word);
+    expect(one.nodes.get(left.node_id)?.kind === 'redirect' && one.nodes.get(right.node_id)?.kind === 'redirect').toBe(
+      false,
+    );
+    expect(await (await one.open()).push()).toBe(0);
+    expect(await (await two.open()).push()).toBe(0);
   });
 
   it('send nothing where nothing changed', async () => {

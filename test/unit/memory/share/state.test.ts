@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { redirectTo } from '../../../../memory/model/node.ts';
 import { generateKeys, type Payload, rowDigest, signRow } from '../../../../memory/share/row.ts';
 import { newSalt, seal, sealingKey } from '../../../../memory/share/seal.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type Peer,
   planPublish,
   type Reader,
+  strayRedirects,
 } from '../../../../memory/share/state.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
@@ -159,4 +161,14 @@ describe('changeOf', () => {
     expect(changeOf(PEER, saved, me({ isRemoved: () => true }))).toEqual({ kind: 'none' });
     expect(changeOf(PEER, removed, team())).toEqual({ kind: 'none' });
   });
+});
+
+it('makes nodes again of redirects that lead nowhere, and of no other', () => {
+  const named = (number: number, over = {}) => makeNode({ node_id: `mem_20260301_101500_00000${number}`, ...over });
+  const to = (number: number, target: number) =>
+    redirectTo(named(number), named(target).node_id, '2026-03-02T00:00:00.000Z');
+  const nodes = [named(1), to(2, 1), to(3, 4), to(4, 3), to(5, 9), to(6, 2)];
+  const found = strayRedirects(nodes);
+  expect(found.map(({ node_id }) => node_id)).toEqual([3, 4, 5].map((number) => named(number).node_id));
+  expect(found[0]).toEqual(named(3));
 });
