@@ -81,6 +81,8 @@ function presetRules(env: NodeJS.ProcessEnv) {
   return { aggressive: ruleOf('aggressive'), gentle: ruleOf('gentle') };
 }
 
+const savingsOf = (ledger: CostLedger) => (fromMs: number, toMs: number) => savedBetween(ledger, fromMs, toMs);
+
 /** The services learn that the store is open a few turns of the queue after `opening` settles. */
 async function settled(opening: Promise<unknown>): Promise<void> {
   await opening.catch(() => undefined);
@@ -114,8 +116,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     if (stores.locked !== null) throw stores.locked;
     const claudeEnvironment = await claudeEnvironmentOf(env, paths);
     const own = { redactor, sealedOrigin: seals.originOf, usage: usageOf(budget, ledger), claudeEnvironment };
-    const savings = (fromMs: number, toMs: number) => savedBetween(ledger, fromMs, toMs);
-    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings, share: shareOptions(env, policy) };
+    const share = shareOptions(env, paths, policy);
+    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings: savingsOf(ledger), share };
     return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
   });
   const memory = guardMemory(deferredMemory(opening, config.llm), policy);

@@ -1,13 +1,22 @@
+import { statSync } from 'node:fs';
 import { loadConfig, writeSetting } from '../common/config.ts';
+import type { HomePaths } from '../common/paths.ts';
 import type { ShareSettings } from '../memory/index.ts';
 import type { Policy } from './policy/index.ts';
 
-/** Settings of `share` are read each time, so that `comet-cc share` needs no restart. */
-export function shareOptions(env: NodeJS.ProcessEnv, { keepsHere }: Policy) {
+/** Settings of `share` hold as soon as they are in the file, so that `comet-cc share` needs no restart. */
+export function shareOptions(
+  env: NodeJS.ProcessEnv,
+  { configFile }: Pick<HomePaths, 'configFile'>,
+  { keepsHere }: Pick<Policy, 'keepsHere'>,
+) {
+  let known: { readonly stamp: string; readonly settings: ShareSettings } | null = null;
   return {
     settings(): ShareSettings {
-      const { projects, trust, ...others } = loadConfig(env).config.share;
-      return { ...others, projects: listed(projects), trusted: listed(trust) };
+      const found = statSync(configFile, { throwIfNoEntry: false });
+      const stamp = `${found?.ino} ${found?.mtimeMs} ${found?.size}`;
+      if (known?.stamp !== stamp) known = { stamp, settings: readSettings(env) };
+      return known.settings;
     },
     isForbidden: keepsHere,
     async keepSettings({ url, scope, projects, trusted, name }: Partial<ShareSettings>): Promise<void> {
@@ -16,6 +25,11 @@ export function shareOptions(env: NodeJS.ProcessEnv, { keepsHere }: Policy) {
         if (value !== undefined) await writeSetting(env, `share.${key}`, value);
     },
   };
+}
+
+function readSettings(env: NodeJS.ProcessEnv): ShareSettings {
+  const { projects, trust, ...others } = loadConfig(env).config.share;
+  return { ...others, projects: listed(projects), trusted: listed(trust) };
 }
 
 function listed(text: string): string[] {

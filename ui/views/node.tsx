@@ -48,7 +48,7 @@ function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
         <span>{projectName(node.project)}</span>
         <Time at={node.created_at} />
         <span>{node.kind}</span>
-        <span>from {node.origin}</span>
+        <span>from {node.teammate ?? node.origin}</span>
         <span>written by {node.written_by}</span>
         <span class="badge">{node.status}</span>
         <span class="badge">{node.importance}</span>
