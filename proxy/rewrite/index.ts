@@ -253,7 +253,8 @@ class RewritePipeline implements Rewriter {
     await this.#plans.save(sessionId, record);
     // A replay was sent in the meantime. When the client left instead, nothing was sent.
     if (signal.aborted && (signal.reason as Error | undefined)?.name === 'TimeoutError') {
-      this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'thinking' });
+      const added = record.kind === 'injections' ? record.injections.length : null;
+      this.#plans.saveLater(sessionId, { kind: 'unsent', planId: plan.id, added });
       throw signal.reason;
     }
     if (record.kind !== 'plan') return;

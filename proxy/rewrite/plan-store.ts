@@ -248,10 +248,32 @@ export class PlanIndex {
     }
     const plan = this.#plans.get(record.planId);
     if (plan === undefined) return;
+    if (record.kind === 'unsent') return this.#forget(plan, record.added);
     if (record.kind === 'broken') this.#plans.set(plan.id, { ...plan, broken: record.broken });
     if (record.kind === 'injections')
       this.#addPlan({ ...plan, injections: [...plan.injections, ...record.injections] });
     if (record.kind !== 'broken') this.#addUse(record, plan);
+  }
+
+  #forget(plan: EpochPlan, added: number | null): void {
+    if (added !== null) {
+      this.#plans.set(plan.id, { ...plan, injections: plan.injections.slice(0, plan.injections.length - added) });
+      return;
+    }
+    this.#plans.delete(plan.id);
+    this.#uses.delete(plan.id);
+    const own = this.#sessions.get(plan.sessionId)?.plans;
+    own?.delete(plan.id);
+    for (const [hash, ids] of this.#plansByServed) {
+      if (!ids.includes(plan.id)) continue;
+      const others = ids.filter((id) => id !== plan.id);
+      if (others.length > 0) this.#plansByServed.set(hash, others);
+      else this.#plansByServed.delete(hash);
+    }
+    const sent = [...(own ?? [])].map((id) => this.#plans.get(id) as EpochPlan);
+    if (!sent.some((each) => !isEmptyPlan(each) && each.slice === undefined)) {
+      this.#rewrittenSessions.delete(plan.sessionId);
+    }
   }
 
   #addPlan(plan: EpochPlan): void {

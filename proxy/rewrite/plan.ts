@@ -94,7 +94,9 @@ export type PlanRecord =
   | ({ readonly kind: 'plan'; readonly plan: EpochPlan } & ServedUse)
   | ({ readonly kind: 'injections'; readonly planId: string; readonly injections: readonly Injection[] } & ServedUse)
   | ({ readonly kind: 'served'; readonly planId: string } & ServedUse)
-  | { readonly kind: 'broken'; readonly planId: string; readonly broken: 'thinking' | 'structure' };
+  | { readonly kind: 'broken'; readonly planId: string; readonly broken: 'thinking' | 'structure' }
+  /** What the last record brought never went upstream: so many injections; null: the plan. */
+  | { readonly kind: 'unsent'; readonly planId: string; readonly added: number | null };
 
 export function describeUse(view: ConversationView, atMs: number) {
   return { served: view.lineage.at(-1) as string, use: { atMs, model: view.model, effort: view.effort } };

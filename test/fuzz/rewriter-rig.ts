@@ -104,11 +104,18 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
   const clock = { nowMs: Date.UTC(2026, 10, 1) };
   const records: PlanRecord[] = [];
   let drawn = 0;
+  let onSaved = (): void => {};
   let requests = 0;
   const open = (): Promise<RunningRewriter> =>
     openRewriter({
       memory,
-      plans: createMemoryPlanStore(records),
+      plans: {
+        ...createMemoryPlanStore(records),
+        append: async (_, record) => {
+          records.push(record);
+          onSaved();
+        },
+      },
       receipts: NO_RECEIPTS,
       config: { ...earlyConfig(), ...options.config },
       clock: { now: () => clock.nowMs },
@@ -131,11 +138,19 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
     };
     if (route !== 'late') return rewriter.rewrite(received, new AbortController().signal);
     const deadline = new AbortController();
+    let replayed: RewriteOutcome | null = null;
+    const miss = (): void => {
+      onSaved = () => {};
+      deadline.abort(new DOMException('late', 'TimeoutError'));
+      replayed = rewriter.replay(received);
+    };
     const rewriting = rewriter.rewrite(received, deadline.signal);
-    deadline.abort(new DOMException('late', 'TimeoutError'));
-    const replayed = rewriter.replay(received);
-    await rewriting;
-    return replayed;
+    // At once, or as late as it can be: while what it made is being saved.
+    if (requests % 2 === 0) miss();
+    else onSaved = miss;
+    const rewritten = await rewriting;
+    onSaved = () => {};
+    return replayed ?? rewritten;
   };
 
   let counted = 0;
@@ -144,7 +159,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
   const count = (): void => {
     for (const record of records.slice(counted)) {
       if (record.kind === 'plan') planOf.set(record.plan.id, record.plan.sessionId);
-      if (record.kind !== 'plan' && record.kind !== 'broken') continue;
+      if (!['plan', 'broken', 'unsent'].includes(record.kind)) continue;
       const id = record.kind === 'plan' ? record.plan.sessionId : (planOf.get(record.planId) ?? '');
       epochs.set(id, (epochs.get(id) ?? 0) + 1);
     }

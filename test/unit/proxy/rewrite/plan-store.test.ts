@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
-import type { EpochPlan, PlanRecord } from '../../../../proxy/rewrite/plan.ts';
+import type { EpochPlan, Injection, PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { openPlanCache, openPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
@@ -47,6 +47,29 @@ it('a session that sent a prefix itself keeps to its plan where another session 
   await shelf.save('b', { kind: 'plan', plan: planOf('b'), served: lineageOf('a', 1)[0] as string, use });
   expect(shelf.index.match(view, 'b')).toMatchObject({ plan: planOf('b'), servedAt: 0 });
   expect(shelf.index.match(view, 'b', 'answered')).toBeNull();
+});
+
+it('what was saved too late to be sent is forgotten, also after a restart', async () => {
+  const dir = path.join(await tempDir(), 'plans');
+  const { shelf } = await openShelf(dir);
+  const view = viewOf(lineageOf('a', 1));
+  const served = view.lineage[0] as string;
+  const { id } = planOf('a');
+  const injection = { anchor: served, channel: 'block', text: 'late' } as Injection;
+  await shelf.save('a', { kind: 'plan', plan: planOf('a'), served, use });
+  await shelf.save('a', { kind: 'injections', planId: id, injections: [injection], served, use });
+  await shelf.save('a', { kind: 'unsent', planId: id, added: 1 });
+  expect(shelf.index.match(view, 'a')?.plan).toEqual(planOf('a'));
+  await shelf.save('a', { kind: 'plan', plan: { ...planOf('a'), id: 'late' }, served, use });
+  await shelf.save('a', { kind: 'unsent', planId: 'late', added: null });
+  expect(shelf.index.match(view, 'a')?.plan).toEqual(planOf('a'));
+  await shelf.save('a', { kind: 'unsent', planId: id, added: null });
+  expect(shelf.index.match(view, 'a')).toBeNull();
+  await shelf.save('b', { kind: 'plan', plan: planOf('b'), served, use });
+  const again = await openShelf(dir);
+  for (const { index } of [shelf, again.shelf]) {
+    expect([index.match(view, 'a'), index.wasRewritten('a'), index.wasRewritten('b')]).toEqual([null, false, true]);
+  }
 });
 
 describe('plans of more sessions than are held', () => {
