@@ -248,7 +248,10 @@ export class PlanIndex {
     }
     const plan = this.#plans.get(record.planId);
     if (plan === undefined) return;
-    if (record.kind === 'unsent') return this.#forget(plan, record.added);
+    if (record.kind === 'unsent') {
+      this.#forget(plan, record.added);
+      return;
+    }
     if (record.kind === 'broken') this.#plans.set(plan.id, { ...plan, broken: record.broken });
     if (record.kind === 'injections')
       this.#addPlan({ ...plan, injections: [...plan.injections, ...record.injections] });
