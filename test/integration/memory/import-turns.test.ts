@@ -583,13 +583,14 @@ describe('turns in a file', () => {
       writeTranscript(claudeDir, { sessionId, cwd: shop, turns });
     };
     const filler = Array.from({ length: 220 }, (_, index) => `Go on with step ${index}.`);
-    session('oldest', -30, ['We use Memcached for the queue.', ...filler]);
-    session('older', -20, [
+    // Files of the same moment are read by name.
+    session('1-oldest', -30, ['We use Memcached for the queue.', ...filler]);
+    session('2-older', -20, [
       'We use Redis for the cache.',
       'We use Kafka for events.',
       'The goal is to halve the bill.',
     ]);
-    session('newer', -10, ['We no longer use redis.', 'I prefer small commits.']);
+    session('3-newer', -10, ['We no longer use redis.', 'I prefer small commits.']);
     await take(claude, claudeDir);
     const { library, recall } = memory;
     const { facts } = await library.listFacts({ projectDir: shop });
