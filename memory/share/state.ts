@@ -18,7 +18,7 @@ export type PublishPlan =
   | { readonly kind: 'lost' }
   /**
    * Something that this home did not write: the home was restored from a backup, or another machine has a copy of it.
-   * Two writers of one log would overwrite each other, so this one goes on as a new machine, under a new key.
+   * Two writers of one log would overwrite each other, so this one becomes a new machine, under a new key.
    */
   | { readonly kind: 'diverged' };
 

@@ -95,7 +95,7 @@ export type PlanRecord =
   | ({ readonly kind: 'injections'; readonly planId: string; readonly injections: readonly Injection[] } & ServedUse)
   | ({ readonly kind: 'served'; readonly planId: string } & ServedUse)
   | { readonly kind: 'broken'; readonly planId: string; readonly broken: 'thinking' | 'structure' }
-  /** What the last record brought never went upstream: so many injections; null: the plan. */
+  /** What the last record brought never went upstream: this many injections, or with null the whole plan. */
   | { readonly kind: 'unsent'; readonly planId: string; readonly added: number | null };
 
 export function describeUse(view: ConversationView, atMs: number) {

@@ -160,7 +160,7 @@ const MORE: Readonly<Record<number, readonly Proof[]>> = {
   80: [
     {
       file: 'test/unit/memory/share/service.test.ts',
-      test: 'of a home restored from a backup goes on as a new machine and loses nothing',
+      test: 'of a home restored from a backup makes it a new machine and loses nothing',
     },
   ],
   81: [
@@ -366,7 +366,7 @@ export const ROWS: readonly Row[] = [
   row(
     80,
     'a copy or an old backup of a home that shares',
-    'goes on as a new machine; nothing lost or doubled',
+    'becomes a new machine; nothing lost or doubled',
     'test/e2e/share.test.ts',
   ),
   row(81, 'hostile teammate', 'external and labelled, or refused; changes nothing of others', shareFaults),

@@ -198,7 +198,7 @@ describe('a fault', () => {
     expect(await bus.read(home.state().machine, 0, 99)).toHaveLength(2);
   });
 
-  it('of a home restored from a backup goes on as a new machine and loses nothing', async () => {
+  it('of a home restored from a backup makes it a new machine and loses nothing', async () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus), createHome(bus)];
     add(one, nodeOf(1));

@@ -99,7 +99,7 @@ describe('a row', () => {
     expect(openRow(peer, signed(1, payload), key)).toBe('invalid');
   });
 
-  it('says whether the log goes on from it', () => {
+  it('says whether the log continues from it', () => {
     const row = signed(7, payload);
     const peer = { ...PEER, head: { sequence: 7, digest: rowDigest(MACHINE, row) } };
     expect(isContinued(peer, row)).toBe(true);
