@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { PRESETS, type Preset } from '../../common/turn.ts';
@@ -30,8 +31,15 @@ export function registerStart(program: Command, context: Context): void {
       const setup = await prepareWithProgress(context, flags);
       const started = await startDaemon({ ...setup, foreground });
       context.term.progress('');
-      await reportStart(context, started, { ...flags, ...(json === undefined ? {} : { json }) });
-      if (started.child !== null) context.exitCode = await follow(started.child);
+      const { child } = started;
+      const ended = child === null ? null : exitCodeOf(child);
+      await reportStart(context, started, { ...flags, ...(json === undefined ? {} : { json }) }).catch(
+        (error: unknown) => {
+          child?.kill();
+          throw error;
+        },
+      );
+      if (ended !== null) context.exitCode = await ended;
     });
 }
 
@@ -59,20 +67,16 @@ async function reportStart(
   if (started.problem !== null) throw new CometError('daemon_unhealthy', started.problem);
 }
 
+/** Once it has ended, also where it did before. */
+async function exitCodeOf(child: ChildProcess): Promise<number> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  return child.exitCode ?? 1;
+}
+
 function parsePort(text: string): number {
   const port = Number(text);
   if (text.trim() !== '' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
   throw new InvalidArgumentError('expected an integer from 0 to 65535.');
-}
-
-/** Waits for a guard in the foreground; a terminal's Ctrl-C reaches it by itself. */
-async function follow(child: ChildProcess): Promise<number> {
-  const pass = (signal: NodeJS.Signals) => () => child.kill(signal);
-  process.on('SIGTERM', pass('SIGTERM'));
-  process.on('SIGINT', process.stdin.isTTY ? () => {} : pass('SIGINT'));
-  return await new Promise((resolve) => {
-    child.once('exit', (code) => resolve(code ?? 1));
-  });
 }
 
 export function registerStop(program: Command, context: Context): void {

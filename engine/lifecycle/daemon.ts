@@ -130,8 +130,11 @@ export async function startDaemon(setup: DaemonSetup): Promise<Started> {
     timeoutMs: setup.startMs,
   });
   if (spawned.kind === 'listening') {
-    const child = setup.foreground ? spawned.child : null;
-    return settled(setup.paths, { fresh: true, child, deadline });
+    if (!setup.foreground) return settled(setup.paths, { fresh: true, child: null, deadline });
+    return settled(setup.paths, { fresh: true, child: spawned.child, deadline }).catch((error: unknown) => {
+      spawned.child.kill();
+      throw error;
+    });
   }
   if (await rivalAnswers(setup.paths)) return settled(setup.paths, { fresh: false, child: null, deadline });
   throw startFailure(setup, spawned);
@@ -276,13 +279,21 @@ function guardLogFile(paths: HomePaths): string {
 async function spawnGuard(options: SpawnOptions): Promise<Spawned> {
   const child = launch(options);
   const spawned = await firstWord(child, options);
-  if (!options.foreground && child.connected) child.disconnect();
-  if (!options.foreground) child.unref();
+  if (options.foreground) {
+    if (spawned.kind === 'failed') child.kill();
+  } else {
+    if (child.connected) child.disconnect();
+    child.unref();
+  }
   return spawned;
 }
 
 function launch({ paths, env, foreground }: Omit<SpawnOptions, 'timeoutMs'>): ChildProcess {
-  if (foreground) return fork(GUARD, [], { env, execArgv: FLAGS, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  if (foreground) {
+    const child = fork(GUARD, [], { env, execArgv: FLAGS, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    passSignals(child);
+    return child;
+  }
   const file = guardLogFile(paths);
   rotateLarge(file);
   const log = openSync(file, 'a', 0o600);
@@ -298,6 +309,18 @@ function launch({ paths, env, foreground }: Omit<SpawnOptions, 'timeoutMs'>): Ch
   } finally {
     closeSync(log);
   }
+}
+
+/** From its first moment on: a signal never ends this process and leaves the guard. Ctrl-C reaches both by itself. */
+function passSignals(child: ChildProcess): void {
+  const pass = (signal: NodeJS.Signals): void => {
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+  };
+  const signals = ['SIGTERM', 'SIGINT'] as const;
+  for (const signal of signals) process.on(signal, pass);
+  child.once('exit', () => {
+    for (const signal of signals) process.off(signal, pass);
+  });
 }
 
 function firstWord(child: ChildProcess, options: SpawnOptions): Promise<Spawned> {
