@@ -230,6 +230,9 @@ describe('facts in the system block', () => {
     return { sent, blocks: epochs.map(([played]) => systemOf(played as Played)) };
   }
 
+  /** Recall may quote what was said, beside what replaced it. */
+  const withoutRecalled = (text: string): string => text.replaceAll(/- \[mem_.*?(?=\\n|")/g, '');
+
   test('stay as they are within an epoch; one that is negated is named with the next prompt, once', async () => {
     const { sent, blocks } = await playNegation({ ...earlyConfig(), cut: null });
     expect(blocks).toHaveLength(1);
@@ -243,7 +246,7 @@ describe('facts in the system block', () => {
     const { sent, blocks } = await playNegation(earlyConfig({ keepRounds: 1_000 }));
     expect(blocks.length).toBeGreaterThan(1);
     expect(blocks[0]).toContain('Redis for the cache');
-    for (const text of blocks.slice(1)) expect(text).not.toContain('Redis for the cache');
+    for (const text of blocks.slice(1)) expect(withoutRecalled(text)).not.toContain('Redis for the cache');
     expect(Math.max(...sent.map(timesIn))).toBeLessThanOrEqual(1);
   });
 });
