@@ -219,6 +219,9 @@ async function expectSame(world: World, terminal: Terminal, route: 'messages' | 
   const newest = terminal.said.at(-1);
   // A late request may be rewritten when it is sent again.
   if (newest?.route !== 'messages' || !newest.exchange.rewritten) return;
+  // The scripted answer cites a document that was not sent, which no model can: with it in the history the plan is broken.
+  const { content, sent } = newest.exchange;
+  if (JSON.stringify(content).includes('"document_index"') && !sent.includes('"type":"document"')) return;
   const again = await terminal.again(route);
   world.counts.replays += 1;
   if (!again.sent.equals(newest.exchange.sent)) throw new Error(`another rewrite of the same request (${route})`);
