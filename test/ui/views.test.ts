@@ -126,10 +126,10 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
       return card('blocked', 'Switch queue_v2').isVisible();
     };
     await expect.poll(dragged).toBe(true);
-    // `press` focuses the card first: the news of the move before may still draw the board anew.
-    await card('active', 'Ask Marta').press('ArrowRight');
-    await card('blocked', 'Ask Marta').waitFor();
-    await card('blocked', 'Ask Marta').press('ArrowRight');
+    await card('active', 'Ask Marta').focus();
+    await page.keyboard.press('ArrowRight');
+    await card('blocked', 'Ask Marta').and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('ArrowRight');
     await card('done', 'Ask Marta').waitFor();
     await page.getByLabel('Status of Renew the Northbound key').selectOption('done');
     await card('done', 'Renew the Northbound key').waitFor();

@@ -12,18 +12,21 @@ type Move = (task: Task, to: TaskStatus) => Promise<void>;
 export function Board() {
   const tasks = useQuery('tasks/list', { all: true }, ['tasks']);
   const [moved, setMoved] = useState<ReadonlyMap<string, TaskStatus>>(new Map());
-  const focused = useRef<string | null>(null);
+  const focused = useRef<{ readonly id: string; readonly to: TaskStatus } | null>(null);
   useEffect(() => {
     const stored = new Map(tasks.data?.tasks.map(({ id, status }) => [id, status]));
     setMoved((last) => new Map([...last].filter(([id, to]) => stored.get(id) !== to)));
   }, [tasks.data]);
   useEffect(() => {
-    if (focused.current !== null) document.getElementById(`task-${focused.current}`)?.focus();
+    const { id = '', to } = focused.current ?? {};
+    // An earlier change may be drawn first, with the card where it was.
+    if (moved.get(id) !== to || to === undefined) return;
+    document.getElementById(`task-${id}`)?.focus();
     focused.current = null;
   }, [moved]);
   const move: Move = async (task, to) => {
     if (task.status === to) return;
-    focused.current = task.id;
+    focused.current = { id: task.id, to };
     setMoved((last) => new Map([...last, [task.id, to]]));
     const isDone = await change(`Moved to ${to}.`, () => call('tasks/status', { id: task.id, status: to }));
     if (!isDone) setMoved(new Map());
