@@ -57,7 +57,15 @@ async function openMachine(name: string): Promise<Machine> {
   const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
   const store = { load: async () => null, save: async () => {} };
   const budget = await openBudget({ rule: config.models, store, clock: systemClock, log: silentLog });
-  let settings: ShareSettings = { url: '', scope: 'me', projects: [], trusted: [], name, intervalMinutes: 0 };
+  let settings: ShareSettings = {
+    url: '',
+    scope: 'me',
+    projects: [],
+    trusted: [],
+    name,
+    raw: false,
+    intervalMinutes: 0,
+  };
   const share = {
     settings: () => settings,
     keepSettings: async (changed: Partial<ShareSettings>) => {

@@ -245,6 +245,7 @@ export const Config = z.strictObject({
       'ids of teammates’ machines whose memories count as what Claude said; comet-cc share trust',
     ),
     name: text('').describe('what this machine, or you, are called by the others'),
+    raw: choice(['off', 'on'], 'off').describe('on: with scope me, verbatim turns leave too'),
     intervalMinutes: count(5).describe('how often memory is exchanged in the background; 0: only by comet-cc share'),
   }),
   recall: section({

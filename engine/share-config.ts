@@ -28,8 +28,8 @@ export function shareOptions(
 }
 
 function readSettings(env: NodeJS.ProcessEnv): ShareSettings {
-  const { projects, trust, ...others } = loadConfig(env).config.share;
-  return { ...others, projects: listed(projects), trusted: listed(trust) };
+  const { projects, trust, raw, ...others } = loadConfig(env).config.share;
+  return { ...others, raw: raw === 'on', projects: listed(projects), trusted: listed(trust) };
 }
 
 function listed(text: string): string[] {

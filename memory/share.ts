@@ -9,6 +9,7 @@ import { cardsOf, type JoinRequest, joined, machinesOf } from './share/join.ts';
 import { type Membership, newState, type ShareOptions, type ShareState, type StateFile } from './share/parts.ts';
 import { NAME } from './share/row.ts';
 import { openShare, type Share } from './share/service.ts';
+import { createSharedTurns } from './share-turns.ts';
 import type { Activity } from './tasks/judge.ts';
 
 const TICK_MS = 15_000;
@@ -44,6 +45,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
   let reading: { readonly rows: number } | null = null;
 
   const memory = {
+    ...createSharedTurns(parts),
     nodes: () => [...catalogue.every()],
     async save(nodes: readonly MemoryNode[]): Promise<void> {
       const fresh = nodes.filter(({ node_id }) => catalogue.get(node_id) === undefined);
@@ -70,7 +72,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
 
   /** @throws CometError `usage` where nothing is shared, `share_failed` */
   async function withShare<T>(use: (share: Share) => Promise<T>, settings = options.settings()): Promise<T> {
-    const { url, scope, projects, trusted } = settings;
+    const { url, scope, projects, trusted, raw } = settings;
     const state = url === '' ? null : await stateFile.load();
     if (state === null || state.url !== url) {
       throw new CometError('usage', 'nothing is shared; begin with: comet-cc share init URL --scope me|team');
@@ -79,7 +81,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     const passphrase = await options.passphrase(env);
     const keyOf = (project: string): string => (path.isAbsolute(project) ? parts.projectOf(project) : project);
     const { isForbidden, keepsDrafts } = options;
-    const rules = { scope, projects, isForbidden, keepsDrafts, keyOf };
+    const rules = { scope, projects, raw: raw && scope === 'me', isForbidden, keepsDrafts, keyOf };
     return withBus(url, async (bus) => {
       const read = (rows: number): void => {
         reading = { rows: (reading?.rows ?? 0) + rows };
@@ -205,9 +207,9 @@ function createRequests({ catalogue }: Parts, { use, pullAll }: Opener, { asked,
     preview: (given: NodeJS.ProcessEnv) => {
       use(given);
       return asked(async (share) => {
-        const { changed, gone, withdrawn, kept } = await share.preview();
+        const { changed, gone, withdrawn, kept, turns } = await share.preview();
         const nodes = changed.map(({ node }) => ({ ...node, title: titleOf(node) }));
-        return { nodes, removed: gone.length, withdrawn: withdrawn.length, kept };
+        return { nodes, removed: gone.length, withdrawn: withdrawn.length, turns: turns.length, kept };
       });
     },
     /** Returns how many rows were sent. */

@@ -13,6 +13,8 @@ export interface ShareRules {
   readonly scope: ShareScope;
   /** Keys of the projects that may leave (normalized remote URLs); for `me`, none means all. */
   readonly projects: readonly string[];
+  /** Whether verbatim turns leave too. */
+  readonly raw: boolean;
   /** Whether a `.comet-cc.json` keeps this project on the machine. */
   readonly isForbidden: (project: string) => boolean;
   /** Key of a project on every machine: its remote, where a folder joined one. */
@@ -26,7 +28,7 @@ export type Kept = 'draft' | 'received' | 'quarantined' | 'forbidden' | 'project
 
 const PRIVATE_TAG = /<[\s/]{0,16}private\b/i;
 
-/** Null for a node that may leave. */
+/** Null for a node that may leave, where it holds nothing private. */
 export function keptReason(node: MemoryNode, rules: ShareRules): Kept | null {
   const { scope, projects, isForbidden, keepsDrafts } = rules;
   if ((keepsDrafts && isDraft(node)) || (scope === 'team' && isRedirect(node))) return 'draft';
@@ -36,8 +38,12 @@ export function keptReason(node: MemoryNode, rules: ShareRules): Kept | null {
   const isNamed = projects.includes(rules.keyOf(node.project));
   if (scope === 'team' && node.project === EVERYWHERE) return 'scope';
   if (scope === 'team' ? !isNamed : projects.length > 0 && !isNamed) return 'project';
-  // Redaction takes out what the tags enclose; a tag that is left says that it could not.
-  return PRIVATE_TAG.test(JSON.stringify(node)) ? 'private' : null;
+  return null;
+}
+
+/** Redaction takes out what the tags enclose; a tag that is left says that it could not. */
+export function isPrivate(node: MemoryNode): boolean {
+  return PRIVATE_TAG.test(JSON.stringify(node));
 }
 
 /**

@@ -19,6 +19,7 @@ const State = z.object({
     }),
   ),
   peers: z.record(z.string(), z.object({ machine: z.string(), card: z.any(), name: z.string(), head: Head })),
+  turns: z.record(z.string(), z.object({ sequence: z.int(), nodeId: z.string() })).default({}),
   ...{ erasing: z.array(z.int()), refused: z.record(z.string(), z.string()) },
   ...{ pushed: z.string().nullable(), pulled: z.string().nullable() },
 });

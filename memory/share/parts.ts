@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
+import type { JournalTurn } from '../model/turn.ts';
 import type { Bus } from './bus.ts';
 import type { ShareRules, ShareScope } from './filter.ts';
 import { canonicalJson, generateKeys, type KeyPair, type Row } from './row.ts';
@@ -37,6 +38,8 @@ export interface ShareState {
   readonly outbox: readonly Row[];
   readonly known: Readonly<Record<string, Known>>;
   readonly peers: Readonly<Record<string, Peer>>;
+  /** Verbatim turns that have left or came, by id: the row in its own log, or `NO_ROW`, and the node they came with. */
+  readonly turns: Readonly<Record<string, { readonly sequence: number; readonly nodeId: string }>>;
   /** Rows of its own log whose bytes are to go. */
   readonly erasing: readonly number[];
   /** Why a machine or its last refused row was refused. */
@@ -64,6 +67,12 @@ export interface SharedMemory {
   save(nodes: readonly MemoryNode[]): Promise<void>;
   /** Removes every trace, without asking other machines to. */
   remove(nodeIds: readonly string[]): Promise<void>;
+  /** Verbatim turns of a session, each with the nodes that stand for it. */
+  turnsOf(sessionId: string): Promise<readonly { readonly turn: JournalTurn; readonly nodeIds: readonly string[] }[]>;
+  /** Adds turns that are not known; their nodes are there. */
+  saveTurns(turns: readonly JournalTurn[]): Promise<void>;
+  /** The user removed the turn. */
+  isForgotten(turnId: string): boolean;
 }
 
 /** As the configuration has it. */
@@ -75,6 +84,8 @@ export interface ShareSettings {
   /** Ids of machines. */
   readonly trusted: readonly string[];
   readonly name: string;
+  /** Verbatim turns leave too, in scope `me`. */
+  readonly raw: boolean;
   /** 0: only when asked. */
   readonly intervalMinutes: number;
 }
@@ -116,7 +127,7 @@ export interface ShareParts {
 export type Membership = Pick<ShareState, 'url' | 'scope' | 'name'>;
 
 export function newState(membership: Membership, isSealed: boolean): ShareState {
-  const empty = { next: 0, confirmed: null, outbox: [], known: {}, peers: {}, erasing: [], refused: {} };
+  const empty = { next: 0, confirmed: null, outbox: [], known: {}, peers: {}, turns: {}, erasing: [], refused: {} };
   const salt = isSealed ? newSalt() : null;
   const never = { pushed: null, pulled: null };
   return { ...membership, machine: randomBytes(16).toString('hex'), keys: generateKeys(), salt, ...empty, ...never };

@@ -1,6 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MemoryNode } from '../model/node.ts';
+import type { JournalTurn } from '../model/turn.ts';
 import { BATCH, digestOf, type Known, type ShareContext, type ShareState } from './parts.ts';
-import { type Payload, type Row, rowDigest } from './row.ts';
+import { type Payload, type Row, rowDigest, type TurnPayload } from './row.ts';
 import {
   changeOf,
   checkCard,
@@ -12,6 +14,10 @@ import {
   type Peer,
   strayRedirects,
 } from './state.ts';
+import { NO_ROW, unpack } from './turns.ts';
+
+/** Rows that are checked without a pause: a signature takes some 0.2 ms, and requests pass meanwhile. */
+const SLICE = 10;
 
 /** Takes over what other machines published. */
 export function createReader(context: ShareContext) {
@@ -61,6 +67,7 @@ interface Changes {
   readonly known: Record<string, Known>;
   readonly saves: Map<string, MemoryNode>;
   readonly removals: Set<string>;
+  readonly turns: TurnPayload[];
   /** Removed by the user: it does not come back. */
   readonly removed: Set<string>;
   /** Own rows of nodes that were removed elsewhere. */
@@ -76,7 +83,7 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
   const before = new Set(await context.removed.load());
   const isHere = new Set(memory.nodes().map(({ node_id }) => node_id));
   const changes: Changes = {
-    ...{ known: { ...state().known }, saves: new Map(), removals: new Set(), removed: new Set() },
+    ...{ known: { ...state().known }, saves: new Map(), removals: new Set(), removed: new Set(), turns: [] },
     ...{ erasing: [...state().erasing], refused: state().refused },
   };
   const reader = {
@@ -86,7 +93,8 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
   };
   const { salt } = peer.card;
   const key = salt === null ? null : keyOf(salt);
-  for (const row of rows) {
+  for (const [at, row] of rows.entries()) {
+    if (at % SLICE === 0) await nextTurn();
     const payload = openRow(peer, row, key);
     if (payload === 'passphrase') {
       await keep({ refused: { ...state().refused, [peer.machine]: payload } });
@@ -94,6 +102,7 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
     }
     const change = typeof payload === 'string' ? payload : changeOf(peer, payload, reader);
     if (typeof change === 'string') changes.refused = { ...changes.refused, [peer.machine]: change };
+    else if (change.kind === 'turn') changes.turns.push(change.payload);
     else if (change.kind === 'remove') noteRemoval(change.nodeId, changes, rules.scope === 'me');
     else if (change.kind === 'save')
       noteSave(change.node, payload as Extract<Payload, { kind: 'node' }>, peer, changes);
@@ -101,12 +110,32 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
   if (changes.removed.size > 0) await context.removed.add([...changes.removed]);
   await memory.remove([...changes.removals].filter((nodeId) => isHere.has(nodeId)));
   await memory.save([...changes.saves.values()]);
+  const turns = await saveTurns(changes, isHere, context);
   const read = { ...peer, head: { sequence: head.sequence, digest: rowDigest(peer.machine, head) } };
   const { known, refused, erasing } = changes;
   const { [peer.machine]: last, ...others } = refused;
   const kept = last === 'passphrase' ? others : refused;
-  await keep({ known, refused: kept, erasing, peers: { ...state().peers, [peer.machine]: read } });
+  await keep({ known, turns, refused: kept, erasing, peers: { ...state().peers, [peer.machine]: read } });
   return true;
+}
+
+/** Only turns that a memory here stands for. */
+async function saveTurns(
+  { turns, saves, removals }: Changes,
+  isHere: ReadonlySet<string>,
+  { memory, state }: ShareContext,
+): Promise<ShareState['turns']> {
+  const fresh: JournalTurn[] = [];
+  const received = { ...state().turns };
+  for (const payload of turns) {
+    const { nodeId } = payload;
+    const turn = removals.has(nodeId) || !(isHere.has(nodeId) || saves.has(nodeId)) ? null : await unpack(payload);
+    if (turn === null) continue;
+    fresh.push(turn);
+    received[turn.turnId] ??= { sequence: NO_ROW, nodeId };
+  }
+  if (fresh.length > 0) await memory.saveTurns(fresh);
+  return received;
 }
 
 /** @param isOwn  the user removed it on another machine; otherwise a teammate took it back and may share it again */

@@ -37,10 +37,13 @@ export const Payload = z.discriminatedUnion('kind', [
   Card,
   /** Each change of a node, on whatever machine, has a version above the one that it changed. */
   z.strictObject({ kind: z.literal('node'), version: z.int().positive().max(1e9), node: MemoryNode }),
+  /** A verbatim turn that this node stands for, see `unpack`; to the user's own machines only. */
+  z.strictObject({ kind: z.literal('turn'), nodeId, turn: z.string() }),
   /** The node was removed: every copy of it goes. */
   z.strictObject({ kind: z.literal('tombstone'), nodeId }),
 ]);
 export type Payload = z.infer<typeof Payload>;
+export type TurnPayload = Extract<Payload, { kind: 'turn' }>;
 
 /** One entry of a machine's log, as it lies in the bucket. */
 export const Row = z.strictObject({

@@ -1,7 +1,7 @@
 import type { MemoryNode } from '../model/node.ts';
 import { isRedirect, withoutSuccessor } from '../model/node.ts';
 import { fromOwnMachine, fromTeammate, hidesOrders, type ShareScope } from './filter.ts';
-import { type Card, isSigned, type Payload, parsePayload, Row, rowDigest } from './row.ts';
+import { type Card, isSigned, type Payload, parsePayload, Row, rowDigest, type TurnPayload } from './row.ts';
 import { isSealed, unseal } from './seal.ts';
 
 /** A row that is named by its place and content. */
@@ -119,6 +119,7 @@ export const OWN = 'own';
 export type Change =
   | { readonly kind: 'save'; readonly node: MemoryNode }
   | { readonly kind: 'remove'; readonly nodeId: string }
+  | { readonly kind: 'turn'; readonly payload: TurnPayload }
   | { readonly kind: 'none' };
 
 /** What a row changes here. Applying it again changes nothing. */
@@ -132,8 +133,9 @@ export function changeOf({ machine, name }: Peer, payload: Payload, reader: Read
     if (isTheirs) return { kind: 'remove', nodeId };
     return owner === null ? { kind: 'none' } : 'not_theirs';
   }
-  const { node } = payload;
   if (reader.isRemoved(nodeId)) return { kind: 'none' };
+  if (payload.kind === 'turn') return isTeam ? 'invalid' : { kind: 'turn', payload };
+  const { node } = payload;
   const { projects } = reader;
   if ((isTeam || projects.length > 0) && !projects.includes(node.project)) return 'project';
   if (!isTeam) return { kind: 'save', node: fromOwnMachine(node) };

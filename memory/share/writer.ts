@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { type Kept, keptReason, outgoing } from './filter.ts';
+import { isPrivate, type Kept, keptReason, outgoing } from './filter.ts';
 import { BATCH, digestOf, type Known, newState, type ShareContext, type ShareState } from './parts.ts';
 import { canonicalJson, MAX_PAYLOAD_CHARS, type Payload, type Row, rowDigest, signRow } from './row.ts';
 import { seal } from './seal.ts';
 import { type Head, OWN, planPublish } from './state.ts';
+import { type LeavingTurn, NO_ROW, nextTurns, withoutGone, withUnsentTurns } from './turns.ts';
 
 /** Nodes that are looked at without a pause. */
 const SLICE = 200;
@@ -21,7 +22,9 @@ export function createWriter(context: ShareContext) {
       id,
       { ...each, digest: '', source: '', sequences: [] },
     ]);
-    await keep({ ...identity, next: 0, confirmed: null, outbox: [], erasing: [], known: Object.fromEntries(known) });
+    const turns = Object.fromEntries(Object.entries(state().turns).filter(([, { sequence }]) => sequence === NO_ROW));
+    const empty = { next: 0, confirmed: null, outbox: [], erasing: [], turns };
+    await keep({ ...identity, ...empty, known: Object.fromEntries(known) });
     await queue(context);
   }
 
@@ -41,10 +44,7 @@ export function createWriter(context: ShareContext) {
     }
   }
 
-  /** @throws CometError `share_failed` */
-  async function push(): Promise<number> {
-    await queue(context);
-    await reconcile();
+  async function send(): Promise<number> {
     let sent = 0;
     while (state().outbox.length > 0) {
       signal.throwIfAborted();
@@ -52,6 +52,20 @@ export function createWriter(context: ShareContext) {
       await bus.append(state().machine, batch);
       await keep({ outbox: state().outbox.slice(batch.length), confirmed: headOf(batch.at(-1) as Row) });
       sent += batch.length;
+    }
+    return sent;
+  }
+
+  /** @throws CometError `share_failed` */
+  async function push(): Promise<number> {
+    await queue(context);
+    await reconcile();
+    let sent = await send();
+    for (;;) {
+      const turns = await nextTurns(context);
+      if (turns.length === 0) break;
+      await queueTurns(context, turns);
+      sent += await send();
     }
     if (state().erasing.length > 0) {
       await bus.erase(state().machine, state().erasing);
@@ -82,14 +96,15 @@ async function pending(context: ShareContext) {
     signal.throwIfAborted();
     const known = state().known[node.node_id];
     if (removed.has(node.node_id)) continue;
-    const reason = keptReason(node, rules);
+    const source = `${digestOf(node)} ${rules.keyOf(node.project)}`;
+    const isUnchanged = known?.source === source;
+    const reason = keptReason(node, rules) ?? (!isUnchanged && isPrivate(node) ? 'private' : null);
     if (reason !== null) {
       kept[reason] = (kept[reason] ?? 0) + 1;
       if ((known?.sequences ?? []).length > 0) withdrawn.push(node.node_id);
       continue;
     }
-    const source = `${digestOf(node)} ${rules.keyOf(node.project)}`;
-    if (known?.source === source) continue;
+    if (isUnchanged) continue;
     const clean = await outgoing(node, rules, redactor);
     const digest = digestOf(clean);
     if (known?.digest === digest) continue;
@@ -98,7 +113,8 @@ async function pending(context: ShareContext) {
   }
   // Only what the user removed: a memory that cannot be read, or is an old copy, removes nothing elsewhere.
   const gone = Object.keys(state().known).filter((nodeId) => removed.has(nodeId));
-  return { changed, gone, withdrawn, kept };
+  const raw = [...withUnsentTurns(context).values()].flat().flatMap(({ turns }) => turns);
+  return { changed, gone, withdrawn, kept, turns: raw.filter((turnId) => !(turnId in state().turns)) };
 }
 
 /** Signs what changed since the last call into the outbox. */
@@ -119,7 +135,8 @@ async function queue(context: ShareContext): Promise<void> {
     const sequence = add({ kind: 'node', version: version + 1, node });
     known[node.node_id] = { owner, version: version + 1, digest, source, sequences: [...sequences, sequence] };
   }
-  const old = [...gone, ...withdrawn].flatMap((nodeId) => known[nodeId]?.sequences ?? []);
+  const left = withoutGone(context, new Set([...gone, ...withdrawn]));
+  const old = [...gone, ...withdrawn].flatMap((nodeId) => known[nodeId]?.sequences ?? []).concat(left.rows);
   const isMe = rules.scope === 'me';
   for (const nodeId of gone) {
     if (isMe || known[nodeId]?.owner === OWN) add({ kind: 'tombstone', nodeId });
@@ -132,7 +149,19 @@ async function queue(context: ShareContext): Promise<void> {
   }
   if (rows.length + old.length === 0) return;
   const outbox = [...state().outbox.filter(({ sequence }) => !old.includes(sequence)), ...rows];
-  await keep({ next, known, outbox, erasing: [...state().erasing, ...old] });
+  await keep({ next, known, outbox, turns: left.turns, erasing: [...state().erasing, ...old] });
+}
+
+async function queueTurns(context: ShareContext, leaving: readonly LeavingTurn[]): Promise<void> {
+  const { state, keep } = context;
+  const rows: Row[] = [];
+  const turns = { ...state().turns };
+  for (const { turnId, nodeId, payload } of leaving) {
+    const sequence = payload === null ? NO_ROW : state().next + rows.length;
+    if (payload !== null) rows.push(rowOf(context, sequence, payload));
+    turns[turnId] = { sequence, nodeId };
+  }
+  await keep({ next: state().next + rows.length, turns, outbox: [...state().outbox, ...rows] });
 }
 
 function cardOf(context: ShareContext): Payload {

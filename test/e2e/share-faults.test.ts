@@ -54,6 +54,7 @@ describe('storage that fails', () => {
   it.each([
     ['gone', 'does not answer'],
     ['denied', 'credentials are not accepted'],
+    ['skewed', 'the clock of this machine is off'],
     ['full', 'storage is full'],
     ['torn', 'faults'],
   ] as const)('%s: says so, loses nothing and doubles nothing', async (fault, said) => {

@@ -50,6 +50,14 @@ async function openMachine(env: Readonly<Record<string, string>> = {}): Promise<
   return home;
 }
 
+/** A machine whose clock is off by so many hours: everything but native code reads it. */
+const clockOff = (hours: number): Readonly<Record<string, string>> => {
+  const ms = hours * 3_600_000;
+  const off = `class extends D{constructor(...a){if(a.length)super(...a);else super(D.now()+${ms})}static now(){return D.now()+${ms}}}`;
+  const source = encodeURIComponent(`const D=Date;globalThis.Date=${off};`);
+  return { NODE_OPTIONS: `--import=data:text/javascript,${source}` };
+};
+
 const shopOf = (home: TestHome) => ({ cwd: path.join(home.user, 'shop') });
 const share = (home: TestHome, ...args: string[]) => home.json(['share', ...args, '--json'], shopOf(home));
 const todo = (home: TestHome, text: string) => home.json(['todo', 'add', text, '--json'], shopOf(home));
@@ -115,6 +123,76 @@ describe('machines of one person', () => {
       ...{ url, scope: 'me', name: 'desktop', waiting: 0, problem: '' },
       machines: expect.arrayContaining([expect.objectContaining({ name: 'laptop', refused: '' })]),
     });
+  });
+
+  it('have the verbatim turns where that is set, until they are removed', async () => {
+    const url = freshUrl();
+    const raw = { COMET_CC_SHARE_RAW: 'on' };
+    const [desktop, laptop] = [await openMachine(raw), await openMachine()];
+    const line = (turn: number, role: string, content: string) =>
+      JSON.stringify({ session_id: 'nest', turn_id: turn, role, content, at: '2026-03-01T10:00:00Z' });
+    const lines = [
+      ...[line(1, 'user', 'Which port does the dunnock gateway use?'), line(1, 'assistant', 'It uses 7443.')],
+      ...[line(2, 'user', 'And the whimbrel one?'), line(2, 'assistant', `It uses 7444, with ${SECRET}.`)],
+    ];
+    const file = path.join(folder, 'turns.jsonl');
+    await writeFile(file, lines.join('\n'));
+    await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
+    await desktop.json(['memory', 'import', file, '--yes', '--json'], shopOf(desktop));
+    await desktop.flush();
+    await share(desktop, 'push');
+    await share(laptop, 'join', url, '--name', 'laptop', '--yes');
+    expect(await share(laptop, 'push')).toEqual({ sent: 0 });
+    const nodes = (await laptop.json(['memory', 'ls', '--json'], shopOf(laptop))) as { node_id: string }[];
+    const shown = await Promise.all(
+      nodes.map(({ node_id }) => laptop.run(['memory', 'show', node_id, '--depth', '2'], shopOf(laptop))),
+    );
+    expect(shown.map(({ stdout }) => stdout).join('\n')).toContain('And the whimbrel one?');
+    expect(await laptop.run(['session', 'ls'], shopOf(laptop))).toMatchObject({
+      stdout: expect.stringContaining('nest'),
+    });
+    expect(await inBucket(SECRET)).toBe(false);
+    await laptop.run(['restart']);
+    expect((await laptop.json(['memory', 'ls', '--json'], shopOf(laptop))) as unknown[]).toHaveLength(nodes.length);
+
+    await laptop.run(['memory', 'forget', '--session', 'nest', '--yes'], shopOf(laptop));
+    await share(laptop, 'push');
+    await share(desktop, 'pull');
+    await share(desktop, 'push');
+    for (const home of [desktop, laptop]) expect(await isStored(home.home, 'whimbrel')).toBe(false);
+  });
+
+  it('lose and double nothing where clocks differ by two hours', async () => {
+    const url = freshUrl();
+    const homes = [await openMachine(clockOff(1)), await openMachine(clockOff(-1)), await openMachine()];
+    const [desktop, laptop, box] = homes as [TestHome, TestHome, TestHome];
+    const exchange = async (): Promise<void> => {
+      for (const home of [...homes, ...homes]) {
+        await share(home, 'pull');
+        await share(home, 'push');
+      }
+    };
+    await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
+    await share(laptop, 'join', url, '--name', 'laptop', '--yes');
+    await share(box, 'join', url, '--name', 'box', '--yes');
+    for (const [at, home] of homes.entries()) await todo(home, `feed the dotterel ${at}`);
+    await exchange();
+    type Listed = { node_id: string; summary: string; created_at: string }[];
+    const list = async (home: TestHome) => (await home.json(['memory', 'ls', '--json'], shopOf(home))) as Listed;
+    const made = (await list(box)).filter(({ summary }) => summary.includes('dotterel'));
+    const times = made.map(({ created_at }) => Date.parse(created_at)).sort((a, b) => a - b);
+    expect(times).toHaveLength(3);
+    expect((times[2] as number) - (times[0] as number)).toBeGreaterThan(7_000_000);
+
+    // The machine that is behind changes what the one that is ahead wrote, and removes what it wrote itself.
+    const idOf = (number: number) => made.find(({ summary }) => summary.includes(`dotterel ${number}`))?.node_id ?? '';
+    await laptop.run(['memory', 'edit', idOf(0), '--set', 'summary=feed the dotterel at noon'], shopOf(laptop));
+    await laptop.run(['memory', 'rm', idOf(1), '--yes'], shopOf(laptop));
+    await exchange();
+    for (const home of homes) {
+      const texts = (await list(home)).map(({ summary }) => summary).filter((text) => text.includes('dotterel'));
+      expect(texts.sort()).toEqual([expect.stringContaining('dotterel 2'), 'feed the dotterel at noon'].sort());
+    }
   });
 
   it('exchange by themselves, at a stop and at a start', async () => {

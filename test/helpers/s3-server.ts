@@ -19,7 +19,7 @@ process.cwd = cwd;
 const BUCKET = 'team-bucket';
 
 /** What is wrong with the storage: `torn` cuts each upload in half, `flaky` drops every third request. */
-export type StorageFault = 'none' | 'gone' | 'slow' | 'flaky' | 'denied' | 'full' | 'torn';
+export type StorageFault = 'none' | 'gone' | 'slow' | 'flaky' | 'denied' | 'skewed' | 'full' | 'torn';
 
 export interface S3Server {
   /** Of the bucket. */
@@ -52,6 +52,7 @@ export async function startS3Server(directory: string): Promise<S3Server> {
     else counts.reads += 1;
     if (fault === 'gone' || (fault === 'flaky' && requests % 3 === 0)) return request.socket.destroy();
     if (fault === 'denied') return answer(response, 403, 'AccessDenied');
+    if (fault === 'skewed') return answer(response, 403, 'RequestTimeTooSkewed');
     if (fault === 'full' && isUpload) return answer(response, 507, 'InsufficientStorage');
     const pass = (): void => forward(request, response, { port: behind, isTorn: fault === 'torn' && isUpload });
     if (fault === 'slow') setTimeout(pass, SLOW_MS);

@@ -180,6 +180,7 @@ function explained(uri: string, error: unknown): CometError {
 }
 
 const CAUSES: readonly (readonly [RegExp, string])[] = [
+  [/RequestTimeTooSkewed/, 'the clock of this machine is off by more than the storage allows; set it'],
   [/credential|metadata|169\.254/i, 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in to the cloud'],
   [/\b40[13]\b|denied|forbidden|signature/i, 'the credentials are not accepted, or may not read and write there'],
   [/NoSuchBucket|bucket[^\n]{0,200} not (?:found|exist)/i, 'the bucket does not exist; create it'],

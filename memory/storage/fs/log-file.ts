@@ -2,11 +2,11 @@ import { constants } from 'node:fs';
 import { open, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import { z } from 'zod';
 import { createMutex } from '../../../common/async.ts';
 import { CometError, type Problem } from '../../../common/errors.ts';
 import { createFree, ensureDir, orMissing, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import type { JournalTurn } from '../../model/turn.ts';
+import { parseTurn, renderTurn } from '../../model/turn-schema.ts';
 
 type Draft = Omit<JournalTurn, 'seq'>;
 
@@ -23,31 +23,6 @@ interface Known {
 }
 
 export type SessionLog = ReturnType<typeof createSessionLog>;
-
-/** A turn as it is stored: its id is under `end`, the name it had when the format was fixed. */
-const Record = z.looseObject({
-  key: z.string(),
-  end: z.string(),
-  sessionId: z.string(),
-  projectDir: z.string().nullable(),
-  model: z.string(),
-  atMs: z.number(),
-  messages: z.array(
-    z.looseObject({ role: z.enum(['user', 'assistant', 'system']), content: z.string(), sha256: z.string() }),
-  ),
-  seq: z.int().nonnegative(),
-  project: z.string(),
-  redacted: z.boolean(),
-  echoes: z.literal(true).optional().catch(true),
-  parts: z
-    .array(z.looseObject({ end: z.string(), messages: z.number() }))
-    .optional()
-    .catch(undefined),
-  files: z
-    .array(z.object({ path: z.string(), sha256: z.string(), commit: z.string() }))
-    .optional()
-    .catch(undefined),
-});
 
 /** The journal file of one session. Calls run one after the other; appends that wait share one sync. */
 export function createSessionLog(file: string, report: (problem: Problem) => void) {
@@ -71,7 +46,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
       await writeFileAtomic(file, Buffer.concat(payloads.map(encodeFrame)));
       report({ file, message: `damaged bytes were skipped; the file as it was is kept as ${path.basename(copy)}` });
     }
-    const records = payloads.flatMap((payload) => parseRecord(payload) ?? []);
+    const records = payloads.flatMap((payload) => parseTurn(payload.toString('utf8')) ?? []);
     const state: Known = {
       bytes: payloads.reduce((sum, payload) => sum + HEADER_BYTES + payload.length, 0),
       nextSeq: records.reduce((next, { seq }) => Math.max(next, seq + 1), known?.nextSeq ?? 0),
@@ -86,7 +61,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
     try {
       const state = known ?? (await look()).state;
       const records = batch.map(({ turn }, at): JournalTurn => ({ ...turn, seq: state.nextSeq + at }));
-      const frames = Buffer.concat(records.map((record) => encodeFrame(encodeRecord(record))));
+      const frames = Buffer.concat(records.map((record) => encodeFrame(Buffer.from(renderTurn(record)))));
       await appendSynced(file, frames, state.bytes);
       known = { bytes: state.bytes + frames.length, nextSeq: state.nextSeq + records.length };
       batch.forEach(({ resolve }, at) => {
@@ -110,7 +85,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
     remove: (turnIds: ReadonlySet<string>): Promise<void> =>
       alone(async () => {
         const { payloads } = await look();
-        const kept = payloads.filter((payload) => !turnIds.has(parseRecord(payload)?.turnId ?? ''));
+        const kept = payloads.filter((payload) => !turnIds.has(parseTurn(payload.toString('utf8'))?.turnId ?? ''));
         if (kept.length < payloads.length) await replace(file, kept);
         await removeQuarantined(file);
         await look();
@@ -122,26 +97,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
 
 /** The turns of a journal file that can be read. */
 export function readRecords(bytes: Buffer): JournalTurn[] {
-  return readFrames(bytes).payloads.flatMap((payload) => parseRecord(payload) ?? []);
-}
-
-function encodeRecord({ key, turnId, parts, ...rest }: JournalTurn): Buffer {
-  const stored = parts === undefined ? {} : { parts: parts.map(({ turnId: end, messages }) => ({ end, messages })) };
-  return Buffer.from(JSON.stringify({ key, end: turnId, ...rest, ...stored }));
-}
-
-function parseRecord(payload: Buffer): JournalTurn | null {
-  try {
-    const result = Record.safeParse(JSON.parse(payload.toString('utf8')));
-    if (!result.success) return null;
-    const { key, end, parts, ...rest } = result.data;
-    const named =
-      parts === undefined ? {} : { parts: parts.map(({ end: turnId, messages }) => ({ turnId, messages })) };
-    return { key, turnId: end, ...rest, ...named } as JournalTurn;
-  } catch {
-    // A valid checksum means that another version wrote it: skip it, and keep it.
-    return null;
-  }
+  return readFrames(bytes).payloads.flatMap((payload) => parseTurn(payload.toString('utf8')) ?? []);
 }
 
 /** On failure the file is cut back to `soundBytes`, so that no half frame stands before the next one. */

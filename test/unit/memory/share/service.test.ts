@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { redirectTo } from '../../../../memory/model/node.ts';
+import type { JournalTurn } from '../../../../memory/model/turn.ts';
 import type { Bus } from '../../../../memory/share/bus.ts';
 import type { ShareRules } from '../../../../memory/share/filter.ts';
 import { newState, type ShareState } from '../../../../memory/share/parts.ts';
@@ -18,13 +19,16 @@ const nodeOf = (number: number, over: Partial<MemoryNode> = {}): MemoryNode =>
 /** A machine: its memory and what it keeps between runs. */
 function createHome(
   bus: Bus,
-  { scope = 'me' as ShareRules['scope'], passphrase = null as string | null, aheadMs = 0 } = {},
+  { scope = 'me' as ShareRules['scope'], passphrase = null as string | null, aheadMs = 0, raw = false } = {},
 ) {
   const nodes = new Map<string, MemoryNode>();
+  const turns = new Map<string, JournalTurn>();
+  const forgotten = new Set<string>();
   let saved: ShareState | null = null;
   const rules = {
     scope,
     projects: scope === 'me' ? [] : [SHOP],
+    raw,
     isForbidden: () => false,
     keepsDrafts: true,
     keyOf: String,
@@ -33,6 +37,15 @@ function createHome(
     nodes: () => [...nodes.values()],
     save: async (fresh: readonly MemoryNode[]) => fresh.forEach((node) => void nodes.set(node.node_id, node)),
     remove: async (ids: readonly string[]) => ids.forEach((id) => void nodes.delete(id)),
+    turnsOf: async (sessionId: string) =>
+      [...turns.values()]
+        .filter((turn) => turn.sessionId === sessionId)
+        .map((turn) => ({
+          turn,
+          nodeIds: [...nodes.values()].filter((n) => n.turns.includes(turn.turnId)).map((n) => n.node_id),
+        })),
+    saveTurns: async (fresh: readonly JournalTurn[]) => fresh.forEach((turn) => void turns.set(turn.turnId, turn)),
+    isForgotten: (turnId: string) => forgotten.has(turnId),
   };
   const stateFile = {
     load: async () => saved,
@@ -55,7 +68,7 @@ function createHome(
   const member = { url: 's3://team', scope, name: 'anna' };
   const open = (over: Bus = bus) => openShare({ bus: over, ...others }, saved ?? newState(member, passphrase !== null));
   return {
-    nodes,
+    ...{ nodes, turns, rules },
     open,
     summaries: () => [...nodes.values()].map(({ summary }) => summary).sort(),
     state: () => saved as unknown as ShareState,
@@ -64,6 +77,7 @@ function createHome(
     },
     async forget(nodeId: string): Promise<void> {
       await removed.add([nodeId]);
+      for (const turnId of nodes.get(nodeId)?.turns ?? []) forgotten.add(turnId);
       nodes.delete(nodeId);
     },
     async sync(): Promise<void> {
@@ -104,6 +118,42 @@ describe('three machines of one person', () => {
     const rows = await Promise.all((await bus.machines()).map((machine) => bus.read(machine, 0, 99)));
     expect(JSON.stringify(rows)).not.toContain('to be forgotten');
     for (const home of [one, two, three]) expect(JSON.stringify(home.state())).not.toContain('to be forgotten');
+  });
+
+  it.each([null, 'correct horse'])('get verbatim turns where that is set (passphrase: %s)', async (passphrase) => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus, { passphrase, raw: true }), createHome(bus, { passphrase, raw: true })];
+    const said = (text: string): JournalTurn => ({
+      ...{
+        key: text.slice(0, 9),
+        turnId: `turn ${text.slice(0, 9)}`,
+        sessionId: 's',
+        projectDir: '/home/anna/x',
+        model: 'm',
+        atMs: 7,
+      },
+      ...{ seq: 0, project: SHOP, redacted: false },
+      messages: [{ role: 'user', content: JSON.stringify(text), sha256: 'ab' }],
+    });
+    for (const turn of [said('first'), said('second'), said(randomBytes(600_000).toString('hex'))]) {
+      add(one, nodeOf(one.nodes.size, { session_id: 's', turns: [turn.turnId] }));
+      one.turns.set(turn.turnId, turn);
+    }
+    await syncAll(one, two);
+    const bare = (turn: JournalTurn): JournalTurn => ({ ...turn, projectDir: null });
+    expect([...two.turns.values()]).toEqual([bare(said('first')), bare(said('second'))]);
+    expect(await bus.read(two.state().machine, 0, 99)).toHaveLength(1);
+
+    await one.forget(nodeOf(0).node_id);
+    await syncAll(one, two);
+    const own = await bus.read(one.state().machine, 0, 99);
+    // The card, two memories, a turn and a tombstone.
+    expect(own.map(({ sequence }) => sequence)).toEqual([0, 2, 3, 5, 6]);
+    expect(await (await one.open()).push()).toBe(0);
+
+    Object.assign(one.rules, { raw: false });
+    await one.sync();
+    expect((await bus.read(one.state().machine, 0, 99)).map(({ sequence }) => sequence)).toEqual([0, 2, 3, 6]);
   });
 
   it('remove nothing elsewhere where a memory is lost or withheld', async () => {
