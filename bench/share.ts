@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 /**
  * Memory on three machines over an S3 server on loopback, in one process with it.
  *
@@ -13,6 +14,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { systemClock } from '../common/async.ts';
 import { Config } from '../common/config.ts';
 import { silentLog } from '../common/log.ts';
@@ -22,7 +24,7 @@ import type { MemoryNode } from '../memory/model/node.ts';
 import { renderArchive } from '../memory/storage/archive.ts';
 import { createRedactor } from '../redact/index.ts';
 import { makeNode } from '../test/helpers/nodes.ts';
-import { startS3Server } from '../test/helpers/s3-server.ts';
+import type { S3Server } from '../test/helpers/s3-server.ts';
 import { spread } from './latency/stats.ts';
 
 const ROUNDS = 5;
@@ -44,7 +46,14 @@ const count = Number(values.nodes);
 const added = Number(values.added);
 const config = Config.parse({ llm: 'local', compaction: { idleMs: 0 }, dream: { idleMinutes: 0, at: '' } });
 const root = await mkdtemp(path.join(os.tmpdir(), 'comet-share-'));
-const server = await startS3Server(path.join(root, 'buckets'));
+const thread = new Worker(new URL('./share-server.js', import.meta.url), { workerData: path.join(root, 'buckets') });
+const [server] = (await once(thread, 'message')) as [Pick<S3Server, 'uri' | 'env'>];
+
+async function requests(): Promise<ReturnType<S3Server['requests']>> {
+  thread.postMessage('requests');
+  const [counted] = await once(thread, 'message');
+  return counted;
+}
 
 interface Machine {
   readonly memory: Memory;
@@ -148,9 +157,9 @@ try {
   }
   await laptop.sharing.pull({});
   const counted = async (work: () => Promise<unknown>) => {
-    const before = server.requests();
+    const before = await requests();
     await work();
-    const after = server.requests();
+    const after = await requests();
     return {
       writes: after.writes - before.writes,
       lists: after.lists - before.lists,
@@ -187,7 +196,7 @@ try {
   else print(report);
 } finally {
   for (const { memory } of machines) await memory.maintenance.close();
-  await server.close();
+  await thread.terminate();
   await rm(root, { recursive: true, force: true });
 }
 

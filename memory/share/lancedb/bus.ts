@@ -7,11 +7,13 @@ import { MACHINE_ID, MAX_PAYLOAD_CHARS, type Row } from '../row.ts';
 /** Names every machine: some servers do not list folders that hold only folders, as the tables are. */
 const REGISTRY = 'registry';
 const MOST_TRIES = 5;
-const PAGE = 1_000;
+const PAGE = 200;
 const COLUMNS = ['sequence', 'payload', 'signature'];
 const MOST_BYTES = 4 * MAX_PAYLOAD_CHARS;
-/** Each write adds a file and a version; after this many they are brought together. */
-const TIDY_AFTER = 8;
+/** Each write adds a file. They are brought together after so many, in a large log after more: all of it is written. */
+const FILES = { least: 8, most: 64, bytesEach: 1_000_000 } as const;
+/** A batch of so many characters may stay a file of its own. */
+const LARGE_CHARS = 200_000;
 /** Others may read an older version for so long. */
 const READERS_MS = 3_600_000;
 /** A step that fails is tried again later, so that none waits for minutes. */
@@ -70,8 +72,11 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
       guarded(async () => {
         if (rows.length === 0) return;
         const table = await openOrNull(connection, machine);
-        if (table === null) await create(connection, machine, rows, 'create');
-        else await table.add(records(rows)).then(() => tidy(table));
+        if (table === null) (await connection.createTable(machine, records(rows))).close();
+        else {
+          await table.add(records(rows));
+          if (charsOf(rows) < LARGE_CHARS) await tidy(table);
+        }
         table?.close();
         await register(machine);
       }),
@@ -81,11 +86,9 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
     erase: (machine, sequences) =>
       guarded(async () => {
         const gone = new Set(sequences);
-        const rows = await withTable(machine, allRows, []);
-        const kept = rows.filter(({ sequence }) => !gone.has(sequence));
-        if (kept.length === rows.length) return;
-        // A deleted row stays in its file: the log is written again, then the old versions go.
-        await create(connection, machine, kept, 'overwrite');
+        const has = (table: Table): Promise<boolean> => holdsAny(table, sequences);
+        if (!(await withTable(machine, has, false))) return;
+        await withTable(machine, (table) => rewrite(connection, machine, table, gone), undefined);
         await withTable(machine, withoutOldVersions, undefined);
       }),
     drop: (machine) =>
@@ -111,15 +114,6 @@ function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
   return connect(uri, { apiKey, ...(region && { region }), ...(hostOverride && { hostOverride }) });
 }
 
-async function create(
-  connection: Connection,
-  machine: string,
-  rows: readonly Row[],
-  mode: 'create' | 'overwrite',
-): Promise<void> {
-  (await connection.createTable(machine, records(rows), { mode })).close();
-}
-
 async function openOrNull(connection: Connection, name: string): Promise<Table | null> {
   try {
     return await connection.openTable(name);
@@ -134,7 +128,9 @@ async function unregister(table: Table, machine: string): Promise<void> {
 }
 
 async function tidy(table: Table): Promise<void> {
-  if ((await table.version()) % TIDY_AFTER !== 0) return;
+  const { totalBytes, fragmentStats } = await table.stats();
+  const most = Math.min(FILES.most, Math.max(FILES.least, totalBytes / FILES.bytesEach));
+  if (fragmentStats.numFragments < most) return;
   await table.optimize({ cleanupOlderThan: new Date(Date.now() - READERS_MS) });
 }
 
@@ -162,13 +158,38 @@ function asRows(found: readonly Row[]): Row[] {
   return found.map(({ sequence, payload, signature }) => ({ sequence, payload, signature }));
 }
 
-async function allRows(table: Table): Promise<Row[]> {
-  const rows: Row[] = [];
-  for (let from = 0; ; from = (rows.at(-1)?.sequence ?? from) + 1) {
-    const page = await rowsOf(table, `sequence >= ${from}`, PAGE);
-    rows.push(...page);
-    if (page.length < PAGE) return rows;
+/**
+ * A deleted row stays in its file, so the log is written again, without these rows; what stops it in between leaves a
+ * log that is shorter than confirmed, which its machine publishes again.
+ */
+async function rewrite(connection: Connection, machine: string, old: Table, gone: ReadonlySet<number>): Promise<void> {
+  await old.checkout(await old.version());
+  let fresh: Table | null = null;
+  for (let from = 0; ; ) {
+    const page = await rowsOf(old, `sequence >= ${from}`, PAGE);
+    const kept = records(page.filter(({ sequence }) => !gone.has(sequence)));
+    if (kept.length > 0 && fresh === null) fresh = await connection.createTable(machine, kept, { mode: 'overwrite' });
+    else if (kept.length > 0) await fresh?.add(kept);
+    if (page.length < PAGE) break;
+    from = (page.at(-1)?.sequence ?? from) + 1;
   }
+  if (fresh === null) await connection.dropTable(machine);
+  else fresh.close();
+}
+
+async function holdsAny(table: Table, sequences: readonly number[]): Promise<boolean> {
+  const [least, most] = [Math.min(...sequences), Math.max(...sequences)];
+  const found = await table
+    .query()
+    .where(`sequence >= ${least} AND sequence <= ${most}`)
+    .select(['sequence'])
+    .toArray();
+  const wanted = new Set(sequences);
+  return found.some(({ sequence }: { readonly sequence: number }) => wanted.has(sequence));
+}
+
+function charsOf(rows: readonly Row[]): number {
+  return rows.reduce((sum, { payload }) => sum + payload.length, 0);
 }
 
 /** Says what to check; LanceDB's own message follows, in one line and without what a signed address holds. */
