@@ -18,6 +18,7 @@ import type { Budget, UsageCounter } from './models/quota.ts';
 import type { MemoryOptions } from './parts.ts';
 import type { Reranker } from './recall/reranking.ts';
 import type { ShareOptions } from './share/parts.ts';
+import { SHARED_ID, taskKey } from './share/row.ts';
 import type { Sharing } from './share.ts';
 import type { PageFiles } from './storage/page-files.ts';
 import { libraryPaths } from './storage/paths.ts';
@@ -100,7 +101,9 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const model = await openLanguageModel(parts);
   const projectOf = await openProjectOf(parts, journal);
   const inbox = createMutex();
-  const opening = { ...parts, quota: parts.budget, projectOf, model, randomHex, exclusive: inbox };
+  const shared = await shareOf(parts);
+  const onRemove = async (name: string) => shared.share?.removed.add([taskKey({ name })]);
+  const opening = { ...parts, quota: parts.budget, projectOf, model, randomHex, exclusive: inbox, onRemove };
   const { tasks, start } = await openTasks(opening);
   const memory = await createMemory({
     config,
@@ -115,7 +118,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
     ...(parts.filter === undefined ? {} : { filter: parts.filter }),
     quota: parts.budget,
     tasks,
-    ...(await shareOf(parts)),
+    ...shared,
     ...(parts.activity === undefined ? {} : { activity: parts.activity }),
     redactor,
     ...(parts.sealedOrigin === undefined ? {} : { sealedOrigin: parts.sealedOrigin }),
@@ -176,8 +179,7 @@ async function shareOf({ share, config, env, paths }: OpenMemoryOptions): Promis
   if (share === undefined) return {};
   const { createStateFile, readPassphrase } = await import('./share/fs.ts');
   const { createIdSetFile } = await import('./storage/fs/set-files.ts');
-  const { NODE_ID } = await import('./share/row.ts');
-  const removed = createIdSetFile(path.join(paths.shareDir, 'removed'), NODE_ID);
+  const removed = createIdSetFile(path.join(paths.shareDir, 'removed'), SHARED_ID);
   return {
     share: {
       ...share,

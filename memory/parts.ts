@@ -58,7 +58,10 @@ export interface MemoryOptions {
   /** Absent where the model may always be asked. */
   readonly quota?: ModelQuota;
   /** Absent where no tasks are kept. */
-  readonly tasks?: Pick<Tasks, 'active' | 'briefLines' | 'forget' | 'madeOf' | 'questions' | 'restore' | 'texts'>;
+  readonly tasks?: Pick<
+    Tasks,
+    'active' | 'briefLines' | 'drop' | 'forget' | 'madeOf' | 'questions' | 'receive' | 'restore' | 'texts'
+  >;
   /** What requests saved from the one time to the other, ms. Absent where it is not counted. */
   readonly savings?: (fromMs: number, toMs: number) => Savings;
   /** See `PipelineParts`. */

@@ -11,6 +11,7 @@ import { NAME } from './share/row.ts';
 import { openShare, type Share } from './share/service.ts';
 import { createSharedTurns } from './share-turns.ts';
 import type { Activity } from './tasks/judge.ts';
+import type { TaskText } from './tasks/task-files.ts';
 
 const TICK_MS = 15_000;
 /** A session that begins looks for news that are older than this. */
@@ -55,6 +56,9 @@ function createOpener(parts: Parts, signal: AbortSignal) {
       for (const node of own)
         await parts.facts?.readPast(statementsOf(node), { project: node.project, sessionId: node.session_id });
     },
+    tasks: async () => (await parts.tasks?.texts()) ?? [],
+    saveTask: async (file: TaskText) => parts.tasks?.receive(file),
+    removeTask: async (name: string) => parts.tasks?.drop(name),
     async remove(nodeIds: readonly string[]): Promise<void> {
       const nodes = nodeIds.flatMap((id) => catalogue.get(id) ?? []);
       if (nodes.length > 0) await parts.removal.remove(nodes, undefined, null);
@@ -207,9 +211,16 @@ function createRequests({ catalogue }: Parts, { use, pullAll }: Opener, { asked,
     preview: (given: NodeJS.ProcessEnv) => {
       use(given);
       return asked(async (share) => {
-        const { changed, gone, withdrawn, kept, turns } = await share.preview();
+        const { changed, tasks, gone, withdrawn, kept, turns } = await share.preview();
         const nodes = changed.map(({ node }) => ({ ...node, title: titleOf(node) }));
-        return { nodes, removed: gone.length, withdrawn: withdrawn.length, turns: turns.length, kept };
+        return {
+          nodes,
+          removed: gone.length,
+          withdrawn: withdrawn.length,
+          tasks: tasks.map(({ file }) => file),
+          turns: turns.length,
+          kept,
+        };
       });
     },
     /** Returns how many rows were sent. */

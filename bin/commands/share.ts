@@ -127,7 +127,7 @@ function registerExchange(share: Command, context: Context): void {
     .option('--json', 'print one JSON document, the memories as they would leave')
     .action(async (flags: Flags) => {
       const found = await readingEngine(context).call('share/preview', { env }, { timeoutMs: LONGEST_MS });
-      const { nodes, kept, removed, withdrawn, turns } = found;
+      const { nodes, tasks, kept, removed, withdrawn, turns } = found;
       const cells = (cellOf: (node: (typeof nodes)[number]) => string) => nodes.map((node) => printable(cellOf(node)));
       term.print(flags, found, () => [
         ...(nodes.length === 0
@@ -140,6 +140,7 @@ function registerExchange(share: Command, context: Context): void {
               ],
               term.width,
             )),
+        ...(tasks.length > 0 ? [`${counted(tasks.length, 'task')} would leave`] : []),
         ...(turns > 0 ? [`${counted(turns, 'verbatim turn')} of memories that left would follow`] : []),
         ...(removed > 0 ? [`${counted(removed, 'memory', 'memories')} would be removed elsewhere`] : []),
         ...(withdrawn > 0 ? [`${counted(withdrawn, 'memory', 'memories')} would be taken back`] : []),

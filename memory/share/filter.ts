@@ -43,7 +43,11 @@ export function keptReason(node: MemoryNode, rules: ShareRules): Kept | null {
 
 /** Redaction takes out what the tags enclose; a tag that is left says that it could not. */
 export function isPrivate(node: MemoryNode): boolean {
-  return PRIVATE_TAG.test(JSON.stringify(node));
+  return isPrivateText(JSON.stringify(node));
+}
+
+export function isPrivateText(text: string): boolean {
+  return PRIVATE_TAG.test(text);
 }
 
 /**

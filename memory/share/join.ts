@@ -78,6 +78,7 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
   project: 'a row is of a project that you do not share',
   scope: 'it shares with another scope: nothing of it is read',
   taken: 'a row has the id of a memory that is not its own',
+  taken_name: 'a task has the name of another one here: rename one of them',
   orders: 'a row gives orders',
   not_theirs: 'a row removes a memory that is not its own',
 };

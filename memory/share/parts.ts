@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
+import type { TaskText } from '../tasks/task-files.ts';
 import type { Bus } from './bus.ts';
 import type { ShareRules, ShareScope } from './filter.ts';
 import { canonicalJson, generateKeys, type KeyPair, type Row } from './row.ts';
@@ -55,7 +56,7 @@ export interface StateFile {
   remove(): Promise<void>;
 }
 
-/** Ids of nodes that the user removed, here or on another machine: they do not come back. */
+/** Ids of nodes and tasks that the user removed, here or on another machine: they do not come back. */
 export interface RemovedNodes {
   load(): Promise<readonly string[]>;
   add(nodeIds: readonly string[]): Promise<void>;
@@ -71,6 +72,11 @@ export interface SharedMemory {
   turnsOf(sessionId: string): Promise<readonly { readonly turn: JournalTurn; readonly nodeIds: readonly string[] }[]>;
   /** Adds turns that are not known; their nodes are there. */
   saveTurns(turns: readonly JournalTurn[]): Promise<void>;
+  /** Every task file. */
+  tasks(): Promise<readonly TaskText[]>;
+  /** Writes the file in place of the one that its task had. */
+  saveTask(file: TaskText): Promise<void>;
+  removeTask(name: string): Promise<void>;
   /** The user removed the turn. */
   isForgotten(turnId: string): boolean;
 }

@@ -1,8 +1,9 @@
+import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
 import { BATCH, digestOf, type Known, type ShareContext, type ShareState } from './parts.ts';
-import { type Payload, type Row, rowDigest, type TurnPayload } from './row.ts';
+import { type Payload, type Row, rowDigest, type TaskPayload, type TurnPayload, taskKey } from './row.ts';
 import {
   changeOf,
   checkCard,
@@ -14,6 +15,7 @@ import {
   type Peer,
   strayRedirects,
 } from './state.ts';
+import { digestOfTask, planTask } from './tasks.ts';
 import { NO_ROW, unpack } from './turns.ts';
 
 /** Rows that are checked without a pause: a signature takes some 0.2 ms, and requests pass meanwhile. */
@@ -68,6 +70,7 @@ interface Changes {
   readonly saves: Map<string, MemoryNode>;
   readonly removals: Set<string>;
   readonly turns: TurnPayload[];
+  readonly tasks: TaskPayload[];
   /** Removed by the user: it does not come back. */
   readonly removed: Set<string>;
   /** Own rows of nodes that were removed elsewhere. */
@@ -83,7 +86,7 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
   const before = new Set(await context.removed.load());
   const isHere = new Set(memory.nodes().map(({ node_id }) => node_id));
   const changes: Changes = {
-    ...{ known: { ...state().known }, saves: new Map(), removals: new Set(), removed: new Set(), turns: [] },
+    ...{ known: { ...state().known }, saves: new Map(), removals: new Set(), removed: new Set(), turns: [], tasks: [] },
     ...{ erasing: [...state().erasing], refused: state().refused },
   };
   const reader = {
@@ -103,6 +106,7 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
     const change = typeof payload === 'string' ? payload : changeOf(peer, payload, reader);
     if (typeof change === 'string') changes.refused = { ...changes.refused, [peer.machine]: change };
     else if (change.kind === 'turn') changes.turns.push(change.payload);
+    else if (change.kind === 'task') changes.tasks.push(change.payload);
     else if (change.kind === 'remove') noteRemoval(change.nodeId, changes, rules.scope === 'me');
     else if (change.kind === 'save')
       noteSave(change.node, payload as Extract<Payload, { kind: 'node' }>, peer, changes);
@@ -110,6 +114,9 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
   if (changes.removed.size > 0) await context.removed.add([...changes.removed]);
   await memory.remove([...changes.removals].filter((nodeId) => isHere.has(nodeId)));
   await memory.save([...changes.saves.values()]);
+  await saveTasks(peer, changes, context);
+  const gone = (await memory.tasks()).filter((file) => changes.removals.has(taskKey(file)));
+  for (const { name } of gone) await memory.removeTask(path.posix.basename(name, '.md'));
   const turns = await saveTurns(changes, isHere, context);
   const read = { ...peer, head: { sequence: head.sequence, digest: rowDigest(peer.machine, head) } };
   const { known, refused, erasing } = changes;
@@ -117,6 +124,27 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
   const kept = last === 'passphrase' ? others : refused;
   await keep({ known, turns, refused: kept, erasing, peers: { ...state().peers, [peer.machine]: read } });
   return true;
+}
+
+/** In their order, as far as they were not removed by a later row. */
+async function saveTasks({ machine }: Peer, changes: Changes, { memory }: ShareContext): Promise<void> {
+  const { tasks, known, removals } = changes;
+  if (tasks.length === 0) return;
+  const here = new Map((await memory.tasks()).map((file) => [taskKey(file), file]));
+  for (const payload of tasks) {
+    const id = taskKey(payload);
+    if (removals.has(id)) continue;
+    const plan = planTask(payload, known[id], here.get(id) ?? null);
+    if (plan === 'taken') changes.refused = { ...changes.refused, [machine]: 'taken_name' };
+    if (plan === 'taken' || plan === 'none') continue;
+    const file = { name: payload.name, text: payload.text };
+    if (plan === 'save') await memory.saveTask(file);
+    if (plan === 'save') here.set(id, file);
+    const digest = digestOfTask(file);
+    const { owner = machine, sequences = [] } = known[id] ?? {};
+    const isSame = digestOfTask(here.get(id) ?? file) === digest;
+    known[id] = { owner, version: payload.version, digest, source: isSame ? digest : '', sequences };
+  }
 }
 
 /** Only turns that a memory here stands for. */

@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
+import path from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../common/text.ts';
 import { MemoryNode } from '../model/node-schema.ts';
@@ -11,6 +12,8 @@ const VERSION = 1;
 export const MACHINE_ID = /^[0-9a-f]{32}$/;
 export const NODE_ID = /^mem_\d{8}_\d{6}_[0-9a-f]{6}$/;
 const nodeId = z.string().regex(NODE_ID);
+export const SHARED_ID = /^(?:mem_\d{8}_\d{6}_[0-9a-f]{6}|task [0-9a-f]{64})$/;
+const TASK_FILE = /^(?:active|blocked|done\/\d{4}-\d\d)\/[^\p{Cc}/\\]{1,200}\.md$/u;
 
 export const NAME = /^[\p{L}\p{N}][\p{L}\p{N}._ -]{0,39}$/u;
 
@@ -39,11 +42,23 @@ export const Payload = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('node'), version: z.int().positive().max(1e9), node: MemoryNode }),
   /** A verbatim turn that this node stands for, see `unpack`; to the user's own machines only. */
   z.strictObject({ kind: z.literal('turn'), nodeId, turn: z.string() }),
-  /** The node was removed: every copy of it goes. */
-  z.strictObject({ kind: z.literal('tombstone'), nodeId }),
+  /** A task file, as `active/x.md`; to the user's own machines only. */
+  z.strictObject({
+    ...{ kind: z.literal('task'), version: z.int().positive().max(1e9) },
+    ...{ name: z.string().regex(TASK_FILE), text: z.string() },
+  }),
+  /** The node, or task, was removed: every copy of it goes. */
+  z.strictObject({ kind: z.literal('tombstone'), nodeId: z.string().regex(SHARED_ID) }),
 ]);
 export type Payload = z.infer<typeof Payload>;
 export type TurnPayload = Extract<Payload, { kind: 'turn' }>;
+export type TaskPayload = Extract<Payload, { kind: 'task' }>;
+
+/** Names a task where ids of memories stand, whatever its folder; a digest, because the name says what it was about. */
+export function taskKey({ name }: { readonly name: string }): string {
+  const stem = path.posix.basename(name, '.md').toLowerCase();
+  return `task ${createHash('sha256').update(stem).digest('hex')}`;
+}
 
 /** One entry of a machine's log, as it lies in the bucket. */
 export const Row = z.strictObject({

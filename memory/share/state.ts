@@ -1,7 +1,17 @@
 import type { MemoryNode } from '../model/node.ts';
 import { isRedirect, withoutSuccessor } from '../model/node.ts';
 import { fromOwnMachine, fromTeammate, hidesOrders, type ShareScope } from './filter.ts';
-import { type Card, isSigned, type Payload, parsePayload, Row, rowDigest, type TurnPayload } from './row.ts';
+import {
+  type Card,
+  isSigned,
+  type Payload,
+  parsePayload,
+  Row,
+  rowDigest,
+  type TaskPayload,
+  type TurnPayload,
+  taskKey,
+} from './row.ts';
 import { isSealed, unseal } from './seal.ts';
 
 /** A row that is named by its place and content. */
@@ -57,6 +67,7 @@ export type Refusal =
   | 'project'
   | 'scope'
   | 'taken'
+  | 'taken_name'
   | 'orders'
   | 'not_theirs';
 
@@ -120,12 +131,17 @@ export type Change =
   | { readonly kind: 'save'; readonly node: MemoryNode }
   | { readonly kind: 'remove'; readonly nodeId: string }
   | { readonly kind: 'turn'; readonly payload: TurnPayload }
+  | { readonly kind: 'task'; readonly payload: TaskPayload }
   | { readonly kind: 'none' };
 
 /** What a row changes here. Applying it again changes nothing. */
 export function changeOf({ machine, name }: Peer, payload: Payload, reader: Reader): Change | Refusal {
   if (payload.kind === 'card') return { kind: 'none' };
   const isTeam = reader.scope === 'team';
+  if (payload.kind === 'task') {
+    if (isTeam) return 'invalid';
+    return reader.isRemoved(taskKey(payload)) ? { kind: 'none' } : { kind: 'task', payload };
+  }
   const nodeId = payload.kind === 'node' ? payload.node.node_id : payload.nodeId;
   const owner = reader.ownerOf(nodeId);
   const isTheirs = owner === machine || !isTeam;

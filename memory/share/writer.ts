@@ -6,6 +6,7 @@ import { BATCH, digestOf, type Known, newState, type ShareContext, type ShareSta
 import { canonicalJson, MAX_PAYLOAD_CHARS, type Payload, type Row, rowDigest, signRow } from './row.ts';
 import { seal } from './seal.ts';
 import { type Head, OWN, planPublish } from './state.ts';
+import { changedTasks } from './tasks.ts';
 import { type LeavingTurn, NO_ROW, nextTurns, withoutGone, withUnsentTurns } from './turns.ts';
 
 /** Nodes that are looked at without a pause. */
@@ -79,6 +80,7 @@ export function createWriter(context: ShareContext) {
 }
 
 interface Leaving {
+  readonly id: string;
   readonly node: MemoryNode;
   readonly digest: string;
   readonly source: string;
@@ -91,6 +93,10 @@ async function pending(context: ShareContext) {
   const changed: Leaving[] = [];
   const withdrawn: string[] = [];
   const removed = new Set(await context.removed.load());
+  const stay = (reason: Kept, id: string): void => {
+    kept[reason] = (kept[reason] ?? 0) + 1;
+    if ((state().known[id]?.sequences ?? []).length > 0) withdrawn.push(id);
+  };
   for (const [at, node] of memory.nodes().entries()) {
     if (at % SLICE === 0) await nextTurn();
     signal.throwIfAborted();
@@ -100,8 +106,7 @@ async function pending(context: ShareContext) {
     const isUnchanged = known?.source === source;
     const reason = keptReason(node, rules) ?? (!isUnchanged && isPrivate(node) ? 'private' : null);
     if (reason !== null) {
-      kept[reason] = (kept[reason] ?? 0) + 1;
-      if ((known?.sequences ?? []).length > 0) withdrawn.push(node.node_id);
+      stay(reason, node.node_id);
       continue;
     }
     if (isUnchanged) continue;
@@ -109,18 +114,19 @@ async function pending(context: ShareContext) {
     const digest = digestOf(clean);
     if (known?.digest === digest) continue;
     if (JSON.stringify(clean).length > MAX_PAYLOAD_CHARS / 2) kept.size = (kept.size ?? 0) + 1;
-    else changed.push({ node: clean, digest, source });
+    else changed.push({ id: node.node_id, node: clean, digest, source });
   }
+  const tasks = await changedTasks(context, removed, stay);
   // Only what the user removed: a memory that cannot be read, or is an old copy, removes nothing elsewhere.
   const gone = Object.keys(state().known).filter((nodeId) => removed.has(nodeId));
   const raw = [...withUnsentTurns(context).values()].flat().flatMap(({ turns }) => turns);
-  return { changed, gone, withdrawn, kept, turns: raw.filter((turnId) => !(turnId in state().turns)) };
+  return { changed, tasks, gone, withdrawn, kept, turns: raw.filter((turnId) => !(turnId in state().turns)) };
 }
 
 /** Signs what changed since the last call into the outbox. */
 async function queue(context: ShareContext): Promise<void> {
   const { rules, state, keep } = context;
-  const { changed, gone, withdrawn } = await pending(context);
+  const { changed, tasks, gone, withdrawn } = await pending(context);
   const rows: Row[] = [];
   const known = { ...state().known };
   let { next } = state();
@@ -130,10 +136,14 @@ async function queue(context: ShareContext): Promise<void> {
     return next - 1;
   };
   if (next === 0) add(cardOf(context));
-  for (const { node, digest, source } of changed) {
-    const { owner = OWN, version = 0, sequences = [] } = known[node.node_id] ?? {};
-    const sequence = add({ kind: 'node', version: version + 1, node });
-    known[node.node_id] = { owner, version: version + 1, digest, source, sequences: [...sequences, sequence] };
+  for (const leaving of [...changed, ...tasks]) {
+    const { id, digest, source } = leaving;
+    const { owner = OWN, version: last = 0, sequences = [] } = known[id] ?? {};
+    const version = last + 1;
+    const sequence = add(
+      'node' in leaving ? { kind: 'node', version, node: leaving.node } : { kind: 'task', version, ...leaving.file },
+    );
+    known[id] = { owner, version, digest, source, sequences: [...sequences, sequence] };
   }
   const left = withoutGone(context, new Set([...gone, ...withdrawn]));
   const old = [...gone, ...withdrawn].flatMap((nodeId) => known[nodeId]?.sequences ?? []).concat(left.rows);

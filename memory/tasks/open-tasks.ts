@@ -30,6 +30,8 @@ interface Parts {
   readonly randomHex: () => string;
   /** See `openTaskFiles`. */
   readonly exclusive: Mutex;
+  /** Told before a task is removed for good. */
+  readonly onRemove: (name: string) => Promise<void>;
   readonly log: Log;
 }
 
@@ -39,7 +41,14 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
   const { library, tasks: rule } = parts.config;
   const { env, paths, projectOf, redactor, model, quota, randomHex, log } = parts;
   const { activity = () => ({ answering: 0, lastRequestMs: 0 }) } = parts;
-  const files = await openTaskFiles(libraryPaths(library.dir, paths), parts.exclusive);
+  const opened = await openTaskFiles(libraryPaths(library.dir, paths), parts.exclusive);
+  const files = {
+    ...opened,
+    remove: async (name: string): Promise<void> => {
+      await parts.onRemove(name);
+      await opened.remove(name);
+    },
+  };
   const ask = model?.ask;
   const surfacing = createSurfacing({
     ...{ files, now, rule, activity, log },

@@ -38,6 +38,8 @@ export interface TaskFiles {
   texts(): Promise<readonly TaskText[]>;
   /** Creates the file unless it would not validate, or a task has its name. */
   restore(file: TaskText): Promise<boolean>;
+  /** Writes the file in place of the one that its task had, which may be in another folder. @throws CometError `node_invalid` */
+  replace(file: TaskText): Promise<void>;
   /** The page of a topic; '' where there is none. */
   readTopic(topic: string): Promise<string>;
 }

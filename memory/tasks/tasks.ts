@@ -1,11 +1,11 @@
-import { createMutex } from '../../common/async.ts';
+import { createMutex, type Mutex } from '../../common/async.ts';
 import { CometError, type Problem } from '../../common/errors.ts';
 import { oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { escapeHeadings } from '../model/markdown.ts';
 import { openNames, type Task, type TaskPatch, TOPIC, taskId } from '../model/task.ts';
 import { questionLines, type Surfacing, taskLines } from './surfacing.ts';
-import type { TaskFiles } from './task-files.ts';
+import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources } from './task-sources.ts';
 import { localDay, localIso, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
 
@@ -241,8 +241,28 @@ export function createTasks(parts: Parts) {
     /** The page of a day, today's by default: `2026-11-24`. */
     inbox: async (day = localDay(now())) => ({ day, text: await files.readInbox(day) }),
     ...createTaskSources(parts),
+    ...createExchanged(parts, exclusive),
     problems: surfacing.problems,
     close: surfacing.close,
+  };
+}
+
+/** What another machine says of a task. */
+function createExchanged({ files, surfacing }: Parts, exclusive: Mutex) {
+  return {
+    /** It changed there. */
+    receive: (file: TaskText): Promise<void> =>
+      exclusive(async () => {
+        await files.replace(file);
+        surfacing.soon();
+      }),
+    /** It was removed there. */
+    drop: (name: string): Promise<void> =>
+      exclusive(async () => {
+        const { tasks } = await files.load(true);
+        if (tasks.some((task) => task.name === name)) await files.remove(name);
+        surfacing.soon();
+      }),
   };
 }
 

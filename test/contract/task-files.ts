@@ -53,6 +53,23 @@ export function taskFilesContract(open: () => Promise<TaskFiles>): void {
     expect((await files.load()).tasks).toEqual([task]);
   });
 
+  test('writes a task that came from elsewhere in place of the one with its name', async () => {
+    const files = await open();
+    const { name } = await files.add('check', TASK);
+    const [file] = await files.texts();
+    const text = (file?.text ?? '').replace(TASK.title, 'Other');
+    await files.replace({ name: `active/${name}.md`, text });
+    expect((await files.load()).tasks).toEqual([{ ...TASK, name, title: 'Other' }]);
+    await files.replace({
+      name: `done/${MONTH}/${name}.md`,
+      text: text.replace('---\n', '---\nstatus: done\n').replace('status: active\n', ''),
+    });
+    expect([await titles(files), await titles(files, true)]).toEqual([[], ['Other']]);
+    await expect(files.replace({ name: 'active/check.md', text: 'none' })).rejects.toMatchObject({
+      code: 'node_invalid',
+    });
+  });
+
   test('knows no task that was removed', async () => {
     const files = await open();
     await files.add('check', TASK);

@@ -195,6 +195,34 @@ describe('machines of one person', () => {
     }
   });
 
+  it('have the same tasks', async () => {
+    const url = freshUrl();
+    const [desktop, laptop] = [await openMachine(), await openMachine()];
+    const tasks = async (home: TestHome) =>
+      (await home.json(['task', 'ls', '--done', '--json'], shopOf(home))) as { title: string; status: string }[];
+    await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
+    await desktop.run(['task', 'add', 'oil the wigeon hinge', '--at', 'in 3 days'], shopOf(desktop));
+    expect(await share(desktop, 'preview')).toMatchObject({ tasks: [{ text: expect.stringContaining('wigeon') }] });
+    await share(desktop, 'push');
+    await share(laptop, 'join', url, '--name', 'laptop', '--yes');
+    const [task] = (await tasks(laptop)) as { title: string; name?: string; trigger?: string }[];
+    expect(task).toMatchObject({ title: 'oil the wigeon hinge', status: 'active', project: SHOP });
+    await laptop.run(['task', 'done', task?.name ?? ''], shopOf(laptop));
+    await share(laptop, 'push');
+    await share(desktop, 'pull');
+    expect(await tasks(desktop)).toMatchObject([{ title: 'oil the wigeon hinge', status: 'done' }]);
+
+    await desktop.run(['task', 'rm', task?.name ?? '', '--yes'], shopOf(desktop));
+    await share(desktop, 'push');
+    await share(laptop, 'pull');
+    await share(laptop, 'push');
+    for (const home of [desktop, laptop]) {
+      expect(await tasks(home)).toEqual([]);
+      expect(await isStored(home.home, 'wigeon')).toBe(false);
+    }
+    expect(await inBucket('wigeon')).toBe(false);
+  });
+
   it('exchange by themselves, at a stop and at a start', async () => {
     const url = freshUrl();
     const [desktop, laptop] = [await openMachine(), await openMachine()];

@@ -63,6 +63,12 @@ export function createMemoryTaskFiles(texts = new Map<string, string>(), pages =
       texts.set(name, text);
       return true;
     },
+    async replace({ name: file, text }) {
+      const name = path.basename(file, '.md');
+      valid(text, name);
+      texts.delete(keyOf(name) ?? '');
+      texts.set(name, text);
+    },
     readTopic: async () => '',
   };
 }

@@ -66,6 +66,7 @@ export async function openTaskFiles(
       }),
     texts: () => exclusive(() => textsBelow(tasksDir)),
     restore: (file) => exclusive(() => restoreFile(file, tasksDir, folder)),
+    replace: (file) => exclusive(() => replaceFile(file, tasksDir, folder)),
     readTopic: async (topic) => (await decoded(path.join(root, 'topics', `${topic}${ENDING}`))) ?? '',
   };
 }
@@ -171,6 +172,20 @@ async function restoreFile({ name, text }: TaskText, dir: string, folder: TaskFo
   await folder.load(true);
   if (folder.fileOf(stem) !== null || typeof parseTask(text, stem) === 'string') return false;
   return await writing(path.dirname(file), () => createExclusive(file, text));
+}
+
+async function replaceFile({ name, text }: TaskText, dir: string, folder: TaskFolder): Promise<void> {
+  const file = path.join(dir, ...name.split('/'));
+  const stem = path.basename(name, ENDING);
+  const task = parseTask(text, stem);
+  if (!NAME.test(name) || typeof task === 'string') throw new CometError('node_invalid', `${name}: ${String(task)}`);
+  await folder.load(true);
+  const before = folder.fileOf(stem);
+  await writing(path.dirname(file), async () => {
+    // A process that is killed between the two leaves the task where it was, or twice, of which the later state counts.
+    await writeFileAtomic(file, text);
+    if (before !== null && before !== file) await rm(before);
+  });
 }
 
 /** Replaces no file. @throws CometError `node_invalid` */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { redirectTo } from '../../../../memory/model/node.ts';
@@ -6,7 +7,9 @@ import type { JournalTurn } from '../../../../memory/model/turn.ts';
 import type { Bus } from '../../../../memory/share/bus.ts';
 import type { ShareRules } from '../../../../memory/share/filter.ts';
 import { newState, type ShareState } from '../../../../memory/share/parts.ts';
+import { taskKey } from '../../../../memory/share/row.ts';
 import { openShare } from '../../../../memory/share/service.ts';
+import type { TaskText } from '../../../../memory/tasks/task-files.ts';
 import { createRedactor } from '../../../../redact/index.ts';
 import { createInMemoryBus } from '../../../helpers/in-memory-bus.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
@@ -16,6 +19,10 @@ const redactor = createRedactor({ markKey: randomBytes(32) });
 const nodeOf = (number: number, over: Partial<MemoryNode> = {}): MemoryNode =>
   makeNode({ node_id: `mem_20260301_101500_00000${number}`, project: SHOP, written_by: 'user', ...over });
 
+const stemOf = ({ name }: { readonly name: string }): string => path.posix.basename(name, '.md');
+const taskText = (title: string, project = '', day = '2026-03-01'): string =>
+  `---\ntitle: ${title}\ncreated: ${day}\nproject: ${project}\n---\n`;
+
 /** A machine: its memory and what it keeps between runs. */
 function createHome(
   bus: Bus,
@@ -23,6 +30,7 @@ function createHome(
 ) {
   const nodes = new Map<string, MemoryNode>();
   const turns = new Map<string, JournalTurn>();
+  const tasks = new Map<string, TaskText>();
   const forgotten = new Set<string>();
   let saved: ShareState | null = null;
   const rules = {
@@ -45,6 +53,9 @@ function createHome(
           nodeIds: [...nodes.values()].filter((n) => n.turns.includes(turn.turnId)).map((n) => n.node_id),
         })),
     saveTurns: async (fresh: readonly JournalTurn[]) => fresh.forEach((turn) => void turns.set(turn.turnId, turn)),
+    tasks: async () => [...tasks.values()],
+    saveTask: async (file: TaskText) => void tasks.set(stemOf(file), file),
+    removeTask: async (name: string) => void tasks.delete(name),
     isForgotten: (turnId: string) => forgotten.has(turnId),
   };
   const stateFile = {
@@ -68,7 +79,8 @@ function createHome(
   const member = { url: 's3://team', scope, name: 'anna' };
   const open = (over: Bus = bus) => openShare({ bus: over, ...others }, saved ?? newState(member, passphrase !== null));
   return {
-    ...{ nodes, turns, rules },
+    ...{ nodes, turns, tasks, rules, removed },
+    write: (name: string, text: string) => void tasks.set(stemOf({ name }), { name, text }),
     open,
     summaries: () => [...nodes.values()].map(({ summary }) => summary).sort(),
     state: () => saved as unknown as ShareState,
@@ -154,6 +166,51 @@ describe('three machines of one person', () => {
     Object.assign(one.rules, { raw: false });
     await one.sync();
     expect((await bus.read(one.state().machine, 0, 99)).map(({ sequence }) => sequence)).toEqual([0, 2, 3, 6]);
+  });
+
+  it('have the same tasks, and a change that was not exchanged yet is not lost', async () => {
+    const bus = createInMemoryBus();
+    const [one, two, three] = [createHome(bus), createHome(bus), createHome(bus)];
+    const texts = (home: Home) =>
+      [...home.tasks.values()].map(({ name, text }) => `${name} ${/title: (.*)/.exec(text)?.[1]}`).sort();
+    one.write('active/a.md', taskText('water'));
+    two.write('active/b.md', taskText('mow'));
+    await syncAll(one, two, three);
+    for (const home of [one, two, three]) expect(texts(home)).toEqual(['active/a.md water', 'active/b.md mow']);
+
+    one.write('active/a.md', taskText('water twice'));
+    await one.sync();
+    two.tasks.delete('a');
+    two.write('done/2026-03/a.md', taskText('water'));
+    await syncAll(two, three, one);
+    for (const home of [one, two, three]) expect(texts(home)).toEqual(['active/b.md mow', 'done/2026-03/a.md water']);
+    expect(await (await one.open()).push()).toBe(0);
+    Object.assign(two.rules, { isForbidden: () => true });
+    await two.sync();
+    expect((await bus.read(two.state().machine, 0, 99)).map(({ sequence }) => sequence)).toEqual([0]);
+
+    await three.removed.add([taskKey({ name: 'active/b.md' })]);
+    three.tasks.delete('b');
+    await syncAll(three, one, two);
+    for (const home of [one, two, three]) expect(texts(home)).toEqual(['done/2026-03/a.md water']);
+    const rows = await Promise.all((await bus.machines()).map((machine) => bus.read(machine, 0, 99)));
+    expect(JSON.stringify(rows)).not.toContain('mow');
+  });
+
+  it('keep two tasks of one name apart, and tasks of other projects here', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    one.write('active/a.md', taskText('water'));
+    two.write('active/a.md', taskText('mow', '', '2026-03-02'));
+    Object.assign(one.rules, { isForbidden: (project: string) => project === 'secret' });
+    one.write('active/c.md', taskText('hide', 'secret'));
+    await syncAll(one, two);
+    one.write('active/a.md', taskText('water twice'));
+    await syncAll(one, two);
+    expect(one.tasks.get('a')?.text).toContain('water twice');
+    expect(two.tasks.get('a')?.text).toContain('mow');
+    expect(two.tasks.has('c')).toBe(false);
+    expect(Object.values(two.state().refused)).toEqual(['taken_name']);
   });
 
   it('remove nothing elsewhere where a memory is lost or withheld', async () => {

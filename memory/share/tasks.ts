@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import path from 'node:path';
+import { parseTask, patchTask, type Task } from '../model/task.ts';
+import type { TaskText } from '../tasks/task-files.ts';
+import { isPrivateText, type Kept } from './filter.ts';
+import type { Known, ShareContext } from './parts.ts';
+import { type TaskPayload, taskKey } from './row.ts';
+
+interface LeavingTask {
+  readonly id: string;
+  readonly digest: string;
+  readonly source: string;
+  readonly file: TaskText;
+}
+
+export function digestOfTask({ name, text }: TaskText): string {
+  return createHash('sha256').update(`${name}\n${text}`).digest('hex');
+}
+
+function taskIn(file: TaskText): Task | null {
+  const task = parseTask(file.text, path.posix.basename(file.name, '.md'));
+  return typeof task === 'string' ? null : task;
+}
+
+/** Tasks that changed since they left; in a team none leaves. */
+export async function changedTasks(
+  { memory, rules, redactor, state }: ShareContext,
+  removed: ReadonlySet<string>,
+  stay: (reason: Kept, id: string) => void,
+): Promise<LeavingTask[]> {
+  const changed: LeavingTask[] = [];
+  for (const file of rules.scope === 'me' ? await memory.tasks() : []) {
+    const id = taskKey(file);
+    const source = digestOfTask(file);
+    const task = taskIn(file);
+    if (task === null || removed.has(id)) continue;
+    const project = task.project === '' ? '' : rules.keyOf(task.project);
+    const isOther = rules.projects.length > 0 && !rules.projects.includes(project);
+    const reason = rules.isForbidden(task.project) ? 'forbidden' : isOther ? 'project' : null;
+    if (reason !== null || isPrivateText(file.text)) {
+      stay(reason ?? 'private', id);
+      continue;
+    }
+    if (state().known[id]?.source === source) continue;
+    const text = redactor.text(project === task.project ? file.text : patchTask(file.text, { project }));
+    changed.push({ id, source, file: { name: file.name, text }, digest: digestOfTask({ name: file.name, text }) });
+  }
+  return changed;
+}
+
+/**
+ * What becomes of a task that came: `keep` where it was changed here meanwhile, so that the change here leaves next;
+ * `taken` where another task, made at another time, has its name.
+ *
+ * @param here  the file that the task has here
+ */
+export function planTask(
+  payload: TaskPayload,
+  known: Known | undefined,
+  here: TaskText | null,
+): 'save' | 'keep' | 'none' | 'taken' {
+  const { version } = payload;
+  const digest = digestOfTask(payload);
+  const own = here === null ? null : digestOfTask(here);
+  if (here !== null && taskIn(here)?.created !== taskIn(payload)?.created) return 'taken';
+  if (version < (known?.version ?? 0) || (version === known?.version && digest <= known.digest)) return 'none';
+  return own === null || own === known?.source ? 'save' : 'keep';
+}
