@@ -78,6 +78,8 @@ function print(): void {
       const asked = run.retrieve_ms[when];
       console.log(`  recall, ${when.padEnd(9)} ${line(asked)} ms, processor ${asked.cpu.toFixed(1)} ms`);
     }
+    const { search_ms: searched } = run;
+    console.log(`  search, as typed  ${line(searched)} ms, processor ${searched.cpu.toFixed(1)} ms`);
     console.log(`  found in the first 10: ${percent(run.found_at_10)}`);
     console.log(`  ingest ${ingest.turns_per_second.toFixed(0)} turns/s`);
     console.log(`  opened in ${run.open_ms.toFixed(0)} ms, ${mb(run.disk_mb)} in ${run.files} files`);

@@ -16,6 +16,8 @@ export interface ScaleReport {
   readonly open_ms: number;
   /** One recall, with everything optimized and with as many fresh commits as there can be. */
   readonly retrieve_ms: { readonly optimized: Asked; readonly fresh: Asked };
+  /** One explicit search, of questions as they are typed: most lack their last words. */
+  readonly search_ms: Asked;
   /** Questions whose turn's node is among the first ten. */
   readonly found_at_10: number;
   readonly disk_mb: number;
@@ -33,6 +35,7 @@ const QUESTIONS = 200;
 const FRESH_COMMITS = 15;
 const TURNS_PER_NODE = 3;
 const SILENCE_MS = 2_000;
+const TYPED_CHARS = 8;
 const MB = 1024 * 1024;
 
 /** Run as a process of its own, so that nothing of another size is in its memory: prints a `ScaleReport`. */
@@ -72,18 +75,11 @@ async function retrieve(): Promise<Omit<ScaleReport, 'ingest'>> {
     return hits.flatMap(({ node }) => node.turns);
   };
   let found = 0;
-  const asked = async (): Promise<Asked> => {
-    const times: number[] = [];
+  const asked = (): Promise<Asked> => {
     found = 0;
-    const before = process.cpuUsage();
-    for (let nth = 0; nth < QUESTIONS; nth += 1) {
-      const start = nowMs();
-      const given = await recall(nth);
-      times.push(nowMs() - start);
-      if (given.includes(corpus.question(nth).turn)) found += 1;
-    }
-    const { user, system } = process.cpuUsage(before);
-    return { ...spread(times), cpu: (user + system) / 1_000 / QUESTIONS };
+    return measured(async (nth) => {
+      if ((await recall(nth)).includes(corpus.question(nth).turn)) found += 1;
+    });
   };
   // Other questions first: they warm up.
   for (let nth = 0; nth < QUESTIONS; nth += 1) await recall(QUESTIONS + nth);
@@ -91,6 +87,10 @@ async function retrieve(): Promise<Omit<ScaleReport, 'ingest'>> {
   const { nodes, index: size } = await memory.maintenance.stats();
   const optimized = await asked();
   const foundAt10 = found / QUESTIONS;
+  const searched = await measured(async (nth) => {
+    const typed = corpus.question(nth).text.slice(0, TYPED_CHARS + nth);
+    await memory.recall.search(typed, { top: 20, projectDir: PROJECT_DIR });
+  });
   await putFresh(index);
   const fresh = await asked();
   await close();
@@ -101,11 +101,24 @@ async function retrieve(): Promise<Omit<ScaleReport, 'ingest'>> {
     rows: size.rows,
     open_ms: openMs,
     retrieve_ms: { optimized, fresh },
+    search_ms: searched,
     found_at_10: foundAt10,
     disk_mb: disk.bytes / MB,
     files: disk.files,
     rss_mb: rss,
   };
+}
+
+async function measured(work: (nth: number) => Promise<void>): Promise<Asked> {
+  const times: number[] = [];
+  const before = process.cpuUsage();
+  for (let nth = 0; nth < QUESTIONS; nth += 1) {
+    const start = nowMs();
+    await work(nth);
+    times.push(nowMs() - start);
+  }
+  const { user, system } = process.cpuUsage(before);
+  return { ...spread(times), cpu: (user + system) / 1_000 / QUESTIONS };
 }
 
 /** @throws where a turn is not found as soon as it was put */

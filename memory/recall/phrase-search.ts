@@ -1,5 +1,6 @@
 import { isSearched, type MemoryNode } from '../model/node.ts';
-import { partsOf, type SpokenPart, spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
+import { partsOf } from '../model/turn.ts';
+import type { TurnWords } from '../search/search-index.ts';
 import { isPast } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
 import type { Passage } from './passages.ts';
@@ -30,30 +31,30 @@ export function readPhrase(query: string): Phrase | null {
 
 /** Memories that have the phrase in what they say themselves. */
 export function phraseInNodes(phrase: Phrase, nodes: readonly MemoryNode[]): RecallHit[] {
+  const holds = holdsPhrase(phrase);
   return nodes.filter(isShown).flatMap((node) => {
     const { title = '', summary, outcome = '', decisions = [], open = [], facts } = node;
-    const items = [...decisions, ...open].map(({ text, origin, turn }) => ({ text, origin, turn }));
-    const own = [title, outcome, summary, ...facts.map(({ value }) => value)];
-    const texts = [...items, ...own.map((text) => ({ text, origin: node.origin, turn: node.turns[0] ?? '' }))];
-    const found = texts.find(({ text }) => plain(text).includes(phrase.text));
+    const item = [...decisions, ...open].find(({ text }) => holds(text));
+    const found = item?.text ?? [title, outcome, summary, ...facts.map(({ value }) => value)].find(holds);
     if (found === undefined) return [];
-    const passage: Passage = { text: pieceWith(phrase, found.text), by: 'assistant', origin: found.origin, asked: '' };
-    return [hitOf(node, passage, found.turn)];
+    const { origin, turn } = item ?? { origin: node.origin, turn: node.turns[0] ?? '' };
+    const passage: Passage = { text: pieceWith(phrase, found), by: 'assistant', origin, asked: '' };
+    return [hitOf(node, passage, turn)];
   });
 }
 
-/** Turns that have the phrase, under the memory that covers them. */
+/** Turns that have the phrase, under the memory that covers them. @param turns  as they are indexed, by id */
 export function phraseInTurns(
   phrase: Phrase,
-  turns: readonly TurnText[],
+  turns: ReadonlyMap<string, TurnWords>,
   nodeOf: (turnId: string) => MemoryNode | undefined,
 ): RecallHit[] {
-  return turns.flatMap((turn) => {
-    const isThere = ({ text }: SpokenPart): boolean => plain(text).includes(phrase.text);
-    const part = partsOf(spokenText(turn), withoutToolOutput(turn).origin).find(isThere);
-    const node = part === undefined ? undefined : nodeOf(turn.turnId);
+  const holds = holdsPhrase(phrase);
+  return [...turns].flatMap(([turnId, { text, origin }]) => {
+    const part = partsOf(text, origin).find((each) => holds(each.text));
+    const node = part === undefined ? undefined : nodeOf(turnId);
     if (part === undefined || node === undefined || !isShown(node)) return [];
-    return [hitOf(node, { ...part, text: pieceWith(phrase, part.text), asked: '' }, turn.turnId)];
+    return [hitOf(node, { ...part, text: pieceWith(phrase, part.text), asked: '' }, turnId)];
   });
 }
 
@@ -70,6 +71,12 @@ function pieceWith({ text: phrase }: Phrase, text: string): string {
   const piece = text.split(PIECE_END).find((each) => plain(each).includes(phrase)) ?? text;
   const at = Math.max(0, piece.toLowerCase().indexOf(phrase));
   return piece.slice(Math.max(0, at - AROUND), at + phrase.length + AROUND).trim();
+}
+
+/** Spaces are normalized only in a text that has the longest word: copying every memory costs more than the search. */
+function holdsPhrase({ text: phrase }: Phrase): (text: string) => boolean {
+  const longest = phrase.split(' ').reduce((a, b) => (b.length > a.length ? b : a));
+  return (text) => text.toLowerCase().includes(longest) && plain(text).includes(phrase);
 }
 
 function plain(text: string): string {

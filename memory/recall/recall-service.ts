@@ -7,6 +7,7 @@ import type { Pipeline } from '../compaction/pipeline.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
 import type { MemoryNode } from '../model/node.ts';
+import type { IndexFilter, SearchIndex } from '../search/search-index.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { memoryLine, quarantinedLine, summaryLine } from './format-memory.ts';
 import { latestTasks, taskItems } from './handoff.ts';
@@ -63,7 +64,8 @@ interface Parts {
   readonly redactor: Redactor;
   readonly projectOf: (directory: string | null) => string;
   readonly turnRegistry: TurnRegistry;
-  readonly turnReader: Pick<TurnReader, 'wordsOf' | 'ofSession'>;
+  readonly turnReader: Pick<TurnReader, 'wordsOf'>;
+  readonly index: Pick<SearchIndex, 'search' | 'turnTexts'>;
   readonly catalogue: NodeRegistry;
   readonly pipeline: Pick<Pipeline, 'notice' | 'showed'>;
   readonly recaller: Pick<Recaller, 'recall'>;
@@ -81,9 +83,8 @@ interface Parts {
   readonly onActivity: () => void;
 }
 
-/** For a phrase that only raw turns have. */
-const READ_TURNS_MS = 400;
-const PHRASE_HITS = 20;
+/** Turns with the words of a phrase that are looked at. */
+const PHRASE_TURNS = 200;
 /** Part of the time that a first prompt waits for memory. */
 const TAILS_MS = 60;
 /** Lines are whole as long as all of them stay below this; the preamble's budget of 2,000 tokens holds more. */
@@ -138,8 +139,9 @@ export function createRecall(parts: Parts): Recall {
         (sessionId ?? node.session_id) === node.session_id && (project ?? node.project) === node.project;
       const found = await search(query, sessionId === undefined ? options : { ...options, sessionId });
       const answers = answersFrom(query, isNear);
+      const filter = { ...(project !== undefined && { project }), ...(sessionId !== undefined && { sessionId }) };
       const phrase = readPhrase(query);
-      const exact = phrase === null ? [] : await phraseHits(parts, phrase, { found, isNear });
+      const exact = phrase === null ? [] : await phraseHits(parts, phrase, { found, isNear, filter });
       return inOneOrder(
         [...answers, ...withExact(found, exact, phrase).filter(isNewTo(answers))].slice(0, options.top),
       );
@@ -175,25 +177,38 @@ export function createRecall(parts: Parts): Recall {
   };
 }
 
-/** What has the phrase word for word. Raw turns are read where it is quoted, or where nothing else fits. */
+/** What was found of the query so far, and where. */
+interface Looked {
+  readonly found: readonly RecallHit[];
+  readonly isNear: (node: MemoryNode) => boolean;
+  readonly filter: IndexFilter;
+}
+
+/** What has the phrase word for word. Turns are read where it is quoted, or where nothing else fits. */
 async function phraseHits(
-  { catalogue, clock, turnRegistry, turnReader }: Parts,
+  { catalogue, index, turnRegistry }: Parts,
   phrase: Phrase,
-  { found, isNear }: { readonly found: readonly RecallHit[]; readonly isNear: (node: MemoryNode) => boolean },
+  { found, isNear, filter }: Looked,
 ): Promise<RecallHit[]> {
-  const near = catalogue.all().filter(isNear);
-  const hits = phraseInNodes(phrase, near);
+  const hits = phraseInNodes(phrase, catalogue.all().filter(isNear));
   if (hits.length > 0 || (!phrase.isQuoted && found.some(({ isFar }) => !isFar))) return hits;
-  const until = clock.now() + READ_TURNS_MS;
+  const rows = (await index.search(phrase.text, filter, PHRASE_TURNS, ['raw'])).toSorted((a, b) => b.atMs - a.atMs);
+  const nodeIds = rows.map(({ nodeId }) => nodeId);
+  const texts = await index.turnTexts(
+    nodeIds,
+    rows.flatMap(({ turnId }) => turnId ?? []),
+  );
+  const turns = new Map(
+    rows.flatMap(({ turnId }) => {
+      const words = texts.get(turnId ?? '');
+      return turnId === null || words === undefined ? [] : [[turnId, words] as const];
+    }),
+  );
   const nodeOf = (turnId: string): MemoryNode | undefined => {
     const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
     return ids.flatMap((id) => catalogue.current(id) ?? [])[0];
   };
-  for (const sessionId of new Set(near.map((node) => node.session_id))) {
-    if (hits.length >= PHRASE_HITS || clock.now() > until) break;
-    hits.push(...phraseInTurns(phrase, await turnReader.ofSession(sessionId), nodeOf));
-  }
-  return hits;
+  return phraseInTurns(phrase, turns, nodeOf);
 }
 
 /** Those that fit, those that have the phrase, the others; a quoted phrase comes first. */

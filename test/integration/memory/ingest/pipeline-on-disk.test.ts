@@ -73,4 +73,19 @@ describe('memory on a real disk', () => {
     await third.maintenance.close();
     expect(statSync(path.join(home, 'memory', 'forgotten')).mode & 0o777).toBe(0o600);
   });
+
+  test('finds a quotation that only the turn has, of whichever session', async () => {
+    const memory = await openOn(await tempDir());
+    const prose = 'The gateway forwards each invoice to the archive. '.repeat(40);
+    const long = talk('Explain the archive.', `${prose}Its pet name is the old green heron. ${prose}`);
+    const others = Array.from({ length: 30 }, (_, nth) =>
+      talk(`Rename the green field ${nth} in the form.`, `Renamed field ${nth}.`, { sessionId: `s${nth + 2}` }),
+    );
+    memory.capture.captureTurns([long, ...others]);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
+    const [found] = await memory.recall.search('"the old  Green heron"', { top: 3 });
+    expect(found?.raw).toMatchObject({ text: 'Its pet name is the old green heron.', turn: long.turnId });
+    expect(memory.library.list({}).some(({ summary }) => summary.includes('heron'))).toBe(false);
+    await memory.maintenance.close();
+  });
 });

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
+import { spokenText } from '../../../../memory/model/turn.ts';
 import { phraseInNodes, phraseInTurns, readPhrase } from '../../../../memory/recall/phrase-search.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 import { talk } from '../../../helpers/turns.ts';
@@ -24,10 +25,11 @@ it('finds common words in what a memory says, with the sentence and the turn the
 it('finds them in turns whose memory may be shown', () => {
   const spoken = talk('What is\nstill to do here?', 'Nothing.');
   const turn = readTurn(spoken);
+  const turns = new Map([[turn.turnId, { text: spokenText(turn), origin: turn.origin }]]);
   const node = makeNode();
-  expect(phraseInTurns(phrase('still to do'), [turn], () => node)).toMatchObject([
+  expect(phraseInTurns(phrase('still to do'), turns, () => node)).toMatchObject([
     { node, raw: { turn: spoken.turnId } },
   ]);
   const past = makeNode({ valid_to: '2026-03-02T00:00:00.000Z', superseded_as: 'revised' });
-  for (const none of [past, undefined]) expect(phraseInTurns(phrase('still to do'), [turn], () => none)).toEqual([]);
+  for (const none of [past, undefined]) expect(phraseInTurns(phrase('still to do'), turns, () => none)).toEqual([]);
 });
