@@ -1,9 +1,10 @@
 /**
  * Whether topic pages serve real work: the transcripts of `bench:real` are imported with the rules in charge, pages are
  * written by a pass, and each question is asked as the first prompt of a new session. Before that, questions about the
- * twelve simulated weeks of the tests (`library/weeks.ts`); last, the share of junk (`library/junk.ts`).
+ * twelve simulated weeks of the tests (`library/weeks.ts`).
  *
  *   npm run bench:library -- [--data DIR] [--json] [--misses]
+ *   npm run bench:library -- --statements 200   share of junk on pages of these and of invented sessions; `--show`: texts
  *   npm run bench:library -- --topics 5000      how long many topics take, in ms
  *
  * - `recall`: the answer is in what the rewriter adds for the prompt; `pages`: it is in the sections of pages that pass
@@ -13,9 +14,18 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Memory } from '../memory/index.ts';
-import { type JunkReport, measureJunk } from './library/junk.ts';
+import {
+  codingStatements,
+  type DrawnStatement,
+  drawStatements,
+  type GroupReport,
+  halfOf,
+  judgeStatements,
+  readLabels,
+  statementsOf,
+} from './library/statements.ts';
 import { timeTopics } from './library/topics.ts';
-import { askWeeks, type WeeksReport } from './library/weeks.ts';
+import { askWeeks, type WeeksReport, weeksStatements } from './library/weeks.ts';
 import { type Corpus, PROJECT_DIR, withCorpus } from './real/corpus.ts';
 import { importCorpus, openAsker, openRealMemory } from './real/product.ts';
 import { HARD, PARAPHRASES } from './real/questions.ts';
@@ -30,9 +40,13 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
     misses: { type: 'boolean', default: false },
     topics: { type: 'string', default: '' },
+    statements: { type: 'string', default: '' },
+    show: { type: 'boolean', default: false },
   },
 });
-if (values.topics === '') {
+if (values.statements !== '') {
+  await withCorpus(values.data, judge);
+} else if (values.topics === '') {
   const weeks = await askWeeks();
   if (!values.json) printWeeks(weeks);
   await withCorpus(values.data, (corpus, home) => run(corpus, home, weeks));
@@ -45,6 +59,35 @@ interface Told {
   /** Sections that fit, without those whose memories are recalled. */
   readonly fresh: string;
   readonly sections: string;
+}
+
+async function judge(corpus: Corpus, home: string): Promise<void> {
+  const memory = await openRealMemory(home);
+  let real: readonly DrawnStatement[];
+  try {
+    await importCorpus(memory, home);
+    await memory.maintenance.dream({ dryRun: false });
+    real = await statementsOf(memory, halfOf(corpus));
+  } finally {
+    await memory.maintenance.close();
+  }
+  const all = [...real, ...(await weeksStatements()), ...(await codingStatements(1))];
+  const drawn = drawStatements(all, Number(values.statements));
+  const report = judgeStatements(drawn);
+  if (values.json) console.log(JSON.stringify(report, null, 2));
+  else printGroups(report);
+  const labels = readLabels();
+  if (!values.show) return;
+  for (const { digest, group, text } of drawn) console.log(`${digest} ${labels[digest] ?? '?'} ${group}: ${text}`);
+}
+
+function printGroups(report: Readonly<Record<string, GroupReport>>): void {
+  console.log('| pages made from | statements | useful | weak | junk | not labeled | share of junk, 95 % |');
+  console.log('|---|---|---|---|---|---|---|');
+  for (const [name, { statements, useful, weak, junk, unlabeled, junk_share, junk_interval }] of Object.entries(report))
+    console.log(
+      `| ${name} | ${statements} | ${useful} | ${weak} | ${junk} | ${unlabeled} | ${junk_share}, ${junk_interval?.join(' to ')} |`,
+    );
 }
 
 async function run(corpus: Corpus, home: string, weeks: WeeksReport): Promise<void> {
@@ -62,7 +105,6 @@ async function run(corpus: Corpus, home: string, weeks: WeeksReport): Promise<vo
       pages: topics.length,
       statements: pages.added,
       weeks,
-      junk: await measureJunk(memory),
       ...(await askAll(corpus, tell)),
     };
     if (values.json) console.log(JSON.stringify({ ...report, misses: undefined }, null, 2));
@@ -129,11 +171,9 @@ function print({
   questions,
   rewordings,
   unanswerable,
-  junk,
 }: Awaited<ReturnType<typeof askAll>> & {
   readonly pages: number;
   readonly statements: number;
-  readonly junk: JunkReport;
 }): void {
   console.log(`${pages} pages, ${statements} statements\n`);
   console.log('| | of | recall | pages | both |\n|---|---|---|---|---|');
@@ -145,5 +185,4 @@ function print({
   };
   for (const [name, { of, recall, pages: own, both }] of Object.entries(rows))
     console.log(`| ${name} | ${of} | ${recall} | ${own} | ${both} |`);
-  console.log(`\njunk: ${junk.junk} of ${junk.labeled} labeled statements, of ${junk.statements}`);
 }

@@ -114,12 +114,13 @@ const capped = <T extends { readonly origin?: Origin }>(item: T): T =>
   item.origin === undefined ? item : { ...item, origin: lowestOrigin([item.origin, 'tool']) };
 
 function nodeAsToolText(node: MemoryNode): MemoryNode {
-  const { decisions, open } = node;
+  const { decisions, open, behavior } = node;
   return {
     ...capped(node),
     facts: node.facts.map(capped),
     ...(decisions === undefined ? {} : { decisions: decisions.map(capped) }),
     ...(open === undefined ? {} : { open: open.map(capped) }),
+    ...(behavior === undefined ? {} : { behavior: behavior.map(capped) }),
   };
 }
 

@@ -15,6 +15,7 @@ import type { Memory } from '../../memory/index.ts';
 import { SENTENCES, WEEK_MS, WEEKS_START_MS } from '../../test/helpers/library-weeks.ts';
 import { talk } from '../../test/helpers/turns.ts';
 import { openRealMemory } from '../real/product.ts';
+import { type DrawnStatement, statementsOf } from './statements.ts';
 
 const PROJECT_DIR = '/home/dev/shop';
 const FLUSH_MS = 120_000;
@@ -60,11 +61,19 @@ export interface WeeksReport {
 }
 
 export async function askWeeks(): Promise<WeeksReport> {
+  return withWeeks(async (memory, home) => askAll(memory, await readPages(memory, home)));
+}
+
+export async function weeksStatements(): Promise<DrawnStatement[]> {
+  return withWeeks((memory) => statementsOf(memory, () => 'invented weeks'));
+}
+
+async function withWeeks<T>(use: (memory: Memory, home: string) => Promise<T>): Promise<T> {
   const home = await mkdtemp(path.join(tmpdir(), 'comet-bench-'));
   const memory = await openRealMemory(home);
   try {
     await sayWeeks(memory);
-    return await askAll(memory, await readPages(memory, home));
+    return await use(memory, home);
   } finally {
     await memory.maintenance.close();
     await rm(home, { recursive: true, force: true });

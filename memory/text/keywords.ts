@@ -25,7 +25,7 @@ export function topicTokens(text: string): string[] {
 
 const AREAS: readonly (readonly [string, RegExp])[] = [
   ['database', /\b(?:database|postgres\w*|mysql|sqlite|sql|migrat\w+|schema|table|redis|mongo\w*)\b/i],
-  ['authentication', /\b(?:auth\w*|login|oauth|jwt|token|session cookie|password|sso)\b/i],
+  ['authentication', /\b(?:auth(?!or)\w*|login|oauth|jwt|token|session cookie|password|sso)\b/i],
   ['testing', /\b(?:tests?|vitest|jest|pytest|coverage|fixture|mock|e2e)\b/i],
   ['deployment', /\b(?:deploy\w*|release|staging|production|kubernetes|k8s|docker\w*|helm|terraform|rollback)\b/i],
   ['ci', /\b(?:ci|pipeline|github actions|workflow|jenkins)\b/i],
