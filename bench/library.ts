@@ -71,7 +71,7 @@ async function judge(corpus: Corpus, home: string): Promise<void> {
   } finally {
     await memory.maintenance.close();
   }
-  const all = [...real, ...(await weeksStatements()), ...(await codingStatements(1))];
+  const all = [...real, ...(await weeksStatements()), ...(await codingStatements(1)), ...(await codingStatements(2))];
   const drawn = drawStatements(all, Number(values.statements));
   const report = judgeStatements(drawn);
   if (values.json) console.log(JSON.stringify(report, null, 2));

@@ -40,7 +40,7 @@ const VERBS = new Set(
     'lives loads maps matches means merges moves needs overrides owns points prefers preserves prevents ' +
     'publishes reads receives refers rejects removes replaces represents requires resolves returns runs searches sends ' +
     'serves sets skips starts stays stops stores supports takes tracks triggers updates uses waits works wraps writes ' +
-    'is does cannot must lets'
+    'is cannot must lets'
   ).split(' '),
 );
 const PLURAL_VERBS = new Set(
@@ -88,7 +88,7 @@ export function isDefinition(text: string): boolean {
 export function describesBehavior(text: string): boolean {
   if (text.length < LEAST_CHARS || text.length > MOST_CHARS || isQuestion(text) || !isBalanced(text)) return false;
   const [, name, meaning] = DEFINITION.exec(text) ?? [];
-  const bare = text.replace(SPANS, SPAN);
+  const bare = text.replace(SPANS, SPAN).replace(/ (do|does|is|are) not /g, " $1n't ");
   if (PASSING.test(bare) || DATED.test(text)) return false;
   return name === undefined || meaning === undefined ? isHabit(bare) : isMeaning(name, meaning);
 }
