@@ -8,12 +8,14 @@
  *   npm run bench:library -- --topics 5000      how long many topics take, in ms
  *
  * - `recall`: the answer is in what the rewriter adds for the prompt; `pages`: it is in the sections of pages that pass
- *   the relevance filter, three at most; `both`: in either, where sections whose memories are all recalled are left out.
+ *   the relevance filter, three at most; `both`: in either, where sections whose memories are all recalled are left out;
+ *   `read`: it is in one of the three lines of all pages that share most words with the question, without a search.
  * - of questions that nothing answers: for how many either adds something.
  */
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Memory } from '../memory/index.ts';
+import { contentTokens } from '../memory/text/keywords.ts';
 import {
   codingStatements,
   type DrawnStatement,
@@ -105,7 +107,7 @@ async function run(corpus: Corpus, home: string, weeks: WeeksReport): Promise<vo
       pages: topics.length,
       statements: pages.added,
       weeks,
-      ...(await askAll(corpus, tell)),
+      ...(await askAll(corpus, tell, await pageLines(memory))),
     };
     if (values.json) console.log(JSON.stringify({ ...report, misses: undefined }, null, 2));
     else print(report);
@@ -113,6 +115,24 @@ async function run(corpus: Corpus, home: string, weeks: WeeksReport): Promise<vo
   } finally {
     await memory.maintenance.close();
   }
+}
+
+async function pageLines({ library }: Memory): Promise<readonly string[]> {
+  const { topics } = await library.listTopics({ projectDir: PROJECT_DIR });
+  const pages = await Promise.all(topics.map(({ name }) => library.readTopic(name, { projectDir: PROJECT_DIR })));
+  return pages.flatMap(({ lines }) => lines.map(({ text }) => text));
+}
+
+/** What a reader of all pages finds on the matter: the lines with most of its words. */
+function linesAbout(question: string, lines: readonly string[]): string {
+  const asked = new Set(contentTokens(question));
+  const shared = (line: string): number => contentTokens(line).filter((token) => asked.has(token)).length;
+  const ranked = lines.map((line) => ({ line, shared: shared(line) })).filter((each) => each.shared > 0);
+  return ranked
+    .toSorted((one, other) => other.shared - one.shared)
+    .slice(0, SECTIONS)
+    .map(({ line }) => line)
+    .join('\n');
 }
 
 async function sectionsFor(memory: Memory, prompt: string, recalled: string): Promise<Omit<Told, 'recalled'>> {
@@ -123,10 +143,14 @@ async function sectionsFor(memory: Memory, prompt: string, recalled: string): Pr
   return { fresh: textOf(fresh), sections: textOf(fitting) };
 }
 
-async function askAll({ questions: { answerable, unanswerable } }: Corpus, tell: (prompt: string) => Promise<Told>) {
+async function askAll(
+  { questions: { answerable, unanswerable } }: Corpus,
+  tell: (prompt: string) => Promise<Told>,
+  lines: readonly string[],
+) {
   const misses: string[] = [];
   const ask = async (all: readonly Asked[]) => {
-    const sums = { of: all.length, recall: 0, pages: 0, both: 0, pages_said_something: 0 };
+    const sums = { of: all.length, recall: 0, pages: 0, both: 0, read: 0, pages_said_something: 0 };
     for (const asked of all) {
       const { recalled, fresh, sections } = await tell(asked.prompt);
       const inRecall = holdsAnswer(recalled, asked);
@@ -134,6 +158,7 @@ async function askAll({ questions: { answerable, unanswerable } }: Corpus, tell:
       sums.recall += Number(inRecall);
       sums.pages += Number(holdsAnswer(sections, asked));
       sums.both += Number(inBoth);
+      sums.read += Number(holdsAnswer(linesAbout(asked.prompt, lines), asked));
       sums.pages_said_something += Number(sections !== '');
       if (inBoth && !inRecall) misses.push(`only pages answer: ${asked.prompt}\n  ${fresh.replaceAll('\n', '\n  ')}`);
     }
@@ -176,13 +201,13 @@ function print({
   readonly statements: number;
 }): void {
   console.log(`${pages} pages, ${statements} statements\n`);
-  console.log('| | of | recall | pages | both |\n|---|---|---|---|---|');
-  const rows = {
+  console.log('| | of | recall | pages | both | read |\n|---|---|---|---|---|---|');
+  const rows: Record<string, { of: number; recall: number; pages: number; both: number; read?: number }> = {
     'questions answered': questions,
     'rewordings answered': rewordings,
     'injected though nothing answers, easy': unanswerable.easy,
     'the same, hard': unanswerable.hard,
   };
-  for (const [name, { of, recall, pages: own, both }] of Object.entries(rows))
-    console.log(`| ${name} | ${of} | ${recall} | ${own} | ${both} |`);
+  for (const [name, { of, recall, pages: own, both, read = '' }] of Object.entries(rows))
+    console.log(`| ${name} | ${of} | ${recall} | ${own} | ${both} | ${read} |`);
 }

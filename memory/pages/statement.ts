@@ -73,7 +73,16 @@ export function candidatesOf(node: MemoryNode): Candidate[] {
     const text = trimEnd(statementText(each.text), '.;');
     if (!said.has(text)) said.set(text, { ...each, text });
   }
-  return [...said.values()].flatMap((each) => candidateOf(node, each) ?? []);
+  const candidates = [...said.values()].flatMap((each) => candidateOf(node, each) ?? []);
+  return candidates.filter((each) => !repeatsUser(each, candidates));
+}
+
+/** The assistant says the figures again that the user gave. */
+function repeatsUser({ origin, text }: Candidate, candidates: readonly Candidate[]): boolean {
+  const figures = valuesOf(text).filter((value) => /\d/.test(value));
+  if (origin === 'user' || figures.length === 0) return false;
+  const own = candidates.filter((each) => each.origin === 'user').map((each) => valuesOf(each.text));
+  return own.some((values) => figures.every((figure) => values.includes(figure)));
 }
 
 interface Said {

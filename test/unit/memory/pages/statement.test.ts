@@ -38,3 +38,13 @@ describe('how things work', () => {
     ).toEqual([]);
   });
 });
+
+test('what the assistant says again of the figures that the user gave is no second line', () => {
+  const said = (value: string, origin: 'user' | 'assistant') => {
+    return { concept: 'ledger', value, polarity: 'positive' as const, evidence: ['end-1'], origin };
+  };
+  const user = said('The ledger listens on port 5711', 'user');
+  const echo = said('The ledger service now listens on port 5711', 'assistant');
+  const more = said('The ledger listens on port 5712 in staging', 'assistant');
+  expect(taken({ facts: [user, echo, more] }).map(([, , text]) => text)).toEqual([user.value, more.value]);
+});
