@@ -3,8 +3,8 @@ import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../../
 import type { Decision, StatedItem } from '../model/node.ts';
 import type { TurnPart, TurnText } from '../model/turn.ts';
 import { urlsOf } from '../text/actions.ts';
-import { describesBehavior, isDefinition, reportsWork, settledBy } from '../text/explain.ts';
 import { imagesIn, withoutImages } from '../text/content-type.ts';
+import { describesBehavior, isDefinition, reportsWork, settledBy } from '../text/explain.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { conceptOf, isAsking, isNoise, isQuestion, LEAD_IN, NEGATION, STANDING, valuesOf } from '../text/sentences.ts';

@@ -30,7 +30,7 @@ const VERDICT =
 
 /** Tells what was done, as a noun. */
 const CHANGE =
-  /\b(?:change|deletion|removal|addition|rename|renaming|refactor\w*|clean-?up|migration|fix|update|rewrite) (?:in|of|for|to)\b|\b(?:change|deletion|removal|addition|rename|fix|update)s?$|\b(?:test cases?|tests)\b/i;
+  /\b(?:change|deletion|removal|addition|rename|renaming|refactor(?:ing)?|clean-?up|migration|fix|update|rewrite) (?:in|of|for|to)\b|\b(?:change|deletion|removal|addition|rename|fix|update)s?$|\b(?:test cases?|tests)\b/i;
 
 /** What something does whenever it runs. */
 const VERBS = new Set(
@@ -69,12 +69,12 @@ const ONE_OF =
 
 /** An account, a finding of one day, advice, or a reference to what stands elsewhere. */
 const PASSING =
-  /\b(?:was|were|had|did|been|being|i|i'(?:m|ve|ll|d)|me|you|your|we|we're|our|us|let's|would|could|might|may|should|in theory|will|imports?|won't|probably|perhaps|maybe|likely|seems?|appears?|currently|already|still|yet|just|actually|basically|really|(?:is|are|n't|not) set\b|(?:option|approach|phase|step|case|scenario|problem|session|turn|agent|user) (?:[a-z]|\d+)\b(?! \w)|this|these|those|above|below|earlier|previous(?:ly)?|missing|wrong|broken|bug|issue|failing|failed|unused|redundant|todo|cleaner|better|best|recommend\w*|today|lines? \d+|all tests|tests? (?:pass|cover)\w*|no changes?|problem|overall|correct(?:ly)?|accurate\w*|properly|instead|unknown command|doesn't exist|not (?:found|among)|passing|for example|e\.g|etc|real value|good point|the key|edge case|trivial|stale|clean(?:er|ly)?|nice|great|pattern|hardcoded|two things|is about|my|either|actual|looks? like|any ?more|that (?:file|branch|session|line|one|case|function|test|commit|repo|part)|test cases?|no longer (?:used|needed)|unit tests?|affected|has no|is empty|is safe|the (?:constant|function|helper|method|variable|value|field|interface|class|type|file|call|one)$|comprehensive|added|updated|changed|renamed|moved|fixed|replaced|as (?:seen|shown|expected|you)|thanks to|because)\b|\.\w{1,5}:\d|;|:$|[{}<>|→✓✅❌…“”]/iu;
+  /\b(?:was|were|had|did|been|being|i|i'(?:m|ve|ll|d)|me|you|your|we|we're|our|us|let's|would|could|might|may|should|in theory|will|imports?|won't|probably|perhaps|maybe|likely|seems?|appears?|currently|already|still|yet|just|actually|basically|really|(?:is|are|n't|not) set\b|(?:option|approach|phase|step|case|scenario|problem|session|turn|agent|user) (?:[a-z]|\d{1,4})\b(?! \w)|this|these|those|above|below|earlier|previous(?:ly)?|missing|wrong|broken|bug|issue|failing|failed|unused|redundant|todo|cleaner|better|best|recommend(?:s|ed|ation)?|today|lines? \d{1,6}|all tests|tests? (?:pass|cover)(?:s|es|ed)?|no changes?|problem|overall|correct(?:ly)?|accurate(?:ly)?|properly|instead|unknown command|doesn't exist|not (?:found|among)|passing|for example|e\.g|etc|real value|good point|the key|edge case|trivial|stale|clean(?:er|ly)?|nice|great|pattern|hardcoded|two things|is about|my|either|actual|looks? like|any ?more|that (?:file|branch|session|line|one|case|function|test|commit|repo|part)|test cases?|no longer (?:used|needed)|unit tests?|affected|has no|is empty|is safe|the (?:constant|function|helper|method|variable|value|field|interface|class|type|file|call|one)$|comprehensive|added|updated|changed|renamed|moved|fixed|replaced|as (?:seen|shown|expected|you)|thanks to|because)\b|\.\w{1,5}:\d|;|:$|[{}<>|→✓✅❌…“”]/iu;
 const DATED = /\b(?=[a-f]*\d)[0-9a-f]{7,}\b|\b\d{4}-\d\d-\d\d\b/i;
 
 /** Tells of work that was done: what such an answer lists are its changes. */
 const REPORT =
-  /^(?:(?:i(?:'ve| have)?|also|all|the \p{L}+|done|now)[,.:]? ?(?:\p{L}+ )?)?(?:added|updated|removed|created|changed|fixed|implemented|moved|renamed|refactored|deleted|replaced|wrote|modified)\b|\b(?:tests?|build|lint\w*) (?:now |all )?(?:pass|succeed)|\b(?:changes made|key changes|summary of changes|what (?:was|i) (?:added|changed)|files? (?:changed|modified|created|added))\b/iu;
+  /^(?:(?:i(?:'ve| have)?|also|all|the \p{L}{1,30}|done|now)[,.:]? ?(?:\p{L}{1,30} )?)?(?:added|updated|removed|created|changed|fixed|implemented|moved|renamed|refactored|deleted|replaced|wrote|modified)\b|\b(?:tests?|build|lint(?:er|ing)?) (?:now |all )?(?:pass|succeed)|\b(?:changes made|key changes|summary of changes|what (?:was|i) (?:added|changed)|files? (?:changed|modified|created|added))\b/iu;
 
 export function reportsWork(text: string): boolean {
   return REPORT.test(text);
@@ -141,7 +141,7 @@ function isBalanced(text: string): boolean {
 
 /** Settles how the product is built, or says why it is so. */
 const SETTLES =
-  /\b(?:let's (?:(?:also|only|just|then|completely|always|still|rather) ){0,2}(?:use|keep|rename|call|name|set|make|drop|remove|switch|stick|store|show|hide|limit|default|support|require|treat|disable|enable|allow|replace|move)\b|we (?:(?:should|always|only|never|explicitly|just|then|deliberately|intentionally) ){0,2}(?:use|show|keep|store|write|read|ask|look at|call|name|support|deploy|publish|require|removed|dropped|want)|that's why we \p{L}+|on purpose|we should do)\b/iu;
+  /\b(?:let's (?:(?:also|only|just|then|completely|always|still|rather) ){0,2}(?:use|keep|rename|call|name|set|make|drop|remove|switch|stick|store|show|hide|limit|default|support|require|treat|disable|enable|allow|replace|move)\b|we (?:(?:should|always|only|never|explicitly|just|then|deliberately|intentionally) ){0,2}(?:use|show|keep|store|write|read|ask|look at|call|name|support|deploy|publish|require|removed|dropped|want)|that's why we(?= \p{L})|on purpose|we should do)\b/iu;
 const OF_NOW =
   /\b(?:for now|right now|again|currently|today|yesterday|i'm|i am|i (?:get|see|did|have|know|want|think|feel|wonder)|(?:do|implement|add|remove|try|keep|use|change|move|make|revert|fix|update) (?:this|that|it|these|those|them)|option \w|this|you|wondering|maybe|how)\b|…/iu;
 const LEAD = /^(?:(?:ok(?:ay)?|yes|yeah|no|so|and|but|also|then|thinking again)[,:]? ){1,3}/i;
