@@ -151,6 +151,15 @@ export async function openFacts({ factFiles: files, config, clock, embedder, red
     /** Writes files of an archive where there are none, or `isWhole` in place of all there are. */
     restore: (given: readonly ArchivedPage[], isWhole: boolean): Promise<void> =>
       exclusive(() => scopes.restore(new Map(given.map(({ name, text }) => [name, text])), isWhole)),
+    /** Files as they are, with the project of each, and whether all can be read. */
+    texts: () =>
+      exclusive(() => ({
+        files: scopes.near(null).flatMap(({ project, text }) => (text === null ? [] : [{ project, text }])),
+        isWhole: scopes.problems().length === 0,
+      })),
+    /** Changes what a person wrote into the file of a project; '' for the user's. */
+    rewrite: (project: string, change: (text: string | null) => string | null): Promise<void> =>
+      exclusive(() => scopes.rewrite(project, change)),
     problems: (): readonly Problem[] => scopes.problems(),
     /** Candidates of models that were dropped since the start, by reason. */
     dropped: (): Readonly<Record<string, number>> => Object.fromEntries(state.dropped),

@@ -12,6 +12,7 @@ import type { Redactor } from '../redact/index.ts';
 import type { Corpus, Embedder } from './embeddings/embedder.ts';
 import { embedderOf, openEmbedder } from './embeddings/open-embedder.ts';
 import type { Memory } from './memory.ts';
+import type { Task } from './model/task.ts';
 import type { ClaudeCliOptions } from './models/claude-code.ts';
 import type { LanguageModel } from './models/model.ts';
 import type { Budget, UsageCounter } from './models/quota.ts';
@@ -102,7 +103,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const projectOf = await openProjectOf(parts, journal);
   const inbox = createMutex();
   const shared = await shareOf(parts);
-  const onRemove = async (name: string) => shared.share?.removed.add([taskKey({ name })]);
+  const onRemove = async (task: Task) => shared.share?.removed.add([taskKey(task)]);
   const opening = { ...parts, quota: parts.budget, projectOf, model, randomHex, exclusive: inbox, onRemove };
   const { tasks, start } = await openTasks(opening);
   const memory = await createMemory({

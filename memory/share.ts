@@ -9,6 +9,7 @@ import { cardsOf, type JoinRequest, joined, machinesOf } from './share/join.ts';
 import { type Membership, newState, type ShareOptions, type ShareState, type StateFile } from './share/parts.ts';
 import { NAME } from './share/row.ts';
 import { openShare, type Share } from './share/service.ts';
+import { createSharedPages } from './share-pages.ts';
 import { createSharedTurns } from './share-turns.ts';
 import type { Activity } from './tasks/judge.ts';
 import type { TaskText } from './tasks/task-files.ts';
@@ -47,6 +48,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
 
   const memory = {
     ...createSharedTurns(parts),
+    ...createSharedPages(parts),
     nodes: () => [...catalogue.every()],
     async save(nodes: readonly MemoryNode[]): Promise<void> {
       const fresh = nodes.filter(({ node_id }) => catalogue.get(node_id) === undefined);
@@ -101,6 +103,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     ...{ stateFile, withBus, withShare },
     /** Rows that the pull that runs has read; null where none runs. */
     reading: () => reading,
+    changedApart: memory.changedApart,
     /** With the credentials of the shell that asked last. */
     passphrase: () => options.passphrase(env),
     use(given: NodeJS.ProcessEnv): void {
@@ -163,6 +166,13 @@ function createExchange(parts: Parts, { pullAll, withShare }: Opener, closing: A
     return sent;
   }
 
+  async function pushNews(share: Share): Promise<void> {
+    const { changed, tasks, blocks, gone, withdrawn } = await share.preview();
+    const isWaiting = share.state().outbox.length > 0;
+    const lists = [changed, tasks, blocks.leaving, gone, withdrawn];
+    if (isWaiting || lists.some((list) => list.length > 0)) await pushAll(share);
+  }
+
   async function tick(): Promise<void> {
     const { url, intervalMinutes } = options.settings();
     if (url === '' || intervalMinutes === 0 || inTurn.isBusy()) return;
@@ -194,8 +204,7 @@ function createExchange(parts: Parts, { pullAll, withShare }: Opener, closing: A
     async close(): Promise<void> {
       clearInterval(timer);
       const { url, intervalMinutes } = options.settings();
-      const hasNews = catalogue.revision() !== pushedRevision;
-      if (url !== '' && intervalMinutes > 0 && hasNews) await finishesWithin(quietly(pushAll), LAST_PUSH_MS);
+      if (url !== '' && intervalMinutes > 0) await finishesWithin(quietly(pushNews), LAST_PUSH_MS);
       closing.abort(new Error('memory is closing'));
       await finishesWithin(inTurn.idle(), LAST_PUSH_MS);
     },
@@ -211,13 +220,15 @@ function createRequests({ catalogue }: Parts, { use, pullAll }: Opener, { asked,
     preview: (given: NodeJS.ProcessEnv) => {
       use(given);
       return asked(async (share) => {
-        const { changed, tasks, gone, withdrawn, kept, turns } = await share.preview();
+        const { changed, tasks, blocks, gone, withdrawn, kept, turns } = await share.preview();
         const nodes = changed.map(({ node }) => ({ ...node, title: titleOf(node) }));
         return {
           nodes,
           removed: gone.length,
           withdrawn: withdrawn.length,
           tasks: tasks.map(({ file }) => file),
+          /** What was written into pages by hand, as it would leave; without a text: what would be taken out. */
+          pages: blocks.leaving.map(({ block }) => ({ file: block?.page.file ?? '', text: block?.text ?? null })),
           turns: turns.length,
           kept,
         };
@@ -285,6 +296,7 @@ export function createSharing(parts: Parts) {
           reading: opener.reading(),
         },
         machines: machinesOf(state, trusted),
+        changed_apart: await opener.changedApart(),
         problem: exchange.problem(),
       };
     },

@@ -127,7 +127,7 @@ function registerExchange(share: Command, context: Context): void {
     .option('--json', 'print one JSON document, the memories as they would leave')
     .action(async (flags: Flags) => {
       const found = await readingEngine(context).call('share/preview', { env }, { timeoutMs: LONGEST_MS });
-      const { nodes, tasks, kept, removed, withdrawn, turns } = found;
+      const { nodes, tasks, pages, kept, removed, withdrawn, turns } = found;
       const cells = (cellOf: (node: (typeof nodes)[number]) => string) => nodes.map((node) => printable(cellOf(node)));
       term.print(flags, found, () => [
         ...(nodes.length === 0
@@ -141,6 +141,7 @@ function registerExchange(share: Command, context: Context): void {
               term.width,
             )),
         ...(tasks.length > 0 ? [`${counted(tasks.length, 'task')} would leave`] : []),
+        ...(pages.length > 0 ? [`${counted(pages.length, 'change')} of yours in pages would leave`] : []),
         ...(turns > 0 ? [`${counted(turns, 'verbatim turn')} of memories that left would follow`] : []),
         ...(removed > 0 ? [`${counted(removed, 'memory', 'memories')} would be removed elsewhere`] : []),
         ...(withdrawn > 0 ? [`${counted(withdrawn, 'memory', 'memories')} would be taken back`] : []),
@@ -205,6 +206,9 @@ function reportLines(report: ShareReport, nowMs: number): string[] {
       printable(
         `machine   ${name || 'unknown'} (${machine}), ${counted(read, 'row')} read${trusted ? ', trusted' : ''}${refused === '' ? '' : `; refused: ${refused}`}`,
       ),
+    ),
+    ...report.changed_apart.map(({ file, blocks }) =>
+      printable(`apart     ${file}: ${counted(blocks, 'block')} changed on two machines; keep one, or remove the mark`),
     ),
     ...(problem === '' ? [] : [`problem   ${oneLine(problem)}`]),
   ];

@@ -16,10 +16,12 @@ const State = z.object({
     z.string(),
     z.object({
       ...{ owner: z.string(), version: z.int(), digest: z.string(), source: z.string(), sequences: z.array(z.int()) },
+      after: z.string().optional(),
     }),
   ),
   peers: z.record(z.string(), z.object({ machine: z.string(), card: z.any(), name: z.string(), head: Head })),
   turns: z.record(z.string(), z.object({ sequence: z.int(), nodeId: z.string() })).default({}),
+  raw: z.boolean().default(false),
   ...{ erasing: z.array(z.int()), refused: z.record(z.string(), z.string()) },
   ...{ pushed: z.string().nullable(), pulled: z.string().nullable() },
 });

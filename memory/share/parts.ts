@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
+import type { PageBlock, ReceivedBlock } from '../pages/page-blocks.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import type { Bus } from './bus.ts';
 import type { ShareRules, ShareScope } from './filter.ts';
@@ -23,6 +24,26 @@ export interface Known {
   readonly source: string;
   /** Its rows in the machine's own log. */
   readonly sequences: readonly number[];
+  /** Of a block of a page: the block before it. */
+  readonly after?: string | undefined;
+}
+
+/** What people wrote into pages and fact files. */
+export interface SharedBlocks {
+  readonly blocks: readonly PageBlock[];
+  /** Keys of what is there, facts that a turn says again included. */
+  readonly present: ReadonlySet<string>;
+  /** Where it is, and whether all of it can be read: only then is what is missing removed elsewhere. */
+  readonly places: Readonly<Record<'pages' | 'facts', { readonly name: string; readonly isWhole: boolean }>>;
+}
+
+export interface BlockChange {
+  readonly added: readonly ReceivedBlock[];
+  /** Keys. */
+  readonly removed: ReadonlySet<string>;
+  /** Whether a block was here once. */
+  readonly isKnown: (key: string) => boolean;
+  readonly keyOf: ShareRules['keyOf'];
 }
 
 /** What a machine keeps between runs; it holds the private key. */
@@ -41,6 +62,8 @@ export interface ShareState {
   readonly peers: Readonly<Record<string, Peer>>;
   /** Verbatim turns that have left or came, by id: the row in its own log, or `NO_ROW`, and the node they came with. */
   readonly turns: Readonly<Record<string, { readonly sequence: number; readonly nodeId: string }>>;
+  /** Whether verbatim turns were taken over at the last pull. */
+  readonly raw: boolean;
   /** Rows of its own log whose bytes are to go. */
   readonly erasing: readonly number[];
   /** Why a machine or its last refused row was refused. */
@@ -77,6 +100,11 @@ export interface SharedMemory {
   /** Writes the file in place of the one that its task had. */
   saveTask(file: TaskText): Promise<void>;
   removeTask(name: string): Promise<void>;
+  blocks(keyOf: ShareRules['keyOf']): Promise<SharedBlocks>;
+  /** @throws CometError `share_failed` */
+  saveBlocks(change: BlockChange): Promise<void>;
+  /** Pages with blocks that were changed on two machines and still say so. */
+  changedApart(): Promise<readonly { readonly file: string; readonly blocks: number }[]>;
   /** The user removed the turn. */
   isForgotten(turnId: string): boolean;
 }
@@ -133,10 +161,19 @@ export interface ShareParts {
 export type Membership = Pick<ShareState, 'url' | 'scope' | 'name'>;
 
 export function newState(membership: Membership, isSealed: boolean): ShareState {
-  const empty = { next: 0, confirmed: null, outbox: [], known: {}, peers: {}, turns: {}, erasing: [], refused: {} };
+  const empty = { next: 0, confirmed: null, outbox: [], known: {}, peers: {}, turns: {}, erasing: [] };
   const salt = isSealed ? newSalt() : null;
   const never = { pushed: null, pulled: null };
-  return { ...membership, machine: randomBytes(16).toString('hex'), keys: generateKeys(), salt, ...empty, ...never };
+  const nothing = { raw: false, refused: {} };
+  return {
+    ...membership,
+    ...nothing,
+    machine: randomBytes(16).toString('hex'),
+    keys: generateKeys(),
+    salt,
+    ...empty,
+    ...never,
+  };
 }
 
 export type ShareContext = Awaited<ReturnType<typeof openContext>>;

@@ -2,8 +2,19 @@ import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
+import type { TaskText } from '../tasks/task-files.ts';
+import { saveBlocks } from './pages.ts';
 import { BATCH, digestOf, type Known, type ShareContext, type ShareState } from './parts.ts';
-import { type Payload, type Row, rowDigest, type TaskPayload, type TurnPayload, taskKey } from './row.ts';
+import {
+  type BlockPayload,
+  type Payload,
+  type Row,
+  rowDigest,
+  type TaskPayload,
+  type TurnPayload,
+  taskIn,
+  taskKey,
+} from './row.ts';
 import {
   changeOf,
   checkCard,
@@ -56,12 +67,22 @@ export function createReader(context: ShareContext) {
   return {
     /** @throws CometError `share_failed` */
     async pull(): Promise<void> {
+      await noteRaw(context);
       for (const machine of await bus.machines()) if (machine !== state().machine) await pullFrom(machine);
       const stray = strayRedirects(memory.nodes());
       if (stray.length > 0) await memory.save(stray);
       await keep({ pulled: new Date(context.now()).toISOString() });
     },
   };
+}
+
+/** Once verbatim turns are wanted, those that were passed over are read. */
+async function noteRaw({ rules, state, keep }: ShareContext): Promise<void> {
+  const { raw, peers } = state();
+  if (raw === rules.raw) return;
+  const head = { sequence: 0, digest: '' };
+  const unread = Object.entries(peers).map(([machine, peer]) => [machine, { ...peer, head }] as const);
+  await keep({ raw: rules.raw, ...(rules.raw ? { peers: Object.fromEntries(unread) } : {}) });
 }
 
 /** What a batch of rows changes. */
@@ -71,6 +92,7 @@ interface Changes {
   readonly removals: Set<string>;
   readonly turns: TurnPayload[];
   readonly tasks: TaskPayload[];
+  readonly blocks: BlockPayload[];
   /** Removed by the user: it does not come back. */
   readonly removed: Set<string>;
   /** Own rows of nodes that were removed elsewhere. */
@@ -87,10 +109,10 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
   const isHere = new Set(memory.nodes().map(({ node_id }) => node_id));
   const changes: Changes = {
     ...{ known: { ...state().known }, saves: new Map(), removals: new Set(), removed: new Set(), turns: [], tasks: [] },
-    ...{ erasing: [...state().erasing], refused: state().refused },
+    ...{ blocks: [], erasing: [...state().erasing], refused: state().refused },
   };
   const reader = {
-    ...{ scope: rules.scope, projects: rules.projects, trusted },
+    ...{ scope: rules.scope, projects: rules.projects, raw: rules.raw, trusted },
     ownerOf: (nodeId: string) => changes.known[nodeId]?.owner ?? (isHere.has(nodeId) ? OWN : null),
     isRemoved: (nodeId: string) => before.has(nodeId) || changes.removed.has(nodeId),
   };
@@ -107,6 +129,7 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
     if (typeof change === 'string') changes.refused = { ...changes.refused, [peer.machine]: change };
     else if (change.kind === 'turn') changes.turns.push(change.payload);
     else if (change.kind === 'task') changes.tasks.push(change.payload);
+    else if (change.kind === 'block') changes.blocks.push(change.payload);
     else if (change.kind === 'remove') noteRemoval(change.nodeId, changes, rules.scope === 'me');
     else if (change.kind === 'save')
       noteSave(change.node, payload as Extract<Payload, { kind: 'node' }>, peer, changes);
@@ -114,9 +137,9 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
   if (changes.removed.size > 0) await context.removed.add([...changes.removed]);
   await memory.remove([...changes.removals].filter((nodeId) => isHere.has(nodeId)));
   await memory.save([...changes.saves.values()]);
+  await removeTasks(changes, context);
   await saveTasks(peer, changes, context);
-  const gone = (await memory.tasks()).filter((file) => changes.removals.has(taskKey(file)));
-  for (const { name } of gone) await memory.removeTask(path.posix.basename(name, '.md'));
+  await saveBlocks(changes.blocks, peer, changes, context);
   const turns = await saveTurns(changes, isHere, context);
   const read = { ...peer, head: { sequence: head.sequence, digest: rowDigest(peer.machine, head) } };
   const { known, refused, erasing } = changes;
@@ -126,23 +149,31 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
   return true;
 }
 
+async function removeTasks({ removals }: Changes, { memory }: ShareContext): Promise<void> {
+  if (![...removals].some((id) => id.startsWith('task '))) return;
+  const tasks = (await memory.tasks()).flatMap((file) => taskIn(file) ?? []);
+  for (const task of tasks) if (removals.has(taskKey(task))) await memory.removeTask(task.name);
+}
+
 /** In their order, as far as they were not removed by a later row. */
 async function saveTasks({ machine }: Peer, changes: Changes, { memory }: ShareContext): Promise<void> {
   const { tasks, known, removals } = changes;
   if (tasks.length === 0) return;
-  const here = new Map((await memory.tasks()).map((file) => [taskKey(file), file]));
+  const stemOf = ({ name }: TaskText): string => path.posix.basename(name, '.md').toLowerCase();
+  const here = new Map((await memory.tasks()).map((file) => [stemOf(file), file]));
   for (const payload of tasks) {
-    const id = taskKey(payload);
-    if (removals.has(id)) continue;
-    const plan = planTask(payload, known[id], here.get(id) ?? null);
+    const [stem, task] = [stemOf(payload), taskIn(payload)];
+    const id = task === null ? '' : taskKey(task);
+    if (task === null || removals.has(id)) continue;
+    const plan = planTask(payload, known[id], here.get(stem) ?? null);
     if (plan === 'taken') changes.refused = { ...changes.refused, [machine]: 'taken_name' };
     if (plan === 'taken' || plan === 'none') continue;
     const file = { name: payload.name, text: payload.text };
     if (plan === 'save') await memory.saveTask(file);
-    if (plan === 'save') here.set(id, file);
+    if (plan === 'save') here.set(stem, file);
     const digest = digestOfTask(file);
     const { owner = machine, sequences = [] } = known[id] ?? {};
-    const isSame = digestOfTask(here.get(id) ?? file) === digest;
+    const isSame = digestOfTask(here.get(stem) ?? file) === digest;
     known[id] = { owner, version: payload.version, digest, source: isSame ? digest : '', sequences };
   }
 }

@@ -3,6 +3,8 @@ import path from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../common/text.ts';
 import { MemoryNode } from '../model/node-schema.ts';
+import { parseTask, type Task } from '../model/task.ts';
+import type { TaskText } from '../tasks/task-files.ts';
 
 /** Of a payload as it is stored. */
 export const MAX_PAYLOAD_CHARS = 512 * 1024;
@@ -14,6 +16,14 @@ export const NODE_ID = /^mem_\d{8}_\d{6}_[0-9a-f]{6}$/;
 const nodeId = z.string().regex(NODE_ID);
 export const SHARED_ID = /^(?:mem_\d{8}_\d{6}_[0-9a-f]{6}|task [0-9a-f]{64})$/;
 const TASK_FILE = /^(?:active|blocked|done\/\d{4}-\d\d)\/[^\p{Cc}/\\]{1,200}\.md$/u;
+const BLOCK_ID = /^page [0-9a-f]{64}$/;
+const PLACE = /^(?:page [0-9a-f]{64})?$/;
+const PAGE_FILE = /^(?:|(?:topics|plans)\/[^\p{Cc}/\\.][^\p{Cc}/\\]{0,190}\.md)$/u;
+const line = (most: number) =>
+  z
+    .string()
+    .max(most)
+    .regex(/^\P{Cc}*$/u);
 
 export const NAME = /^[\p{L}\p{N}][\p{L}\p{N}._ -]{0,39}$/u;
 
@@ -47,17 +57,46 @@ export const Payload = z.discriminatedUnion('kind', [
     ...{ kind: z.literal('task'), version: z.int().positive().max(1e9) },
     ...{ name: z.string().regex(TASK_FILE), text: z.string() },
   }),
+  /** What a person wrote into a page; null where it was taken out. To the user's own machines only. */
+  z.strictObject({
+    ...{ kind: z.literal('block'), version: z.int().positive().max(1e9), id: z.string().regex(BLOCK_ID) },
+    block: z
+      .strictObject({
+        page: z.strictObject({
+          ...{ kind: z.enum(['topic', 'plan', 'facts']), file: z.string().regex(PAGE_FILE) },
+          ...{ title: line(200), scope: z.enum(['user', 'project']), project: z.string().max(4_096) },
+          ...{ topic: line(200), updated: z.string().regex(/^(?:\d{4}-\d\d-\d\d)?$/) },
+        }),
+        ...{
+          section: line(400),
+          text: z.string().min(1),
+          after: z.string().regex(PLACE),
+          instead: z.string().regex(PLACE),
+        },
+      })
+      .nullable(),
+  }),
   /** The node, or task, was removed: every copy of it goes. */
   z.strictObject({ kind: z.literal('tombstone'), nodeId: z.string().regex(SHARED_ID) }),
 ]);
 export type Payload = z.infer<typeof Payload>;
 export type TurnPayload = Extract<Payload, { kind: 'turn' }>;
+export type BlockPayload = Extract<Payload, { kind: 'block' }>;
 export type TaskPayload = Extract<Payload, { kind: 'task' }>;
 
-/** Names a task where ids of memories stand, whatever its folder; a digest, because the name says what it was about. */
-export function taskKey({ name }: { readonly name: string }): string {
+/**
+ * Names a task where ids of memories stand, whatever its folder; a digest, because the name says what it was about. One
+ * that is made again under the name of a removed one is another.
+ */
+export function taskKey({ name, created }: Pick<Task, 'name' | 'created'>): string {
   const stem = path.posix.basename(name, '.md').toLowerCase();
-  return `task ${createHash('sha256').update(stem).digest('hex')}`;
+  return `task ${createHash('sha256').update(`${stem}\n${created}`).digest('hex')}`;
+}
+
+/** Null for a text that is no task. */
+export function taskIn({ name, text }: TaskText): Task | null {
+  const task = parseTask(text, path.posix.basename(name, '.md'));
+  return typeof task === 'string' ? null : task;
 }
 
 /** One entry of a machine's log, as it lies in the bucket. */

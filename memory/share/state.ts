@@ -2,6 +2,7 @@ import type { MemoryNode } from '../model/node.ts';
 import { isRedirect, withoutSuccessor } from '../model/node.ts';
 import { fromOwnMachine, fromTeammate, hidesOrders, type ShareScope } from './filter.ts';
 import {
+  type BlockPayload,
   type Card,
   isSigned,
   type Payload,
@@ -10,6 +11,7 @@ import {
   rowDigest,
   type TaskPayload,
   type TurnPayload,
+  taskIn,
   taskKey,
 } from './row.ts';
 import { isSealed, unseal } from './seal.ts';
@@ -117,6 +119,8 @@ export interface Reader {
   readonly scope: ShareScope;
   /** Keys of the projects that are shared; for `me`, none means all. */
   readonly projects: readonly string[];
+  /** Whether verbatim turns are taken over. */
+  readonly raw: boolean;
   /** Ids of teammates' machines that the user trusts. */
   readonly trusted: readonly string[];
   /** The machine that published a node; `own` for one that was made here, null for one that is not known. */
@@ -132,15 +136,23 @@ export type Change =
   | { readonly kind: 'remove'; readonly nodeId: string }
   | { readonly kind: 'turn'; readonly payload: TurnPayload }
   | { readonly kind: 'task'; readonly payload: TaskPayload }
+  | { readonly kind: 'block'; readonly payload: BlockPayload }
   | { readonly kind: 'none' };
 
 /** What a row changes here. Applying it again changes nothing. */
 export function changeOf({ machine, name }: Peer, payload: Payload, reader: Reader): Change | Refusal {
   if (payload.kind === 'card') return { kind: 'none' };
   const isTeam = reader.scope === 'team';
+  if (isTeam && ['task', 'turn', 'block'].includes(payload.kind)) return 'invalid';
   if (payload.kind === 'task') {
-    if (isTeam) return 'invalid';
-    return reader.isRemoved(taskKey(payload)) ? { kind: 'none' } : { kind: 'task', payload };
+    const task = taskIn(payload);
+    if (task === null) return 'invalid';
+    return reader.isRemoved(taskKey(task)) ? { kind: 'none' } : { kind: 'task', payload };
+  }
+  if (payload.kind === 'block') {
+    const { projects } = reader;
+    const isOther = projects.length > 0 && payload.block !== null && !projects.includes(payload.block.page.project);
+    return isOther ? 'project' : { kind: 'block', payload };
   }
   const nodeId = payload.kind === 'node' ? payload.node.node_id : payload.nodeId;
   const owner = reader.ownerOf(nodeId);
@@ -150,7 +162,7 @@ export function changeOf({ machine, name }: Peer, payload: Payload, reader: Read
     return owner === null ? { kind: 'none' } : 'not_theirs';
   }
   if (reader.isRemoved(nodeId)) return { kind: 'none' };
-  if (payload.kind === 'turn') return isTeam ? 'invalid' : { kind: 'turn', payload };
+  if (payload.kind === 'turn') return reader.raw ? { kind: 'turn', payload } : { kind: 'none' };
   const { node } = payload;
   const { projects } = reader;
   if ((isTeam || projects.length > 0) && !projects.includes(node.project)) return 'project';

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import path from 'node:path';
-import { parseTask, patchTask, type Task } from '../model/task.ts';
+import { patchTask } from '../model/task.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import { isPrivateText, type Kept } from './filter.ts';
 import type { Known, ShareContext } from './parts.ts';
-import { type TaskPayload, taskKey } from './row.ts';
+import { type TaskPayload, taskIn, taskKey } from './row.ts';
 
 interface LeavingTask {
   readonly id: string;
@@ -17,11 +16,6 @@ export function digestOfTask({ name, text }: TaskText): string {
   return createHash('sha256').update(`${name}\n${text}`).digest('hex');
 }
 
-function taskIn(file: TaskText): Task | null {
-  const task = parseTask(file.text, path.posix.basename(file.name, '.md'));
-  return typeof task === 'string' ? null : task;
-}
-
 /** Tasks that changed since they left; in a team none leaves. */
 export async function changedTasks(
   { memory, rules, redactor, state }: ShareContext,
@@ -30,9 +24,9 @@ export async function changedTasks(
 ): Promise<LeavingTask[]> {
   const changed: LeavingTask[] = [];
   for (const file of rules.scope === 'me' ? await memory.tasks() : []) {
-    const id = taskKey(file);
     const source = digestOfTask(file);
     const task = taskIn(file);
+    const id = task === null ? '' : taskKey(task);
     if (task === null || removed.has(id)) continue;
     const project = task.project === '' ? '' : rules.keyOf(task.project);
     const isOther = rules.projects.length > 0 && !rules.projects.includes(project);

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPrivate, type Kept, keptReason, outgoing } from './filter.ts';
+import { changedBlocks, inOrder, isPageNode, pageNodes } from './pages.ts';
 import { BATCH, digestOf, type Known, newState, type ShareContext, type ShareState } from './parts.ts';
 import { canonicalJson, MAX_PAYLOAD_CHARS, type Payload, type Row, rowDigest, signRow } from './row.ts';
 import { seal } from './seal.ts';
@@ -97,7 +98,8 @@ async function pending(context: ShareContext) {
     kept[reason] = (kept[reason] ?? 0) + 1;
     if ((state().known[id]?.sequences ?? []).length > 0) withdrawn.push(id);
   };
-  for (const [at, node] of memory.nodes().entries()) {
+  const pages = rules.scope === 'team' ? await sharedPages(context) : null;
+  for (const [at, node] of [...memory.nodes(), ...(pages?.nodes ?? [])].entries()) {
     if (at % SLICE === 0) await nextTurn();
     signal.throwIfAborted();
     const known = state().known[node.node_id];
@@ -116,19 +118,33 @@ async function pending(context: ShareContext) {
     if (JSON.stringify(clean).length > MAX_PAYLOAD_CHARS / 2) kept.size = (kept.size ?? 0) + 1;
     else changed.push({ id: node.node_id, node: clean, digest, source });
   }
+  withdrawn.push(...(pages?.gone ?? []));
   const tasks = await changedTasks(context, removed, stay);
+  const blocks = await changedBlocks(context, stay);
   // Only what the user removed: a memory that cannot be read, or is an old copy, removes nothing elsewhere.
   const gone = Object.keys(state().known).filter((nodeId) => removed.has(nodeId));
   const raw = [...withUnsentTurns(context).values()].flat().flatMap(({ turns }) => turns);
-  return { changed, tasks, gone, withdrawn, kept, turns: raw.filter((turnId) => !(turnId in state().turns)) };
+  return { changed, tasks, blocks, gone, withdrawn, kept, turns: raw.filter((turnId) => !(turnId in state().turns)) };
+}
+
+/** What people wrote into pages of the team's projects, as memories, and those that left and are no more. */
+async function sharedPages({ memory, rules, state }: ShareContext) {
+  const { blocks, places } = await memory.blocks(rules.keyOf);
+  const { known, machine } = state();
+  const nodes = pageNodes(blocks, machine);
+  const ids = new Set(nodes.map(({ node_id }) => node_id));
+  const isGone = ([id, { owner, sequences }]: [string, Known]): boolean =>
+    owner === OWN && isPageNode(id) && sequences.length > 0 && !ids.has(id);
+  const gone = places.pages.isWhole ? Object.entries(known).filter(isGone) : [];
+  return { nodes, gone: gone.map(([id]) => id) };
 }
 
 /** Signs what changed since the last call into the outbox. */
 async function queue(context: ShareContext): Promise<void> {
   const { rules, state, keep } = context;
-  const { changed, tasks, gone, withdrawn } = await pending(context);
+  const { changed, tasks, blocks, gone, withdrawn } = await pending(context);
   const rows: Row[] = [];
-  const known = { ...state().known };
+  let known = { ...state().known };
   let { next } = state();
   const add = (payload: Payload): number => {
     rows.push(rowOf(context, next, payload));
@@ -136,15 +152,7 @@ async function queue(context: ShareContext): Promise<void> {
     return next - 1;
   };
   if (next === 0) add(cardOf(context));
-  for (const leaving of [...changed, ...tasks]) {
-    const { id, digest, source } = leaving;
-    const { owner = OWN, version: last = 0, sequences = [] } = known[id] ?? {};
-    const version = last + 1;
-    const sequence = add(
-      'node' in leaving ? { kind: 'node', version, node: leaving.node } : { kind: 'task', version, ...leaving.file },
-    );
-    known[id] = { owner, version, digest, source, sequences: [...sequences, sequence] };
-  }
+  // A task that was made again under its name finds it free.
   const left = withoutGone(context, new Set([...gone, ...withdrawn]));
   const old = [...gone, ...withdrawn].flatMap((nodeId) => known[nodeId]?.sequences ?? []).concat(left.rows);
   const isMe = rules.scope === 'me';
@@ -157,6 +165,22 @@ async function queue(context: ShareContext): Promise<void> {
     if (!isMe) add({ kind: 'tombstone', nodeId });
     known[nodeId] = { ...(known[nodeId] as Known), digest: '', source: '', sequences: [] };
   }
+  for (const leaving of [...changed, ...tasks]) {
+    const { id, digest, source } = leaving;
+    const { owner = OWN, version: last = 0, sequences = [] } = known[id] ?? {};
+    const version = last + 1;
+    const sequence = add(
+      'node' in leaving ? { kind: 'node', version, node: leaving.node } : { kind: 'task', version, ...leaving.file },
+    );
+    known[id] = { owner, version, digest, source, sequences: [...sequences, sequence] };
+  }
+  for (const { id, digest, source, after, block } of blocks.leaving) {
+    const { owner = OWN, version: last = 0, sequences = [] } = known[id] ?? {};
+    const sequence = add({ kind: 'block', version: last + 1, id, block });
+    if (block === null) old.push(...sequences);
+    known[id] = { owner, version: last + 1, digest, source, after, sequences: block ? [...sequences, sequence] : [] };
+  }
+  if (blocks.leaving.length > 0) known = inOrder(known, blocks.order);
   if (rows.length + old.length === 0) return;
   const outbox = [...state().outbox.filter(({ sequence }) => !old.includes(sequence)), ...rows];
   await keep({ next, known, outbox, turns: left.turns, erasing: [...state().erasing, ...old] });

@@ -81,6 +81,37 @@ export function withoutFacts(
   return kept.length === lines.length ? text : kept.join('\n');
 }
 
+/** `Concept: value` of each line of a fact, and whether a person wrote the line: it names no turn, and holds. */
+export function factsIn(text: string): { readonly raw: string; readonly text: string; readonly isOwn: boolean }[] {
+  return text.split(/\r?\n/).flatMap((raw) => {
+    const { rest, fields } = fieldsOf(raw.trim());
+    const [, concept, value = ''] = ITEM.exec(rest) ?? [];
+    if (concept === undefined) return [];
+    const isOwn = (fields.get('turn') ?? '') === '' && !fields.has('to');
+    return [{ raw, text: `${concept}: ${unescaped(value).trim()}`, isOwn }];
+  });
+}
+
+/** The text of a scope's file with lines of a person added, as `Concept: value`, and others taken out. */
+export function changeFacts(
+  scope: string,
+  before: string | null,
+  { added, removed }: { readonly added: readonly string[]; readonly removed: ReadonlySet<string> },
+): string | null {
+  const text = before ?? renderFactPage(scope, { facts: [], closed: [], others: [] });
+  const known = factsIn(text);
+  const gone = new Set(known.flatMap((each) => (each.isOwn && removed.has(each.text) ? [each.raw] : [])));
+  const fresh = added.filter((each) => !known.some((fact) => fact.text === each));
+  if (gone.size + fresh.length === 0) return before;
+  const kept = text.split(/\r?\n/).filter((line) => !gone.has(line));
+  return `${[kept.join('\n').trimEnd(), ...fresh.map((each) => `- ${escapedFact(each)}`)].join('\n')}\n`;
+}
+
+function escapedFact(text: string): string {
+  const at = text.indexOf(': ');
+  return `${text.slice(0, at)}: ${escaped(text.slice(at + 2))}`;
+}
+
 function isTitle(line: string): boolean {
   return /^# Facts\b/.test(line) || Object.values(HEADINGS).includes(line as never);
 }

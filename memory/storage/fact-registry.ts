@@ -132,6 +132,18 @@ export class FactRegistry {
     await this.load();
   }
 
+  /** Changes the text of a scope's file; of one that cannot be read nothing. */
+  async rewrite(project: string, change: (text: string | null) => string | null): Promise<void> {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const scope = await this.of(project);
+      const after = scope === null ? null : change(scope.text);
+      if (scope === null || after === scope.text) return;
+      const isWritten = await this.#parts.files.replace({ name: scope.name, before: scope.text, after });
+      await this.load();
+      if (isWritten) return;
+    }
+  }
+
   problems(): Problem[] {
     const { files } = this.#parts;
     const ofLines = this.near(null).flatMap(({ name, page }) =>

@@ -4,6 +4,7 @@ import type { Log } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { runChild } from '../../common/run-process.ts';
 import type { Redactor } from '../../redact/index.ts';
+import type { Task } from '../model/task.ts';
 import type { LanguageModel } from '../models/model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import { libraryPaths } from '../storage/paths.ts';
@@ -31,7 +32,7 @@ interface Parts {
   /** See `openTaskFiles`. */
   readonly exclusive: Mutex;
   /** Told before a task is removed for good. */
-  readonly onRemove: (name: string) => Promise<void>;
+  readonly onRemove: (task: Task) => Promise<void>;
   readonly log: Log;
 }
 
@@ -45,7 +46,8 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
   const files = {
     ...opened,
     remove: async (name: string): Promise<void> => {
-      await parts.onRemove(name);
+      const task = (await opened.load(true)).tasks.find((each) => each.name === name);
+      if (task !== undefined) await parts.onRemove(task);
       await opened.remove(name);
     },
   };

@@ -4,11 +4,14 @@ import { describe, expect, it } from 'vitest';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { redirectTo } from '../../../../memory/model/node.ts';
 import type { JournalTurn } from '../../../../memory/model/turn.ts';
+import { type LibraryPages, readShelf } from '../../../../memory/pages/library-pages.ts';
 import type { Bus } from '../../../../memory/share/bus.ts';
 import type { ShareRules } from '../../../../memory/share/filter.ts';
 import { newState, type ShareState } from '../../../../memory/share/parts.ts';
 import { taskKey } from '../../../../memory/share/row.ts';
 import { openShare } from '../../../../memory/share/service.ts';
+import { createSharedPages } from '../../../../memory/share-pages.ts';
+import type { PageRewrite } from '../../../../memory/storage/page-files.ts';
 import type { TaskText } from '../../../../memory/tasks/task-files.ts';
 import { createRedactor } from '../../../../redact/index.ts';
 import { createInMemoryBus } from '../../../helpers/in-memory-bus.ts';
@@ -23,6 +26,26 @@ const stemOf = ({ name }: { readonly name: string }): string => path.posix.basen
 const taskText = (title: string, project = '', day = '2026-03-01'): string =>
   `---\ntitle: ${title}\ncreated: ${day}\nproject: ${project}\n---\n`;
 
+/** A library in memory. */
+function createFolder() {
+  const texts = new Map<string, string>();
+  return {
+    texts,
+    topicPages: {
+      shelf: async () => ({ ...readShelf(texts, '/library', []), isWritable: true }),
+      files: {
+        dir: '/library',
+        async replace({ name, before, after }: PageRewrite) {
+          if ((texts.get(name) ?? null) !== before) return false;
+          if (after === null) texts.delete(name);
+          else texts.set(name, after);
+          return true;
+        },
+      },
+    } as unknown as LibraryPages,
+  };
+}
+
 /** A machine: its memory and what it keeps between runs. */
 function createHome(
   bus: Bus,
@@ -32,6 +55,7 @@ function createHome(
   const turns = new Map<string, JournalTurn>();
   const tasks = new Map<string, TaskText>();
   const forgotten = new Set<string>();
+  const files = createFolder();
   let saved: ShareState | null = null;
   const rules = {
     scope,
@@ -57,6 +81,7 @@ function createHome(
     saveTask: async (file: TaskText) => void tasks.set(stemOf(file), file),
     removeTask: async (name: string) => void tasks.delete(name),
     isForgotten: (turnId: string) => forgotten.has(turnId),
+    ...createSharedPages({ ...files, redactor, facts: null, clock: { now: () => Date.parse('2026-03-02') } }),
   };
   const stateFile = {
     load: async () => saved,
@@ -79,7 +104,7 @@ function createHome(
   const member = { url: 's3://team', scope, name: 'anna' };
   const open = (over: Bus = bus) => openShare({ bus: over, ...others }, saved ?? newState(member, passphrase !== null));
   return {
-    ...{ nodes, turns, tasks, rules, removed },
+    ...{ nodes, turns, tasks, rules, removed, memory, texts: files.texts },
     write: (name: string, text: string) => void tasks.set(stemOf({ name }), { name, text }),
     open,
     summaries: () => [...nodes.values()].map(({ summary }) => summary).sort(),
@@ -189,12 +214,41 @@ describe('three machines of one person', () => {
     await two.sync();
     expect((await bus.read(two.state().machine, 0, 99)).map(({ sequence }) => sequence)).toEqual([0]);
 
-    await three.removed.add([taskKey({ name: 'active/b.md' })]);
+    await three.removed.add([taskKey({ name: 'b', created: new Date('2026-03-01').toISOString() })]);
     three.tasks.delete('b');
     await syncAll(three, one, two);
     for (const home of [one, two, three]) expect(texts(home)).toEqual(['done/2026-03/a.md water']);
     const rows = await Promise.all((await bus.machines()).map((machine) => bus.read(machine, 0, 99)));
     expect(JSON.stringify(rows)).not.toContain('mow');
+  });
+
+  it('get a task that is made again under the name of a removed one', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    one.write('active/a.md', taskText('water', '', '2026-03-01T08:00:00.000Z'));
+    await syncAll(one, two);
+    await one.removed.add([taskKey({ name: 'a', created: '2026-03-01T08:00:00.000Z' })]);
+    one.tasks.delete('a');
+    one.write('active/a.md', taskText('water again', '', '2026-03-01T09:00:00.000Z'));
+    await syncAll(one, two);
+    for (const home of [one, two]) expect(home.tasks.get('a')?.text).toContain('water again');
+  });
+
+  it('take verbatim turns over only where that is set, then also those that were passed over', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus, { raw: true }), createHome(bus)];
+    const turn: JournalTurn = {
+      ...{ key: 'k', turnId: 'turn k', sessionId: 's', projectDir: null, model: 'm', atMs: 7, seq: 0 },
+      ...{ project: SHOP, redacted: false, messages: [{ role: 'user', content: '"first"', sha256: 'ab' }] },
+    };
+    add(one, nodeOf(1, { session_id: 's', turns: [turn.turnId] }));
+    one.turns.set(turn.turnId, turn);
+    await syncAll(one, two);
+    expect([two.nodes.size, two.turns.size]).toEqual([1, 0]);
+    Object.assign(two.rules, { raw: true });
+    await two.sync();
+    expect([...two.turns.values()]).toEqual([turn]);
+    expect(await (await two.open()).push()).toBe(0);
   });
 
   it('keep two tasks of one name apart, and tasks of other projects here', async () => {
@@ -344,5 +398,118 @@ describe('a team', () => {
     await syncAll(eve, anna);
     expect(anna.nodes.size).toBe(2);
     expect(anna.nodes.get(nodeOf(1).node_id)).toEqual(nodeOf(1));
+  });
+});
+
+const page = (lines: readonly string[], topic = 'gateway', over = ''): string =>
+  `---\ntitle: Gateway (shop)\nscope: project\nproject: ${SHOP}\ntopic: ${topic}\nupdated: 2026-03-01\n${over}---\n\n# Gateway (shop)\n\n${lines.map((line) => `${line}\n`).join('')}`;
+
+const OURS = '- The gateway listens on 7443 ([mem_20260301_101500_000001](../x.md#a))';
+
+describe('what a person writes into pages', () => {
+  it('is on every machine, in its section, and lines of memory are not', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    one.texts.set(
+      'topics/shop-gateway.md',
+      page(['## Values', '', OURS, '- ask Ada first', '', '## Notes', '', 'By hand.']),
+    );
+    one.texts.set(
+      'plans/move.md',
+      '# Move\n\n1. pack\n2. drive\n\n```sh\nrm -r\n\nmv a b\n```\n\n## Later\n\nunpack\n',
+    );
+    one.texts.set('topics/user_profile.md', '# Me\n\nTea, no coffee.\n');
+    two.texts.set('topics/gateway.md', page(['## Values', '', OURS]));
+    await syncAll(one, two);
+    expect(two.texts.get('plans/move.md')).toBe(one.texts.get('plans/move.md'));
+    expect(two.texts.get('topics/gateway.md')).toBe(
+      page(['## Values', '', '- ask Ada first', OURS, '', '## Notes', '', 'By hand.']),
+    );
+    expect(two.texts.get('topics/user_profile.md')).toContain('Tea, no coffee.');
+    expect(JSON.stringify(await bus.read(one.state().machine, 0, 99))).not.toContain('listens on 7443');
+    for (const home of [one, two]) expect(await (await home.open()).push()).toBe(0);
+  });
+
+  it('goes everywhere when it is taken out, and comes again when it is written again', async () => {
+    const bus = createInMemoryBus();
+    const [one, two, three] = [createHome(bus), createHome(bus), createHome(bus)];
+    const texts = (text: string) =>
+      [one, two, three].map((home) => home.texts.get('plans/a.md')?.includes(text) === true);
+    one.texts.set('plans/a.md', 'the pelican\n\nthe heron\n');
+    await syncAll(one, two, three);
+    expect(texts('pelican')).toEqual([true, true, true]);
+    two.texts.set('plans/a.md', 'the heron\n');
+    await syncAll(two, one, three);
+    expect(texts('pelican')).toEqual([false, false, false]);
+    expect(texts('heron')).toEqual([true, true, true]);
+    for (const machine of await bus.machines())
+      expect(JSON.stringify(await bus.read(machine, 0, 99))).not.toContain('pelican');
+    for (const home of [one, two, three]) expect(JSON.stringify(home.state())).not.toContain('pelican');
+    three.texts.set('plans/a.md', 'the heron\n\nthe pelican\n');
+    await syncAll(three, one, two);
+    expect(texts('pelican')).toEqual([true, true, true]);
+    // A library that is lost removes nothing elsewhere.
+    one.texts.clear();
+    await syncAll(one, two, three);
+    expect(texts('heron')).toEqual([false, true, true]);
+  });
+
+  it('stays in both forms where two machines changed it apart, and says so until one is left', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    one.texts.set('plans/a.md', '# Plan\n\nship on monday\n\nthe end\n');
+    await syncAll(one, two);
+    one.texts.set('plans/a.md', '# Plan\n\nship on tuesday\n\nthe end\n');
+    two.texts.set('plans/a.md', '# Plan\n\nship on friday\n\nthe end\n');
+    await syncAll(one, two);
+    for (const home of [one, two]) {
+      const text = home.texts.get('plans/a.md') ?? '';
+      for (const day of ['tuesday', 'friday']) expect(text).toContain(`ship on ${day}`);
+      expect(text).not.toContain('monday');
+      expect(await home.memory.changedApart()).toEqual([{ file: 'plans/a.md', blocks: 1 }]);
+      expect(await (await home.open()).push()).toBe(0);
+    }
+    one.texts.set('plans/a.md', '# Plan\n\nship on tuesday\n\nthe end\n');
+    await syncAll(one, two);
+    expect(two.texts.get('plans/a.md')).toBe(one.texts.get('plans/a.md'));
+    expect(await two.memory.changedApart()).toEqual([]);
+  });
+
+  it('stays where it is private or of another project', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    Object.assign(one.rules, { isForbidden: (project: string) => project === 'secret' });
+    one.texts.set('plans/a.md', '<private>mine</private> and this\n\nours\n');
+    one.texts.set('topics/b.md', page(['hidden'], 'b').replaceAll(SHOP, 'secret'));
+    await syncAll(one, two);
+    expect([...two.texts.values()]).toEqual(['ours\n']);
+    Object.assign(one.rules, { isForbidden: () => true });
+    await one.sync();
+    expect(await bus.read(one.state().machine, 0, 99)).toHaveLength(1);
+    await two.sync();
+    expect([...two.texts.values()]).toEqual(['ours\n']);
+  });
+
+  it('reaches a team as what a teammate says, of named projects alone, in no page of theirs', async () => {
+    const bus = createInMemoryBus();
+    const [anna, bob] = [createHome(bus, { scope: 'team' }), createHome(bus, { scope: 'team' })];
+    anna.texts.set(
+      'topics/gateway.md',
+      page(['## Notes', '', OURS, '- ask Ada first', '', '## Reported', '', '- a claim']),
+    );
+    anna.texts.set('topics/user_profile.md', '# Me\n\nTea.\n');
+    anna.texts.set('plans/a.md', 'mine\n');
+    bob.texts.set('topics/gateway.md', page(['## Notes', '', OURS]));
+    await syncAll(anna, bob);
+    expect([...bob.nodes.values()]).toMatchObject([
+      { origin: 'external', project: SHOP, summary: 'Gateway (shop), Notes: - ask Ada first' },
+    ]);
+    expect([...bob.nodes.values()][0]?.source_links[0]).toMatch(/^teammate:/);
+    expect(bob.texts.get('topics/gateway.md')).toBe(page(['## Notes', '', OURS]));
+    expect(bob.texts.size).toBe(1);
+    anna.texts.set('topics/gateway.md', page(['## Notes', '', OURS]));
+    await syncAll(anna, bob);
+    expect(bob.nodes.size).toBe(0);
+    expect(JSON.stringify(await bus.read(anna.state().machine, 0, 99))).not.toContain('Ada');
   });
 });

@@ -110,7 +110,8 @@ describe('a row', () => {
 
 describe('changeOf', () => {
   const team = (over: Partial<Reader> = {}): Reader => {
-    return { scope: 'team', projects: [SHOP], ownerOf: () => null, isRemoved: () => false, trusted: [], ...over };
+    const none = { raw: true, ownerOf: () => null, isRemoved: () => false, trusted: [] };
+    return { scope: 'team', projects: [SHOP], ...none, ...over };
   };
   const me = (over: Partial<Reader> = {}): Reader => team({ scope: 'me', projects: [], ...over });
   const saved: Payload = { kind: 'node', version: 1, node };

@@ -1,0 +1,152 @@
+import path from 'node:path';
+import { CometError } from '../common/errors.ts';
+import { grouped } from '../common/map.ts';
+import {
+  blocksIn,
+  changeBlocks,
+  countLabels,
+  createBlockKeys,
+  emptyPage,
+  type PageBlock,
+  type PageRef,
+  pageKey,
+  type ReceivedBlock,
+  refOf,
+} from './pages/page-blocks.ts';
+import type { MemoryParts } from './parts.ts';
+import type { BlockChange, SharedBlocks, SharedMemory } from './share/parts.ts';
+import { changeFacts, factsIn } from './storage/fact-markdown.ts';
+
+const TRIES = 3;
+const MOST_KNOWN = 20_000;
+
+/** What people write into pages, plans and fact files, as far as sharing reads and changes it. */
+export function createSharedPages(
+  parts: Pick<MemoryParts, 'topicPages' | 'facts' | 'redactor' | 'factFiles' | 'clock'>,
+): Pick<SharedMemory, 'blocks' | 'saveBlocks' | 'changedApart'> {
+  const { topicPages, facts, redactor, factFiles, clock } = parts;
+  const redacted = new Map<string, string>();
+  const redact = (text: string): string => {
+    const known = redacted.get(text) ?? redactor.text(text);
+    if (redacted.size >= MOST_KNOWN) redacted.clear();
+    redacted.set(text, known);
+    return known;
+  };
+
+  async function pages(keyOf: (project: string) => string) {
+    const shelf = await topicPages?.shelf();
+    const files = [...(shelf?.texts ?? [])].filter(([name]) => /^(?:topics|plans)\//.test(name));
+    const found = files.flatMap(([name, text]) => {
+      const page = refOf(name, text, keyOf);
+      return page === null ? [] : [{ page, text }];
+    });
+    // A folder that is gone, or a page that cannot be read, removes nothing elsewhere.
+    const isWhole = files.length > 0 && shelf?.problems.length === 0;
+    return { found, names: new Set(files.map(([name]) => name.toLowerCase())), isWhole };
+  }
+
+  async function factBlocks(keyOf: (project: string) => string) {
+    const { files = [], isWhole = false } = (await facts?.texts()) ?? {};
+    return {
+      isWhole: isWhole && files.length > 0,
+      lines: files.flatMap(({ project, text }) => {
+        const page = factsRef(project, keyOf);
+        return factsIn(text).map((fact) => {
+          const said = redact(fact.text);
+          const key = createBlockKeys()(page, '', said);
+          const block = { key, page, section: '', text: said, after: '', isPrivate: said !== fact.text };
+          return { isOwn: fact.isOwn, project, raw: fact.text, block };
+        });
+      }),
+    };
+  }
+
+  async function blocks(keyOf: (project: string) => string): Promise<SharedBlocks> {
+    const { found, isWhole } = await pages(keyOf);
+    const nameKey = createBlockKeys();
+    const written = found.flatMap(({ page, text }) => blocksIn(text, page, nameKey, redact));
+    const stated = await factBlocks(keyOf);
+    const own = stated.lines.filter((line) => line.isOwn).map(({ block }) => block);
+    return {
+      blocks: [...written, ...new Map(own.map((block) => [block.key, block])).values()],
+      present: new Set([...written, ...stated.lines.map(({ block }) => block)].map(({ key }) => key)),
+      places: {
+        pages: { name: topicPages?.files.dir ?? '', isWhole },
+        facts: { name: factFiles?.pathOf('') ?? '', isWhole: stated.isWhole },
+      },
+    };
+  }
+
+  /** False where somebody edited a page meanwhile. */
+  async function changePages({ added, removed, isKnown, keyOf }: BlockChange): Promise<boolean> {
+    const { found, names } = await pages(keyOf);
+    const own = grouped(
+      added.filter(({ block }) => block.page.kind !== 'facts'),
+      ({ block }) => pageKey(block.page),
+    );
+    let isMade = true;
+    for (const { page, text } of found) {
+      const changes = { added: own.get(pageKey(page)) ?? [], removed, isKnown, redact };
+      own.delete(pageKey(page));
+      const after = changeBlocks(text, page, changes);
+      if (after !== text) isMade = (await replace(page.file, text, after)) && isMade;
+    }
+    for (const [, blocks] of own) {
+      const [{ block }] = blocks as [ReceivedBlock];
+      const page = { ...block.page, file: freeName(block.page.file, names) };
+      names.add(page.file.toLowerCase());
+      const day = new Date(clock.now()).toISOString().slice(0, 10);
+      const after = changeBlocks(emptyPage(page, day), page, { added: blocks, removed, isKnown, redact });
+      if (after !== null) isMade = (await replace(page.file, null, after)) && isMade;
+    }
+    return isMade;
+  }
+
+  const replace = async (name: string, before: string | null, after: string | null): Promise<boolean> =>
+    (await topicPages?.files.replace({ name, before, after })) ?? true;
+
+  async function saveFacts({ added, removed, keyOf }: BlockChange): Promise<void> {
+    const { lines } = await factBlocks(keyOf);
+    const gone = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
+    const fresh = added.filter(({ block }) => block.page.kind === 'facts').map(({ block }) => block);
+    const projectOf = new Map(lines.map(({ project, block }) => [block.page.project, project]));
+    const ofBlock = ({ page }: Pick<PageBlock, 'page'>): string => projectOf.get(page.project) ?? page.project;
+    for (const project of new Set([...gone.map((line) => line.project), ...fresh.map(ofBlock)])) {
+      const change = {
+        added: fresh.filter((block) => ofBlock(block) === project).map(({ text }) => text),
+        removed: new Set(gone.filter((line) => line.project === project).map(({ raw }) => raw)),
+      };
+      await facts?.rewrite(project, (text) => changeFacts(project, text, change));
+    }
+  }
+
+  return {
+    blocks,
+    async saveBlocks(change) {
+      await saveFacts(change);
+      for (let tries = 0; tries < TRIES; tries += 1) if (await changePages(change)) return;
+      const where = topicPages?.files.dir ?? 'the library';
+      throw new CometError('share_failed', `${where} changes while it is written, or cannot be written; pull again`);
+    },
+    async changedApart() {
+      const shelf = await topicPages?.shelf();
+      return [...(shelf?.texts ?? [])].flatMap(([file, text]) => {
+        const blocks = countLabels(text);
+        return blocks === 0 ? [] : [{ file, blocks }];
+      });
+    },
+  };
+}
+
+function factsRef(project: string, keyOf: (project: string) => string): PageRef {
+  const scope = project === '' ? 'user' : 'project';
+  return { kind: 'facts', file: '', title: '', scope, project: project && keyOf(project), topic: '', updated: '' };
+}
+
+function freeName(file: string, names: ReadonlySet<string>): string {
+  const { dir, name } = path.posix.parse(file);
+  for (let nth = 1; ; nth += 1) {
+    const free = `${dir}/${name}${nth === 1 ? '' : `-${nth}`}.md`;
+    if (!names.has(free.toLowerCase())) return free;
+  }
+}

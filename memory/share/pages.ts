@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto';
+import { grouped } from '../../common/map.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { type PageBlock, type PageRef, pageKey, type ReceivedBlock } from '../pages/page-blocks.ts';
+import { isPrivateText, type Kept } from './filter.ts';
+import type { Known, ShareContext, SharedBlocks } from './parts.ts';
+import { type BlockPayload, MAX_PAYLOAD_CHARS } from './row.ts';
+import { isNewer, type Peer } from './state.ts';
+
+/** A block that was written here since the last time, or taken out. */
+export interface LeavingBlock {
+  readonly id: string;
+  readonly digest: string;
+  readonly source: string;
+  /** Block before it. */
+  readonly after: string;
+  readonly block: BlockPayload['block'];
+}
+
+/** Of two changes made apart at the same time the block stays. */
+const DIGEST = { here: 'here', gone: 'gone' } as const;
+const SECTION_CHARS = 1_500;
+/** Ids of memories that stand for sections: no memory has this date. */
+const PAGE_NODE = 'mem_20000101_';
+
+export function isPageNode(id: string): boolean {
+  return id.startsWith(PAGE_NODE);
+}
+
+function placeOf({ kind }: Pick<PageRef, 'kind'>, { places }: SharedBlocks): string {
+  return (kind === 'facts' ? places.facts : places.pages).name;
+}
+
+interface LeavingBlocks {
+  readonly leaving: readonly LeavingBlock[];
+  /** The block before each that is here. */
+  readonly order: ReadonlyMap<string, string>;
+}
+
+/** Changes of what people write into pages; a team gets them as memories, see `pageNodes`. */
+export async function changedBlocks(
+  { memory, rules, state }: ShareContext,
+  stay: (reason: Kept, id: string) => void,
+): Promise<LeavingBlocks> {
+  if (rules.scope !== 'me') return { leaving: [], order: new Map() };
+  const found = await memory.blocks(rules.keyOf);
+  const { known } = state();
+  const { places, present } = found;
+  const whole = [places.pages, places.facts].flatMap(({ name, isWhole }) => (isWhole ? [name] : []));
+  const gone = Object.entries(known).flatMap(([id, { source }]): LeavingBlock[] =>
+    id.startsWith('page ') && whole.includes(source) && !present.has(id)
+      ? [{ id, digest: DIGEST.gone, source: '', after: '', block: null }]
+      : [],
+  );
+  const insteadOf = createReplacements(gone, known);
+  const added = found.blocks.flatMap((block): LeavingBlock[] => {
+    const { key: id, page, section, text, after, isPrivate } = block;
+    const isOther = rules.projects.length > 0 && !rules.projects.includes(page.project);
+    const reason = rules.isForbidden(page.project) ? 'forbidden' : isOther ? 'project' : null;
+    const kept =
+      reason ?? (isPrivate || isPrivateText(text) ? 'private' : text.length > MAX_PAYLOAD_CHARS / 4 ? 'size' : null);
+    if (kept !== null) {
+      stay(kept, id);
+      return [];
+    }
+    const source = placeOf(page, found);
+    if (known[id]?.source === source) return [];
+    const instead = insteadOf(id, after);
+    return [{ id, digest: DIGEST.here, source, after, block: { page, section, text, after, instead } }];
+  });
+  // A block comes before those that it replaces go: where it meets another in their place, both were written apart.
+  const leaving = [...added, ...gone];
+  return { leaving, order: new Map(found.blocks.map(({ key, after }) => [key, after])) };
+}
+
+/** A block that went is replaced by the one that has its place now: behind the same block. */
+function createReplacements(gone: readonly LeavingBlock[], known: Readonly<Record<string, Known>>) {
+  const free = new Map(gone.map(({ id }) => [known[id]?.after ?? '', id]));
+  return (id: string, after: string): string => {
+    const found = free.get(after) ?? '';
+    const next = free.get(found);
+    free.delete(after);
+    if (found !== '' && next !== undefined) free.set(id, next);
+    return found;
+  };
+}
+
+/** What is known of blocks, with the block before each as it is now. */
+export function inOrder(
+  known: Readonly<Record<string, Known>>,
+  order: ReadonlyMap<string, string>,
+): Record<string, Known> {
+  const ordered = { ...known };
+  for (const [id, after] of order) {
+    const own = ordered[id];
+    if (own !== undefined && own.after !== after) ordered[id] = { ...own, after };
+  }
+  return ordered;
+}
+
+/** Writes what another machine says of blocks, in its order; `known` gets what is here then. */
+export async function saveBlocks(
+  payloads: readonly BlockPayload[],
+  { machine, name }: Peer,
+  { known, erasing }: { readonly known: Record<string, Known>; readonly erasing: number[] },
+  { memory, rules, now }: ShareContext,
+): Promise<void> {
+  if (payloads.length === 0) return;
+  const added = new Map<string, ReceivedBlock>();
+  const removed = new Set<string>();
+  const before = { ...known };
+  const { present } = await memory.blocks(rules.keyOf);
+  const label = `${name}, ${new Date(now()).toISOString().slice(0, 10)}`;
+  for (const { id, version, block } of payloads) {
+    const digest = block === null ? DIGEST.gone : DIGEST.here;
+    if (!isNewer({ version, digest }, known[id])) continue;
+    const { owner = machine, sequences = [] } = known[id] ?? {};
+    if (block === null) {
+      added.delete(id);
+      removed.add(id);
+      erasing.push(...sequences);
+    } else {
+      removed.delete(id);
+      const { instead, ...said } = block;
+      added.set(id, { block: { ...said, key: id }, instead, label });
+    }
+    // One that was taken out here too, and not published yet, still says what took its place.
+    const source = block === null && !present.has(id) ? (known[id]?.source ?? '') : '';
+    const { after } = known[id] ?? {};
+    known[id] = { owner, version, digest, source, after, sequences: block === null ? [] : sequences };
+  }
+  if (added.size + removed.size === 0) return;
+  const isKnown = (id: string): boolean => before[id] !== undefined;
+  await memory.saveBlocks({ added: [...added.values()], removed, isKnown, keyOf: rules.keyOf });
+  const found = await memory.blocks(rules.keyOf);
+  for (const [id, { block }] of added) {
+    const source = found.present.has(id) ? placeOf(block.page, found) : '';
+    known[id] = { ...(known[id] as Known), source };
+  }
+  Object.assign(known, inOrder(known, new Map(found.blocks.map(({ key, after }) => [key, after]))));
+}
+
+/**
+ * What people wrote into pages of projects, as a team gets it: a memory for each section, which is recalled there as
+ * what a teammate says. It never becomes a page of theirs.
+ */
+export function pageNodes(blocks: readonly PageBlock[], machine: string): MemoryNode[] {
+  const own = blocks.filter(
+    ({ page, section, isPrivate }) =>
+      page.kind === 'topic' && page.scope === 'project' && !isPrivate && !/^reported\b/i.test(section),
+  );
+  const bySection = grouped(own, ({ page, section }) => JSON.stringify([pageKey(page), section]));
+  return [...bySection].flatMap(([place, said]) =>
+    chunksOf(said.map(({ text }) => text)).map((text, nth) =>
+      nodeOf(said[0] as PageBlock, text, `${machine} ${place} ${nth}`),
+    ),
+  );
+}
+
+function chunksOf(texts: readonly string[]): string[] {
+  const chunks: string[] = [];
+  for (const text of texts) {
+    const joined = `${chunks.at(-1) ?? ''}\n${text}`;
+    if (chunks.length > 0 && joined.length <= SECTION_CHARS) chunks[chunks.length - 1] = joined;
+    else chunks.push(text);
+  }
+  return chunks;
+}
+
+/** The id follows from the place, so that an edited section is another version of the same memory. */
+function nodeOf({ page, section }: PageBlock, text: string, place: string): MemoryNode {
+  const digest = createHash('sha256').update(place).digest('hex');
+  const time = new Date((Number.parseInt(digest.slice(6, 14), 16) % 86_400) * 1_000).toISOString().slice(11, 19);
+  const title = [page.title, section].filter((each) => each !== '').join(', ');
+  const at = `${page.updated}T00:00:00.000Z`;
+  return {
+    ...{ node_id: `${PAGE_NODE}${time.replaceAll(':', '')}_${digest.slice(0, 6)}`, kind: 'note', status: 'current' },
+    ...{ session_id: `page-${digest.slice(0, 12)}`, project: page.project, author: { by: 'user' }, origin: 'user' },
+    ...{
+      depth_level: 1,
+      recall_mode: 'active',
+      topic_tags: [],
+      importance: 'MED',
+      title,
+      summary: `${title}: ${text}`,
+    },
+    ...{ detailed_summary: null, trigger: '', parent_node_id: null, links: [], source_links: [], capsule: null },
+    ...{ valid_from: at, valid_to: null, superseded_by: null, compaction_reason: 'external', created_at: at },
+    ...{ turns: [], facts: [] },
+  };
+}
