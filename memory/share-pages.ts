@@ -20,11 +20,9 @@ import { changeFacts, factsIn } from './storage/fact-markdown.ts';
 const TRIES = 3;
 const MOST_KNOWN = 20_000;
 
-/** What people write into pages, plans and fact files, as far as sharing reads and changes it. */
-export function createSharedPages(
-  parts: Pick<MemoryParts, 'topicPages' | 'facts' | 'redactor' | 'factFiles' | 'clock'>,
-): Pick<SharedMemory, 'blocks' | 'saveBlocks' | 'changedApart'> {
-  const { topicPages, facts, redactor, factFiles, clock } = parts;
+type Parts = Pick<MemoryParts, 'topicPages' | 'facts' | 'redactor' | 'factFiles' | 'clock'>;
+
+function createWriting({ topicPages, facts, redactor, factFiles, clock }: Parts) {
   const redacted = new Map<string, string>();
   const redact = (text: string): string => {
     const known = redacted.get(text) ?? redactor.text(text);
@@ -41,14 +39,14 @@ export function createSharedPages(
       return page === null ? [] : [{ page, text }];
     });
     // A folder that is gone, or a page that cannot be read, removes nothing elsewhere.
-    const isWhole = files.length > 0 && shelf?.problems.length === 0;
+    const isWhole = (shelf?.texts.size ?? 0) > 0 && shelf?.problems.length === 0;
     return { found, names: new Set(files.map(([name]) => name.toLowerCase())), isWhole };
   }
 
   async function factBlocks(keyOf: (project: string) => string) {
     const { files = [], isWhole = false } = (await facts?.texts()) ?? {};
     return {
-      isWhole: isWhole && files.length > 0,
+      isWhole,
       lines: files.flatMap(({ project, text }) => {
         const page = factsRef(project, keyOf);
         return factsIn(text).map((fact) => {
@@ -120,6 +118,13 @@ export function createSharedPages(
     }
   }
 
+  return { blocks, changePages, saveFacts };
+}
+
+/** What people write into pages, plans and fact files, as far as sharing reads and changes it. */
+export function createSharedPages(parts: Parts): Pick<SharedMemory, 'blocks' | 'saveBlocks' | 'changedApart'> {
+  const { topicPages } = parts;
+  const { blocks, changePages, saveFacts } = createWriting(parts);
   return {
     blocks,
     async saveBlocks(change) {

@@ -128,7 +128,7 @@ describe('machines of one person', () => {
   it('have the verbatim turns where that is set, until they are removed', async () => {
     const url = freshUrl();
     const raw = { COMET_CC_SHARE_RAW: 'on' };
-    const [desktop, laptop] = [await openMachine(raw), await openMachine()];
+    const [desktop, laptop] = [await openMachine(raw), await openMachine(raw)];
     const line = (turn: number, role: string, content: string) =>
       JSON.stringify({ session_id: 'nest', turn_id: turn, role, content, at: '2026-03-01T10:00:00Z' });
     const lines = [
@@ -221,6 +221,50 @@ describe('machines of one person', () => {
       expect(await isStored(home.home, 'wigeon')).toBe(false);
     }
     expect(await inBucket('wigeon')).toBe(false);
+
+    await laptop.run(['task', 'add', 'oil the wigeon hinge', '--at', 'in 3 days'], shopOf(laptop));
+    await share(laptop, 'push');
+    await share(desktop, 'pull');
+    expect(await tasks(desktop)).toMatchObject([{ title: 'oil the wigeon hinge', status: 'active' }]);
+  });
+
+  it('have what was written into pages and facts by hand, until it is taken out', async () => {
+    const url = freshUrl();
+    const [desktop, laptop] = [await openMachine(), await openMachine()];
+    const write = async (home: TestHome, file: string, text: string): Promise<void> => {
+      await mkdir(path.dirname(path.join(home.home, file)), { recursive: true });
+      await writeFile(path.join(home.home, file), text);
+    };
+    const read = (home: TestHome, file: string) => readFile(path.join(home.home, file), 'utf8');
+    const [plan, profile] = ['library/plans/move.md', 'library/topics/user_profile.md'];
+    await write(desktop, plan, `# Move\n\npack the gadwall box\n\nthe key is ${SECRET}\n\nlock the smew door\n`);
+    await write(desktop, profile, '# Me\n\nI like the colour teal.\n');
+    await write(desktop, 'memory/facts/user.md', '---\nscope: user\n---\n\n- Person.Preference: short scaup answers\n');
+    await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
+    expect(await inBucket(SECRET)).toBe(false);
+    expect(await share(desktop, 'preview')).toMatchObject({ pages: [], kept: { private: 1 } });
+    await share(laptop, 'join', url, '--name', 'laptop', '--yes');
+    expect(await read(laptop, plan)).toBe('# Move\n\npack the gadwall box\n\nlock the smew door\n');
+    expect(await read(laptop, profile)).toContain('I like the colour teal.');
+    expect((await laptop.run(['facts', 'ls'])).stdout).toContain('short scaup answers');
+
+    await write(laptop, plan, '# Move\n\npack the gadwall box twice\n\nlock the smew door\n');
+    const [fact] = (await laptop.json(['facts', 'ls', '--json'])) as { id: string }[];
+    await laptop.run(['facts', 'forget', fact?.id ?? '', '--yes']);
+    await write(desktop, plan, (await read(desktop, plan)).replace('gadwall box', 'gadwall crate'));
+    for (const home of [laptop, desktop, laptop, desktop]) {
+      await share(home, 'pull');
+      await share(home, 'push');
+    }
+    for (const home of [laptop, desktop]) {
+      const text = await read(home, plan);
+      for (const said of ['gadwall box twice', 'gadwall crate', 'smew']) expect(text).toContain(said);
+      expect(await share(home, 'status')).toMatchObject({ changed_apart: [{ file: 'plans/move.md', blocks: 1 }] });
+      expect(await isStored(path.join(home.home, 'memory/facts'), 'scaup')).toBe(false);
+    }
+    expect(await read(desktop, plan)).toContain(SECRET);
+    expect(await inBucket('scaup')).toBe(false);
+    expect((await laptop.run(['share', 'status'])).stdout).toContain('changed on two machines');
   });
 
   it('exchange by themselves, at a stop and at a start', async () => {
