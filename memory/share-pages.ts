@@ -21,17 +21,22 @@ const TRIES = 3;
 const MOST_KNOWN = 20_000;
 
 type Parts = Pick<MemoryParts, 'topicPages' | 'facts' | 'redactor' | 'factFiles' | 'clock'>;
+type KeyOf = (project: string) => string;
+type Redact = (text: string) => string;
 
-function createWriting({ topicPages, facts, redactor, factFiles, clock }: Parts) {
+/** Of texts that were read before, without looking at them again. */
+function createRedact({ redactor }: Parts): Redact {
   const redacted = new Map<string, string>();
-  const redact = (text: string): string => {
+  return (text) => {
     const known = redacted.get(text) ?? redactor.text(text);
     if (redacted.size >= MOST_KNOWN) redacted.clear();
     redacted.set(text, known);
     return known;
   };
+}
 
-  async function pages(keyOf: (project: string) => string) {
+function createPages({ topicPages, clock }: Parts, redact: Redact) {
+  async function read(keyOf: KeyOf) {
     const shelf = await topicPages?.shelf();
     const files = [...(shelf?.texts ?? [])].filter(([name]) => /^(?:topics|plans)\//.test(name));
     const found = files.flatMap(([name, text]) => {
@@ -43,93 +48,99 @@ function createWriting({ topicPages, facts, redactor, factFiles, clock }: Parts)
     return { found, names: new Set(files.map(([name]) => name.toLowerCase())), isWhole };
   }
 
-  async function factBlocks(keyOf: (project: string) => string) {
-    const { files = [], isWhole = false } = (await facts?.texts()) ?? {};
-    return {
-      isWhole,
-      lines: files.flatMap(({ project, text }) => {
-        const page = factsRef(project, keyOf);
-        return factsIn(text).map((fact) => {
-          const said = redact(fact.text);
-          const key = createBlockKeys()(page, '', said);
-          const block = { key, page, section: '', text: said, after: '', isPrivate: said !== fact.text };
-          return { isOwn: fact.isOwn, project, raw: fact.text, block };
-        });
-      }),
-    };
-  }
-
-  async function blocks(keyOf: (project: string) => string): Promise<SharedBlocks> {
-    const { found, isWhole } = await pages(keyOf);
-    const nameKey = createBlockKeys();
-    const written = found.flatMap(({ page, text }) => blocksIn(text, page, nameKey, redact));
-    const stated = await factBlocks(keyOf);
-    const own = stated.lines.filter((line) => line.isOwn).map(({ block }) => block);
-    return {
-      blocks: [...written, ...new Map(own.map((block) => [block.key, block])).values()],
-      present: new Set([...written, ...stated.lines.map(({ block }) => block)].map(({ key }) => key)),
-      places: {
-        pages: { name: topicPages?.files.dir ?? '', isWhole },
-        facts: { name: factFiles?.pathOf('') ?? '', isWhole: stated.isWhole },
-      },
-    };
-  }
-
-  /** False where somebody edited a page meanwhile. */
-  async function changePages({ added, removed, isKnown, keyOf }: BlockChange): Promise<boolean> {
-    const { found, names } = await pages(keyOf);
-    const own = grouped(
-      added.filter(({ block }) => block.page.kind !== 'facts'),
-      ({ block }) => pageKey(block.page),
-    );
-    let isMade = true;
-    for (const { page, text } of found) {
-      const changes = { added: own.get(pageKey(page)) ?? [], removed, isKnown, redact };
-      own.delete(pageKey(page));
-      const after = changeBlocks(text, page, changes);
-      if (after !== text) isMade = (await replace(page.file, text, after)) && isMade;
-    }
-    for (const [, blocks] of own) {
-      const [{ block }] = blocks as [ReceivedBlock];
-      const page = { ...block.page, file: freeName(block.page.file, names) };
-      names.add(page.file.toLowerCase());
-      const day = new Date(clock.now()).toISOString().slice(0, 10);
-      const after = changeBlocks(emptyPage(page, day), page, { added: blocks, removed, isKnown, redact });
-      if (after !== null) isMade = (await replace(page.file, null, after)) && isMade;
-    }
-    return isMade;
-  }
-
   const replace = async (name: string, before: string | null, after: string | null): Promise<boolean> =>
     (await topicPages?.files.replace({ name, before, after })) ?? true;
 
-  async function saveFacts({ added, removed, keyOf }: BlockChange): Promise<void> {
-    const { lines } = await factBlocks(keyOf);
-    const gone = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
-    const fresh = added.filter(({ block }) => block.page.kind === 'facts').map(({ block }) => block);
-    const projectOf = new Map(lines.map(({ project, block }) => [block.page.project, project]));
-    const ofBlock = ({ page }: Pick<PageBlock, 'page'>): string => projectOf.get(page.project) ?? page.project;
-    for (const project of new Set([...gone.map((line) => line.project), ...fresh.map(ofBlock)])) {
-      const change = {
-        added: fresh.filter((block) => ofBlock(block) === project).map(({ text }) => text),
-        removed: new Set(gone.filter((line) => line.project === project).map(({ raw }) => raw)),
-      };
-      await facts?.rewrite(project, (text) => changeFacts(project, text, change));
-    }
+  return {
+    async blocks(keyOf: KeyOf) {
+      const { found, isWhole } = await read(keyOf);
+      const nameKey = createBlockKeys();
+      return { isWhole, blocks: found.flatMap(({ page, text }) => blocksIn(text, page, nameKey, redact)) };
+    },
+    /** False where somebody edited a page meanwhile. */
+    async change({ added, removed, isKnown, keyOf }: BlockChange): Promise<boolean> {
+      const { found, names } = await read(keyOf);
+      const own = grouped(
+        added.filter(({ block }) => block.page.kind !== 'facts'),
+        ({ block }) => pageKey(block.page),
+      );
+      let isMade = true;
+      for (const { page, text } of found) {
+        const changes = { added: own.get(pageKey(page)) ?? [], removed, isKnown, redact };
+        own.delete(pageKey(page));
+        const after = changeBlocks(text, page, changes);
+        if (after !== text) isMade = (await replace(page.file, text, after)) && isMade;
+      }
+      const day = new Date(clock.now()).toISOString().slice(0, 10);
+      for (const blocks of own.values()) {
+        const [{ block }] = blocks as [ReceivedBlock];
+        const page = { ...block.page, file: freeName(block.page.file, names) };
+        names.add(page.file.toLowerCase());
+        const after = changeBlocks(emptyPage(page, day), page, { added: blocks, removed, isKnown, redact });
+        if (after !== null) isMade = (await replace(page.file, null, after)) && isMade;
+      }
+      return isMade;
+    },
+  };
+}
+
+function createFacts({ facts }: Parts, redact: Redact) {
+  async function read(keyOf: KeyOf) {
+    const { files = [], isWhole = false } = (await facts?.texts()) ?? {};
+    const lines = files.flatMap(({ project, text }) => {
+      const page = factsRef(project, keyOf);
+      return factsIn(text).map((fact) => {
+        const said = redact(fact.text);
+        const key = createBlockKeys()(page, '', said);
+        const block = { key, page, section: '', text: said, after: '', isPrivate: said !== fact.text };
+        return { isOwn: fact.isOwn, project, raw: fact.text, block };
+      });
+    });
+    return { isWhole, lines };
   }
 
-  return { blocks, changePages, saveFacts };
+  return {
+    read,
+    async change({ added, removed, keyOf }: BlockChange): Promise<void> {
+      const { lines } = await read(keyOf);
+      const gone = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
+      const fresh = added.filter(({ block }) => block.page.kind === 'facts').map(({ block }) => block);
+      const projectOf = new Map(lines.map(({ project, block }) => [block.page.project, project]));
+      const ofBlock = ({ page }: Pick<PageBlock, 'page'>): string => projectOf.get(page.project) ?? page.project;
+      for (const project of new Set([...gone.map((line) => line.project), ...fresh.map(ofBlock)])) {
+        const change = {
+          added: fresh.filter((block) => ofBlock(block) === project).map(({ text }) => text),
+          removed: new Set(gone.filter((line) => line.project === project).map(({ raw }) => raw)),
+        };
+        await facts?.rewrite(project, (text) => changeFacts(project, text, change));
+      }
+    },
+  };
 }
 
 /** What people write into pages, plans and fact files, as far as sharing reads and changes it. */
 export function createSharedPages(parts: Parts): Pick<SharedMemory, 'blocks' | 'saveBlocks' | 'changedApart'> {
-  const { topicPages } = parts;
-  const { blocks, changePages, saveFacts } = createWriting(parts);
+  const { topicPages, factFiles } = parts;
+  const redact = createRedact(parts);
+  const pages = createPages(parts, redact);
+  const facts = createFacts(parts, redact);
   return {
-    blocks,
+    async blocks(keyOf): Promise<SharedBlocks> {
+      const written = await pages.blocks(keyOf);
+      const stated = await facts.read(keyOf);
+      const own = stated.lines.filter((line) => line.isOwn).map(({ block }) => block);
+      return {
+        blocks: [...written.blocks, ...new Map(own.map((block) => [block.key, block])).values()],
+        present: new Set([...written.blocks, ...stated.lines.map(({ block }) => block)].map(({ key }) => key)),
+        places: {
+          pages: { name: topicPages?.files.dir ?? '', isWhole: written.isWhole },
+          facts: { name: factFiles?.pathOf('') ?? '', isWhole: stated.isWhole },
+        },
+      };
+    },
     async saveBlocks(change) {
-      await saveFacts(change);
-      for (let tries = 0; tries < TRIES; tries += 1) if (await changePages(change)) return;
+      await facts.change(change);
+      for (let tries = 0; tries < TRIES; tries += 1) if (await pages.change(change)) return;
       const where = topicPages?.files.dir ?? 'the library';
       throw new CometError('share_failed', `${where} changes while it is written, or cannot be written; pull again`);
     },
@@ -143,7 +154,7 @@ export function createSharedPages(parts: Parts): Pick<SharedMemory, 'blocks' | '
   };
 }
 
-function factsRef(project: string, keyOf: (project: string) => string): PageRef {
+function factsRef(project: string, keyOf: KeyOf): PageRef {
   const scope = project === '' ? 'user' : 'project';
   return { kind: 'facts', file: '', title: '', scope, project: project && keyOf(project), topic: '', updated: '' };
 }
