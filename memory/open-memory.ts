@@ -185,7 +185,7 @@ async function shareOf({ share, config, env, paths }: OpenMemoryOptions): Promis
     share: {
       ...share,
       openBus: async (uri, env) => (await import('./share/lancedb/bus.ts')).openLanceBus({ uri, env }),
-      stateFile: createStateFile(path.join(paths.shareDir, 'state.json')),
+      stateFile: createStateFile(paths.shareDir),
       removed: {
         load: removed.load,
         add: async (ids) => {

@@ -2,8 +2,14 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { ensureDir, inspectPrivateFile, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
-import { parseJson } from '../../common/text.ts';
+import {
+  appendDurably,
+  ensureDir,
+  inspectPrivateFile,
+  readFileIfPresent,
+  writeFileAtomic,
+} from '../../common/files.ts';
+import { isRecord, parseJson } from '../../common/text.ts';
 import type { ShareState, StateFile } from './parts.ts';
 import { MACHINE_ID, Row } from './row.ts';
 
@@ -26,22 +32,106 @@ const State = z.object({
   ...{ pushed: z.string().nullable(), pulled: z.string().nullable() },
 });
 
-/** JSON, mode 0600: it holds the machine's private key. */
-export function createStateFile(file: string): StateFile {
+const LISTS = ['known', 'turns', 'peers', 'refused'] as const;
+/** Changes are appended until they take this much beside the whole. */
+const SPARE_BYTES = 1_000_000;
+
+type Kept = Omit<ShareState, 'outbox'>;
+type Lines = Readonly<Record<string, unknown>>;
+
+/**
+ * `state.jsonl`, mode 0600: it holds the machine's private key. Each line is what changed: of many thousand memories
+ * few do, and writing all of them each time would hold up requests. Rows that wait are in a file of their own, whose
+ * bytes go when they have left.
+ */
+export function createStateFile(dir: string): StateFile {
+  const [file, outboxFile] = [path.join(dir, 'state.jsonl'), path.join(dir, 'outbox.json')];
+  let saved: { readonly state: Kept; readonly sequences: ReadonlySet<number> } | null = null;
+  let [bytes, most] = [0, 0];
+
+  const broken = (which: string): CometError =>
+    new CometError('share_failed', `${which} cannot be read; comet-cc share leave, then join again`);
+
+  async function writeState(state: Kept): Promise<void> {
+    const line = saved === null ? null : JSON.stringify(changesOf(saved.state, state));
+    if (line === '{}') return;
+    if (line !== null && bytes + line.length <= most) {
+      await appendDurably(file, `\n${line}\n`);
+      bytes += line.length;
+      return;
+    }
+    const whole = JSON.stringify(state);
+    await writeFileAtomic(file, whole);
+    bytes = whole.length;
+    most = 2 * whole.length + SPARE_BYTES;
+  }
+
   return {
     async load() {
       const text = await readPrivate(file);
       if (text === null) return null;
-      const state = State.safeParse(parseJson(text));
-      if (state.success) return state.data as ShareState;
-      throw new CometError('share_failed', `${file} cannot be read; comet-cc share leave, then join again`);
+      const queued = parseJson((await readPrivate(outboxFile)) ?? '[]');
+      const read = State.safeParse({ ...folded(text.split('\n')), outbox: queued });
+      if (!read.success) throw broken(read.error.issues[0]?.path[0] === 'outbox' ? outboxFile : file);
+      const { outbox, ...state } = read.data as ShareState;
+      saved = null;
+      // Rows that were written before the state that they belong to are made again.
+      return { ...state, outbox: outbox.filter(({ sequence }) => sequence < state.next) };
     },
-    async save(state) {
-      await ensureDir(path.dirname(file));
-      await writeFileAtomic(file, JSON.stringify(state));
+    async save({ outbox, ...state }) {
+      await ensureDir(dir);
+      const sequences = new Set(outbox.map(({ sequence }) => sequence));
+      const isMore = saved === null || outbox.some(({ sequence }) => !saved?.sequences.has(sequence));
+      const isLess = saved === null || sequences.size !== saved.sequences.size;
+      // Rows are there before the state names them, and until it says that they have left.
+      if (isMore) await writeFileAtomic(outboxFile, JSON.stringify(outbox));
+      await writeState(state);
+      if (isLess && !isMore) await writeFileAtomic(outboxFile, JSON.stringify(outbox));
+      saved = { state, sequences };
     },
-    remove: () => rm(file, { force: true }),
+    async remove() {
+      saved = null;
+      await Promise.all([rm(file, { force: true }), rm(outboxFile, { force: true })]);
+    },
   };
+}
+
+/** Members of lists that changed, null for those that are gone, and other values as they are. */
+function changesOf(before: Kept, after: Kept): Lines {
+  const changes: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(after)) {
+    const [old, now] = [before[name as keyof Kept], value] as [object, object];
+    if (old === now) continue;
+    changes[name] = LISTS.some((each) => each === name) ? membersOf(old as Lines, now as Lines) : now;
+  }
+  return changes;
+}
+
+function membersOf(before: Lines, after: Lines): Lines {
+  const changes: Record<string, unknown> = {};
+  for (const id in after) if (after[id] !== before[id]) changes[id] = after[id];
+  for (const id in before) if (!(id in after)) changes[id] = null;
+  return changes;
+}
+
+/** What the lines say together. */
+function folded(lines: readonly string[]): Lines {
+  const state: Record<string, unknown> = { known: {}, turns: {}, peers: {}, refused: {} };
+  for (const line of lines) {
+    const read = parseJson(line);
+    // The last one may be torn by a power cut; what it said is done again.
+    if (!isRecord(read)) continue;
+    for (const [name, value] of Object.entries(read)) {
+      const list = LISTS.some((each) => each === name) ? state[name] : null;
+      if (!isRecord(list) || !isRecord(value)) state[name] = value;
+      else
+        for (const [id, member] of Object.entries(value)) {
+          if (member === null) delete list[id];
+          else list[id] = member;
+        }
+    }
+  }
+  return state;
 }
 
 /** The first line of a file of the user's; null where there is none. @throws CometError `unsafe_file` */

@@ -1,11 +1,11 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { renderArchive } from '../../memory/storage/archive.ts';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { makeNode } from '../helpers/nodes.ts';
-import { type S3Server, startS3Server } from '../helpers/s3-server.ts';
+import { isStored, type S3Server, startS3Server } from '../helpers/s3-server.ts';
 
 const SHOP = 'github.com/acme/shop';
 const SECRET = `ghp_${'a1B2'.repeat(9)}`;
@@ -68,15 +68,7 @@ async function found(home: TestHome, query: string): Promise<string[]> {
   return hits.map((hit) => JSON.stringify(hit)).filter((text) => text.includes(query));
 }
 
-async function isStored(dir: string, text: string): Promise<boolean> {
-  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    if ((await readFile(path.join(entry.parentPath, entry.name))).includes(text)) return true;
-  }
-  return false;
-}
-
-const inBucket = (text: string): Promise<boolean> => isStored(path.join(folder, 'buckets'), text);
+const inBucket = (text: string): Promise<boolean> => server.holds(text);
 
 describe('machines of one person', () => {
   it('have the same memory, and a removal leaves nothing of it anywhere', async () => {

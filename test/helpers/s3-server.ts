@@ -1,6 +1,8 @@
+import { readdir, readFile } from 'node:fs/promises';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 
 /** What is used of s3rver, which has no types. */
 type S3rver = new (options: {
@@ -27,6 +29,8 @@ export interface S3Server {
   readonly env: NodeJS.ProcessEnv;
   /** From the next request on. */
   fail(fault: StorageFault): void;
+  /** Whether an object of the bucket, or of a folder in it, holds the text. */
+  holds(text: string, folder?: string): Promise<boolean>;
   /** Since the start, by what they cost: objects written or listed, and objects read. */
   requests(): { readonly writes: number; readonly lists: number; readonly reads: number };
   close(): Promise<void>;
@@ -34,13 +38,14 @@ export interface S3Server {
 
 const SLOW_MS = 100;
 
-/** An S3 server on loopback with one bucket, whose objects lie below `directory`. */
+/**
+ * An S3 server on loopback with one bucket, whose objects lie below `directory`. With `COMET_TEST_S3` the server on that
+ * port of loopback stands in its place: it has the bucket, readable by all, and knows the key.
+ */
 export async function startS3Server(directory: string): Promise<S3Server> {
-  const server = new S3rver({
-    ...{ address: '127.0.0.1', port: 0, silent: true, directory },
-    configureBuckets: [{ name: BUCKET }],
-  });
-  const { port: behind } = await server.run();
+  const other = Number(process.env['COMET_TEST_S3'] ?? 0);
+  const server = other > 0 ? null : startS3rver(directory);
+  const behind = other || ((await server?.run())?.port ?? 0);
   let fault: StorageFault = 'none';
   let requests = 0;
   const counts = { writes: 0, lists: 0, reads: 0 };
@@ -67,15 +72,43 @@ export async function startS3Server(directory: string): Promise<S3Server> {
       ...{ AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' },
     },
     requests: () => ({ ...counts }),
+    holds: (text, folder = '') =>
+      server === null
+        ? isServed(`http://127.0.0.1:${behind}/${BUCKET}`, text, folder)
+        : isStored(path.join(directory, BUCKET, folder), text),
     fail(kind) {
       fault = kind;
     },
     async close() {
       front.closeAllConnections();
       await new Promise((resolve) => front.close(resolve));
-      await server.close();
+      await server?.close();
     },
   };
+}
+
+function startS3rver(directory: string): InstanceType<S3rver> {
+  const options = { address: '127.0.0.1', port: 0, silent: true, directory };
+  return new S3rver({ ...options, configureBuckets: [{ name: BUCKET }] });
+}
+
+/** Whether a file below the folder holds the text. */
+export async function isStored(dir: string, text: string): Promise<boolean> {
+  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true }).catch(() => [])) {
+    if (!entry.isFile()) continue;
+    if ((await readFile(path.join(entry.parentPath, entry.name))).includes(text)) return true;
+  }
+  return false;
+}
+
+async function isServed(bucket: string, text: string, folder: string): Promise<boolean> {
+  const listed = await (await fetch(`${bucket}?list-type=2&max-keys=1000&prefix=${folder}`)).text();
+  for (const [, key = ''] of listed.matchAll(/<Key>([^<]+)<\/Key>/g)) {
+    const object = await fetch(`${bucket}/${key}`);
+    if (object.ok && Buffer.from(await object.arrayBuffer()).includes(text)) return true;
+  }
+  if (!listed.includes('<IsTruncated>false')) throw new Error('the bucket holds more than is listed at once');
+  return false;
 }
 
 function answer(response: http.ServerResponse, status: number, code: string): void {
@@ -88,8 +121,8 @@ function forward(
   response: http.ServerResponse,
   { port, isTorn }: { readonly port: number; readonly isTorn: boolean },
 ): void {
-  const { method, url: path, headers } = request;
-  const behind = http.request({ host: '127.0.0.1', port, method, path, headers }, (found) => {
+  const { method, url, headers } = request;
+  const behind = http.request({ host: '127.0.0.1', port, method, path: url, headers }, (found) => {
     response.writeHead(found.statusCode ?? 502, found.headers);
     found.pipe(response);
   });

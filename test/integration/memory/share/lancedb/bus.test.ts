@@ -1,11 +1,11 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLanceBus } from '../../../../../memory/share/lancedb/bus.ts';
 import { busContract } from '../../../../contract/bus.ts';
 import { createInMemoryBus } from '../../../../helpers/in-memory-bus.ts';
-import { type S3Server, startS3Server } from '../../../../helpers/s3-server.ts';
+import { isStored, type S3Server, startS3Server } from '../../../../helpers/s3-server.ts';
 
 let dir: string;
 let server: S3Server;
@@ -19,15 +19,6 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** Looks into every file below the place. */
-async function holds(place: string, text: string): Promise<boolean> {
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
-  const own = files.filter((file) => file.split(path.sep).includes(place));
-  const found = await Promise.all(own.map(async (file) => (await readFile(file)).includes(text)));
-  return found.includes(true);
-}
-
 describe('in memory', () => {
   const places = new Map<string, ReturnType<typeof createInMemoryBus>>();
   busContract(async (place) => {
@@ -40,14 +31,14 @@ describe('in memory', () => {
 describe('in a folder', () => {
   busContract(
     (place) => openLanceBus({ uri: path.join(dir, 'folder', place), env: {} }),
-    (place, text) => holds(place, text),
+    (place, text) => isStored(path.join(dir, 'folder', place), text),
   );
 });
 
 describe('on an S3 server', () => {
   busContract(
     (place) => openLanceBus({ uri: `${server.uri}/s3-${place}`, env: server.env }),
-    (place, text) => holds(`s3-${place}`, text),
+    (place, text) => server.holds(text, `s3-${place}`),
   );
 
   it('says what to check where credentials are refused, and names no secret', async () => {
