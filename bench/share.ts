@@ -1,17 +1,20 @@
-import { once } from 'node:events';
 /**
  * Memory on three machines over an S3 server on loopback, in one process with it.
  *
- *   npm run bench:share -- [--nodes 10000] [--url FOLDER] [--json]
+ *   npm run bench:share -- [--nodes 10000] [--added 100] [--turns 20000] [--json]
  *
  * Each machine has nodes of its own. The first publishes them, the others join: what they publish and read is timed.
  * Then `--added` nodes are made on the first and read by the second, five times. Recall is timed on the third machine
  * while nothing is exchanged, and while it reads and publishes without a pause. Bytes are those of the bucket's objects
- * and of the node files of all machines.
+ * and of the node files of all machines. Then a machine publishes `--turns` verbatim turns below memories of five turns
+ * each, and another reads them.
  */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
@@ -22,6 +25,7 @@ import { homePaths } from '../common/paths.ts';
 import { type Memory, openBudget, openMemory, type ShareSettings, type Sharing } from '../memory/index.ts';
 import type { MemoryNode } from '../memory/model/node.ts';
 import { renderArchive } from '../memory/storage/archive.ts';
+import { openJournal } from '../memory/storage/fs/turn-log.ts';
 import { createRedactor } from '../redact/index.ts';
 import { makeNode } from '../test/helpers/nodes.ts';
 import type { S3Server } from '../test/helpers/s3-server.ts';
@@ -39,6 +43,7 @@ const { values } = parseArgs({
   options: {
     nodes: { type: 'string', default: '10000' },
     added: { type: 'string', default: '100' },
+    turns: { type: 'string', default: '20000' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -61,7 +66,7 @@ interface Machine {
   readonly home: string;
 }
 
-async function openMachine(name: string): Promise<Machine> {
+async function openMachine(name: string, raw = false): Promise<Machine> {
   const home = path.join(root, name);
   const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
   const store = { load: async () => null, save: async () => {} };
@@ -72,7 +77,7 @@ async function openMachine(name: string): Promise<Machine> {
     projects: [],
     trusted: [],
     name,
-    raw: false,
+    raw,
     intervalMinutes: 0,
   };
   const share = {
@@ -107,6 +112,86 @@ function madeNodes(size: number): MemoryNode[] {
 
 async function fill({ memory }: Machine, size: number): Promise<void> {
   await memory.imports.importArchive(renderArchive({ nodes: madeNodes(size), briefs: [] }, 'jsonl'));
+}
+
+const TURNS_EACH = 5;
+const SESSION_TURNS = 50;
+
+/** A journal of some 2 KB a turn, as a home has it before memory opens. */
+async function writeTurns(home: string, size: number): Promise<MemoryNode[]> {
+  const journal = await openJournal({ dir: homePaths(home).journalDir, report: () => {} });
+  const idOf = (at: number): string => createHash('sha256').update(`turn ${at}`).digest('hex');
+  const textOf = (at: number, words: number): string =>
+    Array.from({ length: words }, (_, nth) => `${WORDS[(at * 7 + nth * (nth + at)) % WORDS.length]} ${at * nth}`).join(
+      ' ',
+    );
+  const sessionOf = (at: number): string => `raw-${Math.floor(at / SESSION_TURNS)}`;
+  for (let from = 0; from < size; from += SESSION_TURNS) {
+    const turns = Array.from({ length: Math.min(SESSION_TURNS, size - from) }, (_, nth) => from + nth);
+    await Promise.all(
+      turns.map((at) =>
+        journal.append({
+          ...{
+            key: idOf(at),
+            turnId: idOf(at),
+            sessionId: sessionOf(at),
+            projectDir: PROJECT,
+            model: 'claude-opus-5-5',
+          },
+          ...{ atMs: Date.UTC(2026, 0, 1) + at * 60_000, project: PROJECT, redacted: false },
+          messages: (['user', 'assistant'] as const).map((role, nth) => {
+            const content = JSON.stringify(textOf(at, nth === 0 ? 20 : 150));
+            return { role, content, sha256: createHash('sha256').update(content).digest('hex') };
+          }),
+        }),
+      ),
+    );
+  }
+  await journal.close();
+  const nodes = madeNodes(Math.ceil(size / TURNS_EACH));
+  return nodes.map((node, nth) => {
+    const covered = Array.from({ length: TURNS_EACH }, (_, each) => nth * TURNS_EACH + each).filter((at) => at < size);
+    return { ...node, session_id: sessionOf(nth * TURNS_EACH), turns: covered.map(idOf) };
+  });
+}
+
+/** Longest time between two turns of the event loop, and most memory of the process, while work runs. */
+async function watchedRun(work: () => Promise<unknown>) {
+  const delays = monitorEventLoopDelay({ resolution: 10 });
+  let most = 0;
+  const timer = setInterval(() => {
+    most = Math.max(most, process.memoryUsage.rss());
+  }, 200);
+  delays.enable();
+  const { ms } = await timed(work);
+  delays.disable();
+  clearInterval(timer);
+  const held = { p99: delays.percentile(99) / 1e6, max: delays.max / 1e6 };
+  return { ms, rss: most, held };
+}
+
+/** Publishes and reads verbatim turns. */
+async function exchangeTurns(url: string, size: number) {
+  const raw: Machine[] = [];
+  const runs: Awaited<ReturnType<typeof watchedRun>>[] = [];
+  try {
+    for (const name of ['raw-desktop', 'raw-laptop']) {
+      const nodes = name === 'raw-desktop' ? await writeTurns(path.join(root, name), size) : [];
+      const machine = await openMachine(name, true);
+      raw.push(machine);
+      await machine.memory.imports.importArchive(renderArchive({ nodes, briefs: [] }, 'jsonl'));
+      await machine.memory.maintenance.flush(1_200_000);
+      const isFirst = raw.length === 1;
+      const joining = { url, scope: isFirst ? ('me' as const) : null, projects: null, name };
+      runs.push(await watchedRun(() => machine.sharing.join(joining, isFirst, {})));
+    }
+    const shared = path.join('share', 'state.jsonl');
+    const state = await Promise.all(raw.map(async ({ home }) => (await stat(path.join(home, shared))).size));
+    const journals = await Promise.all(raw.map(({ home }) => bytesBelow(homePaths(home).journalDir)));
+    return { turns: size, runs, state, journals };
+  } finally {
+    for (const { memory } of raw) await memory.maintenance.close();
+  }
 }
 
 async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; result: T }> {
@@ -187,7 +272,10 @@ try {
   const local = await Promise.all(machines.map(({ home }) => bytesBelow(homePaths(home).nodesDir)));
   const bucket = await bytesBelow(path.join(root, 'buckets'));
   const own = local.reduce((sum, size) => sum + size, 0) / machines.length;
+  for (const { memory } of machines.splice(0)) await memory.maintenance.close();
+  const raw = Number(values.turns) > 0 ? await exchangeTurns(`${server.uri}/raw`, Number(values.turns)) : null;
   const report = {
+    raw,
     ...{ nodes: count, joins, steady, recall_ms: { quiet, busy }, exchanges },
     bytes: { bucket, local: own },
     requests: { pull: pullRequests, push: pushRequests },
@@ -201,6 +289,7 @@ try {
 }
 
 function print(report: {
+  readonly raw: Awaited<ReturnType<typeof exchangeTurns>> | null;
   readonly joins: readonly { machine: string; published: number; read: number; ms: number }[];
   readonly steady: readonly { push: number; pull: number }[];
   readonly recall_ms: { readonly quiet: { p50: number; p95: number }; readonly busy: { p50: number; p95: number } };
@@ -224,4 +313,14 @@ function print(report: {
   );
   for (const [what, { writes, lists, reads }] of Object.entries(report.requests))
     console.log(`requests of a ${what}: ${writes} writes, ${lists} lists, ${reads} reads`);
+  if (report.raw === null) return;
+  const { turns, runs, state, journals } = report.raw;
+  for (const [at, { ms, rss, held }] of runs.entries()) {
+    const what = at === 0 ? 'published' : 'read';
+    const sizes = `journal ${(Number(journals[at]) / 1e6).toFixed(1)} MB, state ${(Number(state[at]) / 1e6).toFixed(1)} MB`;
+    const loop = `event loop held p99 ${held.p99.toFixed(0)}, at most ${held.max.toFixed(0)} ms`;
+    console.log(
+      `${turns} turns ${what} in ${(ms / 1_000).toFixed(1)} s; ${loop}; ${(rss / 1e6).toFixed(0)} MB; ${sizes}`,
+    );
+  }
 }

@@ -45,11 +45,13 @@ function createOpener(parts: Parts, signal: AbortSignal) {
   const stateFile = cached(options.stateFile);
   let { env } = options;
   let reading: { readonly rows: number } | null = null;
+  const looked = { stamp: '' };
 
   const memory = {
     ...createSharedTurns(parts),
     ...createSharedPages(parts),
     nodes: () => [...catalogue.every()],
+    revision: catalogue.revision,
     async save(nodes: readonly MemoryNode[]): Promise<void> {
       const fresh = nodes.filter(({ node_id }) => catalogue.get(node_id) === undefined);
       await parts.store.save(nodes);
@@ -92,7 +94,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
       const read = (rows: number): void => {
         reading = { rows: (reading?.rows ?? 0) + rows };
       };
-      const steps = { bus, memory, rules, trusted, passphrase, onRead: read };
+      const steps = { bus, memory, rules, trusted, passphrase, looked, onRead: read };
       const { removed } = options;
       const others = { stateFile, removed, redactor: parts.redactor, now: clock.now, signal };
       return use(await openShare({ ...steps, ...others }, state));

@@ -47,10 +47,24 @@ type Lines = Readonly<Record<string, unknown>>;
 export function createStateFile(dir: string): StateFile {
   const [file, outboxFile] = [path.join(dir, 'state.jsonl'), path.join(dir, 'outbox.json')];
   let saved: { readonly state: Kept; readonly sequences: ReadonlySet<number> } | null = null;
+  let queued: ReadonlySet<number> = new Set();
   let [bytes, most] = [0, 0];
 
   const broken = (which: string): CometError =>
     new CometError('share_failed', `${which} cannot be read; comet-cc share leave, then join again`);
+
+  async function writeOutbox(outbox: ShareState['outbox'], sequences: ReadonlySet<number>): Promise<void> {
+    await writeFileAtomic(outboxFile, JSON.stringify(outbox));
+    queued = sequences;
+  }
+
+  /** Of many rows that are sent in batches not all that are left are written after each. */
+  function isShort(outbox: ShareState['outbox'], sequences: ReadonlySet<number>): boolean {
+    if (sequences.size === queued.size) return false;
+    const first = outbox[0]?.sequence ?? 0;
+    const isSent = [...queued].every((sequence) => sequences.has(sequence) || sequence < first);
+    return !isSent || sequences.size <= queued.size / 2;
+  }
 
   async function writeState(state: Kept): Promise<void> {
     const line = saved === null ? null : JSON.stringify(changesOf(saved.state, state));
@@ -70,23 +84,24 @@ export function createStateFile(dir: string): StateFile {
     async load() {
       const text = await readPrivate(file);
       if (text === null) return null;
-      const queued = parseJson((await readPrivate(outboxFile)) ?? '[]');
-      const read = State.safeParse({ ...folded(text.split('\n')), outbox: queued });
+      const rows = parseJson((await readPrivate(outboxFile)) ?? '[]');
+      const read = State.safeParse({ ...folded(text.split('\n')), outbox: rows });
       if (!read.success) throw broken(read.error.issues[0]?.path[0] === 'outbox' ? outboxFile : file);
       const { outbox, ...state } = read.data as ShareState;
       saved = null;
+      const last = state.confirmed?.sequence ?? -1;
       // Rows that were written before the state that they belong to are made again.
-      return { ...state, outbox: outbox.filter(({ sequence }) => sequence < state.next) };
+      return { ...state, outbox: outbox.filter(({ sequence }) => sequence > last && sequence < state.next) };
     },
     async save({ outbox, ...state }) {
       await ensureDir(dir);
       const sequences = new Set(outbox.map(({ sequence }) => sequence));
-      const isMore = saved === null || outbox.some(({ sequence }) => !saved?.sequences.has(sequence));
-      const isLess = saved === null || sequences.size !== saved.sequences.size;
+      const { sequences: before = null } = saved ?? {};
+      const isMore = before === null || outbox.some(({ sequence }) => !before.has(sequence));
       // Rows are there before the state names them, and until it says that they have left.
-      if (isMore) await writeFileAtomic(outboxFile, JSON.stringify(outbox));
+      if (isMore) await writeOutbox(outbox, sequences);
       await writeState(state);
-      if (isLess && !isMore) await writeFileAtomic(outboxFile, JSON.stringify(outbox));
+      if (!isMore && isShort(outbox, sequences)) await writeOutbox(outbox, sequences);
       saved = { state, sequences };
     },
     async remove() {

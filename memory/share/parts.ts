@@ -88,6 +88,8 @@ export interface RemovedNodes {
 /** Memory, as far as sharing reads and changes it. */
 export interface SharedMemory {
   nodes(): readonly MemoryNode[];
+  /** Another number after each change of nodes. */
+  revision(): number;
   save(nodes: readonly MemoryNode[]): Promise<void>;
   /** Removes every trace, without asking other machines to. */
   remove(nodeIds: readonly string[]): Promise<void>;
@@ -153,6 +155,8 @@ export interface ShareParts {
   readonly now: () => number;
   /** Aborted when memory closes: a step ends at its next batch. */
   readonly signal: AbortSignal;
+  /** What nodes were looked at last, and found published; kept while the process runs. */
+  readonly looked?: { stamp: string };
   /** Called after each batch of rows that were read. */
   readonly onRead?: (rows: number) => void;
 }

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import path from 'node:path';
 import { z } from 'zod';
@@ -9,6 +10,7 @@ import type { TaskText } from '../tasks/task-files.ts';
 /** Of a payload as it is stored. */
 export const MAX_PAYLOAD_CHARS = 512 * 1024;
 const VERSION = 1;
+const MOST_KEYS = 100;
 
 /** Random, made by the machine when it joins; also the name of its table. */
 export const MACHINE_ID = /^[0-9a-f]{32}$/;
@@ -141,15 +143,28 @@ export function generateKeys(): KeyPair {
   };
 }
 
+/** Keys as they were read last: each is used for many rows. */
+function createKeyReader(read: (der: Buffer) => KeyObject): (key: string) => KeyObject {
+  const known = new Map<string, KeyObject>();
+  return (text) => {
+    const key = known.get(text) ?? read(Buffer.from(text, 'base64'));
+    if (known.size >= MOST_KEYS) known.clear();
+    known.set(text, key);
+    return key;
+  };
+}
+
+const privateKeyOf = createKeyReader((key) => createPrivateKey({ key, type: 'pkcs8', format: 'der' }));
+const publicKeyOf = createKeyReader((key) => createPublicKey({ key, type: 'spki', format: 'der' }));
+
 export function signRow(machine: string, row: Omit<Row, 'signature'>, privateKey: string): Row {
-  const key = createPrivateKey({ key: Buffer.from(privateKey, 'base64'), type: 'pkcs8', format: 'der' });
-  return { ...row, signature: sign(null, signedBytes(machine, row), key).toString('base64') };
+  return { ...row, signature: sign(null, signedBytes(machine, row), privateKeyOf(privateKey)).toString('base64') };
 }
 
 /** False also for a key that is none, or one of another kind. */
 export function isSigned(machine: string, row: Row, publicKey: string): boolean {
   try {
-    const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), type: 'spki', format: 'der' });
+    const key = publicKeyOf(publicKey);
     if (key.asymmetricKeyType !== 'ed25519') return false;
     return verify(null, signedBytes(machine, row), key, Buffer.from(row.signature, 'base64'));
   } catch {

@@ -178,6 +178,7 @@ export function changeOf({ machine, name }: Peer, payload: Payload, reader: Read
  * the target does not leave its machine. Nothing is lost where one memory stands twice.
  */
 export function strayRedirects(nodes: readonly MemoryNode[]): MemoryNode[] {
+  if (!nodes.some(isRedirect)) return [];
   const byId = new Map(nodes.map((node) => [node.node_id, node]));
   const leads = (from: MemoryNode): boolean => {
     const passed = new Set<string>();

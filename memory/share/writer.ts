@@ -10,8 +10,9 @@ import { type Head, OWN, planPublish } from './state.ts';
 import { changedTasks } from './tasks.ts';
 import { type LeavingTurn, NO_ROW, nextTurns, withoutGone, withUnsentTurns } from './turns.ts';
 
-/** Nodes that are looked at without a pause. */
+/** Nodes that are looked at, and rows that are signed, without a pause. */
 const SLICE = 200;
+const SIGNED = 20;
 
 /** Puts into the machine's own log what changed since the last time; the state is on disk before a row leaves. */
 export function createWriter(context: ShareContext) {
@@ -27,13 +28,16 @@ export function createWriter(context: ShareContext) {
     const turns = Object.fromEntries(Object.entries(state().turns).filter(([, { sequence }]) => sequence === NO_ROW));
     const empty = { next: 0, confirmed: null, outbox: [], erasing: [], turns };
     await keep({ ...identity, ...empty, known: Object.fromEntries(known) });
+    if (context.looked !== undefined) context.looked.stamp = '';
     await queue(context);
   }
 
   /** Rows that the bucket has already leave the outbox. */
   async function reconcile(): Promise<void> {
     const last = await bus.last(state().machine);
-    const plan = planPublish(state().confirmed, state().outbox.map(headOf), last === null ? null : headOf(last));
+    // Only a row with the same number may be the last one there.
+    const waiting = state().outbox.filter(({ sequence }) => sequence === last?.sequence);
+    const plan = planPublish(state().confirmed, waiting.map(headOf), last === null ? null : headOf(last));
     if (plan.kind === 'append') {
       const outbox = state().outbox.filter(({ sequence }) => sequence > plan.after);
       if (outbox.length < state().outbox.length) await keep({ outbox });
@@ -87,9 +91,21 @@ interface Leaving {
   readonly source: string;
 }
 
+/** Changes with all that decides whether a node leaves. */
+function stampOf({ memory, rules, state }: ShareContext, nodes: readonly MemoryNode[], removed: number): string {
+  const { machine, url } = state();
+  const { scope, projects, raw, keepsDrafts, keyOf, isForbidden } = rules;
+  const places = [...new Set(nodes.map(({ project }) => project))].map((each) => [
+    each,
+    keyOf(each),
+    isForbidden(each),
+  ]);
+  return JSON.stringify([memory.revision(), removed, machine, url, scope, projects, raw, keepsDrafts, places]);
+}
+
 /** What would leave now, what is removed or taken back, and how many nodes stay for which reason. */
-async function pending(context: ShareContext) {
-  const { memory, rules, redactor, state, signal } = context;
+async function pending(context: ShareContext, nodes = context.memory.nodes()) {
+  const { rules, redactor, state, signal } = context;
   const kept: Partial<Record<Kept, number>> = {};
   const changed: Leaving[] = [];
   const withdrawn: string[] = [];
@@ -99,7 +115,7 @@ async function pending(context: ShareContext) {
     if ((state().known[id]?.sequences ?? []).length > 0) withdrawn.push(id);
   };
   const pages = rules.scope === 'team' ? await sharedPages(context) : null;
-  for (const [at, node] of [...memory.nodes(), ...(pages?.nodes ?? [])].entries()) {
+  for (const [at, node] of [...nodes, ...(pages?.nodes ?? [])].entries()) {
     if (at % SLICE === 0) await nextTurn();
     signal.throwIfAborted();
     const known = state().known[node.node_id];
@@ -141,17 +157,16 @@ async function sharedPages({ memory, rules, state }: ShareContext) {
 
 /** Signs what changed since the last call into the outbox. */
 async function queue(context: ShareContext): Promise<void> {
-  const { rules, state, keep } = context;
-  const { changed, tasks, blocks, gone, withdrawn } = await pending(context);
-  const rows: Row[] = [];
+  const { looked, memory, rules, state, keep } = context;
+  const nodes = memory.nodes();
+  const stamp = stampOf(context, nodes, (await context.removed.load()).length);
+  const { changed, tasks, blocks, gone, withdrawn } = await pending(context, looked?.stamp === stamp ? [] : nodes);
+  if (looked !== undefined) looked.stamp = '';
+  const payloads: Payload[] = [];
   let known = { ...state().known };
-  let { next } = state();
-  const add = (payload: Payload): number => {
-    rows.push(rowOf(context, next, payload));
-    next += 1;
-    return next - 1;
-  };
-  if (next === 0) add(cardOf(context));
+  const { next: first } = state();
+  const add = (payload: Payload): number => first + payloads.push(payload) - 1;
+  if (first === 0) add(cardOf(context));
   // A task that was made again under its name finds it free.
   const left = withoutGone(context, new Set([...gone, ...withdrawn]));
   const old = [...gone, ...withdrawn].flatMap((nodeId) => known[nodeId]?.sequences ?? []).concat(left.rows);
@@ -181,20 +196,35 @@ async function queue(context: ShareContext): Promise<void> {
     known[id] = { owner, version: last + 1, digest, source, after, sequences: block ? [...sequences, sequence] : [] };
   }
   if (blocks.leaving.length > 0) known = inOrder(known, blocks.order);
-  if (rows.length + old.length === 0) return;
-  const outbox = [...state().outbox.filter(({ sequence }) => !old.includes(sequence)), ...rows];
-  await keep({ next, known, outbox, turns: left.turns, erasing: [...state().erasing, ...old] });
+  const rows = await signed(context, payloads);
+  const taken = new Set(old);
+  const outbox = [...state().outbox.filter(({ sequence }) => !taken.has(sequence)), ...rows];
+  const next = first + rows.length;
+  if (rows.length + old.length > 0)
+    await keep({ next, known, outbox, turns: left.turns, erasing: [...state().erasing, ...old] });
+  if (looked !== undefined) looked.stamp = stamp;
+}
+
+/** Rows that follow the last one; requests pass between them. */
+async function signed(context: ShareContext, payloads: readonly Payload[]): Promise<Row[]> {
+  const { next } = context.state();
+  const rows: Row[] = [];
+  for (const [at, payload] of payloads.entries()) {
+    if (at % SIGNED === 0) await nextTurn();
+    rows.push(rowOf(context, next + at, payload));
+  }
+  return rows;
 }
 
 async function queueTurns(context: ShareContext, leaving: readonly LeavingTurn[]): Promise<void> {
   const { state, keep } = context;
-  const rows: Row[] = [];
+  const payloads: Payload[] = [];
   const turns = { ...state().turns };
   for (const { turnId, nodeId, payload } of leaving) {
-    const sequence = payload === null ? NO_ROW : state().next + rows.length;
-    if (payload !== null) rows.push(rowOf(context, sequence, payload));
+    const sequence = payload === null ? NO_ROW : state().next + payloads.push(payload) - 1;
     turns[turnId] = { sequence, nodeId };
   }
+  const rows = await signed(context, payloads);
   await keep({ next: state().next + rows.length, turns, outbox: [...state().outbox, ...rows] });
 }
 

@@ -26,13 +26,14 @@ describe('the state of sharing', () => {
     const file = createStateFile(dir);
     expect(await file.load()).toBeNull();
     let now = state({ known: { one: known('a'), two: known('b') } });
-    for (const change of [
+    const changes: Partial<ShareState>[] = [
       { outbox: [rowOf(0), rowOf(1)], next: 2 },
       { known: { ...now.known, three: known('c') }, pushed: '2026-03-01T00:00:00.000Z' },
       { known: { one: known('changed') }, turns: { t: { sequence: 3, nodeId: 'n' } }, erasing: [1, 2] },
       { outbox: [rowOf(1)], confirmed: { sequence: 0, digest: 'd' } },
       { turns: {}, erasing: [], outbox: [] },
-    ] satisfies Partial<ShareState>[]) {
+    ];
+    for (const change of changes) {
       now = { ...now, ...change };
       await file.save(now);
       expect(await createStateFile(dir).load()).toEqual(now);

@@ -67,6 +67,7 @@ function createHome(
   };
   const memory = {
     nodes: () => [...nodes.values()],
+    revision: () => 0,
     save: async (fresh: readonly MemoryNode[]) => fresh.forEach((node) => void nodes.set(node.node_id, node)),
     remove: async (ids: readonly string[]) => ids.forEach((id) => void nodes.delete(id)),
     turnsOf: async (sessionId: string) =>
