@@ -14,7 +14,7 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
@@ -33,6 +33,7 @@ import { spread } from './latency/stats.ts';
 
 const ROUNDS = 5;
 const QUERIES = 200;
+const IDLE_EXCHANGES = 10;
 const PROJECT = '/home/dev/shop';
 const WORDS =
   'gateway timeout retry ledger invoice postgres replica cursor parser token cache shard leaf socket daemon queue batch index schema migration'.split(
@@ -158,6 +159,7 @@ async function writeTurns(home: string, size: number): Promise<MemoryNode[]> {
 /** Longest time between two turns of the event loop, and most memory of the process, while work runs. */
 async function watchedRun(work: () => Promise<unknown>) {
   const delays = monitorEventLoopDelay({ resolution: 10 });
+  const before = performance.eventLoopUtilization();
   let most = 0;
   const timer = setInterval(() => {
     most = Math.max(most, process.memoryUsage.rss());
@@ -167,7 +169,8 @@ async function watchedRun(work: () => Promise<unknown>) {
   delays.disable();
   clearInterval(timer);
   const held = { p99: delays.percentile(99) / 1e6, max: delays.max / 1e6 };
-  return { ms, rss: most, held };
+  const { active: busy } = performance.eventLoopUtilization(before);
+  return { ms, busy, rss: most, held };
 }
 
 /** Publishes and reads verbatim turns. */
@@ -256,6 +259,13 @@ try {
   const pushRequests = await counted(() => desktop.sharing.push({}));
   await box.sharing.pull({});
   await box.memory.maintenance.flush(1_200_000);
+  await box.sharing.push({});
+  const idle = await watchedRun(async () => {
+    for (let turns = 0; turns < IDLE_EXCHANGES; turns += 1) {
+      await box.sharing.pull({});
+      await box.sharing.push({});
+    }
+  });
   await recallMs(box);
   const quiet = await recallMs(box);
   let isOver = false;
@@ -276,7 +286,7 @@ try {
   const raw = Number(values.turns) > 0 ? await exchangeTurns(`${server.uri}/raw`, Number(values.turns)) : null;
   const report = {
     raw,
-    ...{ nodes: count, joins, steady, recall_ms: { quiet, busy }, exchanges },
+    ...{ nodes: count, joins, steady, idle, recall_ms: { quiet, busy }, exchanges },
     bytes: { bucket, local: own },
     requests: { pull: pullRequests, push: pushRequests },
   };
@@ -292,6 +302,7 @@ function print(report: {
   readonly raw: Awaited<ReturnType<typeof exchangeTurns>> | null;
   readonly joins: readonly { machine: string; published: number; read: number; ms: number }[];
   readonly steady: readonly { push: number; pull: number }[];
+  readonly idle: Awaited<ReturnType<typeof watchedRun>>;
   readonly recall_ms: { readonly quiet: { p50: number; p95: number }; readonly busy: { p50: number; p95: number } };
   readonly exchanges: number;
   readonly bytes: { readonly bucket: number; readonly local: number };
@@ -302,6 +313,11 @@ function print(report: {
   const of = (pick: (round: { push: number; pull: number }) => number): string =>
     report.steady.map((round) => pick(round).toFixed(0)).join(', ');
   console.log(`${added} new: published in ${of(({ push }) => push)} ms, read in ${of(({ pull }) => pull)} ms`);
+  const each = (ms: number): string => `${(ms / IDLE_EXCHANGES).toFixed(0)} ms`;
+  const { ms: idleMs, busy: idleBusy, held: idleHeld } = report.idle;
+  console.log(
+    `exchange without news: ${each(idleMs)}, event loop busy ${each(idleBusy)}, held at most ${idleHeld.max.toFixed(0)} ms`,
+  );
   const { quiet, busy } = report.recall_ms;
   console.log(`recall, quiet       p50 ${quiet.p50.toFixed(1)}, p95 ${quiet.p95.toFixed(1)} ms`);
   console.log(
