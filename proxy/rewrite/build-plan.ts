@@ -1,6 +1,5 @@
 import { countTokens } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import type { Balance } from '../ledger/store.ts';
 import type { GivenSlice, MemoryLine, MemorySource } from '../ports.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
@@ -14,7 +13,7 @@ import {
   sumTokens,
   type TurnSpan,
 } from '../wire/turns.ts';
-import { type AllowanceRule, allowTokens, openAccount } from './cost.ts';
+import { type AllowanceRule, allowTokens, budgetOf, openAccount } from './cost.ts';
 import {
   besideRounds,
   buildCutContext,
@@ -26,10 +25,12 @@ import {
   countEligibleTurns,
   decideCut,
   decideRoundCut,
+  findIdleRounds,
+  type IdleRounds,
   measureSentTurns,
-  NOTHING_BESIDE,
   type RoundCutInput,
   type RoundsToCut,
+  roundsEnd,
   selectParts,
 } from './cut.ts';
 import {
@@ -39,7 +40,6 @@ import {
   isEmptyPlan,
   locatePlan,
   type Match,
-  type PlanLocation,
   type RoundCut,
 } from './plan.ts';
 import {
@@ -64,8 +64,8 @@ interface EpochStep {
   readonly from: EpochPlan | null;
   /** Null when the cut does not change. */
   readonly cut: Extract<CutDecision, { kind: 'cut' }> | null;
-  /** Tool rounds of the running turn to drop; null when they do not change. */
-  readonly rounds: RoundsToCut | null;
+  /** Tool rounds to drop of the running turn and of complete turns that stay. */
+  readonly rounds: readonly RoundsToCut[];
   readonly strippedThrough: string | null;
 }
 
@@ -88,7 +88,7 @@ export interface StepInput extends CutRequest {
   readonly hasLateLines: boolean;
 }
 
-const NO_CUTS = { cut: null, rounds: null } as const;
+const NO_CUTS = { cut: null, rounds: [] } as const;
 
 /** What to do with one request of the main loop. */
 export function decideStep(input: StepInput): Step {
@@ -107,7 +107,7 @@ export function decideStep(input: StepInput): Step {
   if (match !== null && hasUnproxiedMessages(view, match)) return startEpoch('bypassed', current);
   if (match?.servedAt === view.lineage.length - 1) return { kind: 'replay' };
   const cuts = decideCuts(input, current, fresh);
-  if (cuts.cut !== null || cuts.rounds !== null) return startEpoch('cut', current, cuts);
+  if (cuts.cut !== null || cuts.rounds.length > 0) return startEpoch('cut', current, cuts);
   return fresh >= 0 || (input.hasLateLines && mayAddInLoop(view))
     ? { kind: 'extend', plan: current }
     : { kind: 'replay' };
@@ -122,26 +122,25 @@ function mayAddInLoop(view: ConversationView): boolean {
 type Cuts = Pick<EpochStep, 'cut' | 'rounds'>;
 
 /**
- * At a prompt, cuts whole turns. Inside a tool loop, cuts rounds of the running turn and turns with them, or turns alone
- * while no round may go. One sum counts what carrying them has cost since the last cut.
+ * At a prompt, cuts whole turns, and old rounds of complete turns that stay. Inside a tool loop, cuts rounds of the
+ * running turn with them. One sum counts what carrying all of them has cost since the last cut.
  */
 function decideCuts(input: StepInput, current: EpochPlan, fresh: number): Cuts {
   const { view, rule } = input;
-  if (rule === null) return NO_CUTS;
-  const cutInput = buildCutInput(input, current, rule);
-  const turnsAlone = (): Cuts => ({ cut: acceptCut(decideCut(cutInput, rule)), rounds: null });
-  if (fresh >= 0) return turnsAlone();
-  if (!canCutInLoop(view)) return NO_CUTS;
-  const roundInput = buildRoundInput(input, current, rule);
-  const rounds = roundInput === null ? null : decideRoundCut(roundInput, rule);
-  if (rounds === null) return turnsAlone();
+  if (rule === null || (fresh < 0 && !canCutInLoop(view))) return NO_CUTS;
+  const { idle, ...cutInput } = buildCutInput(input, current, rule);
+  const roundInput = fresh >= 0 ? null : buildRoundInput(input, current, rule);
+  const running = roundInput === null ? null : decideRoundCut(roundInput, rule);
   // The round cut already rewrites everything after the head, so cutting turns as well costs nothing.
-  const freeRule = { ...rule, margin: 0, triggerTokens: 0, minDropShare: 0 };
-  return { cut: acceptCut(decideCut(cutInput, freeRule)), rounds };
-}
-
-function acceptCut(decision: CutDecision): Cuts['cut'] {
-  return decision.kind === 'cut' ? decision : null;
+  const turnRule = running === null ? rule : { ...rule, margin: 0, triggerTokens: 0, minDropShare: 0 };
+  const turns = decideCut(cutInput, turnRule);
+  if (turns.kind === 'keep') return running === null ? NO_CUTS : { cut: null, rounds: [running] };
+  const { because } = turns;
+  const rounds = idle.map((each) => ({ ...each, because }));
+  return {
+    cut: turns.through > cutInput.absorbed ? turns : null,
+    rounds: running === null ? rounds : [...rounds, running],
+  };
 }
 
 /** With manual thinking, the running turn must start with its thinking, which a cut would strip. */
@@ -181,26 +180,27 @@ export function selectPartsToPrepare(input: StepInput): PartSpan[] {
   return roundInput === null ? [] : selectParts(roundInput, rule);
 }
 
-function buildCutInput(input: StepInput, plan: EpochPlan | null, rule: CutRule): CutInput {
+function buildCutInput(input: StepInput, plan: EpochPlan | null, rule: CutRule) {
   const { view, isDurable, countHeld } = input;
   const location = plan === null ? null : locatePlan(plan, view.lineage);
   const turns = measureSentTurns(view, splitTurns(view), location);
   const absorbed = turns.filter((turn) => turn.end <= (location?.cutEnd ?? 0)).length;
   const spans = [...turns.slice(0, absorbed), ...(location?.rounds ?? [])];
   const dropped = spans.flatMap(({ start, end }) => view.infos.slice(start, end));
-  const context = buildCutContext(input, dropped);
+  const budget = budgetOf(openAccount(input), rule.lossShare);
+  const context = buildCutContext(input, { dropped, budget });
   const finished = hasLoopCuts(view) ? turns.slice(absorbed, -1) : [];
   const carried = finished.reduce(
     (sum, turn) => sum + carriedByRounds(view, { turn, absorbedEnd: roundsEnd(location, turn) }, { rule, ...context }),
     0,
   );
-  return { turns, absorbed, isDurable, countHeld, context, beside: { ...NOTHING_BESIDE, carried } };
+  const idle = hasLoopCuts(view) ? findIdleRounds({ view, turns, absorbed, location, isDurable }, rule) : NO_IDLE;
+  const { droppedTokens, carriedTokens } = idle;
+  const beside = { historyTokens: 0, droppedTokens, carried: carried + context.prices.read * carriedTokens };
+  return { turns, absorbed, isDurable, countHeld, context, beside, idle: idle.rounds };
 }
 
-/** End of the rounds of this turn that the plan drops; 0 when it drops none. */
-function roundsEnd(location: PlanLocation | null, { start, end }: TurnSpan): number {
-  return location?.rounds.find((rounds) => rounds.start > start && rounds.start < end)?.end ?? 0;
-}
+const NO_IDLE: IdleRounds = { rounds: [], droppedTokens: 0, carriedTokens: 0 };
 
 function buildRoundInput(input: StepInput, plan: EpochPlan | null, rule: CutRule): RoundCutInput | null {
   const { view, isDurable, roundsTokens } = input;
@@ -275,19 +275,23 @@ export function stripThinkingPlan(view: ConversationView, lost: EpochPlan | null
   return { ...EMPTY_PLAN, ...of, strippedThrough };
 }
 
+/** Recalls nothing and keeps the system block. */
+export function cutsInLoop(view: ConversationView, { rounds }: EpochStep): boolean {
+  return rounds.length > 0 && findFreshPrompt(view) < 0;
+}
+
 export function isCut(step: Step): boolean {
-  return step.kind === 'epoch' && (step.cut !== null || step.rounds !== null);
+  return step.kind === 'epoch' && (step.cut !== null || step.rounds.length > 0);
 }
 
 /** Tokens of memory text that a step may add. A cut pays for the text that goes with it. */
 export function allowStep(
   input: StepInput,
   step: Step,
-  balance: Pick<Balance, 'untouchedUsd' | 'savedUsd'> | null,
   config: PlanConfig,
 ): number {
   if (isCut(step) || usesSystemField(config)) return Number.POSITIVE_INFINITY;
-  return allowTokens(openAccount(input, balance), config);
+  return allowTokens(openAccount(input), config);
 }
 
 export interface PlanConfig extends AllowanceRule {
@@ -369,14 +373,14 @@ function buildEpochPlan(
   const newTexts = [system?.text, step.cut === null ? '' : cut?.preamble];
   const shown = new Set(newTexts.flatMap((text) => text?.split('\n') ?? []));
   const fresh = recalled.recalled.filter((line) => !shown.has(line.text));
-  const former = step.cut === null || step.rounds !== null ? step.from : null;
+  const former = step.cut === null || cutsInLoop(view, step) ? step.from : null;
   return {
     id: input.id,
     sessionId,
     createdAtMs: input.createdAtMs,
     epoch: step.from === null ? 0 : step.from.epoch + 1,
     cut,
-    rounds: [...keepRoundCuts(view, step), ...buildRoundCuts(memory, input, config)],
+    rounds: [...keepRoundCuts(view, step), ...buildRoundCuts(memory, input, config)].sort(byPlace(view)),
     strippedThrough: step.strippedThrough,
     ...(former === null || former.systemBlock === null ? toSystemPart(system) : copySystemPart(former)),
     injections: [
@@ -539,13 +543,13 @@ function quotesByNode(
 }
 
 function buildRoundCuts(memory: MemorySource, { view, step, fence }: EpochInput, config: PlanConfig): RoundCut[] {
-  if (step.rounds === null) return [];
-  const { start, end, parts } = step.rounds;
-  const partIds = parts.map((part) => part.endHash);
-  const { nodeIds, lines } = readCoveringNodes(memory, partIds);
-  const preamble = renderRoundsPreamble(lines, roundsBudget(config), fence);
-  const [after, through] = [view.lineage[start - 1] as string, view.lineage[end - 1] as string];
-  return [{ after, through, preamble: preamble.text, nodeIds }];
+  return step.rounds.map(({ start, end, parts }) => {
+    const partIds = parts.map((part) => part.endHash);
+    const { nodeIds, lines } = readCoveringNodes(memory, partIds);
+    const preamble = renderRoundsPreamble(lines, roundsBudget(config), fence);
+    const [after, through] = [view.lineage[start - 1] as string, view.lineage[end - 1] as string];
+    return { after, through, preamble: preamble.text, nodeIds };
+  });
 }
 
 /** The nodes that represent these turns or parts, and a line for each. */
@@ -555,12 +559,17 @@ function readCoveringNodes(memory: MemorySource, turnIds: readonly string[]) {
   return { nodes, nodeIds, lines: memory.lines(nodeIds).map(toLine) };
 }
 
+function byPlace({ lineage }: ConversationView) {
+  return (one: RoundCut, other: RoundCut): number => lineage.indexOf(one.after) - lineage.indexOf(other.after);
+}
+
 /** Round cuts of the previous plan in turns that are still sent. */
 function keepRoundCuts(view: ConversationView, step: EpochStep): RoundCut[] {
   if (step.from === null) return [];
   const located = locatePlan(step.from, view.lineage)?.rounds ?? [];
   const cutEnd = step.cut === null ? 0 : (splitTurns(view)[step.cut.through]?.start ?? 0);
-  return located.filter(({ start }) => start >= cutEnd && start !== step.rounds?.start).map(({ cut }) => cut);
+  const isCutAgain = (start: number): boolean => step.rounds.some((rounds) => rounds.start === start);
+  return located.filter(({ start }) => start >= cutEnd && !isCutAgain(start)).map(({ cut }) => cut);
 }
 
 /** Injections of the previous plan at prompts that are still sent. */
@@ -570,7 +579,7 @@ export function keepInjections(view: ConversationView, from: EpochPlan, step: Ep
   const head = findHeadEnd(view);
   return from.injections.filter((injection) => {
     const at = view.lineage.indexOf(injection.anchor);
-    if (rounds !== null && at >= rounds.start && at < rounds.end) return false;
+    if (rounds.some(({ start, end }) => at >= start && at < end)) return false;
     return cut === null || at >= firstKept || (at >= 0 && at < head);
   });
 }

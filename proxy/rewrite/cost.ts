@@ -1,5 +1,4 @@
 import { countTokens } from '../../common/text.ts';
-import type { Balance } from '../ledger/store.ts';
 import { countRequestTokens } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
 import { findHeadEnd, sumTokens } from '../wire/turns.ts';
@@ -35,19 +34,20 @@ export interface MemoryAccount {
  * the conversation lasts.
  */
 export function allowTokens(account: MemoryAccount, { costShare, leastTokens }: AllowanceRule): number {
-  const { untouched, saved, cold, prices, receivedTokens, addedTokens } = account;
-  const price = cold ? prices.write : prices.read;
-  const left = costShare * (untouched + price * receivedTokens) + saved - price * addedTokens;
-  const shared = Math.min(left / prices.write, costShare * receivedTokens - addedTokens);
+  const { prices, receivedTokens, addedTokens } = account;
+  const shared = Math.min(budgetOf(account, costShare) / prices.write, costShare * receivedTokens - addedTokens);
   return Math.max(0, Math.floor(Math.max(leastTokens - addedTokens, shared)));
 }
 
-/** @param balance  of the conversation; null before its first answer */
-export function openAccount(
-  request: CutRequest,
-  balance: Pick<Balance, 'untouchedUsd' | 'savedUsd'> | null,
-): MemoryAccount {
-  const { view, match } = request;
+/** What this request may cost beyond the current plan, so that the conversation stays within `share` of untouched. */
+export function budgetOf(account: MemoryAccount, share: number): number {
+  const { untouched, saved, cold, prices, receivedTokens, addedTokens } = account;
+  const price = cold ? prices.write : prices.read;
+  return share * (untouched + price * receivedTokens) + saved - price * addedTokens;
+}
+
+export function openAccount(request: CutRequest): MemoryAccount {
+  const { view, match, balance } = request;
   const tokenUsd = findModelTraits(view.model).inputPrice / 1_000_000;
   const { cold, prices } = findCacheState(request);
   return {

@@ -1,3 +1,4 @@
+import type { Balance } from '../ledger/store.ts';
 import { type ConversationView, countRequestTokens, estimateTokens, type MessageInfo } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
 import { findHeadEnd, type PartSpan, splitParts, splitRounds, sumTokens, type TurnSpan } from '../wire/turns.ts';
@@ -26,6 +27,8 @@ export interface CutRule extends RetentionRule {
   readonly keepRoundTokens: number;
   /** As `margin`, for cuts inside a running turn, which also lose its reasoning. */
   readonly roundMargin: number;
+  /** Share of its untouched cost that a cut may put a conversation behind, should it end then. */
+  readonly lossShare: number;
 }
 
 /** The state of the prompt cache and the size of everything around the turns. */
@@ -38,11 +41,15 @@ interface CutContext {
   /** Tokens of the whole request without a cut, and of the model's context window. */
   readonly requestTokens: number;
   readonly contextTokens: number;
+  /** Of the kept tokens, those that this request sends for the first time: a cut does not write them again. */
+  readonly freshTokens: number;
+  /** What a cut with a warm cache may cost now, in tokens of uncached input. */
+  readonly budget: number;
 }
 
 type CutReason = 'cold' | 'paid' | 'pressure' | 'target';
 
-type KeepReason = 'small' | 'too_few_turns' | 'not_durable' | 'too_much_state' | 'too_little' | 'not_paid';
+type KeepReason = 'small' | 'too_few_turns' | 'not_durable' | 'too_much_state' | 'too_little' | 'not_paid' | 'not_affordable';
 
 export type CutDecision =
   | { readonly kind: 'keep'; readonly because: KeepReason }
@@ -85,17 +92,19 @@ export function decideCut(input: CutInput, rule: CutRule): CutDecision {
   const history = sumTokens(turns.slice(absorbed)) + beside.historyTokens;
   if (history < rule.triggerTokens && !isOverTarget(scene, rule)) return { kind: 'keep', because: 'small' };
   const eligible = countEligibleTurns(turns, rule);
-  if (eligible <= absorbed) return { kind: 'keep', because: 'too_few_turns' };
+  const hasMore = beside.droppedTokens > 0;
+  if (eligible <= absorbed && !hasMore) return { kind: 'keep', because: 'too_few_turns' };
   let through = absorbed;
   while (through < eligible && isDurable(turns[through] as TurnSpan)) through += 1;
-  if (through === absorbed) return { kind: 'keep', because: 'not_durable' };
+  if (through === absorbed && !hasMore) return { kind: 'keep', because: 'not_durable' };
   const whole = decideRange(input, { through, tooFew: through < eligible ? 'not_durable' : 'too_little' }, rule);
-  if (whole.kind === 'keep') return whole;
+  if (whole.kind === 'keep' || through === absorbed) return whole;
   // Reading nodes takes time, so only a cut that is due does it.
   const held = input.countHeld(turns.slice(0, through));
-  if (held.turns <= absorbed) return { kind: 'keep', because: 'too_much_state' };
+  if (held.turns <= absorbed && !hasMore) return { kind: 'keep', because: 'too_much_state' };
   const context = { ...scene, aroundTokens: scene.aroundTokens + held.extraTokens };
-  return decideRange({ ...input, context }, { through: held.turns, tooFew: 'too_much_state' }, rule);
+  const range = { through: Math.max(absorbed, held.turns), tooFew: 'too_much_state' } as const;
+  return decideRange({ ...input, context }, range, rule);
 }
 
 function decideRange(
@@ -107,22 +116,25 @@ function decideRange(
   const droppedTokens = sumTokens(turns.slice(absorbed, through)) + beside.droppedTokens;
   const keptTokens = history - droppedTokens;
   if (droppedTokens < rule.minDropShare * history) return { kind: 'keep', because: tooFew };
-  const because = findReason({ turns, absorbed, context, beside }, keptTokens, rule);
-  if (because === null) return { kind: 'keep', because: 'not_paid' };
+  const because = findReason({ turns, absorbed, context, beside }, { droppedTokens, keptTokens }, rule);
+  if (because === 'not_paid' || because === 'not_affordable') return { kind: 'keep', because };
   return { kind: 'cut', because, through, droppedTokens, keptTokens };
 }
 
 function findReason(
   input: Omit<CutInput, 'isDurable' | 'countHeld'>,
-  keptTokens: number,
+  { droppedTokens, keptTokens }: { readonly droppedTokens: number; readonly keptTokens: number },
   rule: CutRule,
-): CutReason | null {
+): CutReason | 'not_paid' | 'not_affordable' {
   const { context: scene, beside } = input;
   if (scene.cold) return 'cold';
   if (isOverTarget(scene, rule)) return 'target';
   if (scene.requestTokens > rule.pressureShare * scene.contextTokens) return 'pressure';
-  const cost = cutCost(input, { rewrittenTokens: scene.aroundTokens + keptTokens, prices: scene.prices }, rule);
-  return cost.carried + beside.carried >= rule.margin * cost.once ? 'paid' : null;
+  const { prices } = scene;
+  const rewrittenTokens = scene.aroundTokens + keptTokens - scene.freshTokens;
+  const cost = cutCost(input, { rewrittenTokens, prices }, rule);
+  if (cost.carried + beside.carried < rule.margin * cost.once) return 'not_paid';
+  return rule.margin > 0 && cost.once - prices.read * droppedTokens > scene.budget ? 'not_affordable' : 'paid';
 }
 
 function isOverTarget(scene: CutContext, rule: CutRule): boolean {
@@ -135,6 +147,8 @@ export interface CutRequest {
   readonly nowMs: number;
   /** Token budget of preamble and system block. */
   readonly ownTokens: number;
+  /** What the conversation has cost; null before its first answer. */
+  readonly balance: Pick<Balance, 'untouchedUsd' | 'savedUsd'> | null;
 }
 
 const TTL_MS = { '5m': 300_000, '1h': 3_600_000 } as const;
@@ -146,10 +160,14 @@ const TTL_MS = { '5m': 300_000, '1h': 3_600_000 } as const;
  */
 export function buildCutContext(
   { view, match, nowMs, ownTokens }: CutRequest,
-  dropped: readonly MessageInfo[],
+  { dropped, budget }: { readonly dropped: readonly MessageInfo[]; readonly budget: number },
 ): CutContext {
-  const head = sumTokens(view.infos.slice(0, findHeadEnd(view)));
+  const headEnd = findHeadEnd(view);
+  const head = sumTokens(view.infos.slice(0, headEnd));
+  const fresh = match === null ? [] : view.infos.slice(Math.max(headEnd, match.servedAt + 1));
   return {
+    budget,
+    freshTokens: sumTokens(fresh),
     ...findCacheState({ view, match, nowMs }),
     aroundTokens: head + ownTokens,
     requestTokens: countRequestTokens(view) - sumTokens(dropped) + ownTokens,
@@ -282,9 +300,65 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
     },
     roundRule(rule),
   );
-  if (cut.kind === 'keep') return null;
-  const end = rounds[cut.through - 1]?.end as number;
+  const end = cut.kind === 'keep' ? 0 : (rounds[cut.through - 1]?.end ?? 0);
+  if (cut.kind === 'keep' || end <= absorbedEnd) return null;
   return { because: cut.because, start: first.start, end, parts: parts.filter((part) => part.start < end) };
+}
+
+interface KeptTurnsInput {
+  readonly view: ConversationView;
+  readonly turns: readonly TurnSpan[];
+  /** Turns that the current plan absorbs. */
+  readonly absorbed: number;
+  readonly location: PlanLocation | null;
+  readonly isDurable: (part: TurnSpan) => boolean;
+}
+
+/** Tool rounds of complete turns that stay. */
+export interface IdleRounds {
+  readonly rounds: readonly Omit<RoundsToCut, 'because'>[];
+  readonly droppedTokens: number;
+  /** What reading them has cost since their turns ended. */
+  readonly carriedTokens: number;
+}
+
+/**
+ * The rounds that may go of the complete turns that stay: all but the newest rounds of the conversation. A turn keeps its
+ * prompt, its answer and the rounds after its last durable part.
+ */
+export function findIdleRounds(input: KeptTurnsInput, rule: CutRule): IdleRounds {
+  const { view, turns, absorbed, location, isDurable } = input;
+  const running = turns.at(-1);
+  const newest = running === undefined ? [] : splitRounds(view, running);
+  let kept = { rounds: newest.length, tokens: sumTokens(newest) };
+  const found: Omit<RoundsToCut, 'because'>[] = [];
+  let [droppedTokens, carriedTokens] = [0, 0];
+  for (let at = turns.length - 2; at >= Math.max(absorbed, countEligibleTurns(turns, rule)); at -= 1) {
+    const turn = turns[at] as TurnSpan;
+    const rounds = splitRounds(view, turn);
+    let count = rounds.length;
+    while (count > 0 && (kept.rounds < rule.keepRounds || kept.tokens < rule.keepRoundTokens)) {
+      count -= 1;
+      kept = { rounds: kept.rounds + 1, tokens: kept.tokens + (rounds[count]?.tokens ?? 0) };
+    }
+    const all = splitParts(view, rounds);
+    const missing = all.findIndex((part) => !isDurable(part));
+    const parts = missing < 0 ? all : all.slice(0, missing);
+    const mayGo = rounds.slice(0, count).filter(({ end }) => end <= (parts.at(-1)?.end ?? 0));
+    const added = mayGo.filter(({ end }) => end > roundsEnd(location, turn));
+    if (added.length === 0) continue;
+    const [start, end] = [mayGo[0]?.start as number, mayGo.at(-1)?.end as number];
+    found.push({ start, end, parts: parts.filter((part) => part.start < end) });
+    const tokens = sumTokens(added);
+    droppedTokens += tokens;
+    carriedTokens += tokens * turns.slice(at + 1).reduce((sum, { requests }) => sum + requests, 0);
+  }
+  return { rounds: found.reverse(), droppedTokens, carriedTokens };
+}
+
+/** End of the rounds of this turn that the plan drops; 0 when it drops none. */
+export function roundsEnd(location: PlanLocation | null, { start, end }: Pick<TurnSpan, 'start' | 'end'>): number {
+  return location?.rounds.find((rounds) => rounds.start > start && rounds.start < end)?.end ?? 0;
 }
 
 /** `decideCut` treats the last unit as the running one. */
@@ -318,7 +392,7 @@ export function besideRounds({ turns, absorbed, isDurable, context, beside }: Cu
   const missing = eligible.findIndex((turn) => !isDurable(turn));
   return {
     historyTokens: sumTokens(turns.slice(absorbed, -1)),
-    droppedTokens: sumTokens(missing < 0 ? eligible : eligible.slice(0, missing)),
+    droppedTokens: beside.droppedTokens + sumTokens(missing < 0 ? eligible : eligible.slice(0, missing)),
     carried:
       beside.carried + cutCost({ turns, absorbed }, { rewrittenTokens: 0, prices: context.prices }, rule).carried,
   };

@@ -28,6 +28,7 @@ import {
   buildPlan,
   buildSlicePlan,
   chooseReplayPlan,
+  cutsInLoop,
   decideStep,
   isCut,
   type PlanConfig,
@@ -184,7 +185,7 @@ class RewritePipeline implements Rewriter {
     if (context.request.path === 'count_tokens') return this.#replayPlan(context);
     if (context.kind === 'side') setImmediate(() => this.#captureSummarized(context));
     if (context.kind !== 'main') return (await this.#giveSlice(context, signal)) ?? this.#replayPlan(context);
-    const { memory, config, clock, randomHex, ledger } = this.#deps;
+    const { memory, config, clock, randomHex } = this.#deps;
     const { view, sessionId } = context;
 
     const turns = splitTurns(view);
@@ -194,8 +195,7 @@ class RewritePipeline implements Rewriter {
     const step = decideStep(input);
     if (step.kind === 'replay') return this.#replayPlan(context);
 
-    const balance = ledger.conversation(sessionId)?.balance ?? null;
-    const planInput = { view, sessionId, step, allowedTokens: allowStep(input, step, balance, config) };
+    const planInput = { view, sessionId, step, allowedTokens: allowStep(input, step, config) };
     const recalled = await this.#recall(context, planInput);
 
     const seed = { createdAtMs: clock.now(), id: randomHex(16), fence: randomHex(6) };
@@ -209,7 +209,7 @@ class RewritePipeline implements Rewriter {
       const isShown = step.kind === 'extend' && plan.injections.length > step.plan.injections.length;
       this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
     }
-    return { context, plan, spliced, decision: describeStep(step), cut: isCut(step) };
+    return { context, plan, spliced, decision: describeStep(view, step), cut: isCut(step) };
   }
 
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {
@@ -309,10 +309,9 @@ class RewritePipeline implements Rewriter {
 
   #createStepInput(context: RequestContext, turns: readonly TurnSpan[]): StepInput {
     const { view, sessionId } = context;
-    const { memory, config, clock } = this.#deps;
+    const { memory, config, clock, ledger } = this.#deps;
     const match = this.#matchOwnPlan(view, sessionId);
-    const running = turns.at(-1);
-    const parts = running === undefined ? [] : splitParts(view, splitRounds(view, running));
+    const parts = turns.flatMap((turn) => splitParts(view, splitRounds(view, turn)));
     const durable = memory.nodesCovering([...turns, ...parts].map((span) => span.endHash));
     return {
       view,
@@ -326,6 +325,7 @@ class RewritePipeline implements Rewriter {
       },
       rule: this.#isDisabled(context) ? null : config.cut,
       nowMs: clock.now(),
+      balance: ledger.conversation(sessionId)?.balance ?? null,
       ownTokens: config.preambleTokens + Math.max(config.systemTokens, countTokens(match?.plan.systemBlock ?? '')),
       roundsTokens: roundsBudget(config),
       hasLateLines: !usesSystemField(config) && this.#late.ready(sessionId, view).length > 0,
@@ -401,8 +401,9 @@ function isLate({ view, step }: PlanInput): boolean {
   return step.kind === 'extend' && findFreshPrompt(view) < 0;
 }
 
-function describeStep(step: Step): string {
+function describeStep(view: ConversationView, step: Step): string {
   if (step.kind !== 'epoch') return step.kind === 'extend' ? 'recall' : 'replay';
-  if (step.rounds !== null) return `cut in a tool loop: ${step.rounds.because}`;
-  return step.cut === null ? `epoch: ${step.because}` : `cut: ${step.cut.because}`;
+  const because = step.cut?.because ?? step.rounds[0]?.because;
+  if (because === undefined) return `epoch: ${step.because}`;
+  return `${cutsInLoop(view, step) ? 'cut in a tool loop' : 'cut'}: ${because}`;
 }

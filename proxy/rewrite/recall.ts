@@ -3,6 +3,7 @@ import type { MemorySource, ProxyLog, RecallCounts, RecalledLine } from '../port
 import { type ConversationView, readMessageText, readRecentTexts } from '../wire/conversation.ts';
 import { findFreshPrompt, findHeadEnd, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
+  cutsInLoop,
   findAbsorbedTurns,
   keepInjections,
   mayAddSystemBlock,
@@ -139,7 +140,7 @@ export async function lookUpMemory(
   const cut = step.kind === 'epoch' ? step.cut : null;
   const absorbed = cut === null ? [] : findAbsorbedTurns(view, cut.through).map(({ endHash }) => endHash);
   const quoting = absorbed.length === 0 ? null : withinDeadline(memory.quotes(absorbed));
-  if (step.kind === 'epoch' && (step.because === 'broken' || step.rounds !== null)) {
+  if (step.kind === 'epoch' && (step.because === 'broken' || cutsInLoop(view, step))) {
     return { ...EMPTY, quotes: (await quoting) ?? EMPTY.quotes };
   }
   const needsContext = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
@@ -207,12 +208,17 @@ function findVisibleTurns(view: ConversationView, step: PlanInput['step']): Set<
   const cutEnd = plan === null ? 0 : (locatePlan(plan, view.lineage)?.cutEnd ?? 0);
   const from = step.kind === 'epoch' && step.cut !== null ? (turns[step.cut.through]?.start ?? 0) : cutEnd;
   const visible = turns.filter((turn) => turn.start >= from);
-  return new Set(visible.flatMap((turn) => [turn.endHash, ...findVisibleParts(view, turn, plan)]));
+  const located = plan === null ? [] : (locatePlan(plan, view.lineage)?.rounds ?? []);
+  const dropped = [...located, ...(step.kind === 'epoch' ? step.rounds : [])];
+  return new Set(visible.flatMap((turn) => [turn.endHash, ...findVisibleParts(view, turn, dropped)]));
 }
 
-function findVisibleParts(view: ConversationView, turn: TurnSpan, plan: EpochPlan | null): string[] {
+function findVisibleParts(
+  view: ConversationView,
+  turn: TurnSpan,
+  dropped: readonly { readonly start: number; readonly end: number }[],
+): string[] {
   const parts = splitParts(view, splitRounds(view, turn));
-  const dropped = parts.length === 0 || plan === null ? [] : (locatePlan(plan, view.lineage)?.rounds ?? []);
   const isDropped = (part: TurnSpan): boolean =>
     dropped.some(({ start, end }) => part.start >= start && part.end <= end);
   return parts.filter((part) => !isDropped(part)).map((part) => part.endHash);

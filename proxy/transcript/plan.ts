@@ -209,7 +209,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
   const known = new Set<string>();
   let [prompts, made] = [0, 0];
 
-  function stepInput(view: ConversationView, atMs: number): StepInput {
+  function stepInput(view: ConversationView, atMs: number, balance: Paid): StepInput {
     const match = index.match(view, sessionId);
     return {
       view,
@@ -219,6 +219,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
       countHeld: (turns) => ({ turns: turns.length, extraTokens: 0 }),
       rule,
       nowMs: atMs,
+      balance,
       ownTokens: config.preambleTokens + Math.max(config.systemTokens, countTokens(match?.plan.systemBlock ?? '')),
       roundsTokens: roundsBudget(config),
       hasLateLines: false,
@@ -244,7 +245,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
   }
 
   function decide(view: ConversationView, atMs: number, balance: Paid) {
-    const input = stepInput(view, atMs);
+    const input = stepInput(view, atMs, balance);
     const step = decideStep(input);
     const use = describeUse(view, atMs);
     if (step.kind === 'replay') {
@@ -254,7 +255,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
     }
     made += 1;
     const seed = { id: `${made}`, createdAtMs: atMs, fence: 'f'.repeat(12) };
-    const allowedTokens = allowStep(input, step, balance, config);
+    const allowedTokens = allowStep(input, step, config);
     const plan = buildPlan(MEMORY, { view, sessionId, step, allowedTokens, ...seed }, recall(view, step), config);
     const extended = step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null;
     index.apply(createPlanRecord(extended, plan, use));
