@@ -229,7 +229,7 @@ export const Config = z.strictObject({
       .max(4_000)
       .default(1_500)
       .describe('tokens of the library in the system block: profile, active tasks, index of pages; 0: none of it'),
-    costShare: share(0.015).describe(
+    costShare: share(0.01).describe(
       'share of the cost of a session that memory may add before a trim pays for it; the rest of its text waits',
     ),
     leastTokens: count(300).describe('tokens of memory that a session may always carry'),

@@ -1,7 +1,7 @@
 import { countTokens } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { GivenSlice, MemoryLine, MemorySource } from '../ports.ts';
-import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
+import type { ConversationView } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
 import {
   findFreshPrompt,
@@ -188,13 +188,14 @@ function buildCutInput(input: StepInput, plan: EpochPlan | null, rule: CutRule) 
   const spans = [...turns.slice(0, absorbed), ...(location?.rounds ?? [])];
   const dropped = spans.flatMap(({ start, end }) => view.infos.slice(start, end));
   const budget = budgetOf(openAccount(input), rule.lossShare);
-  const context = buildCutContext(input, { dropped, budget });
+  const idle = hasLoopCuts(view) ? findIdleRounds({ view, turns, absorbed, location, isDurable }, rule) : NO_IDLE;
+  const ownTokens = input.ownTokens + input.roundsTokens * idle.rounds.length;
+  const context = buildCutContext({ ...input, ownTokens }, { dropped, budget });
   const finished = hasLoopCuts(view) ? turns.slice(absorbed, -1) : [];
   const carried = finished.reduce(
     (sum, turn) => sum + carriedByRounds(view, { turn, absorbedEnd: roundsEnd(location, turn) }, { rule, ...context }),
     0,
   );
-  const idle = hasLoopCuts(view) ? findIdleRounds({ view, turns, absorbed, location, isDurable }, rule) : NO_IDLE;
   const { droppedTokens, carriedTokens } = idle;
   const beside = { historyTokens: 0, droppedTokens, carried: carried + context.prices.read * carriedTokens };
   return { turns, absorbed, isDurable, countHeld, context, beside, idle: idle.rounds };
@@ -203,14 +204,13 @@ function buildCutInput(input: StepInput, plan: EpochPlan | null, rule: CutRule) 
 const NO_IDLE: IdleRounds = { rounds: [], droppedTokens: 0, carriedTokens: 0 };
 
 function buildRoundInput(input: StepInput, plan: EpochPlan | null, rule: CutRule): RoundCutInput | null {
-  const { view, isDurable, roundsTokens } = input;
-  const planTokens = estimateTokens(Buffer.byteLength(`${plan?.systemBlock ?? ''}${plan?.cut?.preamble ?? ''}`));
-  const cutInput = buildCutInput({ ...input, ownTokens: planTokens + roundsTokens }, plan, rule);
+  const { view, isDurable, ownTokens, roundsTokens } = input;
+  const cutInput = buildCutInput({ ...input, ownTokens: ownTokens + roundsTokens }, plan, rule);
   const { turns, absorbed, context } = cutInput;
   const turn = turns.at(-1);
   if (turn === undefined || absorbed === turns.length) return null;
   const absorbedEnd = roundsEnd(plan === null ? null : locatePlan(plan, view.lineage), turn);
-  return { view, turn, absorbedEnd, isDurable, context, beside: besideRounds(cutInput, rule) };
+  return { view, turn, absorbedEnd, isDurable, context, ...besideRounds(cutInput, rule) };
 }
 
 /**
@@ -275,6 +275,10 @@ export function stripThinkingPlan(view: ConversationView, lost: EpochPlan | null
   return { ...EMPTY_PLAN, ...of, strippedThrough };
 }
 
+function spareOf(step: Step): number {
+  return (step.kind === 'epoch' ? step.cut?.spare : undefined) ?? 0;
+}
+
 /** Recalls nothing and keeps the system block. */
 export function cutsInLoop(view: ConversationView, { rounds }: EpochStep): boolean {
   return rounds.length > 0 && findFreshPrompt(view) < 0;
@@ -285,13 +289,11 @@ export function isCut(step: Step): boolean {
 }
 
 /** Tokens of memory text that a step may add. A cut pays for the text that goes with it. */
-export function allowStep(
-  input: StepInput,
-  step: Step,
-  config: PlanConfig,
-): number {
-  if (isCut(step) || usesSystemField(config)) return Number.POSITIVE_INFINITY;
-  return allowTokens(openAccount(input), config);
+export function allowStep(input: StepInput, step: Step, config: PlanConfig): number {
+  if (usesSystemField(config)) return Number.POSITIVE_INFINITY;
+  const account = openAccount(input);
+  if (!isCut(step)) return allowTokens(account, config);
+  return Math.max(config.leastTokens, input.ownTokens) + Math.floor(spareOf(step) / account.prices.write);
 }
 
 export interface PlanConfig extends AllowanceRule {

@@ -36,7 +36,7 @@ interface CutContext {
   readonly cold: boolean;
   /** Of a cached token, relative to an uncached one. */
   readonly prices: { readonly read: number; readonly write: number };
-  /** Tokens that a cut writes again in addition to the kept turns: head, preamble, system block. */
+  /** Tokens that a cut writes again in addition to preamble and kept turns: head and system block. */
   readonly aroundTokens: number;
   /** Tokens of the whole request without a cut, and of the model's context window. */
   readonly requestTokens: number;
@@ -49,7 +49,14 @@ interface CutContext {
 
 type CutReason = 'cold' | 'paid' | 'pressure' | 'target';
 
-type KeepReason = 'small' | 'too_few_turns' | 'not_durable' | 'too_much_state' | 'too_little' | 'not_paid' | 'not_affordable';
+type KeepReason =
+  | 'small'
+  | 'too_few_turns'
+  | 'not_durable'
+  | 'too_much_state'
+  | 'too_little'
+  | 'not_paid'
+  | 'not_affordable';
 
 export type CutDecision =
   | { readonly kind: 'keep'; readonly because: KeepReason }
@@ -60,6 +67,8 @@ export type CutDecision =
       readonly through: number;
       readonly droppedTokens: number;
       readonly keptTokens: number;
+      /** Cost that the cut leaves of what it may cost, in tokens of uncached input. */
+      readonly spare: number;
     };
 
 export interface CutInput {
@@ -102,7 +111,7 @@ export function decideCut(input: CutInput, rule: CutRule): CutDecision {
   // Reading nodes takes time, so only a cut that is due does it.
   const held = input.countHeld(turns.slice(0, through));
   if (held.turns <= absorbed && !hasMore) return { kind: 'keep', because: 'too_much_state' };
-  const context = { ...scene, aroundTokens: scene.aroundTokens + held.extraTokens };
+  const context = { ...scene, aroundTokens: scene.aroundTokens + held.tokens };
   const range = { through: Math.max(absorbed, held.turns), tooFew: 'too_much_state' } as const;
   return decideRange({ ...input, context }, range, rule);
 }
@@ -116,25 +125,28 @@ function decideRange(
   const droppedTokens = sumTokens(turns.slice(absorbed, through)) + beside.droppedTokens;
   const keptTokens = history - droppedTokens;
   if (droppedTokens < rule.minDropShare * history) return { kind: 'keep', because: tooFew };
-  const because = findReason({ turns, absorbed, context, beside }, { droppedTokens, keptTokens }, rule);
-  if (because === 'not_paid' || because === 'not_affordable') return { kind: 'keep', because };
-  return { kind: 'cut', because, through, droppedTokens, keptTokens };
+  const found = findReason({ turns, absorbed, context, beside }, { droppedTokens, keptTokens }, rule);
+  if (typeof found === 'string') return { kind: 'keep', because: found };
+  return { kind: 'cut', ...found, through, droppedTokens, keptTokens };
 }
 
 function findReason(
   input: Omit<CutInput, 'isDurable' | 'countHeld'>,
   { droppedTokens, keptTokens }: { readonly droppedTokens: number; readonly keptTokens: number },
   rule: CutRule,
-): CutReason | 'not_paid' | 'not_affordable' {
+): { readonly because: CutReason; readonly spare: number } | 'not_paid' | 'not_affordable' {
   const { context: scene, beside } = input;
-  if (scene.cold) return 'cold';
-  if (isOverTarget(scene, rule)) return 'target';
-  if (scene.requestTokens > rule.pressureShare * scene.contextTokens) return 'pressure';
+  const spare = Number.POSITIVE_INFINITY;
+  if (scene.cold) return { because: 'cold', spare };
+  if (isOverTarget(scene, rule)) return { because: 'target', spare };
+  if (scene.requestTokens > rule.pressureShare * scene.contextTokens) return { because: 'pressure', spare };
   const { prices } = scene;
   const rewrittenTokens = scene.aroundTokens + keptTokens - scene.freshTokens;
   const cost = cutCost(input, { rewrittenTokens, prices }, rule);
   if (cost.carried + beside.carried < rule.margin * cost.once) return 'not_paid';
-  return rule.margin > 0 && cost.once - prices.read * droppedTokens > scene.budget ? 'not_affordable' : 'paid';
+  if (rule.margin === 0) return { because: 'paid', spare };
+  const left = scene.budget - (cost.once - prices.read * droppedTokens);
+  return left < 0 ? 'not_affordable' : { because: 'paid', spare: left };
 }
 
 function isOverTarget(scene: CutContext, rule: CutRule): boolean {
@@ -145,7 +157,7 @@ export interface CutRequest {
   readonly view: ConversationView;
   readonly match: Match | null;
   readonly nowMs: number;
-  /** Token budget of preamble and system block. */
+  /** Tokens of memory text that a cut keeps. */
   readonly ownTokens: number;
   /** What the conversation has cost; null before its first answer. */
   readonly balance: Pick<Balance, 'untouchedUsd' | 'savedUsd'> | null;
@@ -274,11 +286,13 @@ export interface RoundCutInput {
   readonly context: CutContext;
   /** The turns before this one. */
   readonly beside: Beside;
+  /** Of the preamble of the turns that go with the rounds, and of those whose state it cannot hold. */
+  readonly countBeside: () => number;
 }
 
 /** Applies the rule for whole turns to the tool rounds of the running turn. */
 export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut | null {
-  const { view, turn, absorbedEnd, isDurable, context: scene, beside } = input;
+  const { view, turn, absorbedEnd, isDurable, context: scene, beside, countBeside } = input;
   const rounds = splitRounds(view, turn);
   const first = rounds[0];
   if (first === undefined) return null;
@@ -294,7 +308,7 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
       absorbed: countAbsorbed(rounds, absorbedEnd),
       isDurable: (round) => round.end <= durableEnd,
       // The state of rounds always stands in their preamble.
-      countHeld: (held) => ({ turns: held.length, extraTokens: 0 }),
+      countHeld: (held) => ({ turns: held.length, tokens: countBeside() }),
       context: { ...scene, aroundTokens: scene.aroundTokens + instructionTokens },
       beside,
     },
@@ -387,14 +401,27 @@ export function carriedByRounds(
 }
 
 /** The turns that a cut of rounds takes with it, beside the turn that runs. */
-export function besideRounds({ turns, absorbed, isDurable, context, beside }: CutInput, rule: CutRule): Beside {
+export function besideRounds(
+  input: CutInput,
+  rule: CutRule,
+): { readonly beside: Beside; readonly countBeside: () => number } {
+  const { turns, absorbed, isDurable, countHeld, context, beside } = input;
   const eligible = turns.slice(absorbed, countEligibleTurns(turns, rule));
   const missing = eligible.findIndex((turn) => !isDurable(turn));
+  const going = missing < 0 ? eligible : eligible.slice(0, missing);
+  const through = absorbed + going.length;
   return {
-    historyTokens: sumTokens(turns.slice(absorbed, -1)),
-    droppedTokens: beside.droppedTokens + sumTokens(missing < 0 ? eligible : eligible.slice(0, missing)),
-    carried:
-      beside.carried + cutCost({ turns, absorbed }, { rewrittenTokens: 0, prices: context.prices }, rule).carried,
+    beside: {
+      historyTokens: sumTokens(turns.slice(absorbed, -1)),
+      droppedTokens: beside.droppedTokens + sumTokens(going),
+      carried:
+        beside.carried + cutCost({ turns, absorbed }, { rewrittenTokens: 0, prices: context.prices }, rule).carried,
+    },
+    countBeside: () => {
+      if (through === 0) return 0;
+      const held = countHeld(turns.slice(0, through));
+      return held.tokens + sumTokens(turns.slice(Math.max(absorbed, held.turns), through));
+    },
   };
 }
 

@@ -326,7 +326,7 @@ class RewritePipeline implements Rewriter {
       rule: this.#isDisabled(context) ? null : config.cut,
       nowMs: clock.now(),
       balance: ledger.conversation(sessionId)?.balance ?? null,
-      ownTokens: config.preambleTokens + Math.max(config.systemTokens, countTokens(match?.plan.systemBlock ?? '')),
+      ownTokens: countTokens(match?.plan.systemBlock ?? ''),
       roundsTokens: roundsBudget(config),
       hasLateLines: !usesSystemField(config) && this.#late.ready(sessionId, view).length > 0,
     };

@@ -66,16 +66,19 @@ const LINES_SHARE = 0.5;
 
 export interface HeldState {
   readonly turns: number;
-  /** Tokens of their state, and of quotes at most, beyond the budget. */
-  readonly extraTokens: number;
+  /** Of the preamble, at most. */
+  readonly tokens: number;
 }
+
+/** Of the words above the lines, and of the quote of a turn: real ones have 570 with their line. */
+const PREAMBLE_TOKENS = { head: 120, turn: 600 };
 
 /** How many of the first turns a preamble can stand for without losing their state. */
 export function countHeldTurns(
   turns: readonly { readonly tokens: number; readonly lines: readonly Line[] }[],
   budgetTokens: number,
 ): HeldState {
-  let held = { turns: 0, extraTokens: 0 };
+  let held = { turns: 0, tokens: 0 };
   let [stateTokens, absorbedTokens] = [0, 0];
   const counted = new Set<string>();
   for (const [at, { tokens, lines }] of turns.entries()) {
@@ -87,7 +90,8 @@ export function countHeldTurns(
     }
     if (stateTokens > Math.max(budgetTokens, ABSORBED_SHARE * absorbedTokens)) continue;
     const most = stateTokens + countQuoteTokens({ budgetTokens, absorbedTokens }, stateTokens);
-    held = { turns: at + 1, extraTokens: Math.max(0, most - budgetTokens) };
+    const likely = PREAMBLE_TOKENS.head + stateTokens + PREAMBLE_TOKENS.turn * (at + 1);
+    held = { turns: at + 1, tokens: Math.min(likely, Math.max(budgetTokens, most)) };
   }
   return held;
 }

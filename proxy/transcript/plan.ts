@@ -26,6 +26,7 @@ import {
 import type { CutRule } from '../rewrite/cut.ts';
 import { BRIDGE, createPlanRecord, describeUse, type EpochPlan, locatePlan } from '../rewrite/plan.ts';
 import { PlanIndex } from '../rewrite/plan-store.ts';
+import { countHeldTurns } from '../rewrite/render.ts';
 import { type ConversationView, describeMessage, type MessageInfo } from '../wire/conversation.ts';
 import { extendLineage } from '../wire/message.ts';
 import { findModelTraits } from '../wire/models.ts';
@@ -216,11 +217,15 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
       match,
       knownSession: index.wasRewritten(sessionId),
       isDurable: ({ endHash }) => known.has(endHash),
-      countHeld: (turns) => ({ turns: turns.length, extraTokens: 0 }),
+      countHeld: (turns) =>
+        countHeldTurns(
+          turns.map(({ tokens }) => ({ tokens, lines: [] })),
+          config.preambleTokens,
+        ),
       rule,
       nowMs: atMs,
       balance,
-      ownTokens: config.preambleTokens + Math.max(config.systemTokens, countTokens(match?.plan.systemBlock ?? '')),
+      ownTokens: countTokens(match?.plan.systemBlock ?? ''),
       roundsTokens: roundsBudget(config),
       hasLateLines: false,
     };
