@@ -90,8 +90,6 @@ export interface Beside {
   readonly carried: number;
 }
 
-export const NOTHING_BESIDE: Beside = { historyTokens: 0, droppedTokens: 0, carried: 0 };
-
 /**
  * A cut is one leading range of whole turns, without the newest, and only of turns that durable nodes represent and
  * whose decisions, open items and values the preamble can hold.

@@ -24,6 +24,7 @@ export function earlyCuts(change: Partial<CutRule> = {}): CutRule {
     minDropShare: 0.2,
     margin: 0,
     roundMargin: 0,
+    lossShare: 1,
     pressureShare: 0.8,
     ...change,
   };

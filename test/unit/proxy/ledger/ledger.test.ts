@@ -36,6 +36,7 @@ const WASTEFUL: RewriterConfig = {
     minDropShare: 0.02,
     margin: 0,
     roundMargin: 0,
+    lossShare: 1,
     pressureShare: 0.8,
   },
 };

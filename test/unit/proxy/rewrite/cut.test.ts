@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NOTHING_BESIDE as beside, cutCost, decideCut } from '../../../../proxy/rewrite/cut.ts';
+import { cutCost, decideCut } from '../../../../proxy/rewrite/cut.ts';
 import type { RunningRewriter } from '../../../../proxy/rewrite/index.ts';
 import { BRIDGE, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { isThinking } from '../../../../proxy/wire/message.ts';
@@ -23,6 +23,7 @@ const rule = {
   keepRounds: 6,
   keepRoundTokens: 4_000,
   roundMargin: 1,
+  lossShare: 1,
 };
 
 const turnsOf = (...tokens: number[]): TurnSpan[] =>
@@ -36,7 +37,9 @@ const turnsOf = (...tokens: number[]): TurnSpan[] =>
   }));
 
 const all = () => true;
-const countHeld = (turns: readonly TurnSpan[]) => ({ turns: turns.length, extraTokens: 0 });
+const countHeld = (turns: readonly TurnSpan[]) => ({ turns: turns.length, tokens: 0 });
+
+const beside = { historyTokens: 0, droppedTokens: 0, carried: 0 };
 
 const context = {
   cold: false,
@@ -44,6 +47,8 @@ const context = {
   aroundTokens: 2_000,
   requestTokens: 50_000,
   contextTokens: 200_000,
+  freshTokens: 0,
+  budget: Number.POSITIVE_INFINITY,
 };
 
 describe('the size rule', () => {
@@ -111,9 +116,9 @@ describe('the size rule', () => {
 
   it('keeps the turns whose state no preamble can hold', () => {
     const turns = turnsOf(5_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
-    const holding = (most: number, extraTokens = 0) => ({
+    const holding = (most: number, tokens = 0) => ({
       ...{ turns, absorbed: 1, context, isDurable: all, beside },
-      countHeld: () => ({ turns: most, extraTokens }),
+      countHeld: () => ({ turns: most, tokens }),
     });
     expect(decideCut(holding(3), rule)).toMatchObject({ kind: 'cut', through: 3 });
     expect(decideCut(holding(2), { ...rule, minDropShare: 0.2 })).toMatchObject({ kind: 'cut', through: 2 });
@@ -141,6 +146,16 @@ describe('the size rule', () => {
       const calm = turns.map((turn) => ({ ...turn, requests: 1 }));
       expect(decideCut({ ...input, turns: calm }, patient)).toEqual({ kind: 'keep', because: 'not_paid' });
       expect(decideCut(input, patient)).toMatchObject({ kind: 'cut', because: 'paid' });
+    });
+
+    it('waits while the cut would put the conversation behind by more than it may', () => {
+      // The cut costs 1.15 × 5,010 and saves 0.1 × 15,000 at once.
+      const cost = 1.15 * 5_010 - 1_500;
+      const within = (budget: number) => decideCut({ ...input, context: { ...context, budget } }, patient);
+      expect(within(cost - 1)).toEqual({ kind: 'keep', because: 'not_affordable' });
+      expect(within(cost + 1)).toMatchObject({ kind: 'cut', spare: expect.closeTo(1) as number });
+      const fresh = { ...context, budget: cost - 1, freshTokens: 10 };
+      expect(decideCut({ ...input, context: fresh }, patient)).toMatchObject({ because: 'paid' });
     });
 
     it('counts what a cut drops and rewrites beside them, and what carrying that has cost', () => {

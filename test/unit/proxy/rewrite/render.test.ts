@@ -177,7 +177,7 @@ describe('the preamble', () => {
           expect(named.filter((value) => !said.has(value))).toEqual([]);
         }
         const tokens = absorbed.reduce((sum, turn) => sum + turn.tokens, 0);
-        expect(held.extraTokens).toBeLessThanOrEqual(tokens / 4);
+        expect(held.tokens).toBeLessThanOrEqual(Math.max(budget, tokens / 4));
       }),
     );
   });
@@ -185,13 +185,13 @@ describe('the preamble', () => {
   it('stands for a turn only if its state fits the budget or a quarter of the tokens of the turns', () => {
     const state = { decisions: ['- x'.repeat(400)], open: [], values: [] };
     const turn = (tokens: number) => ({ tokens, lines: [{ ...line(`of ${tokens}`, true), kept: state }] });
-    expect(countHeldTurns([turn(100)], 200)).toEqual({ turns: 0, extraTokens: 0 });
-    expect(countHeldTurns([turn(100)], 301)).toEqual({ turns: 1, extraTokens: 0 });
+    expect(countHeldTurns([turn(100)], 200)).toEqual({ turns: 0, tokens: 0 });
+    expect(countHeldTurns([turn(100)], 301)).toEqual({ turns: 1, tokens: 301 });
     expect(countHeldTurns([turn(4_000)], 0)).toMatchObject({ turns: 1 });
-    expect(countHeldTurns([turn(100), turn(4_000)], 0)).toMatchObject({ turns: 2, extraTokens: 602 });
+    expect(countHeldTurns([turn(100), turn(4_000)], 0)).toMatchObject({ turns: 2, tokens: 602 });
     expect(countHeldTurns([turn(1_300), turn(101)], 0)).toMatchObject({ turns: 1 });
     const shared = turn(100);
-    expect(countHeldTurns([shared, shared], 301)).toMatchObject({ turns: 2, extraTokens: 0 });
+    expect(countHeldTurns([shared, shared], 301)).toMatchObject({ turns: 2, tokens: 301 });
   });
 
   it('quotes the newest turns as far as there is room, and shows the lines of the others', () => {

@@ -2,12 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { cutRule } from '../../../../engine/cut-config.ts';
+import { inputEquivalents } from '../../../../proxy/ledger/cost.ts';
 import { findHeadTokens, simulateConversation, sumRequests } from '../../../../proxy/transcript/index.ts';
+import { findModelTraits } from '../../../../proxy/wire/models.ts';
 import { pastConversation, pastConversations } from '../../../helpers/past-conversations.ts';
 
 const { trim, inject } = Config.parse({});
 const RULE = { cut: cutRule(trim), plan: inject };
-const LONG = Array.from({ length: 12 }, () => ({ promptTokens: 200, rounds: [6_000, 6_000, 6_000], pauseMs: 30_000 }));
+const LONG = Array.from({ length: 24 }, () => ({ promptTokens: 200, rounds: [6_000, 6_000, 6_000], pauseMs: 30_000 }));
 
 describe('a simulated conversation', () => {
   it('costs less with cuts where it is long, and its context stays small', () => {
@@ -40,6 +42,36 @@ describe('a simulated conversation', () => {
       }),
       { numRuns: 25 },
     );
+  });
+
+  it('is never behind by more than its share, however early it ends', () => {
+    const longTurn = fc.record({
+      promptTokens: fc.integer({ min: 5, max: 500 }),
+      rounds: fc.array(fc.integer({ min: 10, max: 4_000 }), { maxLength: 25 }),
+      pauseMs: fc.constantFrom(10_000, 60_000, 400_000, 7_200_000),
+    });
+    const prices = fc.constantFrom(
+      { model: 'claude-opus-4-8', ttl: '5m' } as const,
+      { model: 'claude-opus-5-5', ttl: '1h' } as const,
+      { model: 'claude-fable-5-1', ttl: '5m' } as const,
+    );
+    const conversations = fc.array(longTurn, { minLength: 3, maxLength: 12 }).map((turns) => pastConversation(turns));
+    let cuts = 0;
+    const property = fc.property(conversations, prices, fc.boolean(), (conversation, { model, ttl }, hasMemory) => {
+      const plan = hasMemory ? inject : { ...inject, costShare: 0, leastTokens: 0 };
+      let [untouched, cost, least] = [0, 0, 0];
+      for (const { direct, sent, isCut } of simulateConversation(conversation, { ...RULE, plan, model, ttl })) {
+        untouched += inputEquivalents(model, direct);
+        cost += inputEquivalents(model, sent);
+        cuts += isCut ? 1 : 0;
+        const { cacheRead, cacheWrite1h, cacheWrite5m } = findModelTraits(model);
+        const write = ttl === '1h' ? cacheWrite1h : cacheWrite5m;
+        least += plan.leastTokens * (direct.cacheRead === 0 ? write : cacheRead);
+        expect(cost - untouched).toBeLessThanOrEqual(Math.max(trim.lossShare * untouched, least) + 1e-6);
+      }
+    });
+    fc.assert(property, { numRuns: 60 });
+    expect(cuts).toBeGreaterThan(30);
   });
 
   it('ends the same when it is played again', () => {
