@@ -136,8 +136,11 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
       readonly tokens: number;
       readonly usd: number;
     }): void => add({ kind: 'own', atMs: clock.now(), ...call }),
-    /** Why nothing new is trimmed or added in this conversation now; null while trimming is on. */
-    disabledReason: (conversation: string): string | null => state.conversation(conversation)?.off?.because ?? null,
+    /** Why no memory text is added to this conversation now; null while it is. A loss leaves cuts that pay. */
+    disabledBy(conversation: string): 'loss' | 'refusal' | null {
+      const off = state.conversation(conversation)?.off ?? null;
+      return off === null ? null : off.because === REFUSED ? 'refusal' : 'loss';
+    },
     /** Also true for a fork of a rewritten conversation. */
     wasRewritten: (conversation: string, root: string): boolean => state.wasRewritten(conversation, root),
     conversation: (id: string): Conversation | null => state.conversation(id),

@@ -64,7 +64,7 @@ import {
   validateRewrite,
 } from './plan.ts';
 import { openPlanCache, type PlanCache, type PlanStore } from './plan-store.ts';
-import { EMPTY, LateRecalls, lookUpMemory, takeLateLines } from './recall.ts';
+import { LateRecalls, lookUpMemory, lookUpQuotes, takeLateLines } from './recall.ts';
 import { countHeldTurns } from './render.ts';
 
 export type { CutRule } from './cut.ts';
@@ -214,7 +214,7 @@ class RewritePipeline implements Rewriter {
 
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {
     const { memory, config, log } = this.#deps;
-    if (this.#isDisabled(context)) return EMPTY;
+    if (this.#disabledBy(context) !== null) return lookUpQuotes(memory, input, config, log);
     if (!isLate(input)) return lookUpMemory(memory, this.#late, input, config, log);
     return takeLateLines(this.#late.ready(context.sessionId, context.view), input, config);
   }
@@ -224,7 +224,8 @@ class RewritePipeline implements Rewriter {
     const { subagents, config, clock, randomHex, log } = this.#deps;
     const { view, sessionId } = context;
     const isFirst = !view.infos.some(({ role }) => role === 'assistant');
-    if (!context.isSubagent || !isFirst || subagents === undefined || this.#isDisabled(context)) return null;
+    if (!context.isSubagent || !isFirst || subagents === undefined) return null;
+    if (this.#disabledBy(context) !== null) return null;
     if (this.#plans.index.match(view, sessionId, 'subagent') !== null) return null;
     const { workingDirectory: projectDir } = view.system;
     const work = subagents.slice({ sessionId, projectDir, system: readSystemText(view) });
@@ -323,7 +324,7 @@ class RewritePipeline implements Rewriter {
         const held = span.map((turn) => ({ tokens: turn.tokens, lines: lines(turn) }));
         return countHeldTurns(held, config.preambleTokens);
       },
-      rule: this.#isDisabled(context) ? null : config.cut,
+      rule: chooseCutRule(config.cut, this.#disabledBy(context)),
       nowMs: clock.now(),
       balance: ledger.conversation(sessionId)?.balance ?? null,
       ownTokens: countTokens(match?.plan.systemBlock ?? ''),
@@ -339,10 +340,10 @@ class RewritePipeline implements Rewriter {
     );
   }
 
-  /** The user opted out here, or trimming lost money: plans are replayed and nothing new is added. */
-  #isDisabled({ view, sessionId }: RequestContext): boolean {
+  /** Why nothing new is added: the user opted out here, upstream refused a rewritten request, or memory costs too much. */
+  #disabledBy({ view, sessionId }: RequestContext): 'user' | 'refusal' | 'loss' | null {
     const { policy, ledger } = this.#deps;
-    return !policy.of(view.system.workingDirectory).adds || ledger.disabledReason(sessionId) !== null;
+    return policy.of(view.system.workingDirectory).adds ? ledger.disabledBy(sessionId) : 'user';
   }
 
   /** A turn that starts while capture is paused is never captured, even after the pause. */
@@ -394,6 +395,13 @@ class RewritePipeline implements Rewriter {
       needed.map((turn) => turn.endHash),
     );
   }
+}
+
+/** After a loss a cut has to be free, as with a cold cache: it makes the loss good. */
+function chooseCutRule(rule: CutRule | null, disabledBy: 'user' | 'refusal' | 'loss' | null): CutRule | null {
+  if (rule === null || disabledBy === null) return rule;
+  const margin = Math.max(1, rule.margin);
+  return disabledBy === 'loss' ? { ...rule, margin, roundMargin: margin, lossShare: 0, targetTokens: 0 } : null;
 }
 
 /** Only a late recall extends a plan inside a tool loop. */

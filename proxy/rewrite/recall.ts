@@ -16,7 +16,7 @@ import {
 import { type EpochPlan, locatePlan } from './plan.ts';
 import { type Line, recallsInRequest } from './render.ts';
 
-export const EMPTY: RecalledMemory = {
+const EMPTY: RecalledMemory = {
   brief: [],
   sessionLines: [],
   library: [],
@@ -125,24 +125,18 @@ export function takeLateLines(
 export async function lookUpMemory(
   memory: MemorySource,
   late: LateRecalls,
-  { view, sessionId, step }: PlanInput,
+  { view, sessionId, step }: Pick<PlanInput, 'view' | 'sessionId' | 'step'>,
   config: PlanConfig,
   log: ProxyLog,
 ): Promise<RecalledMemory> {
+  if (step.kind === 'epoch' && (step.because === 'broken' || cutsInLoop(view, step))) {
+    return lookUpQuotes(memory, { view, sessionId, step }, config, log);
+  }
   const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
   const projectDir = view.system.workingDirectory;
   const fresh = findFreshPrompt(view);
-  const withinDeadline = <T>(work: Promise<T>): Promise<T | null> =>
-    beforeAbort(work, deadline).catch((error: unknown) => {
-      log.warn('memory lookup failed; the request continues without it', { sessionId, error });
-      return null;
-    });
-  const cut = step.kind === 'epoch' ? step.cut : null;
-  const absorbed = cut === null ? [] : findAbsorbedTurns(view, cut.through).map(({ endHash }) => endHash);
-  const quoting = absorbed.length === 0 ? null : withinDeadline(memory.quotes(absorbed));
-  if (step.kind === 'epoch' && (step.because === 'broken' || cutsInLoop(view, step))) {
-    return { ...EMPTY, quotes: (await quoting) ?? EMPTY.quotes };
-  }
+  const withinDeadline = createLookup(deadline, sessionId, log);
+  const quoting = withinDeadline(quoteAbsorbed(memory, view, step));
   const needsContext = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
   const changes =
     fresh < 0 || !showsFactChanges(step, config)
@@ -182,6 +176,32 @@ export async function lookUpMemory(
     quotes: quotes ?? EMPTY.quotes,
     isComplete: context !== null && recalled !== null,
   };
+}
+
+/** Only what a cut needs for its preamble. */
+export async function lookUpQuotes(
+  memory: MemorySource,
+  { view, sessionId, step }: Pick<PlanInput, 'view' | 'sessionId' | 'step'>,
+  config: PlanConfig,
+  log: ProxyLog,
+): Promise<RecalledMemory> {
+  const lookUp = createLookup(AbortSignal.timeout(config.memoryDeadlineMs), sessionId, log);
+  return { ...EMPTY, quotes: (await lookUp(quoteAbsorbed(memory, view, step))) ?? EMPTY.quotes };
+}
+
+/** What is late or fails is null. */
+function createLookup(deadline: AbortSignal, sessionId: string, log: ProxyLog) {
+  return <T>(work: Promise<T>): Promise<T | null> =>
+    beforeAbort(work, deadline).catch((error: unknown) => {
+      log.warn('memory lookup failed; the request continues without it', { sessionId, error });
+      return null;
+    });
+}
+
+async function quoteAbsorbed(memory: MemorySource, view: ConversationView, step: PlanInput['step']) {
+  const cut = step.kind === 'epoch' ? step.cut : null;
+  const absorbed = cut === null ? [] : findAbsorbedTurns(view, cut.through).map(({ endHash }) => endHash);
+  return absorbed.length === 0 ? EMPTY.quotes : memory.quotes(absorbed);
 }
 
 /** Without the lines that a linked memory file of the user has already. */

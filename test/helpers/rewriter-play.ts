@@ -1,6 +1,6 @@
 import { silentLog } from '../../common/log.ts';
 import type { MessagesRequest } from '../../proxy/ports.ts';
-import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/index.ts';
+import type { RewriterConfig, RewriterDeps, RunningRewriter } from '../../proxy/rewrite/index.ts';
 import type { EpochPlan, PlanRecord } from '../../proxy/rewrite/plan.ts';
 import { createJudge } from '../mock-anthropic/index.ts';
 import { createFakeMemory, type FakeMemory } from './fake-memory.ts';
@@ -20,6 +20,7 @@ export interface PlayOptions {
   readonly memory?: FakeMemory;
   /** Before which requests the rewriter starts anew. */
   readonly restarts?: (index: number) => boolean;
+  readonly deps?: Partial<Pick<RewriterDeps, 'ledger' | 'clock'>>;
   readonly onAnswered?: (played: Played, rewriter: RunningRewriter) => unknown;
 }
 
@@ -27,11 +28,12 @@ export async function rewriterOn(
   memory: FakeMemory,
   records: PlanRecord[],
   config: RewriterConfig,
+  deps: PlayOptions['deps'] = {},
 ): Promise<RunningRewriter> {
   let drawn = 0;
   const randomHex = (bytes: number): string => (drawn++).toString(16).padStart(bytes * 2, records.length.toString(16));
   const plans = createMemoryPlanStore(records);
-  return openRewriter({ memory, plans, config, clock: { now: () => 0 }, randomHex, log: silentLog });
+  return openRewriter({ memory, plans, config, clock: { now: () => 0 }, randomHex, log: silentLog, ...deps });
 }
 
 export function messagesRequest(
@@ -47,13 +49,13 @@ export function newestPlan(records: readonly PlanRecord[]): EpochPlan | undefine
 
 /** Plays a conversation through the rewriter against the rules of the API. */
 export async function play(plan: ConversationPlan, options: PlayOptions) {
-  const { config, memory = createFakeMemory(), restarts = () => false, onAnswered = () => {} } = options;
+  const { config, memory = createFakeMemory(), restarts = () => false, deps, onAnswered = () => {} } = options;
   const records: PlanRecord[] = [];
   const judge = createJudge();
-  let rewriter = await rewriterOn(memory, records, config);
+  let rewriter = await rewriterOn(memory, records, config, deps);
   const sent: Played[] = [];
   const steps = await growConversation(plan, async (request) => {
-    if (restarts(request.index)) rewriter = await rewriterOn(memory, records, config);
+    if (restarts(request.index)) rewriter = await rewriterOn(memory, records, config, deps);
     const {
       body,
       rewritten,

@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { silentLog } from '../../../../common/log.ts';
 import { countTokens } from '../../../../common/text.ts';
+import { openCostLedger } from '../../../../proxy/ledger/index.ts';
 import { allowTokens } from '../../../../proxy/rewrite/cost.ts';
 import { earlyConfig } from '../../../fuzz/rewriter-rig.ts';
 import { createFakeMemory } from '../../../helpers/fake-memory.ts';
+import { createMemoryRecords } from '../../../helpers/memory-records.ts';
 import { play } from '../../../helpers/rewriter-play.ts';
 import { seededPlan } from '../../../helpers/transcripts.ts';
 
@@ -85,5 +88,28 @@ describe('a conversation', () => {
     }
     expect(blockTokens[0]).toBeGreaterThan(100);
     expect(blockTokens.at(first)).toBeGreaterThan(400);
+  });
+  it('that lost money adds nothing, and is cut where the cut is free', async () => {
+    const open = async (stepMs: number) => {
+      let nowMs = 0;
+      const clock = { now: () => (nowMs += stepMs) };
+      const ledger = await openCostLedger({
+        store: createMemoryRecords(),
+        rule: { tolerance: 0, credit: 0, longestHorizon: 60 },
+        clock,
+        log: silentLog,
+      });
+      const config = earlyConfig({ margin: 0 });
+      const deps = { clock, ledger: { ...ledger, disabledBy: () => 'loss' as const } };
+      return play(seededPlan(7, { turns: 12 }), { config, deps });
+    };
+    const [warm, cold] = [await open(0), await open(7_200_000)];
+    expect([...warm.refusals, ...cold.refusals]).toEqual([]);
+    expect(warm.sent.at(-1)?.plan?.cut ?? null).toBeNull();
+    expect(cold.sent.at(-1)?.plan?.cut).toBeTruthy();
+    for (const { plan } of [...warm.sent, ...cold.sent]) {
+      expect(plan?.systemBlock ?? null).toBeNull();
+      expect(plan?.injections ?? []).toEqual([]);
+    }
   });
 });

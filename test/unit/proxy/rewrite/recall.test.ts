@@ -37,7 +37,7 @@ it('tells memory what the head of the request says, and nothing of later message
   };
   const step = { kind: 'epoch', because: 'first', from: null, cut: null, rounds: [] } as never;
   const config = { retrieval: 'system-message', memoryDeadlineMs: 10_000 } as never;
-  await lookUpMemory(memory, new LateRecalls(), { view, sessionId: 's', step, allowedTokens: 0 }, config, silentLog);
+  await lookUpMemory(memory, new LateRecalls(), { view, sessionId: 's', step }, config, silentLog);
   const texts = [
     '- Say "plum", not "prune".',
     '- Umlaute bleiben: für.',
