@@ -215,6 +215,11 @@ export function readTypedText(texts: readonly string[], context: MessageContext 
     .trim();
 }
 
+/** What the user typed after they interrupted a tool call: it is sent with the call's result. */
+export function readInterruption(texts: readonly string[]): string {
+  return texts.some((text) => INTERRUPTED.test(text)) ? readTypedText(texts, { answers: 'tool' }) : '';
+}
+
 /** Stands in place of all that was said before it. */
 export function isContinuation(text: string): boolean {
   return text.startsWith('This session is being continued from a previous conversation');

@@ -6,6 +6,7 @@ import { findModelTraits } from '../wire/models.ts';
 import {
   findFreshPrompt,
   findHeadEnd,
+  findTypedPrompt,
   isToolRound,
   type PartSpan,
   splitRounds,
@@ -108,7 +109,7 @@ export function decideStep(input: StepInput): Step {
   if (match?.servedAt === view.lineage.length - 1) return { kind: 'replay' };
   const cuts = decideCuts(input, current, fresh);
   if (cuts.cut !== null || cuts.rounds.length > 0) return startEpoch('cut', current, cuts);
-  return fresh >= 0 || (input.hasLateLines && mayAddInLoop(view))
+  return findTypedPrompt(view) >= 0 || (input.hasLateLines && mayAddInLoop(view))
     ? { kind: 'extend', plan: current }
     : { kind: 'replay' };
 }

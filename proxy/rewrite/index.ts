@@ -22,7 +22,7 @@ import {
   readSystemText,
 } from '../wire/conversation.ts';
 import { scanBody } from '../wire/json.ts';
-import { findFreshPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
+import { findFreshPrompt, findTypedPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
   allowStep,
   buildPlan,
@@ -406,7 +406,7 @@ function chooseCutRule(rule: CutRule | null, disabledBy: 'user' | 'refusal' | 'l
 
 /** Only a late recall extends a plan inside a tool loop. */
 function isLate({ view, step }: PlanInput): boolean {
-  return step.kind === 'extend' && findFreshPrompt(view) < 0;
+  return step.kind === 'extend' && findTypedPrompt(view) < 0;
 }
 
 function describeStep(view: ConversationView, step: Step): string {

@@ -1,7 +1,7 @@
 import { beforeAbort } from '../../common/async.ts';
 import type { MemorySource, ProxyLog, RecallCounts, RecalledLine } from '../ports.ts';
 import { type ConversationView, readMessageText, readRecentTexts } from '../wire/conversation.ts';
-import { findFreshPrompt, findHeadEnd, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
+import { findHeadEnd, findTypedPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
   cutsInLoop,
   findAbsorbedTurns,
@@ -134,7 +134,7 @@ export async function lookUpMemory(
   }
   const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
   const projectDir = view.system.workingDirectory;
-  const fresh = findFreshPrompt(view);
+  const fresh = findTypedPrompt(view);
   const withinDeadline = createLookup(deadline, sessionId, log);
   const quoting = withinDeadline(quoteAbsorbed(memory, view, step));
   const needsContext = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
-import { readTypedText, SIDE_PROMPTS } from '../../common/turn.ts';
+import { readInterruption, readTypedText, SIDE_PROMPTS } from '../../common/turn.ts';
 import type { MessagesRequest } from '../ports.ts';
 import { type BodyScan, type PreviousScan, parseSlice, type Slice, scanBody } from './json.ts';
 import {
@@ -224,6 +224,8 @@ export function describeMessage(message: unknown, at: Slice) {
     role: String(role),
     /** A user message that answers no tool call. */
     isPrompt: role === 'user' && !answersTool,
+    /** Tool results, and what the user typed when they interrupted a call. */
+    isInterruption: role === 'user' && answersTool && readInterruption(textsOf(blocks)) !== '',
     hasThinking: blocks.some(isThinking),
     tokens: estimateTokens(at.end - at.start - encoded.bytes) + encoded.count * IMAGE_TOKENS,
     shape: shapeMessage(message),
@@ -252,6 +254,13 @@ export function readSystemText({ body, scan }: Pick<ConversationView, 'body' | '
   return blocks.map((block) => String((block as { text?: unknown } | null)?.text ?? '')).join('\n');
 }
 
+function textsOf(blocks: readonly unknown[]): string[] {
+  return blocks.flatMap((block) => {
+    const { type, text } = (block ?? {}) as { type?: unknown; text?: unknown };
+    return type === 'text' && typeof text === 'string' ? [text] : [];
+  });
+}
+
 /** What the user typed in a message, or the text of an answer; '' without any. */
 export function readMessageText(view: ConversationView, index: number): string {
   const slice = view.scan.messages[index];
@@ -259,9 +268,7 @@ export function readMessageText(view: ConversationView, index: number): string {
   const { content } = parseSlice(view.body, slice) as { content?: unknown };
   const blocks =
     typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [];
-  const texts = blocks
-    .filter((block) => block?.type === 'text' && typeof block.text === 'string')
-    .map((block) => String(block.text));
+  const texts = textsOf(blocks);
   if (view.infos[index]?.role !== 'user') return texts.join('\n').trim();
   return readTypedText(texts, { answers: view.infos[index]?.isPrompt ? null : 'tool' });
 }

@@ -49,6 +49,13 @@ export function findFreshPrompt({ infos }: Pick<Conversation, 'infos'>): number 
   return infos[index]?.isPrompt === true ? index : -1;
 }
 
+/** Index of the message with what the user typed last, where this request sends it for the first time; -1 elsewhere. */
+export function findTypedPrompt({ infos }: Pick<Conversation, 'infos'>): number {
+  const newest = infos.findLastIndex(({ role }) => role !== 'system');
+  const info = infos[newest];
+  return info?.isPrompt === true || info?.isInterruption === true ? newest : -1;
+}
+
 /** End of the head: the first message and the `role: "system"` messages after it. */
 export function findHeadEnd({ infos }: Pick<Conversation, 'infos'>): number {
   let index = 1;

@@ -8,6 +8,8 @@ export interface Round {
   readonly thinking?: readonly string[];
   readonly text?: string;
   readonly note?: string;
+  /** By the user, who interrupted the calls. */
+  readonly typed?: string;
 }
 
 export interface Turn {
@@ -80,6 +82,7 @@ const FIRST: Shape = {
 export const SUMMARISE = 'CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Summarise the conversation.';
 const CONTINUED = 'This session is being continued from a previous conversation that ran out of context.';
 const REMINDER = "<system-reminder>\n# currentDate\nToday's date is 2026-11-01.\n</system-reminder>\n";
+const INTERRUPTED = '[Request interrupted by user for tool use]';
 const TOOLS_NOTE = 'The following deferred tools are available via ToolSearch:\nWebFetch';
 
 export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Terminal {
@@ -214,7 +217,9 @@ function resultEntry(round: Round, id: string): Entry {
     type: 'tool_result',
     content: result,
   }));
-  return { role: 'user', blocks, notes: round.note ? [round.note] : [] };
+  const typed = round.typed === undefined ? [] : [INTERRUPTED, round.typed];
+  const texts = typed.map((text) => ({ type: 'text', text }));
+  return { role: 'user', blocks: [...blocks, ...texts], notes: round.note ? [round.note] : [] };
 }
 
 function opening(shape: Shape, round: Round, id: string): readonly AnswerBlock[] {

@@ -56,6 +56,7 @@ function randomRound(random: Random): Round {
     thinking: pick(random, THOUGHTS),
     ...(random(3) === 0 && { text: 'Let me look.' }),
     ...(random(6) === 0 && { note: pick(random, NOTES) }),
+    ...(random(8) === 0 && { typed: padded(random, PROMPTS) }),
   };
 }
 

@@ -3,7 +3,12 @@ import { silentLog } from '../../../../common/log.ts';
 import type { MemorySource, RecalledLine } from '../../../../proxy/ports.ts';
 import { decideStep, EMPTY_PLAN, type StepInput } from '../../../../proxy/rewrite/build-plan.ts';
 import { LateRecalls, lookUpMemory } from '../../../../proxy/rewrite/recall.ts';
-import { ConversationCache, type ConversationView, parseConversation } from '../../../../proxy/wire/conversation.ts';
+import {
+  ConversationCache,
+  type ConversationView,
+  parseConversation,
+  readMessageText,
+} from '../../../../proxy/wire/conversation.ts';
 import { createFakeMemory } from '../../../helpers/fake-memory.ts';
 
 const RULES = 'Contents of /home/dev/shop/CLAUDE.md:\n\n- Say "plum", not "prune".\n- Umlaute bleiben: für.';
@@ -107,5 +112,21 @@ describe('a recall that misses its deadline', () => {
     const input = { view, match: { plan, servedAt: 0, lastUse: use }, rule: null, hasLateLines: true };
     expect(decideStep(input as unknown as StepInput).kind).toBe(kind);
     expect(decideStep({ ...input, hasLateLines: false } as unknown as StepInput).kind).toBe('replay');
+  });
+
+  it('is asked for what the user typed when they interrupted a call', () => {
+    const typed = ['[Request interrupted by user for tool use]', 'No, use the other port.'];
+    const content = [...(RESULT.content as object[]), ...typed.map((text) => ({ type: 'text', text }))];
+    const call = { role: 'assistant', content: [CALL] };
+    for (const [message, kind] of [
+      [{ role: 'user', content }, 'extend'],
+      [{ role: 'user', content: content.slice(0, -1) }, 'replay'],
+    ] as const) {
+      const view = viewOf({ model: 'claude-opus-5-5', messages: [PROMPT, call, message] });
+      expect(readMessageText(view, 2)).toBe(kind === 'extend' ? typed[1] : '');
+      const plan = { ...EMPTY_PLAN, id: 'p', sessionId: 's', createdAtMs: 0 };
+      const match = { plan, servedAt: 0, lastUse: { atMs: 0, model: view.model, effort: view.effort } };
+      expect(decideStep({ view, match, rule: null, hasLateLines: false } as unknown as StepInput).kind).toBe(kind);
+    }
   });
 });
