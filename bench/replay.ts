@@ -7,7 +7,7 @@
  *
  *   npm run bench:replay -- [DIR] [--data DIR | --projects DIR] [--models A,B] [--ttl 5m,1h] [--every N]
  *                           [--set trim.keepTurns=1]... [--at-once N] [--resume] [--forks] [--restart-every N]
- *                           [--simulate] [--json]
+ *                           [--kill N] [--simulate] [--json]
  *
  * DIR, or `--projects`, is a folder of transcripts, as `~/.claude/projects`; without one `real` in `--data`, by default
  * `../shared/data` beside the checkout. Every Nth session is played (1: all), the oldest first, in one memory.
@@ -16,6 +16,8 @@
  *   --resume           the second half of each session is sent a day later
  *   --forks            each session is forked in its middle: the fork sends the next requests as well
  *   --restart-every N  after every Nth request the engine starts again with what its stores hold, before the answer
+ *   --kill N           instead, real processes: the built daemon, whose engine is killed N times with SIGKILL, cuts as
+ *                      early as it may; two sessions at once and their forks, as fast as they are answered
  *   --simulate         only the simulation and the bound; nothing is played
  */
 import path from 'node:path';
@@ -28,6 +30,7 @@ import type { CutRule } from '../proxy/rewrite/index.ts';
 import { simulateConversation, sumRequests } from '../proxy/transcript/index.ts';
 import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { measureAdded } from './real/added.ts';
+import { playWithKills } from './real/kill.ts';
 import { findLeastCost } from './real/oracle.ts';
 import { openPlayer, type Played } from './real/play.ts';
 import { countRestored, type Restored } from './real/restored.ts';
@@ -62,6 +65,7 @@ const { values, positionals } = parseArgs({
     resume: { type: 'boolean', default: false },
     forks: { type: 'boolean', default: false },
     'restart-every': { type: 'string' },
+    kill: { type: 'string' },
     simulate: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
@@ -97,6 +101,7 @@ interface Run {
 const config = configOf(values.set);
 await withSessions({ data: values.data, projects: positionals[0] ?? values.projects }, async (all) => {
   const sessions = all.filter((_, at) => at % Number(values.every) === 0);
+  if (values.kill !== undefined) return killAndPrint(sessions, Number(values.kill));
   const reports = [];
   for (const model of values.models.split(',')) {
     for (const ttl of values.ttl.split(',').map(ttlOf)) {
@@ -110,6 +115,15 @@ await withSessions({ data: values.data, projects: positionals[0] ?? values.proje
   const { all: { cost = null, refused = 0 } = {}, sessions: list = [] } = first ?? {};
   if (values.json) process.stdout.write(`${JSON.stringify({ cost, refused, sessions: list, reports }, null, 2)}\n`);
 });
+
+async function killAndPrint(past: readonly PastSession[], kills: number): Promise<void> {
+  const [model = '', ttl = ''] = [values.models.split(',')[0], values.ttl.split(',')[0]];
+  const killed = await playWithKills(atOnce(past.map(forked), 2), { model, ttl: ttlOf(ttl), kills });
+  const { refusals, recoveredMs, ...counts } = killed;
+  const recovered_ms = percentiles(recoveredMs);
+  const report = { model, ttl, ...counts, refused: refusals.length, refusals: [...new Set(refusals)], recovered_ms };
+  process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+}
 
 async function play(past: readonly PastSession[], model: string, ttl: '5m' | '1h'): Promise<Run> {
   const embedder = createStaticEmbedder();

@@ -29,6 +29,8 @@ export interface Daemon {
   /** Resident memory of guard and engine, MB. */
   rss(): Promise<{ guard: number; engine: number }>;
   rssOf(pids: { guard: number; engine: number }): Promise<{ guard: number; engine: number }>;
+  /** Ends it and keeps its home. */
+  halt(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -97,6 +99,7 @@ export async function startDaemon(
       return rssOf({ guard: pid, engine: engine.pid });
     },
     rssOf,
+    halt: async () => void (await run('stop', '--now')),
     async stop() {
       await run('stop', '--now');
       await rm(path.join(home, 'h'), { recursive: true, force: true });

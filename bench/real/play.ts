@@ -182,7 +182,7 @@ interface Sending {
 }
 
 /** A request as `claude` sends it; a tool of their size stands for tool definitions and system prompt. */
-function buildRequest(
+export function buildRequest(
   conversation: PastConversation,
   request: PastRequest,
   { model, ttl, index, headTokens }: Sending,
@@ -214,8 +214,8 @@ function paddingTool(bytes: number) {
 }
 
 /** Transcripts may have none; each answer gets as much. */
-const THINKING = { type: 'thinking', thinking: 'The next step follows from what was found.' } as const;
-const SUMMARY = [{ type: 'text', text: 'A summary of the conversation.' }];
+export const THINKING = { type: 'thinking', thinking: 'The next step follows from what was found.' } as const;
+export const SUMMARY = [{ type: 'text', text: 'A summary of the conversation.' }];
 
 function responseOf({ answer, model }: PastRequest, billed: Omit<Usage, 'output'>, refusal: string | null) {
   if (refusal !== null)
