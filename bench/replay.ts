@@ -48,6 +48,10 @@ const WHAT_IF: Readonly<Record<string, Partial<CutRule>>> = {
   'margin 0.5': { margin: 0.5, roundMargin: 0.5 },
   'margin 1': { margin: 1, roundMargin: 1 },
   'margin 2': { margin: 2, roundMargin: 2 },
+  'lossShare 0.01': { lossShare: 0.01 },
+  'lossShare 0.03': { lossShare: 0.03 },
+  'lossShare 0.05': { lossShare: 0.05 },
+  'lossShare 1': { lossShare: 1 },
   'triggerTokens 0': { triggerTokens: 0 },
   'triggerTokens 20000': { triggerTokens: 20_000 },
 };
@@ -81,6 +85,8 @@ interface Session {
   /** In tokens of uncached input. */
   readonly direct: number;
   readonly sent: number;
+  /** The furthest that it was behind direct after any of its requests, as a share of direct. */
+  readonly behind: number;
   /** Tokens of the largest request. */
   readonly peak: { readonly direct: number; readonly sent: number };
   /** Null where Claude Code did not compact. */
@@ -165,7 +171,7 @@ function changed(session: PastSession): PastSession {
 }
 
 function newSum() {
-  return { requests: 0, refused: 0, direct: 0, sent: 0, peak: { direct: 0, sent: 0 } };
+  return { requests: 0, refused: 0, direct: 0, sent: 0, behind: 0, peak: { direct: 0, sent: 0 } };
 }
 type Sum = ReturnType<typeof newSum>;
 
@@ -174,6 +180,7 @@ function addTo(sum: Sum, { direct, sent, refusal }: Played): void {
   sum.refused += refusal === null ? 0 : 1;
   sum.direct += direct.cost;
   sum.sent += sent.cost;
+  sum.behind = Math.max(sum.behind, sum.sent / sum.direct - 1);
   sum.peak.direct = Math.max(sum.peak.direct, sizeOf(direct.usage));
   sum.peak.sent = Math.max(sum.peak.sent, sizeOf(sent.usage));
 }
@@ -218,6 +225,8 @@ function summaryOf(sessions: readonly Session[]) {
     worst: ratios.at(-1) ?? 0,
     over_direct: ratios.filter((ratio) => ratio > 1).length,
     over_two_percent: ratios.filter((ratio) => ratio > 1.02).length,
+    /** After any request of any session. */
+    behind: Math.max(0, ...sessions.map(({ behind }) => behind)),
     peak_over_150k: {
       direct: sessions.filter(({ peak }) => peak.direct > 150_000).length,
       sent: sessions.filter(({ peak }) => peak.sent > 150_000).length,
@@ -285,6 +294,7 @@ function restLines(
   const [prompt, round] = [latency_ms?.prompt, latency_ms?.round];
   return [
     `cost by session, deciles: ${deciles.map((ratio) => ratio.toFixed(2)).join(' ')}`,
+    `furthest behind direct after any request: ${(100 * all.behind).toFixed(1)} %`,
     `contexts over 150,000 tokens: ${all.peak_over_150k.direct} direct, ${all.peak_over_150k.sent} sent; trimming ended in ${ended} conversations`,
     `refused: ${all.refused}${refusals.map((text) => `; ${text}`).join('')}; left out, refused untouched too: ${unplayable}`,
     `subagents: ${subagents?.requests} requests, ${subagents?.changed} changed`,

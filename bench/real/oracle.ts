@@ -1,4 +1,4 @@
-import { type CutRule, countEligibleTurns } from '../../proxy/rewrite/cut.ts';
+import { type CutRule, countEligibleTurns, findIdleRounds } from '../../proxy/rewrite/cut.ts';
 import { findHeadTokens, type PastConversation, type PastRequest } from '../../proxy/transcript/index.ts';
 import { ASSUMED_MEMORY, createViews, type SimulationRule } from '../../proxy/transcript/plan.ts';
 import type { ConversationView } from '../../proxy/wire/conversation.ts';
@@ -67,15 +67,26 @@ const QUOTED = { share: 0.25, most: 10_000 };
 function listCuts(view: ConversationView, billed: Billed, rule: CutRule): Map<number, number> {
   const turns = splitTurns(view);
   const cuts = new Map<number, number>();
-  const tokensOf = ({ start, end }: TurnSpan): number => sumTokens(billed.slice(start, end));
+  const tokensOf = ({ start, end }: { readonly start: number; readonly end: number }): number =>
+    sumTokens(billed.slice(start, end));
+  const idleOf = (absorbed: number) => {
+    const input = { view, turns, absorbed, location: null, isDurable: () => true };
+    const { rounds } = findIdleRounds(input, rule);
+    const tokens = rounds.reduce((sum, one) => sum + tokensOf(one) - ASSUMED_MEMORY.line * one.parts.length, 0);
+    return { tokens, end: rounds.at(-1)?.end ?? 0 };
+  };
   const head = sumTokens(billed.slice(0, findHeadEnd(view)));
   let [absorbed, quotes, saved] = [-head, 0, 0];
-  for (const turn of turns.slice(0, countEligibleTurns(turns, rule))) {
+  let idle = idleOf(0);
+  if (idle.end > 0) cuts.set(idle.end, idle.tokens);
+  for (const [at, turn] of turns.slice(0, countEligibleTurns(turns, rule)).entries()) {
     absorbed += tokensOf(turn);
     quotes += Math.min(ASSUMED_MEMORY.quote, turn.tokens);
     saved = absorbed - Math.min(quotes, QUOTED.share * absorbed, QUOTED.most);
-    cuts.set(turn.end, saved);
+    idle = idleOf(at + 1);
+    cuts.set(turn.end, saved + idle.tokens);
   }
+  saved += idle.tokens;
   const running = turns.at(-1);
   for (const round of running === undefined ? [] : listRounds(view, running, rule)) {
     saved += tokensOf(round);
