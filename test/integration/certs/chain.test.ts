@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
@@ -47,6 +47,16 @@ function hasOpenssl(): boolean {
 let root: Root;
 beforeAll(async () => {
   root = await createRoot(HOST, Date.now());
+});
+
+it('a leaf has a P-256 key and the identifiers of RFC 5280', async () => {
+  const { certPem, keyPem } = await signLeaf(root, HOST, [{ kind: 'dns', value: HOST }]);
+  const [leaf, issuer] = [new X509Certificate(certPem), new X509Certificate(root.certPem)];
+  expect(leaf.publicKey.asymmetricKeyDetails).toMatchObject({ namedCurve: 'prime256v1' });
+  expect(leaf.checkPrivateKey(createPrivateKey(keyPem))).toBe(true);
+  expect(leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey)).toBe(true);
+  const point = leaf.publicKey.export({ type: 'spki', format: 'der' }).subarray(-65);
+  expect(leaf.raw.includes(createHash('sha1').update(point).digest())).toBe(true);
 });
 
 describe('a TLS client that trusts the root', () => {
