@@ -1,7 +1,7 @@
 /**
  * Memory on three machines over an S3 server on loopback, in one process with it.
  *
- *   npm run bench:share -- [--nodes 10000] [--added 100] [--turns 20000] [--json]
+ *   npm run bench:share -- [--nodes 10000] [--added 100] [--turns 3000] [--json]
  *
  * Each machine has nodes of its own. The first publishes them, the others join: what they publish and read is timed.
  * Then `--added` nodes are made on the first and read by the second, five times. Recall is timed on the third machine
@@ -44,7 +44,7 @@ const { values } = parseArgs({
   options: {
     nodes: { type: 'string', default: '10000' },
     added: { type: 'string', default: '100' },
-    turns: { type: 'string', default: '20000' },
+    turns: { type: 'string', default: '3000' },
     json: { type: 'boolean', default: false },
   },
 });

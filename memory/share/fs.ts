@@ -46,6 +46,8 @@ type Lines = Readonly<Record<string, unknown>>;
  */
 export function createStateFile(dir: string): StateFile {
   const [file, outboxFile] = [path.join(dir, 'state.jsonl'), path.join(dir, 'outbox.json')];
+  /** Until 2026-11-25 one document with the rows that wait; the next save replaces it. */
+  const earlierFile = path.join(dir, 'state.json');
   let saved: { readonly state: Kept; readonly sequences: ReadonlySet<number> } | null = null;
   let queued: ReadonlySet<number> = new Set();
   let [bytes, most] = [0, 0];
@@ -82,10 +84,10 @@ export function createStateFile(dir: string): StateFile {
 
   return {
     async load() {
-      const text = await readPrivate(file);
-      if (text === null) return null;
-      const rows = parseJson((await readPrivate(outboxFile)) ?? '[]');
-      const read = State.safeParse({ ...folded(text.split('\n')), outbox: rows });
+      const [text, earlier] = [await readPrivate(file), await readPrivate(earlierFile)];
+      if (text === null && earlier === null) return null;
+      const rows = { outbox: parseJson((await readPrivate(outboxFile)) ?? '[]') };
+      const read = State.safeParse(text === null ? parseJson(earlier ?? '') : { ...folded(text.split('\n')), ...rows });
       if (!read.success) throw broken(read.error.issues[0]?.path[0] === 'outbox' ? outboxFile : file);
       const { outbox, ...state } = read.data as ShareState;
       saved = null;
@@ -102,11 +104,12 @@ export function createStateFile(dir: string): StateFile {
       if (isMore) await writeOutbox(outbox, sequences);
       await writeState(state);
       if (!isMore && isShort(outbox, sequences)) await writeOutbox(outbox, sequences);
+      if (saved === null) await rm(earlierFile, { force: true });
       saved = { state, sequences };
     },
     async remove() {
       saved = null;
-      await Promise.all([rm(file, { force: true }), rm(outboxFile, { force: true })]);
+      await Promise.all([file, outboxFile, earlierFile].map((each) => rm(each, { force: true })));
     },
   };
 }
