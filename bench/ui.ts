@@ -9,6 +9,7 @@ import { createConversation, lone } from './latency/conversation.ts';
 import { openStage } from './latency/stage.ts';
 import { nowMs, spread } from './latency/stats.ts';
 import { open, timed, type Way } from './latency/way.ts';
+import { type BrowserFigures, MISSING, measureBrowser } from './ui/browser.ts';
 
 /**
  * What the dashboard costs, on this machine, now: `npm run bench:ui [-- --nodes 10000 --requests 2000 --json]`. Figures
@@ -28,6 +29,8 @@ const WORDS = 'parser retries timeout invoice gateway schema ledger cursor webho
   ' ',
 );
 const SEARCHES = 200;
+/** In the browser, letter by letter. */
+const TYPED = ['gateway of service 4711', 'which port has the shard', 'invoice retries', 'ledger of service 90'];
 const TURNS = 10;
 const BLOCKS = 10;
 const SAMPLES = 50;
@@ -64,13 +67,18 @@ async function measure() {
   await after(2_000);
   const opened = (await daemon.rss()).engine;
   const latency = await comparePage(ways.ours, browser);
+  const followed = (await daemon.rss()).engine;
+  const { url } = await client.call('ui/open', {});
+  const chromium = MISSING === '' ? await measureBrowser(url, TYPED) : null;
   return {
     ...{ node: process.version, nodes: (await daemon.status()).nodes, requests },
     search_ms: { page: spread(pageMs), socket: spread(socketMs) },
     views_ms: viewsMs,
     views_bytes: bytes,
-    rss_mb: { closed, opened, followed: (await daemon.rss()).engine },
+    rss_mb: { closed, opened, followed },
     first_byte_ms: latency,
+    /** Null where there is no browser. */
+    chromium,
   };
 }
 
@@ -163,4 +171,22 @@ function print(report: Awaited<ReturnType<typeof measure>>): void {
     `first byte            ${ms(first_byte_ms.without_page)}; while a page is open ${ms(first_byte_ms.with_page)}`,
   );
   console.log(`added at p50          ${(first_byte_ms.with_page.p50 - first_byte_ms.without_page.p50).toFixed(2)} ms`);
+  if (report.chromium === null) console.log(`no figures of a browser: ${MISSING}`);
+  else printBrowser(report.chromium, ms);
+}
+
+function printBrowser(
+  { version, first_view_ms, search, graph, tab }: BrowserFigures,
+  ms: (times: { p50: number; p95: number }) => string,
+): void {
+  console.log(`\nChromium ${version}, WebGL in software: frames are a lower bound`);
+  for (const [view, times] of Object.entries(first_view_ms)) console.log(`first view, ${view.padEnd(9)} ${ms(times)}`);
+  console.log(`letter to result      ${ms(search.keystroke_ms)}`);
+  console.log(`  of it the engine    ${ms(search.server_ms)}`);
+  console.log(`  of it the page      ${ms(search.page_ms)}`);
+  console.log(`typed fluently        ${search.fluent_ms.toFixed(0)} ms from the last letter`);
+  console.log(
+    `graph                 arranged after ${graph.arranged_ms} ms, pans at ${graph.frames_per_second} frames/s`,
+  );
+  console.log(`tab with the graph    ${tab.process} MB, ${tab.heap} MB of it JavaScript`);
 }

@@ -117,6 +117,8 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     uiKeyFile: at('run', 'ui-key'),
     /** Its last port, after the one that was wanted. */
     uiPortFile: at('run', 'ui-port'),
+    /** Memories that the dashboard forgets and can still bring back. */
+    uiRemovalsFile: at('journal', 'removals.json'),
   };
 }
 

@@ -45,6 +45,8 @@ import { type ApiServer, openApiServer } from './api/server.ts';
 import type { EngineServices, ModelBudget } from './api/service.ts';
 import { createSessionTitles } from './api/session-titles.ts';
 import { createHealth } from './api/ui/doctor.ts';
+import { removeNodes } from './api/ui/edit.ts';
+import { createRemovals } from './api/ui/forget.ts';
 import { createUi } from './api/ui/index.ts';
 import { createUndo } from './api/ui/snapshot.ts';
 import { cutRule } from './cut-config.ts';
@@ -140,12 +142,12 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const opened = (): Promise<unknown> => settled(opening);
   const linked = createLinkedBlock({ ...memory, paths, log });
   const ui = createUi({ config: config.ui, paths, services: () => services, log, now: systemClock.now });
+  const removals = removalsOf({ memory, receipts, linked }, paths.uiRemovalsFile, log);
   const services: EngineServices = {
     ...servicesOf({ config, paths, log }, { memory, policy, ledger, budget, linked, subagents }),
     ...shellServices(env, paths, redactor),
     ...{ ledger, activity: proxy.activity, quota: budget.limits },
-    seals,
-    receipts,
+    ...{ seals, receipts, removals },
     ...{ tasks: deferredTasks(opening), sharing: deferredSharing(opening) },
     opened,
     requests: proxy.stats,
@@ -155,6 +157,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   };
   api.serve(services);
   void ui.begin();
+  void opened().then(removals.begin);
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
@@ -163,7 +166,10 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   let closing: Promise<void> | null = null;
   const closeAll = (): Promise<void> => {
     clearInterval(watch);
-    return closeParts([ui, linked, proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api], log);
+    return closeParts(
+      [ui, removals, linked, proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api],
+      log,
+    );
   };
   return {
     /** Loopback port for the guard. */
@@ -226,6 +232,21 @@ const PASSED_ON = ['port', 'holdMs', 'upstream', 'upstreamCa', 'upstreamProxy'];
 function shellSettings(env: NodeJS.ProcessEnv): readonly string[] {
   const set = readSettings(env).filter(({ key, source }) => source === 'environment' && !PASSED_ON.includes(key));
   return set.filter(({ value, fallback }) => value !== fallback).map(({ variable }) => variable);
+}
+
+function removalsOf(
+  parts: Parameters<typeof removeNodes>[0] & { readonly linked: LinkedBlock },
+  file: string,
+  log: Log,
+) {
+  return createRemovals({
+    file,
+    async remove(ids) {
+      await removeNodes(parts, ids);
+      parts.linked.refreshSoon();
+    },
+    log,
+  });
 }
 
 /** The part of the API's services that rests on the shell that started the daemon. */

@@ -47,17 +47,13 @@ export function createEditing(parts: Parts) {
         await held.save([saved]);
         return saved;
       }),
-    /** Does the work, and gives the nodes of these ids as they were, with those whose links it took away. */
+    /** Does the work, and gives those of these nodes that it changed, as they were. */
     async withBefore<T>(ids: readonly string[], work: () => Promise<T>) {
-      const every = [...catalogue.every()];
-      const chosen = new Set(ids.map((id) => resolve(id).node_id));
+      const chosen = [...new Set(ids.map(resolve))];
       const result = await work();
-      const gone = new Set(every.map(({ node_id }) => node_id).filter((id) => catalogue.get(id) === undefined));
-      const isTouched = (node: MemoryNode): boolean =>
-        chosen.has(node.node_id) || gone.has(node.node_id) || linkedIds(node).some((id) => gone.has(id));
-      return { result, before: every.filter((node) => isTouched(node) && catalogue.get(node.node_id) !== node) };
+      return { result, before: chosen.filter((node) => catalogue.get(node.node_id) !== node) };
     },
-    /** Saves the nodes as they were; their verbatim turns stay as they are now. */
+    /** Saves the nodes as they were. */
     putBack: (nodes: readonly MemoryNode[]): Promise<void> => withFreshFiles(store, (held) => held.save(nodes)),
     /** Pinned nodes are always shown in their project, or in the one of `projectDir`. @throws as `edit` */
     pin: (ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]> =>
@@ -70,11 +66,6 @@ export function createEditing(parts: Parts) {
         return nodes;
       }),
   };
-}
-
-function linkedIds({ links, parent_node_id, superseded_by, facts }: MemoryNode): string[] {
-  const ids = [parent_node_id, superseded_by, ...facts.map((fact) => fact.superseded_by)];
-  return [...links, ...ids.filter((id) => typeof id === 'string')];
 }
 
 /** Runs `work` while no other write runs, after edits on disk were read. */

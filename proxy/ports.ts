@@ -9,6 +9,21 @@ export interface MessagesRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
   readonly receivedAtMs: number;
+  /** Absent where nothing is timed. */
+  readonly timer?: PhaseTimer;
+}
+
+/** A step of a request; `upstream` ends with the first byte of the response, `answer` with the newest one. */
+export interface Phase {
+  readonly name: 'parse' | 'decide' | 'recall' | 'plan' | 'splice' | 'store' | 'upstream' | 'answer';
+  readonly ms: number;
+}
+
+export interface PhaseTimer {
+  /** Ends a step; without effect once the request was sent. */
+  end(name: Phase['name']): void;
+  /** In order. Grows while the request runs. */
+  readonly phases: readonly Phase[];
 }
 
 /** A response, decoded from a copy of its stream. */

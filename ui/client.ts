@@ -100,16 +100,16 @@ export interface Query<T> {
   readonly data: T | undefined;
   /** Of the newest try. */
   readonly error: CallError | undefined;
+  /** `data` answers an earlier question. */
+  readonly isOld: boolean;
 }
+
+type Answered<T> = Omit<Query<T>, 'isOld'> & { readonly key: string };
 
 /** Asks for something, and asks again when its input or one of the topics changes. Null input: nothing is asked. */
 export function useQuery<K extends Name>(name: K, input: Input<K> | null, topics: readonly Topic[]): Query<Result<K>> {
   const key = JSON.stringify(input);
-  const [state, setState] = useState<Query<Result<K>> & { readonly key: string }>({
-    key,
-    data: undefined,
-    error: undefined,
-  });
+  const [state, setState] = useState<Answered<Result<K>>>({ key, data: undefined, error: undefined });
   useEffect(() => {
     if (input === null) return;
     let abort = new AbortController();
@@ -126,7 +126,7 @@ export function useQuery<K extends Name>(name: K, input: Input<K> | null, topics
       call(name, input, own).then(
         (data) => own.aborted || setState({ key, data, error: undefined }),
         (error: unknown) => {
-          if (!own.aborted && error instanceof CallError) setState((last) => ({ ...last, error }));
+          if (!own.aborted && error instanceof CallError) setState((last) => ({ ...last, key, error }));
         },
       );
     });
@@ -135,5 +135,5 @@ export function useQuery<K extends Name>(name: K, input: Input<K> | null, topics
       abort.abort();
     };
   }, [name, key]);
-  return state;
+  return { ...state, isOld: state.key !== key };
 }

@@ -33,7 +33,7 @@ export function Answer<T>({
   of: { data, error },
   children,
 }: {
-  of: Query<T>;
+  of: Pick<Query<T>, 'data' | 'error'>;
   children: (data: T) => ComponentChildren;
 }) {
   return (

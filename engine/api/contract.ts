@@ -20,6 +20,7 @@ import {
   startLine,
 } from './summary.ts';
 import { uiOperations } from './ui/contract.ts';
+import { removeNodes } from './ui/edit.ts';
 
 /** `status` waits this long for a store that is opening. */
 const OPENING_MS = 1_000;
@@ -117,11 +118,9 @@ export const operations = {
       return hits.map((hit) => ({ ...hit, node: publicNode(hit.node) }));
     },
   ),
-  'nodes/remove': operation(z.strictObject({ ids, within }), async ({ memory, access, receipts }, { ids, within }) => {
-    await access.assertReachable(ids, within, 'remove');
-    const removed = await memory.library.remove(ids);
-    await receipts.forget(removed);
-    return removed;
+  'nodes/remove': operation(z.strictObject({ ids, within }), async (services, { ids, within }) => {
+    await services.access.assertReachable(ids, within, 'remove');
+    return removeNodes(services, ids);
   }),
   'nodes/forget': operation(
     z.strictObject({

@@ -12,6 +12,7 @@ import type { ClaudeImport } from './import-claude.ts';
 import type { SessionTitles } from './session-titles.ts';
 import type { RequestCounts } from './summary.ts';
 import type { Health } from './ui/doctor.ts';
+import type { Removals } from './ui/forget.ts';
 import type { Undo } from './ui/snapshot.ts';
 
 /** What the operations run on. */
@@ -45,6 +46,7 @@ export interface EngineServices {
   readonly ui: Ui;
   readonly ledger: Pick<CostLedger, 'days' | 'conversation'>;
   readonly undo: Undo;
+  readonly removals: Removals;
   readonly health: Health;
   readonly pausing: PauseSwitch;
   readonly quota: Budget['limits'];

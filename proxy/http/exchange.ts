@@ -4,7 +4,16 @@ import type { Readable } from 'node:stream';
 import { beforeAbort } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import { PRESET_HEADER } from '../../common/turn.ts';
-import type { MessagesRequest, ObservedResponse, ProxyLog, QuotaObserver, RewriteOutcome, Rewriter } from '../ports.ts';
+import type {
+  MessagesRequest,
+  ObservedResponse,
+  Phase,
+  PhaseTimer,
+  ProxyLog,
+  QuotaObserver,
+  RewriteOutcome,
+  Rewriter,
+} from '../ports.ts';
 import {
   CHILD_HEADER,
   endToEndHeaders,
@@ -93,8 +102,9 @@ async function runMessages(
     deps.log.warn('request too large to inspect; passed through unchanged', { path });
     return reportRateLimits(deps, await relay(exchange, received));
   }
+  const timer = createPhaseTimer();
   const message: MessagesRequest = {
-    requestId: randomUUID(),
+    ...{ requestId: randomUUID(), timer },
     path,
     headers: stripCredentials(incoming.request.rawHeaders),
     body: received,
@@ -104,9 +114,11 @@ async function runMessages(
   stats[sent] += 1;
   const body = outcome?.body ?? received;
   let tee: Tee | null = null;
+  timer.send();
   const result = await relay(exchange, body, (status, headers) => {
+    timer.answer();
     tee = outcome === null ? null : openTee(status, headers, deps.teeCapBytes);
-    return tee;
+    return tee === null ? null : timed(tee, timer);
   });
   reportRateLimits(deps, result);
   deps.log.debug('exchange', {
@@ -120,6 +132,46 @@ async function runMessages(
     durationMs: deps.clock.now() - receivedAtMs,
   });
   if (outcome !== null) await reportResponse(deps, outcome, tee, result, path);
+}
+
+type Timer = ReturnType<typeof createPhaseTimer>;
+
+function createPhaseTimer() {
+  const phases: Phase[] = [];
+  let sinceMs = performance.now();
+  let isSent = false;
+  const add = (name: Phase['name']): void => {
+    const nowMs = performance.now();
+    phases.push({ name, ms: Math.round((nowMs - sinceMs) * 1_000) / 1_000 });
+    sinceMs = nowMs;
+  };
+  const timer: PhaseTimer = { phases, end: (name) => isSent || add(name) };
+  return Object.assign(timer, {
+    send(): void {
+      isSent = true;
+      sinceMs = performance.now();
+    },
+    /** With the head of the response, and with each part of its body. */
+    answer(): void {
+      if (phases.at(-1)?.name === 'answer') {
+        const ms = performance.now() - sinceMs;
+        phases[phases.length - 1] = { name: 'answer', ms: Math.round(ms) };
+        return;
+      }
+      add('upstream');
+      phases.push({ name: 'answer', ms: 0 });
+    },
+  });
+}
+
+function timed(tee: Tee, timer: Timer): Tee {
+  return {
+    ...tee,
+    write(chunk) {
+      timer.answer();
+      tee.write(chunk);
+    },
+  };
 }
 
 /** The only place that fails open: memory never costs a request. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { LruMap } from '../../common/map.ts';
-import type { Finding, GivenSlice, ProxyLog } from '../ports.ts';
+import type { Finding, GivenSlice, Phase, ProxyLog } from '../ports.ts';
 import type { RequestCost } from './ledger.ts';
 import { type Bill, openJsonlFile, type RecordStore } from './store.ts';
 
@@ -57,6 +57,8 @@ export interface Receipt {
   readonly status: number;
   /** The error text of a refusal, '' otherwise. */
   readonly refusal: string;
+  /** How long each step took; absent in receipts of earlier versions. */
+  readonly phases?: readonly Phase[];
   /** Bytes `[start, end)` of the received body, replaced by `text`. */
   readonly edits: readonly ReceiptEdit[];
 }

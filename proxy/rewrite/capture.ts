@@ -119,7 +119,8 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
         const { decision } = result;
         const agentId = request.headers[AGENT_ID] ?? '';
         const slice = deps.subagents?.givenTo(agentId) ?? null;
-        const given = { requestId, sessionId, atMs, kind, decision, view, rewrite, slice };
+        const phases = request.timer?.phases;
+        const given = { requestId, sessionId, atMs, kind, decision, view, rewrite, slice, phases };
         receipts.add(requestId, () => createReceipt(given));
       }
       const onResponse = guard(requestId, (response) => recordResponse(result, response));

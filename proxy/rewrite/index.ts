@@ -155,6 +155,7 @@ class RewritePipeline implements Rewriter {
     if (scan !== null && isStandalone(scan, request.headers)) return this.#passStandalone(request);
     const context = parseRequest(request, this.#cache);
     if (context === null) return this.#recorder.passThrough(request);
+    request.timer?.end('parse');
     this.#withholdTurnWhilePaused(context);
     return this.#lockSession(context.sessionId, async () => {
       let result: RewriteResult;
@@ -193,18 +194,24 @@ class RewritePipeline implements Rewriter {
     const completeTurns = findFreshPrompt(view) >= 0 ? turns.slice(0, -1) : [];
     setImmediate(() => this.#captureHistory(context, completeTurns, input));
     const step = decideStep(input);
+    const { timer } = context.request;
+    timer?.end('decide');
     if (step.kind === 'replay') return this.#replayPlan(context);
 
     const planInput = { view, sessionId, step, allowedTokens: allowStep(input, step, config) };
     const recalled = await this.#recall(context, planInput);
+    timer?.end('recall');
 
     const seed = { createdAtMs: clock.now(), id: randomHex(16), fence: randomHex(6) };
     const plan = buildPlan(memory, { ...planInput, ...seed }, recalled, config);
+    timer?.end('plan');
 
     const spliced = applyPlan(view, plan);
     if (spliced === null || !this.#isValid(context, plan, spliced)) return this.#replayPlan(context);
+    timer?.end('splice');
 
     await this.#recordPlan(context, step, plan, signal);
+    timer?.end('store');
     if (isLate(planInput)) {
       const isShown = step.kind === 'extend' && plan.injections.length > step.plan.injections.length;
       this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
@@ -271,6 +278,7 @@ class RewritePipeline implements Rewriter {
     if (plan === null) return { context, plan, spliced: null, decision: 'replay', cut: false };
     const isCurrent = plan === match?.plan;
     const spliced = applyPlan(view, plan);
+    request.timer?.end('splice');
     if (spliced !== null && this.#isValid(context, plan, spliced)) {
       const keepsUse = kind === 'main' || plan.slice !== undefined;
       if (isCurrent && keepsUse && request.path === 'messages') {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Receipt, ReceiptAddition, ReceiptEdit } from '../ledger/receipt.ts';
-import type { GivenSlice } from '../ports.ts';
+import type { GivenSlice, Phase } from '../ports.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import { type Edit, type Slice, scanArray, scanObject } from '../wire/json.ts';
 import { findHeadEnd, splitTurns, sumTokens } from '../wire/turns.ts';
@@ -18,10 +18,12 @@ interface ReceiptInput {
   readonly rewrite: { readonly plan: EpochPlan; readonly spliced: Spliced } | null;
   /** What a hook gave the subagent; null where none did. */
   readonly slice: GivenSlice | null;
+  /** Undefined where nothing was timed. */
+  readonly phases: readonly Phase[] | undefined;
 }
 
 /** The receipt of a request without a response yet. */
-export function createReceipt({ view, rewrite, slice, ...input }: ReceiptInput): Receipt {
+export function createReceipt({ view, rewrite, slice, phases, ...input }: ReceiptInput): Receipt {
   const sentBody = rewrite?.spliced.body ?? view.body;
   const received_tokens = estimateTokens(view.body.length);
   const sent_tokens = estimateTokens(sentBody.length);
@@ -54,6 +56,7 @@ export function createReceipt({ view, rewrite, slice, ...input }: ReceiptInput):
     },
     status: 0,
     refusal: '',
+    ...(phases === undefined ? {} : { phases }),
     edits: minimizeEdits(view, rewrite?.spliced.edits ?? []),
   };
 }

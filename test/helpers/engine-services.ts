@@ -4,6 +4,7 @@ import { EMPTY_COSTS } from '../../engine/api/cost.ts';
 import { createHookHandlers } from '../../engine/api/hooks.ts';
 import { createClaudeImport } from '../../engine/api/import-claude.ts';
 import type { EngineServices } from '../../engine/api/service.ts';
+import { createRemovals } from '../../engine/api/ui/forget.ts';
 import { createUndo } from '../../engine/api/ui/snapshot.ts';
 import { deferredMemory, deferredSharing, deferredTasks } from '../../engine/deferred.ts';
 import { createAccess } from '../../engine/policy/guard.ts';
@@ -82,6 +83,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     version: '1.2.3',
     ledger: { days: () => [], conversation: () => null },
     undo: createUndo(Date.now),
+    removals: createRemovals({ file: '/nowhere/removals', remove: async () => undefined, log: silentLog }),
     health: { checks: async () => [], daemon: async () => null, log: async () => [] },
     pausing: { pause: async () => NO_PAUSES, resume: async () => NO_PAUSES },
     quota: () => [],

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useQuery } from '../client.ts';
 import { amount, count, projectName } from '../format.ts';
 import { List } from '../list.tsx';
@@ -32,16 +32,23 @@ const NO_FILTERS: Filters = { project: '', kind: '', origin: '', importance: '',
 const query = signal('');
 const filters = signal<Filters>(NO_FILTERS);
 
-export function Memory({ id, query: asked }: { id: string; query: string }) {
+export function Memory({ id, query: linked }: { id: string; query: string }) {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    if (asked !== '') query.value = asked;
-  }, [asked]);
-  const found = useQuery('ui/search', searchInput(query.value, filters.value), ['memory']);
+    if (linked !== '') query.value = linked;
+  }, [linked]);
+  const wanted = searchInput(query.value, filters.value);
+  const [asked, setAsked] = useState(wanted);
+  const found = useQuery('ui/search', asked, ['memory']);
+  const isBehind = found.isOld || JSON.stringify(wanted) !== JSON.stringify(asked);
+  useEffect(() => {
+    // The engine finishes each search that it began, so letters that come meanwhile are one search.
+    if (isBehind && !found.isOld) setAsked(wanted);
+  });
   return (
     <div class={id === '' ? 'view fill' : 'view fill has-node'}>
       <div class="split">
-        <section class="fill" aria-label="Search">
+        <section class="fill" aria-label="Search" aria-busy={isBehind}>
           <h1>Memory</h1>
           <search class="row filters">
             <input

@@ -3,7 +3,7 @@ import { type EngineServices, operation } from '../service.ts';
 import { nameReceipts, receiptNamed } from '../summary.ts';
 import { sessionView } from './conversation.ts';
 import { savingsView } from './cost.ts';
-import { editNode, forgetNodes, pinNodes, quarantineNodes, undoChange } from './edit.ts';
+import { editNode, forgetNodes, pinNodes, quarantineNodes, removeNodes, undoChange } from './edit.ts';
 import { overviewView } from './overview.ts';
 import { requestView } from './request.ts';
 import { searchInput, searchView } from './search.ts';
@@ -41,9 +41,9 @@ export const uiOperations = {
   }),
   'ui/graph': operation(
     z.strictObject({ project: text.optional() }),
-    async ({ memory: { library }, opened }, input) => {
+    async ({ memory: { library }, removals, opened }, input) => {
       await opened();
-      return library.graph(input.project);
+      return library.graph(input.project, removals.hidden());
     },
   ),
   'ui/health': operation(none, (services) => healthView(services)),
@@ -63,7 +63,10 @@ export const uiOperations = {
   'ui/quarantine': operation(z.strictObject({ ids, quarantined: z.boolean() }), (services, input) =>
     quarantineNodes(services, input.ids, input.quarantined),
   ),
-  'ui/forget': operation(z.strictObject({ ids }), (services, input) => forgetNodes(services, input.ids)),
+  /** `final`: at once, without a way back. */
+  'ui/forget': operation(z.strictObject({ ids, final: z.boolean().optional() }), async (services, input) =>
+    input.final ? { ids: await removeNodes(services, input.ids), undo: null } : await forgetNodes(services, input.ids),
+  ),
   /** What a change of the page gave. */
   'ui/undo': operation(z.strictObject({ undo: id }), (services, input) => undoChange(services, input.undo)),
 };

@@ -2,7 +2,7 @@ import { CometError } from '../../../common/errors.ts';
 import { publicNode } from '../../../memory/index.ts';
 import type { EngineServices } from '../service.ts';
 
-type Services = Pick<EngineServices, 'memory' | 'receipts' | 'undo'>;
+type Services = Pick<EngineServices, 'memory' | 'removals' | 'undo'>;
 
 async function undoable<T>({ memory: { library }, undo }: Services, ids: readonly string[], work: () => Promise<T>) {
   const { result, before } = await library.withBefore(ids, work);
@@ -40,15 +40,26 @@ export async function quarantineNodes(services: Services, ids: readonly string[]
   );
 }
 
-/** Removes every trace but what undoing needs, in memory. */
-export async function forgetNodes(services: Services, ids: readonly string[]) {
-  const { library } = services.memory;
-  const { result, undo } = await undoable(services, ids, () => library.remove(ids));
-  await services.receipts.forget(result);
-  return { ids: result, undo };
+/** Hides them, and removes every trace once there is no way back. */
+export async function forgetNodes({ memory: { library }, removals }: Services, given: readonly string[]) {
+  const nodes = await Promise.all(given.map((id) => library.show(id, 0)));
+  const ids = [...new Set(nodes.map(({ node_id }) => node_id))];
+  return { ids, undo: await removals.add(ids) };
 }
 
-export async function undoChange({ memory: { library }, undo }: Services, id: string) {
+/** Removes every trace of these memories now. */
+export async function removeNodes(
+  { memory, receipts }: Pick<EngineServices, 'memory' | 'receipts'>,
+  ids: readonly string[],
+) {
+  const removed = await memory.library.remove(ids);
+  await receipts.forget(removed);
+  return removed;
+}
+
+export async function undoChange({ memory: { library }, removals, undo }: Services, id: string) {
+  const kept = await removals.cancel(id);
+  if (kept !== null) return { ids: kept };
   const before = undo.take(id);
   await library.putBack(before);
   return { ids: before.map(({ node_id }) => node_id) };

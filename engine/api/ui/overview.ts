@@ -44,6 +44,8 @@ export async function overviewView(services: Services, nowMs: number) {
         /** The answer to its newest request has not ended. */
         streaming: latest.status === 0,
         ...figuresOf(services, session_id, answered ?? latest),
+        /** Of the newest request, also while its answer streams. */
+        phases: latest.phases ?? [],
       };
     }),
   };
@@ -92,6 +94,5 @@ function figuresOf({ ledger }: Services, sessionId: string, receipt: Receipt) {
     untouched_usd,
     sent_usd,
     trimming_off,
-    phases: [] as readonly { readonly name: string; readonly ms: number }[],
   };
 }

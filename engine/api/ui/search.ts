@@ -23,10 +23,13 @@ type Search = z.infer<typeof searchInput>;
 const MAX_RANKED = 200;
 
 /** Best first, ranked as recall ranks; without a query all memories, newest first. */
-export async function searchView({ memory: { library, recall } }: Pick<EngineServices, 'memory'>, search: Search) {
+export async function searchView(services: Pick<EngineServices, 'memory' | 'removals'>, search: Search) {
+  const { library, recall } = services.memory;
   const { query, limit } = search;
+  const hidden = services.removals.hidden();
   const all = library.list({});
-  const fits = filterOf(search);
+  const isWanted = filterOf(search);
+  const fits = (node: MemoryNode): boolean => isWanted(node) && !hidden.has(node.node_id);
   const found = query.trim() === '' ? null : await ranked(recall, search);
   const listed = found === null ? all.filter(fits).map((node) => ({ node, hit: null })) : [];
   const hits = found === null ? listed : found.filter(({ node }) => fits(node)).map((hit) => ({ node: hit.node, hit }));

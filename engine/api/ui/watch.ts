@@ -56,12 +56,15 @@ export function createWatch(services: () => EngineServices | null) {
 }
 
 /** Values that differ once the topic has changed. */
-function stateOf({ memory, requests, activity, ledger, policy, problems, tasks }: EngineServices): State {
+function stateOf(services: EngineServices): State {
+  const { memory, requests, activity, ledger, policy, problems, removals, tasks } = services;
+  // Nothing is counted while an answer streams; it is read again each second.
+  const second = activity().answering > 0 ? Math.floor(Date.now() / 1_000) : 0;
   const { queue, nodes, ...status } = memory.maintenance.status();
   return {
     status: JSON.stringify([status, policy.pauses(), problems()]),
-    request: JSON.stringify([requests(), activity(), ledger.days().at(-1)]),
-    memory: `${JSON.stringify([queue, nodes])} ${memory.maintenance.revision()}`,
+    request: JSON.stringify([requests(), activity(), second, ledger.days().at(-1)]),
+    memory: `${JSON.stringify([queue, nodes, removals.hidden().size])} ${memory.maintenance.revision()}`,
     tasks: JSON.stringify(tasks.due()),
   };
 }
