@@ -49,6 +49,7 @@ import { removeNodes } from './api/ui/edit.ts';
 import { createRemovals } from './api/ui/forget.ts';
 import { createUi } from './api/ui/index.ts';
 import { createUndo } from './api/ui/snapshot.ts';
+import { libraryFolders } from './api/ui/watch-files.ts';
 import { cutRule } from './cut-config.ts';
 import { deferredMemory, deferredSharing, deferredTasks } from './deferred.ts';
 import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.ts';
@@ -106,12 +107,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const stores = await openStores(paths, redactor, log);
   const ledgers = await openLedgers(config, stores, redactor, log);
   const { budget, ledger, receipts } = ledgers;
-  const policy = await openPolicy({
-    paths,
-    scope: config.recall.scope,
-    now: systemClock.now,
-    report: (message, error) => log.error(message, { error }),
-  });
+  const report = (message: string, error: unknown): void => log.error(message, { error });
+  const policy = await openPolicy({ paths, scope: config.recall.scope, now: systemClock.now, report });
   const seals = createSeals();
   let activity = (): Activity => ({ answering: 0, lastRequestMs: 0 });
   const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(async () => {
@@ -141,8 +138,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   activity = proxy.activity;
   const opened = (): Promise<unknown> => settled(opening);
   const linked = createLinkedBlock({ ...memory, paths, log });
-  const ui = createUi({ config: config.ui, paths, services: () => services, log, now: systemClock.now });
-  const removals = removalsOf({ memory, receipts, linked }, paths.uiRemovalsFile, log);
+  const ui = uiOf(config, paths, () => services, log);
+  const removals = removalsOf({ memory, receipts, linked, opened }, paths.uiRemovalsFile, log);
   const services: EngineServices = {
     ...servicesOf({ config, paths, log }, { memory, policy, ledger, budget, linked, subagents }),
     ...shellServices(env, paths, redactor),
@@ -157,7 +154,6 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   };
   api.serve(services);
   void ui.begin();
-  void opened().then(removals.begin);
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
@@ -234,12 +230,17 @@ function shellSettings(env: NodeJS.ProcessEnv): readonly string[] {
   return set.filter(({ value, fallback }) => value !== fallback).map(({ variable }) => variable);
 }
 
-function removalsOf(
-  parts: Parameters<typeof removeNodes>[0] & { readonly linked: LinkedBlock },
-  file: string,
-  log: Log,
-) {
-  return createRemovals({
+function uiOf(config: Config, paths: HomePaths, services: () => EngineServices, log: Log) {
+  const folders = libraryFolders(config.library.dir, paths);
+  return createUi({ config: config.ui, paths, services, log, now: systemClock.now, folders });
+}
+
+interface RemovalParts extends Pick<EngineServices, 'memory' | 'receipts' | 'opened'> {
+  readonly linked: LinkedBlock;
+}
+
+function removalsOf(parts: RemovalParts, file: string, log: Log) {
+  const removals = createRemovals({
     file,
     async remove(ids) {
       await removeNodes(parts, ids);
@@ -247,6 +248,8 @@ function removalsOf(
     },
     log,
   });
+  void parts.opened().then(removals.begin);
+  return removals;
 }
 
 /** The part of the API's services that rests on the shell that started the daemon. */

@@ -1,6 +1,6 @@
 import { CometError } from '../common/errors.ts';
 import { type FactFilter, filterFacts } from './facts/fact-block.ts';
-import type { FactList, FactView } from './facts.ts';
+import type { ConceptView, FactList, FactView } from './facts.ts';
 import { factLines } from './pages/format-facts.ts';
 import type { MemoryParts } from './parts.ts';
 
@@ -28,6 +28,8 @@ export function createFactLibrary({ facts, config, projectOf, turnRegistry, cata
     /** By concept, the most salient first. */
     listFacts: async (filter: Where): Promise<FactList> =>
       (await facts?.list(keyOf(filter))) ?? { facts: [], problems: [] },
+    /** What facts may be about, by name. */
+    listConcepts: async (): Promise<readonly ConceptView[]> => (await facts?.concepts()) ?? [],
     /** @throws CometError `not_found`, `ambiguous_id` */
     async explainFact(id: string, filter: Where): Promise<FactReason> {
       const fact = await kept().find(id, keyOf(filter));

@@ -37,6 +37,12 @@ export interface FactList {
   readonly problems: readonly Problem[];
 }
 
+export interface ConceptView extends Omit<Concept, 'examples'> {
+  readonly name: string;
+  /** Key of the project that adds it; '' for the user's. */
+  readonly project: string;
+}
+
 interface Parts {
   readonly factFiles: FactFiles;
   readonly config: Pick<Config, 'facts'>;
@@ -121,6 +127,8 @@ export async function openFacts({ factFiles: files, config, clock, embedder, red
     /** The user's and those of a project, by concept, the most salient first; null: of every project. */
     list: (project: string | null): Promise<FactList> =>
       exclusive(() => ({ facts: listed(state, project), problems: scopes.problems() })),
+    /** What facts may be about: the user's concepts, and those that projects add. */
+    concepts: (): Promise<readonly ConceptView[]> => exclusive(() => conceptsOf(state)),
     /** By id, unambiguous prefix, or last six characters. @throws CometError `not_found`, `ambiguous_id` */
     find: (prefix: string, project: string | null): Promise<FactView> =>
       exclusive(() => named(prefix, listed(state, project))),
@@ -284,6 +292,20 @@ function listed({ scopes, redactor }: State, project: string | null): FactView[]
     .near(project)
     .flatMap((scope) => viewsOf(scope, redactor))
     .sort((one, other) => compareText(one.concept, other.concept) || other.salience - one.salience);
+}
+
+async function conceptsOf({ scopes }: State): Promise<ConceptView[]> {
+  const user = await scopes.of('');
+  const all = [...(user === null ? [] : [user]), ...scopes.near(null)];
+  const found = new Map<string, ConceptView>();
+  for (const { project, state } of all) {
+    for (const [name, { examples: _, ...concept }] of Object.entries(state.ontology.concepts)) {
+      const isOfUser = user !== null && conceptNamed(user.state.ontology, name) !== null;
+      const key = isOfUser ? name : `${project} ${name}`;
+      if (!found.has(key)) found.set(key, { name, project: isOfUser ? '' : project, ...concept });
+    }
+  }
+  return [...found.values()].sort((one, other) => compareText(one.name, other.name));
 }
 
 function named(prefix: string, all: readonly FactView[]): FactView {

@@ -20,6 +20,7 @@ import type { ProjectView } from './recall/project-overview.ts';
 import { isQuarantined } from './recall/quarantine.ts';
 import type { OpenBlock, RecallHit } from './recall/types.ts';
 import type { Sessions, SessionView } from './sessions.ts';
+import { createHistory } from './snapshot.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import { journalLocation } from './storage/paths.ts';
 import { isCall } from './text/actions.ts';
@@ -134,7 +135,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
   return {
     ...parts.editing,
     ...parts.items,
-    ...{ ...createTopics(parts), ...createFactLibrary(parts), ...createViews(parts, list) },
+    ...{ ...createTopics(parts), ...createFactLibrary(parts), ...createViews(parts, list), ...createHistory(parts) },
     exportAll: parts.archives.exportAll,
     /** Newest first. @throws CometError `ambiguous_id` for a session */
     list,

@@ -6,6 +6,8 @@ export interface DiffRow {
 }
 
 export interface Change {
+  /** `kept`: sent as it was received. */
+  readonly kind?: 'kept' | 'changed';
   /** Where in the body. */
   readonly place: string;
   readonly removed: string;
@@ -14,6 +16,8 @@ export interface Change {
   readonly bytes: number;
 }
 
+/** Lines of a message that was sent as it came. */
+const KEPT_LINES = 6;
 /** Longer texts are shown one after the other. */
 const MOST_CHARS = 60_000;
 
@@ -22,7 +26,8 @@ export function diffRows(changes: readonly Change[]): readonly DiffRow[] {
   return changes.flatMap((change) => [{ kind: 'place' as const, text: change.place }, ...rowsOf(change)]);
 }
 
-function rowsOf({ removed, added, bytes }: Change): DiffRow[] {
+function rowsOf({ kind, removed, added, bytes }: Change): DiffRow[] {
+  if (kind === 'kept') return keptRows(removed, bytes);
   if (removed === '' && bytes > 0) {
     return [{ kind: 'removed', text: `${bytes} bytes whose text is no longer kept` }, ...linesOf('added', added)];
   }
@@ -32,6 +37,12 @@ function rowsOf({ removed, added, bytes }: Change): DiffRow[] {
   return diffLines(removed, added).flatMap((part) =>
     linesOf(part.added ? 'added' : part.removed ? 'removed' : 'same', part.value),
   );
+}
+
+function keptRows(text: string, bytes: number): DiffRow[] {
+  const lines = linesOf('same', text);
+  const isShort = lines.length <= KEPT_LINES && new TextEncoder().encode(text).length >= bytes;
+  return isShort ? lines : [...lines.slice(0, KEPT_LINES), { kind: 'same', text: '…' }];
 }
 
 function linesOf(kind: DiffRow['kind'], text: string): DiffRow[] {

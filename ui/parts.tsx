@@ -66,17 +66,27 @@ interface Notice {
   readonly text: string;
   /** Given to the operation that takes it back. */
   readonly undo?: string;
+  /** Carries it out without a way back; absent where it is done. */
+  readonly finish?: (() => Promise<unknown>) | undefined;
   readonly isProblem?: boolean;
 }
 
 export const notice = signal<Notice | null>(null);
 
-/** Runs a change, says what was done with a way back, or why it failed. Resolves with whether it was done. */
-export async function change(text: string, run: () => Promise<unknown>): Promise<boolean> {
+/**
+ * Runs a change, says what was done with a way back, or why it failed. Resolves with whether it was done.
+ *
+ * @param finish  carries out a change that waits for the user to take it back
+ */
+export async function change(
+  text: string,
+  run: () => Promise<unknown>,
+  finish?: () => Promise<unknown>,
+): Promise<boolean> {
   try {
     const result = await run();
     const undo = (result as { undo?: unknown } | null)?.undo;
-    notice.value = typeof undo === 'string' ? { text, undo } : { text };
+    notice.value = typeof undo === 'string' ? { text, undo, finish } : { text };
     touch(['memory', 'library', 'tasks', 'status']);
     return true;
   } catch (error) {
@@ -88,6 +98,11 @@ export async function change(text: string, run: () => Promise<unknown>): Promise
 export async function takeBack(): Promise<void> {
   const undo = notice.value?.undo;
   if (undo !== undefined) await change('Undone.', async () => void (await call('ui/undo', { undo })));
+}
+
+async function finish(): Promise<void> {
+  const { finish: run } = notice.value ?? {};
+  if (run !== undefined) await change('Removed for good.', run);
 }
 
 /** Files of the home that cannot be read or written. */
@@ -113,6 +128,11 @@ export function Notices() {
           {shown.undo !== undefined && (
             <button type="button" onClick={() => void takeBack()}>
               <Icon name="undo" /> Undo <kbd>u</kbd>
+            </button>
+          )}
+          {shown.finish !== undefined && (
+            <button type="button" onClick={() => void finish()}>
+              Remove now
             </button>
           )}
           <button type="button" class="plain" aria-label="Dismiss" onClick={() => (notice.value = null)}>

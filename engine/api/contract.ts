@@ -233,6 +233,7 @@ export const operations = {
     ({ memory: { library }, access }, { within, ...filter }) =>
       library.listFacts(defined({ ...filter, ...access.projectFilter(within) })),
   ),
+  'facts/concepts': operation(none, async ({ memory: { library } }) => ({ concepts: await library.listConcepts() })),
   'facts/why': operation(z.strictObject({ id, within }), ({ memory: { library }, access }, { id, within }) =>
     library.explainFact(id, access.projectFilter(within)),
   ),
@@ -400,9 +401,26 @@ export const PAGE_OPERATIONS: ReadonlySet<string> = new Set<Operation>([
   ...(['status', 'explain', 'receipts/list', 'memory/stats', 'project/overview'] as const),
   ...(['nodes/list', 'nodes/show', 'nodes/search', 'nodes/section', 'nodes/edit', 'nodes/pin'] as const),
   ...(['nodes/related', 'nodes/why', 'items/list', 'items/close', 'items/add'] as const),
-  ...(['topics/list', 'topics/search', 'topics/read', 'facts/list', 'facts/why', 'facts/forget'] as const),
+  ...([
+    'topics/list',
+    'topics/search',
+    'topics/read',
+    'facts/list',
+    'facts/concepts',
+    'facts/why',
+    'facts/forget',
+  ] as const),
   ...(['tasks/list', 'tasks/show', 'tasks/add', 'tasks/edit', 'tasks/status', 'tasks/remove', 'inbox/show'] as const),
-  ...(['ui/overview', 'ui/savings', 'ui/session', 'ui/request', 'ui/search', 'ui/graph', 'ui/health'] as const),
+  ...([
+    'ui/overview',
+    'ui/savings',
+    'ui/session',
+    'ui/request',
+    'ui/search',
+    'ui/graph',
+    'ui/history',
+    'ui/health',
+  ] as const),
   ...(['ui/pause', 'ui/resume', 'ui/edit', 'ui/pin', 'ui/quarantine', 'ui/forget', 'ui/undo'] as const),
   ...(['sessions/list', 'sessions/show', 'sessions/brief', 'snapshots/list', 'library/block', 'library/lint'] as const),
 ]);

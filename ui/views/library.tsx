@@ -1,10 +1,14 @@
 import type { FunctionComponent } from 'preact';
+import { useState } from 'preact/hooks';
 import { call, useQuery } from '../client.ts';
+import { conceptRows } from '../facts.ts';
 import { count, projectName } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, change, Empty, Problems, Tabs } from '../parts.tsx';
 import { hashOf } from '../route.ts';
+import type { Result } from '../types.ts';
 import { Board } from './board.tsx';
+import { Versions } from './history.tsx';
 
 const PARTS = ['index', 'topics', 'tasks', 'inbox', 'facts'] as const;
 type Part = (typeof PARTS)[number];
@@ -89,7 +93,10 @@ function Topics({ name }: { name: string }) {
   );
 }
 
+const TOPIC_TABS = ['statements', 'history'] as const;
+
 function Topic({ name }: { name: string }) {
+  const [tab, setTab] = useState<(typeof TOPIC_TABS)[number]>('statements');
   const topic = useQuery('topics/read', { name }, ['library']);
   return (
     <section class="fill node" aria-label="Topic">
@@ -97,20 +104,25 @@ function Topic({ name }: { name: string }) {
         {({ title, lines }) => (
           <>
             <h2>{title}</h2>
-            <List
-              label="Statements"
-              items={lines}
-              keyOf={(_, at) => String(at)}
-              rowHeight={32}
-              row={({ section, text, reported }, at) => (
-                <>
-                  {section !== lines[at - 1]?.section && section !== '' && <h3>{section}</h3>}
-                  <p class="text">
-                    {text} {reported && <span class="badge">reported</span>}
-                  </p>
-                </>
-              )}
-            />
+            <Tabs label="Part of the topic" of={TOPIC_TABS} chosen={tab} onChoose={setTab} />
+            {tab === 'history' ? (
+              <Versions kind="topic" name={name} />
+            ) : (
+              <List
+                label="Statements"
+                items={lines}
+                keyOf={(_, at) => String(at)}
+                rowHeight={32}
+                row={({ section, text, reported }, at) => (
+                  <>
+                    {section !== lines[at - 1]?.section && section !== '' && <h3>{section}</h3>}
+                    <p class={section === 'Before' ? 'text muted' : 'text'}>
+                      {text} {reported && <span class="badge">reported</span>}
+                    </p>
+                  </>
+                )}
+              />
+            )}
           </>
         )}
       </Answer>
@@ -138,42 +150,78 @@ function Inbox() {
   );
 }
 
+/** The ontology, with the facts of each concept. */
 function Facts() {
   const facts = useQuery('facts/list', {}, ['library', 'memory']);
+  const concepts = useQuery('facts/concepts', {}, ['library']);
   return (
-    <Answer of={facts}>
-      {({ facts: all }) =>
-        all.length === 0 ? (
-          <Empty title="No fact is known yet">Facts come from what you say about yourself and your project.</Empty>
-        ) : (
-          <List
-            label="Facts"
-            items={all}
-            keyOf={({ id }) => id}
-            rowHeight={58}
-            row={(fact) => (
-              <div class="line fact">
-                <span class="facts">
-                  <b>{fact.value}</b>
-                  <span class="muted">
-                    {fact.label} · {fact.persistence_class} · {projectName(fact.project || '*')} · said by {fact.origin}
-                    {fact.valid_to !== null && ' · no longer so'}
-                  </span>
-                  <button
-                    type="button"
-                    class="push"
-                    aria-label={`Forget ${fact.value}`}
-                    onClick={() => void change('Forgotten.', () => call('facts/forget', { names: [fact.id] }))}
-                  >
-                    Forget
-                  </button>
-                </span>
-                <meter min="0" max="1" value={fact.salience} aria-label={`Salience ${fact.salience.toFixed(2)}`} />
-              </div>
-            )}
-          />
-        )
-      }
+    <Answer of={concepts}>
+      {({ concepts: known }) => (
+        <Answer of={facts}>
+          {({ facts: all, problems }) => (
+            <>
+              <Problems of={problems} />
+              {all.length === 0 && (
+                <p class="muted">
+                  No fact is known yet. Facts come from what you say about yourself and your project; these are the
+                  concepts that they can be about.
+                </p>
+              )}
+              <List
+                label="Concepts and their facts"
+                items={conceptRows(known, all)}
+                keyOf={({ key }) => key}
+                rowHeight={62}
+                row={(row) => (row.kind === 'concept' ? <Concept {...row} /> : <Fact fact={row.fact} />)}
+              />
+            </>
+          )}
+        </Answer>
+      )}
     </Answer>
+  );
+}
+
+function Concept({ concept, facts }: { concept: Result<'facts/concepts'>['concepts'][number]; facts: number }) {
+  const { name, label, project, persistence_class: lasts, salience_weight: weight, cardinality, eviction } = concept;
+  const most = cardinality === 'unlimited' ? '' : ` of at most ${cardinality}, the ${EVICTED[eviction]} goes first`;
+  return (
+    <div class="line">
+      <span class="facts">
+        <h2>{name}</h2>
+        <span class="badge">{lasts.replace('_', ' ')}</span>
+        {project !== '' && <span class="badge">only in {projectName(project)}</span>}
+        <span class="muted">
+          {count(facts, 'fact')}
+          {most} · weight {weight}
+        </span>
+      </span>
+      <span class="muted clip">{label}</span>
+    </div>
+  );
+}
+
+const EVICTED = { recency: 'oldest', salience: 'weakest' } as const;
+
+function Fact({ fact }: { fact: Result<'facts/list'>['facts'][number] }) {
+  return (
+    <div class="line fact">
+      <span class="facts">
+        <b>{fact.value}</b>
+        <span class="muted">
+          {projectName(fact.project || '*')} · said by {fact.origin}
+          {fact.valid_to !== null && ' · no longer so'}
+        </span>
+        <button
+          type="button"
+          class="push"
+          aria-label={`Forget ${fact.value}`}
+          onClick={() => void change('Forgotten.', () => call('facts/forget', { names: [fact.id] }))}
+        >
+          Forget
+        </button>
+      </span>
+      <meter min="0" max="1" value={fact.salience} aria-label={`Salience ${fact.salience.toFixed(2)}`} />
+    </div>
   );
 }

@@ -6,9 +6,10 @@ import { Answer, change, Tabs, Time } from '../parts.tsx';
 import { hashOf } from '../route.ts';
 import { messageTexts } from '../talk.ts';
 import type { Result } from '../types.ts';
+import { Versions } from './history.tsx';
 
 type Node = Result<'nodes/show'>;
-const TABS = ['summary', 'detail', 'verbatim', 'sources', 'links'] as const;
+const TABS = ['summary', 'detail', 'verbatim', 'sources', 'links', 'history'] as const;
 type Tab = (typeof TABS)[number];
 
 export function NodePanel({ id }: { id: string }) {
@@ -81,7 +82,11 @@ function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
           type="button"
           class="danger"
           onClick={async () => {
-            const isDone = await change('Forgotten.', () => call('ui/forget', { ids: [id] }));
+            const isDone = await change(
+              'Forgotten. It is removed for good in 20 seconds.',
+              () => call('ui/forget', { ids: [id] }),
+              () => call('ui/forget', { ids: [id], final: true }),
+            );
             if (isDone) location.hash = hashOf({ view: 'memory' });
           }}
         >
@@ -147,6 +152,7 @@ function Part({ tab, node }: { tab: Tab; node: Node }) {
   if (tab === 'summary') return <Summary node={node} />;
   if (tab === 'detail') return <Detail id={node.node_id} />;
   if (tab === 'verbatim') return <Verbatim id={node.node_id} />;
+  if (tab === 'history') return <NodeHistory id={node.node_id} />;
   return tab === 'sources' ? <Sources id={node.node_id} /> : <Links id={node.node_id} />;
 }
 
@@ -236,27 +242,44 @@ function Sources({ id }: { id: string }) {
             <p class="muted">Written because of: {why.compaction_reason.replace('_', ' ')}.</p>
             <h3>Turns</h3>
             <pre class="text">{why.turns.map((turn) => JSON.stringify(turn, null, 1)).join('\n')}</pre>
-            {why.replaced.length + why.replaces.length > 0 && <h3>History</h3>}
-            {why.replaced.map((each) => (
-              <p key={each.statement ?? ''}>
-                {each.statement ?? 'The whole memory'} was true until {each.valid_to}
-                {each.by !== null && each.by !== undefined && (
-                  <>
-                    {' '}
-                    (now <a href={hashOf({ view: 'memory', id: each.by })}>{each.by}</a>)
-                  </>
-                )}
-              </p>
-            ))}
-            {why.replaces.map((each) => (
-              <p key={each}>
-                It replaces a statement of <a href={hashOf({ view: 'memory', id: each })}>{each}</a>
-              </p>
-            ))}
           </>
         )}
       </Answer>
     </div>
+  );
+}
+
+/** What it superseded, what superseded it, and its earlier texts. */
+function NodeHistory({ id }: { id: string }) {
+  const reason = useQuery('nodes/why', { id }, ['memory']);
+  return (
+    <>
+      <Answer of={reason}>
+        {({ replaced, replaces, aliases }) => (
+          <div>
+            {replaced.map((each) => (
+              <p key={each.statement ?? ''}>
+                {each.statement ?? 'The whole memory'} was true until{' '}
+                {each.valid_to === null ? 'it was replaced' : <Time at={each.valid_to} />}
+                {typeof each.by === 'string' && (
+                  <>
+                    {' '}
+                    (now <a href={hashOf({ view: 'memory', id: each.by })}>{each.by.slice(-6)}</a>)
+                  </>
+                )}
+              </p>
+            ))}
+            {replaces.map((each) => (
+              <p key={each}>
+                It replaces a statement of <a href={hashOf({ view: 'memory', id: each })}>{each.slice(-6)}</a>
+              </p>
+            ))}
+            {aliases.length > 0 && <p class="muted">Merged from {aliases.join(', ')}.</p>}
+          </div>
+        )}
+      </Answer>
+      <Versions kind="memory" name={id} />
+    </>
   );
 }
 

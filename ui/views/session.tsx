@@ -7,6 +7,7 @@ import { Answer, Empty, Tabs, Time } from '../parts.tsx';
 import { hashOf } from '../route.ts';
 import { talkRows } from '../talk.ts';
 import type { UiRequest, UiSession } from '../types.ts';
+import { DiffRow } from './diff.tsx';
 
 export function Session({ id }: { id: string }) {
   return id === '' ? <Sessions /> : <One key={id} id={id} />;
@@ -174,61 +175,89 @@ function Request({ id, tab }: { id: string | undefined; tab: Tab }) {
   );
 }
 
-const SIGNS = { place: '', same: ' ', removed: '−', added: '+' } as const;
-
 function Difference({ request }: { request: UiRequest }) {
   const rows = useMemo(
     () => diffRows(request.changes.map(({ at, ...change }) => ({ place: at, ...change }))),
     [request],
   );
+  const isChanged = request.changes.some(({ kind }) => kind === 'changed');
   if (rows.length === 0) return <Empty title="Sent as received">Nothing of this request was changed.</Empty>;
+  const { received, sent, thinking_stripped: thinking } = request;
   return (
     <>
+      <p class="facts muted">
+        <span>
+          <b>{amount(received.bytes)}B</b> received, <b>{amount(sent.bytes)}B</b> sent
+        </span>
+        {thinking > 0 && <span>{count(thinking, 'old thinking block')} left out</span>}
+        {!isChanged && <span>sent as received</span>}
+      </p>
       <List
         class="diff"
         label="Received against sent"
         items={rows}
         keyOf={(_, at) => String(at)}
         rowHeight={22}
-        row={({ kind, text }) => (
-          <pre class={kind}>
-            <span class="sign">{SIGNS[kind]}</span>
-            {text}
-          </pre>
-        )}
+        row={(row) => <DiffRow row={row} />}
       />
       <p class="muted">{request.not_kept.join('; ')}</p>
     </>
   );
 }
 
-function Injected({ request: { added } }: { request: UiRequest }) {
-  if (added.length === 0) return <Empty title="Nothing was injected">Memory had nothing to add to this request.</Empty>;
+function Injected({ request: { added, prompt } }: { request: UiRequest }) {
+  const others = prompt !== '' && (
+    <p class="muted">
+      Injected memories passed the relevance filter. See{' '}
+      <a href={hashOf({ view: 'memory', query: prompt })}>what else the prompt finds</a>, with those below it in grey.
+    </p>
+  );
+  if (added.length === 0) {
+    return <Empty title="Nothing was injected">Memory had nothing to add to this request. {others}</Empty>;
+  }
   return (
-    <List
-      label="Injected lines"
-      items={added}
-      keyOf={(_, at) => String(at)}
-      rowHeight={140}
-      row={(each) => (
-        <article class="message">
-          <h2>
-            {each.channel} <span class="badge">{each.reason}</span>
-          </h2>
-          <pre>{each.text}</pre>
-          {(each.found ?? []).map(({ nodeId, score, lanes }) => (
-            <p key={nodeId} class="facts">
-              <a href={hashOf({ view: 'memory', id: nodeId })}>{nodeId}</a>
-              <span>score {score.toFixed(3)}</span>
-              {Object.entries(lanes).map(([lane, hit]) => (
-                <span key={lane}>
-                  {lane}: rank {hit.rank}
-                </span>
-              ))}
-            </p>
-          ))}
-        </article>
-      )}
-    />
+    <>
+      <List
+        label="Injected lines"
+        items={added}
+        keyOf={(_, at) => String(at)}
+        rowHeight={140}
+        row={(each) => (
+          <article class="message">
+            <h2>
+              {CHANNELS[each.channel]} <span class="badge">{each.reason}</span>
+            </h2>
+            <pre>{each.text}</pre>
+            {(each.found ?? []).map((found) => (
+              <Found key={found.nodeId} found={found} />
+            ))}
+          </article>
+        )}
+      />
+      {others}
+    </>
+  );
+}
+
+const CHANNELS = {
+  system: 'System prompt',
+  preamble: 'In place of trimmed turns',
+  'system-message': 'System message',
+  'user-block': 'Beside the prompt',
+} as const;
+
+type Finding = NonNullable<UiRequest['added'][number]['found']>[number];
+
+function Found({ found: { nodeId, score, lanes } }: { found: Finding }) {
+  return (
+    <p class="facts">
+      <a href={hashOf({ view: 'memory', id: nodeId })}>{nodeId.slice(-6)}</a>
+      <span>score {score.toFixed(3)}</span>
+      {Object.entries(lanes).map(([lane, hit]) => (
+        <span key={lane} class="muted">
+          {lane}: rank {hit.rank}, {hit.score.toFixed(3)}
+        </span>
+      ))}
+    </p>
   );
 }

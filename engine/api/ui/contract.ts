@@ -35,6 +35,12 @@ export const uiOperations = {
     const [receipt] = await nameReceipts(services, [receiptNamed(services.receipts.list(), requestId)]);
     return requestView(services, receipt as NonNullable<typeof receipt>);
   }),
+  /** Of a memory by its id, of a topic page by its name. */
+  'ui/history': operation(
+    z.strictObject({ kind: z.enum(['memory', 'topic']), name: text.min(1) }),
+    ({ memory: { library } }, { kind, name }) =>
+      kind === 'memory' ? library.memoryHistory(name) : library.topicHistory(name),
+  ),
   'ui/search': operation(searchInput, async (services, search) => {
     await services.opened();
     return searchView(services, search);

@@ -16,12 +16,14 @@ interface UiOptions {
   readonly services: () => EngineServices | null;
   readonly log: Log;
   readonly now: () => number;
+  /** Of files that people edit by hand while a page is open. */
+  readonly folders?: readonly string[];
   /** Folder of the built page. */
   readonly page?: string;
 }
 
 /** The dashboard of one engine. It listens once `comet-cc ui` was used, which the key file records, or by `ui.enabled`. */
-export function createUi({ config, paths, services, log, now, page }: UiOptions): Ui & {
+export function createUi({ config, paths, services, log, now, folders, page }: UiOptions): Ui & {
   /** Listens where an earlier use or the configuration asks for it. Never rejects. */
   begin(): Promise<void>;
   close(): Promise<void>;
@@ -36,7 +38,7 @@ export function createUi({ config, paths, services, log, now, page }: UiOptions)
     const key = await readOrCreateSecret(paths.uiKeyFile, () => randomBytes(32).toString('hex'));
     const sessions = createUiSessions(key, now);
     const ports = [...(await rememberedPort(paths.uiPortFile, config.port)), config.port];
-    const watch = createWatch(services);
+    const watch = createWatch(services, folders);
     const options = { sessions, services, watch, log, ...(page === undefined ? {} : { page }) };
     const server = await openUiServer(ports, options);
     await writeFileAtomic(paths.uiPortFile, `${config.port} ${server.port}\n`);

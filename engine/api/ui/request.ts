@@ -4,41 +4,119 @@ import type { NamedReceipt } from '../summary.ts';
 import { trimmed } from './conversation.ts';
 
 const MAX_CHARS = 200_000;
+/** Of a message that was sent as it came. */
+const KEPT_CHARS = 2_000;
 /** Receipts hold no byte of what Claude Code sent. */
 const NOT_KEPT = [
   'what was left out is rebuilt from the stored turns, with secrets redacted',
-  'the system prompt, tools and messages that stayed are not kept',
+  'the system prompt and tools are not kept; messages that stayed are those of the stored turns',
   'old thinking blocks are not kept',
 ];
 
-/** A place where the sent request differs from the received one. */
+/** A part of the conversation, and what became of it. */
 interface Change {
+  readonly kind: 'kept' | 'changed';
+  /** Who said it, or where in the body it is. */
   readonly at: string;
+  /** As it was received; of a kept message the beginning. */
   readonly removed: string;
   readonly added: string;
   /** Of `removed` before it was shortened. */
   readonly bytes: number;
 }
 
-/** A receipt with its differences as texts, in the order of the request. */
+type Message = Awaited<ReturnType<EngineServices['memory']['library']['readSession']>>[number];
+
+/** A receipt with the whole conversation that it was about, in order: what was kept, left out and added. */
 export async function requestView({ memory: { library } }: Pick<EngineServices, 'memory'>, receipt: NamedReceipt) {
-  const messages = receipt.dropped.length === 0 ? [] : await library.readSession(receipt.session_id);
-  const used = new Set<string>();
-  const left: Change[] = receipt.dropped.map((range) => {
-    const { lineOf } = trimmed(messages, { ...receipt, dropped: [range] });
-    const removed = [...lineOf.keys()]
-      .map(({ role, content }) => `${role}: ${contentText(content).join('\n')}`)
-      .join('\n\n');
-    const own = receipt.added.filter(
-      ({ channel, nodes }) => channel === 'preamble' && nodes.join() === range.nodes.join(),
-    );
-    for (const { position } of own) used.add(position);
-    const added = own.map(({ text }) => text).join('\n');
-    const at = `messages ${range.from} to ${range.to}`;
-    return { at, removed: removed.slice(0, MAX_CHARS), added, bytes: Buffer.byteLength(removed) };
-  });
-  const placed: Change[] = receipt.added
-    .filter(({ channel, position }) => channel !== 'preamble' || !used.has(position))
-    .map(({ position, text }) => ({ at: position.replace('.', ' '), removed: '', added: text, bytes: 0 }));
-  return { ...receipt, changes: [...left, ...placed], not_kept: NOT_KEPT };
+  const messages = upTo(receipt.turn ?? '', await library.readSession(receipt.session_id));
+  const rangeOf = new Map<Message, Dropped>();
+  for (const range of receipt.dropped) {
+    for (const message of trimmed(messages, { ...receipt, dropped: [range] }).lineOf.keys()) {
+      if (!rangeOf.has(message)) rangeOf.set(message, range);
+    }
+  }
+  const insertions = receipt.added.map((each) => ({ ...each, place: placeOf(each) }));
+  const waiting = new Set(insertions);
+  const take = (fits: (each: (typeof insertions)[number]) => boolean) =>
+    insertions.filter((each) => waiting.has(each) && fits(each) && waiting.delete(each));
+  const changes: Change[] = take(({ channel }) => channel === 'system').map(insertion);
+  let sent = 0;
+  for (const [range, own] of runsOf(messages, rangeOf)) {
+    if (range === null) {
+      for (const message of own) {
+        changes.push(kept(message));
+        changes.push(...take(({ channel, place }) => channel !== 'preamble' && place <= sent).map(insertion));
+        sent += 1;
+      }
+    } else {
+      const nodes = range.nodes.join();
+      changes.push(
+        left(
+          range,
+          own,
+          take((each) => each.channel === 'preamble' && each.nodes.join() === nodes),
+        ),
+      );
+    }
+  }
+  const missing = receipt.dropped.filter((range) => ![...rangeOf.values()].includes(range));
+  changes.push(
+    ...missing.map((range) =>
+      left(
+        range,
+        [],
+        take((each) => each.nodes.join() === range.nodes.join()),
+      ),
+    ),
+  );
+  changes.push(...take(() => true).map(insertion));
+  return { ...receipt, changes, not_kept: NOT_KEPT };
+}
+
+type Dropped = NamedReceipt['dropped'][number];
+type Added = NamedReceipt['added'][number];
+
+/** What the request can have had: earlier turns, and the prompt of its own. */
+function upTo(turn: string, messages: readonly Message[]): readonly Message[] {
+  const at = messages.findIndex((message) => message.turn === turn);
+  return at < 0 ? messages : messages.slice(0, at + 1);
+}
+
+/** Messages in runs that share what became of them. */
+function runsOf(messages: readonly Message[], rangeOf: ReadonlyMap<Message, Dropped>): [Dropped | null, Message[]][] {
+  const runs: [Dropped | null, Message[]][] = [];
+  for (const message of messages) {
+    const range = rangeOf.get(message) ?? null;
+    const last = runs.at(-1);
+    if (last !== undefined && last[0] === range) last[1].push(message);
+    else runs.push([range, [message]]);
+  }
+  return runs;
+}
+
+/** Index of a message in the sent body; the newest for what was recalled now. */
+function placeOf({ position, current }: Added): number {
+  return current === true ? Number.POSITIVE_INFINITY : Number(position.split('.')[1] ?? 0);
+}
+
+function kept(message: Message): Change {
+  const text = contentText(message.content).join('\n');
+  return {
+    kind: 'kept',
+    at: message.role,
+    removed: text.slice(0, KEPT_CHARS),
+    added: '',
+    bytes: Buffer.byteLength(text),
+  };
+}
+
+function left({ from, to }: Dropped, messages: readonly Message[], own: readonly Added[]): Change {
+  const removed = messages.map(({ role, content }) => `${role}: ${contentText(content).join('\n')}`).join('\n\n');
+  const texts = { removed: removed.slice(0, MAX_CHARS), added: own.map(({ text }) => text).join('\n') };
+  return { kind: 'changed', at: `messages ${from} to ${to}`, ...texts, bytes: Buffer.byteLength(removed) };
+}
+
+function insertion({ position, text }: Added): Change {
+  return { kind: 'changed', at: position.replace('.', ' '), removed: '', added: text, bytes: 0 };
 }

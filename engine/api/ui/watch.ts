@@ -1,4 +1,5 @@
 import type { EngineServices } from '../service.ts';
+import { followFolders } from './watch-files.ts';
 
 /** What a page reads again. */
 export type Topic = 'status' | 'request' | 'memory' | 'library' | 'tasks';
@@ -15,12 +16,13 @@ export type Watch = ReturnType<typeof createWatch>;
  * Compares what the engine counts, only while a page follows: nothing is added to the path of a request.
  *
  * @param services  null while the engine starts
+ * @param folders  of files that people edit by hand
  */
-export function createWatch(services: () => EngineServices | null) {
+export function createWatch(services: () => EngineServices | null, folders: readonly string[] = []) {
   const listeners = new Set<Listener>();
   const touched = new Set<Topic>();
   let seen: State = {};
-  let timer: NodeJS.Timeout | undefined;
+  let end = (): void => {};
 
   function tick(): void {
     const known = services();
@@ -34,24 +36,31 @@ export function createWatch(services: () => EngineServices | null) {
     if (changed.size > 0) for (const listener of listeners) listener([...changed]);
   }
 
+  function touch(topics: readonly Topic[]): void {
+    if (listeners.size > 0) for (const topic of topics) touched.add(topic);
+  }
+
   return {
     /** @returns ends it */
     follow(listener: Listener): () => void {
       const known = services();
       if (listeners.size === 0) {
         seen = known === null ? {} : stateOf(known);
-        timer = setInterval(tick, TICK_MS).unref();
+        const timer = setInterval(tick, TICK_MS).unref();
+        const unfollow = followFolders(folders, () => touch(['library', 'tasks']));
+        end = () => {
+          clearInterval(timer);
+          unfollow();
+        };
       }
       listeners.add(listener);
       return () => {
         listeners.delete(listener);
-        if (listeners.size === 0) clearInterval(timer);
+        if (listeners.size === 0) end();
       };
     },
     /** An operation changed what no count shows. */
-    touch(topics: readonly Topic[]): void {
-      if (listeners.size > 0) for (const topic of topics) touched.add(topic);
-    },
+    touch,
   };
 }
 

@@ -14,6 +14,15 @@ it('shows lines that went, came and stayed under their place', () => {
   ]);
 });
 
+it('shows only the beginning of what was sent as it came', () => {
+  const removed = Array.from({ length: 9 }, (_, line) => `line ${line}`).join('\n');
+  const long = diffRows([{ kind: 'kept', place: 'user', removed, added: '', bytes: removed.length }]);
+  expect(long.map(({ kind }) => kind)).toEqual(['place', ...Array<string>(7).fill('same')]);
+  expect(long.at(-1)?.text).toBe('…');
+  const short = diffRows([{ kind: 'kept', place: 'user', removed: 'one line', added: '', bytes: 8 }]);
+  expect(short.map(({ text }) => text)).toEqual(['user', 'one line']);
+});
+
 it('says what is no longer kept', () => {
   expect(diffRows([{ ...change, removed: '', added: 'a line' }]).map(({ text }) => text)).toEqual([
     'messages 1 to 4',

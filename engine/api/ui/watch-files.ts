@@ -1,0 +1,53 @@
+import { existsSync, type FSWatcher, watch } from 'node:fs';
+import path from 'node:path';
+import type { HomePaths } from '../../../common/paths.ts';
+import { libraryPaths } from '../../../memory/index.ts';
+
+/** Folders that came are found after this. */
+const FOUND_MS = 5_000;
+
+/** Of what the library view shows. @param dir  `library.dir` */
+export function libraryFolders(dir: string, paths: Pick<HomePaths, 'libraryDir' | 'factsDir'>): string[] {
+  const { root, tasksDir, inboxDir } = libraryPaths(dir, paths);
+  const tasks = ['active', 'blocked', 'done'].map((status) => path.join(tasksDir, status));
+  return [root, path.join(root, 'topics'), inboxDir, ...tasks, paths.factsDir];
+}
+
+/**
+ * Reports changes of files directly in these folders, whoever makes them. A folder that is missing is followed once it
+ * is there; where the system allows no more watches, nothing is reported.
+ *
+ * @returns ends it
+ */
+export function followFolders(folders: readonly string[], changed: () => void): () => void {
+  const watchers = new Map<string, FSWatcher>();
+
+  function follow(folder: string): void {
+    try {
+      const watcher = watch(folder, { persistent: false }, () => changed());
+      const lose = (): void => {
+        watcher.close();
+        watchers.delete(folder);
+      };
+      watcher.on('error', lose);
+      watchers.set(folder, watcher);
+    } catch {
+      // Missing, or too many watches.
+    }
+  }
+
+  const look = (): void => {
+    for (const folder of folders) {
+      if (!existsSync(folder)) {
+        watchers.get(folder)?.close();
+        watchers.delete(folder);
+      } else if (!watchers.has(folder)) follow(folder);
+    }
+  };
+  look();
+  const timer = setInterval(look, FOUND_MS).unref();
+  return () => {
+    clearInterval(timer);
+    for (const watcher of watchers.values()) watcher.close();
+  };
+}

@@ -1,0 +1,75 @@
+import { CometError } from '../common/errors.ts';
+import { parseJson } from '../common/text.ts';
+import { renderSection } from './model/markdown.ts';
+import type { MemoryNode } from './model/node.ts';
+import { MemoryNode as NodeSchema } from './model/node-schema.ts';
+import type { MemoryParts } from './parts.ts';
+
+/** What a text was before a change. */
+export interface Version {
+  /** Until when it was so. */
+  readonly at: string;
+  /** What was about to happen: a snapshot's reason. */
+  readonly reason: string;
+  readonly text: string;
+}
+
+interface History {
+  /** '' where it is gone. */
+  readonly now: string;
+  /** Newest first; each differs from the one after it. */
+  readonly versions: readonly Version[];
+}
+
+type Parts = MemoryParts & { readonly resolve: (prefix: string) => MemoryNode };
+
+/** How memories and pages changed, as far as the kept snapshots tell. */
+export function createHistory({ snapshooter, topicPages, redactor, resolve }: Parts) {
+  return {
+    /** A memory's section in its file. @throws CometError `not_found`, `ambiguous_id` */
+    async memoryHistory(id: string): Promise<History> {
+      const node = resolve(id);
+      const mark = `"node_id":${JSON.stringify(node.node_id)}`;
+      const found = await snapshooter.trace((text) => lineAt(text, text.indexOf(mark)));
+      const texts = found.map(({ line, ...when }) => ({ ...when, text: sectionOf(line) }));
+      return historyOf(renderSection(node), texts);
+    },
+    /** A topic page. @throws CometError `not_found` for a name that neither the library nor a snapshot has */
+    async topicHistory(name: string): Promise<History> {
+      const file = `topics/${name}.md`;
+      const now = (await topicPages?.shelf())?.texts.get(file) ?? '';
+      const found = await snapshooter.trace((text) => lineAt(text, text.indexOf('\n{"pages":') + 1));
+      const texts = found.map(({ line, ...when }) => ({ ...when, text: redactor.text(pageIn(line, file)) }));
+      const history = historyOf(redactor.text(now), texts);
+      if (now === '' && history.versions.length === 0) throw new CometError('not_found', `no topic ${name} here`);
+      return history;
+    },
+  };
+}
+
+function historyOf(now: string, found: readonly Version[]): History {
+  let newer = now;
+  const versions = found.filter(({ text }) => {
+    const isOther = text !== '' && text !== newer;
+    if (isOther) newer = text;
+    return isOther;
+  });
+  return { now, versions };
+}
+
+function lineAt(text: string, at: number): string {
+  if (at < 0) return '';
+  const end = text.indexOf('\n', at);
+  return text.slice(text.lastIndexOf('\n', at) + 1, end < 0 ? undefined : end);
+}
+
+function sectionOf(line: string): string {
+  const { node } = (parseJson(line) ?? {}) as { node?: unknown };
+  const { success, data } = NodeSchema.safeParse(node);
+  return success ? renderSection(data) : '';
+}
+
+function pageIn(line: string, file: string): string {
+  const { pages = [] } = (parseJson(line) ?? {}) as { pages?: readonly { name: string; text: string }[] };
+  return pages.find(({ name }) => name === file)?.text ?? '';
+}

@@ -1,0 +1,30 @@
+interface Known {
+  readonly name: string;
+  /** '' for one that every project has. */
+  readonly project: string;
+}
+
+interface Held {
+  readonly id: string;
+  readonly concept: string;
+  readonly project: string;
+}
+
+type Row<C, F> =
+  | { readonly kind: 'concept'; readonly key: string; readonly concept: C; readonly facts: number }
+  | { readonly kind: 'fact'; readonly key: string; readonly fact: F };
+
+/** Each concept with its facts below it; those with facts first, else in the given order. */
+export function conceptRows<C extends Known, F extends Held>(concepts: readonly C[], facts: readonly F[]): Row<C, F>[] {
+  const grouped = concepts.map((concept) => {
+    const own = facts.filter(
+      ({ concept: name, project }) => name === concept.name && (concept.project === '' || concept.project === project),
+    );
+    return { concept, own };
+  });
+  const sorted = grouped.toSorted((one, other) => Number(other.own.length > 0) - Number(one.own.length > 0));
+  return sorted.flatMap(({ concept, own }): Row<C, F>[] => [
+    { kind: 'concept', key: `${concept.project} ${concept.name}`, concept, facts: own.length },
+    ...own.map((fact) => ({ kind: 'fact' as const, key: fact.id, fact })),
+  ]);
+}
