@@ -3,6 +3,8 @@ import { fileMarks } from './model/turn.ts';
 import { contentTags } from './text/tags.ts';
 
 const MAX_NODES = 10_000;
+/** Of them, room for topics and files where there are more memories. */
+const MIN_MENTIONS = 1_000;
 
 interface GraphNode {
   readonly id: string;
@@ -19,7 +21,9 @@ type GraphLink = readonly [from: number, to: number, kind: 'link' | 'part' | 're
 
 /** At most 10,000 nodes: memories first, the newest of them, then topics and files by how many memories name them. */
 export function memoryGraph(memories: readonly MemoryNode[]) {
-  const shown = memories.slice(0, MAX_NODES);
+  const isFull = memories.length > MAX_NODES - MIN_MENTIONS;
+  const every = isFull ? mentions(memories.slice(0, MAX_NODES)).size : 0;
+  const shown = memories.slice(0, MAX_NODES - Math.min(every, MIN_MENTIONS));
   const nodes: GraphNode[] = shown.map((node) => ({
     ...{ id: node.node_id, kind: 'memory' as const, title: titleOf(node), project: node.project },
     ...{ at: Date.parse(node.created_at), importance: node.importance },

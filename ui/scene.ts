@@ -1,10 +1,13 @@
 import Graphology from 'graphology';
 import Sigma from 'sigma';
+import { NodePointProgram } from 'sigma/rendering';
 import { type ColorBy, neighbors, nodeColors, nodeSize, spiral } from './graph.ts';
 import type { UiGraph } from './types.ts';
 
 /** With fewer nodes, small ones have their titles too. */
 const FEW = 500;
+/** With more links, they are not drawn while the graph moves. */
+const MANY_LINKS = 4_000;
 const LABEL_CHARS = 36;
 
 export interface Look {
@@ -47,9 +50,11 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onCli
   const sigma = new Sigma(graph, place, {
     labelColor: { color: text },
     labelFont: style.fontFamily,
-    labelRenderedSizeThreshold: data.nodes.length < FEW ? 4 : 9,
+    labelRenderedSizeThreshold: data.nodes.length < FEW ? 4 : nodeSize(30, data.nodes.length),
     defaultEdgeColor: line,
-    hideEdgesOnMove: data.links.length > 20_000,
+    // One vertex for each node, where a circle has three and covers four times the area.
+    nodeProgramClasses: { circle: NodePointProgram },
+    hideEdgesOnMove: data.links.length > MANY_LINKS,
     zIndex: true,
     nodeReducer(key, node) {
       const at = Number(key);
@@ -69,6 +74,7 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onCli
       return { ...edge, hidden: !isNear || isHidden(from) || isHidden(to) };
     },
   });
+  hoverOnlyAtRest(sigma);
   sigma.on('clickNode', ({ node }) => onClick(Number(node)));
   sigma.on('clickStage', () => onClick(null));
   const worker = arrange(data, graph, onProgress);
@@ -85,12 +91,22 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onCli
   };
 }
 
+/** To find the node below the mouse, the page waits for the graphics card: never while it pulls the graph. */
+function hoverOnlyAtRest(sigma: Sigma): void {
+  const captor = sigma.getMouseCaptor();
+  const hover = captor.listeners('mousemove');
+  captor.removeAllListeners('mousemove');
+  captor.on('mousemove', (event) => {
+    if (!captor.isMouseDown) for (const listener of hover) listener(event);
+  });
+}
+
 function toGraph(data: UiGraph): Graphology {
   const graph = new Graphology({ multi: true, type: 'undirected' });
   const near = neighbors(data);
   const places = spiral(data.nodes.length);
   for (const [at, { title }] of data.nodes.entries()) {
-    const size = nodeSize(near[at]?.length ?? 0);
+    const size = nodeSize(near[at]?.length ?? 0, data.nodes.length);
     graph.addNode(at, { x: places[2 * at], y: places[2 * at + 1], size, label: shorten(title) });
   }
   for (const [at, [from, to]] of data.links.entries()) graph.addEdgeWithKey(at, from, to, { size: 0.6 });

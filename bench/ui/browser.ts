@@ -46,7 +46,7 @@ export async function measureBrowser(link: string, queries: readonly string[]) {
     await page.goto(`${url}#/memory`);
     const search = await typeQueries(page, queries);
     await page.goto(`${url}#/graph`);
-    const graph = await panGraph(page);
+    const graph = await panGraph(browser, page);
     const memory = await tabMemory(browser, page);
     return { version: browser.version(), first_view_ms: views, search, graph, tab: memory };
   } finally {
@@ -122,7 +122,7 @@ const WATCH_KEYS = `
   };`;
 
 /** Frames a second while the mouse pulls the arranged graph, and how long it took to arrange. */
-async function panGraph(page: Page) {
+async function panGraph(browser: Browser, page: Page) {
   const fromMs = performance.now();
   await page.locator('.canvas canvas').first().waitFor();
   await page.locator('.layout').waitFor({ state: 'detached' });
@@ -130,19 +130,41 @@ async function panGraph(page: Page) {
   const box = await page.locator('.canvas').boundingBox();
   const [x, y] = [(box?.x ?? 0) + (box?.width ?? 0) / 2, (box?.y ?? 0) + (box?.height ?? 0) / 2];
   await page.evaluate(WATCH_FRAMES);
+  const root = await browser.newBrowserCDPSession();
   const rates: number[] = [];
+  const cpuMs: { page: number; drawing: number }[] = [];
   for (let pan = 0; pan < PANS; pan += 1) {
     await page.mouse.move(x, y);
     await page.mouse.down();
     await page.evaluate('window.frames.length = 0');
+    const before = await cpuTimes(root);
     for (let step = 1; step <= PAN_STEPS; step += 1) {
       const angle = (step / PAN_STEPS) * 2 * Math.PI;
       await page.mouse.move(x + 120 * Math.sin(angle), y + 120 * (1 - Math.cos(angle)));
     }
     rates.push(await page.evaluate<number>('1_000 * (frames.length - 1) / (frames.at(-1) - frames[0])'));
+    const frames = await page.evaluate<number>('frames.length');
+    const after = await cpuTimes(root);
+    cpuMs.push({ page: (after.page - before.page) / frames, drawing: (after.drawing - before.drawing) / frames });
     await page.mouse.up();
   }
-  return { arranged_ms: Math.round(arrangedMs), frames_per_second: rates.map((rate) => Math.round(rate)) };
+  return {
+    arranged_ms: Math.round(arrangedMs),
+    frames_per_second: rates.map((rate) => Math.round(rate)),
+    /** Of each frame, which other work on the machine does not change. */
+    cpu_ms: {
+      page: spread(cpuMs.map((each) => each.page)).p50,
+      drawing: spread(cpuMs.map((each) => each.drawing)).p50,
+    },
+  };
+}
+
+/** CPU time so far, ms: of all pages, and of the process that draws. */
+async function cpuTimes(root: CDPSession): Promise<{ page: number; drawing: number }> {
+  const { processInfo } = await root.send('SystemInfo.getProcessInfo');
+  const of = (name: string): number =>
+    processInfo.filter(({ type }) => type === name).reduce((sum, { cpuTime }) => sum + 1_000 * cpuTime, 0);
+  return { page: of('renderer'), drawing: of('GPU') };
 }
 
 const WATCH_FRAMES = `

@@ -9,6 +9,9 @@ import type { Input, UiHit, UiSearch } from '../types.ts';
 import { NodePanel } from './node.tsx';
 
 const MOST = 500;
+/** Ranked ones: a search takes longer the more it ranks. */
+const RANKED = 50;
+const MOST_RANKED = 200;
 const DAY_MS = 86_400_000;
 const AGES = [
   ['', 'any time'],
@@ -31,6 +34,8 @@ const NO_FILTERS: Filters = { project: '', kind: '', origin: '', importance: '',
 /** Outlive the view: what was typed is there again when the user comes back. */
 const query = signal('');
 const filters = signal<Filters>(NO_FILTERS);
+/** The query of which all is shown that can be ranked. */
+const whole = signal('');
 
 export function Memory({ id, query: linked }: { id: string; query: string }) {
   const field = useRef<HTMLInputElement>(null);
@@ -80,7 +85,8 @@ function searchInput(text: string, { days, quarantine, ...words }: Filters): Inp
   // Whole days, so that the same filter is the same question.
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const since = days === '' ? {} : { sinceMs: today - (Number(days) - 1) * DAY_MS };
-  return { query: text, limit: MOST, ...given, ...since, ...(quarantine ? { quarantine } : {}) };
+  const limit = text.trim() === '' ? MOST : text === whole.value ? MOST_RANKED : RANKED;
+  return { query: text, limit, ...given, ...since, ...(quarantine ? { quarantine } : {}) };
 }
 
 function FilterFields({ projects }: { projects: readonly string[] }) {
@@ -155,11 +161,19 @@ function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: strin
       </Empty>
     );
   }
+  const isCut = query.value.trim() !== '' && hits.length === RANKED;
   return (
     <>
-      <p class="muted" role="status">
-        {total > hits.length ? `first ${amount(hits.length)} of ` : ''}
-        {count(total, 'memory', 'memories')}
+      <p class="row muted">
+        <span role="status">
+          {isCut ? 'best ' : total > hits.length ? `first ${amount(hits.length)} of ` : ''}
+          {count(isCut ? hits.length : total, 'memory', 'memories')}
+        </span>
+        {isCut && (
+          <button type="button" class="plain" onClick={() => (whole.value = query.value)}>
+            Show more
+          </button>
+        )}
       </p>
       <List
         label="Memories"

@@ -40,9 +40,10 @@ it('colours by project, age and importance', () => {
 });
 
 it('grows a node with its links, up to a limit', () => {
-  const sizes = [0, 1, 9, 100, 10_000].map(nodeSize);
+  const sizes = [0, 1, 9, 100, 10_000].map((links) => nodeSize(links));
   expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
   expect(sizes.at(-1)).toBe(sizes.at(-2));
+  expect(nodeSize(9, 10_000)).toBeLessThan(nodeSize(9, 100));
 });
 
 it('gives the layout its nodes and links, and reads the places back', () => {
