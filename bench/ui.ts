@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -179,7 +180,8 @@ function printBrowser(
   { version, first_view_ms, search, graph, tab }: BrowserFigures,
   ms: (times: { p50: number; p95: number }) => string,
 ): void {
-  console.log(`\nChromium ${version}, WebGL in software: frames are a lower bound`);
+  const busy = os.loadavg()[0]?.toFixed(1) ?? '';
+  console.log(`\nChromium ${version}, WebGL in software: frames are a lower bound. Load average ${busy}`);
   for (const [view, times] of Object.entries(first_view_ms)) console.log(`first view, ${view.padEnd(9)} ${ms(times)}`);
   console.log(`letter to result      ${ms(search.keystroke_ms)}`);
   console.log(`  of it the engine    ${ms(search.server_ms)}`);
@@ -188,5 +190,7 @@ function printBrowser(
   console.log(
     `graph                 arranged after ${graph.arranged_ms} ms, pans at ${graph.frames_per_second} frames/s`,
   );
+  const { page, drawing } = graph.cpu_ms;
+  console.log(`  CPU of each frame   ${page.toFixed(1)} ms the page, ${drawing.toFixed(1)} ms the drawing`);
   console.log(`tab with the graph    ${tab.process} MB, ${tab.heap} MB of it JavaScript`);
 }
