@@ -1,9 +1,10 @@
 import iterate from 'graphology-layout-forceatlas2/iterate.js';
 import { layoutMatrices, placesOf } from './graph.ts';
 
-/** Steps between two answers. */
-const BATCH = 8;
 const STEPS = 240;
+/** Times that the page draws meanwhile; each draws every node again. */
+const ANSWERS = { few: 30, many: 10 };
+const MANY_NODES = 2_000;
 
 interface Task {
   readonly places: Float32Array;
@@ -18,10 +19,11 @@ addEventListener('message', ({ data: { places, links } }: MessageEvent<Task>) =>
     ...{ edgeWeightInfluence: 1, scalingRatio: 8, gravity: 0.6, slowDown: 2 },
     ...{ barnesHutOptimize: places.length > 1_000, barnesHutTheta: 0.8 },
   };
+  const batch = STEPS / (places.length / 2 > MANY_NODES ? ANSWERS.many : ANSWERS.few);
   const go = (step: number): void => {
-    for (let each = 0; each < BATCH; each += 1) iterate(settings, nodes, edges);
-    postMessage({ places: placesOf(nodes), done: (step + BATCH) / STEPS });
-    if (step + BATCH < STEPS) setTimeout(go, 0, step + BATCH);
+    for (let each = 0; each < batch; each += 1) iterate(settings, nodes, edges);
+    postMessage({ places: placesOf(nodes), done: (step + batch) / STEPS });
+    if (step + batch < STEPS) setTimeout(go, 0, step + batch);
   };
   go(0);
 });

@@ -125,6 +125,8 @@ function arrange(data: UiGraph, graph: Graphology, onProgress: SceneOptions['onP
       { attributes: ['x', 'y'] },
     );
     onProgress(done);
+    // Its memory goes with it.
+    if (done >= 1) worker.terminate();
   };
   worker.postMessage({ places: spiral(data.nodes.length), links: data.links.map(([from, to]) => [from, to]) });
   return worker;
