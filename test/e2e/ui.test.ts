@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { homePaths } from '../../common/paths.ts';
 import type { OperationResults } from '../../engine/api/index.ts';
@@ -54,6 +55,7 @@ it('shows the live session: what came, what was sent, what it cost', async () =>
   expect(session).toMatchObject({ streaming: false, requests: expect.any(Number), epoch: expect.any(Number) });
   expect(session?.sent_tokens).toBeLessThan(session?.received_tokens ?? 0);
   expect(session?.untouched_usd).toBeGreaterThan(0);
+  expect(session?.phases.map(({ name }) => name)).toEqual(expect.arrayContaining(['parse', 'upstream', 'answer']));
 });
 
 it('adds up what was saved by day, session and project', async () => {
@@ -84,11 +86,15 @@ it('shows the session verbatim, with the line that stands for each trimmed turn'
 it('shows a request as what was left out and what came in its place, and says what is not kept', async () => {
   const { requests } = await ask('ui/session', { sessionId: terminal.sessionId });
   const request = await ask('ui/request', { requestId: requests[0]?.request_id });
-  const [change] = request.changes;
-  expect(change?.removed).toContain('listens on port 4711');
-  expect(change?.added).toContain('4711');
+  const change = request.changes.find(({ removed, added }) => removed !== '' && added !== '');
+  expect(change?.removed).toContain('listens on port 4712');
+  expect(change?.added).toContain('4712');
   expect(request.not_kept.length).toBeGreaterThan(0);
   expect(request.prompt).toContain('listens on port 4718');
+  const kept = request.changes.filter(({ kind }) => kind === 'kept');
+  // The first message always stays.
+  expect(kept[0]?.removed).toContain('broker 0 listens on port 4711');
+  expect(kept.at(-1)?.removed).toContain('listens on port 4718');
 });
 
 it('searches with the ranking of recall, and lists without a query', async () => {
@@ -118,6 +124,10 @@ it('edits, pins and forgets, and undoes each once', async () => {
 
   const edit = await ask('ui/edit', { id: before.node_id, set: { title: 'Edited <b>here</b>' } });
   expect(await byId()).toMatchObject({ title: 'Edited <b>here</b>' });
+  const history = await ask('ui/history', { kind: 'memory', name: before.node_id });
+  expect(history.now).toContain('Edited <b>here</b>');
+  expect(history.versions).toEqual([expect.objectContaining({ reason: 'edit' })]);
+  expect(history.versions[0]?.text).not.toContain('Edited <b>here</b>');
   await ask('ui/undo', { undo: edit.undo });
   expect(await byId()).toEqual(before);
   expect((await browser.post('ui/undo', { undo: edit.undo })).status).toBe(404);
@@ -130,11 +140,31 @@ it('edits, pins and forgets, and undoes each once', async () => {
   const refused = await browser.post('ui/quarantine', { ids: [before.node_id], quarantined: true });
   expect(refused.body).toContain('forget it instead');
   expect(await byId()).toEqual(before);
+});
 
-  const forget = await ask('ui/forget', { ids: [before.node_id] });
-  expect(await byId()).toBeUndefined();
+it('forgets with a way back that keeps the verbatim turns, and for good', async () => {
+  const { hits } = await ask('ui/search', { query: '', limit: 100 });
+  const id = hits.at(-1)?.node_id as string;
+  const whole = await ask('nodes/show', { id, depth: 2 });
+  const shown = async () => (await ask('ui/search', { query: '', limit: 100 })).hits;
+  const drawn = async () => (await ask('ui/graph', {})).nodes.some((node) => node.id === id);
+
+  const forget = await ask('ui/forget', { ids: [id] });
+  expect((await shown()).find(({ node_id }) => node_id === id)).toBeUndefined();
+  expect(await drawn()).toBe(false);
   await ask('ui/undo', { undo: forget.undo });
-  expect(await now()).toEqual(hits);
+  expect(await shown()).toEqual(hits);
+  expect(await ask('nodes/show', { id, depth: 2 })).toEqual(whole);
+  expect((await browser.post('ui/undo', { undo: forget.undo })).status).toBe(404);
+
+  await ask('ui/forget', { ids: [id] });
+  await ask('ui/forget', { ids: [id], final: true });
+  expect((await browser.post('nodes/show', { id, depth: 0 })).status).toBe(404);
+  const session = await ask('ui/session', { sessionId: terminal.sessionId });
+  const [prompt] = (whole.raw ?? []).flatMap(({ role, content }) => (role === 'user' ? JSON.stringify(content) : []));
+  expect(prompt).toMatch(/broker \d listens/);
+  const [said = ''] = /broker \d listens on port \d+/.exec(prompt as string) ?? [];
+  expect(JSON.stringify(session.messages)).not.toContain(said);
 });
 
 it('reports requests, memories, tasks and pauses as they change', async () => {
@@ -146,6 +176,13 @@ it('reports requests, memories, tasks and pauses as they change', async () => {
   await expect.poll(events.text).toContain('{"topic":"memory"}');
   await rig.home.json(['task', 'add', 'Empty the cache', '--json']);
   await expect.poll(events.text).toContain('{"topic":"tasks"}');
+  const { libraryDir } = homePaths(rig.home.home);
+  const count = (): number => events.text().split('{"topic":"library"}').length;
+  await rig.flush();
+  const told = count();
+  await mkdir(path.join(libraryDir, 'topics'), { recursive: true });
+  await writeFile(path.join(libraryDir, 'topics', 'by-hand.md'), '# By hand\n\n- the cache is emptied at noon\n');
+  await expect.poll(count).toBeGreaterThan(told);
   events.close();
 });
 

@@ -63,12 +63,14 @@ export async function sessionView(
 export function trimmed(messages: readonly Message[], { dropped, added }: Pick<Receipt, 'dropped' | 'added'>) {
   const lines: { readonly text: string; readonly nodes: readonly string[] }[] = [];
   const lineOf = new Map<Message, number>();
-  for (const { nodes, messages: count } of dropped) {
+  for (const { from, nodes, messages: count } of dropped) {
     const preamble =
       added.find((each) => each.channel === 'preamble' && each.nodes.join() === nodes.join())?.text ?? '';
     const own = linesOf(preamble, nodes).map((line) => ({ ...line, place: lines.push(line) - 1 }));
     let left = count;
     for (const message of messages) {
+      // The first message always stays.
+      if (message.seq < Math.min(from, 1)) continue;
       const line = own.find((each) => each.nodes.some((id) => message.nodes.includes(id)));
       if (line === undefined || left === 0 || lineOf.has(message)) continue;
       lineOf.set(message, line.place);

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { HomePaths } from '../../../common/paths.ts';
 import { libraryPaths } from '../../../memory/index.ts';
 
-/** Folders that came are found after this. */
+/** Folders are looked for after this, and with each change of another. */
 const FOUND_MS = 5_000;
 
 /** Of what the library view shows. @param dir  `library.dir` */
@@ -24,7 +24,10 @@ export function followFolders(folders: readonly string[], changed: () => void): 
 
   function follow(folder: string): void {
     try {
-      const watcher = watch(folder, { persistent: false }, () => changed());
+      const watcher = watch(folder, { persistent: false }, () => {
+        look();
+        changed();
+      });
       const lose = (): void => {
         watcher.close();
         watchers.delete(folder);

@@ -1,6 +1,12 @@
-import { expect, it } from 'vitest';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CometError } from '../../../../common/errors.ts';
+import { silentLog } from '../../../../common/log.ts';
 import { uiOperations } from '../../../../engine/api/ui/contract.ts';
 import { trimmed } from '../../../../engine/api/ui/conversation.ts';
+import { createRemovals } from '../../../../engine/api/ui/forget.ts';
 import { createUndo } from '../../../../engine/api/ui/snapshot.ts';
 import { memoryGraph } from '../../../../memory/graph.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
@@ -83,4 +89,51 @@ it('undoes once, and not after ten minutes', () => {
   expect(() => undo.take(early)).toThrow('can be undone once');
   now += 10 * 60_000;
   expect(() => undo.take(late)).toThrow('within ten minutes');
+});
+
+describe('a removal with a way back', () => {
+  let dir: string;
+  beforeAll(async () => {
+    dir = await mkdtemp(path.join(os.tmpdir(), 'cc-removals-'));
+  });
+  afterAll(() => rm(dir, { recursive: true, force: true }));
+
+  const removals = (removed: string[], undoMs: number) =>
+    createRemovals({
+      ...{ file: path.join(dir, 'removals.json'), log: silentLog, undoMs },
+      async remove([id = '']) {
+        if (id === 'gone') throw new CometError('not_found', 'no memory begins with "gone"');
+        removed.push(id);
+      },
+    });
+
+  it('is carried out when its time is over', async () => {
+    const removed: string[] = [];
+    const { add, hidden } = removals(removed, 1);
+    await add(['gone', 'one']);
+    await expect.poll(() => hidden().size).toBe(0);
+    expect(removed).toEqual(['one']);
+  });
+
+  it('is not carried out once it was taken back', async () => {
+    const removed: string[] = [];
+    const { add, cancel, close, hidden } = removals(removed, 60_000);
+    const key = await add(['one']);
+    expect([...hidden()]).toEqual(['one']);
+    expect(await cancel(key)).toEqual(['one']);
+    expect(await cancel(key)).toBeNull();
+    await close();
+    expect(removed).toEqual([]);
+    expect(await readFile(path.join(dir, 'removals.json'), 'utf8')).toBe('[]');
+  });
+
+  it('is carried out when the engine ends, and at the next start after a kill', async () => {
+    const [removed, later]: [string[], string[]] = [[], []];
+    const killed = removals(removed, 60_000);
+    await killed.add(['one', 'two']);
+    await removals(later, 60_000).begin();
+    expect(later).toEqual(['one', 'two']);
+    await killed.close();
+    expect(removed).toEqual(['one', 'two']);
+  });
 });
