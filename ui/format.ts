@@ -22,8 +22,9 @@ export function share(part: number, of: number): string {
   return of === 0 ? '' : `${Math.round((100 * part) / of)} %`;
 }
 
-/** "840 ms", "2.4 s", "3 min". */
+/** "0.4 ms", "840 ms", "2.4 s", "3 min". */
 export function duration(ms: number): string {
+  if (ms > 0 && ms < 10) return `${Math.max(0.1, ms).toFixed(1)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
   if (ms < 3_600_000) return `${Math.round(ms / 60_000)} min`;

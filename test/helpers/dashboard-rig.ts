@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { storyBrain } from '../../bin/demo/response.ts';
 import { createStoryClock, openStage, playStory, type Stage } from '../../bin/demo/run.ts';
@@ -13,6 +15,8 @@ export interface DashboardRig {
   readonly url: string;
   /** Messages of the page that say something is wrong. */
   readonly complaints: readonly string[];
+  /** Puts this text into every field of a memory, a task and a topic page named `hostile`. */
+  fill(text: string): Promise<void>;
   /** A tab at an address of the page, such as `#/memory`. */
   open(hash: string): Promise<Page>;
   close(): Promise<void>;
@@ -24,15 +28,17 @@ const TASKS = [
   { title: 'Ask Marta about the scanners', priority: 'low' },
 ] as const;
 
-export async function openDashboardRig(): Promise<DashboardRig> {
-  const clock = createStoryClock();
+/** The built program with nothing in memory. @param fault  for `COMET_FAULT`; '' for none */
+export function openBareStage(fault: string, clock = createStoryClock()): Promise<Stage> {
   const silent = { write: () => {} };
   const term = createTerm(silent, silent, {});
-  const brain = storyBrain(STORY, () => {});
-  const [stage, browser] = await Promise.all([
-    openStage({ env: process.env, term, brain, clock, keep: false }),
-    openBrowser(),
-  ]);
+  const env = { ...process.env, COMET_FAULT: fault };
+  return openStage({ env, term, brain: storyBrain(STORY, () => {}), clock, keep: false });
+}
+
+export async function openDashboardRig(): Promise<DashboardRig> {
+  const clock = createStoryClock();
+  const [stage, browser] = await Promise.all([openBareStage('', clock), openBrowser()]);
   const { engine } = stage;
   const close = async (): Promise<void> => {
     await browser.close();
@@ -45,7 +51,7 @@ export async function openDashboardRig(): Promise<DashboardRig> {
     const { url: link } = await engine.call('ui/open', {});
     const url = new URL('/', link).href;
     const context = await browser.newContext({ viewport: { width: 1200, height: 760 }, colorScheme: 'light' });
-    context.setDefaultTimeout(100_000);
+    context.setDefaultTimeout(20_000);
     const complaints: string[] = [];
     const first = await context.newPage();
     await first.goto(link);
@@ -56,6 +62,7 @@ export async function openDashboardRig(): Promise<DashboardRig> {
       context,
       url,
       complaints,
+      fill: (text) => fill(stage, text),
       async open(hash) {
         const page = await context.newPage();
         page.on('pageerror', (error) => complaints.push(String(error)));
@@ -69,4 +76,22 @@ export async function openDashboardRig(): Promise<DashboardRig> {
     await close();
     throw error;
   }
+}
+
+async function fill({ engine, paths }: Stage, text: string): Promise<void> {
+  const at = '2026-11-25T01:00:00.000Z';
+  const node = {
+    ...{ node_id: 'mem_20261125_010000_bad001', kind: 'turn', session_id: 'hostile', project: `/work/${text}` },
+    ...{ author: { by: 'model', model: text }, origin: 'user', compaction_reason: 'forced' },
+    ...{ valid_from: at, created_at: at, title: `hostile title ${text}`, summary: `hostile summary ${text}` },
+    ...{ outcome: `hostile outcome ${text}`, trigger: text, topic_tags: [text, 'ports'], values: [text], links: [] },
+    ...{ decisions: [{ text, turn: 'a', origin: 'user' }], source_links: [`file:${text}.ts`, `document:${text}`] },
+  };
+  const file = path.join(paths.home, 'hostile.jsonl');
+  await writeFile(file, `{"comet-cc-export":2}\n${JSON.stringify({ node })}\n`);
+  await engine.call('memory/import', { file, as: 'export', trusted: true });
+  await engine.call('tasks/add', { title: `hostile task ${text}`, what: text, projectDir: PROJECT_DIR, by: 'user' });
+  const topics = path.join(paths.libraryDir, 'topics');
+  await mkdir(topics, { recursive: true });
+  await writeFile(path.join(topics, 'hostile.md'), `# hostile topic ${text}\n\n- hostile statement ${text}\n`);
 }

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { PROJECT_DIR, STORY } from '../../bin/demo/story.ts';
 import { accessibilityProblems, BROWSER_MISSING } from '../helpers/browser.ts';
-import { type DashboardRig, openDashboardRig } from '../helpers/dashboard-rig.ts';
+import { type DashboardRig, openBareStage, openDashboardRig } from '../helpers/dashboard-rig.ts';
 
 if (BROWSER_MISSING !== '') console.info(`browser tests are skipped: ${BROWSER_MISSING}`);
 
@@ -93,6 +93,12 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByLabel('title').fill('Another title');
     await page.getByRole('button', { name: 'Save' }).click();
     await Promise.all([page, other].map((tab) => heading(tab, 'Another title').waitFor()));
+    await other.getByRole('button', { name: 'history', exact: true }).click();
+    await other
+      .getByRole('group', { name: 'Earlier versions' })
+      .getByText(/until .* before an edit/)
+      .first()
+      .waitFor();
     await page.locator('main h1').click();
     await page.keyboard.press('u');
     await Promise.all([page, other].map((tab) => heading(tab, title).waitFor()));
@@ -104,15 +110,18 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
       projectDir: PROJECT_DIR,
     });
     const page = await rig.open(`#/node/${node.node_id}`);
+    const listed = page.getByRole('option').filter({ hasText: 'blue door' });
+    await listed.waitFor();
     await page.getByRole('button', { name: 'Forget' }).click();
-    await page.getByRole('button', { name: 'Undo' }).waitFor();
-    await expect(rig.engine.call('nodes/show', { id: node.node_id, depth: 0 })).rejects.toMatchObject({
-      code: 'not_found',
-    });
+    await listed.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByText('Undone.').waitFor();
-    expect(await rig.engine.call('nodes/show', { id: node.node_id, depth: 0 })).toMatchObject({
-      summary: node.summary,
+    await listed.click();
+    await page.getByRole('button', { name: 'Forget' }).click();
+    await page.getByRole('button', { name: 'Remove now' }).click();
+    await page.getByText('Removed for good.').waitFor();
+    await expect(rig.engine.call('nodes/show', { id: node.node_id, depth: 0 })).rejects.toMatchObject({
+      code: 'not_found',
     });
   });
 
@@ -142,22 +151,35 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByText('This stands for them:').first().waitFor();
     await page.getByText('trimmed', { exact: true }).first().waitFor();
     await page.getByRole('button', { name: 'difference' }).click();
-    await page.getByRole('group', { name: 'Received against sent' }).waitFor();
+    const difference = page.getByRole('group', { name: 'Received against sent' });
+    for (const kind of ['same', 'removed', 'added']) await difference.locator(`pre.${kind}`).first().waitFor();
     await page.keyboard.press('[');
     await page.getByText(/^Request \d+ of \d+$/).waitFor();
     await page.getByRole('button', { name: 'injected' }).click();
     await page.getByText(/^Request \d+ of \d+$/).waitFor();
   });
 
-  it('never runs what a memory says', async () => {
+  it('never runs what memory says, in any field', async () => {
+    await rig.fill(HOSTILE);
     const page = await rig.open(`#/node/${hostileId}`);
     await page.getByText('<img src=x').first().waitFor();
-    for (const tab of ['detail', 'sources']) {
+    const shown = async (hash: string, text: string | RegExp): Promise<void> => {
+      await page.goto(rig.url + hash);
+      await page.locator('main').getByText(text).first().waitFor();
+      await settled(page);
+    };
+    await shown('#/memory', 'hostile title <img');
+    await page.getByRole('option').filter({ hasText: 'hostile title' }).click();
+    await page.getByRole('heading', { name: 'hostile title <img' }).waitFor();
+    for (const tab of ['detail', 'verbatim', 'sources', 'links', 'history', 'summary']) {
       await page.getByRole('button', { name: tab, exact: true }).click();
       await settled(page);
     }
-    await page.goto(`${rig.url}#/graph`);
-    await page.getByText(/\d+ of \d+ nodes?/).waitFor();
+    await page.getByText('hostile outcome <img').waitFor();
+    await shown('#/library/tasks', 'hostile task <img');
+    await shown('#/library/topics', 'hostile topic <img');
+    await shown('#/library/topics/hostile', 'hostile statement <img');
+    await shown('#/graph', /\d+ of \d+ nodes?/);
     expect(await page.evaluate('[window.ran, document.querySelectorAll("img, main script").length]')).toEqual([
       ...[undefined, 0],
     ]);
@@ -195,6 +217,38 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByRole('heading', { level: 2, name: 'Typed before the end' }).waitFor();
   });
 
+  it('says what to do first in an empty store, and that a store still opens', async () => {
+    const page = await rig.context.newPage();
+    const empty = await openBareStage('');
+    const first: readonly (readonly [string, string])[] = [
+      ['#/now', 'No session has sent a request yet'],
+      ['#/savings', 'Nothing was counted yet'],
+      ['#/session', 'No session is kept yet'],
+      ['#/memory', 'No memories yet'],
+      ['#/graph', 'Nothing to draw yet'],
+      ['#/library/topics', 'No topic page yet'],
+      ['#/library/tasks', 'No task yet'],
+      ['#/library/inbox', 'Nothing came in'],
+      ['#/library/facts', 'No fact is known yet'],
+    ];
+    try {
+      const url = await signIn(page, empty);
+      for (const [hash, text] of first) {
+        await page.goto(url + hash);
+        await page.getByText(text).waitFor();
+      }
+    } finally {
+      await empty.close();
+    }
+    const opening = await openBareStage('store:hang');
+    try {
+      await page.goto(`${await signIn(page, opening)}#/now`);
+      await page.getByText('the store is still opening').waitFor();
+    } finally {
+      await opening.close();
+    }
+  });
+
   it('says how to sign in again', async () => {
     const page = await rig.open('#/now');
     await rig.context.clearCookies();
@@ -205,6 +259,12 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByText('comet-cc ui', { exact: true }).waitFor();
   });
 });
+
+async function signIn(page: Page, { engine }: Pick<DashboardRig, 'engine'>): Promise<string> {
+  const { url } = await engine.call('ui/open', {});
+  await page.goto(url);
+  return new URL('/', url).href;
+}
 
 /** Waits for pictures of the newest state: fonts, charts and the arranged graph. */
 async function settled(page: Page): Promise<void> {

@@ -2,7 +2,7 @@ import { barLength, contextBar, phaseBar } from '../bars.ts';
 import { useQuery } from '../client.ts';
 import { amount, count, duration, money, projectName, share } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, Empty, Figure, Time } from '../parts.tsx';
+import { Answer, Empty, Figure, Problems, Time } from '../parts.tsx';
 import { hashOf } from '../route.ts';
 import type { UiOverview } from '../types.ts';
 
@@ -18,7 +18,7 @@ export function Now() {
   );
 }
 
-function Overview({ data: { sessions, savings, queue, nodes, paused } }: { data: UiOverview }) {
+function Overview({ data: { sessions, savings, queue, nodes, paused, problems } }: { data: UiOverview }) {
   const widest = Math.max(...sessions.map(barLength), 0);
   const waiting = queue.sensor + queue.compacter + queue.indexer;
   return (
@@ -28,6 +28,7 @@ function Overview({ data: { sessions, savings, queue, nodes, paused } }: { data:
           Memory is paused everywhere. Resume it in <a href={hashOf({ view: 'health' })}>Health</a>.
         </p>
       )}
+      <Problems of={problems} />
       <dl class="figures">
         <Figure
           label="Saved today"
@@ -122,17 +123,29 @@ function barText(session: Live): string {
     .join(', ');
 }
 
+/** Of the last request; those of the engine are too short for a bar beside the model's. */
 function Phases({ phases }: Pick<Live, 'phases'>) {
   if (phases.length === 0) return null;
   return (
-    <p class="phases muted">
-      Last request:
-      {phaseBar(phases).map(({ name, ms }) => (
-        <span key={name}>
-          {' '}
-          {name} {duration(ms)}
-        </span>
-      ))}
-    </p>
+    <div class="phases muted">
+      <div class="bar thin" aria-hidden="true">
+        {phaseBar(phases).map(({ name, percent }) => (
+          <i key={name} class={name} style={{ width: `${percent}%` }} />
+        ))}
+      </div>
+      <p class="facts">
+        <span>Last request</span>
+        {phases.map(({ name, ms }) => (
+          <span key={name}>
+            {PHASES[name]} {duration(ms)}
+          </span>
+        ))}
+      </p>
+    </div>
   );
 }
+
+const PHASES: Readonly<Record<Live['phases'][number]['name'], string>> = {
+  ...{ parse: 'parse', decide: 'decide', recall: 'recall', plan: 'plan', splice: 'splice', store: 'store' },
+  ...{ upstream: 'first byte', answer: 'answer' },
+};
