@@ -168,7 +168,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
       await page.locator('main').getByText(text).first().waitFor();
       await settled(page);
     };
-    await shown('#/memory', 'hostile title <img');
+    await shown('#/memory?q=hostile%20summary', 'hostile title <img');
     await page.getByRole('option').filter({ hasText: 'hostile title' }).click();
     await page.getByRole('heading', { name: 'hostile title <img' }).waitFor();
     for (const tab of ['detail', 'verbatim', 'sources', 'links', 'history', 'summary']) {
@@ -268,7 +268,7 @@ async function signIn(page: Page, { engine }: Pick<DashboardRig, 'engine'>): Pro
 
 /** Waits for pictures of the newest state: fonts, charts and the arranged graph. */
 async function settled(page: Page): Promise<void> {
-  await page.locator('.reading, .layout').waitFor({ state: 'detached' });
+  await expect.poll(() => page.locator('.reading, .layout').count()).toBe(0);
 }
 
 /** With `DOCS_SCREENSHOTS=write`. */
