@@ -1,3 +1,4 @@
+import { projectName } from './format.ts';
 import type { UiGraph } from './types.ts';
 
 export const COLORS_BY = ['project', 'age', 'importance'] as const;
@@ -17,20 +18,57 @@ const PALETTE = [
   '#8a6d5a',
 ];
 const IMPORTANCE = { HIGH: '#c4475a', MED: '#3b76d8', LOW: '#8a93a1' };
+/** Whatever memories are colored by. */
+const KINDS = { topic: '#5b6472', file: '#a3792f' };
+/** Projects in the legend. */
+const NAMED = 6;
 const [OLD, NEW] = [
   [0x9a, 0xa3, 0xb2],
   [0x1f, 0x6f, 0xeb],
 ] as const;
 
-/** Of each node. */
-export function nodeColors(nodes: UiGraph['nodes'], by: ColorBy): string[] {
-  if (by === 'importance') return nodes.map(({ importance }) => IMPORTANCE[importance]);
+type Node = UiGraph['nodes'][number];
+
+/** Of each node; topics and files have one of their own. */
+export function nodeColors(nodes: readonly Node[], by: ColorBy): string[] {
+  const colorOf = memoryColors(nodes, by);
+  return nodes.map((node) => (node.kind === 'memory' ? colorOf(node) : KINDS[node.kind]));
+}
+
+function memoryColors(nodes: readonly Node[], by: ColorBy): (node: Node) => string {
+  if (by === 'importance') return ({ importance }) => IMPORTANCE[importance];
   if (by === 'age') {
     const [from, to] = timeRange(nodes);
-    return nodes.map(({ at }) => between(to === from ? 1 : (at - from) / (to - from)));
+    return ({ at }) => between(to === from ? 1 : (at - from) / (to - from));
   }
-  const projects = new Map([...new Set(nodes.map(({ project }) => project))].map((project, at) => [project, at]));
-  return nodes.map(({ project }) => PALETTE[(projects.get(project) ?? 0) % PALETTE.length] as string);
+  const places = new Map(projectsOf(nodes).map((project, at) => [project, at]));
+  return ({ project }) => PALETTE[(places.get(project) ?? 0) % PALETTE.length] as string;
+}
+
+/** Those with the most memories first. */
+function projectsOf(nodes: readonly Node[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { kind, project } of nodes) if (kind === 'memory') counts.set(project, (counts.get(project) ?? 0) + 1);
+  return [...counts].sort(([, one], [, other]) => other - one).map(([project]) => project);
+}
+
+/** What the colors say; of many projects the largest. */
+export function legend(nodes: readonly Node[], by: ColorBy): { readonly name: string; readonly color: string }[] {
+  const kinds = (['topic', 'file'] as const)
+    .filter((kind) => nodes.some((node) => node.kind === kind))
+    .map((kind) => ({ name: kind, color: KINDS[kind] }));
+  return [...memoryLegend(nodes, by), ...kinds];
+}
+
+function memoryLegend(nodes: readonly Node[], by: ColorBy) {
+  if (by === 'importance') {
+    return Object.entries(IMPORTANCE).map(([name, color]) => ({ name: name.toLowerCase(), color }));
+  }
+  if (by === 'age')
+    return [between(0), between(1)].map((color, at) => ({ name: ['oldest', 'newest'][at] ?? '', color }));
+  return projectsOf(nodes)
+    .slice(0, NAMED)
+    .map((project, at) => ({ name: projectName(project), color: PALETTE[at] as string }));
 }
 
 function between(part: number): string {
@@ -39,7 +77,7 @@ function between(part: number): string {
 }
 
 /** Oldest and newest. */
-export function timeRange(nodes: UiGraph['nodes']): readonly [number, number] {
+export function timeRange(nodes: readonly Node[]): readonly [number, number] {
   let [from, to] = [Number.POSITIVE_INFINITY, 0];
   for (const { at } of nodes) {
     if (at < from) from = at;

@@ -85,7 +85,10 @@ async function fill({ engine, paths }: Stage, text: string): Promise<void> {
     ...{ author: { by: 'model', model: text }, origin: 'user', compaction_reason: 'forced' },
     ...{ valid_from: at, created_at: at, title: `hostile title ${text}`, summary: `hostile summary ${text}` },
     ...{ outcome: `hostile outcome ${text}`, trigger: text, topic_tags: [text, 'ports'], values: [text], links: [] },
-    ...{ decisions: [{ text, turn: 'a', by: 'user', origin: 'user' }], source_links: [`file:${text}.ts`, `document:${text}`] },
+    ...{
+      decisions: [{ text, turn: 'a', by: 'user', origin: 'user' }],
+      source_links: [`file:${text}.ts`, `document:${text}`],
+    },
   };
   const file = path.join(paths.home, 'hostile.jsonl');
   await writeFile(file, `{"comet-cc-export":2}\n${JSON.stringify({ node })}\n`);

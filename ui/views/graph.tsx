@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useQuery } from '../client.ts';
 import { amount, count, projectName } from '../format.ts';
-import { around, COLORS_BY, type ColorBy, neighbors, timeRange } from '../graph.ts';
+import { around, COLORS_BY, type ColorBy, legend, neighbors, timeRange } from '../graph.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Tabs } from '../parts.tsx';
 import { hashOf } from '../route.ts';
@@ -58,6 +58,7 @@ function Drawn({ data }: { data: UiGraph }) {
           {data.left_out > 0 && `; ${amount(data.left_out)} older ones are left out`}
         </span>
       </div>
+      {isDrawn && <Legend nodes={data.nodes} color={color} />}
       {isDrawn ? (
         <Canvas data={data} color={color} untilMs={untilMs} near={near} marked={marked} onMark={setMarked} />
       ) : (
@@ -66,6 +67,19 @@ function Drawn({ data }: { data: UiGraph }) {
       {marked !== null && <Marked data={data} marked={marked} near={near} onMark={setMarked} />}
       {!isDrawn && <Nodes data={data} near={near} untilMs={untilMs} />}
     </>
+  );
+}
+
+function Legend({ nodes, color }: { nodes: UiGraph['nodes']; color: ColorBy }) {
+  const names = useMemo(() => legend(nodes, color), [nodes, color]);
+  return (
+    <ul class="legend" aria-label="Colors">
+      {names.map(({ name, color: background }) => (
+        <li key={name}>
+          <i class="swatch round" style={{ background }} /> {name}
+        </li>
+      ))}
+    </ul>
   );
 }
 

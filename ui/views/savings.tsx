@@ -65,14 +65,18 @@ function Chart({ columns, days, unit }: { columns: readonly Column[]; days: read
     const element = place.current as HTMLDivElement;
     const style = getComputedStyle(element);
     const color = (name: string): string => style.getPropertyValue(name).trim();
+    const times = days.map((day) => new Date(`${day}T00:00`).getTime() / 1_000);
+    const [first = 0, last = 0] = [times[0], times.at(-1)];
     const show = unit === 'money' ? money : amount;
     const axis = { stroke: color('--muted'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } };
     const options: UPlot.Options = {
       width: element.clientWidth,
       height: 220,
+      padding: [null, 24, null, null],
       legend: { live: true },
       scales: {
-        x: { time: true, range: (_, from, to) => (to > from ? [from, to] : [from - 3 * DAY_S, to + 3 * DAY_S]) },
+        // One day alone has no width.
+        x: { time: true, range: () => (first === last ? [first - 3 * DAY_S, last + 3 * DAY_S] : [first, last]) },
       },
       axes: [
         { ...axis, space: 80, values: [[DAY_S, '{MMM} {DD}', null, null, null, null, null, null, 1]] },
@@ -89,7 +93,6 @@ function Chart({ columns, days, unit }: { columns: readonly Column[]; days: read
         })),
       ],
     };
-    const times = days.map((day) => new Date(`${day}T00:00`).getTime() / 1_000);
     const plot = new UPlot(options, [times, ...columns.map(({ values }) => [...values])], element);
     const resize = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: 220 }));
     resize.observe(element);

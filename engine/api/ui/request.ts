@@ -8,7 +8,7 @@ const MAX_CHARS = 200_000;
 const KEPT_CHARS = 2_000;
 /** Receipts hold no byte of what Claude Code sent. */
 const NOT_KEPT = [
-  'what was left out is rebuilt from the stored turns, with secrets redacted',
+  'What was left out is rebuilt from the stored turns, with secrets redacted',
   'the system prompt and tools are not kept; messages that stayed are those of the stored turns',
   'old thinking blocks are not kept',
 ];

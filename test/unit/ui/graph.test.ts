@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import {
   around,
   layoutMatrices,
+  legend,
   neighbors,
   nodeColors,
   nodeSize,
@@ -20,6 +21,18 @@ const links = [
   [1, 2, 'link' as const],
   [2, 3, 'link' as const],
 ] satisfies UiGraph['links'];
+
+it('says what the colours mean, the largest projects first', () => {
+  const [node] = nodes as [UiGraph['nodes'][number]];
+  const topic = { ...node, id: 'topic:a', kind: 'topic' as const, project: 'c' };
+  const all = [...nodes, { ...node, project: 'b' }, topic];
+  const names = legend(all, 'project');
+  expect(names.map(({ name }) => name)).toEqual(['b', 'a', 'topic']);
+  const colors = nodeColors(all, 'project');
+  expect([colors[3], colors[0], colors[5]]).toEqual(names.map(({ color }) => color));
+  expect(legend(nodes, 'importance').map(({ name }) => name)).toEqual(['high', 'med', 'low']);
+  expect(legend(nodes, 'age')).toHaveLength(2);
+});
 
 it('finds the neighbours of a node to a depth', () => {
   const near = neighbors({ nodes, links });

@@ -290,6 +290,7 @@ describe('access', () => {
 
 describe('events', () => {
   const counted = { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 };
+  let answering = 0;
 
   it('say what to read again, and nothing while nothing changes', async () => {
     const ui = engine(newHome(), await freePort());
@@ -306,11 +307,20 @@ describe('events', () => {
     await expect.poll(other.text).toContain('{"topic":"tasks"}');
     expect(other.text()).toContain('{"topic":"library"}');
     expect(one.text()).not.toContain('tasks');
+    const told = (): number => other.text().split('{"topic":"request"}').length;
+    answering = 1;
+    const before = told();
+    await expect.poll(told).toBeGreaterThan(before + 1);
+    answering = 0;
     await ui.close();
   });
 
   beforeAll(() => {
-    Object.assign(services, { requests: () => counted, tasks: { ...services.tasks, due: () => [] } });
+    Object.assign(services, {
+      requests: () => counted,
+      activity: () => ({ answering, lastRequestMs: 0 }),
+      tasks: { ...services.tasks, due: () => [] },
+    });
   });
 });
 
