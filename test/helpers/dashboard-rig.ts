@@ -51,7 +51,7 @@ export async function openDashboardRig(): Promise<DashboardRig> {
     const { url: link } = await engine.call('ui/open', {});
     const url = new URL('/', link).href;
     const context = await browser.newContext({ viewport: { width: 1200, height: 760 }, colorScheme: 'light' });
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(60_000);
     const complaints: string[] = [];
     const first = await context.newPage();
     await first.goto(link);

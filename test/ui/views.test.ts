@@ -25,7 +25,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
 
   const session = STORY[0]?.id ?? '';
   const views: [hash: string, shows: RegExp, picture?: string][] = [
-    ['#/now', /saved, costs/],
+    ['#/now', /saved, costs/, 'now'],
     ['#/savings', /by project/, 'savings'],
     ['#/session', /Sessions/],
     [`#/session/${session}`, /Request \d+ of \d+/],
@@ -153,6 +153,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByRole('button', { name: 'difference' }).click();
     const difference = page.getByRole('group', { name: 'Received against sent' });
     for (const kind of ['same', 'removed', 'added']) await difference.locator(`pre.${kind}`).first().waitFor();
+    await takePicture(page, 'request');
     await page.keyboard.press('[');
     await page.getByText(/^Request \d+ of \d+$/).waitFor();
     await page.getByRole('button', { name: 'injected' }).click();
