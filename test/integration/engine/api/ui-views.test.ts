@@ -46,6 +46,14 @@ it('limits the graph of 50,000 memories to 10,000 nodes, says how many it leaves
   expect(graph.links).toHaveLength(9_998 + 9_999);
 });
 
+it('lists the first of 50,000 memories with their number, and without those that are being forgotten', async () => {
+  const nodes = Array.from({ length: 50_000 }, (_, at) => makeNode({ node_id: `m${at}` }));
+  const removals = { ...engineServices({}).removals, hidden: () => new Set(['m0']) };
+  const services = engineServices({ library: { list: () => nodes } }, { removals });
+  const { hits, total } = await uiOperations['ui/search'].run(services, { query: '', limit: 500 }, none);
+  expect([hits[0]?.node_id, hits.length, total]).toEqual(['m1', 500, 49_999]);
+});
+
 it('names topics and files that two memories share', () => {
   const [one, other] = ['a', 'b'].map((id) =>
     makeNode({ node_id: id, topic_tags: ['ports', id], source_links: [`file:src/${id}.ts`, 'file:src/main.ts'] }),
