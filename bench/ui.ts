@@ -187,7 +187,9 @@ function printBrowser(
 ): void {
   const busy = os.loadavg()[0]?.toFixed(1) ?? '';
   console.log(`\nChromium ${version}, WebGL in software: frames are a lower bound. Load average ${busy}`);
-  for (const [view, times] of Object.entries(first_view_ms)) console.log(`first view, ${view.padEnd(9)} ${ms(times)}`);
+  for (const [view, each] of Object.entries(first_view_ms)) {
+    console.log(`first view, ${view.padEnd(9)} ${ms(each.ms)}; ${each.cpuMs.toFixed(0)} ms CPU of the page`);
+  }
   console.log(`letter to result      ${ms(search.keystroke_ms)}`);
   console.log(`  of it the engine    ${ms(search.server_ms)}`);
   console.log(`  of it the page      ${ms(search.page_ms)}`);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { BROWSER_MISSING, openBrowser } from '../../test/helpers/browser.ts';
-import { spread } from '../latency/stats.ts';
+import { type Spread, spread } from '../latency/stats.ts';
 
 /** Why there are no figures of a browser, '' where there are. */
 export const MISSING = BROWSER_MISSING;
@@ -32,15 +32,19 @@ export async function measureBrowser(link: string, queries: readonly string[]) {
     context.setDefaultTimeout(120_000);
     await (await context.newPage()).goto(link);
     const url = new URL('/', link).href;
-    const views: Record<string, ReturnType<typeof spread>> = {};
+    const root = await browser.newBrowserCDPSession();
+    const views: Record<string, { ms: Spread; cpuMs: number }> = {};
     for (const [hash, shows] of VIEWS) {
       const times: number[] = [];
+      const cpu: number[] = [];
       for (let at = 0; at < OPENINGS; at += 1) {
         const page = await context.newPage();
+        const before = await cpuTimes(root);
         times.push(await firstViewMs(page, url + hash, shows));
+        cpu.push((await cpuTimes(root)).page - before.page);
         await page.close();
       }
-      views[hash.slice(2)] = spread(times);
+      views[hash.slice(2)] = { ms: spread(times), cpuMs: spread(cpu).p50 };
     }
     const page = await context.newPage();
     await page.goto(`${url}#/memory`);
