@@ -119,7 +119,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings: savingsOf(ledger), share };
     return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
   });
-  const memory = guardMemory(deferredMemory(opening, config.llm), policy);
+  const memory = guardMemory(deferredMemory(opening, config.llm), policy, () => removals.hidden());
   const subagents = subagentsOf({ config, paths, env }, memory, policy);
   const rewriter = await createRewriter({
     memory: { ...memory.capture, ...memory.recall },

@@ -2,9 +2,15 @@ import { CometError } from '../../common/errors.ts';
 import { EVERYWHERE, type Library, type Memory } from '../../memory/index.ts';
 import type { Policy } from './index.ts';
 
-/** Memory that captures, imports and recalls only what the user's policy allows. */
-export function guardMemory(memory: Memory, policy: Policy): Memory {
-  return { ...memory, ...guardIntake(memory, policy), recall: guardRecall(memory.recall, policy) };
+const NONE: ReadonlySet<string> = new Set();
+
+/**
+ * Memory that captures, imports and recalls only what the user's policy allows.
+ *
+ * @param hidden  ids of memories that are about to be removed
+ */
+export function guardMemory(memory: Memory, policy: Policy, hidden: () => ReadonlySet<string> = () => NONE): Memory {
+  return { ...memory, ...guardIntake(memory, policy), recall: guardRecall(memory.recall, policy, hidden) };
 }
 
 function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory, 'capture' | 'imports'> {
@@ -37,14 +43,17 @@ function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory,
   };
 }
 
-function guardRecall(recall: Memory['recall'], policy: Policy): Memory['recall'] {
+function guardRecall(recall: Memory['recall'], policy: Policy, hidden: () => ReadonlySet<string>): Memory['recall'] {
+  type Found = Awaited<ReturnType<Memory['recall']['recall']>>;
+  const shown = (found: Found): Found => found.filter(({ node }) => !hidden().has(node.node_id));
   return {
-    recall: (request, signal) => recall.recall({ scope: policy.of(request.projectDir).scope, ...request }, signal),
+    recall: async (request, signal) =>
+      shown(await recall.recall({ scope: policy.of(request.projectDir).scope, ...request }, signal)),
     sessionContext: (sessionId, projectDir, scope = policy.of(projectDir).scope) =>
       recall.sessionContext(sessionId, projectDir, scope),
     factChanges: (sessionId, projectDir, shown, scope = policy.of(projectDir).scope) =>
       recall.factChanges(sessionId, projectDir, shown, scope),
-    search: (...args) => recall.search(...args),
+    search: async (...args) => shown(await recall.search(...args)),
     lines: (ids) => recall.lines(ids),
     quotes: (ids) => recall.quotes(ids),
     nodesCovering: (ids) => recall.nodesCovering(ids),

@@ -6,6 +6,7 @@ import { openPolicy, type Policy } from '../../../engine/policy/index.ts';
 import { NO_PAUSES, paused, resumed, writePauses } from '../../../engine/policy/pause.ts';
 import type { Import, Recall } from '../../../memory/index.ts';
 import { memoryWith } from '../../helpers/engine-services.ts';
+import { makeNode } from '../../helpers/nodes.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const since = '2026-01-01T00:00:00.000Z';
@@ -108,6 +109,22 @@ it('what a session starts with keeps to the scope that the project asks for', as
     ['s1', repo, 'session'],
     ['s1', temp, 'project'],
   ]);
+});
+
+it('recalls and finds nothing that is about to be removed', async () => {
+  const hits = ['mem_a', 'mem_b'].map((node_id) => ({ node: makeNode({ node_id }) })) as unknown as Awaited<
+    ReturnType<Recall['recall']>
+  >;
+  const found: Recall['recall'] = async () => hits;
+  const { recall } = guardMemory(
+    memoryWith({ recall: { recall: found, search: async () => hits } }),
+    policy,
+    () => new Set(['mem_a']),
+  );
+  const request = { sessionId: 's1', projectDir: repo, prompt: 'a', recent: [], visibleTurns: new Set<string>() };
+  const signal = new AbortController().signal;
+  expect(await recall.recall({ ...request, shown: new Set() }, signal)).toEqual([hits[1]]);
+  expect(await recall.search('a', { top: 5 })).toEqual([hits[1]]);
 });
 
 it('refuses a document where capture is off', async () => {
