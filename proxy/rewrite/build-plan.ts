@@ -130,7 +130,7 @@ function decideCuts(input: StepInput, current: EpochPlan, fresh: number): Cuts {
   const { view, rule } = input;
   if (rule === null || (fresh < 0 && !canCutInLoop(view))) return NO_CUTS;
   const { idle, ...cutInput } = buildCutInput(input, current, rule);
-  const roundInput = fresh >= 0 ? null : buildRoundInput(input, current, rule);
+  const roundInput = fresh >= 0 ? null : buildRoundInput(input, current, cutInput, rule);
   const running = roundInput === null ? null : decideRoundCut(roundInput, rule);
   // The round cut already rewrites everything after the head, so cutting turns as well costs nothing.
   const turnRule = running === null ? rule : { ...rule, margin: 0, triggerTokens: 0, minDropShare: 0 };
@@ -177,7 +177,8 @@ export function selectTurnsToPrepare(input: StepInput): TurnSpan[] {
 export function selectPartsToPrepare(input: StepInput): PartSpan[] {
   const { view, rule, match } = input;
   if (rule === null || !canCutInLoop(view)) return [];
-  const roundInput = buildRoundInput(input, match?.plan ?? null, rule);
+  const plan = match?.plan ?? null;
+  const roundInput = buildRoundInput(input, plan, buildCutInput(input, plan, rule), rule);
   return roundInput === null ? [] : selectParts(roundInput, rule);
 }
 
@@ -204,10 +205,16 @@ function buildCutInput(input: StepInput, plan: EpochPlan | null, rule: CutRule) 
 
 const NO_IDLE: IdleRounds = { rounds: [], droppedTokens: 0, carriedTokens: 0 };
 
-function buildRoundInput(input: StepInput, plan: EpochPlan | null, rule: CutRule): RoundCutInput | null {
-  const { view, isDurable, ownTokens, roundsTokens } = input;
-  const cutInput = buildCutInput({ ...input, ownTokens: ownTokens + roundsTokens }, plan, rule);
-  const { turns, absorbed, context } = cutInput;
+function buildRoundInput(
+  { view, isDurable, roundsTokens }: StepInput,
+  plan: EpochPlan | null,
+  cutInput: CutInput,
+  rule: CutRule,
+): RoundCutInput | null {
+  const { turns, absorbed } = cutInput;
+  const { aroundTokens, requestTokens } = cutInput.context;
+  const more = { aroundTokens: aroundTokens + roundsTokens, requestTokens: requestTokens + roundsTokens };
+  const context = { ...cutInput.context, ...more };
   const turn = turns.at(-1);
   if (turn === undefined || absorbed === turns.length) return null;
   const absorbedEnd = roundsEnd(plan === null ? null : locatePlan(plan, view.lineage), turn);

@@ -51,7 +51,7 @@ import {
   createResponseRecorder,
   type ResponseRecorder,
 } from './capture.ts';
-import type { CutRule } from './cut.ts';
+import { type CutRule, countEligibleTurns } from './cut.ts';
 import {
   applyPlan,
   changesNoBytes,
@@ -320,7 +320,8 @@ class RewritePipeline implements Rewriter {
     const { view, sessionId } = context;
     const { memory, config, clock, ledger } = this.#deps;
     const match = this.#matchOwnPlan(view, sessionId);
-    const parts = turns.flatMap((turn) => splitParts(view, splitRounds(view, turn)));
+    const kept = config.cut === null ? 0 : countEligibleTurns(turns, config.cut);
+    const parts = turns.slice(kept).flatMap((turn) => splitParts(view, splitRounds(view, turn)));
     const durable = memory.nodesCovering([...turns, ...parts].map((span) => span.endHash));
     return {
       view,
