@@ -7,11 +7,10 @@ const OUTPUT: readonly RegExp[] = [
   /^\s*(?:at\s\S{1,200}\s?\(|File "[^"]{1,300}", line \d|Traceback |goroutine \d|Caused by: |\d{1,6}\s*[|│]|[├└│┌╭╰])/,
   /^\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d/,
   /^\s*\[?(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL|PASS|FAIL|ok|not ok|npm ERR!|error\[E\d+\])\b[\]: \t]/,
-  /^(?:remote|fatal|error|warning|hint|note): /,
+  /^(?:remote|fatal|error|warning|hint|note|panic): |^(?:unknown (?:command|subcommand|option|(?:shorthand )?flag)\b|Did you mean (?:this|one of these)\?)/,
   /^\s*(?:[{}[\]](?:,|\s|$)|"[^"]{1,80}"\s*:|<\/?[a-z][\w-]{0,40}[^>]{0,200}>\s*$)/,
   /^\s*(?:={3,}|-{3,}|\*{3,}|_{3,})/,
   /^\s*\|/,
-  /^\s*>\s/,
   /^[^\s]{200,}/,
   /^[+-](?:\s{2,}|\t)|[{};]\s*$|^\s*(?:\/\/|[)}\]])/,
   /^\s*(?:create mode|\d+ files? changed|[✓✗×✔✖] )|:\s+\/[\w.-]+\/[\w.-]\S*$/,
@@ -20,11 +19,15 @@ const OUTPUT: readonly RegExp[] = [
 const OUTPUT_SHARE = 0.3;
 const OUTPUT_LINES = 5;
 const SENTENCE = /[.?!,;:。？！，]["')\]]?\s*$|^\s*(?:[-*•]|\d{1,2}[.)])\s/;
+/** So far in only a program begins the line after its own. */
+const DEEP = /^(?: {4}|\t)/;
 const COMMAND_LINE = /^\/[\w:-]{1,60}\s*$/;
 const FENCE = /^\s{0,6}(```|~~~)/;
 const LINE_CHARS = 1_000;
 /** A pasted block may have a few lines without a sign between lines with one. */
 const UNSIGNED = 2;
+const QUOTE_LINE = /^\s*>\s/;
+const WHOLE_SENTENCE = /[.?!。？！]["')\]]?\s*$/;
 /** Stands for what is left out between typed lines. */
 const GAP = '…';
 
@@ -44,7 +47,23 @@ function markParagraphs(lines: readonly string[], marks: Mark[]): void {
     const command = own.findIndex((line) => SHELL_PROMPT.test(line));
     if (command >= 0) marks.fill('output', from + command, to);
     if (own.length > 2 && (isLog || output >= own.length * OUTPUT_SHARE)) marks.fill('output', start, to);
+    for (let at = from + 1; at < to; at += 1) {
+      if (marks[at - 1] === 'output' && DEEP.test(lines[at] as string)) marks[at] = 'output';
+    }
     from = to + 1;
+  }
+}
+
+/** Between two pieces of output only a sentence, or what speaks as a person does, was typed. */
+function markBetween(lines: readonly string[], marks: Mark[]): void {
+  const isTyped = (at: number): boolean =>
+    marks[at] === 'fenced' || WHOLE_SENTENCE.test(lines[at] as string) || OWN_WORDS.test(lines[at] as string);
+  let last = -1;
+  for (let at = 0; at < marks.length; at += 1) {
+    if (marks[at] !== 'output') continue;
+    const between = Array.from({ length: at - last - 1 }, (_, by) => last + 1 + by);
+    if (last >= 0 && !between.some(isTyped)) marks.fill('output', last, at);
+    last = at;
   }
 }
 
@@ -69,9 +88,11 @@ export function typedText(text: string): string {
       return 'fenced';
     }
     if (line.trim() === '') return 'blank';
+    if (QUOTE_LINE.test(line)) return 'fenced';
     return OUTPUT.some((sign) => sign.test(line)) ? 'output' : 'typed';
   });
   markParagraphs(lines, marks);
+  markBetween(lines, marks);
   if (marks.some((mark, at) => mark === 'typed' && !COMMAND_LINE.test(lines[at] as string))) {
     for (const [at, line] of lines.entries()) if (COMMAND_LINE.test(line)) marks[at] = 'blank';
   }
@@ -119,6 +140,13 @@ const TYPED_CHARS = 700;
 /** Words of the answer before that a prompt repeats. */
 const REPEATED_LETTERS = 30;
 const LEAD = /^([^:：`]{12,200}[:：])\s(.{40,})$/s;
+/** A lead-in to what somebody else wrote: all that follows it is theirs. */
+const REPORTS =
+  /\b(?:got|received|this|these|following|his|her|their|from|[a-z]+'s) (?:code )?(?:feedback|comments?|review|message|mail|reply|answer)\b[^:：]{0,120}[:：]\s*$|\b(?!i\b|we\b)[a-z]+ (?:also )?(?:wrote|said|says|writes|replied|commented)[^:：]{0,60}[:：]\s*$/i;
+/** The user may end a report with a word of their own. */
+const LAST_WORD_CHARS = 120;
+/** An id, a date with an id. */
+const RECORD = /^\d[\w-]{9,}\s/;
 const SPEAKS_OF_SELF = /\b(?:i|i'(?:m|d|ll|ve)|me|my|let'?s|hmm|ich|mir|yo)\b|[?？]$/iu;
 const OWN_WORDS =
   /\b(?:i|i'(?:m|d|ll|ve)|we|you|us|me|our|my|your|let'?s|please|pls|hmm|ok|okay|yes|yeah|thanks|ich|wir|mir|bitte|yo|por favor|puedes)\b|[?？]$|[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}]/iu;
@@ -148,13 +176,17 @@ export function spokenIn(statements: readonly Statement[], typed: string, heard:
   const edges = [statements[0]?.block, statements.at(-1)?.block];
   const speaking = speakingBlocks(statements);
   let shownBlock = -1;
+  let isReported = false;
   return statements.map((statement): Spoken => {
     const { text, block, isCopied, items } = statement;
     const own = { statement, own: text, shown: '' };
     const shown = { statement, own: '', shown: text };
-    if (repeats(text)) return shown;
-    if (isShort) return own;
+    if (repeats(text) || RECORD.test(text)) return shown;
     const lead = statement.lead || (LEAD.exec(text)?.[1] ?? '');
+    if (isReported) return block === edges[1] && text.length <= LAST_WORD_CHARS && isPersonal(text) ? own : shown;
+    isReported = REPORTS.test(lead);
+    if (isReported) return { statement, own: lead.trim(), shown: text.slice(lead.length).trim() };
+    if (isShort) return isExcerpt(statement, statements) ? shown : own;
     const isOfSelf = SPEAKS_OF_SELF.test(text);
     if ((block === shownBlock && !isOfSelf) || (isCopied && lead === '') || !speaking.has(block)) return shown;
     if (typed.length > TYPED_CHARS && !edges.includes(block) && !isOfSelf) return shown;
@@ -165,13 +197,20 @@ export function spokenIn(statements: readonly Statement[], typed: string, heard:
   });
 }
 
+/** An item of a list that does not begin in the prompt. */
+function isExcerpt({ text, number, block }: Statement, [first]: readonly Statement[]): boolean {
+  const isLater = (first?.number ?? 0) > 1 && block === first?.block && number !== null;
+  return isLater && lettersOf(text).length >= REPEATED_LETTERS && !isPersonal(text);
+}
+
 /** Paragraphs that begin as a person speaks, ask, or speak of the speaker. */
 function speakingBlocks(statements: readonly Statement[]): Set<number> {
-  const speaking = statements.filter(({ text, lead, items, block }, at) =>
-    block === statements[at - 1]?.block
-      ? SPEAKS_OF_SELF.test(text)
-      : isPersonal(lead || text) || STARTS_SMALL.test(items[0]?.text ?? ''),
-  );
+  const speaking = statements.filter(({ text, lead, items, block }, at) => {
+    if (block === statements[at - 1]?.block) return SPEAKS_OF_SELF.test(text);
+    if (OWN_WORDS.test(lead || text) || STARTS_SMALL.test(items[0]?.text ?? '')) return true;
+    const rest = statements.slice(at + 1).filter((each) => each.block === block);
+    return STARTS_SMALL.test(lead || text) && rest.filter((each) => /^\p{Lu}/u.test(each.text)).length < 2;
+  });
   return new Set(speaking.map(({ block }) => block));
 }
 

@@ -70,3 +70,40 @@ test.each([
 ])('what a person types is theirs: %s', (prompt) => {
   expect(spoken(prompt).shown).toEqual([]);
 });
+
+test.each([
+  ['unknown command "job" for "app"\n\nDid you mean this?\n        version', ''],
+  ['=== Step 1 ===\nFound no owner in the file\n\nFiles touched by the agent:\nmain.py\n=== Step 2 ===', ''],
+  ['=== Step 1 ===\nFound no owner\n=== Step 2 ===\n\nwhy is there no owner?', 'why is there no owner?'],
+])('what stands between two pieces of output is output: %j', (prompt, typed) => {
+  expect(typedText(prompt).replaceAll('…', '').trim()).toBe(typed);
+});
+
+test('a reply between two quotes is typed', () => {
+  expect(typedText('> which database\npostgres\n> which port\n5433')).toBe('postgres\n…\n5433');
+});
+
+test.each([
+  [
+    'somebody else wrote it as a person does',
+    'I got this feedback on the branch: \n\nI will throw in my thoughts:\nwe could keep all jobs in one table.\n\nI might be wrong, but we only write when a job failed.\n\nwhat do you think?',
+    ['I got this feedback on the branch:', 'what do you think?'],
+  ],
+  ['it is an item of an older list', ' 3. Strengthen the tests of the outbox - Add a check for each mail', []],
+  ['it begins in small letters as a name does', `docker pull is run without a limit. ${COMMENT}`, []],
+  [
+    'it is a record behind a question',
+    'why is this one active? 2026-01-06-c93f3533 (1 jobs) - by using this software you',
+    ['why is this one active?'],
+  ],
+])('is shown, not said: %s', (_, prompt, own) => {
+  expect(spoken(prompt).own).toEqual(own);
+});
+
+test.each([
+  'I said: the port stays as it is, and nobody opens another one for the metrics of the outbox service',
+  '2. use pg-boss and keep the queue in the database that we have',
+  'make the limit four attempts. Also log each one that is dropped. I want to see them in the morning.',
+])('is said: %s', (prompt) => {
+  expect(spoken(prompt).shown).toEqual([]);
+});
