@@ -10,7 +10,7 @@ const OUTPUT: readonly RegExp[] = [
   /^(?:remote|fatal|error|warning|hint|note|panic): |^(?:unknown (?:command|subcommand|option|(?:shorthand )?flag)\b|Did you mean (?:this|one of these)\?)/,
   /^\s*(?:[{}[\]](?:,|\s|$)|"[^"]{1,80}"\s*:|<\/?[a-z][\w-]{0,40}[^>]{0,200}>\s*$)/,
   /^\s*(?:={3,}|-{3,}|\*{3,}|_{3,})/,
-  /^\s*\|/,
+  /^\s*\||^\s{4,}>\s/,
   /^[^\s]{200,}/,
   /^[+-](?:\s{2,}|\t)|[{};]\s*$|^\s*(?:\/\/|[)}\]])/,
   /^\s*(?:create mode|\d+ files? changed|[✓✗×✔✖] )|:\s+\/[\w.-]+\/[\w.-]\S*$/,
@@ -26,7 +26,8 @@ const FENCE = /^\s{0,6}(```|~~~)/;
 const LINE_CHARS = 1_000;
 /** A pasted block may have a few lines without a sign between lines with one. */
 const UNSIGNED = 2;
-const QUOTE_LINE = /^\s*>\s/;
+/** Further in it is of a terminal. */
+const QUOTE_LINE = /^ {0,3}>\s/;
 const WHOLE_SENTENCE = /[.?!。？！]["')\]]?\s*$/;
 /** Stands for what is left out between typed lines. */
 const GAP = '…';
