@@ -1,4 +1,4 @@
-import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { SpokenPart } from '../model/turn.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { typedText } from '../text/typed-text.ts';
@@ -26,6 +26,8 @@ export interface PassageRules {
 const READ_CHARS = 100_000;
 const PIECE_END = /\n+|(?<=[.!?;])\s+|(?<=[。！？])/gu;
 const ASKED_CHARS = 120;
+/** Of a passage of a long prompt, the room for what the turn says to it. */
+const OUTCOME_CHARS = 240;
 /** An answer with this share of its words in the prompt repeats it. */
 const REPEATED = 0.8;
 const QUESTION = /[?？]\s*$/u;
@@ -71,7 +73,8 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
     const isAnswer = part.by === 'assistant' && isShort;
     best = { score, passage: { text, by: part.by, origin: part.origin, asked: isAnswer ? asked : '' } };
   }
-  if (best === null || prompt === undefined || last === undefined || !isShort) return best?.passage ?? null;
+  if (best === null || prompt === undefined || last === undefined) return best?.passage ?? null;
+  if (!isShort) return withOutcome(best.passage, parts, terms, rules);
   return withAnswer(best.passage, { ...prompt, text: asked }, last, { ...rules, isQuestion });
 }
 
@@ -93,6 +96,39 @@ function withAnswer(
   return { text: end, by: 'assistant', origin: last.origin, asked: prompt.text };
 }
 
+/** A long prompt states a problem more often than its solution: what the turn says to it is worth part of the room. */
+function withOutcome(passage: Passage, parts: readonly SpokenPart[], terms: QueryTerms, rules: PassageRules): Passage {
+  if (passage.by !== 'user') return passage;
+  const answers = parts.filter(({ by, origin }) => by === 'assistant' && isCleanOrigin(origin));
+  const said = answers.map((part) => ({
+    part,
+    found: bestIn(part.text, terms, { ...rules, maxChars: OUTCOME_CHARS }),
+  }));
+  const last = answers.at(-1);
+  if (last === undefined || last !== parts.findLast(({ by }) => by === 'assistant')) return passage;
+  let best = { text: endOf(last.text, OUTCOME_CHARS), origin: last.origin, score: 0 };
+  for (const { part, found } of said) {
+    const score = (found?.coverage ?? 0) + (part === last ? LAST_BONUS : 0);
+    if (found !== null && score > best.score) best = { text: found.text, origin: part.origin, score };
+  }
+  const asked = bestIn(passage.text, terms, { ...rules, maxChars: rules.maxChars - OUTCOME_CHARS });
+  const { text, origin } = best;
+  if (asked === null || text === '' || rules.isPast(text) || containedShare(text, asked.text) >= REPEATED)
+    return passage;
+  return { text, by: 'assistant', origin: lowestOrigin([origin, passage.origin]), asked: asked.text };
+}
+
+function bestIn(
+  text: string,
+  terms: QueryTerms,
+  rules: PassageRules,
+): { readonly text: string; readonly coverage: number } | null {
+  const read = text.slice(0, READ_CHARS);
+  const pieces = piecesOf(read, rules.maxChars);
+  const range = bestRange(pieces, terms, { context: new Set(), text: read, ...rules });
+  return range === null ? null : { text: textOf(read, pieces, range, rules.maxChars), coverage: range.coverage };
+}
+
 /** Share of the words of `text` that `other` contains. */
 export function containedShare(text: string, other: string): number {
   const [own, known] = [new Set(tokenize(text)), new Set(tokenize(other))];
@@ -105,7 +141,10 @@ function endOf(text: string, maxChars: number): string {
   return pieces.length === 0 ? '' : textOf(text.slice(-READ_CHARS), pieces, only, maxChars);
 }
 
-/** The shortest run of pieces that covers most; terms of the prompt that it answers count half. */
+/**
+ * The shortest run of pieces that covers most, the last of several: texts end with what they come to. Terms of the
+ * prompt that it answers count half.
+ */
 function bestRange(
   pieces: readonly Piece[],
   terms: QueryTerms,
@@ -120,12 +159,15 @@ function bestRange(
     const start = pieces[first] as Piece;
     if (coverageIn(terms, start.tokens) === 0) continue;
     const tokens = new Set<string>();
+    let reached = 0;
     for (let last = first; last < pieces.length; last += 1) {
       const end = pieces[last] as Piece;
       if (end.to - start.from > maxChars) break;
       for (const token of end.tokens) if (terms.weights.has(token)) tokens.add(token);
       const coverage = weightOf(tokens);
-      if (coverage <= (best?.coverage ?? 0) || isPast(text.slice(start.from, end.to))) continue;
+      if (coverage <= reached) continue;
+      reached = coverage;
+      if (coverage < (best?.coverage ?? 0) || isPast(text.slice(start.from, end.to))) continue;
       best = { first, last, coverage };
     }
   }

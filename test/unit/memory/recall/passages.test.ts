@@ -46,6 +46,25 @@ describe('the passage of a turn', () => {
     expect(found?.text).toMatch(/5433\.$/);
   });
 
+  test('of several as good is the last: an answer ends with what it comes to', () => {
+    const text = `The staging port was 1234. ${filler}${filler}The staging port is 5433.`;
+    expect(passageOf('staging port', [answer(text)])?.text).toMatch(/staging port is 5433\.$/);
+  });
+
+  test('of a long prompt has what the turn says to it', () => {
+    const prompt = user(`${filler}The fetch of the branch has no limit and may hang. ${filler}`);
+    const said = answer(`${filler}${filler}Done: the fetch of the branch ends after 2 minutes. ${filler}`);
+    const long = { maxChars: 420 };
+    const found = passageOf('why may the fetch of the branch hang without limit', [prompt, said], long);
+    expect(found).toMatchObject({ by: 'assistant', asked: expect.stringContaining('has no limit and may hang') });
+    expect(found?.text).toContain('ends after 2 minutes');
+    const quoted = answer('The fetch of the branch ends after 9 minutes.', 'external');
+    expect(passageOf('why may the fetch of the branch hang without limit', [prompt, quoted], long)).toMatchObject({
+      by: 'user',
+      asked: '',
+    });
+  });
+
   test('has the origin of the part it stands in', () => {
     const parts = [user(`${filler}${filler}staging has port 5433`), answer('the wiki names port 1', 'external')];
     expect(passageOf('staging port', parts)).toMatchObject({ by: 'user', origin: 'user' });
