@@ -284,15 +284,16 @@ async function read(
 
 /** One decision for the whole query: where any memory passes the threshold, those near the best one are shown too. */
 function hitsOf(
-  { config, filter: { nearBest, linkCoverage, secondShare } = FILTER_RULES }: RecallerDeps,
+  { config, filter = FILTER_RULES }: RecallerDeps,
   readings: readonly Reading[],
   asked: Asked,
 ): RecallHit[] {
   const { search, terms } = asked;
   const { gated, limit, shown } = search;
+  const { nearBest, linkCoverage, secondShare } = filter;
   const most = Math.max(0, ...readings.map(({ coverage }) => coverage));
   const passes = readings.some(({ coverage, candidate: { lanes } }) =>
-    isRelevant(coverage, terms, leastCoverage(config.minCoverage, lanes, terms)),
+    isRelevant(coverage, terms, leastCoverage(config.minCoverage, lanes, terms, filter)),
   );
   const passed = new Set<string>();
   const fitting = readings.map((reading) => {

@@ -17,12 +17,8 @@ export interface QueryTerms {
 
 /** A token no text holds, to learn what a term weighs that memory never saw. */
 export const UNSEEN = '\0';
-/** Words and vectors agree on what both rank so high. In a small memory that is no news. */
-const AGREED_RANK = 3;
+/** In a small memory it is no news that words and vectors agree. */
 const AGREED_TOP = 0.01;
-/** Of the least coverage, what it takes where they agree and where they do not. */
-const AGREED_SHARE = 0.6;
-const APART_SHARE = 1.15;
 
 /** What the filter goes by; benchmarks change one at a time. */
 export interface FilterRules {
@@ -42,6 +38,11 @@ export interface FilterRules {
   readonly secondShare: number;
   /** A linked memory surfaces if it names this share of the query. */
   readonly linkCoverage: number;
+  /** Words and vectors agree on what both rank so high. */
+  readonly agreedRank: number;
+  /** Of the least coverage, what it takes where they agree and where they do not. */
+  readonly agreedShare: number;
+  readonly apartShare: number;
 }
 
 export const FILTER_RULES: FilterRules = {
@@ -53,6 +54,9 @@ export const FILTER_RULES: FilterRules = {
   carriedShare: 0.8,
   secondShare: 0.75,
   linkCoverage: 0.2,
+  agreedRank: 2,
+  agreedShare: 0.4,
+  apartShare: 1.15,
 };
 
 const RUN = /[\p{L}\p{N}_]+/gu;
@@ -107,11 +111,12 @@ export function leastCoverage(
   minCoverage: number,
   { raw, meaning }: Readonly<Partial<Record<Lane, LaneScore>>>,
   { rows }: QueryTerms,
+  { agreedRank, agreedShare, apartShare }: FilterRules = FILTER_RULES,
 ): number {
-  const most = Math.min(AGREED_RANK, rows * AGREED_TOP);
+  const most = Math.min(agreedRank, rows * AGREED_TOP);
   if (most < 1) return minCoverage;
   const isAgreed = [raw, meaning].every((found) => found !== undefined && found.rank <= most);
-  return minCoverage * (isAgreed ? AGREED_SHARE : APART_SHARE);
+  return minCoverage * (isAgreed ? agreedShare : apartShare);
 }
 
 /**
