@@ -124,12 +124,9 @@ export const Config = z.strictObject({
     contextTokens: z.int().min(4_096).default(128_000).describe('context window of the model; prompts stay below it'),
   }),
   embedder: z
-    .preprocess(
-      (value) => (value === 'hash' || value === 'minilm' ? 'static' : value),
-      z.enum(['static', 'e5', 'endpoint']),
-    )
+    .preprocess((value) => (value === 'hash' ? 'static' : value), z.enum(['static', 'minilm', 'e5', 'endpoint']))
     .default('static')
-    .describe('what turns text into vectors; e5 and endpoint need a setup step (docs/EMBEDDERS.md)'),
+    .describe('what turns text into vectors; all but static need a setup step (docs/EMBEDDERS.md)'),
   embedding: section({
     baseUrl: endpointUrl
       .default('http://127.0.0.1:11434/api')

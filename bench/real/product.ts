@@ -25,19 +25,25 @@ const TRIES = 5;
 const RULES = { llm: 'local', compaction: { idleMs: 0 }, dream: { idleMinutes: 0 } };
 const config = Config.parse(RULES);
 
-/** Memory as the engine opens it, with the rules in charge. `recall` and `filter` may be changed between two questions. */
+/**
+ * Memory as the engine opens it, with the rules in charge. `recall` and `filter` may be changed between two questions.
+ *
+ * @param models  folder with the packages of MiniLM, which embeds then
+ */
 export async function openRealMemory(
   home: string,
   recall: Config['recall'] = config.recall,
   filter: FilterRules = FILTER_RULES,
+  models?: string,
 ): Promise<Memory> {
   const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
   const store = { load: async () => null, save: async () => {} };
   const budget = await openBudget({ rule: config.models, store, clock: systemClock, log: silentLog });
   const claudeEnvironment = { env: {}, bundleFile: '', userCa: '', userProxy: {} };
-  const paths = homePaths(path.join(home, '.comet-cc'));
+  const own = { ...config, recall, embedder: models === undefined ? config.embedder : ('minilm' as const) };
+  const standard = homePaths(path.join(home, '.comet-cc'));
+  const paths = { ...standard, modelsDir: models ?? standard.modelsDir };
   const env = { ...process.env };
-  const own = { ...config, recall };
   const parts = { env, paths, redactor, budget, usage: budget, claudeEnvironment, log: silentLog };
   return openMemory({ ...parts, config: own, filter });
 }

