@@ -128,6 +128,7 @@ async function run(corpus: Corpus): Promise<void> {
   const { recall } = loadConfig({ COMET_CC_HOME: home, COMET_CC_RECALL_PRESET: preset }).config;
   if (least !== undefined) recall.minCoverage = Number(least);
   const filter = { ...FILTER_RULES };
+  if (values.ablate && values.models !== undefined) throw new Error('--ablate is for the static table');
   const memory = await openRealMemory(home, recall, filter, values.models);
   try {
     const startMs = performance.now();

@@ -10,7 +10,7 @@ import type { Log } from '../common/log.ts';
 import { type HomePaths, VERSION } from '../common/paths.ts';
 import type { Redactor } from '../redact/index.ts';
 import type { Corpus, Embedder } from './embeddings/embedder.ts';
-import { embedderOf, openEmbedder } from './embeddings/open-embedder.ts';
+import { embedderOf, openEmbedder, weighedFor } from './embeddings/open-embedder.ts';
 import type { Memory } from './memory.ts';
 import type { Task } from './model/task.ts';
 import type { ClaudeCliOptions } from './models/claude-code.ts';
@@ -107,7 +107,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const opening = { ...parts, quota: parts.budget, projectOf, model, randomHex, exclusive: inbox, onRemove };
   const { tasks, start } = await openTasks(opening);
   const memory = await createMemory({
-    config,
+    config: { ...config, recall: await weighedFor(embedder.id, config.recall) },
     journal: watched(journal, paths.journalDir, ['append', 'read']),
     crashMarks: await openCrashMarks({ dir: paths.journalDir, version: VERSION, onMark: parts.onMark }),
     nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),

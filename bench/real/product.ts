@@ -15,7 +15,9 @@ import { createMemoryPlanStore, openRewriter } from '../../test/helpers/open-rew
 import { makeRequest } from '../../test/helpers/transcripts.ts';
 import { type Corpus, PROJECT_DIR, type RealTurn } from './corpus.ts';
 
-const FLUSH_MS = 1_200_000;
+const FLUSH_MS = 3_600_000;
+/** A busy machine does not change what is found. */
+const QUERY_MS = 10_000;
 export const MODEL = 'claude-opus-5-5';
 /** A prompt that recalls nothing. */
 const NOTHING = 'hello';
@@ -40,7 +42,8 @@ export async function openRealMemory(
   const store = { load: async () => null, save: async () => {} };
   const budget = await openBudget({ rule: config.models, store, clock: systemClock, log: silentLog });
   const claudeEnvironment = { env: {}, bundleFile: '', userCa: '', userProxy: {} };
-  const own = { ...config, recall, embedder: models === undefined ? config.embedder : ('minilm' as const) };
+  const sentence = { embedder: 'minilm' as const, embedding: { ...config.embedding, queryMs: QUERY_MS } };
+  const own = { ...config, recall, ...(models === undefined ? {} : sentence) };
   const standard = homePaths(path.join(home, '.comet-cc'));
   const paths = { ...standard, modelsDir: models ?? standard.modelsDir };
   const env = { ...process.env };

@@ -47,6 +47,14 @@ export async function embedderOf(
   return await openWorker({ kind, dir: paths.modelsDir }).then(wrap, () => null);
 }
 
+/** The rules of recall with the weight that vectors of this embedder have; the same object where that is the standard. */
+export async function weighedFor(id: string, recall: Config['recall']): Promise<Config['recall']> {
+  const { ENCODER_FACTS } = await import('./open-encoder.ts');
+  const { meaning = 1 } = Object.values(ENCODER_FACTS).find((facts) => facts.id === id) ?? {};
+  if (meaning === 1) return recall;
+  return { ...recall, weights: { ...recall.weights, meaning: recall.weights.meaning * meaning } };
+}
+
 /** @throws CometError `index_failed` where packages are missing */
 async function openWorker(encoder: EncoderChoice): Promise<Embedder> {
   const { missingPackages } = await import('./open-encoder.ts');

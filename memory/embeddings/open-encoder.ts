@@ -24,13 +24,15 @@ export interface EncoderFacts {
   readonly atOnce: number;
   /** Packages the user must install, with versions. */
   readonly packages: Readonly<Record<string, string>>;
+  /** What a cosine counts in ranking, as a multiple of one of the table. Source: `npm run bench:real -- --models DIR`. */
+  readonly meaning: number;
 }
 
 /** Known without loading the encoder. */
 export const ENCODER_FACTS: Readonly<Record<EncoderChoice['kind'], EncoderFacts>> = {
-  static: { ...STATIC, atOnce: 32, packages: {} },
-  minilm: { ...MINILM, atOnce: 1, packages: MINILM_PACKAGES },
-  e5: { ...E5, atOnce: 1, packages: E5_PACKAGES },
+  static: { ...STATIC, atOnce: 32, packages: {}, meaning: 1 },
+  minilm: { ...MINILM, atOnce: 1, packages: MINILM_PACKAGES, meaning: 3 },
+  e5: { ...E5, atOnce: 1, packages: E5_PACKAGES, meaning: 1 },
 };
 
 function installCommand({ kind, dir }: EncoderChoice): string {
