@@ -15,7 +15,8 @@
  * - `--models` names the folder with the packages of the embedder `minilm`, which stands for the static table then.
  * - `--ablate` asks again without one lane, weight or rule at a time, and with constants of the relevance filter switched
  *   off, halved or doubled; the first row of its table changes nothing.
- * - rewordings and the harder questions without an answer are in `real/questions.ts`.
+ * - rewordings and the harder questions without an answer are in `real/questions.ts`; rules are chosen on those of
+ *   `real/further.ts`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,6 +27,7 @@ import type { Memory, RecallHit } from '../memory/index.ts';
 import { FILTER_RULES, type FilterRules } from '../memory/recall/relevance-filter.ts';
 import { spread } from './latency/stats.ts';
 import { type Corpus, PROJECT_DIR, type RealTurn, unpackCorpus } from './real/corpus.ts';
+import { FURTHER, FURTHER_HARD } from './real/further.ts';
 import { type Label, type Labels, readLabels } from './real/labels.ts';
 import { type Asker, importCorpus, openAsker, openRealMemory, readTurnMap } from './real/product.ts';
 import { measureQuality, type Quality } from './real/quality.ts';
@@ -176,13 +178,16 @@ async function askAll(memory: Memory, corpus: Corpus, hurried?: Asker) {
   };
   const questions = await ask(answerable.map((each) => ({ ...each, prompt: each.question })));
   const paraphrases = await ask(answerable.map((each, at) => ({ ...each, prompt: PARAPHRASES[at] ?? each.question })));
+  const further = await ask(FURTHER.map(({ prompt, answer, ...turn }) => ({ question: prompt, prompt, answer, turn })));
   const easy = await listen(unanswerable, patient);
   const hard = await listen(HARD, patient);
+  const furtherHard = await listen(FURTHER_HARD, patient);
   return {
     questions: summaryOf(questions),
     paraphrases: summaryOf(paraphrases),
-    unanswerable: { easy: loudOf(easy), hard: loudOf(hard) },
-    deadline_misses: { count: asker.misses(), of: questions.length + paraphrases.length },
+    further: summaryOf(further),
+    unanswerable: { easy: loudOf(easy), hard: loudOf(hard), further: loudOf(furtherHard) },
+    deadline_misses: { count: asker.misses(), of: questions.length + paraphrases.length + further.length },
     latency_ms: { p50: round(spread(times).p50), p95: round(spread(times).p95) },
     details: { questions, paraphrases, easy, hard },
   };
@@ -195,7 +200,7 @@ function weightless(...names: readonly (keyof Recall['weights'])[]): (recall: Re
 
 interface Ablated {
   readonly change: string;
-  readonly report: Pick<Awaited<ReturnType<typeof askAll>>, 'questions' | 'paraphrases' | 'unanswerable'>;
+  readonly report: Pick<Awaited<ReturnType<typeof askAll>>, 'questions' | 'paraphrases' | 'further' | 'unanswerable'>;
 }
 
 interface Changeable {
@@ -212,8 +217,8 @@ async function ablate(memory: Memory, corpus: Corpus, { recall, filter }: Change
   };
   const rows: Ablated[] = [];
   const ask = async (change: string): Promise<void> => {
-    const { questions, paraphrases, unanswerable } = await askAll(memory, corpus);
-    rows.push({ change, report: { questions, paraphrases, unanswerable } });
+    const { questions, paraphrases, further, unanswerable } = await askAll(memory, corpus);
+    rows.push({ change, report: { questions, paraphrases, further, unanswerable } });
     set(structuredClone(whole), {});
   };
   await ask('nothing');
@@ -231,18 +236,22 @@ async function ablate(memory: Memory, corpus: Corpus, { recall, filter }: Change
 function printAblation(rows: readonly Ablated[]): void {
   if (rows.length === 0) return;
   const { questions, unanswerable } = (rows[0] as Ablated).report;
-  const loud = `injected though nothing answers, easy of ${unanswerable.easy.of}; hard of ${unanswerable.hard.of}`;
+  const { easy, hard, further } = unanswerable;
+  const loud = `injected though nothing answers, easy of ${easy.of}; hard of ${hard.of}; further of ${further.of}`;
   const of = `MRR; through the filter; answers, of ${questions.of}`;
-  process.stdout.write(`\n| change | questions: ${of} | rewordings: the same | ${loud} |\n|---|---|---|---|\n`);
+  process.stdout.write(
+    `\n| change | questions: ${of} | rewordings: the same | further ones | ${loud} |\n|---|---|---|---|---|\n`,
+  );
   for (const { change, report } of rows) {
     const figures = ({ mrr, recalled, in_prompt }: Ablated['report']['questions']): string =>
       [mrr.product, recalled, in_prompt.product_without_deadline].join('; ');
-    const { easy, hard } = report.unanswerable;
+    const { easy, hard, further } = report.unanswerable;
     const cells = [
       change,
       figures(report.questions),
       figures(report.paraphrases),
-      `${easy.injected}; ${hard.injected}`,
+      figures(report.further),
+      `${easy.injected}; ${hard.injected}; ${further.injected}`,
     ];
     process.stdout.write(`| ${cells.join(' | ')} |\n`);
   }
@@ -384,13 +393,14 @@ function print(report: Report): void {
       [
         ['questions', questions],
         ['rewordings', paraphrases],
+        ['further rewordings', report.further],
       ] as const
     ).flatMap(([name, each]) => [
       `${name} (${each.of}), right turn in the first ${SHOWN}: before the filter ${each.found.product} (memory ${each.found.product_memory}), through it ${each.recalled}; BM25 ${each.found.bm25}, keyword count ${each.found.keyword_count}`,
       `  MRR ${each.mrr.product}; BM25 ${each.mrr.bm25}, keyword count ${each.mrr.keyword_count}`,
       `  answer in the prompt ${each.in_prompt.product} of ${each.of}, without a deadline ${each.in_prompt.product_without_deadline}; ${SNIPPET_CHARS} characters of BM25's first turn: the best ${each.in_prompt.bm25_snippet}, the last ${each.in_prompt.bm25_ending}; block of the session ${each.in_prompt.block}`,
     ]),
-    `injected though nothing answers: easy ${unanswerable.easy.injected} of ${unanswerable.easy.of}, hard ${unanswerable.hard.injected} of ${unanswerable.hard.of}`,
+    `injected though nothing answers: easy ${unanswerable.easy.injected} of ${unanswerable.easy.of}, hard ${unanswerable.hard.injected} of ${unanswerable.hard.of}, further ${unanswerable.further.injected} of ${unanswerable.further.of}`,
     `deadline missed ${late.count} of ${late.of}; one recall ${latency.p50} ms, 95 % below ${latency.p95} ms`,
     ...qualityLines(quality),
     `by a reader's labels: ${worth.of_junk_only} of ${worth.memories} memories are of junk turns only, ${worth.of_weak_or_junk_only} of weak or junk ones; turns with a memory: ${Object.entries(

@@ -9,6 +9,7 @@
  */
 import { wordsIn } from '../../memory/bench/bm25.ts';
 import type { RealTurn } from './corpus.ts';
+import type { Further } from './further.ts';
 
 export interface Asked {
   readonly question: string;
@@ -16,6 +17,8 @@ export interface Asked {
   readonly answer: string;
   /** What is asked: the question itself, or a rewording. */
   readonly prompt: string;
+  /** Where it is known: this turn is right, and its neighbors are where the pattern matches. */
+  readonly turn?: Pick<Further, 'session' | 'at'>;
 }
 
 const AROUND_CHARS = 700;
@@ -30,7 +33,12 @@ const STOP = new Set(
     .filter(Boolean),
 );
 
-export function isRight({ text, prompts }: Pick<RealTurn, 'text' | 'prompts'>, asked: Asked): boolean {
+export function isRight({ text, prompts, ...place }: RealTurn, asked: Asked): boolean {
+  if (asked.turn !== undefined) {
+    const { session, at } = asked.turn;
+    const off = place.sessionId.startsWith(session) ? Math.abs(place.at - at) : 2;
+    return off === 0 || (off === 1 && matchesOf(text, asked.answer).length > 0);
+  }
   const stems = stemsOf(asked.question);
   const least = Math.max(Math.min(2, stems.length), Math.ceil(stems.length / 2));
   const told = prompts.join('\n').slice(0, PROMPT_CHARS);
