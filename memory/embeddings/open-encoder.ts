@@ -4,7 +4,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { type Encoder, toUnit } from './encoder.ts';
-import { MINILM, MINILM_PACKAGES, openMiniLmEncoder } from './minilm-encoder.ts';
+import { MINILM, MINILM_PACKAGES, openMiniLmEncoder } from './model-encoder.ts';
 import { createStaticEncoder, STATIC } from './static-encoder.ts';
 
 export const E5 = { id: 'multilingual-e5-small-384-q8-v1', dimensions: 384 } as const;

@@ -1,3 +1,4 @@
+import { tally } from '../../common/map.ts';
 import type { Statement } from './statements.ts';
 
 const SHELL_PROMPT = /^\s*[$%❯➜]\s+\S/;
@@ -204,13 +205,16 @@ function isExcerpt({ text, number, block }: Statement, [first]: readonly Stateme
   return isLater && lettersOf(text).length >= REPEATED_LETTERS && !isPersonal(text);
 }
 
-/** Paragraphs that begin as a person speaks, ask, or speak of the speaker. */
+/**
+ * Paragraphs that begin as a person speaks, ask, or speak of the speaker. One that begins in small letters with a name
+ * and goes on in capital ones was not typed in passing.
+ */
 function speakingBlocks(statements: readonly Statement[]): Set<number> {
+  const capitals = tally(statements.flatMap(({ text, block }) => (/^\p{Lu}/u.test(text) ? [block] : [])));
   const speaking = statements.filter(({ text, lead, items, block }, at) => {
     if (block === statements[at - 1]?.block) return SPEAKS_OF_SELF.test(text);
     if (OWN_WORDS.test(lead || text) || STARTS_SMALL.test(items[0]?.text ?? '')) return true;
-    const rest = statements.slice(at + 1).filter((each) => each.block === block);
-    return STARTS_SMALL.test(lead || text) && rest.filter((each) => /^\p{Lu}/u.test(each.text)).length < 2;
+    return STARTS_SMALL.test(lead || text) && (capitals.get(block) ?? 0) < 2;
   });
   return new Set(speaking.map(({ block }) => block));
 }
