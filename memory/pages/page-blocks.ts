@@ -46,8 +46,8 @@ interface Segment {
   key: string | null;
 }
 
-const LABEL = /\s*\[changed on:: [^\]\n]{1,80}\]$/;
-/** A mark below a piece of code. */
+const MARK_START = '[changed on:: ';
+/** Behind a block, or below a piece of code. */
 const MARK = /^\[changed on:: [^\]\n]{1,80}\]$/;
 const FENCE = /^(?:```|~~~)/;
 const ITEM = /^(?:[-*+]|\d{1,9}[.)]) /;
@@ -101,7 +101,7 @@ function named(
     .filter(({ isOwn }) => isOwn)
     .map((segment) => {
       const { section, lines } = segment;
-      const whole = lines.join('\n').replace(LABEL, '');
+      const whole = withoutMark(lines.join('\n'));
       const text = redact(whole);
       const key = keyOf(page, section, text);
       const block = { key, page, section, text, after, isPrivate: text !== whole };
@@ -150,6 +150,11 @@ function segmentsIn(text: string, ref: PageRef): Segment[] {
   return segments;
 }
 
+function withoutMark(text: string): string {
+  const at = text.lastIndexOf(MARK_START);
+  return at >= 0 && MARK.test(text.slice(at)) ? text.slice(0, at).trimEnd() : text;
+}
+
 function bare(line: string): string {
   return line.replace(/\r?\n$|\r$/, '').trimEnd();
 }
@@ -183,7 +188,8 @@ export function changeBlocks(
   const eol = /\r\n/.test(text) ? '\r\n' : '\n';
   const body = lines.map((line) => line + eol);
   if (parsed !== null) return renderPage({ ...parsed, lines: body });
-  return body.join('').replace(/(?:\r?\n){2,}$/, eol);
+  while (body.length > 1 && body.at(-1) === eol) body.pop();
+  return body.join('');
 }
 
 export interface BlockChanges {
@@ -229,7 +235,7 @@ function insert(segments: Segment[], block: ReceivedBlock['block'], behind: stri
 function labeled(lines: string[], label: string): string[] {
   if (label === '') return lines;
   const last = lines.at(-1) as string;
-  const mark = `[changed on:: ${label}]`;
+  const mark = `${MARK_START}${label}]`;
   return FENCE.test(last.trim()) ? [...lines, mark] : [...lines.slice(0, -1), `${last} ${mark}`];
 }
 
@@ -252,7 +258,7 @@ function remove(segments: Segment[], key: string): void {
   const isAlone = isGap(segments[at + 1]) && (at === 0 || isGap(segments[at - 1]));
   segments.splice(at, isAlone ? 2 : 1);
   const left = segments.filter((each) => each.section === section && !isGap(each));
-  for (const { lines, isOwn } of left) if (isOwn) lines.splice(-1, 1, (lines.at(-1) as string).replace(LABEL, ''));
+  for (const { lines, isOwn } of left) if (isOwn) lines.splice(-1, 1, withoutMark(lines.at(-1) as string));
   if (section === '' || left.some((each) => each.isOwn || !isHeading(each))) return;
   const heading = segments.findIndex((each) => each.section === section && !isGap(each));
   const length = segments.slice(heading + 1).findIndex((each) => !isGap(each));
@@ -267,5 +273,5 @@ export function emptyPage({ kind, title, scope, project, topic }: PageRef, day: 
 
 /** How many blocks of a text were changed on two machines, and still say so. */
 export function countLabels(text: string): number {
-  return text.split('\n').filter((line) => LABEL.test(line.trimEnd())).length;
+  return text.split('\n').filter((line) => withoutMark(line.trimEnd()) !== line.trimEnd()).length;
 }
