@@ -324,7 +324,7 @@ function morningLines({ morning }: Outcome, width: number, { paint }: Term): str
 
 function closing({ home }: Outcome, width: number): string[] {
   const cost = wrapped(
-    'Cost counts a cached token as the model is priced: 0.05 when read, 2 when written for an hour. Memory was written without a model here; with Claude Code, claude -p writes it on your own plan.',
+    'Cost counts a cached token as the model is priced: 0.05 when read, 2 when written for an hour. The story has no pauses, in which most trims are free, so here a trim does not wait until it can lose at most 2 % (trim.lossShare 1). Memory was written without a model here; with Claude Code, claude -p writes it on your own plan.',
     width,
   );
   if (home === null) {

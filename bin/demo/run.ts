@@ -74,6 +74,8 @@ async function startHere(paths: HomePaths, standin: Standin, { env, term }: Stag
     // The demo shows what is recalled; how busy this machine is just now is another matter.
     COMET_CC_RECALL_DEADLINE_MS: '15000',
     COMET_CC_TRIM_DEADLINE_MS: '20000',
+    // The story has no pauses, in which most trims of real sessions happen; the output says so.
+    COMET_CC_TRIM_LOSS_SHARE: '1',
     COMET_CC_HOLD_MS: '20000',
     COMET_CC_START_MS: '60000',
     // The story has its nights when it comes to them.

@@ -74,7 +74,8 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
     best = { score, passage: { text, by: part.by, origin: part.origin, asked: isAnswer ? asked : '' } };
   }
   if (best === null || prompt === undefined || last === undefined) return best?.passage ?? null;
-  if (!isShort) return withOutcome(best.passage, parts, terms, rules);
+  const room = rules.maxChars - OUTCOME_CHARS;
+  if (!isShort) return room > 0 && asked.length > room ? withOutcome(best.passage, parts, terms, rules) : best.passage;
   return withAnswer(best.passage, { ...prompt, text: asked }, last, { ...rules, isQuestion });
 }
 
@@ -96,7 +97,10 @@ function withAnswer(
   return { text: end, by: 'assistant', origin: last.origin, asked: prompt.text };
 }
 
-/** A long prompt states a problem more often than its solution: what the turn says to it is worth part of the room. */
+/**
+ * A prompt that is too long to be shown beside it states a problem more often than its solution: what the turn says to
+ * it is worth part of the room.
+ */
 function withOutcome(passage: Passage, parts: readonly SpokenPart[], terms: QueryTerms, rules: PassageRules): Passage {
   if (passage.by !== 'user') return passage;
   const answers = parts.filter(({ by, origin }) => by === 'assistant' && isCleanOrigin(origin));

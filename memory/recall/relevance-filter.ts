@@ -54,8 +54,8 @@ export const FILTER_RULES: FilterRules = {
   carriedShare: 0.8,
   secondShare: 0.75,
   linkCoverage: 0.2,
-  agreedRank: 2,
-  agreedShare: 0.4,
+  agreedRank: 3,
+  agreedShare: 0.6,
   apartShare: 1.15,
 };
 
