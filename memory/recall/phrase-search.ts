@@ -18,6 +18,8 @@ const QUOTED = /^\s*["“„«](.+)["”»]\s*$/su;
 /** Scripts without spaces between words. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]{4}/u;
 const PIECE_END = /\n+|(?<=[.!?;])\s+|(?<=[。！？])/gu;
+/** Other spaces than single ones. */
+const UNEVEN = /[^\S ]|\s\s/;
 /** Characters of a piece that are shown before and after a phrase in a long one. */
 const AROUND = 200;
 
@@ -73,10 +75,13 @@ function pieceWith({ text: phrase }: Phrase, text: string): string {
   return piece.slice(Math.max(0, at - AROUND), at + phrase.length + AROUND).trim();
 }
 
-/** Spaces are normalized only in a text that has the longest word: copying every memory costs more than the search. */
+/** Spaces are normalized only where a text needs it and has the longest word: copying all memories costs more than search. */
 function holdsPhrase({ text: phrase }: Phrase): (text: string) => boolean {
   const longest = phrase.split(' ').reduce((a, b) => (b.length > a.length ? b : a));
-  return (text) => text.toLowerCase().includes(longest) && plain(text).includes(phrase);
+  return (text) => {
+    const lower = text.toLowerCase();
+    return lower.includes(phrase) || (lower.includes(longest) && UNEVEN.test(lower) && plain(lower).includes(phrase));
+  };
 }
 
 function plain(text: string): string {
