@@ -81,7 +81,7 @@ export async function openDashboardRig(): Promise<DashboardRig> {
 async function fill({ engine, paths }: Stage, text: string): Promise<void> {
   const at = '2026-11-25T01:00:00.000Z';
   const node = {
-    ...{ node_id: 'mem_20261125_010000_bad001', kind: 'turn', session_id: 'hostile', project: `/work/${text}` },
+    ...{ node_id: 'mem_20261125_010000_bad001', kind: 'turn', session_id: 'hostile', project: `/home/dev/${text}` },
     ...{ author: { by: 'model', model: text }, origin: 'user', compaction_reason: 'forced' },
     ...{ valid_from: at, created_at: at, title: `hostile title ${text}`, summary: `hostile summary ${text}` },
     ...{ outcome: `hostile outcome ${text}`, trigger: text, topic_tags: [text, 'ports'], values: [text], links: [] },
