@@ -114,13 +114,12 @@ const capped = <T extends { readonly origin?: Origin }>(item: T): T =>
   item.origin === undefined ? item : { ...item, origin: lowestOrigin([item.origin, 'tool']) };
 
 function nodeAsToolText(node: MemoryNode): MemoryNode {
-  const { decisions, open, behavior } = node;
+  const { decisions, open } = node;
   return {
     ...capped(node),
     facts: node.facts.map(capped),
     ...(decisions === undefined ? {} : { decisions: decisions.map(capped) }),
     ...(open === undefined ? {} : { open: open.map(capped) }),
-    ...(behavior === undefined ? {} : { behavior: behavior.map(capped) }),
   };
 }
 

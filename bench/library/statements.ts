@@ -35,7 +35,7 @@ export interface GroupReport {
   readonly junk_interval: readonly [number, number] | null;
 }
 
-/** Of the sessions by id; the rules were written while reading the first half. */
+/** Of the sessions by id. */
 export function halfOf({ turns }: Corpus): (sessionId: string) => string {
   const sessions = [...new Set(turns.map(({ sessionId }) => sessionId))].sort();
   return (sessionId) => (sessions.indexOf(sessionId) < sessions.length / 2 ? 'real, first half' : 'real, second half');

@@ -85,9 +85,9 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
 
 /** What a model says of a turn has the origin that its words have there; only what the user wrote is the user's. */
 function shapeOf(
-  { title, outcome, decisions = [], open = [], behavior = [], values = [] }: ProposedNode,
+  { title, outcome, decisions = [], open = [], values = [] }: ProposedNode,
   shown: readonly TurnText[],
-): Pick<MemoryNode, 'title' | 'outcome' | 'decisions' | 'open' | 'behavior' | 'values'> {
+): Pick<MemoryNode, 'title' | 'outcome' | 'decisions' | 'open' | 'values'> {
   const originOf = ({ text, turn, origin }: { text: string; turn: string; origin?: Origin }): Origin =>
     origin ?? attributedOrigin(text, [turn], shown);
   return {
@@ -102,7 +102,6 @@ function shapeOf(
           }),
         }),
     ...(open.length === 0 ? {} : { open: open.map((each) => ({ ...each, origin: originOf(each) })) }),
-    ...(behavior.length === 0 ? {} : { behavior: [...behavior] }),
     ...(values.length === 0 ? {} : { values: [...values] }),
   };
 }

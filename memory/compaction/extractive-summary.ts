@@ -23,7 +23,6 @@ import { isRule, joinWithin, outcomeWithin, readTurnState, type TurnState, taskI
 const FACTS = 6;
 const FACT_CHARS = 240;
 const ITEMS = 6;
-const BEHAVIORS = 16;
 const VALUES = 20;
 /** Prompts equal up to this length count as equal. */
 const COMPARED_CHARS = 4_000;
@@ -97,7 +96,6 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
     outcome,
     decisions,
     open,
-    behavior: states.flatMap((state) => state.behavior).slice(0, BEHAVIORS),
     values,
     trigger: triggerOf(titled?.title ?? '', values),
     topic_tags: tagsOf(asked, summary, knownTags),

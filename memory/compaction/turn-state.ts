@@ -1,10 +1,9 @@
-import { clip, trimEnd } from '../../common/text.ts';
+import { clip } from '../../common/text.ts';
 import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Decision, StatedItem } from '../model/node.ts';
 import type { TurnPart, TurnText } from '../model/turn.ts';
 import { urlsOf } from '../text/actions.ts';
 import { imagesIn, withoutImages } from '../text/content-type.ts';
-import { describesBehavior, isDefinition, reportsWork, settledBy } from '../text/explain.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { conceptOf, isAsking, isNoise, isQuestion, LEAD_IN, NEGATION, STANDING, valuesOf } from '../text/sentences.ts';
@@ -25,8 +24,6 @@ export interface TurnState {
   readonly decisions: readonly Decision[];
   /** To-dos, and the question that waits for the user. */
   readonly open: readonly StatedItem[];
-  /** How things work, as the answer explains it or the user settles it; of clean origin alone. */
-  readonly behavior: readonly StatedItem[];
   /** `asked` holds the user's own words only, as far as can be told. */
   readonly isTyped: boolean;
   /** What the assistant offers to do next; '' where it offers nothing. */
@@ -187,10 +184,6 @@ function read(turn: TurnText, before: TurnText | undefined): TurnState {
     outcomeOrigin: lowestOrigin([answer.origin, ...concluded.map(({ text }) => originOf(text))]),
     decisions,
     open,
-    behavior: [
-      ...own.flatMap(({ text }) => (describesBehavior(text) ? text : settledBy(text)) || []).map(asUser),
-      ...behaviorIn(answer.said).map(asAssistant),
-    ].filter((each) => isCleanOrigin(each.origin)),
     offer: offerIn(answer.said),
     values: [...new Set(texts.flatMap(valuesOf))].slice(0, VALUES),
     importance: isHigh ? 'HIGH' : outcome === '' && decisions.length + open.length === 0 ? 'LOW' : 'MED',
@@ -261,18 +254,6 @@ function decidedByAssistant(said: readonly Statement[]): string[] {
   return said
     .flatMap((each) => (CHOSEN_BY_ASSISTANT.test(each.text) && isTelling(each) ? [each.text] : []))
     .slice(0, 2);
-}
-
-/**
- * Statements and items of lists that tell how something works, whatever part of the answer they stand in. Where it
- * reports work, its lists are of changes.
- */
-function behaviorIn(said: readonly Statement[]): string[] {
-  const texts = said.flatMap(({ text, items }) => [text, ...items.map((item) => item.text)]);
-  const isReport = said.some(({ text, heading }) => reportsWork(text) || reportsWork(heading));
-  return [...new Set(texts.map((text) => trimEnd(text, '.;')))].filter(
-    (text) => describesBehavior(text) && !(isReport && isDefinition(text)),
-  );
 }
 
 /** To-dos of the answer, and the question at its end. */

@@ -56,19 +56,17 @@ export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], m
   return [whole, ...pointers];
 }
 
-/** Decisions, open items, explanations and values of all, each once. */
-function mergedShape(nodes: readonly MemoryNode[]): Pick<MemoryNode, 'decisions' | 'open' | 'behavior' | 'values'> {
+/** Decisions, open items and values of all, each once. */
+function mergedShape(nodes: readonly MemoryNode[]): Pick<MemoryNode, 'decisions' | 'open' | 'values'> {
   const byText = <T extends { text: string }>(items: readonly T[]): T[] => [
     ...new Map(items.map((item) => [item.text, item])).values(),
   ];
   const decisions = byText(nodes.flatMap((node) => node.decisions ?? []));
   const open = byText(nodes.flatMap((node) => node.open ?? []));
-  const behavior = byText(nodes.flatMap((node) => node.behavior ?? []));
   const values = distinct(nodes.flatMap((node) => node.values ?? []));
   return {
     ...(decisions.length === 0 ? {} : { decisions }),
     ...(open.length === 0 ? {} : { open }),
-    ...(behavior.length === 0 ? {} : { behavior }),
     ...(values.length === 0 ? {} : { values }),
   };
 }

@@ -43,19 +43,14 @@ const BLOCKS = {
   Capsule: 'capsule',
 } as const;
 /** Lists of statements: each is a line that ends in a comment with all but its text. */
-const LISTS = {
-  Decisions: ['decisions', 'text'],
-  'Open items': ['open', 'text'],
-  'How it works': ['behavior', 'text'],
-  Facts: ['facts', 'value'],
-} as const;
+const LISTS = { Decisions: ['decisions', 'text'], 'Open items': ['open', 'text'], Facts: ['facts', 'value'] } as const;
 const VALUES = 'Values';
 /** How to read the conversation, and the fields. */
 const SOURCE = 'Source';
 const FENCE = '```';
 /** Fields in the order in which they are written. */
 const LISTED = [
-  'title outcome decisions open behavior values kind was author status origin importance topic_tags recall_mode pinned_from pinned_in modality depth_level',
+  'title outcome decisions open values kind was author status origin importance topic_tags recall_mode pinned_from pinned_in modality depth_level',
   'compaction_reason created_at valid_from valid_to superseded_by superseded_as released detailed_by detailed_origin',
   'parent_node_id links source_links turns',
 ].flatMap((line) => line.split(' ')) as (keyof MemoryNode)[];
@@ -177,18 +172,7 @@ export function renderSection(node: MemoryNode): string {
 }
 
 /** Sections as they are written; they are read in any order. */
-const ORDER = [
-  'Outcome',
-  'Decisions',
-  'Open items',
-  'How it works',
-  VALUES,
-  'Summary',
-  'Trigger',
-  'Detail',
-  'Capsule',
-  'Facts',
-];
+const ORDER = ['Outcome', 'Decisions', 'Open items', VALUES, 'Summary', 'Trigger', 'Detail', 'Capsule', 'Facts'];
 const KEYS: Readonly<Record<string, keyof MemoryNode>> = {
   ...BLOCKS,
   ...Object.fromEntries(Object.entries(LISTS).map(([name, [key]]) => [name, key])),

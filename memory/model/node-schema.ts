@@ -77,8 +77,6 @@ const Common = z.object({
   decisions: z.array(Decision).optional(),
   /** To-dos and unanswered questions. */
   open: z.array(StatedItem).optional(),
-  /** How things work, as it was explained or settled: for topic pages alone. */
-  behavior: z.array(StatedItem).optional(),
   /** Figures, names, paths and identifiers as written. */
   values: z.array(z.string()).optional(),
   detailed_summary: z.string().nullable().default(null),

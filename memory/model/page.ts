@@ -33,7 +33,7 @@ export interface PageStatement {
   readonly validTo?: string;
 }
 
-export const SECTIONS = ['Decisions', 'Preferences', 'Values', 'How it works', 'Reported', 'Before'] as const;
+export const SECTIONS = ['Decisions', 'Preferences', 'Values', 'Reported', 'Before'] as const;
 export type SectionName = (typeof SECTIONS)[number];
 
 export const MOST_PAGE_BYTES = 1_000_000;

@@ -54,8 +54,6 @@ export interface ProposedNode {
   readonly outcome?: string;
   readonly decisions?: readonly ProposedItem<Decision>[];
   readonly open?: readonly ProposedItem<StatedItem>[];
-  /** How things work, of clean origin; set by rules only. */
-  readonly behavior?: readonly StatedItem[];
   readonly values?: readonly string[];
   readonly trigger: string;
   readonly topic_tags: readonly string[];

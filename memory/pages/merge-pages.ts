@@ -286,10 +286,7 @@ function add(state: State, draft: Draft, candidate: Candidate, endedBy?: string)
   const { text, nodeId, section, attribute, at } = candidate;
   const validFrom = at.slice(0, 10);
   const isOver = endedBy !== undefined;
-  const dates = {
-    ...(attribute !== null || isOver || section === 'How it works' ? { validFrom } : {}),
-    ...(isOver ? { validTo: endedBy } : {}),
-  };
+  const dates = { ...(attribute !== null || isOver ? { validFrom } : {}), ...(isOver ? { validTo: endedBy } : {}) };
   const entry = entryOf(state, {
     at: null,
     section: isOver ? BEFORE : section,

@@ -5,7 +5,6 @@ import { assertsValue } from '../compaction/supersede.ts';
 import { isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 import { type SectionName, slugOf, statementText } from '../model/page.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
-import { settledBy } from '../text/explain.ts';
 import { areasOf } from '../text/keywords.ts';
 import { isAsking, isNoise, type PersonAttribute, personIn, STANDING, valuesOf } from '../text/sentences.ts';
 import { contentTags } from '../text/tags.ts';
@@ -40,7 +39,6 @@ export interface Candidate {
 export const PROFILE = 'user_profile';
 const PEOPLE = 'people';
 const CONVENTIONS = 'conventions';
-const OVERVIEW = 'overview';
 const LEAST_CHARS = 12;
 const MOST_CHARS = 240;
 
@@ -55,7 +53,7 @@ const PASSING =
   /\b(?:this (?:file|function|line|branch|commit|pr|error|test|time|one)|these|the (?:above|below|following)|here|today|yesterday|tomorrow|right now|for now|currently (?:failing|running|broken)|already|let'?s see|let me|i(?:'ll| will| am going to|'m going to))\b|[:…]$|^(?:no|yes|ok(?:ay)?|so|and|but|also|then|it|this|that|they|there|if|try|can you|could you|please (?:fix|add|check|run|look|make|change|update|write|create|implement|remove))\b/i;
 /** Belongs to the work of its day: a request, an offer, a place in code, or code itself. */
 const OF_THE_DAY =
-  /\b(?:option [a-z\d]|i['’]d like to|i would like to|you can|now (?:shows|works|passes|correctly|properly)|etc|var(?:y|ies) by|\d+ (?:tests?|test cases|files|issues|errors))\b|\.\w{1,10}:\d|:=|(?:^|\s)\/\/\s|[:;] \d+$/i;
+  /\b(?:option [a-z\d]|i['’]d like to|i would like to|you can|now (?:shows|works|passes|correctly|properly)|etc|var(?:y|ies) by)\b|\.\w{1,10}:\d|:=|(?:^|\s)\/\/\s|[:;] \d+$/i;
 /** What was done or found, as the assistant and tools tell it. */
 const ACCOUNT = /\b(?:was|were|had|did|i|i['’](?:m|ve|ll))\b/i;
 /** Tells an experience, sets no rule. */
@@ -73,23 +71,13 @@ export function candidatesOf(node: MemoryNode): Candidate[] {
     const text = trimEnd(statementText(each.text), '.;');
     if (!said.has(text)) said.set(text, { ...each, text });
   }
-  const candidates = [...said.values()].flatMap((each) => candidateOf(node, each) ?? []);
-  return candidates.filter((each) => !repeatsUser(each, candidates));
-}
-
-/** The assistant says the figures again that the user gave. */
-function repeatsUser({ origin, text }: Candidate, candidates: readonly Candidate[]): boolean {
-  const figures = valuesOf(text).filter((value) => /\d/.test(value));
-  if (origin === 'user' || figures.length === 0) return false;
-  const own = candidates.filter((each) => each.origin === 'user').map((each) => valuesOf(each.text));
-  return own.some((values) => figures.every((figure) => values.includes(figure)));
+  return [...said.values()].flatMap((each) => candidateOf(node, each) ?? []);
 }
 
 interface Said {
   readonly text: string;
   readonly origin: Origin;
   readonly isDecision: boolean;
-  readonly isBehavior?: boolean;
   readonly endedAt: string | null;
   /** Chosen by the model that wrote the node. */
   readonly bucket?: string | undefined;
@@ -113,25 +101,17 @@ function saidIn(node: MemoryNode): Said[] {
   const told = summaryParts(node).flatMap(({ text, isUsers }): Said[] =>
     isUsers ? [{ text, origin: 'user', isDecision: false, endedAt: endOf(text) }] : [],
   );
-  const behavior = (node.behavior ?? []).map(({ text, origin }): Said => {
-    return { text, origin, isDecision: false, isBehavior: true, endedAt: endOf(text) };
-  });
-  return [...decisions, ...facts, ...told, ...behavior];
+  return [...decisions, ...facts, ...told];
 }
 
-function candidateOf(node: MemoryNode, said: Said): Candidate | null {
-  const { text, origin, isDecision, isBehavior = false, endedAt, bucket } = said;
+function candidateOf(node: MemoryNode, { text, origin, isDecision, endedAt, bucket }: Said): Candidate | null {
   if (bucket === 'skip' || bucket === 'episode' || bucket === 'task') return null;
   const attribute = attributeOf(text);
   const chosen = bucket === undefined ? '' : slugOf(bucket.slice('topic:'.length));
   const isChosen = chosen !== '' && isCleanOrigin(origin) && (chosen !== PROFILE || origin === 'user');
-  const section = sectionOf(text, { origin, isDecision, isBehavior, attribute }) ?? (isChosen ? 'Decisions' : null);
-  if (section === null || !isLasting(text, { attribute, origin, section, isBehavior }) || hasInstructions(text))
-    return null;
-  const topic = isChosen
-    ? chosen
-    : (topicOf(text, node, { origin, attribute, section }) ??
-      (isBehavior ? (areaOf(node.title ?? '') ?? OVERVIEW) : null));
+  const section = sectionOf(text, { origin, isDecision, attribute }) ?? (isChosen ? 'Decisions' : null);
+  if (section === null || !isLasting(text, { attribute, origin }) || hasInstructions(text)) return null;
+  const topic = isChosen ? chosen : topicOf(text, node, { origin, attribute, section });
   if (topic === null) return null;
   const id = statementId(node.node_id, text);
   const { node_id: nodeId, project, valid_from: at } = node;
@@ -155,33 +135,22 @@ export function attributeOf(text: string): Attribute | null {
 /** Null: no statement of a page. What came from outside is reported where it states a value, never adopted. */
 function sectionOf(
   text: string,
-  {
-    origin,
-    isDecision,
-    isBehavior,
-    attribute,
-  }: Pick<Said, 'origin' | 'isDecision' | 'isBehavior'> & Pick<Candidate, 'attribute'>,
+  { origin, isDecision, attribute }: Pick<Said, 'origin' | 'isDecision'> & Pick<Candidate, 'attribute'>,
 ): SectionName | null {
   if (!isCleanOrigin(origin)) return attribute === null ? null : 'Reported';
   if (attribute !== null) return 'Values';
-  if (isBehavior) return origin === 'user' && settledBy(text) !== '' ? 'Decisions' : 'How it works';
   if (origin !== 'user') return null;
   if (STANDING.test(text) || TASTE.test(text)) return 'Preferences';
   return isDecision && CHOICE.test(text) ? 'Decisions' : null;
 }
 
 /** A whole statement that can be understood months later. */
-function isLasting(
-  text: string,
-  { attribute, origin, section, isBehavior }: About & { readonly isBehavior: boolean },
-): boolean {
+function isLasting(text: string, { attribute, origin }: Pick<About, 'attribute' | 'origin'>): boolean {
   if (text.length < LEAST_CHARS || text.length > MOST_CHARS || text.endsWith('…')) return false;
-  const isChecked = isBehavior && (section === 'How it works' || section === 'Decisions');
-  const prose = isChecked ? text.replace(/`[^`]*`|"[^"]*"/g, '') : text;
-  if (isAsking(text) || isNoise(text, 'user') || /https?:\/\/\S{60}|```|\\n|[{}<>|]/.test(prose)) return false;
+  if (isAsking(text) || isNoise(text, 'user') || /https?:\/\/\S{60}|```|\\n|[{}<>|]/.test(text)) return false;
   const [, reply] = QUOTED_REPLY.exec(text) ?? [];
   if (reply !== undefined || EXPERIENCE.test(text)) return false;
-  if (attribute?.subject || isChecked) return true;
+  if (attribute?.subject) return true;
   return !(PASSING.test(text) || OF_THE_DAY.test(text) || (origin !== 'user' && ACCOUNT.test(text)));
 }
 
@@ -192,16 +161,11 @@ function topicOf(text: string, node: MemoryNode, { origin, attribute, section }:
   const isOfPerson = attribute !== null && attribute.subject !== '';
   if (isOfPerson) return origin === 'user' && attribute.subject === 'i' ? PROFILE : PEOPLE;
   if (origin === 'user' && (TASTE.test(text) || FIRST_PERSON.test(text)) && section === 'Preferences') return PROFILE;
-  const area = areaOf(text);
+  const area = areasOf(text).find((each) => each !== 'bug');
   if (area !== undefined) return area;
   const words = text.toLowerCase();
   const tag = contentTags(node.topic_tags).find((each) => each.length > 2 && words.includes(each.toLowerCase()));
   if (tag !== undefined && slugOf(tag) !== '') return slugOf(tag);
   if (section === 'Preferences') return CONVENTIONS;
-  return valuesOf(text).length > 0 && section !== 'How it works' ? CONVENTIONS : null;
-}
-
-/** A bug is no subject. */
-function areaOf(text: string): string | undefined {
-  return areasOf(text).find((each) => each !== 'bug');
+  return valuesOf(text).length > 0 ? CONVENTIONS : null;
 }

@@ -72,7 +72,6 @@ export async function outgoing(
     facts: clean.facts.map((fact) => ({ ...fact, evidence: [] })),
     ...(clean.decisions === undefined ? {} : { decisions: clean.decisions.map(withoutTurn) }),
     ...(clean.open === undefined ? {} : { open: clean.open.map(withoutTurn) }),
-    ...(clean.behavior === undefined ? {} : { behavior: clean.behavior.map(withoutTurn) }),
     source_links: clean.source_links.filter((link) => !/^(?:file|document):?\//.test(link)),
   };
 }
@@ -117,7 +116,6 @@ export function fromTeammate(node: MemoryNode, { machine, name, isTrusted }: Pub
     facts: node.facts.map(capped),
     ...(node.decisions === undefined ? {} : { decisions: node.decisions.map(capped) }),
     ...(node.open === undefined ? {} : { open: node.open.map(capped) }),
-    ...(node.behavior === undefined ? {} : { behavior: node.behavior.map(capped) }),
     source_links: [TEAMMATE + name, ...withoutLabels(node)],
   };
 }
@@ -132,7 +130,7 @@ function withoutLabels({ source_links }: MemoryNode): string[] {
 }
 
 /** Whether a text gives orders that `isQuarantined` does not read: such a node of a teammate is refused. */
-export function hidesOrders({ title, outcome, values, decisions, open, behavior }: MemoryNode): boolean {
-  const stated = [...(decisions ?? []), ...(open ?? []), ...(behavior ?? [])].map(({ text }) => text);
+export function hidesOrders({ title, outcome, values, decisions, open }: MemoryNode): boolean {
+  const stated = [...(decisions ?? []), ...(open ?? [])].map(({ text }) => text);
   return [title ?? '', outcome ?? '', ...(values ?? []), ...stated].some(hasInstructions);
 }

@@ -157,10 +157,9 @@ function Part({ tab, node }: { tab: Tab; node: Node }) {
 }
 
 function Summary({ node }: { node: Node }) {
-  const { decisions = [], open = [], behavior = [], values = [], facts } = node;
+  const { decisions = [], open = [], values = [], facts } = node;
   const lists = [
     ['Decisions', decisions.map(({ text }) => text)],
-    ['How it works', behavior.map(({ text }) => text)],
     ['Open', open.filter(({ closed }) => closed === undefined).map(({ text }) => text)],
     ['Values', values],
     [

@@ -111,16 +111,7 @@ interface Look {
 
 /** What a memory says, for people. */
 export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look): string[] {
-  const {
-    outcome = '',
-    decisions = [],
-    open = [],
-    behavior = [],
-    values = [],
-    facts,
-    detailed_summary,
-    detail_note,
-  } = node;
+  const { outcome = '', decisions = [], open = [], values = [], facts, detailed_summary, detail_note } = node;
   const dim = (text: string): string => paint('dim', text);
   const paragraph = (text: string): string[] =>
     printable(text)
@@ -153,10 +144,6 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
     ...section(
       'To do',
       open.map(({ text }) => text),
-    ),
-    ...section(
-      'How it works',
-      behavior.map(({ text }) => text),
     ),
     ...section(
       'Facts',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readTurnState } from '../../../../memory/compaction/turn-state.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { talk } from '../../../helpers/turns.ts';
 
 const say = (prompt: string, answer: string) => readTurn(talk(prompt, answer));
 
@@ -154,32 +154,4 @@ describe('faithful to what was said', () => {
       expect(process.cpuUsage(start).user / 1_000, piece).toBeLessThan(3_000);
     }
   }, 60_000);
-});
-
-describe('how things work', () => {
-  const explained =
-    'The invoice worker reads its rates from `rates.toml`.\n\n- `retry_count` - How often a webhook is sent again';
-
-  test('is kept as the answer explains it, its definitions too', () => {
-    const { behavior } = readTurnState(say('How do rates get in?', explained));
-    expect(behavior.map(({ text, origin }) => [text, origin])).toEqual([
-      ['The invoice worker reads its rates from `rates.toml`', 'assistant'],
-      ['`retry_count` - How often a webhook is sent again', 'assistant'],
-    ]);
-  });
-
-  test('is no list of changes', () => {
-    const { behavior } = readTurnState(say('Add a counter', `Added a counter of retries.\n\n${explained}`));
-    expect(behavior.map(({ text }) => text)).toEqual(['The invoice worker reads its rates from `rates.toml`']);
-  });
-
-  test('is not what a page told', () => {
-    const page = toolRound(
-      'WebFetch',
-      { url: 'https://example.org' },
-      'The invoice worker reads its rates from rates.toml',
-    );
-    const answer = message('assistant', [{ type: 'text', text: explained }]);
-    expect(readTurnState(readTurn(turnOf('What does it say?', [...page, answer]))).behavior).toEqual([]);
-  });
 });

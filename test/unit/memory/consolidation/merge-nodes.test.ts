@@ -149,18 +149,14 @@ describe('merging', () => {
     expect(await writer.merge([nodes[0], nodes[7]] as MemoryNode[])).toEqual({ kind: 'apart' });
   });
 
-  it('keeps decisions, open items, explanations and values of all', () => {
+  it('keeps decisions, open items and values of all', () => {
     const said = (text: string) => ({ text, origin: 'user', turn: 't', by: 'user' }) as const;
     const one = makeNode({ decisions: [said('use pnpm')], open: [said('tell Ann')], values: ['5433'] });
-    const more = makeNode({ ...one, behavior: [said('`a` reads `b`')] });
     const other = makeNode({ node_id: idOf(9), decisions: [said('use pnpm'), said('squash')], values: ['20'] });
     const text = { summary: 's', trigger: 't' };
-    const [merged] = mergedNodes(more, [other], { text, author: { by: 'rules' }, at: one.created_at });
+    const [merged] = mergedNodes(one, [other], { text, author: { by: 'rules' }, at: one.created_at });
     expect(merged?.decisions?.map((each) => each.text)).toEqual(['use pnpm', 'squash']);
-    expect(merged).toMatchObject({
-      ...{ open: [{ text: 'tell Ann' }], values: ['5433', '20'] },
-      behavior: [{ text: '`a` reads `b`' }],
-    });
+    expect(merged).toMatchObject({ open: [{ text: 'tell Ann' }], values: ['5433', '20'] });
   });
 
   it('keeps two values of one thing apart', () => {

@@ -48,7 +48,6 @@ test('a file reads like a note', () => {
     outcome: 'It listens on port 5433.',
     decisions: [{ ...said, text: 'We keep 5433.', by: 'user' }],
     open: [{ ...said, text: 'Tell Tobias.' }],
-    behavior: [{ ...said, text: '`config/db.ts` - Reads the port once', origin: 'assistant' }],
     values: ['5433', 'config/db.ts'],
     detailed_summary: 'Moved because 5432 was taken.\n\n# not a heading of the file',
   });
@@ -72,10 +71,6 @@ It listens on port 5433.
 ### Open items
 
 - Tell Tobias. <!-- {"origin":"user","turn":"end-1"} -->
-
-### How it works
-
-- \`config/db.ts\` - Reads the port once <!-- {"origin":"assistant","turn":"end-1"} -->
 
 ### Values
 

@@ -93,25 +93,13 @@ describe('a node of a teammate', () => {
   it('never keeps an origin, pin, release, link or session of its own choice', () => {
     fc.assert(
       fc.property(anyNode, (any) => {
-        const behavior = [{ text: 'x', origin: 'user' as const, turn: 't' }];
-        const forged = {
-          ...any,
-          behavior,
-          released: true,
-          pinned_in: ['/x'],
-          source_links: ['teammate:boss', 'teammate:eve'],
-        };
+        const forged = { ...any, released: true, pinned_in: ['/x'], source_links: ['teammate:boss', 'teammate:eve'] };
         const stored = fromTeammate(forged, { machine: 'a'.repeat(32), name: 'eve', isTrusted: false });
         expect(stored).toMatchObject({ origin: 'external', recall_mode: 'active', links: [], turns: [] });
         expect(stored.released ?? stored.pinned_in ?? stored.pinned_from).toBeUndefined();
         expect(stored.session_id).toMatch(/^teammate-[0-9a-f]{32}$/);
         expect(stored.source_links).toEqual(['teammate:eve']);
-        const stated = [
-          ...stored.facts,
-          ...(stored.decisions ?? []),
-          ...(stored.open ?? []),
-          ...(stored.behavior ?? []),
-        ];
+        const stated = [...stored.facts, ...(stored.decisions ?? []), ...(stored.open ?? [])];
         expect(stated.every(({ origin }) => origin === 'external')).toBe(true);
         expect(teammateOf(stored)).toBe('eve');
         expect(keptReason(stored, ME)).not.toBeNull();
