@@ -109,7 +109,7 @@ export function around(start: number, depth: number, near: readonly (readonly nu
 /** Of this many nodes all are drawn in full size; more of them are smaller, and cost less to draw. */
 const ROOMY = 800;
 
-/** Radius in pixels of a node with this many links, in a graph of so many nodes. */
+/** Radius in pixels. @param nodes  in the whole graph: a larger graph has smaller nodes */
 export function nodeSize(links: number, nodes = 1): number {
   const scale = Math.max(0.45, Math.sqrt(ROOMY / Math.max(ROOMY, nodes)));
   return scale * (2.5 + Math.min(9, Math.sqrt(links) * 1.4));

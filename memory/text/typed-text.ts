@@ -206,8 +206,8 @@ function isExcerpt({ text, number, block }: Statement, [first]: readonly Stateme
 }
 
 /**
- * Paragraphs that begin as a person speaks, ask, or speak of the speaker. One that begins in small letters with a name
- * and goes on in capital ones was not typed in passing.
+ * Paragraphs that begin like speech, ask a question, or mention the speaker. A paragraph that begins with a lower-case
+ * name and continues with capitalized sentences is not casual typing.
  */
 function speakingBlocks(statements: readonly Statement[]): Set<number> {
   const capitals = tally(statements.flatMap(({ text, block }) => (/^\p{Lu}/u.test(text) ? [block] : [])));

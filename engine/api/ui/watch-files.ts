@@ -14,7 +14,7 @@ export function libraryFolders(dir: string, paths: Pick<HomePaths, 'libraryDir' 
 }
 
 /**
- * Reports changes of files directly in these folders, whoever makes them. A folder that is missing is followed once it
+ * Reports every change of a file directly in these folders. A folder that is missing is followed once it
  * is there; where the system allows no more watches, nothing is reported.
  *
  * @returns ends it

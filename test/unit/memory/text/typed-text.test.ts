@@ -101,7 +101,7 @@ test.each([
 });
 
 test.each([
-  'I said: the port stays as it is, and nobody opens another one for the metrics of the outbox service',
+  'I said: the port stays as it is, and we do not open another one for the metrics of the outbox service',
   '2. use pg-boss and keep the queue in the database that we have',
   'make the limit four attempts. Also log each one that is dropped. I want to see them in the morning.',
 ])('is said: %s', (prompt) => {
