@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { writeTranscript } from '../helpers/claude-home.ts';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
+import { bytesBelow } from '../helpers/disk-rig.ts';
 
 const TURNS = [
   ['How are carts expired?', 'Expired carts are deleted by the nightly job after 30 days without an order.'],
@@ -27,11 +28,9 @@ afterAll(async () => {
 
 /** Size and content of every file that a command could have written. */
 function contents(dir: string): string[] {
-  return readdirSync(dir, { recursive: true, encoding: 'utf8' })
-    .map((name) => path.join(dir, name))
-    .filter((file) => statSync(file).isFile() && !/[\\/](?:run|logs)[\\/]/.test(file))
-    .map((file) => `${file} ${createHash('sha256').update(readFileSync(file)).digest('hex')}`)
-    .sort();
+  return [...bytesBelow(dir)]
+    .filter(([file]) => !/[\\/](?:run|logs)[\\/]/.test(file))
+    .map(([file, bytes]) => `${file} ${createHash('sha256').update(bytes).digest('hex')}`);
 }
 
 it('measures recall on imported sessions, with and without a daemon, and writes nothing', async () => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { connect } from '@lancedb/lancedb';
-import { filesBelow } from './disk-rig.ts';
+import { bytesBelow } from './disk-rig.ts';
 
 /** A secret that must be found nowhere; `name` is what a test says when it is. */
 export interface Canary {
@@ -17,10 +17,9 @@ export function canariesIn(text: string, canaries: readonly Canary[]): string[] 
 
 /** Where below `dir` canaries are, as `file: name`; file names count too. */
 export function canariesBelow(dir: string, canaries: readonly Canary[]): string[] {
-  return filesBelow(dir).flatMap((file) => {
-    const text = `${file}\n${readFileSync(file, 'latin1')}`;
-    return canariesIn(text, canaries).map((name) => `${file}: ${name}`);
-  });
+  return [...bytesBelow(dir)].flatMap(([file, bytes]) =>
+    canariesIn(`${file}\n${bytes}`, canaries).map((name) => `${file}: ${name}`),
+  );
 }
 
 /** Every row of every LanceDB table below `dir`, as text; files of tables may be compressed. */

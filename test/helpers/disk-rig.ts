@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { homePaths } from '../../common/paths.ts';
 import type { Memory } from '../../memory/index.ts';
@@ -58,8 +58,31 @@ export async function openOnDisk(
 }
 
 export function filesBelow(dir: string): string[] {
-  return readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name))
-    .sort();
+  return settled(() =>
+    readdirSync(dir, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.join(entry.parentPath, entry.name))
+      .sort(),
+  );
+}
+
+/** The bytes of every file below `dir`, as latin1. */
+export function bytesBelow(dir: string): Map<string, string> {
+  return settled(() => new Map(filesBelow(dir).map((file) => [file, readFileSync(file, 'latin1')])));
+}
+
+/** Files below `dir` in which `word` stands. */
+export function filesHolding(dir: string, word: string): string[] {
+  const bytes = Buffer.from(word).toString('latin1');
+  return [...bytesBelow(dir)].filter(([, text]) => text.includes(bytes)).map(([file]) => file);
+}
+
+/** Looks again when a file went away meanwhile: an open index renames and removes files from its own threads. */
+function settled<T>(look: () => T, looks = 100): T {
+  try {
+    return look();
+  } catch (error) {
+    if (looks === 1 || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return settled(look, looks - 1);
+  }
 }

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { importFile } from '../../../engine/api/import-file.ts';
 import type { Memory } from '../../../memory/index.ts';
-import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
+import { type DiskRig, filesHolding, openOnDisk } from '../../helpers/disk-rig.ts';
 import type { RigOptions } from '../../helpers/memory-rig.ts';
 import { oneNode, scriptedModel } from '../../helpers/scripted-model.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
@@ -38,9 +37,6 @@ const request = (text: string, more: object = {}) => ({
   projectDir,
   ...more,
 });
-
-const holding = (home: string, word: string): string[] =>
-  filesBelow(home).filter((file) => readFileSync(file).includes(word));
 
 describe('an imported document', () => {
   test('is found by what it says, in its own words, and is restored', async () => {
@@ -92,7 +88,7 @@ describe('an imported document', () => {
     await memory.maintenance.flush(60_000);
     expect((await memory.recall.search('who announces a release', { top: 1 }))[0]?.line.text).toContain('Tobias');
     expect(JSON.stringify(await memory.library.restoreSession(report.session_id))).not.toContain('Ilse');
-    expect(holding(path.join(home, 'index'), 'Ilse')).toEqual([]);
+    expect(filesHolding(path.join(home, 'index'), 'Ilse')).toEqual([]);
     expect((await memory.maintenance.listSnapshots())[0]).toMatchObject({ reason: 'import' });
   });
 
@@ -146,7 +142,7 @@ describe('an imported document', () => {
     await memory.library.remove(gone);
     await memory.maintenance.flush(60_000);
     expect(await memory.recall.search('amberwort', { top: 3 })).toEqual([]);
-    expect(holding(home, 'amberwort')).toEqual([]);
+    expect(filesHolding(home, 'amberwort')).toEqual([]);
     expect(await memory.imports.importDocument(request(HANDBOOK))).toMatchObject({ added: 0, skipped: gone.length });
     expect(await memory.imports.importDocument(request(HANDBOOK, { again: true }))).toMatchObject({
       added: gone.length,
@@ -161,7 +157,7 @@ describe('an imported document', () => {
       request(`${'word '.repeat(390)}${key} ${filler('keys')}`),
     );
     expect(JSON.stringify(await memory.library.restoreSession(session_id))).toContain('[REDACTED:');
-    expect(holding(home, key.slice(0, 40))).toEqual([]);
+    expect(filesHolding(home, key.slice(0, 40))).toEqual([]);
   });
 });
 

@@ -9,7 +9,7 @@ import { writtenBy } from '../../../memory/library.ts';
 import { createProjectOf } from '../../../memory/storage/fs/project-files.ts';
 import { createIdSetFile } from '../../../memory/storage/fs/set-files.ts';
 import { type Said, transcriptLines, writeTranscript } from '../../helpers/claude-home.ts';
-import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
+import { type DiskRig, filesHolding, openOnDisk } from '../../helpers/disk-rig.ts';
 import { createMemoryFactFiles } from '../../helpers/memory-fact-files.ts';
 import type { RigOptions } from '../../helpers/memory-rig.ts';
 import { oneNode, scriptedModel } from '../../helpers/scripted-model.ts';
@@ -262,8 +262,7 @@ describe('an import of past transcripts', () => {
     await memory.library.remove(memory.library.list({}).map(({ node_id }) => node_id));
     expect(await take(claude, claudeDir, { again: true })).toMatchObject({ added: 0, skipped: 10 });
     await memory.maintenance.flush(60_000);
-    const holding = filesBelow(home).filter((file) => readFileSync(file).includes('must not share one'));
-    expect(holding).toEqual([]);
+    expect(filesHolding(home, 'must not share one')).toEqual([]);
   });
 
   test('counts in a dry run and writes nothing; --since and --project choose', async () => {
@@ -332,8 +331,7 @@ describe('an import of past transcripts', () => {
     await take(claude, claudeDir);
     await memory.maintenance.flush(60_000);
     await memory.maintenance.close();
-    for (const word of [secret, 'the plum'])
-      expect(filesBelow(home).filter((file) => readFileSync(file).includes(word))).toEqual([]);
+    for (const word of [secret, 'the plum']) expect(filesHolding(home, word)).toEqual([]);
     const again = await start(home, { llm: 'claude', model: scriptedModel({}) });
     await again.memory.maintenance.flush(60_000);
     expect(again.memory.library.list({}).map(writtenBy)).toEqual(['local']);
@@ -487,7 +485,7 @@ describe('an import of past transcripts', () => {
       expect(again.memory.library.list({ all: true })).toEqual([]);
       expect(await take(again.claude, claudeDir, { again: true })).toMatchObject({ added: 0, agents: 0 });
       await again.memory.maintenance.flush(60_000);
-      expect(filesBelow(home).filter((name) => readFileSync(name).includes('eleven kilos'))).toEqual([]);
+      expect(filesHolding(home, 'eleven kilos')).toEqual([]);
     },
   );
 

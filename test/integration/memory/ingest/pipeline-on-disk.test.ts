@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { homePaths } from '../../../../common/paths.ts';
@@ -7,6 +7,7 @@ import { openLanceIndex } from '../../../../memory/search/lancedb/search-index.t
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { createIdSetFile } from '../../../../memory/storage/fs/set-files.ts';
 import { openJournal } from '../../../../memory/storage/fs/turn-log.ts';
+import { filesHolding } from '../../../helpers/disk-rig.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
@@ -34,12 +35,6 @@ async function openOn(home: string): Promise<Memory> {
   });
 }
 
-function filesBelow(dir: string): string[] {
-  return readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name));
-}
-
 describe('memory on a real disk', () => {
   test('survives a restart with nodes, brief, raw turns and search, keeps no secret, and forgets for good', async () => {
     const home = await tempDir();
@@ -59,13 +54,11 @@ describe('memory on a real disk', () => {
     second.capture.captureTurns(turns);
     expect(await second.maintenance.flush(60_000)).toBe(true);
     expect(await second.library.restoreSession('s1')).toHaveLength(6);
-    for (const file of filesBelow(home)) expect(readFileSync(file).includes(secret), file).toBe(false);
+    expect(filesHolding(home, secret)).toEqual([]);
 
     await second.library.remove(second.library.list({}).map((node) => node.node_id));
     await second.maintenance.close();
-    for (const file of filesBelow(path.join(home, 'memory'))) {
-      expect(readFileSync(file, 'utf8'), file).not.toContain('5433');
-    }
+    expect(filesHolding(path.join(home, 'memory'), '5433')).toEqual([]);
     const third = await openOn(home);
     third.capture.captureTurns(turns);
     expect(await third.maintenance.flush(60_000)).toBe(true);

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
-import { filesBelow, openOnDisk } from '../../../helpers/disk-rig.ts';
+import { filesHolding, openOnDisk } from '../../../helpers/disk-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
@@ -35,7 +34,7 @@ test('what is private is kept nowhere, by whomever it is said again in the sessi
   expect(JSON.stringify(raw?.[1])).toMatch(/open --code \[REDACTED:private:\w{8}\] \| tee/);
   expect(JSON.stringify(other)).toContain('A plumtree-77 stands there.');
   await memory.maintenance.close();
-  expect(filesBelow(home).filter((file) => readFileSync(file).includes('Oldenburg'))).toEqual([]);
+  expect(filesHolding(home, 'Oldenburg')).toEqual([]);
 });
 
 test('what was private before this engine, or before a fork, is known from what its turns bring along', async () => {
@@ -50,7 +49,7 @@ test('what was private before this engine, or before a fork, is known from what 
   expect(raw).toContain('harbour crane');
   expect(raw).toContain('for the buyer');
   await memory.maintenance.close();
-  expect(filesBelow(home).filter((file) => readFileSync(file).includes('plumtree-77'))).toEqual([]);
+  expect(filesHolding(home, 'plumtree-77')).toEqual([]);
 });
 
 test('the tag hides nothing in what a page, a file or the client says, nor anything after it', async () => {
