@@ -34,15 +34,18 @@ export function readPhrase(query: string): Phrase | null {
 /** Memories that have the phrase in what they say themselves. */
 export function phraseInNodes(phrase: Phrase, nodes: readonly MemoryNode[]): RecallHit[] {
   const holds = holdsPhrase(phrase);
-  return nodes.filter(isShown).flatMap((node) => {
+  const hits: RecallHit[] = [];
+  for (const node of nodes) {
     const { title = '', summary, outcome = '', decisions = [], open = [], facts } = node;
-    const item = [...decisions, ...open].find(({ text }) => holds(text));
-    const found = item?.text ?? [title, outcome, summary, ...facts.map(({ value }) => value)].find(holds);
-    if (found === undefined) return [];
+    const says = ({ text }: { readonly text: string }): boolean => holds(text);
+    const item = decisions.find(says) ?? open.find(says);
+    const found = item?.text ?? [title, outcome, summary].find(holds) ?? facts.find(({ value }) => holds(value))?.value;
+    if (found === undefined || !isShown(node)) continue;
     const { origin, turn } = item ?? { origin: node.origin, turn: node.turns[0] ?? '' };
     const passage: Passage = { text: pieceWith(phrase, found), by: 'assistant', origin, asked: '' };
-    return [hitOf(node, passage, turn)];
-  });
+    hits.push(hitOf(node, passage, turn));
+  }
+  return hits;
 }
 
 /** Turns that have the phrase, under the memory that covers them. @param turns  as they are indexed, by id */
@@ -78,10 +81,19 @@ function pieceWith({ text: phrase }: Phrase, text: string): string {
 /** Spaces are normalized only where a text needs it and has the longest word: copying all memories costs more than search. */
 function holdsPhrase({ text: phrase }: Phrase): (text: string) => boolean {
   const longest = phrase.split(' ').reduce((a, b) => (b.length > a.length ? b : a));
+  const mayHold = anyCase(longest);
   return (text) => {
+    if (!mayHold.test(text)) return false;
     const lower = text.toLowerCase();
     return lower.includes(phrase) || (lower.includes(longest) && UNEVEN.test(lower) && plain(lower).includes(phrase));
   };
+}
+
+/** Matches every text of which the lower case has this word. */
+function anyCase(word: string): RegExp {
+  if (/[^\x21-\x7e]/.test(word)) return /(?:)/;
+  // The lower case of İ begins with i, which `i` does not know.
+  return new RegExp(word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&').replaceAll('i', '[iİ]'), 'iu');
 }
 
 function plain(text: string): string {

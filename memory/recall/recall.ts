@@ -9,7 +9,7 @@ import { partsOf, type SpokenPart } from '../model/turn.ts';
 import { lanesOfTurns, namedDate, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
-import { isNearDuplicate } from '../text/paraphrase.ts';
+import { saySame, wordsOf } from '../text/paraphrase.ts';
 import { contentTags } from '../text/tags.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
@@ -304,6 +304,7 @@ function hitsOf(
     return { ...reading, fits };
   });
   const found: RecallHit[] = [];
+  const said: ReadonlySet<string>[] = [];
   let left = config.maxContextChars;
   for (const reading of fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
     if (found.length === limit) break;
@@ -311,9 +312,11 @@ function hitsOf(
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
     for (const hit of hitsIn(reading, asked, secondShare)) {
       const { text, origin } = hit.line;
-      if (isShown(hit, shown) || found.some(({ line }) => isNearDuplicate(saidIn(line.text), saidIn(text)))) continue;
+      const words = wordsOf(saidIn(text));
+      if (isShown(hit, shown) || said.some((known) => saySame(known, words))) continue;
       if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
       left -= text.length;
+      said.push(words);
       found.push(fits ? hit : { ...hit, isFar: true });
     }
   }

@@ -94,13 +94,18 @@ const NEAR = 0.8;
 const TELLING = /\d|^(?:not|no|never|without|don|doesn|isn|instead|nor|none)$/u;
 
 export function isNearDuplicate(left: string, right: string): boolean {
-  const [fewer, more] = [wordsOf(left), wordsOf(right)].sort((a, b) => a.size - b.size) as [Set<string>, Set<string>];
+  return saySame(wordsOf(left), wordsOf(right));
+}
+
+/** `isNearDuplicate` of texts whose words were read before. @param left  of `wordsOf` */
+export function saySame(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {
+  const [fewer, more] = left.size <= right.size ? [left, right] : [right, left];
   if (fewer.size < NEAR * more.size) return false;
   for (const word of fewer) if (!more.has(word)) return false;
   return [...more].every((word) => fewer.has(word) || !TELLING.test(word));
 }
 
-function wordsOf(text: string): Set<string> {
+export function wordsOf(text: string): Set<string> {
   return new Set(
     text
       .normalize('NFKC')

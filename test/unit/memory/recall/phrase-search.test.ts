@@ -33,3 +33,15 @@ it('finds them in turns whose memory may be shown', () => {
   const past = makeNode({ valid_to: '2026-03-02T00:00:00.000Z', superseded_as: 'revised' });
   for (const none of [past, undefined]) expect(phraseInTurns(phrase('still to do'), turns, () => none)).toEqual([]);
 });
+
+it.each([
+  ['istanbul port', 'The ISTANBUL  port'],
+  ['x abi', 'X ABİ'],
+  ['k port', 'the \u212a port'],
+  ['straße port', 'STRAßE Port'],
+  ['c++ (x86)', 'with C++ (X86) only'],
+  ['a\\b {1,2} [$^|]', 'A\\B {1,2} [$^|]'],
+])('finds %j in any case', (query, summary) => {
+  const found = phraseInNodes(phrase(query), [makeNode({ summary })]);
+  expect(found).toHaveLength(Number(summary.toLowerCase().replace(/\s+/g, ' ').includes(query)));
+});
