@@ -1,5 +1,5 @@
 import { effect, signal, untracked } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Input, Name, Result } from './types.ts';
 
 /** What an event says has changed. */
@@ -110,7 +110,8 @@ type Answered<T> = Omit<Query<T>, 'isOld'> & { readonly key: string };
 export function useQuery<K extends Name>(name: K, input: Input<K> | null, topics: readonly Topic[]): Query<Result<K>> {
   const key = JSON.stringify(input);
   const [state, setState] = useState<Answered<Result<K>>>({ key, data: undefined, error: undefined });
-  useEffect(() => {
+  // An effect after the paint would ask a frame later.
+  useLayoutEffect(() => {
     if (input === null) return;
     let abort = new AbortController();
     let seen: string | null = null;

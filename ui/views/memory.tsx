@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useQuery } from '../client.ts';
 import { amount, count, projectName } from '../format.ts';
 import { List } from '../list.tsx';
@@ -46,7 +46,7 @@ export function Memory({ id, query: linked }: { id: string; query: string }) {
   const [asked, setAsked] = useState(wanted);
   const found = useQuery('ui/search', asked, ['memory']);
   const isBehind = found.isOld || JSON.stringify(wanted) !== JSON.stringify(asked);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // The engine finishes each search that it began, so letters that come meanwhile are one search.
     if (isBehind && !found.isOld) setAsked(wanted);
   });
