@@ -34,7 +34,7 @@ export async function overviewView(services: Services, nowMs: number) {
     requests: requests(),
     llm,
     problems,
-    sessions: [...newest].map(([session_id, { latest, answered }]) => {
+    sessions: [...newest].map(([session_id, { latest, billed }]) => {
       const { title = '', project = '' } = known?.get(session_id) ?? {};
       return {
         session_id,
@@ -43,8 +43,8 @@ export async function overviewView(services: Services, nowMs: number) {
         at: latest.at,
         /** The answer to its newest request has not ended. */
         streaming: latest.status === 0,
-        ...figuresOf(services, session_id, answered ?? latest),
-        /** Of the newest request, also while its answer streams. */
+        // All of the newest request, also while its answer streams.
+        ...figuresOf(services, session_id, latest, billed),
         phases: latest.phases ?? [],
       };
     }),
@@ -53,8 +53,8 @@ export async function overviewView(services: Services, nowMs: number) {
 
 interface Newest {
   readonly latest: Receipt;
-  /** With a response; its tokens are those of the bill. */
-  readonly answered: Receipt | undefined;
+  /** The newest of which the bill is known. */
+  readonly billed: Receipt | undefined;
 }
 
 /** @param receipts  newest first */
@@ -63,15 +63,23 @@ function newestBySession(receipts: readonly Receipt[], sinceMs: number): Map<str
   for (const receipt of receipts) {
     if (Date.parse(receipt.at) < sinceMs) break;
     if (receipt.class !== 'main') continue;
-    const { latest = receipt, answered } = found.get(receipt.session_id) ?? {};
+    const { latest = receipt, billed } = found.get(receipt.session_id) ?? {};
     if (!found.has(receipt.session_id) && found.size === MAX_SESSIONS) continue;
-    found.set(receipt.session_id, { latest, answered: answered ?? (receipt.status === 0 ? undefined : receipt) });
+    const isBilled = receipt.economics.billed !== null;
+    found.set(receipt.session_id, { latest, billed: billed ?? (isBilled ? receipt : undefined) });
   }
   return found;
 }
 
-function figuresOf({ ledger }: Services, sessionId: string, receipt: Receipt) {
-  const { received_tokens, sent_tokens, decision, trimming_off } = receipt.economics;
+/** As billed; before that, of its bytes at what a byte of the newest bill was. */
+function tokensOf({ received, sent, economics }: Receipt, billed: Receipt | undefined) {
+  const { received_tokens, sent_tokens } = economics;
+  if (economics.billed !== null || billed === undefined) return { received_tokens, sent_tokens };
+  const rate = billed.economics.sent_tokens / billed.sent.bytes;
+  return { received_tokens: Math.round(received.bytes * rate), sent_tokens: Math.round(sent.bytes * rate) };
+}
+
+function figuresOf({ ledger }: Services, sessionId: string, receipt: Receipt, billed: Receipt | undefined) {
   const totals = ledger.conversation(sessionId)?.totals;
   const {
     requests = 0,
@@ -84,15 +92,14 @@ function figuresOf({ ledger }: Services, sessionId: string, receipt: Receipt) {
   return {
     requests,
     epoch: receipt.epoch,
-    decision,
-    received_tokens,
-    sent_tokens,
+    decision: receipt.economics.decision,
+    ...tokensOf(receipt, billed),
     recalled_tokens: Math.ceil(chars / CHARS_PER_TOKEN),
     recalled: recalledFor(receipt).length,
     /** Of the whole session. */
     saved_usd: net_saved_usd,
     untouched_usd,
     sent_usd,
-    trimming_off,
+    trimming_off: (billed ?? receipt).economics.trimming_off,
   };
 }
