@@ -1,3 +1,5 @@
+import { BROWSER_MISSING } from '../helpers/browser.ts';
+
 interface Proof {
   readonly file: string;
   /** Name of the test in that file, as the source has it. */
@@ -21,7 +23,11 @@ export interface Row {
 
 const isLinux = process.platform === 'linux';
 /** Whether this machine has it. */
-export const NEEDS = { Linux: isLinux, 'root on Linux': isLinux && process.getuid?.() === 0 } as const;
+export const NEEDS = {
+  Linux: isLinux,
+  'root on Linux': isLinux && process.getuid?.() === 0,
+  Chromium: BROWSER_MISSING === '',
+} as const;
 
 const engine = 'test/faults/engine.test.ts';
 const guard = 'test/faults/guard.test.ts';
@@ -151,6 +157,7 @@ const MORE: Readonly<Record<number, readonly Proof[]>> = {
   69: [
     { file: ui, test: 'returns hostile text as JSON only' },
     { file: ui, test: 'sends a strict policy with every answer' },
+    { file: 'test/ui/views.test.ts', test: 'never runs what memory says, in any field' },
   ],
   71: [
     { file: redTeam, test: '60 carriers and 5 payloads each are tried, and every payload is in memory' },
@@ -176,6 +183,7 @@ const NEEDED: Readonly<Record<number, Row['needs']>> = {
   53: 'root on Linux',
   67: 'Linux',
   68: 'Linux',
+  69: 'Chromium',
 };
 
 export const ROWS: readonly Row[] = [
@@ -322,7 +330,7 @@ export const ROWS: readonly Row[] = [
     'stored XSS',
     'inert',
     'test/e2e/terminal.test.ts',
-    'the dashboard gets texts as JSON under a policy without inline scripts; a terminal gets no control sequences',
+    'a real browser runs no text of memory, in any field of the dashboard, which gets texts as JSON under a policy without inline scripts; a terminal gets no control sequences',
   ),
   row(70, 'socket squatted, symlink', 'refused', 'test/integration/engine/api/server.test.ts'),
   row(
