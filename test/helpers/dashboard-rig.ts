@@ -1,10 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { createClient } from '../../bin/demo/client.ts';
 import { storyBrain } from '../../bin/demo/response.ts';
 import { createStoryClock, openStage, playStory, type Stage } from '../../bin/demo/run.ts';
-import { PROJECT_DIR, STORY } from '../../bin/demo/story.ts';
+import { PROJECT_DIR, STORY, type StorySession } from '../../bin/demo/story.ts';
 import { createTerm } from '../../bin/terminal/term.ts';
+import type { Brain } from '../mock-anthropic/index.ts';
 import { openBrowser } from './browser.ts';
 
 /** The built program with the data of the demo's story and three tasks, and a browser that is signed in to its page. */
@@ -15,8 +17,13 @@ export interface DashboardRig {
   readonly url: string;
   /** Messages of the page that say something is wrong. */
   readonly complaints: readonly string[];
-  /** Puts this text into every field of a memory, a task and a topic page named `hostile`. */
-  fill(text: string): Promise<void>;
+  /**
+   * Puts this text into every field of a memory, a task and a topic page named `hostile`, and says it in a session: as
+   * prompt, thinking, answer, call and output of a tool.
+   *
+   * @returns id of the session
+   */
+  fill(text: string): Promise<string>;
   /** A tab at an address of the page, such as `#/memory`. */
   open(hash: string): Promise<Page>;
   close(): Promise<void>;
@@ -29,16 +36,22 @@ const TASKS = [
 ] as const;
 
 /** The built program with nothing in memory. @param fault  for `COMET_FAULT`; '' for none */
-export function openBareStage(fault: string, clock = createStoryClock()): Promise<Stage> {
+export function openBareStage(
+  fault: string,
+  clock = createStoryClock(),
+  brain = storyBrain(STORY, () => {}),
+): Promise<Stage> {
   const silent = { write: () => {} };
   const term = createTerm(silent, silent, {});
   const env = { ...process.env, COMET_FAULT: fault };
-  return openStage({ env, term, brain: storyBrain(STORY, () => {}), clock, keep: false });
+  return openStage({ env, term, brain, clock, keep: false });
 }
 
 export async function openDashboardRig(): Promise<DashboardRig> {
   const clock = createStoryClock();
-  const [stage, browser] = await Promise.all([openBareStage('', clock), openBrowser()]);
+  const sessions = [...STORY];
+  const brain: Brain = (request) => storyBrain(sessions, () => {})(request);
+  const [stage, browser] = await Promise.all([openBareStage('', clock, brain), openBrowser()]);
   const { engine } = stage;
   const close = async (): Promise<void> => {
     await browser.close();
@@ -62,7 +75,13 @@ export async function openDashboardRig(): Promise<DashboardRig> {
       context,
       url,
       complaints,
-      fill: (text) => fill(stage, text),
+      async fill(text) {
+        const session = sessionSaying(text);
+        sessions.push(session);
+        await fill(stage, text);
+        for (const turn of session.turns) await createClient(stage.way, session, ignore).play(turn);
+        return session.id;
+      },
       async open(hash) {
         const page = await context.newPage();
         page.on('pageerror', (error) => complaints.push(String(error)));
@@ -76,6 +95,15 @@ export async function openDashboardRig(): Promise<DashboardRig> {
     await close();
     throw error;
   }
+}
+
+function sessionSaying(text: string): StorySession {
+  const tool = { name: 'Read', input: { file_path: `/home/dev/${text}` }, result: `hostile output ${text}` };
+  const turn = {
+    ...{ topic: text, prompt: `hostile prompt ${text}`, rounds: [{ thinking: text, text, tools: [tool] }] },
+    ...{ thinking: text, answer: `hostile answer ${text}` },
+  };
+  return { id: crypto.randomUUID(), pauseMs: 0, turns: [turn] };
 }
 
 async function fill({ engine, paths }: Stage, text: string): Promise<void> {

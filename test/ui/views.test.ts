@@ -161,7 +161,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
   });
 
   it('never runs what memory says, in any field', async () => {
-    await rig.fill(HOSTILE);
+    const said = await rig.fill(HOSTILE);
     const page = await rig.open(`#/node/${hostileId}`);
     await page.getByText('<img src=x').first().waitFor();
     const shown = async (hash: string, text: string | RegExp): Promise<void> => {
@@ -181,6 +181,13 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await shown('#/library/topics', 'hostile topic <img');
     await shown('#/library/topics/hostile', 'hostile statement <img');
     await shown('#/graph', /\d+ of \d+ nodes?/);
+    await shown('#/now', 'hostile prompt <img');
+    await shown(`#/session/${said}`, 'hostile prompt <img');
+    for (const part of ['answer', 'output']) await page.getByText(`hostile ${part} <img`).first().waitFor();
+    for (const tab of ['difference', 'injected']) {
+      await page.getByRole('button', { name: tab }).click();
+      await settled(page);
+    }
     expect(await page.evaluate('[window.ran, document.querySelectorAll("img, main script").length]')).toEqual([
       ...[undefined, 0],
     ]);
