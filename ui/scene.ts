@@ -52,8 +52,7 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onCli
     labelFont: style.fontFamily,
     labelRenderedSizeThreshold: data.nodes.length < FEW ? 4 : nodeSize(30, data.nodes.length),
     defaultEdgeColor: line,
-    // One vertex for each node, where a circle has three and covers four times the area.
-    nodeProgramClasses: { circle: NodePointProgram },
+    nodeProgramClasses: { circle: Points },
     hideEdgesOnMove: data.links.length > MANY_LINKS,
     zIndex: true,
     nodeReducer(key, node) {
@@ -75,6 +74,7 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onCli
     },
   });
   hoverOnlyAtRest(sigma);
+  const showHighlights = hideEmptyLayers(sigma);
   sigma.on('clickNode', ({ node }) => onClick(Number(node)));
   sigma.on('clickStage', () => onClick(null));
   const worker = arrange(data, graph, onProgress);
@@ -82,12 +82,62 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onCli
     show(next) {
       if (next.color !== look.color) colors = nodeColors(data.nodes, next.color);
       look = next;
+      showHighlights(look.marked !== null);
       sigma.refresh({ skipIndexation: true });
     },
     close() {
       worker.terminate();
       sigma.kill();
     },
+  };
+}
+
+/** Whether the mouse pulls the graph. */
+function isPulled(sigma: Sigma): boolean {
+  const { isMouseDown, draggedEvents } = sigma.getMouseCaptor();
+  return isMouseDown && draggedEvents > 0;
+}
+
+/** One vertex for each node, where a circle has three and covers four times the area. */
+class Points extends NodePointProgram {
+  override render(params: Parameters<NodePointProgram['render']>[0]): void {
+    // It draws every node a second time, to find the one below the mouse: never while the mouse pulls the graph.
+    const { pickProgram } = this;
+    if (isPulled(this.renderer)) this.pickProgram = null;
+    super.render(params);
+    this.pickProgram = pickProgram;
+  }
+}
+
+/**
+ * A layer takes as long to show as the whole picture, also an empty one: half of a frame without a graphics card.
+ *
+ * @returns says whether a node is marked
+ */
+function hideEmptyLayers(sigma: Sigma): (isMarked: boolean) => void {
+  const layers = sigma.getCanvases();
+  const show = (name: string, isShown: boolean): void => {
+    const layer = layers[name];
+    if (layer !== undefined) layer.style.visibility = isShown ? '' : 'hidden';
+  };
+  let [isMarked, isHovered] = [false, false];
+  const showHighlights = (): void => {
+    for (const name of ['hovers', 'hoverNodes']) show(name, isMarked || isHovered);
+  };
+  const hover = (now: boolean) => (): void => {
+    isHovered = now;
+    showHighlights();
+  };
+  show('edgeLabels', false);
+  showHighlights();
+  sigma.on('enterNode', hover(true));
+  sigma.on('leaveNode', hover(false));
+  sigma.on('beforeRender', () => show('edges', !(isPulled(sigma) && sigma.getSetting('hideEdgesOnMove'))));
+  // Nodes can be found again, also where no link is drawn again.
+  sigma.getMouseCaptor().on('mouseup', () => sigma.scheduleRender());
+  return (now) => {
+    isMarked = now;
+    showHighlights();
   };
 }
 

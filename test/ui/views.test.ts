@@ -193,6 +193,36 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     ]);
   });
 
+  it('pulls the graph with the mouse, and finds the node below it before and after', async () => {
+    const page = await rig.open('#/now');
+    await page.addInitScript(KEEP_PIXELS);
+    await page.goto(`${rig.url}?#/graph`);
+    await page.locator('.canvas canvas').first().waitFor();
+    await settled(page);
+    const box = await page.locator('.canvas').boundingBox();
+    const [left, top] = [box?.x ?? 0, box?.y ?? 0];
+    const marked = page.getByRole('status').filter({ has: page.getByText('Show all') });
+    const markFirst = async (): Promise<string> => {
+      const [x, y] = await stillNode(page);
+      await page.mouse.click(left + x, top + y);
+      await marked.waitFor();
+      return (await marked.locator('b').textContent()) ?? '';
+    };
+    expect(await markFirst()).not.toBe('');
+    await page.getByRole('button', { name: 'Show all' }).click();
+    const before = await stillNode(page);
+    await page.mouse.move(left + 4, top + 4);
+    await page.mouse.down();
+    await page.mouse.move(left + 54, top + 34, { steps: 8 });
+    await page.mouse.up();
+    const after = await stillNode(page);
+    expect(after).not.toEqual(before);
+    expect(await markFirst()).not.toBe('');
+    const [x, y] = await stillNode(page);
+    await page.mouse.move(left + x, top + y);
+    await expect.poll(() => page.locator('.sigma-hovers').isVisible()).toBe(true);
+  });
+
   it('shows the graph as a list without WebGL', async () => {
     const page = await rig.open('#/now');
     await page.addInitScript('HTMLCanvasElement.prototype.getContext = () => null');
@@ -272,6 +302,40 @@ async function signIn(page: Page, { engine }: Pick<DashboardRig, 'engine'>): Pro
   const { url } = await engine.call('ui/open', {});
   await page.goto(url);
   return new URL('/', url).href;
+}
+
+const KEEP_PIXELS = `{
+  const { getContext } = HTMLCanvasElement.prototype;
+  HTMLCanvasElement.prototype.getContext = function (type, options) {
+    return getContext.call(this, type, { ...options, preserveDrawingBuffer: true });
+  };
+}`;
+
+/** The middle of the highest node in the drawing, in pixels. */
+const FIND_NODE = `(() => {
+  const nodes = document.querySelector('.sigma-nodes');
+  const copy = new OffscreenCanvas(nodes.width, nodes.height).getContext('2d');
+  copy.drawImage(nodes, 0, 0);
+  const { data } = copy.getImageData(0, 0, nodes.width, nodes.height);
+  const isDrawn = (x, y) => data[4 * (y * nodes.width + x) + 3] === 255;
+  for (let y = 4; y < nodes.height - 4; y += 1)
+    for (let x = 4; x < nodes.width - 4; x += 1)
+      if ([-3, 0, 3].every((down) => [-3, 0, 3].every((right) => isDrawn(x + right, y + down))))
+        return [x, y];
+  return null;
+})()`;
+
+/** Of the highest node, once it is at rest. */
+async function stillNode(page: Page): Promise<readonly [number, number]> {
+  let last: unknown = null;
+  const find = async (): Promise<boolean> => {
+    const place = await page.evaluate(FIND_NODE);
+    const isStill = place !== null && JSON.stringify(place) === JSON.stringify(last);
+    last = place;
+    return isStill;
+  };
+  await expect.poll(find).toBe(true);
+  return last as [number, number];
 }
 
 /** Waits for pictures of the newest state: fonts, charts and the arranged graph. */
