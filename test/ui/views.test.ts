@@ -287,7 +287,35 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     }
   });
 
+  it('keeps two users of one machine apart in one browser', async () => {
+    const other = await openBareStage('');
+    try {
+      const page = await rig.context.newPage();
+      const { url } = await other.engine.call('ui/open', {});
+      expect(new URL(url).port).not.toBe(new URL(rig.url).port);
+      await page.goto(new URL('/', url).href);
+      await page.getByText('This browser is not signed in').waitFor();
+      await page.goto(url);
+      await page.goto(`${new URL('/', url).href}#/memory`);
+      await page.getByText('No memories yet').waitFor();
+      await page.goto(`${rig.url}#/memory`);
+      await page
+        .getByRole('status')
+        .filter({ hasText: /\d+ memories/ })
+        .waitFor();
+    } finally {
+      await other.close();
+    }
+  });
+
   it('says how to sign in again', async () => {
+    const { url: link } = await rig.engine.call('ui/open', {});
+    const stolen = await rig.browser.newContext();
+    const thief = await stolen.newPage();
+    await (await rig.context.newPage()).goto(link);
+    await thief.goto(link);
+    await thief.getByText('This link was used before, or it has expired').waitFor();
+    await stolen.close();
     const page = await rig.open('#/now');
     await rig.context.clearCookies();
     await page.keyboard.press('g');
