@@ -71,7 +71,10 @@ async function measure() {
   const bytes: Record<string, number> = {};
   for (const view of ['ui/overview', 'ui/savings', 'ui/graph', 'ui/search', 'ui/health'] as const) {
     const fromMs = nowMs();
-    const { body } = await browser.post(view, view === 'ui/search' ? { query: '', limit: Math.min(nodes, MOST_LISTED) } : {});
+    const { body } = await browser.post(
+      view,
+      view === 'ui/search' ? { query: '', limit: Math.min(nodes, MOST_LISTED) } : {},
+    );
     viewsMs[view] = nowMs() - fromMs;
     bytes[view] = body.length;
   }
