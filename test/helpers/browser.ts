@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
@@ -21,6 +20,8 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
 /** What the page breaks of WCAG 2.2 AA, with the elements. @param rules  tags of axe, or names of its rules */
 export async function accessibilityProblems(page: Page, rules: readonly string[] = RULES): Promise<string[]> {
+  // It looks for a document as soon as it is imported.
+  const { default: axe } = await import('axe-core');
   await page.evaluate(axe.source);
   return page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(rules)} }).then(({ violations }) =>
     violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ target }) => target).join(', ')))`);
