@@ -5,7 +5,7 @@
  *
  * Each machine has nodes of its own. The first publishes them, the others join: what they publish and read is timed.
  * Then `--added` nodes are made on the first and read by the second, five times. Recall is timed on the third machine
- * while nothing is exchanged, and while it reads and publishes without a pause. Bytes are those of the bucket's objects
+ * while nothing is exchanged, while it exchanges once a second, and without a pause. Bytes are those of the bucket's objects
  * and of the node files of all machines. Then a machine publishes `--turns` verbatim turns below memories of five turns
  * each, and another reads them.
  */
@@ -15,7 +15,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../common/async.ts';
@@ -32,8 +32,14 @@ import type { S3Server } from '../test/helpers/s3-server.ts';
 import { spread } from './latency/stats.ts';
 
 const ROUNDS = 5;
-const QUERIES = 200;
+const QUERIES = 100;
 const IDLE_EXCHANGES = 10;
+/** By default they exchange every five minutes: once a second is 300 times as often. */
+const PAUSES = [
+  { what: 'quiet', pauseMs: null },
+  { what: 'an exchange a second', pauseMs: 1_000 },
+  { what: 'exchanges without a pause', pauseMs: 0 },
+] as const;
 const PROJECT = '/home/dev/shop';
 const WORDS =
   'gateway timeout retry ledger invoice postgres replica cursor parser token cache shard leaf socket daemon queue batch index schema migration'.split(
@@ -160,6 +166,7 @@ async function writeTurns(home: string, size: number): Promise<MemoryNode[]> {
 async function watchedRun(work: () => Promise<unknown>) {
   const delays = monitorEventLoopDelay({ resolution: 10 });
   const before = performance.eventLoopUtilization();
+  const cpuBefore = process.cpuUsage();
   let most = 0;
   const timer = setInterval(() => {
     most = Math.max(most, process.memoryUsage.rss());
@@ -170,7 +177,8 @@ async function watchedRun(work: () => Promise<unknown>) {
   clearInterval(timer);
   const held = { p99: delays.percentile(99) / 1e6, max: delays.max / 1e6 };
   const { active: busy } = performance.eventLoopUtilization(before);
-  return { ms, busy, rss: most, held };
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { ms, busy, cpu: (user + system) / 1_000, rss: most, held };
 }
 
 /** Publishes and reads verbatim turns. */
@@ -203,14 +211,30 @@ async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; result: T
   return { ms: performance.now() - startMs, result };
 }
 
-async function recallMs({ memory }: Machine): Promise<{ p50: number; p95: number }> {
+/** Exchanges until it is told to stop, which returns how many there were. */
+function startExchanges({ sharing }: Machine, pauseMs: number): () => Promise<number> {
+  const over = new AbortController();
+  const done = (async () => {
+    for (let exchanges = 0; ; exchanges += 1) {
+      if (over.signal.aborted) return exchanges;
+      await sharing.exchange();
+      if (pauseMs > 0) await setTimeout(pauseMs, undefined, { signal: over.signal }).catch(() => undefined);
+    }
+  })();
+  return () => {
+    over.abort();
+    return done;
+  };
+}
+
+async function recallTimes({ memory }: Machine): Promise<number[]> {
   const times: number[] = [];
   for (let at = 0; at < QUERIES; at += 1) {
     const query = `which ${WORDS[at % WORDS.length]} does the ${WORDS[(at * 7) % WORDS.length]} need for ${at * 37}`;
     times.push((await timed(() => memory.recall.search(query, { top: 8, projectDir: PROJECT }))).ms);
     await nextTurn();
   }
-  return spread(times);
+  return times;
 }
 
 async function bytesBelow(dir: string): Promise<number> {
@@ -260,25 +284,28 @@ try {
   await box.sharing.pull({});
   await box.memory.maintenance.flush(1_200_000);
   await box.sharing.push({});
+  await box.sharing.exchange();
+  const idleRequests = await counted(() => box.sharing.exchange());
   const idle = await watchedRun(async () => {
-    for (let turns = 0; turns < IDLE_EXCHANGES; turns += 1) {
-      await box.sharing.pull({});
-      await box.sharing.push({});
-    }
+    for (let turns = 0; turns < IDLE_EXCHANGES; turns += 1) await box.sharing.exchange();
   });
-  await recallMs(box);
-  const quiet = await recallMs(box);
-  let isOver = false;
-  const exchanging = (async () => {
-    for (let turns = 0; ; turns += 1) {
-      if (isOver) return turns;
-      await box.sharing.pull({});
-      await box.sharing.push({});
+  await recallTimes(box);
+  // Each in turn, so that what else the machine does meanwhile counts for all of them.
+  const rounds: { what: string; ms: number[]; exchanges: number }[] = PAUSES.map(({ what }) => ({
+    what,
+    ms: [],
+    exchanges: 0,
+  }));
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [at, { pauseMs }] of PAUSES.entries()) {
+      const stop = pauseMs === null ? async () => 0 : startExchanges(box, pauseMs);
+      rounds[at]?.ms.push(...(await recallTimes(box)));
+      (rounds[at] as { exchanges: number }).exchanges += await stop();
     }
-  })();
-  const busy = await recallMs(box);
-  isOver = true;
-  const exchanges = await exchanging;
+  }
+  const { problem } = (await box.sharing.status()) ?? { problem: 'nothing is shared' };
+  if (problem !== '') throw new Error(problem);
+  const recall = rounds.map(({ what, ms, exchanges }) => ({ what, ...spread(ms), exchanges }));
   const local = await Promise.all(machines.map(({ home }) => bytesBelow(homePaths(home).nodesDir)));
   const bucket = await bytesBelow(path.join(root, 'buckets'));
   const own = local.reduce((sum, size) => sum + size, 0) / machines.length;
@@ -286,9 +313,9 @@ try {
   const raw = Number(values.turns) > 0 ? await exchangeTurns(`${server.uri}/raw`, Number(values.turns)) : null;
   const report = {
     raw,
-    ...{ nodes: count, joins, steady, idle, recall_ms: { quiet, busy }, exchanges },
+    ...{ nodes: count, joins, steady, idle, recall_ms: recall },
     bytes: { bucket, local: own },
-    requests: { pull: pullRequests, push: pushRequests },
+    requests: { pull: pullRequests, push: pushRequests, exchange: idleRequests },
   };
   if (values.json) console.log(JSON.stringify(report, null, 2));
   else print(report);
@@ -303,10 +330,9 @@ function print(report: {
   readonly joins: readonly { machine: string; published: number; read: number; ms: number }[];
   readonly steady: readonly { push: number; pull: number }[];
   readonly idle: Awaited<ReturnType<typeof watchedRun>>;
-  readonly recall_ms: { readonly quiet: { p50: number; p95: number }; readonly busy: { p50: number; p95: number } };
-  readonly exchanges: number;
+  readonly recall_ms: readonly { what: string; p50: number; p95: number; exchanges: number }[];
   readonly bytes: { readonly bucket: number; readonly local: number };
-  readonly requests: Readonly<Record<'pull' | 'push', { writes: number; lists: number; reads: number }>>;
+  readonly requests: Readonly<Record<'pull' | 'push' | 'exchange', { writes: number; lists: number; reads: number }>>;
 }): void {
   for (const { machine, published, read, ms } of report.joins)
     console.log(`${machine.padEnd(8)} joins: ${read} read, ${published} published in ${(ms / 1_000).toFixed(1)} s`);
@@ -314,15 +340,14 @@ function print(report: {
     report.steady.map((round) => pick(round).toFixed(0)).join(', ');
   console.log(`${added} new: published in ${of(({ push }) => push)} ms, read in ${of(({ pull }) => pull)} ms`);
   const each = (ms: number): string => `${(ms / IDLE_EXCHANGES).toFixed(0)} ms`;
-  const { ms: idleMs, busy: idleBusy, held: idleHeld } = report.idle;
+  const { ms: idleMs, busy: idleBusy, cpu: idleCpu, held: idleHeld } = report.idle;
   console.log(
-    `exchange without news: ${each(idleMs)}, event loop busy ${each(idleBusy)}, held at most ${idleHeld.max.toFixed(0)} ms`,
+    `exchange without news: ${each(idleMs)}, event loop busy ${each(idleBusy)}, processor ${each(idleCpu)} with the server's, held at most ${idleHeld.max.toFixed(0)} ms`,
   );
-  const { quiet, busy } = report.recall_ms;
-  console.log(`recall, quiet       p50 ${quiet.p50.toFixed(1)}, p95 ${quiet.p95.toFixed(1)} ms`);
-  console.log(
-    `recall, exchanging  p50 ${busy.p50.toFixed(1)}, p95 ${busy.p95.toFixed(1)} ms (${report.exchanges} exchanges)`,
-  );
+  for (const { what, p50, p95, exchanges } of report.recall_ms)
+    console.log(
+      `recall, ${what.padEnd(26)} p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)} ms (${exchanges} exchanges in ${ROUNDS * QUERIES} recalls)`,
+    );
   const { bucket, local } = report.bytes;
   console.log(
     `bytes: bucket ${(bucket / 1e6).toFixed(1)} MB, node files ${(local / 1e6).toFixed(1)} MB, ${(bucket / local).toFixed(2)} times`,

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { setImmediate as nextTick } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTick } from 'node:timers/promises';
 
 /** Wall time in ms since the epoch. Decisions take a number; only the outermost layer holds a clock. */
 export interface Clock {
@@ -151,6 +151,33 @@ function acquire(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
 }
 
 function noop(): void {}
+
+/** An answer is seldom the last work for a request: background work waits so long after it. */
+const QUIET_MS = 20;
+
+/** Background work that lets answers go first. */
+export function createPriority(mostMs = 100) {
+  let answers = 0;
+  let endedMs = Number.NEGATIVE_INFINITY;
+  const isQuiet = (): boolean => answers === 0 && performance.now() - endedMs >= QUIET_MS;
+  return {
+    async answer<T>(work: () => Promise<T>): Promise<T> {
+      answers += 1;
+      try {
+        return await work();
+      } finally {
+        answers -= 1;
+        endedMs = performance.now();
+      }
+    },
+    /** Lets the event loop run, and waits while answers are made, for `mostMs` at most. */
+    async rest(): Promise<void> {
+      await nextTick();
+      const untilMs = performance.now() + mostMs;
+      while (!isQuiet() && performance.now() < untilMs) await delay(QUIET_MS);
+    },
+  };
+}
 
 export const BREAKER_FAILURES = 3;
 const PROBE_MS = 30_000;

@@ -16,7 +16,7 @@ import { createParts, type MemoryOptions, type MemoryParts } from './parts.ts';
 import { withClientDocuments } from './recall/client-documents.ts';
 import { createFileSearch } from './recall/file-search.ts';
 import { createProjectOverview } from './recall/project-overview.ts';
-import { createRecaller } from './recall/recall.ts';
+import { createRecaller, type Recaller } from './recall/recall.ts';
 import { createRecall, type Recall } from './recall/recall-service.ts';
 import { createReranking } from './recall/reranking.ts';
 import { createSessionContext } from './recall/session-context.ts';
@@ -137,7 +137,8 @@ function searchOf(parts: MemoryParts & { readonly libraryBlock: OpenBlock }, rep
     reranker === undefined
       ? {}
       : { reranking: createReranking({ reranker, rules, deadlineMs: recall.deadlineMs, now: clock.now, log }) };
-  const ranked = createRecaller({
+  const { answer } = parts.priority;
+  const found = createRecaller({
     index,
     nodeOf: (id) => displayNode(catalogue.current(id), catalogue),
     turnText: turnReader.words,
@@ -149,6 +150,11 @@ function searchOf(parts: MemoryParts & { readonly libraryBlock: OpenBlock }, rep
     ...(filter === undefined ? {} : { filter }),
     ...reranking,
   });
+  const ranked: Recaller = {
+    ...found,
+    recall: (...request) => answer(() => found.recall(...request)),
+    search: (...request) => answer(() => found.search(...request)),
+  };
   const recaller = withClientDocuments(ranked, parts);
   const search = createFileSearch({ recaller, files });
   return { recaller, search, openContext: createSessionContext({ ...parts, library: parts.libraryBlock }) };

@@ -1,4 +1,4 @@
-import type { Clock } from '../common/async.ts';
+import { type Clock, createPriority } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
 import type { Origin, Preset } from '../common/turn.ts';
@@ -112,6 +112,7 @@ export async function createParts(options: MemoryOptions) {
     catalogue,
     turnRegistry,
     taskQueue: createTaskQueue(),
+    priority: createPriority(),
     turnReader: createTurnReader(journal, turnRegistry, crashMarks.isSkipped),
   };
   const indexer = createIndexer({ ...base, textsOf: base.turnReader.ofSession, sessionOf: turnRegistry.sessionOf });

@@ -6,7 +6,14 @@ import { type MemoryNode, teammateOf, titleOf } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import type { Bus } from './share/bus.ts';
 import { cardsOf, type JoinRequest, joined, machinesOf } from './share/join.ts';
-import { type Membership, newState, type ShareOptions, type ShareState, type StateFile } from './share/parts.ts';
+import {
+  createLooked,
+  type Membership,
+  newState,
+  type ShareOptions,
+  type ShareState,
+  type StateFile,
+} from './share/parts.ts';
 import { NAME } from './share/row.ts';
 import { openShare, type Share } from './share/service.ts';
 import { createSharedPages } from './share-pages.ts';
@@ -15,6 +22,8 @@ import type { Activity } from './tasks/judge.ts';
 import type { TaskText } from './tasks/task-files.ts';
 
 const TICK_MS = 15_000;
+/** Reading needs no look at what was edited by hand: files are read again before each is written. */
+const ready = async (): Promise<void> => undefined;
 /** A session that begins looks for news that are older than this. */
 const FRESH_MS = 60_000;
 /** What is published by itself waits until no request came for so long. */
@@ -41,11 +50,12 @@ type Opener = ReturnType<typeof createOpener>;
 
 /** Opens the storage for one step. */
 function createOpener(parts: Parts, signal: AbortSignal) {
-  const { catalogue, clock, share: options, started } = parts;
+  const { catalogue, clock, priority, share: options, started } = parts;
   const stateFile = cached(options.stateFile);
   let { env } = options;
   let reading: { readonly rows: number } | null = null;
-  const looked = { stamp: '' };
+  const looked = createLooked();
+  const connection = createConnection(parts);
 
   const memory = {
     ...createSharedTurns(parts),
@@ -69,14 +79,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     },
   };
 
-  async function withBus<T>(url: string, use: (bus: Bus) => Promise<T>): Promise<T> {
-    const bus = lazyBus(() => options.openBus(url, env));
-    try {
-      return await use(bus);
-    } finally {
-      bus.close();
-    }
-  }
+  const withBus = <T>(url: string, step: (bus: Bus) => Promise<T>): Promise<T> => connection.use(url, env, step);
 
   /** @throws CometError `usage` where nothing is shared, `share_failed` */
   async function withShare<T>(use: (share: Share) => Promise<T>, settings = options.settings()): Promise<T> {
@@ -87,14 +90,16 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     }
     await started;
     const passphrase = await options.passphrase(env);
-    const keyOf = (project: string): string => (path.isAbsolute(project) ? parts.projectOf(project) : project);
-    const { isForbidden, keepsDrafts } = options;
+    const { keepsDrafts } = options;
+    const keyOf = onceEach((project) => (path.isAbsolute(project) ? parts.projectOf(project) : project));
+    const isForbidden = onceEach(options.isForbidden);
     const rules = { scope, projects, raw: raw && scope === 'me', isForbidden, keepsDrafts, keyOf };
     return withBus(url, async (bus) => {
       const read = (rows: number): void => {
         reading = { rows: (reading?.rows ?? 0) + rows };
       };
-      const steps = { bus, memory, rules, trusted, passphrase, looked, onRead: read };
+      const { rest } = priority;
+      const steps = { bus, memory, rules, trusted, passphrase, looked, rest, onRead: read };
       const { removed } = options;
       const others = { stateFile, removed, redactor: parts.redactor, now: clock.now, signal };
       return use(await openShare({ ...steps, ...others }, state));
@@ -102,14 +107,15 @@ function createOpener(parts: Parts, signal: AbortSignal) {
   }
 
   return {
-    ...{ stateFile, withBus, withShare },
+    ...{ stateFile, withBus, withShare, closeBus: connection.close },
     /** Rows that the pull that runs has read; null where none runs. */
     reading: () => reading,
     changedApart: memory.changedApart,
     /** With the credentials of the shell that asked last. */
     passphrase: () => options.passphrase(env),
     use(given: NodeJS.ProcessEnv): void {
-      env = { ...env, ...given };
+      const isNew = Object.entries(given).some(([name, value]) => env[name] !== value);
+      if (isNew) env = { ...env, ...given };
     },
     async pullAll(share: Share): Promise<void> {
       reading = { rows: 0 };
@@ -121,7 +127,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
 }
 
 /** Steps one after the other; what fails is said in `status`. */
-function createExchange(parts: Parts, { pullAll, withShare }: Opener, closing: AbortController) {
+function createExchange(parts: Parts, { pullAll, withShare, closeBus }: Opener, closing: AbortController) {
   const { catalogue, clock, log, share: options, started } = parts;
   const inTurn = createSteps();
   let problem = '';
@@ -147,10 +153,10 @@ function createExchange(parts: Parts, { pullAll, withShare }: Opener, closing: A
   }
 
   /** A step that the user asked for: its error is theirs to read, and is kept for `status`. */
-  function asked<T>(step: (share: Share) => Promise<T>): Promise<T> {
+  function asked<T>(step: (share: Share) => Promise<T>, before: () => Promise<void> = parts.follow): Promise<T> {
     return inTurn(async () => {
       try {
-        await parts.follow();
+        await before();
         const result = await withShare(step);
         problem = '';
         return result;
@@ -192,6 +198,8 @@ function createExchange(parts: Parts, { pullAll, withShare }: Opener, closing: A
 
   return {
     ...{ inTurn, asked, pushAll },
+    /** As by itself when it is due. */
+    exchange: async () => (await quietly(pullAll)) && (await quietly(pushAll)),
     problem: () => problem,
     ended(): void {
       problem = '';
@@ -209,6 +217,7 @@ function createExchange(parts: Parts, { pullAll, withShare }: Opener, closing: A
       if (url !== '' && intervalMinutes > 0) await finishesWithin(quietly(pushNews), LAST_PUSH_MS);
       closing.abort(new Error('memory is closing'));
       await finishesWithin(inTurn.idle(), LAST_PUSH_MS);
+      closeBus();
     },
   };
 }
@@ -248,7 +257,7 @@ function createRequests({ catalogue }: Parts, { use, pullAll }: Opener, { asked,
         const before = catalogue.size();
         await pullAll(share);
         return Math.max(0, catalogue.size() - before);
-      });
+      }, ready);
     },
   };
 }
@@ -314,7 +323,7 @@ export function createSharing(parts: Parts) {
         const passphrase = await opener.passphrase();
         const before = await stateFile.load();
         const cards = await withBus(request.url, (bus) => cardsOf(bus, before?.machine ?? ''));
-        const settings = { ...options.settings(), ...joined(request, cards, isFirst, passphrase) };
+        const settings = { ...options.settings(), ...(await joined(request, cards, isFirst, passphrase)) };
         const { url, scope, name } = settings;
         const member: Membership = { url, scope, name };
         const isSame = before !== null && before.url === url && before.scope === scope && before.name === name;
@@ -341,9 +350,11 @@ export function createSharing(parts: Parts) {
         );
         await options.keepSettings({ url: '', projects: [], trusted: [] });
         await stateFile.remove();
+        opener.closeBus();
         exchange.ended();
         return { problem: left };
       }),
+    exchange: exchange.exchange,
     wake: exchange.wake,
     problems: (): readonly Problem[] =>
       exchange.problem() === '' ? [] : [{ file: 'share', message: exchange.problem() }],
@@ -351,18 +362,59 @@ export function createSharing(parts: Parts) {
   };
 }
 
+/** One connection while all goes well: what was read of the storage is known then. */
+function createConnection({ priority, share: options }: Pick<Parts, 'priority' | 'share'>) {
+  let held: { readonly url: string; readonly env: NodeJS.ProcessEnv; readonly bus: Bus } | null = null;
+
+  function close(): void {
+    held?.bus.close();
+    held = null;
+  }
+
+  return {
+    close,
+    async use<T>(url: string, env: NodeJS.ProcessEnv, step: (bus: Bus) => Promise<T>): Promise<T> {
+      if (held?.url !== url || held.env !== env) {
+        close();
+        held = { url, env, bus: lazyBus(() => options.openBus(url, env), priority.rest) };
+      }
+      try {
+        return await step(held.bus);
+      } catch (error) {
+        close();
+        throw error;
+      }
+    },
+  };
+}
+
 /** Connects on first use: what is to leave is queued on disk also where the storage cannot be reached. */
-function lazyBus(open: () => Promise<Bus>): Bus {
+function lazyBus(open: () => Promise<Bus>, rest: () => Promise<void>): Bus {
   let opened: Promise<Bus> | null = null;
-  const bus = (): Promise<Bus> => (opened ??= open());
+  const bus = async (): Promise<Bus> => {
+    await rest();
+    opened ??= open();
+    return opened;
+  };
   return {
     machines: async () => (await bus()).machines(),
     append: async (...args) => (await bus()).append(...args),
     read: async (...args) => (await bus()).read(...args),
+    stamp: async (...args) => (await bus()).stamp(...args),
     last: async (...args) => (await bus()).last(...args),
     erase: async (...args) => (await bus()).erase(...args),
     drop: async (...args) => (await bus()).drop(...args),
     close: () => void opened?.then((found) => found.close()).catch(() => undefined),
+  };
+}
+
+/** Of the same project, the answer of the first time: it takes a look at the disk, and there are many memories. */
+function onceEach<T>(of: (project: string) => T): (project: string) => T {
+  const known = new Map<string, { readonly answer: T }>();
+  return (project) => {
+    const found = known.get(project) ?? { answer: of(project) };
+    known.set(project, found);
+    return found.answer;
   };
 }
 

@@ -36,7 +36,7 @@ export async function cardsOf(bus: Bus, own: string): Promise<FoundCard[]> {
  * @param isFirst  whether nothing may be there yet
  * @throws CometError `usage`
  */
-export function joined(
+export async function joined(
   { url, scope, projects, name }: JoinRequest,
   found: readonly FoundCard[],
   isFirst: boolean,
@@ -58,13 +58,13 @@ export function joined(
   if (scopes.size > 1) throw new CometError('usage', 'machines of both scopes share there; choose another address');
   if (cards.some(({ salt }) => salt !== null) && passphrase === null)
     throw new CometError('usage', 'memory is encrypted there: set COMET_CC_SHARE_PASSPHRASE to its passphrase');
-  const theirs = cards.flatMap((card) => projectsOf(card, passphrase));
+  const theirs = (await Promise.all(cards.map((card) => projectsOf(card, passphrase)))).flat();
   return { url, name, scope: first?.scope ?? scope ?? 'me', projects: projects ?? [...new Set(theirs)].sort() };
 }
 
 /** @throws CometError `usage` for another passphrase */
-function projectsOf({ salt, projects }: Card, passphrase: string | null): string[] {
-  const text = salt === null ? projects : unseal(projects, sealingKey(passphrase ?? '', salt));
+async function projectsOf({ salt, projects }: Card, passphrase: string | null): Promise<string[]> {
+  const text = salt === null ? projects : unseal(projects, await sealingKey(passphrase ?? '', salt));
   if (text === null) throw new CometError('usage', 'the passphrase is another one than that of the machines there');
   const read = parseJson(text);
   return Array.isArray(read) ? read.filter((each) => typeof each === 'string') : [];

@@ -3,7 +3,7 @@ import { grouped } from '../../common/map.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type PageBlock, type PageRef, pageKey, type ReceivedBlock } from '../pages/page-blocks.ts';
 import { isPrivateText, type Kept } from './filter.ts';
-import type { Known, ShareContext, SharedBlocks } from './parts.ts';
+import type { Known, ShareContext, SharedBlocks, ShareState } from './parts.ts';
 import { type BlockPayload, MAX_PAYLOAD_CHARS } from './row.ts';
 import { isNewer, type Peer } from './state.ts';
 
@@ -47,11 +47,9 @@ export async function changedBlocks(
   const { known } = state();
   const { places, present } = found;
   const whole = [places.pages, places.facts].flatMap(({ name, isWhole }) => (isWhole ? [name] : []));
-  const gone = Object.entries(known).flatMap(([id, { source }]): LeavingBlock[] =>
-    id.startsWith('page ') && whole.includes(source) && !present.has(id)
-      ? [{ id, digest: DIGEST.gone, source: '', after: '', block: null }]
-      : [],
-  );
+  const gone = blockIds(known)
+    .filter((id) => whole.includes(known[id]?.source ?? '') && !present.has(id))
+    .map((id): LeavingBlock => ({ id, digest: DIGEST.gone, source: '', after: '', block: null }));
   const insteadOf = createReplacements(gone, known);
   const added = found.blocks.flatMap((block): LeavingBlock[] => {
     const { key: id, page, section, text, after, isPrivate } = block;
@@ -71,6 +69,15 @@ export async function changedBlocks(
   // A block comes before those that it replaces go: where it meets another in their place, both were written apart.
   const leaving = [...added, ...gone];
   return { leaving, order: new Map(found.blocks.map(({ key, after }) => [key, after])) };
+}
+
+const idsIn = new WeakMap<ShareState['known'], readonly string[]>();
+
+/** Among thousands of memories; what is known is replaced, never changed, once it was kept. */
+function blockIds(known: ShareState['known']): readonly string[] {
+  const ids = idsIn.get(known) ?? Object.keys(known).filter((id) => id.startsWith('page '));
+  idsIn.set(known, ids);
+  return ids;
 }
 
 /** A block that went is replaced by the one that has its place now: behind the same block. */

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
@@ -155,10 +156,34 @@ export interface ShareParts {
   readonly now: () => number;
   /** Aborted when memory closes: a step ends at its next batch. */
   readonly signal: AbortSignal;
-  /** What nodes were looked at last, and found published; kept while the process runs. */
-  readonly looked?: { stamp: string };
+  /** Lets the event loop run, and answers go first. */
+  readonly rest?: () => Promise<unknown>;
+  /** Kept while the process runs. */
+  readonly looked?: Looked;
   /** Called after each batch of rows that were read. */
   readonly onRead?: (rows: number) => void;
+}
+
+/** A log that looks the same is read all the same after so long. */
+const LOOKED_MS = 3_600_000;
+
+type Looked = ReturnType<typeof createLooked>;
+
+/** What was found at the last look, where the next one would find the same. */
+export function createLooked() {
+  return {
+    /** What nodes were looked at, and found published. */
+    stamp: '',
+    /** Projects of all nodes at a revision of memory. */
+    projects: { revision: -1, names: [] as readonly string[] },
+    /** Revision of memory without redirects that lead nowhere. */
+    redirects: -1,
+    /** By salt; of the passphrase. */
+    keys: new Map<string, Buffer>(),
+    passphrase: null as string | null,
+    /** Logs that were read to their end, or end as this machine left its own. */
+    logs: new Map<string, { readonly place: string; readonly atMs: number }>(),
+  };
 }
 
 /** How a machine shares. */
@@ -184,21 +209,34 @@ export type ShareContext = Awaited<ReturnType<typeof openContext>>;
 
 /** The state of sharing as it is on disk. */
 export async function openContext(parts: ShareParts, first: ShareState) {
-  const { stateFile, passphrase } = parts;
-  const keys = new Map<string, Buffer>();
+  const { stateFile, passphrase, looked = createLooked(), rest = nextTurn, now } = parts;
   let state = first;
+  if (looked.passphrase !== passphrase) looked.keys.clear();
+  looked.passphrase = passphrase;
+  const placeOf = (stamp: string, head: Head | null): string => JSON.stringify([state.url, stamp, head]);
   return {
     ...parts,
+    ...{ looked, rest },
     state: (): ShareState => state,
+    /** Whether a log is as it was when it was read to its end. */
+    isRead(machine: string, stamp: string | null, head: Head | null): boolean {
+      const last = looked.logs.get(machine);
+      if (stamp === null || last === undefined || Math.abs(now() - last.atMs) > LOOKED_MS) return false;
+      return last.place === placeOf(stamp, head);
+    },
+    /** @param stamp  from before it was read */
+    noteRead(machine: string, stamp: string | null, head: Head | null): void {
+      if (stamp !== null) looked.logs.set(machine, { place: placeOf(stamp, head), atMs: now() });
+    },
     async keep(changed: Partial<ShareState>): Promise<void> {
       state = { ...state, ...changed };
       await stateFile.save(state);
     },
     /** Null where there is no passphrase. */
-    keyOf(salt: string): Buffer | null {
+    async keyOf(salt: string): Promise<Buffer | null> {
       if (passphrase === null) return null;
-      const key = keys.get(salt) ?? sealingKey(passphrase, salt);
-      keys.set(salt, key);
+      const key = looked.keys.get(salt) ?? (await sealingKey(passphrase, salt));
+      looked.keys.set(salt, key);
       return key;
     },
   };

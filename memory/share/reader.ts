@@ -1,5 +1,4 @@
 import path from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
 import type { TaskText } from '../tasks/task-files.ts';
@@ -34,10 +33,12 @@ const SLICE = 10;
 
 /** Takes over what other machines published. */
 export function createReader(context: ShareContext) {
-  const { bus, state, keep, memory, rules, signal } = context;
+  const { bus, state, keep, memory, rules, signal, looked } = context;
 
   async function pullFrom(machine: string): Promise<void> {
     const pinned = state().peers[machine] ?? null;
+    const stamp = await bus.stamp(machine);
+    if (context.isRead(machine, stamp, pinned?.head ?? null)) return;
     let rows = await bus.read(machine, pinned?.head.sequence ?? 0, BATCH);
     const [first] = rows;
     if (first === undefined) return;
@@ -58,7 +59,7 @@ export function createReader(context: ShareContext) {
       const news = rows.filter(({ sequence }) => sequence > after);
       if (!(await apply(context, peer, news))) return;
       context.onRead?.(news.length);
-      if (rows.length < BATCH) return;
+      if (rows.length < BATCH) return context.noteRead(machine, stamp, state().peers[machine]?.head ?? null);
       after = last;
       rows = await bus.read(machine, after + 1, BATCH);
     }
@@ -69,8 +70,10 @@ export function createReader(context: ShareContext) {
     async pull(): Promise<void> {
       await noteRaw(context);
       for (const machine of await bus.machines()) if (machine !== state().machine) await pullFrom(machine);
-      const stray = strayRedirects(memory.nodes());
+      const revision = memory.revision();
+      const stray = looked.redirects === revision ? [] : strayRedirects(memory.nodes());
       if (stray.length > 0) await memory.save(stray);
+      else looked.redirects = revision;
       await keep({ pulled: new Date(context.now()).toISOString() });
     },
   };
@@ -117,9 +120,9 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
     isRemoved: (nodeId: string) => before.has(nodeId) || changes.removed.has(nodeId),
   };
   const { salt } = peer.card;
-  const key = salt === null ? null : keyOf(salt);
+  const key = salt === null ? null : await keyOf(salt);
   for (const [at, row] of rows.entries()) {
-    if (at % SLICE === 0) await nextTurn();
+    if (at % SLICE === 0) await context.rest();
     const payload = openRow(peer, row, key);
     if (payload === 'passphrase') {
       await keep({ refused: { ...state().refused, [peer.machine]: payload } });

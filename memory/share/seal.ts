@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes, type ScryptOptions, scrypt } from 'node:crypto';
+import { promisify } from 'node:util';
 
 /** About 100 ms and 32 MB for a guess. */
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 } as const;
@@ -6,14 +7,15 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const MARK = 'sealed:';
+const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
 export function newSalt(): string {
   return randomBytes(16).toString('hex');
 }
 
 /** AES-256 key of a machine's rows. @param salt  hex */
-export function sealingKey(passphrase: string, salt: string): Buffer {
-  return scryptSync(passphrase.normalize('NFC'), Buffer.from(salt, 'hex'), KEY_BYTES, COST);
+export function sealingKey(passphrase: string, salt: string): Promise<Buffer> {
+  return derive(passphrase.normalize('NFC'), Buffer.from(salt, 'hex'), KEY_BYTES, COST);
 }
 
 /** AES-256-GCM under a random nonce: nonce, ciphertext and tag, base64 behind a mark. */

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPrivate, type Kept, keptReason, outgoing } from './filter.ts';
@@ -28,19 +27,23 @@ export function createWriter(context: ShareContext) {
     const turns = Object.fromEntries(Object.entries(state().turns).filter(([, { sequence }]) => sequence === NO_ROW));
     const empty = { next: 0, confirmed: null, outbox: [], erasing: [], turns };
     await keep({ ...identity, ...empty, known: Object.fromEntries(known) });
-    if (context.looked !== undefined) context.looked.stamp = '';
+    context.looked.stamp = '';
     await queue(context);
   }
 
   /** Rows that the bucket has already leave the outbox. */
   async function reconcile(): Promise<void> {
-    const last = await bus.last(state().machine);
+    const { machine: own, confirmed: arrived, outbox: unsent } = state();
+    const stamp = await bus.stamp(own);
+    if (unsent.length === 0 && context.isRead(own, stamp, arrived)) return;
+    const last = await bus.last(own);
     // Only a row with the same number may be the last one there.
     const waiting = state().outbox.filter(({ sequence }) => sequence === last?.sequence);
     const plan = planPublish(state().confirmed, waiting.map(headOf), last === null ? null : headOf(last));
     if (plan.kind === 'append') {
       const outbox = state().outbox.filter(({ sequence }) => sequence > plan.after);
-      if (outbox.length < state().outbox.length) await keep({ outbox });
+      if (last !== null && outbox.length < unsent.length) await keep({ outbox, confirmed: headOf(last) });
+      context.noteRead(own, stamp, state().confirmed);
     } else if (plan.kind === 'lost') {
       await bus.drop(state().machine);
       await startOver({});
@@ -92,15 +95,14 @@ interface Leaving {
 }
 
 /** Changes with all that decides whether a node leaves. */
-function stampOf({ memory, rules, state }: ShareContext, nodes: readonly MemoryNode[], removed: number): string {
+function stampOf({ looked, memory, rules, state }: ShareContext, removed: number): string {
   const { machine, url } = state();
+  const revision = memory.revision();
+  if (looked.projects.revision !== revision)
+    looked.projects = { revision, names: [...new Set(memory.nodes().map(({ project }) => project))] };
   const { scope, projects, raw, keepsDrafts, keyOf, isForbidden } = rules;
-  const places = [...new Set(nodes.map(({ project }) => project))].map((each) => [
-    each,
-    keyOf(each),
-    isForbidden(each),
-  ]);
-  return JSON.stringify([memory.revision(), removed, machine, url, scope, projects, raw, keepsDrafts, places]);
+  const places = looked.projects.names.map((each) => [each, keyOf(each), isForbidden(each)]);
+  return JSON.stringify([revision, removed, machine, url, scope, projects, raw, keepsDrafts, places]);
 }
 
 /** What would leave now, what is removed or taken back, and how many nodes stay for which reason. */
@@ -116,7 +118,7 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
   };
   const pages = rules.scope === 'team' ? await sharedPages(context) : null;
   for (const [at, node] of [...nodes, ...(pages?.nodes ?? [])].entries()) {
-    if (at % SLICE === 0) await nextTurn();
+    if (at % SLICE === 0) await context.rest();
     signal.throwIfAborted();
     const known = state().known[node.node_id];
     if (removed.has(node.node_id)) continue;
@@ -138,7 +140,8 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
   const tasks = await changedTasks(context, removed, stay);
   const blocks = await changedBlocks(context, stay);
   // Only what the user removed: a memory that cannot be read, or is an old copy, removes nothing elsewhere.
-  const gone = Object.keys(state().known).filter((nodeId) => removed.has(nodeId));
+  const { known } = state();
+  const gone = [...removed].filter((nodeId) => nodeId in known);
   const raw = [...withUnsentTurns(context).values()].flat().flatMap(({ turns }) => turns);
   return { changed, tasks, blocks, gone, withdrawn, kept, turns: raw.filter((turnId) => !(turnId in state().turns)) };
 }
@@ -157,18 +160,22 @@ async function sharedPages({ memory, rules, state }: ShareContext) {
 
 /** Signs what changed since the last call into the outbox. */
 async function queue(context: ShareContext): Promise<void> {
-  const { looked, memory, rules, state, keep } = context;
-  const nodes = memory.nodes();
-  const stamp = stampOf(context, nodes, (await context.removed.load()).length);
-  const { changed, tasks, blocks, gone, withdrawn } = await pending(context, looked?.stamp === stamp ? [] : nodes);
-  if (looked !== undefined) looked.stamp = '';
-  const payloads: Payload[] = [];
-  let known = { ...state().known };
+  const { looked, rules, state, keep } = context;
+  const stamp = stampOf(context, (await context.removed.load()).length);
+  const { changed, tasks, blocks, gone, withdrawn } = await pending(context, looked.stamp === stamp ? [] : undefined);
+  looked.stamp = '';
   const { next: first } = state();
-  const add = (payload: Payload): number => first + payloads.push(payload) - 1;
-  if (first === 0) add(cardOf(context));
   // A task that was made again under its name finds it free.
   const left = withoutGone(context, new Set([...gone, ...withdrawn]));
+  const isEmpty = [changed, tasks, blocks.leaving, gone, withdrawn, left.rows].every((list) => list.length === 0);
+  if (first > 0 && isEmpty) {
+    looked.stamp = stamp;
+    return;
+  }
+  const payloads: Payload[] = [];
+  const add = (payload: Payload): number => first + payloads.push(payload) - 1;
+  if (first === 0) add(await cardOf(context));
+  let known = { ...state().known };
   const old = [...gone, ...withdrawn].flatMap((nodeId) => known[nodeId]?.sequences ?? []).concat(left.rows);
   const isMe = rules.scope === 'me';
   for (const nodeId of gone) {
@@ -202,16 +209,17 @@ async function queue(context: ShareContext): Promise<void> {
   const next = first + rows.length;
   if (rows.length + old.length > 0)
     await keep({ next, known, outbox, turns: left.turns, erasing: [...state().erasing, ...old] });
-  if (looked !== undefined) looked.stamp = stamp;
+  looked.stamp = stamp;
 }
 
 /** Rows that follow the last one; requests pass between them. */
 async function signed(context: ShareContext, payloads: readonly Payload[]): Promise<Row[]> {
-  const { next } = context.state();
+  const { next, salt } = context.state();
+  const key = salt === null ? null : await ownKey(context, salt);
   const rows: Row[] = [];
   for (const [at, payload] of payloads.entries()) {
-    if (at % SIGNED === 0) await nextTurn();
-    rows.push(rowOf(context, next + at, payload));
+    if (at % SIGNED === 0) await context.rest();
+    rows.push(rowOf(context, next + at, payload, key));
   }
   return rows;
 }
@@ -228,25 +236,25 @@ async function queueTurns(context: ShareContext, leaving: readonly LeavingTurn[]
   await keep({ next: state().next + rows.length, turns, outbox: [...state().outbox, ...rows] });
 }
 
-function cardOf(context: ShareContext): Payload {
+async function cardOf(context: ShareContext): Promise<Payload> {
   const { name, keys, salt, scope } = context.state();
   const projects = JSON.stringify(context.rules.projects);
   return {
     ...{ kind: 'card', name, key: keys.publicKey, salt, scope },
-    projects: salt === null ? projects : seal(projects, ownKey(context, salt)),
+    projects: salt === null ? projects : seal(projects, await ownKey(context, salt)),
   };
 }
 
-function rowOf(context: ShareContext, sequence: number, payload: Payload): Row {
-  const { machine, keys, salt } = context.state();
+function rowOf({ state }: ShareContext, sequence: number, payload: Payload, key: Buffer | null): Row {
+  const { machine, keys } = state();
   const text = canonicalJson(payload);
-  const isPlain = salt === null || payload.kind === 'card';
-  return signRow(machine, { sequence, payload: isPlain ? text : seal(text, ownKey(context, salt)) }, keys.privateKey);
+  const isPlain = key === null || payload.kind === 'card';
+  return signRow(machine, { sequence, payload: isPlain ? text : seal(text, key) }, keys.privateKey);
 }
 
 /** @throws CometError `share_failed`: rows of a machine that seals them never leave in the clear */
-function ownKey({ keyOf }: ShareContext, salt: string): Buffer {
-  const key = keyOf(salt);
+async function ownKey({ keyOf }: ShareContext, salt: string): Promise<Buffer> {
+  const key = await keyOf(salt);
   if (key === null) throw new CometError('share_failed', 'the passphrase is missing: set COMET_CC_SHARE_PASSPHRASE');
   return key;
 }

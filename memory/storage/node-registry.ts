@@ -57,7 +57,7 @@ export function createNodeRegistry() {
 
   return {
     put(fresh: readonly MemoryNode[]): void {
-      changed();
+      if (fresh.length > 0) changed();
       for (const node of fresh) {
         forget(node.node_id);
         nodes.set(node.node_id, node);
@@ -66,7 +66,7 @@ export function createNodeRegistry() {
       }
     },
     remove(ids: readonly string[]): void {
-      changed();
+      if (ids.length > 0) changed();
       for (const id of ids) forget(id);
     },
     /** The node, or the one that took its place. */

@@ -42,6 +42,8 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
   const reader = createReader(nodeFiles, snapshot);
   const lock = createMutex();
   const { take, drop } = createMirror(catalogue, indexer);
+  /** What files and catalogue were when they said the same. */
+  let equal: { readonly nodes: readonly MemoryNode[]; readonly revision: number } | null = null;
 
   /** Files first, then catalogue, then index; `texts` of the turns, where at hand. `read`: see `NodeFiles.save`. */
   async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[], read?: Read): Promise<void> {
@@ -62,18 +64,16 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
   /** Takes over what was changed on disk; all of it, or what stands in these files. */
   async function refresh(files?: readonly string[]): Promise<void> {
     const loaded = await reader.load(files);
+    if (equal?.nodes === loaded.nodes && equal.revision === catalogue.revision()) return;
     const onDisk = new Set(loaded.nodes.map((node) => node.node_id));
     const missing = catalogue.every().filter((node) => !onDisk.has(node.node_id));
     const { kept, lost } = await reader.sortMissing(missing, loaded);
     const changed = loaded.nodes.filter((node) => !isDeepStrictEqual(node, catalogue.get(node.node_id)));
+    if (missing.length + changed.length === 0) equal = { nodes: loaded.nodes, revision: catalogue.revision() };
     for (const node of lost) gone.set(node.node_id, node);
     const orphans = lost.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
     catalogue.remove(lost.map((node) => node.node_id));
-    const byHand = changed.flatMap((node) => {
-      const before = gone.get(node.node_id) ?? catalogue.get(node.node_id);
-      const kept = before === undefined || isDeepStrictEqual(before, node) ? node : keptByHand(node, before);
-      return kept === node ? [] : [kept];
-    });
+    const byHand = editedByHand(changed, (id) => gone.get(id) ?? catalogue.get(id));
     take(changed);
     drop(lost);
     if (orphans.length > 0) await remove(orphans.map((node) => node.node_id));
@@ -143,6 +143,15 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
   };
 }
 
+/** Nodes that are kept in another form than the user left them in. */
+function editedByHand(changed: readonly MemoryNode[], known: (id: string) => MemoryNode | undefined): MemoryNode[] {
+  return changed.flatMap((node) => {
+    const before = known(node.node_id);
+    const kept = before === undefined || isDeepStrictEqual(before, node) ? node : keptByHand(node, before);
+    return kept === node ? [] : [kept];
+  });
+}
+
 interface Loaded {
   readonly nodes: readonly MemoryNode[];
   /** Who wrote the session's file had a copy from before this node. */
@@ -157,13 +166,16 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
   const notes: Problem[] = [];
   /** Ids of nodes that our writes put into a file, so that its `seen` names them. */
   const written = new Set<string>();
+  let last: readonly MemoryNode[] = [];
 
   async function load(files?: readonly string[]): Promise<Loaded> {
     const loaded = await nodeFiles.load(files);
     problems = loaded.problems;
     const seen: SeenIds = loaded.seen ?? new Map();
     const isUnseen = (nodeId: string, sessionId: string): boolean => seen.get(sessionId)?.has(idTail(nodeId)) === false;
-    for (const { node_id, session_id } of loaded.nodes) if (!isUnseen(node_id, session_id)) written.add(node_id);
+    for (const { node_id, session_id } of last === loaded.nodes ? [] : loaded.nodes)
+      if (!isUnseen(node_id, session_id)) written.add(node_id);
+    last = loaded.nodes;
     return { nodes: loaded.nodes, isUnseen, isBroken: (nodeId: string) => loaded.places?.has(nodeId) === true };
   }
 

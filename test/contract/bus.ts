@@ -52,6 +52,37 @@ export function busContract(
     reader.close();
   });
 
+  test('has another stamp after each change, also of another machine', async () => {
+    const place = fresh();
+    const [writer, reader] = [await open(place), await open(place)];
+    expect(await reader.stamp(DESKTOP)).toBeNull();
+    const seen = new Set<string | null>();
+    const look = async (): Promise<void> => {
+      const stamp = await reader.stamp(DESKTOP);
+      expect(await reader.stamp(DESKTOP)).toBe(stamp);
+      expect(seen.has(stamp)).toBe(false);
+      seen.add(stamp);
+    };
+    for (const at of [0, 1, 2]) {
+      await writer.append(DESKTOP, rowsFrom(at, 1));
+      await look();
+    }
+    expect(await reader.read(DESKTOP, 2, 10)).toEqual([...rowsFrom(0, 1), ...rowsFrom(2, 1)]);
+    await writer.erase(DESKTOP, [1]);
+    await look();
+    await writer.drop(DESKTOP);
+    expect(await reader.stamp(DESKTOP)).toBeNull();
+    expect(await reader.machines()).toEqual([]);
+    // Shorter than the one that was read, and in as many versions as one of its beginnings.
+    await writer.append(DESKTOP, rowsFrom(0, 2));
+    expect(await reader.read(DESKTOP, 0, 10)).toEqual(rowsFrom(0, 2));
+    expect(await reader.last(DESKTOP)).toEqual(rowsFrom(1, 1)[0]);
+    await look();
+    expect(await reader.machines()).toEqual([DESKTOP]);
+    writer.close();
+    reader.close();
+  });
+
   test('erases rows and their bytes, and keeps the others', async () => {
     const place = fresh();
     const bus = await open(place);

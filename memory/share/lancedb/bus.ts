@@ -1,4 +1,4 @@
-import { type Connection, connect, type Table } from '@lancedb/lancedb';
+import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
 import { CometError, reasonOf } from '../../../common/errors.ts';
 import { trimEnd } from '../../../common/text.ts';
 import type { Bus } from '../bus.ts';
@@ -16,6 +16,10 @@ const FILES = { least: 8, most: 64, bytesEach: 1_000_000 } as const;
 const LARGE_CHARS = 200_000;
 /** Others may read an older version for so long. */
 const READERS_MS = 3_600_000;
+/** Names of machines are read again after so long, also where their table looks the same. */
+const NAMES_MS = 3_600_000;
+/** Of manifests, so that opening a log that did not change is one list; LanceDB itself would keep up to 7 GB. */
+const CACHE_BYTES = 16_000_000n;
 /** A step that fails is tried again later, so that none waits for minutes. */
 const PATIENCE = { connect_timeout: '5s', timeout: '60s', client_max_retries: '2', client_retry_timeout: '20' };
 /** Names that the storage's own tools use; `allow_http` is the one that LanceDB spells without the prefix. */
@@ -35,6 +39,7 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
       throw explained(uri, error);
     });
   const connection = await guarded(() => connectTo(uri, env));
+  let named: { readonly stamp: string; readonly atMs: number; readonly machines: readonly string[] } | null = null;
 
   async function withTable<T>(name: string, use: (table: Table) => Promise<T>, none: T): Promise<T> {
     const table = await openOrNull(connection, name);
@@ -66,8 +71,15 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
       [],
     );
 
+  async function machines(): Promise<string[]> {
+    const stamp = await withTable(REGISTRY, stampOf, null);
+    const isSame = stamp !== null && named?.stamp === stamp && Math.abs(Date.now() - named.atMs) < NAMES_MS;
+    if (!isSame || named === null) named = { stamp: stamp ?? '', atMs: Date.now(), machines: await registered() };
+    return [...named.machines];
+  }
+
   return {
-    machines: () => guarded(registered),
+    machines: () => guarded(machines),
     append: (machine, rows) =>
       guarded(async () => {
         if (rows.length === 0) return;
@@ -82,6 +94,7 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
       }),
     read: (machine, from, limit) =>
       guarded(() => withTable(machine, (table) => rowsOf(table, `sequence = 0 OR sequence >= ${from}`, limit + 1), [])),
+    stamp: (machine) => guarded(() => withTable(machine, stampOf, null)),
     last: (machine) => guarded(() => withTable(machine, lastRow, null)),
     erase: (machine, sequences) =>
       guarded(async () => {
@@ -100,6 +113,10 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
   };
 }
 
+async function stampOf(table: Table): Promise<string> {
+  return `${await table.version()} ${await table.countRows()}`;
+}
+
 function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
   const given = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
   const storageOptions = {
@@ -108,7 +125,11 @@ function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
       given.map(([name, value = '']) => [name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase(), value]),
     ),
   };
-  if (!uri.startsWith('db://')) return connect(`${trimEnd(uri, '/')}/machines`, { storageOptions });
+  if (!uri.startsWith('db://'))
+    return connect(`${trimEnd(uri, '/')}/machines`, {
+      storageOptions,
+      session: new Session(CACHE_BYTES, CACHE_BYTES),
+    });
   const { LANCEDB_API_KEY: apiKey, LANCEDB_REGION: region, LANCEDB_HOST: hostOverride } = env;
   if (apiKey === undefined) throw new CometError('share_failed', `${uri} needs an API key: set LANCEDB_API_KEY`);
   return connect(uri, { apiKey, ...(region && { region }), ...(hostOverride && { hostOverride }) });

@@ -75,17 +75,20 @@ function createSessionFiles(nodesDir: string) {
     readNodeFile(file, text, { before, saved }),
   );
   let places: Map<string, readonly string[]> | null = null;
+  let joined: { readonly files: readonly NodeFile[]; readonly library: Library } | null = null;
 
   async function load(only?: readonly string[]): Promise<Library> {
-    const library = joinFiles(await cache.read(only));
+    const files = await cache.read(only);
+    const isSame = joined?.files.length === files.length && files.every((file, at) => file === joined?.files[at]);
+    if (!isSame || joined === null) joined = { files, library: joinFiles(files) };
     saved.clear();
-    places = new Map(library.places);
-    return library;
+    places = null;
+    return joined.library;
   }
 
   async function knownPlaces(): Promise<Map<string, readonly string[]>> {
-    if (places === null) await load();
-    return places as unknown as Map<string, readonly string[]>;
+    places ??= new Map((joined?.library ?? (await load())).places);
+    return places;
   }
 
   /** False, without a change, where the file was saved by someone else since `before` was read. */
@@ -149,6 +152,7 @@ function createSessionFiles(nodesDir: string) {
       const files = new Set(ids.flatMap((id) => where.get(id) ?? []));
       for (const file of files) await dropFrom(file, new Set(ids));
       places = null;
+      joined = null;
     },
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBreaker, runAtOnce, runInSlices, type Steps } from '../../../common/async.ts';
+import { createBreaker, createPriority, runAtOnce, runInSlices, type Steps } from '../../../common/async.ts';
 
 test('long work lets the event loop run after each 4 ms and before its caller continues, with the same result', async () => {
   let now = 0;
@@ -41,4 +41,25 @@ test('a success in between restarts the count', () => {
     breaker.succeeded();
   }
   expect(breaker.allows()).toBe(true);
+});
+
+test('background work waits while answers are made, and not for ever', async () => {
+  const priority = createPriority(20);
+  const order: string[] = [];
+  let end: () => void = () => {};
+  const answer = priority.answer(() => new Promise<void>((resolve) => (end = resolve)));
+  const rested = createPriority(60_000);
+  const failing = rested.answer(async () => {
+    await new Promise(setImmediate);
+    order.push('answered');
+    throw new Error('no index');
+  });
+  const rest = rested.rest().then(() => order.push('rested'));
+  await expect(failing).rejects.toThrow('no index');
+  await rest;
+  expect(order).toEqual(['answered', 'rested']);
+  await priority.rest();
+  end();
+  await answer;
+  await priority.rest();
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isSealed, newSalt, seal, sealingKey, unseal } from '../../../../memory/share/seal.ts';
 
 const SALT = newSalt();
-const KEY = sealingKey('correct horse', SALT);
+const KEY = await sealingKey('correct horse', SALT);
 
 describe('seal', () => {
   it('gives back every text, and never the same bytes twice', () => {
@@ -17,11 +17,11 @@ describe('seal', () => {
     );
   });
 
-  it('opens with no other passphrase or salt', () => {
+  it('opens with no other passphrase or salt', async () => {
     const sealed = seal('staging is on 5433', KEY);
-    expect(unseal(sealed, sealingKey('wrong horse', SALT))).toBeNull();
-    expect(unseal(sealed, sealingKey('correct horse', newSalt()))).toBeNull();
-    expect(unseal(sealed, sealingKey('correct horse', SALT))).toBe('staging is on 5433');
+    expect(unseal(sealed, await sealingKey('wrong horse', SALT))).toBeNull();
+    expect(unseal(sealed, await sealingKey('correct horse', newSalt()))).toBeNull();
+    expect(unseal(sealed, await sealingKey('correct horse', SALT))).toBe('staging is on 5433');
   });
 
   it('notices any changed byte', () => {

@@ -88,14 +88,14 @@ describe('a row', () => {
     expect(openRow(PEER, signed(1, '{"kind":"order"}'), null)).toBe('invalid');
   });
 
-  it('opens with the passphrase alone where its machine seals rows', () => {
+  it('opens with the passphrase alone where its machine seals rows', async () => {
     const salt = newSalt();
-    const key = sealingKey('correct horse', salt);
+    const key = await sealingKey('correct horse', salt);
     const peer = { ...PEER, card: { ...CARD, salt } };
     const row = signed(1, seal(payload, key));
     expect(openRow(peer, row, key)).toEqual(JSON.parse(payload));
     expect(openRow(peer, row, null)).toBe('passphrase');
-    expect(openRow(peer, row, sealingKey('wrong', salt))).toBe('passphrase');
+    expect(openRow(peer, row, await sealingKey('wrong', salt))).toBe('passphrase');
     expect(openRow(peer, signed(1, payload), key)).toBe('invalid');
   });
 

@@ -26,3 +26,15 @@ test('a session has as many nodes as were put and not removed', () => {
   catalogue.remove(['a', 'a', 'gone']);
   expect([catalogue.sizeOf('s'), catalogue.sizeOf('other'), catalogue.sizeOf('none')]).toEqual([1, 1, 0]);
 });
+
+test('the revision is another after each change, and the same after none', () => {
+  const catalogue = createNodeRegistry();
+  const before = catalogue.revision();
+  catalogue.put([]);
+  catalogue.remove([]);
+  expect(catalogue.revision()).toBe(before);
+  catalogue.put([makeNode({ node_id: 'a' })]);
+  const added = catalogue.revision();
+  catalogue.remove(['a']);
+  expect(new Set([before, added, catalogue.revision()]).size).toBe(3);
+});
