@@ -52,9 +52,11 @@ interface Parts {
   readonly redactor: Pick<Redactor, 'text'>;
   readonly turnRegistry: Pick<TurnRegistry, 'session' | 'sessions'>;
   readonly log: Log;
+  /** Told of facts that a person wrote into the file of a project, before they are dropped from it. */
+  readonly onFade?: (project: string, facts: readonly Fact[]) => Promise<void>;
 }
 
-interface State extends Pick<Parts, 'clock' | 'turnRegistry' | 'redactor'> {
+interface State extends Pick<Parts, 'clock' | 'turnRegistry' | 'redactor' | 'onFade'> {
   readonly scopes: FactRegistry;
   readonly vectors: Pick<ReturnType<typeof createVectorSimilarity>, 'prepare'> | null;
   /** Candidates of models that were dropped, since the start. */
@@ -80,13 +82,14 @@ const MARK = '[REDACTED:';
 const QUALIFIER = /^ (?:for|as|in|on|at|with|to|from|because|when|everywhere|instead)\b/;
 
 /** Facts that fade: what holds for the user and for each project. Files are read before each change. */
-export async function openFacts({ factFiles: files, config, clock, embedder, redactor, turnRegistry, log }: Parts) {
+export async function openFacts(parts: Parts) {
+  const { factFiles: files, config, clock, embedder, log } = parts;
   const { similarity: threshold, compare } = config.facts;
   const isByMeaning = threshold < 1 && compare === 'meaning' && embedder !== undefined;
   const vectors = isByMeaning ? createVectorSimilarity(threshold, embedder) : null;
   const similarity = vectors ?? (threshold < 1 ? await fuzzySimilarity(threshold) : null);
   const scopes = new FactRegistry({ files, clock, similarity });
-  const state: State = { scopes, clock, turnRegistry, redactor, vectors, dropped: new Map() };
+  const state: State = { ...parts, scopes, vectors, dropped: new Map() };
   const mutex = createMutex();
   const exclusive = <T>(work: () => T | Promise<T>): Promise<T> =>
     mutex(async () => {
@@ -151,7 +154,7 @@ export async function openFacts({ factFiles: files, config, clock, embedder, red
     current(project: string): ChangingFacts | null {
       const { ontology } = newestState(scopes, project) ?? {};
       const viewsIn = (of: 'facts' | 'closed'): FactView[] => {
-        const views = scopes.near(project).flatMap((scope) => viewsOf(scope, redactor, scope.store[of]));
+        const views = scopes.near(project).flatMap((scope) => viewsOf(scope, state.redactor, scope.store[of]));
         return views.filter(({ value }) => !hasInstructions(value));
       };
       return ontology === undefined ? null : { ontology, facts: viewsIn('facts'), closed: viewsIn('closed') };
@@ -232,7 +235,11 @@ async function apply(
         const fresh = source.isLate ? own.filter((each) => !isReadFrom(store, each, source.turnId)) : own;
         return { over, ...store.applyTurn(withQualified(fresh, store.facts), source) };
       },
-      ({ over, ...changes }) => over.length > 0 || isVisible(changes),
+      async ({ over, ...changes }) => {
+        const byHand = [...over, ...changes.evicted, ...changes.pruned].filter(({ turn_id }) => turn_id === '');
+        if (byHand.length > 0) await state.onFade?.(key, byHand);
+        return over.length > 0 || isVisible(changes);
+      },
     );
   }
 }

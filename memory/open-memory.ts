@@ -178,9 +178,15 @@ function opened({ memory, tasks, problems, embedder }: OpenedParts): OpenedMemor
 /** LanceDB connects to the storage when something is shared, not before. */
 async function shareOf({ share, config, env, paths }: OpenMemoryOptions): Promise<Pick<MemoryOptions, 'share'>> {
   if (share === undefined) return {};
-  const { createStateFile, readPassphrase } = await import('./share/fs.ts');
+  const { createFadedFile, createStateFile, readPassphrase } = await import('./share/fs.ts');
   const { createIdSetFile } = await import('./storage/fs/set-files.ts');
   const removed = createIdSetFile(path.join(paths.shareDir, 'removed'), SHARED_ID);
+  const faded = createFadedFile(path.join(paths.shareDir, 'faded'));
+  const isShared = async (): Promise<boolean> => {
+    const { url } = share.settings();
+    if (url !== '') await ensureDir(paths.shareDir);
+    return url !== '';
+  };
   return {
     share: {
       ...share,
@@ -189,9 +195,13 @@ async function shareOf({ share, config, env, paths }: OpenMemoryOptions): Promis
       removed: {
         load: removed.load,
         add: async (ids) => {
-          if (share.settings().url === '') return;
-          await ensureDir(paths.shareDir);
-          await removed.add(ids);
+          if (await isShared()) await removed.add(ids);
+        },
+      },
+      faded: {
+        ...faded,
+        add: async (keys) => {
+          if (await isShared()) await faded.add(keys);
         },
       },
       passphrase: async (env) =>

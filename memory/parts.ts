@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { type Clock, createPriority } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
@@ -14,6 +15,7 @@ import { createTopicDetector } from './compaction/topic-detector.ts';
 import type { Savings } from './consolidation/brief.ts';
 import { createNodeLimit } from './consolidation/node-limit.ts';
 import type { Embedder } from './embeddings/embedder.ts';
+import type { Fact } from './facts/fact.ts';
 import { openFacts } from './facts.ts';
 import { openRemoval } from './forget.ts';
 import { createFileReferences } from './ingest/file-references.ts';
@@ -23,6 +25,7 @@ import { createTurnRegistry } from './ingest/turn-registry.ts';
 import type { LanguageModel } from './models/model.ts';
 import type { ModelQuota } from './models/quota.ts';
 import { createLibraryPages } from './pages/library-pages.ts';
+import { createBlockKeys, factsRef } from './pages/page-blocks.ts';
 import type { FilterRules } from './recall/relevance-filter.ts';
 import type { Reranker } from './recall/reranking.ts';
 import type { SearchIndex } from './search/search-index.ts';
@@ -118,7 +121,10 @@ export async function createParts(options: MemoryOptions) {
   const indexer = createIndexer({ ...base, textsOf: base.turnReader.ofSession, sessionOf: turnRegistry.sessionOf });
   const snapshooter = createSnapshotService(base);
   const store = createStore({ ...base, indexer, snapshot: () => snapshooter.take('edit') });
-  const facts = options.factFiles === undefined ? null : await openFacts({ ...base, factFiles: options.factFiles });
+  const facts =
+    options.factFiles === undefined
+      ? null
+      : await openFacts({ ...base, factFiles: options.factFiles, onFade: createFadeNote(options) });
   const stored = { ...base, indexer, store, snapshooter, facts };
   const linker = createLinker({ ...stored, index, log });
   const revisions = createRevisions(catalogue);
@@ -144,6 +150,15 @@ export async function createParts(options: MemoryOptions) {
     toolRounds,
   };
   return { ...compacted, pipeline: createPipeline(compacted) };
+}
+
+/** Other machines keep what fades on this one. */
+function createFadeNote({ redactor, projectOf, share }: MemoryOptions) {
+  return async (project: string, facts: readonly Fact[]): Promise<void> => {
+    const page = factsRef(path.isAbsolute(project) ? projectOf(project) : project);
+    const keys = facts.map(({ concept, value }) => createBlockKeys()(page, '', redactor.text(`${concept}: ${value}`)));
+    await share?.faded.add(keys);
+  };
 }
 
 export type MemoryParts = Awaited<ReturnType<typeof createParts>>;

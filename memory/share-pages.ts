@@ -7,20 +7,22 @@ import {
   countLabels,
   createBlockKeys,
   emptyPage,
+  factsRef,
   type PageBlock,
-  type PageRef,
   pageKey,
   type ReceivedBlock,
   refOf,
 } from './pages/page-blocks.ts';
 import type { MemoryParts } from './parts.ts';
-import type { BlockChange, SharedBlocks, SharedMemory } from './share/parts.ts';
+import type { BlockChange, FadedFacts, SharedBlocks, SharedMemory } from './share/parts.ts';
 import { changeFacts, factsIn } from './storage/fact-markdown.ts';
 
 const TRIES = 3;
 const MOST_KNOWN = 20_000;
 
-type Parts = Pick<MemoryParts, 'topicPages' | 'facts' | 'redactor' | 'factFiles' | 'clock'>;
+interface Parts extends Pick<MemoryParts, 'topicPages' | 'facts' | 'redactor' | 'factFiles' | 'clock'> {
+  readonly share?: { readonly faded?: FadedFacts } | undefined;
+}
 type KeyOf = (project: string) => string;
 type Redact = (text: string) => string;
 
@@ -88,7 +90,7 @@ function createFacts({ facts }: Parts, redact: Redact) {
   async function read(keyOf: KeyOf) {
     const { files = [], isWhole = false } = (await facts?.texts()) ?? {};
     const lines = files.flatMap(({ project, text }) => {
-      const page = factsRef(project, keyOf);
+      const page = factsRef(project && keyOf(project));
       return factsIn(text).map((fact) => {
         const said = redact(fact.text);
         const key = createBlockKeys()(page, '', said);
@@ -119,8 +121,10 @@ function createFacts({ facts }: Parts, redact: Redact) {
 }
 
 /** What people write into pages, plans and fact files, as far as sharing reads and changes it. */
-export function createSharedPages(parts: Parts): Pick<SharedMemory, 'blocks' | 'saveBlocks' | 'changedApart'> {
-  const { topicPages, factFiles } = parts;
+export function createSharedPages(
+  parts: Parts,
+): Pick<SharedMemory, 'blocks' | 'saveBlocks' | 'changedApart' | 'dropFaded'> {
+  const { topicPages, factFiles, share } = parts;
   const redact = createRedact(parts);
   const pages = createPages(parts, redact);
   const facts = createFacts(parts, redact);
@@ -131,6 +135,7 @@ export function createSharedPages(parts: Parts): Pick<SharedMemory, 'blocks' | '
       const own = stated.lines.filter((line) => line.isOwn).map(({ block }) => block);
       return {
         blocks: [...written.blocks, ...new Map(own.map((block) => [block.key, block])).values()],
+        faded: (await share?.faded?.load()) ?? [],
         present: new Set([...written.blocks, ...stated.lines.map(({ block }) => block)].map(({ key }) => key)),
         places: {
           pages: { name: topicPages?.files.dir ?? '', isWhole: written.isWhole },
@@ -144,6 +149,7 @@ export function createSharedPages(parts: Parts): Pick<SharedMemory, 'blocks' | '
       const where = topicPages?.files.dir ?? 'the library';
       throw new CometError('share_failed', `${where} changes while it is written, or cannot be written; pull again`);
     },
+    dropFaded: async (keys) => share?.faded?.drop(keys),
     async changedApart() {
       const shelf = await topicPages?.shelf();
       return [...(shelf?.texts ?? [])].flatMap(([file, text]) => {
@@ -152,11 +158,6 @@ export function createSharedPages(parts: Parts): Pick<SharedMemory, 'blocks' | '
       });
     },
   };
-}
-
-function factsRef(project: string, keyOf: KeyOf): PageRef {
-  const scope = project === '' ? 'user' : 'project';
-  return { kind: 'facts', file: '', title: '', scope, project: project && keyOf(project), topic: '', updated: '' };
 }
 
 function freeName(file: string, names: ReadonlySet<string>): string {

@@ -72,6 +72,12 @@ export function createBlockKeys(): (page: PageRef, section: string, text: string
   };
 }
 
+/** A fact file, as a page. @param project  as every machine names it; '' for the user's */
+export function factsRef(project: string): PageRef {
+  const scope = project === '' ? 'user' : 'project';
+  return { kind: 'facts', file: '', title: '', scope, project, topic: '', updated: '' };
+}
+
 type KeyOf = ReturnType<typeof createBlockKeys>;
 
 /** @param keyOf  project as every machine names it. Null for a page that is still being written. */

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { createMutex } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import {
   appendDurably,
@@ -10,8 +11,8 @@ import {
   writeFileAtomic,
 } from '../../common/files.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
-import type { ShareState, StateFile } from './parts.ts';
-import { MACHINE_ID, Row } from './row.ts';
+import type { FadedFacts, ShareState, StateFile } from './parts.ts';
+import { isBlockId, MACHINE_ID, Row } from './row.ts';
 
 const Head = z.object({ sequence: z.int(), digest: z.string() });
 const State = z.object({
@@ -150,6 +151,22 @@ function folded(lines: readonly string[]): Lines {
     }
   }
   return state;
+}
+
+/** One key a line, until they are noted in the state. */
+export function createFadedFile(file: string): FadedFacts {
+  const exclusive = createMutex();
+  const load = async (): Promise<string[]> => ((await readFileIfPresent(file)) ?? '').split('\n').filter(isBlockId);
+  return {
+    load: () => exclusive(load),
+    add: (keys) => exclusive(() => appendDurably(file, `\n${keys.join('\n')}\n`)),
+    drop: (keys) =>
+      exclusive(async () => {
+        const left = (await load()).filter((key) => !keys.includes(key));
+        if (left.length === 0) await rm(file, { force: true });
+        else await writeFileAtomic(file, `${left.join('\n')}\n`);
+      }),
+  };
 }
 
 /** The first line of a file of the user's; null where there is none. @throws CometError `unsafe_file` */

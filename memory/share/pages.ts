@@ -35,6 +35,8 @@ interface LeavingBlocks {
   readonly leaving: readonly LeavingBlock[];
   /** The block before each that is here. */
   readonly order: ReadonlyMap<string, string>;
+  /** Went on this machine alone. */
+  readonly faded: readonly string[];
 }
 
 /** Changes of what people write into pages; a team gets them as memories, see `pageNodes`. */
@@ -42,13 +44,14 @@ export async function changedBlocks(
   { memory, rules, state }: ShareContext,
   stay: (reason: Kept, id: string) => void,
 ): Promise<LeavingBlocks> {
-  if (rules.scope !== 'me') return { leaving: [], order: new Map() };
+  if (rules.scope !== 'me') return { leaving: [], order: new Map(), faded: [] };
   const found = await memory.blocks(rules.keyOf);
   const { known } = state();
   const { places, present } = found;
   const whole = [places.pages, places.facts].flatMap(({ name, isWhole }) => (isWhole ? [name] : []));
+  const faded = new Set(found.faded);
   const gone = blockIds(known)
-    .filter((id) => whole.includes(known[id]?.source ?? '') && !present.has(id))
+    .filter((id) => whole.includes(known[id]?.source ?? '') && !present.has(id) && !faded.has(id))
     .map((id): LeavingBlock => ({ id, digest: DIGEST.gone, source: '', after: '', block: null }));
   const insteadOf = createReplacements(gone, known);
   const added = found.blocks.flatMap((block): LeavingBlock[] => {
@@ -68,7 +71,7 @@ export async function changedBlocks(
   });
   // A block comes before those that it replaces go: where it meets another in their place, both were written apart.
   const leaving = [...added, ...gone];
-  return { leaving, order: new Map(found.blocks.map(({ key, after }) => [key, after])) };
+  return { leaving, order: new Map(found.blocks.map(({ key, after }) => [key, after])), faded: found.faded };
 }
 
 const idsIn = new WeakMap<ShareState['known'], readonly string[]>();

@@ -29,11 +29,20 @@ export interface Known {
   readonly after?: string | undefined;
 }
 
+/** Keys of facts that a person wrote, which memory has dropped here since the last time. */
+export interface FadedFacts {
+  load(): Promise<readonly string[]>;
+  add(keys: readonly string[]): Promise<void>;
+  drop(keys: readonly string[]): Promise<void>;
+}
+
 /** What people wrote into pages and fact files. */
 export interface SharedBlocks {
   readonly blocks: readonly PageBlock[];
   /** Keys of what is there, facts that a turn says again included. */
   readonly present: ReadonlySet<string>;
+  /** Of facts that nobody took out: they faded on this machine, or gave way to newer ones. */
+  readonly faded: readonly string[];
   /** Where it is, and whether all of it can be read: only then is what is missing removed elsewhere. */
   readonly places: Readonly<Record<'pages' | 'facts', { readonly name: string; readonly isWhole: boolean }>>;
 }
@@ -106,6 +115,8 @@ export interface SharedMemory {
   blocks(keyOf: ShareRules['keyOf']): Promise<SharedBlocks>;
   /** @throws CometError `share_failed` */
   saveBlocks(change: BlockChange): Promise<void>;
+  /** What faded is noted. */
+  dropFaded(keys: readonly string[]): Promise<void>;
   /** Pages with blocks that were changed on two machines and still say so. */
   changedApart(): Promise<readonly { readonly file: string; readonly blocks: number }[]>;
   /** The user removed the turn. */
@@ -134,6 +145,7 @@ export interface ShareOptions {
   readonly openBus: (url: string, env: NodeJS.ProcessEnv) => Promise<Bus>;
   readonly stateFile: StateFile;
   readonly removed: RemovedNodes;
+  readonly faded: FadedFacts;
   /** Null where none is set. */
   readonly passphrase: (env: NodeJS.ProcessEnv) => Promise<string | null>;
   readonly isForbidden: ShareRules['isForbidden'];

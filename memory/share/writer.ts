@@ -167,7 +167,8 @@ async function queue(context: ShareContext): Promise<void> {
   const { next: first } = state();
   // A task that was made again under its name finds it free.
   const left = withoutGone(context, new Set([...gone, ...withdrawn]));
-  const isEmpty = [changed, tasks, blocks.leaving, gone, withdrawn, left.rows].every((list) => list.length === 0);
+  const lists = [changed, tasks, blocks.leaving, blocks.faded, gone, withdrawn, left.rows];
+  const isEmpty = lists.every((list) => list.length === 0);
   if (first > 0 && isEmpty) {
     looked.stamp = stamp;
     return;
@@ -203,12 +204,17 @@ async function queue(context: ShareContext): Promise<void> {
     known[id] = { owner, version: last + 1, digest, source, after, sequences: block ? [...sequences, sequence] : [] };
   }
   if (blocks.leaving.length > 0) known = inOrder(known, blocks.order);
+  for (const id of blocks.faded) {
+    const { [id]: before } = known;
+    if (before !== undefined && !blocks.order.has(id)) known[id] = { ...before, source: '' };
+  }
   const rows = await signed(context, payloads);
   const taken = new Set(old);
   const outbox = [...state().outbox.filter(({ sequence }) => !taken.has(sequence)), ...rows];
   const next = first + rows.length;
-  if (rows.length + old.length > 0)
+  if (rows.length + old.length + blocks.faded.length > 0)
     await keep({ next, known, outbox, turns: left.turns, erasing: [...state().erasing, ...old] });
+  if (blocks.faded.length > 0) await context.memory.dropFaded(blocks.faded);
   looked.stamp = stamp;
 }
 

@@ -85,13 +85,13 @@ export class FactRegistry {
   async change<T>(
     project: string,
     work: (store: FactStore) => T,
-    isChange: (result: T) => boolean = () => true,
+    isChange: (result: T) => boolean | Promise<boolean> = () => true,
   ): Promise<T | null> {
     for (let tries = 0; tries < TRIES; tries += 1) {
       const scope = await this.of(project);
       if (scope === null) return null;
       const result = work(scope.store);
-      if (!isChange(result) || (await this.save(scope))) return result;
+      if (!(await isChange(result)) || (await this.save(scope))) return result;
       this.#scopes.delete(scope.name);
       await this.load();
     }

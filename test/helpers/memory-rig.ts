@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
-import type { IdSetFile, Memory, MemoryOptions } from '../../memory/index.ts';
+import type { IdSetFile, MemoryOptions } from '../../memory/index.ts';
 import { createMemory } from '../../memory/memory.ts';
 import type { MemoryNode, StoredBrief } from '../../memory/model/node.ts';
 import type { SearchIndex } from '../../memory/search/search-index.ts';
@@ -73,7 +73,10 @@ export function freshIndex(): SearchIndex {
 
 export type RigOptions = Partial<MemoryOptions> & { readonly llm?: Config['llm']; readonly idleMs?: number };
 
-export function openRig(disk: Disk, { llm = 'claude', idleMs = 600_000, ...over }: RigOptions = {}): Promise<Memory> {
+export function openRig(
+  disk: Disk,
+  { llm = 'claude', idleMs = 600_000, ...over }: RigOptions = {},
+): ReturnType<typeof createMemory> {
   return createMemory({
     config: Config.parse({ llm, compaction: { idleMs }, dream: { at: '' } }),
     journal: disk.journal,

@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Bus } from '../../../memory/share/bus.ts';
+import { createFadedFile } from '../../../memory/share/fs.ts';
+import type { ShareSettings, ShareState } from '../../../memory/share/parts.ts';
+import { createInMemoryBus } from '../../helpers/in-memory-bus.ts';
+import { createMemoryFactFiles } from '../../helpers/memory-fact-files.ts';
+import { createDisk, openRig } from '../../helpers/memory-rig.ts';
+import { talk } from '../../helpers/turns.ts';
+
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(path.join(os.tmpdir(), 'comet-test-'));
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+/** A machine with facts; nothing is exchanged unless a test asks for it. */
+async function openMachine(bus: Bus, name: string, lines: readonly string[] = []) {
+  const texts = new Map<string, string>();
+  if (lines.length > 0) texts.set('user.md', ['---', 'scope: user', '---', '', ...lines, ''].join('\n'));
+  let settings: ShareSettings = {
+    ...{ url: '', scope: 'me', projects: [], trusted: [], name, raw: false, intervalMinutes: 0 },
+  };
+  let state: ShareState | null = null;
+  const removed: string[] = [];
+  const faded = createFadedFile(path.join(dir, name));
+  const memory = await openRig(createDisk(), {
+    llm: 'off',
+    factFiles: { ...createMemoryFactFiles(texts), pathOf: (file) => `/facts/${file}` },
+    share: {
+      settings: () => settings,
+      keepSettings: async (changed) => {
+        settings = { ...settings, ...changed };
+      },
+      openBus: async () => bus,
+      stateFile: {
+        load: async () => state,
+        save: async (next) => {
+          state = next;
+        },
+        remove: async () => {
+          state = null;
+        },
+      },
+      removed: { load: async () => removed, add: async (ids) => void removed.push(...ids) },
+      faded,
+      ...{ passphrase: async () => null, isForbidden: () => false, keepsDrafts: false, env: {} },
+    },
+  });
+  const { sharing } = memory;
+  if (sharing === null) throw new Error('no sharing');
+  return {
+    ...{ memory, sharing, faded },
+    join: (isFirst: boolean) =>
+      sharing.join({ url: 's3://x', scope: isFirst ? 'me' : null, projects: null, name }, isFirst, {}),
+    exchange: async (): Promise<void> => {
+      await sharing.pull({});
+      await sharing.push({});
+    },
+    facts: async () => (await memory.library.listFacts({})).facts.map(({ value }) => value).sort(),
+    edit: (change: (text: string) => string) => void texts.set('user.md', change(texts.get('user.md') ?? '')),
+  };
+}
+
+it('a fact that fades goes on its machine alone, one that is taken out goes everywhere', async () => {
+  const bus = createInMemoryBus();
+  const fading = '- Person.Preference: short scaup answers [salience:: 0.1001]';
+  const one = await openMachine(bus, 'one', [fading, '- Person.Preference: long teal answers']);
+  const two = await openMachine(bus, 'two');
+  await one.join(true);
+  await two.join(false);
+  expect(await two.facts()).toEqual(['long teal answers', 'short scaup answers']);
+
+  one.memory.capture.captureTurns([talk('Which port is it?', 'It is 7443.')]);
+  expect(await one.memory.maintenance.flush(30_000)).toBe(true);
+  expect(await one.facts()).toEqual(['long teal answers']);
+  expect(await one.faded.load()).toHaveLength(1);
+  for (const machine of [one, two, one, two]) await machine.exchange();
+  expect(await one.faded.load()).toEqual([]);
+  expect(await one.facts()).toEqual(['long teal answers']);
+  expect(await two.facts()).toEqual(['long teal answers', 'short scaup answers']);
+
+  one.edit((text) => text.replace(/.*teal.*\n/, ''));
+  for (const machine of [one, two]) await machine.exchange();
+  expect(await two.facts()).toEqual(['short scaup answers']);
+
+  // Written again, it is a fact like any other.
+  one.edit((text) => `${text}---\nscope: user\n---\n\n- Person.Preference: short scaup answers\n`);
+  for (const machine of [one, two]) await machine.exchange();
+  one.edit((text) => text.replace(/.*scaup.*\n/, '- Person.Preference: no answers\n'));
+  for (const machine of [one, two]) await machine.exchange();
+  expect(await two.facts()).toEqual(['no answers']);
+  for (const { memory } of [one, two]) await memory.maintenance.close();
+});
