@@ -22,6 +22,7 @@ const NAMES_MS = 3_600_000;
 const CACHE_BYTES = 16_000_000n;
 /** A step that fails is tried again later, so that none waits for minutes. */
 const PATIENCE = { connect_timeout: '5s', timeout: '60s', client_max_retries: '2', client_retry_timeout: '20' };
+const CLOUD = 'db://';
 /** Names that the storage's own tools use; `allow_http` is the one that LanceDB spells without the prefix. */
 const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE)_/;
 
@@ -39,6 +40,8 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
       throw explained(uri, error);
     });
   const connection = await guarded(() => connectTo(uri, env));
+  /** LanceDB Cloud brings files together and removes old versions by itself, and refuses to be asked to. */
+  const isTidied = uri.startsWith(CLOUD);
   let named: { readonly stamp: string; readonly atMs: number; readonly machines: readonly string[] } | null = null;
 
   async function withTable<T>(name: string, use: (table: Table) => Promise<T>, none: T): Promise<T> {
@@ -87,7 +90,7 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
         if (table === null) (await connection.createTable(machine, records(rows))).close();
         else {
           await table.add(records(rows));
-          if (charsOf(rows) < LARGE_CHARS) await tidy(table);
+          if (!isTidied && charsOf(rows) < LARGE_CHARS) await tidy(table);
         }
         table?.close();
         await register(machine);
@@ -102,7 +105,7 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
         const has = (table: Table): Promise<boolean> => holdsAny(table, sequences);
         if (!(await withTable(machine, has, false))) return;
         await withTable(machine, (table) => rewrite(connection, machine, table, gone), undefined);
-        await withTable(machine, withoutOldVersions, undefined);
+        if (!isTidied) await withTable(machine, withoutOldVersions, undefined);
       }),
     drop: (machine) =>
       guarded(async () => {
@@ -125,7 +128,7 @@ function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
       given.map(([name, value = '']) => [name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase(), value]),
     ),
   };
-  if (!uri.startsWith('db://'))
+  if (!uri.startsWith(CLOUD))
     return connect(`${trimEnd(uri, '/')}/machines`, {
       storageOptions,
       session: new Session(CACHE_BYTES, CACHE_BYTES),
