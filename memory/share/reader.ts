@@ -30,6 +30,10 @@ import { NO_ROW, unpack } from './turns.ts';
 
 /** Rows that are checked without a pause: a signature takes some 0.2 ms, and requests pass meanwhile. */
 const SLICE = 10;
+/** Rows of the first read; of the next ones so many that they take some megabytes, as verbatim turns are large. */
+const FIRST = 100;
+const LEAST = 10;
+const READ_CHARS = 8 * 1024 * 1024;
 
 /** Takes over what other machines published. */
 export function createReader(context: ShareContext) {
@@ -39,7 +43,8 @@ export function createReader(context: ShareContext) {
     const pinned = state().peers[machine] ?? null;
     const stamp = await bus.stamp(machine);
     if (context.isRead(machine, stamp, pinned?.head ?? null)) return;
-    let rows = await bus.read(machine, pinned?.head.sequence ?? 0, BATCH);
+    let limit = FIRST;
+    let rows = await bus.read(machine, pinned?.head.sequence ?? 0, limit);
     const [first] = rows;
     if (first === undefined) return;
     const card = checkCard(machine, first, pinned?.card ?? null, rules.scope);
@@ -50,7 +55,7 @@ export function createReader(context: ShareContext) {
     const known = rows.find(({ sequence }) => sequence === peer.head.sequence);
     if (!isContinued(peer, known ?? null)) {
       peer = { ...peer, head };
-      rows = await bus.read(machine, 0, BATCH);
+      rows = await bus.read(machine, 0, limit);
     }
     if (peer !== pinned) await keep({ peers: { ...state().peers, [machine]: peer } });
     for (let after = peer.head.sequence; ; ) {
@@ -59,9 +64,10 @@ export function createReader(context: ShareContext) {
       const news = rows.filter(({ sequence }) => sequence > after);
       if (!(await apply(context, peer, news))) return;
       context.onRead?.(news.length);
-      if (rows.length < BATCH) return context.noteRead(machine, stamp, state().peers[machine]?.head ?? null);
+      if (rows.length < limit) return context.noteRead(machine, stamp, state().peers[machine]?.head ?? null);
       after = last;
-      rows = await bus.read(machine, after + 1, BATCH);
+      limit = rowsToRead(news);
+      rows = await bus.read(machine, after + 1, limit);
     }
   }
 
@@ -77,6 +83,12 @@ export function createReader(context: ShareContext) {
       await keep({ pulled: new Date(context.now()).toISOString() });
     },
   };
+}
+
+function rowsToRead(last: readonly Row[]): number {
+  const chars = last.reduce((sum, { payload }) => sum + payload.length, 0);
+  const fitting = Math.floor((last.length * READ_CHARS) / Math.max(1, chars));
+  return Math.min(BATCH, Math.max(LEAST, fitting));
 }
 
 /** Once verbatim turns are wanted, those that were passed over are read. */

@@ -257,6 +257,34 @@ describe('three machines of one person', () => {
     expect(await (await two.open()).push()).toBe(0);
   });
 
+  it('read large rows a few at a time, and lose none', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus, { raw: true }), createHome(bus, { raw: true })];
+    for (let at = 0; at < 140; at += 1) {
+      const content = JSON.stringify(randomBytes(75_000).toString('hex'));
+      const turn: JournalTurn = {
+        ...{ key: `k${at}`, turnId: `turn ${at}`, sessionId: 's', projectDir: null, model: 'm', atMs: 7, seq: at },
+        ...{ project: SHOP, redacted: false, messages: [{ role: 'user', content, sha256: 'ab' }] },
+      };
+      one.turns.set(turn.turnId, turn);
+    }
+    add(one, nodeOf(1, { session_id: 's', turns: [...one.turns.keys()] }));
+    await one.sync();
+    const limits: number[] = [];
+    const counted: Bus = {
+      ...bus,
+      read: async (machine, from, limit) => {
+        limits.push(limit);
+        return bus.read(machine, from, limit);
+      },
+    };
+    await (await two.open(counted)).pull();
+    expect(two.turns.size).toBe(140);
+    expect(limits[0]).toBe(100);
+    expect(limits.length).toBeGreaterThan(1);
+    for (const limit of limits.slice(1)) expect(limit * 100_000).toBeLessThan(10_000_000);
+  });
+
   it('keep two tasks of one name apart, and tasks of other projects here', async () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus), createHome(bus)];
