@@ -13,10 +13,7 @@ export interface Bus {
   append(machine: string, rows: readonly Row[]): Promise<void>;
   /** The first row, and up to `limit` rows from this number on, ascending; none where there is no log. */
   read(machine: string, from: number, limit: number): Promise<Row[]>;
-  /**
-   * Another text after each change of the log; null where there is none. A log that was replaced as a whole may get the
-   * text that it had: what follows from an equal one holds for a while only.
-   */
+  /** Another text after each change of the log, also where another one takes its place; null where there is none. */
   stamp(machine: string): Promise<string | null>;
   /** The row with the highest number. */
   last(machine: string): Promise<Row | null>;

@@ -65,6 +65,14 @@ export function createWriter(context: ShareContext) {
     return sent;
   }
 
+  /** Where the last row was erased, the one before it: a log that ends earlier counts as lost. */
+  async function confirmedNow(): Promise<Head | null> {
+    const { machine, confirmed, erasing } = state();
+    if (confirmed === null || !erasing.includes(confirmed.sequence)) return confirmed;
+    const last = await bus.last(machine);
+    return last === null || last.sequence > confirmed.sequence ? confirmed : headOf(last);
+  }
+
   /** @throws CometError `share_failed` */
   async function push(): Promise<number> {
     await queue(context);
@@ -78,7 +86,7 @@ export function createWriter(context: ShareContext) {
     }
     if (state().erasing.length > 0) {
       await bus.erase(state().machine, state().erasing);
-      await keep({ erasing: [] });
+      await keep({ erasing: [], confirmed: await confirmedNow() });
     }
     await keep({ pushed: new Date(context.now()).toISOString() });
     return sent;

@@ -73,10 +73,10 @@ export function busContract(
     await writer.drop(DESKTOP);
     expect(await reader.stamp(DESKTOP)).toBeNull();
     expect(await reader.machines()).toEqual([]);
-    // Shorter than the one that was read, and in as many versions as one of its beginnings.
-    await writer.append(DESKTOP, rowsFrom(0, 2));
-    expect(await reader.read(DESKTOP, 0, 10)).toEqual(rowsFrom(0, 2));
-    expect(await reader.last(DESKTOP)).toEqual(rowsFrom(1, 1)[0]);
+    // Shorter than the one that was read, and like one of its beginnings.
+    await writer.append(DESKTOP, rowsFrom(0, 1));
+    expect(await reader.read(DESKTOP, 0, 10)).toEqual(rowsFrom(0, 1));
+    expect(await reader.last(DESKTOP)).toEqual(rowsFrom(0, 1)[0]);
     await look();
     expect(await reader.machines()).toEqual([DESKTOP]);
     writer.close();

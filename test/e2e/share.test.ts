@@ -36,13 +36,15 @@ const freshUrl = (): string => {
   return `${server.uri}/place-${places}`;
 };
 
+type Env = Readonly<Record<string, string>>;
+
 /** A machine with a clone of the shop; nothing is exchanged unless a test asks for it. */
-async function openMachine(env: Readonly<Record<string, string>> = {}): Promise<TestHome> {
+async function openMachine(env: Env = {}, opened = homes): Promise<TestHome> {
   const home = await createHomeWithCerts({
     ...(server.env as Record<string, string>),
     ...{ COMET_CC_SHARE_INTERVAL_MINUTES: '0', ...env },
   });
-  homes.push(home);
+  opened.push(home);
   await home.run(['start']);
   await mkdir(path.join(home.user, 'shop', '.git'), { recursive: true });
   const config = `[remote "origin"]\n\turl = git@github.com:acme/shop.git\n`;
@@ -50,8 +52,12 @@ async function openMachine(env: Readonly<Record<string, string>> = {}): Promise<
   return home;
 }
 
+/** Several at once: each start waits for a process of its own. */
+const openMachines = async <const E extends readonly Env[]>(...envs: E) =>
+  (await Promise.all(envs.map((env) => openMachine(env)))) as { [K in keyof E]: TestHome };
+
 /** A machine whose clock is off by so many hours: everything but native code reads it. */
-const clockOff = (hours: number): Readonly<Record<string, string>> => {
+const clockOff = (hours: number): Env => {
   const ms = hours * 3_600_000;
   const off = `class extends D{constructor(...a){if(a.length)super(...a);else super(D.now()+${ms})}static now(){return D.now()+${ms}}}`;
   const source = encodeURIComponent(`const D=Date;globalThis.Date=${off};`);
@@ -70,10 +76,18 @@ async function found(home: TestHome, query: string): Promise<string[]> {
 
 const inBucket = (text: string): Promise<boolean> => server.holds(text);
 
-describe('machines of one person', () => {
-  it('have the same memory, and a removal leaves nothing of it anywhere', async () => {
-    const url = freshUrl();
-    const [desktop, laptop, box] = [await openMachine(), await openMachine(), await openMachine()];
+describe('three machines of one person', () => {
+  const opened: TestHome[] = [];
+  let [desktop, laptop, box] = opened as [TestHome, TestHome, TestHome];
+  let url = '';
+
+  beforeAll(async () => {
+    url = freshUrl();
+    [desktop, laptop, box] = await Promise.all([
+      openMachine({}, opened),
+      openMachine({}, opened),
+      openMachine({}, opened),
+    ]);
     await todo(desktop, 'renew the kingfisher certificate');
     const liked = { concept: 'preference', value: 'I prefer tabs over spaces.', polarity: 'positive' } as const;
     const node = makeNode({ project: SHOP, written_by: 'claude', facts: [{ ...liked, evidence: [], origin: 'user' }] });
@@ -85,8 +99,12 @@ describe('machines of one person', () => {
     });
     expect(await share(laptop, 'join', url, '--name', 'laptop', '--yes')).toMatchObject({ scope: 'me', machines: 1 });
     expect(await share(box, 'join', url, '--name', 'box', '--yes')).toMatchObject({ machines: 2 });
-    expect(await found(laptop, 'kingfisher')).toHaveLength(1);
+  });
 
+  afterAll(() => Promise.all(opened.map((home) => home.close())));
+
+  it('have the same memory, and a removal leaves nothing of it anywhere', async () => {
+    expect(await found(laptop, 'kingfisher')).toHaveLength(1);
     const facts = await laptop.run(['facts', 'ls'], shopOf(laptop));
     expect(facts.stdout).toContain('tabs');
     const open = await laptop.run(['todo'], shopOf(laptop));
@@ -117,10 +135,90 @@ describe('machines of one person', () => {
     });
   });
 
+  it('have the same tasks', async () => {
+    const tasks = async (home: TestHome) =>
+      (await home.json(['task', 'ls', '--done', '--json'], shopOf(home))) as { title: string; status: string }[];
+    await desktop.run(['task', 'add', 'oil the wigeon hinge', '--at', 'in 3 days'], shopOf(desktop));
+    expect(await share(desktop, 'preview')).toMatchObject({ tasks: [{ text: expect.stringContaining('wigeon') }] });
+    await share(desktop, 'push');
+    await share(laptop, 'pull');
+    const [task] = (await tasks(laptop)) as { title: string; name?: string; trigger?: string }[];
+    expect(task).toMatchObject({ title: 'oil the wigeon hinge', status: 'active', project: SHOP });
+    await laptop.run(['task', 'done', task?.name ?? ''], shopOf(laptop));
+    await share(laptop, 'push');
+    await share(desktop, 'pull');
+    expect(await tasks(desktop)).toMatchObject([{ title: 'oil the wigeon hinge', status: 'done' }]);
+
+    await desktop.run(['task', 'rm', task?.name ?? '', '--yes'], shopOf(desktop));
+    await share(desktop, 'push');
+    await share(laptop, 'pull');
+    await share(laptop, 'push');
+    for (const home of [desktop, laptop]) {
+      expect(await tasks(home)).toEqual([]);
+      expect(await isStored(home.home, 'wigeon')).toBe(false);
+    }
+    expect(await inBucket('wigeon')).toBe(false);
+
+    await laptop.run(['task', 'add', 'oil the wigeon hinge', '--at', 'in 3 days'], shopOf(laptop));
+    await share(laptop, 'push');
+    await share(desktop, 'pull');
+    expect(await tasks(desktop)).toMatchObject([{ title: 'oil the wigeon hinge', status: 'active' }]);
+  });
+
+  it('have what was written into pages and facts by hand, until it is taken out', async () => {
+    const write = async (home: TestHome, file: string, text: string): Promise<void> => {
+      await mkdir(path.dirname(path.join(home.home, file)), { recursive: true });
+      await writeFile(path.join(home.home, file), text);
+    };
+    const read = (home: TestHome, file: string) => readFile(path.join(home.home, file), 'utf8');
+    const [plan, profile] = ['library/plans/move.md', 'library/topics/user_profile.md'];
+    await write(desktop, plan, `# Move\n\npack the gadwall box\n\nthe key is ${SECRET}\n\nlock the smew door\n`);
+    await write(desktop, profile, '# Me\n\nI like the colour teal.\n');
+    await write(desktop, 'memory/facts/user.md', '---\nscope: user\n---\n\n- Person.Preference: short scaup answers\n');
+    await share(desktop, 'push');
+    expect(await inBucket(SECRET)).toBe(false);
+    expect(await share(desktop, 'preview')).toMatchObject({ pages: [], kept: { private: 1 } });
+    await share(laptop, 'pull');
+    expect(await read(laptop, plan)).toBe('# Move\n\npack the gadwall box\n\nlock the smew door\n');
+    expect(await read(laptop, profile)).toContain('I like the colour teal.');
+    expect((await laptop.run(['facts', 'ls'])).stdout).toContain('short scaup answers');
+
+    await write(laptop, plan, '# Move\n\npack the gadwall box twice\n\nlock the smew door\n');
+    const facts = (await laptop.json(['facts', 'ls', '--json'])) as { id: string; value: string }[];
+    const fact = facts.find(({ value }) => value.includes('scaup'));
+    await laptop.run(['facts', 'forget', fact?.id ?? '', '--yes']);
+    await write(desktop, plan, (await read(desktop, plan)).replace('gadwall box', 'gadwall crate'));
+    for (const home of [laptop, desktop, laptop, desktop]) {
+      await share(home, 'pull');
+      await share(home, 'push');
+    }
+    for (const home of [laptop, desktop]) {
+      const text = await read(home, plan);
+      for (const said of ['gadwall box twice', 'gadwall crate', 'smew']) expect(text).toContain(said);
+      expect(await share(home, 'status')).toMatchObject({ changed_apart: [{ file: 'plans/move.md', blocks: 1 }] });
+      expect(await isStored(path.join(home.home, 'memory/facts'), 'scaup')).toBe(false);
+    }
+    expect(await read(desktop, plan)).toContain(SECRET);
+    expect(await inBucket('scaup')).toBe(false);
+    expect((await laptop.run(['share', 'status'])).stdout).toContain('changed on two machines');
+  });
+
+  it('exchange by themselves, at a stop and at a start', async () => {
+    await laptop.run(['stop', '--now']);
+    const often = { COMET_CC_SHARE_INTERVAL_MINUTES: '5' };
+    await desktop.run(['restart'], { env: often });
+    await todo(desktop, 'ask for the heron invoice');
+    await desktop.run(['stop', '--now']);
+    await laptop.run(['start'], { env: often });
+    await expect.poll(() => found(laptop, 'heron'), { timeout: 30_000 }).toHaveLength(1);
+  });
+});
+
+describe('machines of one person', () => {
   it('have the verbatim turns where that is set, until they are removed', async () => {
     const url = freshUrl();
     const raw = { COMET_CC_SHARE_RAW: 'on' };
-    const [desktop, laptop] = [await openMachine(raw), await openMachine(raw)];
+    const [desktop, laptop] = await openMachines(raw, raw);
     const line = (turn: number, role: string, content: string) =>
       JSON.stringify({ session_id: 'nest', turn_id: turn, role, content, at: '2026-03-01T10:00:00Z' });
     const lines = [
@@ -156,7 +254,7 @@ describe('machines of one person', () => {
 
   it('lose and double nothing where clocks differ by two hours', async () => {
     const url = freshUrl();
-    const homes = [await openMachine(clockOff(1)), await openMachine(clockOff(-1)), await openMachine()];
+    const homes = await openMachines(clockOff(1), clockOff(-1), {});
     const [desktop, laptop, box] = homes as [TestHome, TestHome, TestHome];
     const exchange = async (): Promise<void> => {
       for (const home of [...homes, ...homes]) {
@@ -187,96 +285,10 @@ describe('machines of one person', () => {
     }
   });
 
-  it('have the same tasks', async () => {
-    const url = freshUrl();
-    const [desktop, laptop] = [await openMachine(), await openMachine()];
-    const tasks = async (home: TestHome) =>
-      (await home.json(['task', 'ls', '--done', '--json'], shopOf(home))) as { title: string; status: string }[];
-    await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
-    await desktop.run(['task', 'add', 'oil the wigeon hinge', '--at', 'in 3 days'], shopOf(desktop));
-    expect(await share(desktop, 'preview')).toMatchObject({ tasks: [{ text: expect.stringContaining('wigeon') }] });
-    await share(desktop, 'push');
-    await share(laptop, 'join', url, '--name', 'laptop', '--yes');
-    const [task] = (await tasks(laptop)) as { title: string; name?: string; trigger?: string }[];
-    expect(task).toMatchObject({ title: 'oil the wigeon hinge', status: 'active', project: SHOP });
-    await laptop.run(['task', 'done', task?.name ?? ''], shopOf(laptop));
-    await share(laptop, 'push');
-    await share(desktop, 'pull');
-    expect(await tasks(desktop)).toMatchObject([{ title: 'oil the wigeon hinge', status: 'done' }]);
-
-    await desktop.run(['task', 'rm', task?.name ?? '', '--yes'], shopOf(desktop));
-    await share(desktop, 'push');
-    await share(laptop, 'pull');
-    await share(laptop, 'push');
-    for (const home of [desktop, laptop]) {
-      expect(await tasks(home)).toEqual([]);
-      expect(await isStored(home.home, 'wigeon')).toBe(false);
-    }
-    expect(await inBucket('wigeon')).toBe(false);
-
-    await laptop.run(['task', 'add', 'oil the wigeon hinge', '--at', 'in 3 days'], shopOf(laptop));
-    await share(laptop, 'push');
-    await share(desktop, 'pull');
-    expect(await tasks(desktop)).toMatchObject([{ title: 'oil the wigeon hinge', status: 'active' }]);
-  });
-
-  it('have what was written into pages and facts by hand, until it is taken out', async () => {
-    const url = freshUrl();
-    const [desktop, laptop] = [await openMachine(), await openMachine()];
-    const write = async (home: TestHome, file: string, text: string): Promise<void> => {
-      await mkdir(path.dirname(path.join(home.home, file)), { recursive: true });
-      await writeFile(path.join(home.home, file), text);
-    };
-    const read = (home: TestHome, file: string) => readFile(path.join(home.home, file), 'utf8');
-    const [plan, profile] = ['library/plans/move.md', 'library/topics/user_profile.md'];
-    await write(desktop, plan, `# Move\n\npack the gadwall box\n\nthe key is ${SECRET}\n\nlock the smew door\n`);
-    await write(desktop, profile, '# Me\n\nI like the colour teal.\n');
-    await write(desktop, 'memory/facts/user.md', '---\nscope: user\n---\n\n- Person.Preference: short scaup answers\n');
-    await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
-    expect(await inBucket(SECRET)).toBe(false);
-    expect(await share(desktop, 'preview')).toMatchObject({ pages: [], kept: { private: 1 } });
-    await share(laptop, 'join', url, '--name', 'laptop', '--yes');
-    expect(await read(laptop, plan)).toBe('# Move\n\npack the gadwall box\n\nlock the smew door\n');
-    expect(await read(laptop, profile)).toContain('I like the colour teal.');
-    expect((await laptop.run(['facts', 'ls'])).stdout).toContain('short scaup answers');
-
-    await write(laptop, plan, '# Move\n\npack the gadwall box twice\n\nlock the smew door\n');
-    const [fact] = (await laptop.json(['facts', 'ls', '--json'])) as { id: string }[];
-    await laptop.run(['facts', 'forget', fact?.id ?? '', '--yes']);
-    await write(desktop, plan, (await read(desktop, plan)).replace('gadwall box', 'gadwall crate'));
-    for (const home of [laptop, desktop, laptop, desktop]) {
-      await share(home, 'pull');
-      await share(home, 'push');
-    }
-    for (const home of [laptop, desktop]) {
-      const text = await read(home, plan);
-      for (const said of ['gadwall box twice', 'gadwall crate', 'smew']) expect(text).toContain(said);
-      expect(await share(home, 'status')).toMatchObject({ changed_apart: [{ file: 'plans/move.md', blocks: 1 }] });
-      expect(await isStored(path.join(home.home, 'memory/facts'), 'scaup')).toBe(false);
-    }
-    expect(await read(desktop, plan)).toContain(SECRET);
-    expect(await inBucket('scaup')).toBe(false);
-    expect((await laptop.run(['share', 'status'])).stdout).toContain('changed on two machines');
-  });
-
-  it('exchange by themselves, at a stop and at a start', async () => {
-    const url = freshUrl();
-    const [desktop, laptop] = [await openMachine(), await openMachine()];
-    await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
-    await share(laptop, 'join', url, '--name', 'laptop', '--yes');
-    await laptop.run(['stop', '--now']);
-    const often = { COMET_CC_SHARE_INTERVAL_MINUTES: '5' };
-    await desktop.run(['restart'], { env: often });
-    await todo(desktop, 'ask for the heron invoice');
-    await desktop.run(['stop', '--now']);
-    await laptop.run(['start'], { env: often });
-    await expect.poll(() => found(laptop, 'heron'), { timeout: 30_000 }).toHaveLength(1);
-  });
-
   it('encrypt what they publish where a passphrase is set', async () => {
     const url = freshUrl();
     const sealed = { COMET_CC_SHARE_PASSPHRASE: 'correct horse battery' };
-    const [desktop, laptop] = [await openMachine(sealed), await openMachine()];
+    const [desktop, laptop] = await openMachines(sealed, {});
     await todo(desktop, 'order the cormorant chairs');
     await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
     expect(await inBucket('cormorant')).toBe(false);
@@ -294,7 +306,7 @@ describe('machines of one person', () => {
 
   it('go on from a copy of a home as two machines, and lose nothing', async () => {
     const url = freshUrl();
-    const [desktop, copy] = [await openMachine(), await openMachine()];
+    const [desktop, copy] = await openMachines({}, {});
     await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
     await desktop.run(['stop', '--now']);
     for (const name of ['share', 'config.json', 'projects.json'])
@@ -315,7 +327,7 @@ describe('machines of one person', () => {
 describe('a team', () => {
   it('gets the memory of named projects, labelled, and nothing else', async () => {
     const url = freshUrl();
-    const [anna, bob] = [await openMachine(), await openMachine()];
+    const [anna, bob] = await openMachines({}, {});
     await anna.json(['project', 'join', shopOf(anna).cwd, '--yes', '--json']);
     await todo(anna, `the albatross gateway uses port 7443, token ${SECRET}`);
     await anna.json(['todo', 'add', 'my own puffin', '--json'], { cwd: anna.user });

@@ -1,9 +1,17 @@
+import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
+import type { Schema } from 'apache-arrow';
 import { CometError, reasonOf } from '../../../common/errors.ts';
 import { trimEnd } from '../../../common/text.ts';
 import type { Bus } from '../bus.ts';
 import { MACHINE_ID, MAX_PAYLOAD_CHARS, type Row } from '../row.ts';
 
+/** LanceDB has loaded this already; an import would load its other form, 134 more modules. */
+const arrow = createRequire(import.meta.url)('apache-arrow') as typeof import('apache-arrow');
+
+/** Another for each log that is made: one that replaces a log may be in the same version, of as many rows. */
+const LOG_ID = 'log';
 /** Names every machine: some servers do not list folders that hold only folders, as the tables are. */
 const REGISTRY = 'registry';
 const MOST_TRIES = 5;
@@ -59,7 +67,7 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       if ((await registered()).includes(machine)) return;
       const table = await openOrNull(connection, REGISTRY);
-      if (table === null) (await connection.createTable(REGISTRY, [{ machine }])).close();
+      if (table === null) (await connection.createTable(REGISTRY, [{ machine }], { schema: registrySchema() })).close();
       else await table.add([{ machine }]);
     }
   }
@@ -87,7 +95,7 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
       guarded(async () => {
         if (rows.length === 0) return;
         const table = await openOrNull(connection, machine);
-        if (table === null) (await connection.createTable(machine, records(rows))).close();
+        if (table === null) (await connection.createTable(machine, records(rows), { schema: logSchema() })).close();
         else {
           await table.add(records(rows));
           if (!isTidied && charsOf(rows) < LARGE_CHARS) await tidy(table);
@@ -117,7 +125,19 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
 }
 
 async function stampOf(table: Table): Promise<string> {
-  return `${await table.version()} ${await table.countRows()}`;
+  const { metadata } = await table.schema();
+  return `${metadata.get(LOG_ID) ?? ''} ${await table.version()} ${await table.countRows()}`;
+}
+
+function logSchema(): Schema {
+  const { Field, Float64, Utf8 } = arrow;
+  const texts = ['payload', 'signature'].map((name) => new Field(name, new Utf8(), true));
+  return new arrow.Schema([new Field('sequence', new Float64(), true), ...texts], new Map([[LOG_ID, randomUUID()]]));
+}
+
+function registrySchema(): Schema {
+  const { Field, Utf8 } = arrow;
+  return new arrow.Schema([new Field('machine', new Utf8(), true)], new Map([[LOG_ID, randomUUID()]]));
 }
 
 function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
@@ -192,7 +212,8 @@ async function rewrite(connection: Connection, machine: string, old: Table, gone
   for (let from = 0; ; ) {
     const page = await rowsOf(old, `sequence >= ${from}`, PAGE);
     const kept = records(page.filter(({ sequence }) => !gone.has(sequence)));
-    if (kept.length > 0 && fresh === null) fresh = await connection.createTable(machine, kept, { mode: 'overwrite' });
+    if (kept.length > 0 && fresh === null)
+      fresh = await connection.createTable(machine, kept, { mode: 'overwrite', schema: logSchema() });
     else if (kept.length > 0) await fresh?.add(kept);
     if (page.length < PAGE) break;
     from = (page.at(-1)?.sequence ?? from) + 1;

@@ -487,6 +487,23 @@ describe('a fault', () => {
       expect([...home.nodes.keys()].sort()).toEqual([1, 2, 3].map((n) => nodeOf(n).node_id));
   });
 
+  it('is not what an erased last row is: nothing is published again', async () => {
+    const bus = createInMemoryBus();
+    const [one, two] = [createHome(bus), createHome(bus)];
+    add(one, nodeOf(1));
+    await syncAll(one, two);
+    add(two, nodeOf(1, { summary: 'edited' }));
+    await syncAll(two, one);
+    await one.forget(nodeOf(1).node_id);
+    await syncAll(one, two);
+    expect((await bus.read(two.state().machine, 0, 99)).map(({ sequence }) => sequence)).toEqual([0]);
+    expect(await (await two.open()).push()).toBe(0);
+    add(two, nodeOf(2));
+    await syncAll(two, one);
+    expect((await bus.read(two.state().machine, 0, 99)).map(({ sequence }) => sequence)).toEqual([0, 2]);
+    expect([...one.nodes.keys()]).toEqual([nodeOf(2).node_id]);
+  });
+
   it('of an emptied bucket publishes everything again', async () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus), createHome(bus)];
