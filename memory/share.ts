@@ -304,6 +304,7 @@ export function createSharing(parts: Parts) {
           pushed_at: state.pushed,
           pulled_at: state.pulled,
           waiting: state.outbox.length,
+          restarted: state.restarted,
           reading: opener.reading(),
         },
         machines: machinesOf(state, trusted),

@@ -195,7 +195,7 @@ function registerStatus(share: Command, context: Context): void {
 }
 
 function reportLines(report: ShareReport, nowMs: number): string[] {
-  const { url, scope, projects, machines, pushed_at, pulled_at, problem, waiting } = report;
+  const { url, scope, projects, machines, pushed_at, pulled_at, problem, waiting, restarted } = report;
   const when = (at: string | null): string => (at === null ? 'never' : localTime(Date.parse(at), nowMs));
   return [
     `${printable(url)}, scope ${scope}, as ${printable(report.name)} (${report.machine})${report.sealed ? ', encrypted' : ''}`,
@@ -210,9 +210,15 @@ function reportLines(report: ShareReport, nowMs: number): string[] {
     ...report.changed_apart.map(({ file, blocks }) =>
       printable(`apart     ${file}: ${counted(blocks, 'block')} changed on two machines; keep one, or remove the mark`),
     ),
+    ...(restarted === null ? [] : [`restarted ${when(restarted.at)}: ${RESTARTED[restarted.why]}`]),
     ...(problem === '' ? [] : [`problem   ${oneLine(problem)}`]),
   ];
 }
+
+const RESTARTED = {
+  copy: 'this home is a copy of another one, or from a backup, and became a machine of its own; nothing was lost',
+  lost: 'what this machine had published was gone from the storage, and was published again',
+} as const;
 
 function registerEnd(share: Command, context: Context): void {
   const { term } = context;

@@ -29,6 +29,10 @@ const State = z.object({
   peers: z.record(z.string(), z.object({ machine: z.string(), card: z.any(), name: z.string(), head: Head })),
   turns: z.record(z.string(), z.object({ sequence: z.int(), nodeId: z.string() })).default({}),
   raw: z.boolean().default(false),
+  restarted: z
+    .object({ why: z.enum(['copy', 'lost']), at: z.string() })
+    .nullable()
+    .default(null),
   ...{ erasing: z.array(z.int()), refused: z.record(z.string(), z.string()) },
   ...{ pushed: z.string().nullable(), pulled: z.string().nullable() },
 });

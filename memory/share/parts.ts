@@ -78,6 +78,8 @@ export interface ShareState {
   readonly erasing: readonly number[];
   /** Why a machine or its last refused row was refused. */
   readonly refused: Readonly<Record<string, string>>;
+  /** That everything was published again, as whom and when; null where it never was. */
+  readonly restarted: { readonly why: 'copy' | 'lost'; readonly at: string } | null;
   /** ISO 8601; null before the first time. */
   readonly pushed: string | null;
   readonly pulled: string | null;
@@ -205,7 +207,7 @@ export function newState(membership: Membership, isSealed: boolean): ShareState 
   const empty = { next: 0, confirmed: null, outbox: [], known: {}, peers: {}, turns: {}, erasing: [] };
   const salt = isSealed ? newSalt() : null;
   const never = { pushed: null, pulled: null };
-  const nothing = { raw: false, refused: {} };
+  const nothing = { raw: false, refused: {}, restarted: null };
   return {
     ...membership,
     ...nothing,

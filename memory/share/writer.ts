@@ -19,14 +19,15 @@ export function createWriter(context: ShareContext) {
   const headOf = (row: Row): Head => ({ sequence: row.sequence, digest: rowDigest(state().machine, row) });
 
   /** As another machine, or from the beginning: everything that leaves is queued once more. */
-  async function startOver(identity: Partial<ShareState>): Promise<void> {
+  async function startOver(why: 'copy' | 'lost', identity: Partial<ShareState> = {}): Promise<void> {
     const known = Object.entries(state().known).map(([id, each]) => [
       id,
       { ...each, digest: '', source: '', sequences: [] },
     ]);
     const turns = Object.fromEntries(Object.entries(state().turns).filter(([, { sequence }]) => sequence === NO_ROW));
     const empty = { next: 0, confirmed: null, outbox: [], erasing: [], turns };
-    await keep({ ...identity, ...empty, known: Object.fromEntries(known) });
+    const restarted = { why, at: new Date(context.now()).toISOString() };
+    await keep({ ...identity, ...empty, restarted, known: Object.fromEntries(known) });
     context.looked.stamp = '';
     await queue(context);
   }
@@ -46,10 +47,10 @@ export function createWriter(context: ShareContext) {
       context.noteRead(own, stamp, state().confirmed);
     } else if (plan.kind === 'lost') {
       await bus.drop(state().machine);
-      await startOver({});
+      await startOver('lost');
     } else {
       const { machine, keys } = newState(state(), false);
-      await startOver({ machine, keys });
+      await startOver('copy', { machine, keys });
     }
   }
 

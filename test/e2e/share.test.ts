@@ -127,6 +127,7 @@ describe('three machines of one person', () => {
       expect(await found(home, 'pelican')).toEqual([]);
       expect(await found(home, 'kingfisher')).toHaveLength(1);
       expect(await isStored(home.home, 'pelican')).toBe(false);
+      expect(await isStored(home.home, 'S3RVER')).toBe(false);
     }
     expect(await inBucket('pelican')).toBe(false);
     expect(await share(desktop, 'status')).toMatchObject({
@@ -203,22 +204,7 @@ describe('three machines of one person', () => {
     expect((await laptop.run(['share', 'status'])).stdout).toContain('changed on two machines');
   });
 
-  it('exchange by themselves, at a stop and at a start', async () => {
-    await laptop.run(['stop', '--now']);
-    const often = { COMET_CC_SHARE_INTERVAL_MINUTES: '5' };
-    await desktop.run(['restart'], { env: often });
-    await todo(desktop, 'ask for the heron invoice');
-    await desktop.run(['stop', '--now']);
-    await laptop.run(['start'], { env: often });
-    await expect.poll(() => found(laptop, 'heron'), { timeout: 30_000 }).toHaveLength(1);
-  });
-});
-
-describe('machines of one person', () => {
   it('have the verbatim turns where that is set, until they are removed', async () => {
-    const url = freshUrl();
-    const raw = { COMET_CC_SHARE_RAW: 'on' };
-    const [desktop, laptop] = await openMachines(raw, raw);
     const line = (turn: number, role: string, content: string) =>
       JSON.stringify({ session_id: 'nest', turn_id: turn, role, content, at: '2026-03-01T10:00:00Z' });
     const lines = [
@@ -227,11 +213,11 @@ describe('machines of one person', () => {
     ];
     const file = path.join(folder, 'turns.jsonl');
     await writeFile(file, lines.join('\n'));
-    await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
+    for (const home of [desktop, laptop]) await home.run(['config', 'set', 'share.raw', 'on']);
     await desktop.json(['memory', 'import', file, '--yes', '--json'], shopOf(desktop));
     await desktop.flush();
     await share(desktop, 'push');
-    await share(laptop, 'join', url, '--name', 'laptop', '--yes');
+    await share(laptop, 'pull');
     expect(await share(laptop, 'push')).toEqual({ sent: 0 });
     const nodes = (await laptop.json(['memory', 'ls', '--json'], shopOf(laptop))) as { node_id: string }[];
     const shown = await Promise.all(
@@ -252,6 +238,18 @@ describe('machines of one person', () => {
     for (const home of [desktop, laptop]) expect(await isStored(home.home, 'whimbrel')).toBe(false);
   });
 
+  it('exchange by themselves, at a stop and at a start', async () => {
+    await laptop.run(['stop', '--now']);
+    const often = { COMET_CC_SHARE_INTERVAL_MINUTES: '5' };
+    await desktop.run(['restart'], { env: often });
+    await todo(desktop, 'ask for the heron invoice');
+    await desktop.run(['stop', '--now']);
+    await laptop.run(['start'], { env: often });
+    await expect.poll(() => found(laptop, 'heron'), { timeout: 30_000 }).toHaveLength(1);
+  });
+});
+
+describe('machines of one person', () => {
   it('lose and double nothing where clocks differ by two hours', async () => {
     const url = freshUrl();
     const homes = await openMachines(clockOff(1), clockOff(-1), {});
@@ -317,6 +315,8 @@ describe('machines of one person', () => {
     await share(copy, 'push');
     await share(copy, 'pull');
     await share(desktop, 'pull');
+    expect((await copy.run(['share', 'status'])).stdout).toContain('became a machine of its own');
+    expect(await share(desktop, 'status')).toMatchObject({ restarted: null });
     for (const home of [desktop, copy]) {
       expect(await found(home, 'osprey')).toHaveLength(1);
       expect(await found(home, 'buzzard')).toHaveLength(1);

@@ -17,7 +17,11 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
 /** A machine with facts; nothing is exchanged unless a test asks for it. */
-async function openMachine(bus: Bus, name: string, lines: readonly string[] = []) {
+async function openMachine(
+  bus: Bus,
+  name: string,
+  { lines = [] as readonly string[], llm = 'off' as 'off' | 'local' } = {},
+) {
   const texts = new Map<string, string>();
   if (lines.length > 0) texts.set('user.md', ['---', 'scope: user', '---', '', ...lines, ''].join('\n'));
   let settings: ShareSettings = {
@@ -27,7 +31,7 @@ async function openMachine(bus: Bus, name: string, lines: readonly string[] = []
   const removed: string[] = [];
   const faded = createFadedFile(path.join(dir, name));
   const memory = await openRig(createDisk(), {
-    llm: 'off',
+    llm,
     factFiles: { ...createMemoryFactFiles(texts), pathOf: (file) => `/facts/${file}` },
     share: {
       settings: () => settings,
@@ -53,6 +57,9 @@ async function openMachine(bus: Bus, name: string, lines: readonly string[] = []
   if (sharing === null) throw new Error('no sharing');
   return {
     ...{ memory, sharing, faded },
+    everyMinutes: (intervalMinutes: number) => {
+      settings = { ...settings, intervalMinutes };
+    },
     join: (isFirst: boolean) =>
       sharing.join({ url: 's3://x', scope: isFirst ? 'me' : null, projects: null, name }, isFirst, {}),
     exchange: async (): Promise<void> => {
@@ -67,7 +74,7 @@ async function openMachine(bus: Bus, name: string, lines: readonly string[] = []
 it('a fact that fades goes on its machine alone, one that is taken out goes everywhere', async () => {
   const bus = createInMemoryBus();
   const fading = '- Person.Preference: short scaup answers [salience:: 0.1001]';
-  const one = await openMachine(bus, 'one', [fading, '- Person.Preference: long teal answers']);
+  const one = await openMachine(bus, 'one', { lines: [fading, '- Person.Preference: long teal answers'] });
   const two = await openMachine(bus, 'two');
   await one.join(true);
   await two.join(false);
@@ -92,5 +99,27 @@ it('a fact that fades goes on its machine alone, one that is taken out goes ever
   one.edit((text) => text.replace(/.*scaup.*\n/, '- Person.Preference: no answers\n'));
   for (const machine of [one, two]) await machine.exchange();
   expect(await two.facts()).toEqual(['no answers']);
+  for (const { memory } of [one, two]) await memory.maintenance.close();
+});
+
+it('a session that begins reads what others published, and gets what another machine left off with', async () => {
+  const bus = createInMemoryBus();
+  const [one, two] = [await openMachine(bus, 'three', { llm: 'local' }), await openMachine(bus, 'four')];
+  await one.join(true);
+  await two.join(false);
+  const left = 'Now move the booking queue worker over to src/queue/v2.ts and keep the old flag.';
+  one.memory.capture.captureTurns([talk(left, 'Done as you said.', { sessionId: 's1' })]);
+  expect(await one.memory.maintenance.flush(30_000)).toBe(true);
+  await one.sharing.push({});
+  const begun = async (): Promise<string> => {
+    const { brief, lines } = await two.memory.recall.sessionContext('s2', '/home/dev/shop');
+    return [...brief, ...lines.map(({ text }) => text)].join('\n');
+  };
+  expect(await begun()).toBe('');
+  two.sharing.wake();
+  expect(await begun()).toBe('');
+  two.everyMinutes(60);
+  two.sharing.wake();
+  await expect.poll(begun).toContain('src/queue/v2.ts');
   for (const { memory } of [one, two]) await memory.maintenance.close();
 });

@@ -483,6 +483,7 @@ describe('a fault', () => {
     add(one, nodeOf(3));
     await syncAll(one, two);
     expect(one.state().machine).not.toBe(backup.machine);
+    expect(one.state().restarted).toMatchObject({ why: 'copy' });
     for (const home of [one, two])
       expect([...home.nodes.keys()].sort()).toEqual([1, 2, 3].map((n) => nodeOf(n).node_id));
   });
@@ -498,6 +499,7 @@ describe('a fault', () => {
     await syncAll(one, two);
     expect((await bus.read(two.state().machine, 0, 99)).map(({ sequence }) => sequence)).toEqual([0]);
     expect(await (await two.open()).push()).toBe(0);
+    expect(two.state().restarted).toBeNull();
     add(two, nodeOf(2));
     await syncAll(two, one);
     expect((await bus.read(two.state().machine, 0, 99)).map(({ sequence }) => sequence)).toEqual([0, 2]);
@@ -510,8 +512,10 @@ describe('a fault', () => {
     add(one, nodeOf(1));
     await one.sync();
     await bus.drop(one.state().machine);
+    expect(one.state().restarted).toBeNull();
     await syncAll(one, two);
     expect(two.nodes.size).toBe(1);
+    expect(one.state().restarted).toMatchObject({ why: 'lost' });
   });
 });
 
