@@ -281,6 +281,7 @@ try {
   const pullRequests = await counted(() => laptop.sharing.pull({}));
   await fill(desktop, 1);
   const pushRequests = await counted(() => desktop.sharing.push({}));
+  const newsRequests = await counted(() => laptop.sharing.pull({}));
   await box.sharing.pull({});
   await box.memory.maintenance.flush(1_200_000);
   await box.sharing.push({});
@@ -315,7 +316,12 @@ try {
     raw,
     ...{ nodes: count, joins, steady, idle, recall_ms: recall },
     bytes: { bucket, local: own },
-    requests: { pull: pullRequests, push: pushRequests, exchange: idleRequests },
+    requests: {
+      'pull without news': pullRequests,
+      'push of one memory': pushRequests,
+      'pull of one memory': newsRequests,
+      'exchange without news': idleRequests,
+    },
   };
   if (values.json) console.log(JSON.stringify(report, null, 2));
   else print(report);
@@ -332,7 +338,7 @@ function print(report: {
   readonly idle: Awaited<ReturnType<typeof watchedRun>>;
   readonly recall_ms: readonly { what: string; p50: number; p95: number; exchanges: number }[];
   readonly bytes: { readonly bucket: number; readonly local: number };
-  readonly requests: Readonly<Record<'pull' | 'push' | 'exchange', { writes: number; lists: number; reads: number }>>;
+  readonly requests: Readonly<Record<string, { writes: number; lists: number; reads: number }>>;
 }): void {
   for (const { machine, published, read, ms } of report.joins)
     console.log(`${machine.padEnd(8)} joins: ${read} read, ${published} published in ${(ms / 1_000).toFixed(1)} s`);
@@ -353,7 +359,7 @@ function print(report: {
     `bytes: bucket ${(bucket / 1e6).toFixed(1)} MB, node files ${(local / 1e6).toFixed(1)} MB, ${(bucket / local).toFixed(2)} times`,
   );
   for (const [what, { writes, lists, reads }] of Object.entries(report.requests))
-    console.log(`requests of a ${what}: ${writes} writes, ${lists} lists, ${reads} reads`);
+    console.log(`requests, ${what}: ${writes} writes, ${lists} lists, ${reads} reads`);
   if (report.raw === null) return;
   const { turns, runs, state, journals } = report.raw;
   for (const [at, { ms, rss, held }] of runs.entries()) {

@@ -239,9 +239,8 @@ describe('three machines of one person', () => {
   });
 
   it('exchange by themselves, at a stop and at a start', async () => {
-    await laptop.run(['stop', '--now']);
     const often = { COMET_CC_SHARE_INTERVAL_MINUTES: '5' };
-    await desktop.run(['restart'], { env: often });
+    await Promise.all([laptop.run(['stop', '--now']), desktop.run(['restart'], { env: often })]);
     await todo(desktop, 'ask for the heron invoice');
     await desktop.run(['stop', '--now']);
     await laptop.run(['start'], { env: often });
