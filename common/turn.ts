@@ -29,7 +29,7 @@ export interface CapturedMessage {
   readonly role: Role;
   /** JSON text of the message's `content` value, exactly as received. */
   readonly content: string;
-  /** Hex digest of `content`. */
+  /** Hex digest of `content`; for the first message of a merged turn, of the whole message. */
   readonly sha256: string;
 }
 
@@ -51,6 +51,10 @@ export interface CapturedTurn {
   readonly model: string;
   readonly atMs: number;
   readonly messages: readonly CapturedMessage[];
+  /** Its prompt was sent with the last tool results of the turn before: its first message is the rest of that turn's last. */
+  readonly merged?: true;
+  /** Never written: the id under which former versions stored this turn together with the merged ones after it. */
+  readonly formerId?: string;
   /** Set when this is a part of a turn: some tool rounds, the first part with the turn's prompt. */
   readonly part?: TurnPart;
   /** The parts that a whole turn begins with: their ids and numbers of messages. */
@@ -215,9 +219,28 @@ export function readTypedText(texts: readonly string[], context: MessageContext 
     .trim();
 }
 
-/** What the user typed after they interrupted a tool call: it is sent with the call's result. */
-export function readInterruption(texts: readonly string[]): string {
-  return texts.some((text) => INTERRUPTED.test(text)) ? readTypedText(texts, { answers: 'tool' }) : '';
+/** What of these texts was typed while Claude was busy. */
+export function readQueuedText(texts: readonly string[]): string {
+  const queued = readUserTexts(texts)
+    .flat()
+    .filter(({ source, isQueued }) => source === 'typed' && isQueued === true);
+  return queued.map(({ text }) => text).join('\n');
+}
+
+/** What the user typed beside tool results: `prompt` ends the turn that ran, `queued` is for it to take up. */
+export interface TypedBesideResults {
+  readonly kind: 'prompt' | 'queued';
+  readonly isInterruption: boolean;
+}
+
+/** Null where the client alone put these texts beside tool results. */
+export function findTypedBesideResults(texts: readonly string[]): TypedBesideResults | null {
+  const typed = readUserTexts(texts, { answers: 'tool' })
+    .flat()
+    .filter(({ source }) => source === 'typed');
+  if (typed.length === 0) return null;
+  const kind = typed.every(({ isQueued }) => isQueued === true) ? 'queued' : 'prompt';
+  return { kind, isInterruption: texts.some((text) => INTERRUPTED.test(text)) };
 }
 
 /** Stands in place of all that was said before it. */

@@ -111,7 +111,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     if (turns.length === 0)
       throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
     const shared = await turnsBefore(turns[0], parts);
-    return messagesOf([...shared, ...turns]).map(({ turnIds: _, ...message }) => message);
+    return messagesOf(joinMerged([...shared, ...turns], turnRegistry)).map(({ turnIds: _, ...message }) => message);
   }
 
   async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
@@ -219,6 +219,26 @@ export function resolveNode(prefix: string, catalogue: NodeRegistry): MemoryNode
     'ambiguous_id',
     `"${prefix}" fits ${nodes.size} memories (${some.join(', ')}, …); give more of it`,
   );
+}
+
+/** The message that two turns share, as it was sent: with the later turn. */
+function joinMerged(turns: readonly JoinedTurn[], { canonicalId }: MemoryParts['turnRegistry']): JoinedTurn[] {
+  const byId = new Map(turns.map((turn) => [turn.turnId, turn]));
+  const joined: JoinedTurn[] = [];
+  for (const turn of turns) {
+    const before = turn.merged === true ? byId.get(canonicalId(turn.before ?? '')) : undefined;
+    const [[first], results] = [turn.messages, before?.messages.at(-1)];
+    if (first === undefined || results?.role !== 'user') {
+      joined.push(turn);
+      continue;
+    }
+    const last = joined.at(-1);
+    if (last?.turnId === before?.turnId && last !== undefined)
+      joined[joined.length - 1] = { ...last, messages: last.messages.slice(0, -1) };
+    const whole = { ...first, content: `${results.content.slice(0, -1)},${first.content.slice(1)}` };
+    joined.push({ ...turn, messages: [whole, ...turn.messages.slice(1)] });
+  }
+  return joined;
 }
 
 /** Messages in order of the session, numbered from 0, with the ids of turn and part. */

@@ -219,8 +219,9 @@ const SUMMARY_CHARS = 180;
 const PROMPT_CHARS = 200;
 const CALL_CHARS = 40;
 const SAID_CHARS = 80;
+const ADDED_CHARS = 300;
 
-/** Lists the calls, their subjects and the last assistant text; tool output stays in the raw messages. */
+/** Lists what the user added, the calls, their subjects and the last assistant text, and no tool output. */
 function bundleDraft(part: TurnText, prompt: string): ProposedNode {
   const calls = part.parts.filter((each) => each.kind === 'tool_use');
   const said = part.parts.findLast((each) => each.kind === 'assistant' && each.text !== '');
@@ -232,7 +233,7 @@ function bundleDraft(part: TurnText, prompt: string): ProposedNode {
   const shown = [...calls.map(({ origin }) => origin), ...(said === undefined ? [] : [said.origin])];
   if (said !== undefined && repeatsShown(said.text, [part])) shown.push('tool');
   return {
-    summary: `${count}: ${clip(named.join('; '), room)}${words}`,
+    summary: `${addedBy(part)}${count}: ${clip(named.join('; '), room)}${words}`,
     trigger: triggerOf(prompt, subjects),
     topic_tags: [],
     importance: 'LOW',
@@ -241,6 +242,11 @@ function bundleDraft(part: TurnText, prompt: string): ProposedNode {
     facts: [],
     origin: lowestOrigin([...shown, 'user']),
   };
+}
+
+/** Words that the turn took up while it ran are in no prompt. */
+function addedBy({ queued = [] }: TurnText): string {
+  return queued.length === 0 ? '' : `The user added “${clip(oneLine(queued.join(' ')), ADDED_CHARS)}”; `;
 }
 
 function triggerOf(prompt: string, subjects: readonly string[]): string {

@@ -177,9 +177,11 @@ async function notice(state: State, sessionId: string, project: string): Promise
   await Promise.all([...waiting, ...evicted].map((session) => compactTail(state, session, true)));
 }
 
-function offer(state: State, { preset, ...turn }: CapturedTurn): void {
+function offer(state: State, { preset, formerId, ...turn }: CapturedTurn): void {
   const { turnRegistry, log, sessions } = state;
   if (state.crashMarks.isSkipped(turn.turnId)) return;
+  // Removed by the user under that id, or on its way to the journal.
+  if (formerId !== undefined && turnRegistry.isReserved(formerId) && !turnRegistry.isRecorded(formerId)) return;
   if (!turnRegistry.reserve(turn.turnId)) return;
   const chars = turn.messages.reduce((sum, message) => sum + message.content.length, 0);
   if (state.pendingChars > 0 && state.pendingChars + chars > PENDING_CHARS) {
@@ -191,19 +193,32 @@ function offer(state: State, { preset, ...turn }: CapturedTurn): void {
   const session = sessions.restore(turn.sessionId);
   session.preset = preset;
   void run(state, session, () =>
-    ingest(state, session, turn).finally(() => {
+    ingest(state, session, turn, formerId).finally(() => {
       state.pendingChars -= chars;
     }),
   );
 }
 
-async function ingest(state: State, session: Session, turn: CapturedTurn): Promise<void> {
-  // It marks what it reads.
-  await hydrate(state, session).catch((error: unknown) => {
+async function ingest(state: State, session: Session, turn: CapturedTurn, formerId?: string): Promise<void> {
+  const release = (error: unknown): never => {
     state.turnRegistry.release(turn.turnId);
     throw error;
-  });
+  };
+  // It marks what it reads.
+  await hydrate(state, session).catch(release);
+  if (formerId !== undefined && (await isStoredAs(state, formerId, turn.key).catch(release))) {
+    state.turnRegistry.addForm(turn.turnId, formerId);
+    return;
+  }
   if (await state.crashMarks.during('read', [turn], () => store(state, session, turn))) await decide(state, session);
+}
+
+/** Whether a former version stored the turn that begins with this prompt under `turnId`, with what followed it. */
+async function isStoredAs(state: State, turnId: string, key: string): Promise<boolean> {
+  const sessionId = state.turnRegistry.sessionOf(turnId);
+  if (sessionId === undefined) return false;
+  const forms = state.turnRegistry.aliases(turnId);
+  return (await readable(state, sessionId)).some((turn) => turn.key === key && forms.includes(turn.turnId));
 }
 
 /** @returns whether the session has another turn */

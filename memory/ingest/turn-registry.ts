@@ -23,6 +23,9 @@ export interface TurnRegistry {
   /** Undoes `take`, so that the turn may be offered again. */
   release(turnId: string): void;
   isRecorded(turnId: string): boolean;
+  isReserved(turnId: string): boolean;
+  /** `turnId` is a part of the recorded turn `of`, which is all that is kept of it. */
+  addForm(turnId: string, of: string): void;
   /** Forgets the turns; their ids stay reserved. */
   drop(turnIds: readonly string[]): void;
   /** Adds a durable turn; false when it is known or another form of a known one. */
@@ -118,13 +121,29 @@ function createImportMatcher(isRecorded: (turnId: string) => boolean) {
   };
 }
 
+/** Ids of the same turn, the first of them canonical. */
+function createForms() {
+  const canonicalOf = new Map<string, string>();
+  const formsOf = new Map<string, string[]>();
+  const canonicalId = (turnId: string): string => canonicalOf.get(turnId) ?? turnId;
+  const of = (turnId: string): readonly string[] => formsOf.get(canonicalId(turnId)) ?? [canonicalId(turnId)];
+  return {
+    canonicalId,
+    of,
+    add(turnId: string, other: string): void {
+      const first = canonicalId(other);
+      canonicalOf.set(turnId, first);
+      formsOf.set(first, [...of(first), turnId]);
+    },
+  };
+}
+
 export function createTurnRegistry(): TurnRegistry {
   const columns = createTurnColumns();
   const firstTurns = createFirstTurns(columns.names);
   const isRecorded = (turnId: string): boolean => columns.has(turnId, RECORDED);
   const matchImported = createImportMatcher(isRecorded);
-  const canonicalOf = new Map<string, string>();
-  const formsOf = new Map<string, string[]>();
+  const forms = createForms();
   const sessions = new Map<string, SessionInfo>();
   const partsOf = new Map<string, readonly string[]>();
   const wholesOf = new Map<string, { readonly turnId: string; readonly isCopied: boolean }[]>();
@@ -156,7 +175,6 @@ export function createTurnRegistry(): TurnRegistry {
     if (isCounted) columns.set(turn.turnId, COUNTED);
   }
 
-  const canonicalId = (turnId: string): string => canonicalOf.get(turnId) ?? turnId;
   return {
     reserve(turnId) {
       if (columns.has(turnId, TAKEN)) return false;
@@ -165,6 +183,8 @@ export function createTurnRegistry(): TurnRegistry {
     },
     release: (turnId) => void (isRecorded(turnId) || columns.unset(turnId, TAKEN)),
     isRecorded,
+    isReserved: (turnId) => columns.has(turnId, TAKEN),
+    addForm: forms.add,
     record(turn, text) {
       if (isRecorded(turn.turnId)) return false;
       columns.set(turn.turnId, TAKEN | RECORDED);
@@ -178,8 +198,7 @@ export function createTurnRegistry(): TurnRegistry {
         tasks.record(turn, text);
         return true;
       }
-      canonicalOf.set(turn.turnId, first);
-      formsOf.set(first, [...(formsOf.get(first) ?? [first]), turn.turnId]);
+      forms.add(turn.turnId, first);
       return false;
     },
     drop(turnIds) {
@@ -193,8 +212,8 @@ export function createTurnRegistry(): TurnRegistry {
         else sessions.delete(sessionId);
       }
     },
-    canonicalId,
-    aliases: (turnId) => formsOf.get(canonicalId(turnId)) ?? [canonicalId(turnId)],
+    canonicalId: forms.canonicalId,
+    aliases: forms.of,
     sessionOf: columns.sessionOf,
     partsOf: (turnId) => partsOf.get(turnId) ?? [],
     wholesOf: (part) => wholesOf.get(part) ?? [],

@@ -7,6 +7,7 @@ import {
   findFreshPrompt,
   findHeadEnd,
   findTypedPrompt,
+  isMergedPrompt,
   isToolRound,
   type PartSpan,
   splitRounds,
@@ -109,9 +110,11 @@ export function decideStep(input: StepInput): Step {
   if (match?.servedAt === view.lineage.length - 1) return { kind: 'replay' };
   const cuts = decideCuts(input, current, fresh);
   if (cuts.cut !== null || cuts.rounds.length > 0) return startEpoch('cut', current, cuts);
-  return findTypedPrompt(view) >= 0 || (input.hasLateLines && mayAddInLoop(view))
-    ? { kind: 'extend', plan: current }
-    : { kind: 'replay' };
+  const typed = findTypedPrompt(view);
+  // Beside text that the client added, more text changes nothing for the rules.
+  const hasOwnText = fresh >= 0 || (view.infos[typed]?.typed ?? null) !== null;
+  const mayAdd = hasOwnText || ((typed >= 0 || input.hasLateLines) && mayAddInLoop(view));
+  return mayAdd ? { kind: 'extend', plan: current } : { kind: 'replay' };
 }
 
 /** Text after tool results ends a manual-thinking turn, and may not stand beside an open server tool. */
@@ -523,14 +526,19 @@ function buildCut(
   { through, quotes }: { readonly through: number } & Pick<RecalledMemory, 'quotes'>,
   { preambleTokens: budgetTokens }: PlanConfig,
 ): Cut {
-  const turns = findAbsorbedTurns(view, through);
+  const all = splitTurns(view);
+  const turns = all.slice(0, through);
   const turnIds = turns.map((turn) => turn.endHash);
   const { nodeIds, lines, nodes } = readCoveringNodes(memory, turnIds);
   const quotesOf = quotesByNode(turnIds, nodes, quotes);
   const quoted = lines.map((line) => ({ ...line, quotes: quotesOf.get(line.nodeId) ?? [] }));
   const absorbedTokens = turns.reduce((sum, turn) => sum + turn.tokens, 0);
   const preamble = renderPreamble(quoted, { budgetTokens, absorbedTokens }, fence);
-  return { through: turnIds.at(-1) as string, preamble: preamble.text, nodeIds };
+  const kept = all[through]?.start ?? -1;
+  const place = isMergedPrompt(view.infos, kept)
+    ? { through: view.lineage[kept] as string, merged: true as const }
+    : { through: turnIds.at(-1) as string };
+  return { ...place, preamble: preamble.text, nodeIds };
 }
 
 /** A turn is quoted by the first of its nodes, and a node is represented by quotes only if all its turns have one. */
@@ -573,13 +581,17 @@ function byPlace({ lineage }: ConversationView) {
   return (one: RoundCut, other: RoundCut): number => lineage.indexOf(one.after) - lineage.indexOf(other.after);
 }
 
-/** Round cuts of the previous plan in turns that are still sent. */
+/**
+ * Round cuts of the previous plan in turns that are still sent. One of a former version may reach over a merged prompt,
+ * which is now the start of a turn with cuts of its own.
+ */
 function keepRoundCuts(view: ConversationView, step: EpochStep): RoundCut[] {
   if (step.from === null) return [];
   const located = locatePlan(step.from, view.lineage)?.rounds ?? [];
   const cutEnd = step.cut === null ? 0 : (splitTurns(view)[step.cut.through]?.start ?? 0);
-  const isCutAgain = (start: number): boolean => step.rounds.some((rounds) => rounds.start === start);
-  return located.filter(({ start }) => start >= cutEnd && !isCutAgain(start)).map(({ cut }) => cut);
+  const isCutAgain = (start: number, end: number): boolean =>
+    step.rounds.some((rounds) => rounds.start < end && rounds.end > start);
+  return located.filter(({ start, end }) => start >= cutEnd && !isCutAgain(start, end)).map(({ cut }) => cut);
 }
 
 /** Injections of the previous plan at prompts that are still sent. */

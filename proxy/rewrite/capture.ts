@@ -29,9 +29,9 @@ import {
   readBlocks,
   readMessageText,
 } from '../wire/conversation.ts';
-import { scanObject } from '../wire/json.ts';
+import { findResultsEnd, type Slice, scanObject } from '../wire/json.ts';
 import { extendLineage, hashMessage } from '../wire/message.ts';
-import { type PartSpan, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
+import { isMergedPrompt, type PartSpan, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import { classifyApiError, readApiMessage } from '../wire/validate.ts';
 import { type EpochPlan, type RewriteResult, refusesReceived, type Spliced } from './plan.ts';
 import { createReceipt } from './receipt.ts';
@@ -179,8 +179,17 @@ export function captureTurns(
     scannedUntil = span.start;
     const messages = readMessages(view, span);
     const own = { ...commonFields(view, span, context), ...toEarlierPrivate(privateBefore) };
-    return { ...own, turnId: span.endHash, messages, ...listParts(view, span) };
+    return { ...own, ...findFormerId(view, span), turnId: span.endHash, messages, ...listParts(view, span) };
   });
+}
+
+/** Former versions did not end a turn at a prompt that was sent with tool results. */
+function findFormerId(view: ConversationView, { end }: TurnSpan): Pick<CapturedTurn, 'formerId'> {
+  if (!isMergedPrompt(view.infos, end)) return {};
+  const later = splitTurns(view).filter(({ start }) => start >= end);
+  const next = later.findIndex(({ start }, at) => at > 0 && !isMergedPrompt(view.infos, start));
+  const formerId = later.at(next < 0 ? -1 : next - 1)?.endHash;
+  return formerId === undefined ? {} : { formerId };
 }
 
 /** Parts of the running turn. The first one includes the messages before the first round. */
@@ -218,29 +227,35 @@ export function captureAnsweredTurn(
 }
 
 /**
- * The unanswered turn before a request for a summary, which no later request has; null without one. In a tool loop the
- * text that asks may be in the message that answers the newest calls: the turn is captured without it.
+ * The unanswered turns before a request for a summary, which no later request has. In a tool loop the text that asks may
+ * be in the message that answers the newest calls: the turn is captured without it, and what was typed there is a turn.
  */
-export function captureSummarizedTurn(view: ConversationView, context: CaptureContext): CapturedTurn | null {
+export function captureSummarizedTurns(view: ConversationView, context: CaptureContext): CapturedTurn[] {
   const [last, at] = [view.infos.at(-1), view.scan.messages.at(-1)];
   const turns = splitTurns(view);
-  if (last?.role !== 'user' || at === undefined) return null;
+  if (last?.role !== 'user' || at === undefined) return [];
   const blocks = readBlocks(view, at);
   const asked = findOpening(blocks, [SUMMARY_PROMPT]);
-  if (asked < 0) return null;
+  if (asked < 0) return [];
   if (last.isPrompt) {
     const before = turns.at(-2);
     const isAnswered = before === undefined || view.infos[before.end - 1]?.role === 'assistant';
-    return isAnswered ? null : (captureTurns(view, [before], context)[0] ?? null);
+    return isAnswered ? [] : captureTurns(view, [before], context);
   }
   const turn = turns.at(-1);
-  if (turn === undefined) return null;
-  const message = { role: 'user', content: blocks.slice(0, asked) };
-  const turnId = extendLineage(view.lineage.at(-2) as string, hashMessage(message));
-  const results = toCapturedMessage('user', Buffer.from(JSON.stringify(message.content)));
-  const messages = [...readMessages(view, { ...turn, end: turn.end - 1 }), results];
-  const own = { ...commonFields(view, turn, context), ...toEarlierPrivate(findPrivateIn(view, 0, turn.start)) };
-  return { ...own, turnId, messages, ...listParts(view, turn) };
+  if (turn === undefined) return [];
+  const isMerged = turn.start === view.infos.length - 1;
+  const before = turns.at(-2);
+  const ended = isMerged && before !== undefined ? captureTurns(view, [before], context) : [];
+  const content = blocks.slice(0, asked);
+  const turnId = extendLineage(view.lineage.at(-2) as string, hashMessage({ role: 'user', content }));
+  const left = toCapturedMessage('user', Buffer.from(JSON.stringify(content)));
+  const typed = JSON.stringify(content.filter(({ type }) => type !== 'tool_result'));
+  const messages = isMerged
+    ? [{ ...left, content: typed }]
+    : [...readMessages(view, { ...turn, end: turn.end - 1 }), left];
+  const fields = { ...commonFields(view, turn, context), ...toEarlierPrivate(findPrivateIn(view, 0, turn.start)) };
+  return [...ended, { ...fields, turnId, messages, ...listParts(view, turn) }];
 }
 
 function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
@@ -255,7 +270,8 @@ function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, '
 
 function commonFields(view: ConversationView, span: TurnSpan, context: CaptureContext) {
   const before = view.lineage[span.start - 1] ?? '';
-  return { ...context, key: span.key, before, projectDir: view.system.workingDirectory, model: view.model };
+  const merged = isMergedPrompt(view.infos, span.start) ? { merged: true as const } : {};
+  return { ...context, key: span.key, before, ...merged, projectDir: view.system.workingDirectory, model: view.model };
 }
 
 /** Carried with each turn: after a restart, resume or fork, memory has not seen the earlier turns. */
@@ -274,15 +290,32 @@ function findPrivateIn(view: ConversationView, from: number, end: number): strin
   return texts.flatMap(findPrivateTexts);
 }
 
-function readMessages(view: ConversationView, span: TurnSpan): CapturedMessage[] {
+/** Of a message with tool results and a prompt, the results are read with the turn that ends there. */
+function readMessages(view: ConversationView, span: Pick<TurnSpan, 'start' | 'end'>): CapturedMessage[] {
   const messages: CapturedMessage[] = [];
   for (let index = span.start; index < span.end; index += 1) {
-    const slice = view.scan.messages[index];
-    const content = slice === undefined ? undefined : scanObject(view.body, slice.start)?.values.get('content');
+    const content = findContent(view, index);
     if (content === undefined) continue;
-    messages.push(toCapturedMessage(view.infos[index]?.role as Role, view.body.subarray(content.start, content.end)));
+    const whole = toCapturedMessage(view.infos[index]?.role as Role, view.body.subarray(content.start, content.end));
+    if (index > span.start || !isMergedPrompt(view.infos, index)) messages.push(whole);
+    else messages.push({ ...whole, content: splitContent(view.body, content).prompt });
   }
-  return messages;
+  const next = isMergedPrompt(view.infos, span.end) ? findContent(view, span.end) : undefined;
+  if (next === undefined) return messages;
+  return [...messages, toCapturedMessage('user', Buffer.from(splitContent(view.body, next).results))];
+}
+
+function findContent({ body, scan }: ConversationView, index: number): Slice | undefined {
+  const slice = scan.messages[index];
+  return slice === undefined ? undefined : scanObject(body, slice.start)?.values.get('content');
+}
+
+/** Both halves, joined by a comma, are the bytes received. */
+function splitContent(body: Buffer, content: Slice): { readonly results: string; readonly prompt: string } {
+  const end = findResultsEnd(body, content);
+  const comma = body.indexOf(',', end);
+  const results = `${body.toString('utf8', content.start, comma)}]`;
+  return { results, prompt: `[${body.toString('utf8', comma + 1, content.end)}` };
 }
 
 function toCapturedMessage(role: Role, content: Buffer): CapturedMessage {

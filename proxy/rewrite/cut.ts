@@ -257,10 +257,13 @@ export function measureSentTurns(
 ): readonly TurnSpan[] {
   if (location === null || location.rounds.length === 0) return turns;
   return turns.map((turn) => {
-    const rounds = location.rounds.find(({ start }) => start > turn.start && start < turn.end);
-    if (rounds === undefined) return turn;
-    const dropped = sumTokens(infos.slice(rounds.start, rounds.end));
-    return { ...turn, tokens: turn.tokens - dropped + estimateTokens(Buffer.byteLength(rounds.cut.preamble)) };
+    const rounds = location.rounds.filter(({ start, end }) => start < turn.end && end > turn.start);
+    const tokens = rounds.reduce((sum, { start, end, cut }) => {
+      const dropped = sumTokens(infos.slice(Math.max(start, turn.start), Math.min(end, turn.end)));
+      const preamble = start > turn.start ? estimateTokens(Buffer.byteLength(cut.preamble)) : 0;
+      return sum - dropped + preamble;
+    }, turn.tokens);
+    return rounds.length === 0 ? turn : { ...turn, tokens };
   });
 }
 

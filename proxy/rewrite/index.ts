@@ -46,7 +46,7 @@ import {
 import {
   captureContext,
   captureParts,
-  captureSummarizedTurn,
+  captureSummarizedTurns,
   captureTurns,
   createResponseRecorder,
   type ResponseRecorder,
@@ -377,14 +377,14 @@ class RewritePipeline implements Rewriter {
     return { body: request.body, rewritten: false, onResponse };
   }
 
-  /** Off the request path: sends the running turn that a summary replaces to memory. */
+  /** Off the request path: sends the running turns that a summary replaces to memory. */
   #captureSummarized(request: RequestContext): void {
     const { policy, memory, clock } = this.#deps;
     const { view } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
-    const turn = captureSummarizedTurn(view, captureContext(request, clock.now()));
+    const turns = captureSummarizedTurns(view, captureContext(request, clock.now()));
     // Claude Code keeps the last answer, and asks for a summary of what is before it.
-    if (turn !== null && !this.#answered.has(turn.key)) memory.captureTurns([turn]);
+    memory.captureTurns(turns.filter((turn) => !this.#answered.has(turn.key)));
   }
 
   /** Off the request path: sends complete turns to memory, repeatedly until a node represents each of them. */

@@ -133,7 +133,12 @@ function fileName(sessionId: string): string {
 
 const text = z.string();
 const Injections = z.array(z.looseObject({ anchor: text, channel: z.enum(['system', 'block']), text }));
-const Cut = z.looseObject({ through: text, preamble: text, nodeIds: z.array(text) });
+const Cut = z.looseObject({
+  through: text,
+  merged: z.literal(true).optional(),
+  preamble: text,
+  nodeIds: z.array(text),
+});
 const Plan = z.looseObject({
   id: text,
   sessionId: text,

@@ -29,6 +29,8 @@ export interface Injection {
 export interface Cut {
   /** Lineage hash up to the last absorbed message. */
   readonly through: string;
+  /** That message is kept without its tool results: they answer absorbed calls, and a prompt follows them. */
+  readonly merged?: true;
   /** Leading text block of the first kept prompt. */
   readonly preamble: string;
   readonly nodeIds: readonly string[];
@@ -135,9 +137,10 @@ export type PlanLocation = NonNullable<ReturnType<typeof locatePlan>>;
 /** Message indices; rounds `[start, end)` are absorbed. Null when the request does not have the plan's prefix. */
 export function locatePlan(plan: EpochPlan, lineage: readonly string[]) {
   const indexAfter = (hash: string | null): number => (hash === null ? 0 : lineage.indexOf(hash) + 1);
-  const cutEnd = indexAfter(plan.cut?.through ?? null);
+  const throughEnd = indexAfter(plan.cut?.through ?? null);
   const stripEnd = indexAfter(plan.strippedThrough);
-  if ((plan.cut !== null && cutEnd === 0) || (plan.strippedThrough !== null && stripEnd === 0)) return null;
+  if ((plan.cut !== null && throughEnd === 0) || (plan.strippedThrough !== null && stripEnd === 0)) return null;
+  const cutEnd = plan.cut?.merged === true ? throughEnd - 1 : throughEnd;
   const rounds = plan.rounds.map((cut) => ({ cut, start: indexAfter(cut.after), end: indexAfter(cut.through) }));
   if (rounds.some(({ start, end }) => start === 0 || end === 0)) return null;
   return { cutEnd, stripEnd, rounds };
@@ -182,6 +185,7 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
       before: cut?.preamble ?? null,
       after: [...asBlock.map(({ text }) => text), ...(roundCut === undefined ? [] : [roundCut.preamble])],
       stripThinking: (view.infos[index] as MessageInfo).hasThinking && index < location.stripEnd,
+      dropResults: cut?.merged === true,
     });
     thinkingStripped += change?.thinkingStripped ?? 0;
     if (change !== null) edits.push({ ...slice, bytes: change.bytes });

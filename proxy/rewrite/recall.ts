@@ -1,6 +1,6 @@
 import { beforeAbort } from '../../common/async.ts';
 import type { MemorySource, ProxyLog, RecallCounts, RecalledLine } from '../ports.ts';
-import { type ConversationView, readMessageText, readRecentTexts } from '../wire/conversation.ts';
+import { type ConversationView, readPromptText, readRecentTexts } from '../wire/conversation.ts';
 import { findHeadEnd, findTypedPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
   cutsInLoop,
@@ -154,7 +154,7 @@ export async function lookUpMemory(
               {
                 sessionId,
                 projectDir,
-                prompt: readMessageText(view, fresh),
+                prompt: readPromptText(view, fresh),
                 recent: readRecentTexts(view, fresh, RECENT_MESSAGES),
                 visibleTurns: findVisibleTurns(view, step),
                 shown: new Set(findRemainingLines(view, step, config)),

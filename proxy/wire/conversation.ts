@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
-import { readInterruption, readTypedText, SIDE_PROMPTS } from '../../common/turn.ts';
+import {
+  findTypedBesideResults,
+  readQueuedText,
+  readTypedText,
+  SIDE_PROMPTS,
+  type TypedBesideResults,
+} from '../../common/turn.ts';
 import type { MessagesRequest } from '../ports.ts';
 import { type BodyScan, type PreviousScan, parseSlice, type Slice, scanBody } from './json.ts';
 import {
@@ -218,18 +224,31 @@ export function describeMessage(message: unknown, at: Slice) {
   const { role, content } = message as { role?: unknown; content?: unknown };
   const blocks = Array.isArray(content) ? content : [];
   const encoded = measureEncoded(blocks);
-  const answersTool = blocks.some((block) => /tool_result$/.test(String((block as { type?: unknown } | null)?.type)));
+  const answersTool = blocks.some((block) => /tool_result$/.test(typeOf(block)));
   return {
     hash: hashMessage(message),
     role: String(role),
     /** A user message that answers no tool call. */
     isPrompt: role === 'user' && !answersTool,
-    /** Tool results, and what the user typed when they interrupted a call. */
-    isInterruption: role === 'user' && answersTool && readInterruption(textsOf(blocks)) !== '',
+    /** What the user typed beside tool results, or in a system message while the turn ran; null without any. */
+    typed: findTyped(String(role), content, answersTool),
     hasThinking: blocks.some(isThinking),
     tokens: estimateTokens(at.end - at.start - encoded.bytes) + encoded.count * IMAGE_TOKENS,
     shape: shapeMessage(message),
   };
+}
+
+function findTyped(role: string, content: unknown, answersTool: boolean): TypedBesideResults | null {
+  const blocks = Array.isArray(content) ? content : [{ type: 'text', text: content }];
+  if (role === 'system' && readQueuedText(textsOf(blocks)) !== '') return { kind: 'queued', isInterruption: false };
+  if (role !== 'user' || !answersTool) return null;
+  const first = blocks.findIndex((block) => typeOf(block) !== 'tool_result');
+  const isAfterResults = first > 0 && !blocks.slice(first).some((block) => /tool_result$/.test(typeOf(block)));
+  return isAfterResults ? findTypedBesideResults(textsOf(blocks)) : null;
+}
+
+function typeOf(block: unknown): string {
+  return String((block as { type?: unknown } | null)?.type);
 }
 
 const DIRECTORY = /Primary working directory: ([^\n]+)/;
@@ -263,14 +282,26 @@ function textsOf(blocks: readonly unknown[]): string[] {
 
 /** What the user typed in a message, or the text of an answer; '' without any. */
 export function readMessageText(view: ConversationView, index: number): string {
-  const slice = view.scan.messages[index];
-  if (slice === undefined) return '';
-  const { content } = parseSlice(view.body, slice) as { content?: unknown };
-  const blocks =
-    typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [];
-  const texts = textsOf(blocks);
+  const texts = readTexts(view, index);
   if (view.infos[index]?.role !== 'user') return texts.join('\n').trim();
   return readTypedText(texts, { answers: view.infos[index]?.isPrompt ? null : 'tool' });
+}
+
+/** What the user typed in the newest user message, and while the turn ran in the system messages behind it. */
+export function readPromptText(view: ConversationView, index: number): string {
+  const queued = view.infos.flatMap(({ role }, at) =>
+    at > index && role === 'system' ? readQueuedText(readTexts(view, at)) : [],
+  );
+  return [readMessageText(view, index), ...queued].filter((text) => text !== '').join('\n');
+}
+
+function readTexts(view: ConversationView, index: number): string[] {
+  const slice = view.scan.messages[index];
+  if (slice === undefined) return [];
+  const { content } = parseSlice(view.body, slice) as { content?: unknown };
+  return textsOf(
+    typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [],
+  );
 }
 
 /** The texts of the messages before `index` that have one, oldest first. */

@@ -228,6 +228,8 @@ interface MessageChange {
   /** Texts of new trailing blocks. */
   readonly after: readonly string[];
   readonly stripThinking: boolean;
+  /** The calls that these results answer are cut. */
+  readonly dropResults: boolean;
 }
 
 /** Null when nothing changes. Blocks that stay keep their bytes. */
@@ -236,10 +238,11 @@ export function changeMessage(
   slice: Slice,
   change: MessageChange,
 ): { readonly bytes: Buffer; readonly thinkingStripped: number } | null {
-  if (change.before === null && change.after.length === 0 && !change.stripThinking) return null;
+  if (change.before === null && change.after.length === 0 && !change.stripThinking && !change.dropResults) return null;
   const content = scanObject(body, slice.start)?.values.get('content');
   if (content === undefined) return null;
-  const blocks = sliceBlocks(body, content);
+  const all = sliceBlocks(body, content);
+  const blocks = change.dropResults ? all.filter((block) => !isToolResult(block)) : all;
   const kept = change.stripThinking
     ? blocks.filter((block) => !block.includes('thinking') || !isThinking(JSON.parse(block.toString('utf8'))))
     : blocks;
@@ -250,6 +253,18 @@ export function changeMessage(
   const joined = prefixWithCommas(kept).subarray(1);
   const pieces = [body.subarray(slice.start, content.start), Buffer.from('['), joined, Buffer.from(']')];
   return { bytes: Buffer.concat([...pieces, body.subarray(content.end, slice.end)]), thinkingStripped };
+}
+
+function isToolResult(block: Buffer): boolean {
+  if (!block.includes('tool_result')) return false;
+  return (JSON.parse(block.toString('utf8')) as { type?: unknown } | null)?.type === 'tool_result';
+}
+
+/** End of the leading tool results of a content array; 0 without any. */
+export function findResultsEnd(body: Buffer, content: Slice): number {
+  const blocks = scanArray(body, content.start) ?? [];
+  const results = blocks.findIndex((block) => !isToolResult(body.subarray(block.start, block.end)));
+  return blocks[results - 1]?.end ?? 0;
 }
 
 function sliceBlocks(body: Buffer, content: Slice): Buffer[] {

@@ -1,6 +1,9 @@
 import type { ConversationView, MessageInfo } from './conversation.ts';
 
-/** Messages `[start, end)`: a prompt and everything up to the next one. */
+/**
+ * Messages `[start, end)`: a prompt and everything up to the next one. A prompt that was sent with tool results starts a
+ * turn; the results are of the turn before, whose calls they answer.
+ */
 export interface TurnSpan {
   readonly start: number;
   readonly end: number;
@@ -23,13 +26,27 @@ export function splitTurns({ infos, lineage }: Conversation): TurnSpan[] {
   const starts: number[] = [];
   let speaker = '';
   infos.forEach((info, index) => {
-    if (info.isPrompt && speaker !== 'prompt') starts.push(index);
-    if (info.role !== 'system') speaker = info.isPrompt ? 'prompt' : info.role;
+    const isMerged = isMergedPrompt(infos, index);
+    if (isMerged || (info.isPrompt && speaker !== 'prompt')) starts.push(index);
+    if (info.role !== 'system') speaker = info.isPrompt || isMerged ? 'prompt' : info.role;
   });
   return starts.map((start, position) => {
     const end = starts[position + 1] ?? infos.length;
     return toSpan({ infos, lineage }, start, end, lineage[start] as string);
   });
+}
+
+const SKILLS = new Set(['Skill', 'SlashCommand']);
+
+/**
+ * Whether this message holds tool results and a prompt. What is typed for the running turn to take up is none: its task
+ * goes on. The text of a skill looks like a typed one, and follows the result of the call that started it.
+ */
+export function isMergedPrompt(infos: readonly MessageInfo[], index: number): boolean {
+  const typed = infos[index]?.role === 'user' ? infos[index]?.typed : null;
+  if (typed?.kind !== 'prompt') return false;
+  const calls = infos[index - 1]?.shape.blocks ?? [];
+  return typed.isInterruption || !calls.some(({ name = '' }) => SKILLS.has(name));
 }
 
 function toSpan({ infos, lineage }: Conversation, start: number, end: number, key: string): TurnSpan {
@@ -44,16 +61,20 @@ export function sumTokens(items: readonly { readonly tokens: number }[]): number
 
 /** Index of the prompt that this request sends for the first time; -1 in a tool loop. */
 export function findFreshPrompt({ infos }: Pick<Conversation, 'infos'>): number {
-  let index = infos.length - 1;
-  while (index >= 0 && infos[index]?.role === 'system') index -= 1;
-  return infos[index]?.isPrompt === true ? index : -1;
+  const newest = infos.findLastIndex(({ role }) => role !== 'system');
+  return infos[newest]?.isPrompt === true || isMergedPrompt(infos, newest) ? newest : -1;
 }
 
-/** Index of the message with what the user typed last, where this request sends it for the first time; -1 elsewhere. */
+/**
+ * Index of the newest user message, where this request sends for the first time what the user typed: a prompt, or
+ * something for the running turn, in this message or in a system message behind it. -1 elsewhere.
+ */
 export function findTypedPrompt({ infos }: Pick<Conversation, 'infos'>): number {
+  const fresh = findFreshPrompt({ infos });
+  if (fresh >= 0) return fresh;
   const newest = infos.findLastIndex(({ role }) => role !== 'system');
-  const info = infos[newest];
-  return info?.isPrompt === true || info?.isInterruption === true ? newest : -1;
+  const isQueued = infos.slice(newest).some(({ typed }) => typed?.kind === 'queued');
+  return infos[newest]?.role === 'user' && isQueued ? newest : -1;
 }
 
 /** End of the head: the first message and the `role: "system"` messages after it. */
@@ -119,7 +140,7 @@ export function splitParts({ infos }: Pick<Conversation, 'infos'>, rounds: reado
 /** The request ends with tool results. */
 export function isToolRound({ infos }: Pick<Conversation, 'infos'>): boolean {
   const newest = infos.findLast((info) => info.role !== 'system');
-  return newest?.role === 'user' && !newest.isPrompt;
+  return newest?.role === 'user' && findFreshPrompt({ infos }) < 0;
 }
 
 function answersTools(infos: readonly MessageInfo[], index: number): boolean {

@@ -38,27 +38,52 @@ function pairUp({ request, sent }: Exchange): Comparison {
   const head = goes.indexOf(BRIDGE);
   const of: (number | null)[] = goes
     .slice(0, Math.max(0, head))
-    .map((message, index) => paired(message, had, index, index));
+    .map((message, index) => paired(message, had, { most: index, least: index }));
   const tail: typeof of = [];
   let next = had.length - 1;
+  const bridged = head < 0 ? undefined : goes.slice(head + 1).find((message) => !message.startsWith(OURS_AS_SYSTEM));
   for (const message of goes.slice(of.length).toReversed()) {
-    const at = message === BRIDGE || message.startsWith(OURS_AS_SYSTEM) ? null : paired(message, had, next, of.length);
+    const place = { most: next, least: of.length, isBridged: message === bridged };
+    const at = message === BRIDGE || message.startsWith(OURS_AS_SYSTEM) ? null : paired(message, had, place);
     tail.push(at);
     if (at !== null) next = at - 1;
   }
   of.push(...tail.reverse());
-  const isPrompt = (text: string): boolean => text.startsWith('{"role":"user"') && !text.includes('"tool_result"');
   const prompts = had.flatMap((text, index) => (isPrompt(text) ? [index] : []));
   const behind = had.findIndex((text, index) => index > 0 && !text.startsWith('{"role":"system"'));
   return { of, received: had.length, prompts, head: behind < 0 ? had.length : behind, sent: goes };
 }
 
+/** Also one that was sent with tool results, by a user who does not wait for the task to end. */
+function isPrompt(text: string): boolean {
+  if (!text.startsWith('{"role":"user"')) return false;
+  return !text.includes('"tool_result"') || blocksOf(parse(text)).some(isTyped);
+}
+
+function isTyped({ type, text }: Json): boolean {
+  return type === 'text' && !/^<|^\[Request interrupted/.test(String(text));
+}
+
+interface Place {
+  readonly least: number;
+  readonly most: number;
+  /** The first message behind what was cut. */
+  readonly isBridged?: boolean;
+}
+
 /** Index of the message received that went out as `message`: the newest in [least, most]. */
-function paired(message: string, had: readonly string[], most: number, least: number): number {
+function paired(message: string, had: readonly string[], { most, least, isBridged = false }: Place): number {
   let at = most;
-  while (at >= least && !isSame(message, had[at] ?? '{}')) at -= 1;
+  while (at >= least && !isSame(message, isBridged ? unanswered(had[at]) : (had[at] ?? '{}'))) at -= 1;
   if (at < least) throw new Error(`sent, but not received: ${message.slice(0, 300)}`);
   return at;
+}
+
+/** A prompt without the tool results that it was sent with: the calls are cut. */
+function unanswered(received = '{}'): string {
+  if (!received.includes('"tool_result"') || !isPrompt(received)) return received;
+  const message = parse(received);
+  return JSON.stringify({ ...message, content: blocksOf(message).filter(({ type }) => type !== 'tool_result') });
 }
 
 /** Runs of received messages that were left out, as [from, to). */

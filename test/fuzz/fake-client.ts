@@ -8,8 +8,8 @@ export interface Round {
   readonly thinking?: readonly string[];
   readonly text?: string;
   readonly note?: string;
-  /** By the user, who interrupted the calls. */
-  readonly typed?: string;
+  /** What the user typed meanwhile: after interrupting the calls, after an error of the API, or for Claude to take up. */
+  readonly typed?: { readonly how: 'interrupted' | 'error' | 'queued' | 'noted'; readonly text: string };
 }
 
 export interface Turn {
@@ -217,9 +217,17 @@ function resultEntry(round: Round, id: string): Entry {
     type: 'tool_result',
     content: result,
   }));
-  const typed = round.typed === undefined ? [] : [INTERRUPTED, round.typed];
-  const texts = typed.map((text) => ({ type: 'text', text }));
-  return { role: 'user', blocks: [...blocks, ...texts], notes: round.note ? [round.note] : [] };
+  const { how, text = '' } = round.typed ?? {};
+  const queued = `The user sent a new message while you were working:\n${text}`;
+  const typed = {
+    interrupted: [INTERRUPTED, text],
+    error: [text],
+    queued: [`<system-reminder>\n${queued}\n</system-reminder>`],
+    noted: [],
+  }[how ?? 'noted'];
+  const texts = typed.map((each) => ({ type: 'text', text: each }));
+  const notes = [...(round.note ? [round.note] : []), ...(how === 'noted' ? [queued] : [])];
+  return { role: 'user', blocks: [...blocks, ...texts], notes };
 }
 
 function opening(shape: Shape, round: Round, id: string): readonly AnswerBlock[] {

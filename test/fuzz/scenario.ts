@@ -45,6 +45,8 @@ export interface Counts {
   requests: number;
   prompts: number;
   cuts: number;
+  /** Cuts at a prompt that was sent with tool results. */
+  mergedCuts: number;
   roundCuts: number;
   injections: number;
   replays: number;
@@ -55,6 +57,7 @@ export const noCounts = (): Counts => ({
   requests: 0,
   prompts: 0,
   cuts: 0,
+  mergedCuts: 0,
   roundCuts: 0,
   injections: 0,
   replays: 0,
@@ -97,6 +100,7 @@ export async function runScenario(scenario: Scenario, enforceThinking: boolean, 
   for (const [action, amount] of scenario.actions) await perform(world, action, amount);
   for (const record of rig.records) {
     if (record.kind === 'plan' && record.plan.cut !== null) counts.cuts += 1;
+    if (record.kind === 'plan' && record.plan.cut?.merged === true) counts.mergedCuts += 1;
     if (record.kind === 'plan' && record.plan.rounds.length > 0) counts.roundCuts += 1;
     if (record.kind === 'injections') counts.injections += 1;
   }

@@ -15,6 +15,7 @@ const NOTES = ["The task tools haven't been used recently.", 'The date has chang
 const THOUGHTS = [['I should look first.'], ['Hm.', ''], [], ['']];
 const INPUTS: readonly Json[] = [{ command: 'ls' }, { file_path: '/a b.ts', limit: 1e21 }, {}];
 const TOOLS = ['Bash', 'Read', 'mcp__docs__search'];
+const MEANWHILE = ['interrupted', 'interrupted', 'error', 'queued', 'noted'] as const;
 const PIXEL = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };
 const PAGE = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'A page.' }, title: 'p' };
 const FILLER = 'The quick brown fox reads src/index.ts. ';
@@ -56,7 +57,7 @@ function randomRound(random: Random): Round {
     thinking: pick(random, THOUGHTS),
     ...(random(3) === 0 && { text: 'Let me look.' }),
     ...(random(6) === 0 && { note: pick(random, NOTES) }),
-    ...(random(8) === 0 && { typed: padded(random, PROMPTS) }),
+    ...(random(8) === 0 && { typed: { how: pick(random, MEANWHILE), text: padded(random, PROMPTS) } }),
   };
 }
 

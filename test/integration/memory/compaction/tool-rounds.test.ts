@@ -68,6 +68,24 @@ describe('rounds of a turn that runs', () => {
     expect(shas(await memory.library.restoreSession('s1'))).toEqual(shas(parts.flatMap((part) => part.messages)));
   });
 
+  test('say what the user added while they ran', async () => {
+    const memory = await start(createDisk());
+    const added =
+      'The user sent a new message while you were working:\nKeep port 7411, and do not touch the mail service.';
+    const { parts } = loopOf('s1', [
+      ...Array.from({ length: 3 }, (_, at) => read(at)),
+      [...read(3), message('system', added)],
+      ...Array.from({ length: 6 }, (_, at) => read(at + 4)),
+    ]);
+    memory.capture.captureTurns(parts);
+    await memory.maintenance.flush(5_000);
+    const ids = [...memory.recall.nodesCovering(endsOf(parts)).values()].flat();
+    const summaries = memory.recall.lines(ids).map(({ text }) => text);
+    expect(
+      summaries.filter((text) => text.includes('Keep port 7411, and do not touch the mail service.')),
+    ).toHaveLength(1);
+  });
+
   test('are written once, and restored once with the turn that they belong to', async () => {
     const disk = createDisk();
     const memory = await start(disk);

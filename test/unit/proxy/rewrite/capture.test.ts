@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { cutRule } from '../../../../engine/cut-config.ts';
-import { captureAnsweredTurn, captureSummarizedTurn, captureTurns } from '../../../../proxy/rewrite/capture.ts';
+import { captureAnsweredTurn, captureSummarizedTurns, captureTurns } from '../../../../proxy/rewrite/capture.ts';
 import type { RewriterConfig } from '../../../../proxy/rewrite/index.ts';
 import { BRIDGE, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { openPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
@@ -160,6 +161,64 @@ it('each of many turns brings along what those before it have, also those that a
   );
 });
 
+describe('a prompt that was sent with tool results', () => {
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'npm test' } };
+  const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'It was "rejected", [so].' };
+  const typed = [...text('[Request interrupted by user for tool use]'), ...text('No, use pnpm.')];
+  const context = { sessionId: 's', atMs: 1 };
+  const talked = [said('user', text('Run it.')), said('assistant', [call]), said('user', [result, ...typed])];
+  const done = said('assistant', text('Done.'));
+
+  it('is a turn of its own, and the results are of the turn whose calls they answer', () => {
+    const view = viewOf([...talked, done, said('user', text('Thanks.'))]);
+    const [first, second] = captureTurns(view, splitTurns(view).slice(0, 2), context);
+    expect(first?.messages.map(({ content }) => JSON.parse(content) as unknown)).toEqual([
+      text('Run it.'),
+      [call],
+      [result],
+    ]);
+    expect(second?.messages.map(({ content }) => JSON.parse(content) as unknown)).toEqual([typed, text('Done.')]);
+    expect(second).toMatchObject({ merged: true, before: first?.turnId, key: view.lineage[2] });
+    expect(first).toMatchObject({ key: view.lineage[0], formerId: view.lineage[3] });
+    expect(first).not.toHaveProperty('merged');
+    expect(second).not.toHaveProperty('formerId');
+    expect(second?.turnId).toBe(view.lineage[3]);
+  });
+
+  it('is joined with the results to the bytes that were received, however they were written', () => {
+    const blocks = [result, ...typed].map((block) => JSON.stringify(block));
+    for (const separator of [',', ' , ', '\n,\t']) {
+      const content = `[ ${blocks.join(separator)} ]`;
+      const [prompt, answer] = talked.slice(0, 2).map((message) => JSON.stringify(message));
+      const body = `{"model":"m","messages":[${prompt},${answer},{"role":"user","content":${content}},${JSON.stringify(done)}]}`;
+      const view = parseConversation(Buffer.from(body), new ConversationCache()) as ReturnType<typeof viewOf>;
+      const [first, second] = captureTurns(view, splitTurns(view), context);
+      const [results, rest] = [first?.messages.at(-1), second?.messages[0]];
+      expect(`${results?.content.slice(0, -1)},${rest?.content.slice(1)}`).toBe(content);
+      expect(rest?.sha256).toBe(createHash('sha256').update(content).digest('hex'));
+    }
+  });
+
+  it('has the same id whether it is captured with its answer or from a later request', () => {
+    const turn = captured(...talked);
+    const view = viewOf([...talked, said('assistant', text('So be it.'))]);
+    const [, later] = captureTurns(view, splitTurns(view), context);
+    expect({ ...turn, messages: [] }).toEqual({ ...later, messages: [] });
+    expect(turn.messages).toEqual(later?.messages);
+  });
+
+  it('stands apart from the turn before it also where a summary is asked for in the same message', () => {
+    const asked = { type: 'text', text: 'CRITICAL: Respond with TEXT ONLY. Summarize.' };
+    const view = viewOf([...talked.slice(0, 2), said('user', [result, ...typed, asked])]);
+    const turns = captureSummarizedTurns(view, context);
+    const known = viewOf([...talked, done]);
+    const [first, second] = captureTurns(known, splitTurns(known), context);
+    expect(turns[0]).toEqual({ ...first, formerId: view.lineage[2] });
+    expect(turns[1]).toMatchObject({ merged: true, before: first?.turnId, turnId: known.lineage[2] });
+    expect(JSON.parse(turns[1]?.messages[0]?.content ?? '')).toEqual(JSON.parse(second?.messages[0]?.content ?? ''));
+  });
+});
+
 describe('a request for a summary', () => {
   const asked = { type: 'text', text: 'CRITICAL: Respond with TEXT ONLY. Summarize.' };
   const call = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} };
@@ -167,19 +226,20 @@ describe('a request for a summary', () => {
   const first = [said('user', text('Add a test.')), said('assistant', text('Added.'))];
   const running = [said('user', text('Run it.')), said('assistant', [call])];
   const context = { sessionId: 's', atMs: 1 };
-  const turnOf = (...messages: unknown[]) => captureSummarizedTurn(viewOf(messages), context);
-  const contents = (turn: ReturnType<typeof turnOf>) => turn?.messages.map(({ content }) => JSON.parse(content));
+  const turnOf = (...messages: unknown[]) => captureSummarizedTurns(viewOf(messages), context);
+  const contents = ([turn]: ReturnType<typeof turnOf>) =>
+    turn?.messages.map(({ content }) => JSON.parse(content) as unknown);
 
   it('captures the running turn as the next request would have had it, without the text that asks', () => {
-    const turn = turnOf(...first, ...running, said('user', [result, asked]));
-    expect(contents(turn)).toEqual([text('Run it.'), [call], [result]]);
+    const turns = turnOf(...first, ...running, said('user', [result, asked]));
+    expect(contents(turns)).toEqual([text('Run it.'), [call], [result]]);
     const whole = viewOf([...first, ...running, said('user', [result])]);
-    expect(turn?.turnId).toBe(whole.lineage.at(-1));
-    expect(turnOf(...first, ...running, said('user', [result]), said('user', [asked]))).toEqual(turn);
+    expect(turns.map(({ turnId }) => turnId)).toEqual([whole.lineage.at(-1)]);
+    expect(turnOf(...first, ...running, said('user', [result]), said('user', [asked]))).toEqual(turns);
   });
 
   it('captures no answered turn, and is recognized by its text only', () => {
-    expect(turnOf(...first, said('user', [asked]))).toBeNull();
-    expect(turnOf(...first, ...running, said('user', [result]))).toBeNull();
+    expect(turnOf(...first, said('user', [asked]))).toEqual([]);
+    expect(turnOf(...first, ...running, said('user', [result]))).toEqual([]);
   });
 });

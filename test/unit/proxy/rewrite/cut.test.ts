@@ -1,16 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { EMPTY_PLAN } from '../../../../proxy/rewrite/build-plan.ts';
 import { cutCost, decideCut } from '../../../../proxy/rewrite/cut.ts';
 import type { RunningRewriter } from '../../../../proxy/rewrite/index.ts';
-import { BRIDGE, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
+import { BRIDGE, describeUse, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
+import { ConversationCache, type ConversationView, parseConversation } from '../../../../proxy/wire/conversation.ts';
 import { isThinking } from '../../../../proxy/wire/message.ts';
 import { findModelTraits } from '../../../../proxy/wire/models.ts';
-import type { TurnSpan } from '../../../../proxy/wire/turns.ts';
+import { splitTurns, type TurnSpan } from '../../../../proxy/wire/turns.ts';
 import { earlyConfig } from '../../../fuzz/rewriter-rig.ts';
 import { createFakeMemory, type FakeMemory } from '../../../helpers/fake-memory.ts';
 import { isTrueOf } from '../../../helpers/receipt-proof.ts';
 import { messagesRequest, newestPlan, type Played, play, rewriterOn } from '../../../helpers/rewriter-play.ts';
-import { type ConversationPlan, conversationPlans, seededPlan } from '../../../helpers/transcripts.ts';
+import { type ConversationPlan, conversationPlans, makeRequest, seededPlan } from '../../../helpers/transcripts.ts';
+import { type AnswerBlock, createJudge } from '../../../mock-anthropic/index.ts';
 
 const rule = {
   margin: 0,
@@ -405,3 +408,116 @@ describe('cuts inside a tool loop', { timeout: 30_000 }, () => {
     expect(JSON.stringify(heads)).toBe(JSON.stringify(theirs(whole)?.slice(0, heads.length)));
   });
 });
+
+describe('a prompt that was sent with tool results', () => {
+  const plan = { model: 'claude-opus-5-5', sessionId: 's1', cwd: '/home/ada/app', ttl: '5m', turns: [] } as const;
+  const result = (id: string) => ({
+    type: 'tool_result',
+    tool_use_id: `toolu_${id}`,
+    content: `ok ${'x'.repeat(400)}`,
+  });
+  const texts = (...all: string[]) => all.map((text) => ({ type: 'text', text }));
+  const typed = texts('[Request interrupted by user for tool use]', 'No, use port 7411. '.repeat(20));
+  const call = (id: string): AnswerBlock[] => [
+    { type: 'thinking', thinking: 'Hm.' },
+    { type: 'tool_use', id: `toolu_${id}`, name: 'Bash', input: { command: 'ls' } },
+  ];
+  const done: AnswerBlock[] = [{ type: 'thinking', thinking: 'So.' }, ...(texts('Done.') as AnswerBlock[])];
+  const loop = (name: string, count: number, first: unknown): [unknown, AnswerBlock[]][] =>
+    Array.from({ length: count }, (_, at) => [at === 0 ? first : [result(`${name}${at - 1}`)], call(`${name}${at}`)]);
+  const [before, after] = [loop('a', 6, texts('Set up the server.')), loop('b', 20, [result('a5'), ...typed])];
+  const last: [unknown, AnswerBlock[]] = [[result('b19')], done];
+
+  /** Sends each prompt or result, answered as scripted; preserved thinking is enforced. */
+  async function talk(steps: readonly (readonly [unknown, AnswerBlock[]])[], records: PlanRecord[], from = 0) {
+    const judge = createJudge();
+    const memory = createFakeMemory();
+    const rewriter = await rewriterOn(memory, records, config);
+    const messages: Json[] = [];
+    const sent: { readonly body: Buffer; readonly received: Json[]; readonly refusal: string | null }[] = [];
+    for (const [index, [content, answer]] of steps.entries()) {
+      messages.push({ role: 'user', content });
+      const request = makeRequest(plan, messages, { index, turn: index, round: 0, answer });
+      const isDirect = index < from;
+      const body = isDirect ? request.bytes : (await rewriter.rewrite(messagesRequest(request), signal)).body;
+      const verdict = judge.judge({ body, headers: request.headers, atMs: index * 1_000 });
+      const refusal = verdict.refusal?.message ?? null;
+      sent.push({ body, received: [...messages], refusal });
+      if (!isDirect) expect(isTrueOf(rewriter.receipts()[0], request.bytes, body)).toBe(true);
+      if (verdict.refusal === null) messages.push({ role: 'assistant', content: verdict.seal(answer) });
+      await new Promise(setImmediate);
+    }
+    return { sent, judge, memory };
+  }
+
+  it('may be where a cut ends: it stays without the results, to the letter, and is never refused', async () => {
+    const records: PlanRecord[] = [];
+    const steps = [[texts('Hello.'), done] as const, ...before, ...after, last];
+    const more = ['And now?', 'Go on.', 'Then?'].map((text) => [texts(text), done] as const);
+    const { sent, judge } = await talk([...steps, ...more], records);
+    expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+    const place = records.findIndex((record) => record.kind === 'plan' && record.plan.cut?.merged === true);
+    expect(place).toBeGreaterThan(0);
+    const cut = sent.filter(({ body }) => messagesOf(body).some((one) => JSON.stringify(one) === BRIDGE));
+    const merged = cut.map(({ body }) => {
+      const all = messagesOf(body);
+      return { all, at: all.findIndex((one) => JSON.stringify(one) === BRIDGE) + 1 };
+    });
+    const own = merged.find(({ all, at }) => JSON.stringify(all[at]).includes('port 7411'));
+    const kept = own?.all[own.at] as Json;
+    expect(blocksOf(kept).filter((block) => !isOurs(block))).toEqual(typed);
+    // The results that it was sent with answer no call any more: the API refuses them.
+    const content = [result('a5'), ...blocksOf(kept)];
+    const whole = { model: plan.model, max_tokens: 100, messages: own?.all.with(own.at, { ...kept, content }) };
+    const verdict = judge.judge({ body: Buffer.from(JSON.stringify(whole)), headers: {}, atMs: 1_000_000 });
+    expect(verdict.refusal?.message).toContain('unexpected `tool_use_id`');
+  });
+
+  it('stays to the letter while the rounds of its turn are cut, and the prompt before it does', async () => {
+    const records: PlanRecord[] = [];
+    const { sent, memory } = await talk([...before, ...after, last], records);
+    expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+    expect(roundCuts(records)).toBeGreaterThan(0);
+    for (const { body } of sent.slice(before.length)) expect(decodedTexts(body)).toContain(typed[1]?.text);
+    expect([...memory.captured.values()].filter((turn) => turn.merged === true && turn.part === undefined)).toEqual([]);
+  });
+
+  it('is found by a plan of a former version whose cut rounds reach over it, and nothing is refused', async () => {
+    const steps = [...before, ...after, last].map(([content, answer]) => [content, answer.slice(1)] as const);
+    const known = await talk(steps.slice(0, 10), [], 10);
+    const received = makeRequest(plan, known.sent.at(-1)?.received as never, {
+      index: 9,
+      turn: 9,
+      round: 0,
+      answer: [],
+    });
+    const view = parseConversation(received.bytes, new ConversationCache()) as ConversationView;
+    expect(splitTurns(view)).toHaveLength(2);
+    const first = view.infos.findIndex(({ role }) => role === 'assistant');
+    const reach = view.infos.length - 3;
+    const preamble = '<comet-cc-memory fence="f">\nFormer rounds.\n</comet-cc-memory fence="f">';
+    const rounds = [
+      { after: view.lineage[first - 1] as string, through: view.lineage[reach] as string, preamble, nodeIds: [] },
+    ];
+    const former = {
+      ...EMPTY_PLAN,
+      id: 'former',
+      sessionId: 's1',
+      createdAtMs: 0,
+      rounds,
+      strippedThrough: view.lineage.at(-1) ?? null,
+    };
+    const records: PlanRecord[] = [{ kind: 'plan', plan: former, ...describeUse(view, 0) }];
+    const { sent } = await talk(steps, records, 10);
+    expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+    const newest = newestPlan(records);
+    expect(newest?.id).not.toBe('former');
+    expect(newest?.rounds.some(({ preamble: text }) => text === preamble)).toBe(false);
+    expect(decodedTexts(sent.at(-1)?.body as Buffer)).toContain(typed[1]?.text);
+  });
+});
+
+const decodedTexts = (body: Buffer): unknown[] =>
+  messagesOf(body)
+    .flatMap(blocksOf)
+    .map(({ text }) => text);

@@ -7,7 +7,7 @@ import {
   ConversationCache,
   type ConversationView,
   parseConversation,
-  readMessageText,
+  readPromptText,
 } from '../../../../proxy/wire/conversation.ts';
 import { createFakeMemory } from '../../../helpers/fake-memory.ts';
 
@@ -114,16 +114,23 @@ describe('a recall that misses its deadline', () => {
     expect(decideStep({ ...input, hasLateLines: false } as unknown as StepInput).kind).toBe('replay');
   });
 
-  it('is asked for what the user typed when they interrupted a call', () => {
-    const typed = ['[Request interrupted by user for tool use]', 'No, use the other port.'];
-    const content = [...(RESULT.content as object[]), ...typed.map((text) => ({ type: 'text', text }))];
+  const INTERRUPTION = '[Request interrupted by user for tool use]';
+  const ADDED = 'The user sent a new message while you were working:\nNo, use the other port.';
+
+  it.each([
+    ['interrupts a call', [INTERRUPTION, 'No, use the other port.'], 'extend'],
+    ['goes on after an error of the API', ['No, use the other port.'], 'extend'],
+    ['adds something meanwhile', [`<system-reminder>\n${ADDED}\n</system-reminder>`], 'extend'],
+    ['says nothing', [INTERRUPTION], 'replay'],
+    ['says nothing, but the client does', ['<system-reminder>\nUse the other tools.\n</system-reminder>'], 'replay'],
+  ])('is asked for what the user typed beside tool results: %s', (_, texts, kind) => {
+    const content = [...(RESULT.content as object[]), ...texts.map((text) => ({ type: 'text', text }))];
     const call = { role: 'assistant', content: [CALL] };
-    for (const [message, kind] of [
-      [{ role: 'user', content }, 'extend'],
-      [{ role: 'user', content: content.slice(0, -1) }, 'replay'],
-    ] as const) {
-      const view = viewOf({ model: 'claude-opus-5-5', messages: [PROMPT, call, message] });
-      expect(readMessageText(view, 2)).toBe(kind === 'extend' ? typed[1] : '');
+    const note = { role: 'system', content: ADDED };
+    const asNote = kind === 'extend' ? [[RESULT, note]] : [];
+    for (const messages of [[{ role: 'user', content }], ...asNote]) {
+      const view = viewOf({ model: 'claude-opus-5-5', messages: [PROMPT, call, ...messages] });
+      expect(readPromptText(view, 2)).toBe(kind === 'extend' ? 'No, use the other port.' : '');
       const plan = { ...EMPTY_PLAN, id: 'p', sessionId: 's', createdAtMs: 0 };
       const match = { plan, servedAt: 0, lastUse: { atMs: 0, model: view.model, effort: view.effort } };
       expect(decideStep({ view, match, rule: null, hasLateLines: false } as unknown as StepInput).kind).toBe(kind);
