@@ -41,7 +41,7 @@ export interface SharedBlocks {
   readonly blocks: readonly PageBlock[];
   /** Keys of what is there, facts that a turn says again included. */
   readonly present: ReadonlySet<string>;
-  /** Of facts that nobody took out: they faded on this machine, or gave way to newer ones. */
+  /** Of facts that no person removed: they faded on this machine, or newer ones replaced them. */
   readonly faded: readonly string[];
   /** Where it is, and whether all of it can be read: only then is what is missing removed elsewhere. */
   readonly places: Readonly<Record<'pages' | 'facts', { readonly name: string; readonly isWhole: boolean }>>;

@@ -30,7 +30,7 @@ import { NO_ROW, unpack } from './turns.ts';
 
 /** Rows that are checked without a pause: a signature takes some 0.2 ms, and requests pass meanwhile. */
 const SLICE = 10;
-/** Rows of the first read; of the next ones so many that they take some megabytes, as verbatim turns are large. */
+/** Rows of the first read. Later reads are limited by size, because verbatim turns are large. */
 const FIRST = 100;
 const LEAST = 10;
 const READ_CHARS = 8 * 1024 * 1024;

@@ -39,8 +39,8 @@ export function splitTurns({ infos, lineage }: Conversation): TurnSpan[] {
 const SKILLS = new Set(['Skill', 'SlashCommand']);
 
 /**
- * Whether this message holds tool results and a prompt. What is typed for the running turn to take up is none: its task
- * goes on. The text of a skill looks like a typed one, and follows the result of the call that started it.
+ * Whether this message holds tool results and a prompt. Text that is typed for the running turn is not a prompt, because
+ * the turn continues its task. The text of a skill looks typed, so it is known by the call that it follows.
  */
 export function isMergedPrompt(infos: readonly MessageInfo[], index: number): boolean {
   const typed = infos[index]?.role === 'user' ? infos[index]?.typed : null;

@@ -71,7 +71,7 @@ async function openMachine(
   };
 }
 
-it('a fact that fades goes on its machine alone, one that is taken out goes everywhere', async () => {
+it('a fact that fades is removed on its machine only, one that a person removes is removed everywhere', async () => {
   const bus = createInMemoryBus();
   const fading = '- Person.Preference: short scaup answers [salience:: 0.1001]';
   const one = await openMachine(bus, 'one', { lines: [fading, '- Person.Preference: long teal answers'] });

@@ -108,7 +108,7 @@ function createHome(
   const open = (over: Bus = bus) => openShare({ bus: over, ...others }, saved ?? newState(member, passphrase !== null));
   return {
     ...{ nodes, turns, tasks, rules, removed, memory, clock, texts: files.texts },
-    /** As one process that goes on: what it looked at is not looked at again. */
+    /** Opens again within the same process, which remembers what it has looked at. */
     openAgain: (over: Bus = bus) =>
       openShare({ bus: over, ...others, looked }, saved ?? newState(member, passphrase !== null)),
     write: (name: string, text: string) => void tasks.set(stemOf({ name }), { name, text }),

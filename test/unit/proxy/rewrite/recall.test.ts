@@ -119,7 +119,7 @@ describe('a recall that misses its deadline', () => {
 
   it.each([
     ['interrupts a call', [INTERRUPTION, 'No, use the other port.'], 'extend'],
-    ['goes on after an error of the API', ['No, use the other port.'], 'extend'],
+    ['types a prompt after an API error', ['No, use the other port.'], 'extend'],
     ['adds something meanwhile', [`<system-reminder>\n${ADDED}\n</system-reminder>`], 'extend'],
     ['says nothing', [INTERRUPTION], 'replay'],
     ['says nothing, but the client does', ['<system-reminder>\nUse the other tools.\n</system-reminder>'], 'replay'],
