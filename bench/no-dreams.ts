@@ -5,7 +5,7 @@ export const noDreams: DreamFiles = {
   begin: refused,
   end: refused,
   pending: async () => null,
-  written: async () => new Map(),
+  lastDigests: async () => new Map(),
   load: async () => null,
   firstMs: async (nowMs: number) => nowMs,
   save: refused,

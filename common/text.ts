@@ -91,7 +91,7 @@ export function amount(value: number): string {
 }
 
 /** "1 memory", "1,200 memories". */
-export function counted(value: number, one: string, several = `${one}s`): string {
+export function formatCount(value: number, one: string, several = `${one}s`): string {
   return `${Math.round(value).toLocaleString('en-US')} ${value === 1 ? one : several}`;
 }
 

@@ -134,7 +134,7 @@ export async function openFacts(parts: Parts) {
     concepts: (): Promise<readonly ConceptView[]> => exclusive(() => conceptsOf(state)),
     /** By id, unambiguous prefix, or last six characters. @throws CometError `not_found`, `ambiguous_id` */
     find: (prefix: string, project: string | null): Promise<FactView> =>
-      exclusive(() => named(prefix, listed(state, project))),
+      exclusive(() => resolveFact(prefix, listed(state, project))),
     /**
      * Erases facts by id, or all of a concept, of a project and of the user; null: everywhere.
      *
@@ -145,7 +145,7 @@ export async function openFacts(parts: Parts) {
         const all = listed(state, project);
         const gone = given.flatMap((name) => {
           const ofConcept = all.filter(({ concept }) => concept === name);
-          return ofConcept.length > 0 ? ofConcept : [named(name, all)];
+          return ofConcept.length > 0 ? ofConcept : [resolveFact(name, all)];
         });
         for (const { id, project: own } of gone) await scopes.change(own, (store) => store.forget(id));
         return gone;
@@ -315,7 +315,7 @@ async function conceptsOf({ scopes }: State): Promise<ConceptView[]> {
   return [...found.values()].sort((one, other) => compareText(one.name, other.name));
 }
 
-function named(prefix: string, all: readonly FactView[]): FactView {
+function resolveFact(prefix: string, all: readonly FactView[]): FactView {
   const fits = ({ id }: FactView): boolean => id.startsWith(prefix) || (prefix.length >= 6 && id.endsWith(prefix));
   const exact = all.filter(({ id }) => id === prefix);
   const [fact, other] = exact.length > 0 ? exact : all.filter(fits);

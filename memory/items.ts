@@ -66,7 +66,7 @@ export function createItems(parts: MemoryParts) {
     /** An open item or a decision. @throws CometError `not_found`, `ambiguous_id` */
     findItem: (id: string): Item =>
       itemOf(
-        named(
+        resolveItem(
           id,
           statesOf({}).filter(({ kind }) => kind !== 'outcome'),
         ),
@@ -79,7 +79,7 @@ export function createItems(parts: MemoryParts) {
     closeItems: (ids: readonly string[], as: 'done' | 'dropped'): Promise<readonly Item[]> =>
       withFreshFiles(store, async (held) => {
         const all = statesOf({}).filter(({ kind }) => kind !== 'outcome');
-        const chosen = ids.map((id) => named(id, all));
+        const chosen = ids.map((id) => resolveItem(id, all));
         const at = new Date(clock.now()).toISOString();
         if (chosen.length > 0) await snapshooter.take('edit');
         for (const item of chosen) {
@@ -109,7 +109,7 @@ function itemOf({ kind, node, text, origin }: StateItem): Item {
   return { id, kind: KINDS[kind], text, origin, node_id, title: titleOf(node), session_id, project, at };
 }
 
-function named(prefix: string, items: readonly StateItem[]): StateItem {
+function resolveItem(prefix: string, items: readonly StateItem[]): StateItem {
   const [found, other] = items.filter((item) => itemOf(item).id.startsWith(prefix));
   if (found === undefined)
     throw new CometError('not_found', `no item ${prefix}; comet-cc todo and decisions list them`);

@@ -45,7 +45,7 @@ export async function createMemory(options: MemoryOptions): Promise<Memory & { r
   const sessions = await openSessions(parts);
   if (await recoverChange(options.nodeFiles, dreamFiles, options.pageFiles))
     log.warn('an interrupted dream was undone');
-  await store.open(await dreamFiles.written());
+  await store.open(await dreamFiles.lastDigests());
 
   const closing = new AbortController();
   const isClosing = (): boolean => closing.signal.aborted;

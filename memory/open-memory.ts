@@ -142,7 +142,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   await Promise.race([warm, after(WARM_MS, undefined, { ref: false })]);
   await warmUp(memory, log);
   start(memory.maintenance.refreshIndex);
-  return opened({ memory, tasks, problems, embedder });
+  return assembleMemory({ memory, tasks, problems, embedder });
 }
 
 export type OpenedMemory = Memory & { readonly tasks: Tasks; readonly sharing: Sharing | null };
@@ -154,7 +154,7 @@ interface OpenedParts {
   readonly embedder: Embedder;
 }
 
-function opened({ memory, tasks, problems, embedder }: OpenedParts): OpenedMemory {
+function assembleMemory({ memory, tasks, problems, embedder }: OpenedParts): OpenedMemory {
   const { maintenance } = memory;
   return {
     ...memory,

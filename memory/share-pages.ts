@@ -38,7 +38,7 @@ function createRedact({ redactor }: Parts): Redact {
 }
 
 function createPages({ topicPages, clock }: Parts, redact: Redact) {
-  async function read(keyOf: KeyOf) {
+  async function readPageTexts(keyOf: KeyOf) {
     const shelf = await topicPages?.shelf();
     const files = [...(shelf?.texts ?? [])].filter(([name]) => /^(?:topics|plans)\//.test(name));
     const found = files.flatMap(([name, text]) => {
@@ -55,13 +55,13 @@ function createPages({ topicPages, clock }: Parts, redact: Redact) {
 
   return {
     async blocks(keyOf: KeyOf) {
-      const { found, isWhole } = await read(keyOf);
+      const { found, isWhole } = await readPageTexts(keyOf);
       const nameKey = createBlockKeys();
       return { isWhole, blocks: found.flatMap(({ page, text }) => blocksIn(text, page, nameKey, redact)) };
     },
     /** False where somebody edited a page meanwhile. */
     async change({ added, removed, isKnown, keyOf }: BlockChange): Promise<boolean> {
-      const { found, names } = await read(keyOf);
+      const { found, names } = await readPageTexts(keyOf);
       const own = grouped(
         added.filter(({ block }) => block.page.kind !== 'facts'),
         ({ block }) => pageKey(block.page),
@@ -87,7 +87,7 @@ function createPages({ topicPages, clock }: Parts, redact: Redact) {
 }
 
 function createFacts({ facts }: Parts, redact: Redact) {
-  async function read(keyOf: KeyOf) {
+  async function readFactTexts(keyOf: KeyOf) {
     const { files = [], isWhole = false } = (await facts?.texts()) ?? {};
     const lines = files.flatMap(({ project, text }) => {
       const page = factsRef(project && keyOf(project));
@@ -102,9 +102,9 @@ function createFacts({ facts }: Parts, redact: Redact) {
   }
 
   return {
-    read,
+    read: readFactTexts,
     async change({ added, removed, keyOf }: BlockChange): Promise<void> {
-      const { lines } = await read(keyOf);
+      const { lines } = await readFactTexts(keyOf);
       const gone = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
       const fresh = added.filter(({ block }) => block.page.kind === 'facts').map(({ block }) => block);
       const projectOf = new Map(lines.map(({ project, block }) => [block.page.project, project]));

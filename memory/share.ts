@@ -5,7 +5,7 @@ import { statementsOf } from './facts.ts';
 import { type MemoryNode, teammateOf, titleOf } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import type { Bus } from './share/bus.ts';
-import { cardsOf, type JoinRequest, joined, machinesOf } from './share/join.ts';
+import { cardsOf, checkMachines, type JoinRequest, machinesOf } from './share/join.ts';
 import {
   createLooked,
   type Membership,
@@ -153,7 +153,7 @@ function createExchange(parts: Parts, { pullAll, withShare, closeBus }: Opener, 
   }
 
   /** A step that the user asked for: its error is theirs to read, and is kept for `status`. */
-  function asked<T>(step: (share: Share) => Promise<T>, before: () => Promise<void> = parts.follow): Promise<T> {
+  function runStep<T>(step: (share: Share) => Promise<T>, before: () => Promise<void> = parts.follow): Promise<T> {
     return inTurn(async () => {
       try {
         await before();
@@ -197,7 +197,7 @@ function createExchange(parts: Parts, { pullAll, withShare, closeBus }: Opener, 
   void started.then(tick).catch(report);
 
   return {
-    ...{ inTurn, asked, pushAll },
+    ...{ inTurn, asked: runStep, pushAll },
     /** As by itself when it is due. */
     exchange: async () => (await quietly(pullAll)) && (await quietly(pushAll)),
     problem: () => problem,
@@ -324,7 +324,7 @@ export function createSharing(parts: Parts) {
         const passphrase = await opener.passphrase();
         const before = await stateFile.load();
         const cards = await withBus(request.url, (bus) => cardsOf(bus, before?.machine ?? ''));
-        const settings = { ...options.settings(), ...(await joined(request, cards, isFirst, passphrase)) };
+        const settings = { ...options.settings(), ...(await checkMachines(request, cards, isFirst, passphrase)) };
         const { url, scope, name } = settings;
         const member: Membership = { url, scope, name };
         const isSame = before !== null && before.url === url && before.scope === scope && before.name === name;

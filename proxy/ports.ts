@@ -77,7 +77,7 @@ export interface Rewriter {
 
 /** Receives the rate limits of each response. Must return at once and not throw. */
 export interface QuotaObserver {
-  answered(answer: Pick<ObservedResponse, 'status' | 'headers'>): void;
+  observeLimits(answer: Pick<ObservedResponse, 'status' | 'headers'>): void;
 }
 
 /** The leaf certificate for the target host; null when it may not be served (missing, expired, wrong file mode). */

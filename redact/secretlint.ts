@@ -11,7 +11,7 @@ const OVERLAP = 2 * 1024;
 const EXCLUDED_RULE = '@secretlint/secretlint-rule-filter-comments';
 
 type Meta = { readonly id: string };
-type Found = { readonly range: readonly [number, number] };
+type SecretRange = { readonly range: readonly [number, number] };
 type Source = {
   readonly content: string;
   readonly filePath: string;
@@ -43,7 +43,7 @@ export function createSecretlint(onRuleError: (rule: string, error: unknown) => 
     return (await loadRules()).map((rule) => {
       const { meta } = rule;
       const type = toSecretType(meta.id);
-      const report = ({ range: [start, end] }: Found): void => {
+      const report = ({ range: [start, end] }: SecretRange): void => {
         spans.push({ start: from + start, end: from + end, type });
       };
       const context = { ruleId: meta.id, meta, sharedOptions: {}, createTranslator, report, ignore() {} };

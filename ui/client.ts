@@ -104,12 +104,12 @@ export interface Query<T> {
   readonly isOld: boolean;
 }
 
-type Answered<T> = Omit<Query<T>, 'isOld'> & { readonly key: string };
+type KeyedQuery<T> = Omit<Query<T>, 'isOld'> & { readonly key: string };
 
 /** Asks for something, and asks again when its input or one of the topics changes. Null input: nothing is asked. */
 export function useQuery<K extends Name>(name: K, input: Input<K> | null, topics: readonly Topic[]): Query<Result<K>> {
   const key = JSON.stringify(input);
-  const [state, setState] = useState<Answered<Result<K>>>({ key, data: undefined, error: undefined });
+  const [state, setState] = useState<KeyedQuery<Result<K>>>({ key, data: undefined, error: undefined });
   // An effect after the paint would ask a frame later.
   useLayoutEffect(() => {
     if (input === null) return;

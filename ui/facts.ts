@@ -1,10 +1,10 @@
-interface Known {
+interface NamedConcept {
   readonly name: string;
   /** '' for one that every project has. */
   readonly project: string;
 }
 
-interface Held {
+interface ConceptFact {
   readonly id: string;
   readonly concept: string;
   readonly project: string;
@@ -15,7 +15,10 @@ type Row<C, F> =
   | { readonly kind: 'fact'; readonly key: string; readonly fact: F };
 
 /** Each concept with its facts below it; those with facts first, else in the given order. */
-export function conceptRows<C extends Known, F extends Held>(concepts: readonly C[], facts: readonly F[]): Row<C, F>[] {
+export function conceptRows<C extends NamedConcept, F extends ConceptFact>(
+  concepts: readonly C[],
+  facts: readonly F[],
+): Row<C, F>[] {
   const grouped = concepts.map((concept) => {
     const own = facts.filter(
       ({ concept: name, project }) => name === concept.name && (concept.project === '' || concept.project === project),

@@ -140,7 +140,7 @@ function readFlags({ llm = 'local', budget, limit, since }: Flags) {
   };
 }
 
-interface Wanted {
+interface BenchOptions {
   readonly most: number;
   readonly budget: { calls: number };
   readonly scratch: string;
@@ -148,7 +148,7 @@ interface Wanted {
 
 async function questionsFor(
   turns: readonly PastTurn[],
-  { most, budget, scratch }: Wanted,
+  { most, budget, scratch }: BenchOptions,
   { env, paths, config, term }: Context,
 ): Promise<readonly Question[]> {
   const own = chooseQuestions(makeQuestions(turns), turns, most);

@@ -2,7 +2,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { amount, counted, oneLine } from '../../common/text.ts';
+import { amount, formatCount, oneLine } from '../../common/text.ts';
 import { engineOf } from '../../engine/api/client.ts';
 import { type Costs, savedLine } from '../../engine/api/index.ts';
 import type { SimulatedSavings } from '../../engine/transcript/index.ts';
@@ -93,7 +93,7 @@ export function simulatedLines({ all, by_length, subagents, assumptions, ...foun
   const prices = models.map(({ model, usd_per_million }) => `${oneLine(model)} $${usd_per_million}`).join(', ');
   const lifetimes = cache.recorded.length === 0 ? cache.otherwise : `${cache.recorded.join(' or ')} as recorded`;
   return [
-    `${counted(all.sessions, 'session')}, ${found.from} to ${found.to}; ${counted(found.compactions, 'compaction')}, ${counted(found.rewinds, 'rewind')}`,
+    `${formatCount(all.sessions, 'session')}, ${found.from} to ${found.to}; ${formatCount(found.compactions, 'compaction')}, ${formatCount(found.rewinds, 'rewind')}`,
     '',
     ...table(
       [
@@ -110,10 +110,12 @@ export function simulatedLines({ all, by_length, subagents, assumptions, ...foun
     ),
     '',
     savedSentence(all),
-    `${counted(all.over_two_percent, 'session')} of ${count(all.sessions)} would have cost over 2 % more`,
+    `${formatCount(all.over_two_percent, 'session')} of ${count(all.sessions)} would have cost over 2 % more`,
     ...(subagents.requests === 0
       ? []
-      : [`${counted(subagents.requests, 'request')} of subagents, which are never changed, are not in these figures`]),
+      : [
+          `${formatCount(subagents.requests, 'request')} of subagents, which are never changed, are not in these figures`,
+        ]),
     '',
     `assumed: prompts only, input prices for a million tokens (${prices}), prompt cache of ${lifetimes}`,
     `assumed: memory adds ${added.start} tokens to a session, ${added.recall} to ${100 * added.recallShare} % of prompts, ${added.line + added.quote} for each turn left out`,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { messageOf } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
-import { counted, oneLine } from '../../common/text.ts';
+import { formatCount, oneLine } from '../../common/text.ts';
 import { clientEnvironment } from '../../engine/lifecycle/index.ts';
 import { addCommand, type Context, EXIT } from '../context.ts';
 import type { Check } from '../doctor/index.ts';
@@ -31,7 +31,7 @@ export function checkLines({ id, state, detail, fix }: Check, paint: Context['te
 /** "14 ok, 1 problem, 2 unknown" */
 export function countLine(checks: readonly Pick<Check, 'state'>[]): string {
   const of = (state: Check['state']): number => checks.filter((check) => check.state === state).length;
-  return `${of('ok')} ok, ${counted(of('problem'), 'problem')}, ${of('unknown')} unknown`;
+  return `${of('ok')} ok, ${formatCount(of('problem'), 'problem')}, ${of('unknown')} unknown`;
 }
 
 async function allChecks(context: Context): Promise<Check[]> {

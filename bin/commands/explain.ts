@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { amount, clip, counted, localTime, oneLine, percentSaved, printable } from '../../common/text.ts';
+import { amount, clip, formatCount, localTime, oneLine, percentSaved, printable } from '../../common/text.ts';
 import { engineOf, lanesText, type NamedReceipt } from '../../engine/api/index.ts';
 import { type Context, pageLines } from '../context.ts';
 import { shortId, withoutCodes } from '../terminal/format.ts';
@@ -62,7 +62,9 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
       `left out  messages ${from} to ${to} (${amount(tokens)} tokens), kept verbatim in:`,
       ...nodes.map((id) => `            ${shortId(id)}`),
     ]),
-    ...(receipt.thinking_stripped > 0 ? [`left out  ${counted(receipt.thinking_stripped, 'old thinking block')}`] : []),
+    ...(receipt.thinking_stripped > 0
+      ? [`left out  ${formatCount(receipt.thinking_stripped, 'old thinking block')}`]
+      : []),
     ...receipt.added.flatMap(({ position, reason, text, found = [] }) => [
       `added     ${withoutInside(reason)}, ${placeOf(position)}:`,
       ...withoutCodes(printable(text))
@@ -125,8 +127,8 @@ export function headline({ dropped, added, economics, edits }: NamedReceipt): st
     .filter(({ current }) => current === true)
     .reduce((sum, { channel, nodes, found = [] }) => sum + (channel === 'system' ? found : nodes).length, 0);
   const parts = [
-    messages === 0 ? 'nothing left out' : `${counted(messages, 'old message')} (${amount(tokens)} tokens) left out`,
-    ...(messages === 0 ? [] : [`${counted(lines, 'memory line')} in their place`]),
+    messages === 0 ? 'nothing left out' : `${formatCount(messages, 'old message')} (${amount(tokens)} tokens) left out`,
+    ...(messages === 0 ? [] : [`${formatCount(lines, 'memory line')} in their place`]),
     `${recalled} recalled`,
   ];
   const percent = percentSaved(economics.received_tokens, economics.sent_tokens);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
-import { counted, localTime, oneLine } from '../../common/text.ts';
+import { formatCount, localTime, oneLine } from '../../common/text.ts';
 import type { EngineClient } from '../../engine/api/index.ts';
 import type { FactReason, FactView } from '../../memory/index.ts';
 import { addCommand, type Context, printOrigin, readingEngine, requireUser } from '../context.ts';
@@ -108,7 +108,7 @@ function registerForget(facts: Command, context: Context): void {
       const gone = await client.call('facts/forget', { names, projectDir });
       context.term.print(flags, gone, () => [
         ...gone.map(({ concept, value }) => `erased: ${concept}: ${oneLine(value)}`),
-        `${counted(gone.length, 'fact')} erased`,
+        `${formatCount(gone.length, 'fact')} erased`,
       ]);
     });
 }

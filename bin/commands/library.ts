@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { counted, oneLine, printable } from '../../common/text.ts';
+import { formatCount, oneLine, printable } from '../../common/text.ts';
 import type { EngineStatus } from '../../engine/api/index.ts';
 import { addCommand, type Context, EXIT, readingEngine } from '../context.ts';
 import { claudeLines, progressLine } from './memory/import.ts';
@@ -66,7 +66,7 @@ function registerBuild(library: Command, context: Context): void {
       term.print(flags, { dry_run: dryRun, imported, pages }, () => [
         ...(imported === null ? [] : claudeLines(imported)),
         ...pages.changed.map((name) => `topics/${printable(name)}.md`),
-        `${counted(pages.changed.length, 'page')} ${would}written: ${counted(pages.added, 'statement')} added, ${pages.ended} no longer so`,
+        `${formatCount(pages.changed.length, 'page')} ${would}written: ${formatCount(pages.added, 'statement')} added, ${pages.ended} no longer so`,
         ...pages.problems.map(({ file, message }) => `${printable(file)} ${printable(message)}`),
       ]);
       for (const { file, message } of flags.json ? [] : (imported?.problems ?? []))

@@ -70,7 +70,7 @@ function parsed(line: string): Record<string, unknown> | null {
 
 export type Tail = ReturnType<typeof createTail>;
 
-interface Opened {
+interface OpenLog {
   readonly handle: FileHandle;
   readonly inode: number;
   readonly size: number;
@@ -105,8 +105,8 @@ export function createTail(file: string) {
 }
 
 /** Oldest first, each file once although it may be renamed while we look. */
-async function openAll(file: string): Promise<Opened[]> {
-  const found: Opened[] = [];
+async function openAll(file: string): Promise<OpenLog[]> {
+  const found: OpenLog[] = [];
   const names = Array.from({ length: LOG_LIMITS.files }, (_, at) => (at === 0 ? file : `${file}.${at}`));
   for (const name of names) {
     const handle = await open(name, 'r').catch(orMissing);

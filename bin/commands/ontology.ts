@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { createExclusive, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import { resolveDirectory } from '../../common/paths.ts';
-import { counted, oneLine, parseJson } from '../../common/text.ts';
+import { formatCount, oneLine, parseJson } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { addCommand, type Context, EXIT, readingEngine, requireUser } from '../context.ts';
 import { table } from '../terminal/table.ts';
@@ -78,7 +78,7 @@ function registerCheck(ontology: Command, context: Context): void {
         checked.length === 0
           ? ['there is no ontology file; the default holds (comet-cc ontology show)']
           : checked.flatMap(({ file, ok, concepts, problems, warnings }) => [
-              `${oneLine(file)}: ${ok ? counted(concepts, 'concept') : 'is not valid'}`,
+              `${oneLine(file)}: ${ok ? formatCount(concepts, 'concept') : 'is not valid'}`,
               ...[...problems, ...warnings].map(
                 ({ path: at, message }) => `  ${oneLine(at)}${at === '' ? '' : ': '}${oneLine(message)}`,
               ),
@@ -161,7 +161,7 @@ function registerPropose(ontology: Command, context: Context): void {
           ? ['nothing that several sessions speak of is missing']
           : [
               ...proposals.flatMap(({ name, concept, statements, sessions }) => [
-                `${name}: ${concept.label}; ${counted(statements, 'memory', 'memories')} of ${counted(sessions, 'session')}`,
+                `${name}: ${concept.label}; ${formatCount(statements, 'memory', 'memories')} of ${formatCount(sessions, 'session')}`,
                 ...concept.examples.map((example) => `  ${oneLine(example)}`),
               ]),
               flags.apply ? done : `add them: ${done}`,

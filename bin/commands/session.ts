@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { counted, localTime, oneLine, printable } from '../../common/text.ts';
+import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
 import { ago, type EngineClient, type Paint, sessionId } from '../../engine/api/index.ts';
 import type { Item, SessionDetail, SessionView } from '../../memory/index.ts';
 import { addCommand, type Context, readingEngine } from '../context.ts';
@@ -65,7 +65,7 @@ export function registerSession(program: Command, context: Context): void {
   const closing = "summarize the session's remaining turns now; the session reopens on its next turn";
   register('close', closing, async (id, client, json) => {
     const view = await client.call('sessions/close', { sessionId: id }, { timeoutMs: CLOSE_MS });
-    const told = `closed ${oneLine(id)}: ${counted(view.turns, 'turn')} in ${counted(view.node_ids.length, 'memory', 'memories')}`;
+    const told = `closed ${oneLine(id)}: ${formatCount(view.turns, 'turn')} in ${formatCount(view.node_ids.length, 'memory', 'memories')}`;
     term.print({ json }, view, () => [told]);
   });
 

@@ -2,7 +2,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { counted, localTime, oneLine, printable } from '../../common/text.ts';
+import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
 import { engineOf, type ShareReport } from '../../engine/api/index.ts';
 import { openJoinedFolders, remoteOf } from '../../memory/index.ts';
 import { addCommand, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
@@ -90,7 +90,7 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   }
   const shared = done.scope === 'me' && done.projects.length === 0 ? 'all of memory' : done.projects.join(', ');
   term.print(flags, { ...done, joined: joins ? here.remote : null }, () => [
-    `${oneLine(done.name)} shares ${oneLine(shared)} over ${oneLine(done.url)} with ${counted(done.machines, 'other machine')}`,
+    `${oneLine(done.name)} shares ${oneLine(shared)} over ${oneLine(done.url)} with ${formatCount(done.machines, 'other machine')}`,
     ...(joins ? [`this folder shares the memory of ${oneLine(here.remote)}; elsewhere: comet-cc project join`] : []),
   ]);
   if (!flags.json) term.say('comet-cc share preview shows what leaves next; share leave ends it');
@@ -117,7 +117,7 @@ function credentials(env: NodeJS.ProcessEnv): Record<string, string> {
 
 function progress({ share }: { readonly share?: ShareReport | null }): string {
   const rows = share?.reading?.rows ?? 0;
-  return rows === 0 ? 'reaching the storage…' : `${counted(rows, 'row')} read…`;
+  return rows === 0 ? 'reaching the storage…' : `${formatCount(rows, 'row')} read…`;
 }
 
 function registerExchange(share: Command, context: Context): void {
@@ -140,13 +140,13 @@ function registerExchange(share: Command, context: Context): void {
               ],
               term.width,
             )),
-        ...(tasks.length > 0 ? [`${counted(tasks.length, 'task')} would leave`] : []),
-        ...(pages.length > 0 ? [`${counted(pages.length, 'change')} of yours in pages would leave`] : []),
-        ...(turns > 0 ? [`${counted(turns, 'verbatim turn')} of memories that left would follow`] : []),
-        ...(removed > 0 ? [`${counted(removed, 'memory', 'memories')} would be removed elsewhere`] : []),
-        ...(withdrawn > 0 ? [`${counted(withdrawn, 'memory', 'memories')} would be taken back`] : []),
+        ...(tasks.length > 0 ? [`${formatCount(tasks.length, 'task')} would leave`] : []),
+        ...(pages.length > 0 ? [`${formatCount(pages.length, 'change')} of yours in pages would leave`] : []),
+        ...(turns > 0 ? [`${formatCount(turns, 'verbatim turn')} of memories that left would follow`] : []),
+        ...(removed > 0 ? [`${formatCount(removed, 'memory', 'memories')} would be removed elsewhere`] : []),
+        ...(withdrawn > 0 ? [`${formatCount(withdrawn, 'memory', 'memories')} would be taken back`] : []),
         ...Object.entries(kept).map(
-          ([reason, count]) => `${counted(count, 'memory', 'memories')} ${KEPT[reason] ?? reason}`,
+          ([reason, count]) => `${formatCount(count, 'memory', 'memories')} ${KEPT[reason] ?? reason}`,
         ),
       ]);
     });
@@ -158,7 +158,7 @@ function registerExchange(share: Command, context: Context): void {
         client.call('share/push', { env }, { timeoutMs: LONGEST_MS }),
       );
       term.print(flags, done, () => [
-        done.sent === 0 ? 'nothing changed' : `${counted(done.sent, 'change')} published`,
+        done.sent === 0 ? 'nothing changed' : `${formatCount(done.sent, 'change')} published`,
       ]);
     });
   addCommand(share, 'pull', 'take over what others published', 'comet-cc share pull')
@@ -168,7 +168,7 @@ function registerExchange(share: Command, context: Context): void {
       const done = await watched(context, flags, progress, () =>
         client.call('share/pull', { env }, { timeoutMs: LONGEST_MS }),
       );
-      term.print(flags, done, () => [`${counted(done.added, 'memory', 'memories')} added`]);
+      term.print(flags, done, () => [`${formatCount(done.added, 'memory', 'memories')} added`]);
     });
 }
 
@@ -200,15 +200,17 @@ function reportLines(report: ShareReport, nowMs: number): string[] {
   return [
     `${printable(url)}, scope ${scope}, as ${printable(report.name)} (${report.machine})${report.sealed ? ', encrypted' : ''}`,
     `projects  ${projects.length === 0 ? (scope === 'me' ? 'all' : 'none') : projects.map(oneLine).join(', ')}`,
-    `published ${when(pushed_at)}${waiting > 0 ? `, ${counted(waiting, 'change')} waiting` : ''}`,
+    `published ${when(pushed_at)}${waiting > 0 ? `, ${formatCount(waiting, 'change')} waiting` : ''}`,
     `read      ${when(pulled_at)}`,
     ...machines.map(({ machine, name, read, trusted, refused }) =>
       printable(
-        `machine   ${name || 'unknown'} (${machine}), ${counted(read, 'row')} read${trusted ? ', trusted' : ''}${refused === '' ? '' : `; refused: ${refused}`}`,
+        `machine   ${name || 'unknown'} (${machine}), ${formatCount(read, 'row')} read${trusted ? ', trusted' : ''}${refused === '' ? '' : `; refused: ${refused}`}`,
       ),
     ),
     ...report.changed_apart.map(({ file, blocks }) =>
-      printable(`apart     ${file}: ${counted(blocks, 'block')} changed on two machines; keep one, or remove the mark`),
+      printable(
+        `apart     ${file}: ${formatCount(blocks, 'block')} changed on two machines; keep one, or remove the mark`,
+      ),
     ),
     ...(restarted === null ? [] : [`restarted ${when(restarted.at)}: ${RESTARTED[restarted.why]}`]),
     ...(problem === '' ? [] : [`problem   ${oneLine(problem)}`]),

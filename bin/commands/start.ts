@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { PRESETS, type Preset } from '../../common/turn.ts';
 import { overrideLine, statusReport, stoppedLine } from '../../engine/api/index.ts';
-import { guardStatus, prepareDaemon, type Started, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
+import { guardStatus, prepareDaemon, type StartResult, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
 import { addCommand, type Context } from '../context.ts';
 import { prepareWithProgress } from '../terminal/progress.ts';
 
@@ -46,7 +46,7 @@ export function registerStart(program: Command, context: Context): void {
 /** Says what runs and how to use it. @throws CometError `daemon_unhealthy` when memory does not work */
 async function reportStart(
   context: Context,
-  started: Started,
+  started: StartResult,
   flags: { readonly port?: number; readonly json?: boolean },
 ): Promise<void> {
   const { term } = context;

@@ -1,6 +1,6 @@
 import os from 'node:os';
 import type { Command } from 'commander';
-import { amount, clip, counted, localTime, oneLine, percentSaved } from '../../common/text.ts';
+import { amount, clip, formatCount, localTime, oneLine, percentSaved } from '../../common/text.ts';
 import type { Paint, ProjectSummary } from '../../engine/api/index.ts';
 import {
   askProject,
@@ -25,7 +25,7 @@ export function registerStatus(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .action(async (flags: { json?: boolean; watch?: boolean; long?: boolean }) => {
       const { paths, term } = context;
-      const read = async (): Promise<Shown> => {
+      const read = async (): Promise<FullStatus> => {
         const report = await statusReport(context, await guardStatus(paths.guardSocket));
         const dir = process.cwd();
         const project = report.engine.state === 'healthy' ? await askProject(context, dir) : null;
@@ -50,7 +50,7 @@ export function registerStatus(program: Command, context: Context): void {
 }
 
 /** The document of `status --json`. */
-export type Shown = StatusReport & {
+export type FullStatus = StatusReport & {
   /** Of the current directory; null where the engine cannot be asked. */
   readonly project: (ProjectSummary & { readonly dir: string }) | null;
 };
@@ -59,7 +59,7 @@ const TITLE_CHARS = 60;
 const PROBLEMS = 5;
 const MODES = { on: 'on', private: 'reads, but keeps nothing', off: 'paused' } as const;
 
-export function statusLines(shown: Shown, paint: Paint, nowMs: number): string[] {
+export function statusLines(shown: FullStatus, paint: Paint, nowMs: number): string[] {
   const { project, engine, savings, paused, reindex, importing } = shown;
   const healthy = engine.state === 'healthy';
   const since = `since ${localTime(nowMs - shown.uptime_ms, nowMs)}`;
@@ -73,7 +73,7 @@ export function statusLines(shown: Shown, paint: Paint, nowMs: number): string[]
       ['memory', `${state} for ${tilde(project.dir)}, ${since}`],
       ['memories', memoriesLine(shown, project, nowMs)],
     );
-    if (project.open > 0) rows.push(['open', counted(project.open, 'open item')]);
+    if (project.open > 0) rows.push(['open', formatCount(project.open, 'open item')]);
   }
   rows.push(['context', savedLine(savings.today, 'today')]);
   if (savings.week.original > savings.today.original) rows.push(['', savedLine(savings.week, 'this week')]);
@@ -86,7 +86,7 @@ export function statusLines(shown: Shown, paint: Paint, nowMs: number): string[]
     ...(reindex === null
       ? []
       : [
-          `rebuilding the index: ${count(reindex.done)} of ${counted(reindex.total, 'memory', 'memories')}; recall continues`,
+          `rebuilding the index: ${count(reindex.done)} of ${formatCount(reindex.total, 'memory', 'memories')}; recall continues`,
         ]),
     ...(importing === null
       ? []
@@ -115,35 +115,35 @@ function tilde(dir: string): string {
   return oneLine(dir === home || dir.startsWith(`${home}/`) ? `~${dir.slice(home.length)}` : dir);
 }
 
-function memoriesLine({ nodes: all }: Shown, { nodes, newest }: ProjectSummary, nowMs: number): string {
+function memoriesLine({ nodes: all }: FullStatus, { nodes, newest }: ProjectSummary, nowMs: number): string {
   const others = all > nodes ? `, ${count(all)} in all` : '';
   if (newest === null) return `none of this project yet${others}`;
   const title = clip(oneLine(newest.title), TITLE_CHARS);
   return `${count(nodes)} of this project${others}; the newest, ${localTime(Date.parse(newest.at), nowMs)}: "${title}"`;
 }
 
-function modelLine({ llm, budget }: Shown): string {
+function modelLine({ llm, budget }: FullStatus): string {
   if (llm.backend === 'local' || llm.backend === 'off') return `${llm.backend}: memory makes no model calls`;
   const most = budget.daily_tokens === 0 ? '' : ` of ${amount(budget.daily_tokens)}`;
-  return `${llm.backend}: ${counted(llm.calls_today, 'call')} today, ${amount(llm.tokens_today)}${most} tokens (models.dailyTokens)${sessionPart(budget)}`;
+  return `${llm.backend}: ${formatCount(llm.calls_today, 'call')} today, ${amount(llm.tokens_today)}${most} tokens (models.dailyTokens)${sessionPart(budget)}`;
 }
 
-function sessionPart({ sessions: [newest], session_tokens: most }: Shown['budget']): string {
+function sessionPart({ sessions: [newest], session_tokens: most }: FullStatus['budget']): string {
   if (newest === undefined || most === 0) return '';
   return `, ${amount(newest.tokens)} of ${amount(most)} in the newest session (models.sessionTokens)`;
 }
 
-function shareLine({ url, scope, machines, pulled_at: at }: NonNullable<Shown['share']>, nowMs: number): string {
+function shareLine({ url, scope, machines, pulled_at: at }: NonNullable<FullStatus['share']>, nowMs: number): string {
   const read = at === null ? 'not read yet' : `read ${localTime(Date.parse(at), nowMs)}`;
-  return oneLine(`${url}, scope ${scope}, ${counted(machines.length, 'other machine')}, ${read}`);
+  return oneLine(`${url}, scope ${scope}, ${formatCount(machines.length, 'other machine')}, ${read}`);
 }
 
 /** Sessions whose memories rules write, as their tokens are used. */
-function spentLines({ sessions, session_tokens: most }: Shown['budget']): string[] {
+function spentLines({ sessions, session_tokens: most }: FullStatus['budget']): string[] {
   const spent = sessions.filter((each) => each.spent);
   const [newest] = spent;
   if (newest === undefined) return [];
-  const others = spent.length > 1 ? ` and ${counted(spent.length - 1, 'other session')}` : '';
+  const others = spent.length > 1 ? ` and ${formatCount(spent.length - 1, 'other session')}` : '';
   const name = newest.title ? `"${clip(oneLine(newest.title), TITLE_CHARS)}"` : oneLine(newest.session_id);
   return [
     `session ${name}${others} used the ${amount(most)} tokens allowed for a session; rules write its memories now`,
@@ -151,17 +151,17 @@ function spentLines({ sessions, session_tokens: most }: Shown['budget']): string
   ];
 }
 
-function deferredLine({ deferred, deferred_because, deferred_until }: Shown['llm'], nowMs: number): string {
+function deferredLine({ deferred, deferred_because, deferred_until }: FullStatus['llm'], nowMs: number): string {
   const until = deferred_until === null ? '' : ` until ${localTime(Date.parse(deferred_until), nowMs)}`;
   const verb = deferred === 1 ? 'waits' : 'wait';
-  return `${counted(deferred, 'summary', 'summaries')} ${verb} for the model${until}: ${oneLine(deferred_because)}`;
+  return `${formatCount(deferred, 'summary', 'summaries')} ${verb} for the model${until}: ${oneLine(deferred_because)}`;
 }
 
 /** What is wrong, and what to do. */
-function problemsOf(shown: Shown): { readonly text: string; readonly fix: string }[] {
+function problemsOf(shown: FullStatus): { readonly text: string; readonly fix: string }[] {
   const { engine, llm, trimming_off: off } = shown;
   const found = [...shown.notes, ...shown.problems].map(({ file, message }) => `${file}: ${oneLine(message)}`);
-  const more = found.length > PROBLEMS ? [`and ${counted(found.length - PROBLEMS, 'more problem')}`] : [];
+  const more = found.length > PROBLEMS ? [`and ${formatCount(found.length - PROBLEMS, 'more problem')}`] : [];
   const state = engine.state.replaceAll('_', ' ');
   return [
     ...(engine.state === 'healthy'
@@ -172,7 +172,7 @@ function problemsOf(shown: Shown): { readonly text: string; readonly fix: string
       ? []
       : [{ text: `last model error: ${oneLine(llm.last_error)}`, fix: 'comet-cc doctor' }]),
     ...off.slice(0, 1).map(({ because }) => ({
-      text: `trimming is off in ${counted(off.length, 'session')}: ${oneLine(because)}`,
+      text: `trimming is off in ${formatCount(off.length, 'session')}: ${oneLine(because)}`,
       fix: '',
     })),
     ...[...found.slice(0, PROBLEMS), ...more].map((text) => ({ text, fix: 'comet-cc doctor' })),
@@ -180,16 +180,16 @@ function problemsOf(shown: Shown): { readonly text: string; readonly fix: string
 }
 
 /** What `--long` adds. */
-export function internalLines(shown: Shown, paint: Paint, nowMs: number): string[] {
+export function internalLines(shown: FullStatus, paint: Paint, nowMs: number): string[] {
   const { requests, recalls, tokens, queue, llm, engine, sensor, dream } = shown;
   const own = `$${llm.cost_usd_today.toFixed(2)} at API prices today`;
-  const asked = `, asked about ${count(sensor.asked)} of ${counted(sensor.turns, 'turn')} whether the topic shifted`;
+  const asked = `, asked about ${count(sensor.asked)} of ${formatCount(sensor.turns, 'turn')} whether the topic shifted`;
   const late = `${count(recalls.late_delivered)} late and sent with the next request, ${count(recalls.late_lost)} late and not sent`;
   const retried = shown.healed > 0 ? `, ${count(shown.healed)} retried after a refusal` : '';
   const price = shown.savings.week.net_saved_usd;
   const rows: Row[] = [
     ['proxy', `${shown.proxy.url}, up ${duration(shown.uptime_ms)}, process ${shown.pid}`],
-    ['engine', `${engine.state.replaceAll('_', ' ')}, ${counted(engine.restarts, 'restart')}`],
+    ['engine', `${engine.state.replaceAll('_', ' ')}, ${formatCount(engine.restarts, 'restart')}`],
     ['upstream', shown.upstream],
     [
       'requests',
@@ -220,12 +220,15 @@ export function internalLines(shown: Shown, paint: Paint, nowMs: number): string
   return [...rowLines(rows, paint), ...off];
 }
 
-function queuesLine({ sensor, compacter, indexer }: Shown['queue']): string {
-  return `${counted(sensor, 'topic check')}, ${counted(compacter, 'summary', 'summaries')}, ${counted(indexer, 'index write')} waiting`;
+function queuesLine({ sensor, compacter, indexer }: FullStatus['queue']): string {
+  return `${formatCount(sensor, 'topic check')}, ${formatCount(compacter, 'summary', 'summaries')}, ${formatCount(indexer, 'index write')} waiting`;
 }
 
-function dreamLine({ at, merged, groups, pruned, left, running }: NonNullable<Shown['dream']>, nowMs: number): string {
-  const next = left === 0 ? '' : `, ${counted(left, 'memory', 'memories')} left for the next`;
+function dreamLine(
+  { at, merged, groups, pruned, left, running }: NonNullable<FullStatus['dream']>,
+  nowMs: number,
+): string {
+  const next = left === 0 ? '' : `, ${formatCount(left, 'memory', 'memories')} left for the next`;
   const done = `${count(merged)} merged, ${count(groups)} grouped, ${count(pruned)} pruned${next}`;
   return `${running ? 'running; the last one ' : ''}${localTime(Date.parse(at), nowMs)}: ${done}`;
 }
@@ -233,7 +236,7 @@ function dreamLine({ at, merged, groups, pruned, left, running }: NonNullable<Sh
 const BARS = '▁▂▃▄▅▆▇█';
 
 /** One screen of what changes. */
-export function watchLines(shown: Shown, paint: Paint, nowMs: number): string[] {
+export function watchLines(shown: FullStatus, paint: Paint, nowMs: number): string[] {
   const { context, cuts, queue, llm, by_day: days } = shown;
   const saved = days.map(({ original, sent }) => percentSaved(original, sent));
   const at = (iso: string): string => localTime(Date.parse(iso), nowMs);
@@ -247,12 +250,12 @@ export function watchLines(shown: Shown, paint: Paint, nowMs: number): string[] 
     ],
     ['cuts', cuts.newest === null ? 'none yet' : `${count(cuts.count)}, the newest ${at(cuts.newest)}`],
     ['queues', queuesLine(queue)],
-    ['model', `${counted(llm.running, 'call')} running; ${modelLine(shown)}`],
+    ['model', `${formatCount(llm.running, 'call')} running; ${modelLine(shown)}`],
     [
       'saved',
       days.length === 0
         ? 'nothing yet'
-        : `${sparkline(saved)}  ${saved.at(-1)} % on ${days.at(-1)?.day}, ${counted(days.length, 'day')} shown`,
+        : `${sparkline(saved)}  ${saved.at(-1)} % on ${days.at(-1)?.day}, ${formatCount(days.length, 'day')} shown`,
     ],
   ];
   return [...statusLines(shown, paint, nowMs).slice(0, 2), ...rowLines(rows, paint)];

@@ -11,7 +11,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-interface Found {
+interface Finding {
   readonly step: string;
   readonly what: readonly string[];
 }
@@ -33,7 +33,7 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
   const { paths, term } = context;
   const keepMemory = flags.keepMemory ?? false;
   const steps = uninstallSteps(context, { keepMemory, log: flags.json ? () => undefined : term.say });
-  const look = async (): Promise<Found[]> => {
+  const look = async (): Promise<Finding[]> => {
     const found = await Promise.all(steps.map(async (step) => ({ step: step.id, what: await step.present() })));
     return found.filter(({ what }) => what.length > 0);
   };
@@ -70,7 +70,7 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
 }
 
 /** Asks whether to export the memories and to remove everything; exports them. @throws CometError `usage` after a no */
-async function agree(context: Context, flags: Flags, found: readonly Found[], memories: number): Promise<void> {
+async function agree(context: Context, flags: Flags, found: readonly Finding[], memories: number): Promise<void> {
   const { confirmed } = await import('../terminal/term.ts');
   let file = flags.export;
   if (!flags.yes) {
@@ -86,8 +86,8 @@ async function agree(context: Context, flags: Flags, found: readonly Found[], me
 const named = (memories: number): string => (memories === 1 ? '1 memory' : `${memories} memories`);
 
 interface Outcome {
-  readonly found: readonly Found[];
-  readonly left: readonly Found[];
+  readonly found: readonly Finding[];
+  readonly left: readonly Finding[];
   readonly also: readonly string[];
   readonly keepMemory: boolean;
 }
@@ -123,6 +123,6 @@ async function exportMemories(context: Context, file: string): Promise<void> {
   context.term.say(`wrote ${file}`);
 }
 
-function lines(found: readonly Found[]): string[] {
+function lines(found: readonly Finding[]): string[] {
   return found.flatMap(({ step, what }) => what.map((one) => `${step.padEnd(12)} ${one}`));
 }

@@ -150,7 +150,7 @@ export interface Way {
   readonly ca: string;
 }
 
-export interface Answered {
+export interface DemoReply {
   readonly status: number;
   /** Null unless a stream came to its end. */
   readonly message: AssistantMessage | null;
@@ -168,7 +168,7 @@ export async function postThrough(
   path: string,
   headers: Readonly<Record<string, string>>,
   body: Buffer,
-): Promise<Answered> {
+): Promise<DemoReply> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const secure = await openTunnel(way, signal);
   try {
@@ -181,7 +181,7 @@ export async function postThrough(
     });
     request.end(body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
-    return await read(response);
+    return await readReply(response);
   } finally {
     secure.destroy();
   }
@@ -209,7 +209,7 @@ async function openTunnel(way: Way, signal: AbortSignal): Promise<tls.TLSSocket>
   return secure;
 }
 
-async function read(response: IncomingMessage): Promise<Answered> {
+async function readReply(response: IncomingMessage): Promise<DemoReply> {
   const status = response.statusCode ?? 0;
   if (!String(response.headers['content-type']).startsWith('text/event-stream')) {
     const chunks: Buffer[] = [];

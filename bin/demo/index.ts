@@ -1,7 +1,7 @@
 import { CometError } from '../../common/errors.ts';
 import type { Term } from '../terminal/term.ts';
 import { createDirect, createProgress, type Outcome, outcomeOf, printOutcome } from './report.ts';
-import { type Found, storyBrain } from './response.ts';
+import { type RecalledLine, storyBrain } from './response.ts';
 import { createStoryClock, type Morning, openStage, playStory, type Stage } from './run.ts';
 import { STORY } from './story.ts';
 
@@ -24,7 +24,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const progress = createProgress(term, json);
   const clock = createStoryClock();
   const direct = createDirect();
-  const found = new Map<string, Found>();
+  const found = new Map<string, RecalledLine>();
   const asked = new Map<string, Buffer>();
   const bodies: Buffer[] = [];
   const mornings: Morning[] = [];

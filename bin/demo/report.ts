@@ -6,17 +6,17 @@ import { count, inboxLine } from '../terminal/format.ts';
 import { table, wrapped } from '../terminal/table.ts';
 import type { Term } from '../terminal/term.ts';
 import type { SentRequest } from './client.ts';
-import type { Channel, Found } from './response.ts';
+import type { Channel, RecalledLine } from './response.ts';
 import type { Morning, Played, Stage } from './run.ts';
 import { isQuestion, type StorySession } from './story.ts';
 
 /** What `--json` prints. */
 export type Outcome = Awaited<ReturnType<typeof outcomeOf>>;
-type Answered = Outcome['questions'][number];
+type QuestionOutcome = Outcome['questions'][number];
 
 interface Evidence {
   readonly direct: Bill;
-  readonly found: ReadonlyMap<string, Found>;
+  readonly found: ReadonlyMap<string, RecalledLine>;
   /** The client's own body by the prompt it asked. */
   readonly asked: ReadonlyMap<string, Buffer>;
   readonly answers: ReadonlyMap<string, string>;
@@ -164,7 +164,7 @@ export function createDirect() {
     add({ body, headers }: SentRequest, atMs: number): void {
       const verdict = judge.judge({ body, headers, atMs });
       const usage = verdict.refusal === null ? verdict.usage : null;
-      bill = added(bill, usage, verdict.refusal === null ? verdict.cost : 0);
+      bill = addUsage(bill, usage, verdict.refusal === null ? verdict.cost : 0);
     },
     bill: (): Bill => bill,
   };
@@ -174,7 +174,7 @@ export function createDirect() {
 export function billOf(requests: readonly ServedRequest[]): Bill {
   return requests
     .filter((request) => request.kind === 'messages')
-    .reduce((bill, request) => added(bill, request.usage, request.cost), NO_COST);
+    .reduce((bill, request) => addUsage(bill, request.usage, request.cost), NO_COST);
 }
 
 /** Number of epochs of a session: its first request, and every cut. */
@@ -192,7 +192,7 @@ function preambleOf(body: Json | null): string[] {
     .filter((text) => text.startsWith('<comet-cc-memory'));
 }
 
-function added(
+function addUsage(
   bill: Bill,
   usage: ServedRequest['usage'] | Omit<NonNullable<ServedRequest['usage']>, 'output'>,
   cost: number,
@@ -288,7 +288,7 @@ function figures(outcome: Outcome, width: number, { paint }: Term): string[] {
   return [paint('dim', head), ...body, '', ...wrapped(made, width), ...wrapped(proved, width)];
 }
 
-function answeredLines(answered: Answered, number: number, width: number, { paint }: Term): string[] {
+function answeredLines(answered: QuestionOutcome, number: number, width: number, { paint }: Term): string[] {
   const indent = '   ';
   const inner = (text: string): string[] => wrapped(text, width - indent.length).map((line) => indent + line);
   const [first = '', ...more] = inner(answered.question);

@@ -13,7 +13,7 @@ import { isQuestion, type Question, type StoryRound, type StorySession, type Sto
 export type Channel = 'recalled' | 'preamble' | 'system block' | 'conversation';
 
 /** The line of a request that holds an answer. */
-export interface Found {
+export interface RecalledLine {
   readonly channel: Channel;
   readonly line: string;
   /** Of the memory line; null where the answer stood in the conversation itself. */
@@ -25,17 +25,17 @@ export const UNKNOWN = 'I do not know.';
 /** The model's side: plays the story, and answers a question from the request that reached it or not at all. */
 export function storyBrain(
   story: readonly StorySession[],
-  onFound: (question: Question, found: Found | null) => void,
+  onFound: (question: Question, found: RecalledLine | null) => void,
 ): Brain {
   const turns = story.flatMap((session) => session.turns);
   return ({ body }) => {
     const prompt = body === null ? '' : newestPrompt(body);
     const turn = turns.find((entry) => entry.prompt === prompt);
-    if (body === null || turn === undefined) return said(UNKNOWN);
+    if (body === null || turn === undefined) return textAnswer(UNKNOWN);
     if (isQuestion(turn)) {
       const found = findAnswer(body, turn);
       onFound(turn, found);
-      return said(found === null ? UNKNOWN : quoted(found.line, turn));
+      return textAnswer(found === null ? UNKNOWN : quoted(found.line, turn));
     }
     const round = turn.rounds[roundOf(body)];
     return { kind: 'message', blocks: round === undefined ? closing(turn) : calling(round) };
@@ -43,7 +43,7 @@ export function storyBrain(
 }
 
 /** Memory first, the nearest to the prompt before all; the conversation itself only where memory is silent. */
-export function findAnswer(body: Json, question: Question): Found | null {
+export function findAnswer(body: Json, question: Question): RecalledLine | null {
   const lines = linesOf(body, question.prompt).filter(({ line }) => question.right.test(line));
   for (const channel of ['recalled', 'preamble', 'system block', 'conversation'] as const) {
     const best = lines.filter((entry) => entry.channel === channel).at(-1);
@@ -98,7 +98,7 @@ function quoted(line: string, question: Question): string {
   );
 }
 
-function said(text: string): Answer {
+function textAnswer(text: string): Answer {
   return { kind: 'message', blocks: [{ type: 'text', text }] };
 }
 

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { reasonOf } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { counted } from '../../common/text.ts';
+import { formatCount } from '../../common/text.ts';
 import { type StatusReport, transcripts, transcriptTitle } from '../../engine/api/index.ts';
 import { findEntries, inspectHooks } from '../../install/claude-code/index.ts';
 import { type HookCommands, userSettingsFile } from '../../install/index.ts';
@@ -55,9 +55,10 @@ export async function checkSessions(
   const seen = new Set(report.sessions);
   const past = active.filter(({ id }) => !seen.has(id));
   const [first] = past;
-  if (first === undefined) return good('sessions', `${counted(active.length, 'recent session')}, all through comet-cc`);
+  if (first === undefined)
+    return good('sessions', `${formatCount(active.length, 'recent session')}, all through comet-cc`);
   const title = await transcriptTitle(first.file);
-  const detail = `${past.length} of ${counted(active.length, 'recent session')} did not use comet-cc${title === '' ? '' : `: "${title}"`}`;
+  const detail = `${past.length} of ${formatCount(active.length, 'recent session')} did not use comet-cc${title === '' ? '' : `: "${title}"`}`;
   const resume = `comet-cc run claude --resume ${first.id}`;
   if (!isExpected) return good('sessions', `${detail}; ${resume} continues it with memory`);
   return bad('sessions', detail, `to keep it, end it and continue with ${resume}`);

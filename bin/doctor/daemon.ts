@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import { type HomePaths, VERSION } from '../../common/paths.ts';
-import { counted } from '../../common/text.ts';
+import { formatCount } from '../../common/text.ts';
 import type { StatusReport } from '../../engine/api/index.ts';
 import { STORE } from '../../engine/index.ts';
 import { type GuardStatus, guardStatus, portNonce, waitHealthy } from '../../engine/lifecycle/index.ts';
@@ -44,11 +44,11 @@ export function checkEngine(report: StatusReport | null, problem: string): Check
     return bad('engine', problem === '' ? off : problem, 'comet-cc start');
   }
   const { state, restarts } = report.engine;
-  if (state === 'healthy') return good('engine', `healthy, ${counted(restarts, 'restart')}`);
+  if (state === 'healthy') return good('engine', `healthy, ${formatCount(restarts, 'restart')}`);
   if (state === 'crash_loop') {
     return bad(
       'engine',
-      `crash loop: it ended ${counted(restarts, 'time')}; requests go past it`,
+      `crash loop: it ended ${formatCount(restarts, 'time')}; requests go past it`,
       'see comet-cc logs, then comet-cc restart',
     );
   }
@@ -77,11 +77,11 @@ export function checkStore(report: StatusReport | null): Check {
   if (reindex !== null && problems.length === 0) {
     return good(
       'store',
-      `the index is being rebuilt: ${reindex.done} of ${counted(reindex.total, 'memory', 'memories')}`,
+      `the index is being rebuilt: ${reindex.done} of ${formatCount(reindex.total, 'memory', 'memories')}`,
     );
   }
   if (problems.length < report.problems.length) return unknown('store', 'the engine gave no answer in time; ask again');
-  const held = `${counted(report.nodes, 'memory', 'memories')}, no problem found`;
+  const held = `${formatCount(report.nodes, 'memory', 'memories')}, no problem found`;
   if (problems.length === 0) return good('store', held);
   const named = problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);
   const more = problems.length > 5 ? `; and ${problems.length - 5} more` : '';

@@ -1,7 +1,7 @@
 import { CometError } from '../../common/errors.ts';
 import type { Origin } from '../../common/turn.ts';
 
-export { counted } from '../../common/text.ts';
+export { formatCount as counted } from '../../common/text.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -201,13 +201,13 @@ export function createAnchorTrust(id: keyof typeof ANCHORS, options: AnchorOptio
 export function createDarwinTrust(workDir: string, run = runCommand): TrustStore {
   const keychain = '/Library/Keychains/System.keychain';
 
-  async function found(fingerprint: string): Promise<X509Certificate | null> {
+  async function findCertificate(fingerprint: string): Promise<X509Certificate | null> {
     const all = readCertificates(await run(['security', 'find-certificate', '-a', '-p', keychain]));
     return all.find(({ fingerprint256 }) => fingerprint256 === fingerprint) ?? null;
   }
 
   async function removal(fingerprint: string): Promise<Removal> {
-    const root = await found(fingerprint);
+    const root = await findCertificate(fingerprint);
     if (root === null) return { commands: [] };
     const sha1 = root.fingerprint.replaceAll(':', '');
     const file = path.join(workDir, `untrust-${sha1}.pem`);
@@ -229,7 +229,7 @@ export function createDarwinTrust(workDir: string, run = runCommand): TrustStore
       ['sudo', 'security', 'add-trusted-cert', '-d', '-p', 'ssl', '-p', 'basic', '-k', keychain, rootFile],
     ],
     removal,
-    isInstalled: async (fingerprint) => (await found(fingerprint)) !== null,
+    isInstalled: async (fingerprint) => (await findCertificate(fingerprint)) !== null,
   });
 }
 
@@ -244,7 +244,7 @@ const LIST: Argv = [
 
 /** Windows: the root store of the current user, which needs no administrator. */
 export function createWindowsTrust(run = runCommand): TrustStore {
-  async function found(fingerprint: string): Promise<X509Certificate | null> {
+  async function findCertificate(fingerprint: string): Promise<X509Certificate | null> {
     const all = readBase64Lines(await run(LIST));
     return all.find(({ fingerprint256 }) => fingerprint256 === fingerprint) ?? null;
   }
@@ -256,10 +256,10 @@ export function createWindowsTrust(run = runCommand): TrustStore {
     places: ['Cert:\\CurrentUser\\Root'],
     installation: (rootFile) => [['certutil', '-user', '-addstore', 'Root', rootFile]],
     removal: async (fingerprint) => {
-      const root = await found(fingerprint);
+      const root = await findCertificate(fingerprint);
       return { commands: root === null ? [] : [['certutil', '-user', '-delstore', 'Root', root.serialNumber]] };
     },
-    isInstalled: async (fingerprint) => (await found(fingerprint)) !== null,
+    isInstalled: async (fingerprint) => (await findCertificate(fingerprint)) !== null,
   });
 }
 

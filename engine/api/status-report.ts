@@ -1,5 +1,5 @@
 import { VERSION } from '../../common/paths.ts';
-import { counted, localTime, oneLine } from '../../common/text.ts';
+import { formatCount, localTime, oneLine } from '../../common/text.ts';
 import { idleModel } from '../deferred.ts';
 import { type GuardStatus, otherBuild } from '../lifecycle/control.ts';
 import type { Context } from '../lifecycle/daemon.ts';
@@ -46,7 +46,7 @@ const SILENT = { file: 'engine', message: 'no answer in time, so its counts are 
 export function overrideLine({ environment }: { readonly environment: readonly string[] }): string {
   const [first, ...more] = environment;
   if (first === undefined) return '';
-  const names = more.length === 0 ? first : `${first} and ${counted(more.length, 'more variable')}`;
+  const names = more.length === 0 ? first : `${first} and ${formatCount(more.length, 'more variable')}`;
   const all = more.length === 0 ? `unset ${first}` : 'unset them (comet-cc status --long names them)';
   return `${names} of the shell that started it override${more.length === 0 ? 's' : ''} config.json; to end that: ${all}, then comet-cc restart`;
 }
@@ -125,7 +125,7 @@ function proxyAt(port: number): { url: string; port: number } {
 export function stoppedLine({ pass_through: used, proxy }: Pick<StatusReport, 'pass_through' | 'proxy'>): string {
   if (used === null) return 'comet-cc is not running; start it with: comet-cc start';
   const { sessions, connections } = used;
-  const what = sessions > 0 ? counted(sessions, 'session') : counted(connections, 'connection');
+  const what = sessions > 0 ? formatCount(sessions, 'session') : formatCount(connections, 'connection');
   const verb = (sessions || connections) === 1 ? 'passes' : 'pass';
   return `memory is off; ${what} still ${verb} through port ${proxy.port}, which closes after the last one (comet-cc stop --now closes it at once; comet-cc start brings memory back)`;
 }

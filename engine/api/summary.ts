@@ -1,6 +1,6 @@
 import { CometError } from '../../common/errors.ts';
 import { type Mode, modeOf } from '../../common/policy.ts';
-import { amount, clip, counted, oneLine, percentSaved } from '../../common/text.ts';
+import { amount, clip, formatCount, oneLine, percentSaved } from '../../common/text.ts';
 import type { Memory } from '../../memory/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
 import type { Policy } from '../policy/index.ts';
@@ -185,13 +185,13 @@ export function startLine(
   passes = true,
 ): string {
   const known =
-    nodes === 0 ? 'no memories of this project yet' : `${counted(nodes, 'memory', 'memories')} of this project`;
+    nodes === 0 ? 'no memories of this project yet' : `${formatCount(nodes, 'memory', 'memories')} of this project`;
   return [
     passes || mode === 'off'
       ? MODES[mode]
       : 'memory reads, but this session bypasses comet-cc (start it with comet-cc run claude)',
     known,
-    ...(open === 0 ? [] : [counted(open, 'open item')]),
+    ...(open === 0 ? [] : [formatCount(open, 'open item')]),
     ...(brief === undefined ? [] : [`brief: ${brief} (comet-cc inbox)`]),
   ].join(' · ');
 }

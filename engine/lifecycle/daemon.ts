@@ -97,7 +97,7 @@ export interface DaemonSetup {
   readonly foreground?: boolean;
 }
 
-export interface Started {
+export interface StartResult {
   readonly status: GuardStatus;
   /** False when it ran before. */
   readonly fresh: boolean;
@@ -112,7 +112,7 @@ export interface Started {
  *
  * @throws CometError `port_in_use` when another program has the port, `daemon_unhealthy` when no guard came up
  */
-export async function startDaemon(setup: DaemonSetup): Promise<Started> {
+export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
   const deadline = performance.now() + setup.startMs;
   const running = await guardStatus(setup.paths.guardSocket);
   if (running !== null && running.engine.state !== 'stopped') {
@@ -175,7 +175,7 @@ export async function stopDaemon(paths: HomePaths, { keepsPort = false } = {}): 
 async function settled(
   paths: HomePaths,
   start: { readonly fresh: boolean; readonly child: ChildProcess | null; readonly deadline: number },
-): Promise<Started> {
+): Promise<StartResult> {
   let status: GuardStatus | null = null;
   while (performance.now() < start.deadline) {
     status = await waitHealthy(

@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { CometError, messageOf } from '../../common/errors.ts';
-import { counted, oneLine, printable } from '../../common/text.ts';
+import { formatCount, oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import {
   type FactView,
@@ -91,7 +91,7 @@ function registerIndexTools({ server, engine, project }: ToolParts): void {
       annotations: READS,
     },
     () =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const within = await project();
         return indexText(await engine.call('project/overview', { projectDir: within, within }), nonce());
       }),
@@ -110,7 +110,7 @@ function registerIndexTools({ server, engine, project }: ToolParts): void {
       annotations: READS,
     },
     ({ node_id, depth, offset }) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const within = await project();
         if (node_id.startsWith('topic:'))
           return topicText(await engine.call('topics/read', { name: node_id, within }), { nonce: nonce(), offset });
@@ -135,7 +135,7 @@ function registerSearchTools({ server, engine, project }: ToolParts): void {
       annotations: READS,
     },
     ({ query, tag }) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const within = await project();
         if (query.trim() !== '') {
           const hits = await engine.call('nodes/search', { query, top: tag === '' ? LISTED : TAGGED, within });
@@ -165,7 +165,7 @@ function registerSearchTools({ server, engine, project }: ToolParts): void {
       annotations: READS,
     },
     ({ summary_query, trigger_query, limit }) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const query = [...new Set([summary_query.trim(), trigger_query.trim()])].join('\n').trim();
         if (query === '') throw new CometError('usage', 'say what to look for in summary_query');
         const asked = { query, top: limit, within: await project() };
@@ -187,7 +187,7 @@ function registerWriteTools({ server, engine, project }: ToolParts): void {
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     },
     ({ text }) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const { node, isNew } = await engine.call('nodes/remember', { text, projectDir: await project() });
         return ownWords(isNew ? `Noted as ${node.node_id}.` : `It is here already, as ${node.node_id}.`);
       }),
@@ -202,7 +202,7 @@ function registerWriteTools({ server, engine, project }: ToolParts): void {
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
     ({ node_id }) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const gone = await engine.call('nodes/remove', { ids: [node_id], within: await project() });
         return ownWords(`Removed ${gone.join(', ')}.`);
       }),
@@ -218,7 +218,7 @@ function registerTopicTools({ server, engine, project }: ToolParts): void {
       annotations: READS,
     },
     () =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const { topics } = await engine.call('topics/list', { within: await project() });
         return topics.length === 0
           ? ownWords('No topic page is written here yet.')
@@ -238,7 +238,7 @@ function registerTopicTools({ server, engine, project }: ToolParts): void {
       annotations: READS,
     },
     ({ name, offset }) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const topic = await engine.call('topics/read', { name, within: await project() });
         return topicText(topic, { nonce: nonce(), offset });
       }),
@@ -263,7 +263,7 @@ function registerFactTools({ server, engine, project }: ToolParts): void {
       annotations: READS,
     },
     ({ concept }) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const { facts } = await engine.call('facts/list', { within: await project() });
         const found = facts.filter((fact) => fact.concept.toLowerCase().startsWith(concept.toLowerCase()));
         return found.length === 0
@@ -285,14 +285,14 @@ function registerFactTools({ server, engine, project }: ToolParts): void {
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
     (given) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const gone = await engine.call('facts/forget', { names: [given.id], within: await project() });
         return ownWords(`Erased ${gone.map(({ id: erased }) => erased).join(', ')}.`);
       }),
   );
 }
 
-function factTold({ id, concept, value, evidence, origin, valid_from: since }: FactView): Told {
+function factTold({ id, concept, value, evidence, origin, valid_from: since }: FactView): ToolText {
   const said = `said: "${neutralLine(evidence, TRIGGER_CHARS)}"`;
   return {
     text: `- [${id}] ${concept}: ${neutralLine(value, TRIGGER_CHARS)} (since ${since.slice(0, 10)}, ${said})`,
@@ -312,7 +312,7 @@ function registerTaskTools({ server, engine, project }: ToolParts): void {
       annotations: READS,
     },
     ({ done }) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const { tasks } = await engine.call('tasks/list', { all: done, within: await project() });
         return tasks.length === 0 ? ownWords('No task is open here.') : withinBudget(tasks.map(taskTold), nonce());
       }),
@@ -327,7 +327,7 @@ function registerTaskTools({ server, engine, project }: ToolParts): void {
       annotations: { ...writes, idempotentHint: false },
     },
     (given) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         return ownWords(
           `Added ${told(await engine.call('tasks/add', { ...given, by: 'tool', within: await project() }))}`,
         );
@@ -345,7 +345,7 @@ function registerTaskTools({ server, engine, project }: ToolParts): void {
       annotations: { ...writes, idempotentHint: true },
     },
     ({ id: task, status, ...fields }) =>
-      answered(engine, async () => {
+      runTool(engine, async () => {
         const within = await project();
         const isEdit = Object.values(fields).some((value) => value !== undefined);
         if (status === undefined && !isEdit) throw new CometError('usage', 'say what to change');
@@ -393,7 +393,7 @@ function registerResources({ server, engine, project }: ToolParts): void {
 }
 
 /** An error becomes an answer that says what to do. Each answer ends with a line that tells capture its origin. */
-async function answered(engine: EngineClient, work: () => Promise<Told>): Promise<CallToolResult> {
+async function runTool(engine: EngineClient, work: () => Promise<ToolText>): Promise<CallToolResult> {
   try {
     const { text, origin } = await work();
     const seal = await engine.call('nodes/seal', { digest: sealDigest(text), origin });
@@ -437,19 +437,19 @@ const EXACT =
   /\b(?:exact\w*|precise\w*|verbatim|literal\w*|quote[ds]?|wording|spell\w*|values?|numbers?|figures?|ports?|versions?|commands?|paths?|urls?|address\w*|hash\w*|how (?:many|much))\b|\d|["`]/i;
 
 /** A line of an answer, and how far it may be trusted. */
-interface Told {
+interface ToolText {
   readonly text: string;
   readonly origin: Origin;
 }
 
-const ownWords = (text: string): Told => ({ text, origin: 'user' });
+const ownWords = (text: string): ToolText => ({ text, origin: 'user' });
 
 export function hitsText(
   hits: readonly PublicHit[],
   query: string,
   nonce: string,
   topics: readonly TopicHit[] = [],
-): Told {
+): ToolText {
   const pages = topics.map(topicHitTold);
   if (hits.length + pages.length === 0)
     return ownWords('Nothing in memory fits. Other words may: retrieve_memory, or search_memory by tag.');
@@ -466,7 +466,7 @@ const hasTag = ({ topic_tags }: PublicNode, tag: string): boolean =>
   topic_tags.some((each) => each.toLowerCase() === tag.toLowerCase());
 
 /** The tier-1 line, the raw line that matched unless it is part of it, their source, and where to look further. */
-function hitTold({ node, line, raw }: PublicHit): Told {
+function hitTold({ node, line, raw }: PublicHit): ToolText {
   const quote = raw === null ? '' : neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
   const said = raw === null || line.text.includes(quote) ? [] : [`  said: "${quote}"`];
   const turn = raw === null ? '' : `, turn ${oneLine(raw.turn).slice(0, 12)}`;
@@ -479,26 +479,30 @@ function hitTold({ node, line, raw }: PublicHit): Told {
   return { text: [line.text, ...said, source, ...also].join('\n'), origin: line.origin };
 }
 
-function topicHitTold({ id, lines, origin }: TopicHit): Told {
+function topicHitTold({ id, lines, origin }: TopicHit): ToolText {
   const said = lines.map((line) => `  ${neutralLine(line, LONGEST_LINE)}`);
   return { text: [`- [${oneLine(id)}]`, ...said].join('\n'), origin };
 }
 
-function taskTold({ id, title, status, mode, priority, next, fired, waits_for: waits, origin }: TaskView): Told {
+function taskTold({ id, title, status, mode, priority, next, fired, waits_for: waits, origin }: TaskView): ToolText {
   const when = next === null ? (fired === null ? [] : [`due since ${fired}`]) : [`due ${next}`];
   const marks = [status, mode, priority, ...when, ...(waits.length === 0 ? [] : [`waits for ${waits.join(', ')}`])];
   const by = isCleanOrigin(origin) ? '' : ' (noted by a tool)';
   return { text: `- [${id}] ${neutralLine(title, TRIGGER_CHARS)}${by}: ${oneLine(marks.join(', '))}`, origin };
 }
 
-function topicTold({ name, title, scope, updated, statements }: TopicView): Told {
-  const about = updated === null ? "the user's own page" : `${scope}, ${counted(statements, 'statement')}, ${updated}`;
+function topicTold({ name, title, scope, updated, statements }: TopicView): ToolText {
+  const about =
+    updated === null ? "the user's own page" : `${scope}, ${formatCount(statements, 'statement')}, ${updated}`;
   return { text: `- ${oneLine(name)}: ${neutralLine(title, TRIGGER_CHARS)} (${about})`, origin: 'assistant' };
 }
 
 /** Whole lines, so that a claim from outside keeps its mark; `offset` counts them. */
-export function topicText({ lines, ...topic }: TopicText, { nonce, offset }: { nonce: string; offset: number }): Told {
-  const said = lines.map(({ section, text, reported }, at): Told => {
+export function topicText(
+  { lines, ...topic }: TopicText,
+  { nonce, offset }: { nonce: string; offset: number },
+): ToolText {
+  const said = lines.map(({ section, text, reported }, at): ToolText => {
     const line = neutralLine(text.replace(/^\s*[-*+] /, ''), LONGEST_LINE);
     const head =
       section !== '' && (at === offset || section !== lines[at - 1]?.section)
@@ -520,15 +524,15 @@ export function topicText({ lines, ...topic }: TopicText, { nonce, offset }: { n
   return { text: `${text}${more}`, origin };
 }
 
-function nodesText(nodes: readonly PublicNode[], nonce: string): Told {
+function nodesText(nodes: readonly PublicNode[], nonce: string): ToolText {
   const lines = nodes.map((node) => memoryLine(node, null));
   return withinBudget(lines, nonce);
 }
 
-function indexText({ counts, tags, names, files, tasks, nodes }: ProjectView, nonce: string): Told {
+function indexText({ counts, tags, names, files, tasks, nodes }: ProjectView, nonce: string): ToolText {
   if (counts.nodes === 0) return ownWords('Nothing is remembered of this project yet.');
   const head = `${counts.nodes} memories of ${counts.turns} turns in ${counts.sessions} sessions; the largest first.`;
-  const listed = (what: string, all: readonly string[]): Told[] =>
+  const listed = (what: string, all: readonly string[]): ToolText[] =>
     all.length === 0 ? [] : [{ text: `${what}: ${all.map(oneLine).join(', ')}`, origin: 'tool' }];
   const tagged = tags.slice(0, TAGS).map(({ tag, nodes: used }) => `${tag} (${used})`);
   const named = names.map(({ name, nodes: used }) => `${name} (${used})`);
@@ -549,7 +553,11 @@ function sessionsText(sessions: readonly SessionView[]): string {
 }
 
 /** Depth 2 is verbatim and paged; `offset` counts characters of it. */
-function nodeText(node: Public<NodeView>, depth: Depth, { nonce, offset }: { nonce: string; offset: number }): Told {
+function nodeText(
+  node: Public<NodeView>,
+  depth: Depth,
+  { nonce, offset }: { nonce: string; offset: number },
+): ToolText {
   const about = nodeLines(node, depth === 1 ? 1 : 0, (_, text) => text, Date.now());
   const origin = shownOrigin(node);
   if (depth < 2) return fencedData(about, [origin], nonce);
@@ -563,7 +571,7 @@ function nodeText(node: Public<NodeView>, depth: Depth, { nonce, offset }: { non
   return { text: `${fenced}${more}`, origin };
 }
 
-function withinBudget(lines: readonly Told[], nonce: string): Told {
+function withinBudget(lines: readonly ToolText[], nonce: string): ToolText {
   const kept = fitting(lines, ANSWER_CHARS);
   const missing = lines.length - kept.length;
   const [texts, origins] = [kept.map(({ text }) => text), kept.map(({ origin }) => origin)];
@@ -572,7 +580,7 @@ function withinBudget(lines: readonly Told[], nonce: string): Told {
 }
 
 /** The first lines, at least one. */
-function fitting(lines: readonly Told[], maxChars: number): readonly Told[] {
+function fitting(lines: readonly ToolText[], maxChars: number): readonly ToolText[] {
   let left = maxChars;
   const end = lines.findIndex(({ text }, at) => {
     left -= text.length + 1;
@@ -581,7 +589,7 @@ function fitting(lines: readonly Told[], maxChars: number): readonly Told[] {
   return end < 0 ? lines : lines.slice(0, end);
 }
 
-function fencedData(lines: readonly string[], origins: readonly Origin[], nonce: string): Told {
+function fencedData(lines: readonly string[], origins: readonly Origin[], nonce: string): ToolText {
   const origin = lowestOrigin(['user', ...origins]);
   return { text: fenceLines([origin === 'external' ? MIXED : PLAIN, ...lines], nonce), origin };
 }

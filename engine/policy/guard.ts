@@ -44,8 +44,8 @@ function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory,
 }
 
 function guardRecall(recall: Memory['recall'], policy: Policy, hidden: () => ReadonlySet<string>): Memory['recall'] {
-  type Found = Awaited<ReturnType<Memory['recall']['recall']>>;
-  const shown = (found: Found): Found => found.filter(({ node }) => !hidden().has(node.node_id));
+  type RecallHits = Awaited<ReturnType<Memory['recall']['recall']>>;
+  const shown = (found: RecallHits): RecallHits => found.filter(({ node }) => !hidden().has(node.node_id));
   return {
     recall: async (request, signal) =>
       shown(await recall.recall({ scope: policy.of(request.projectDir).scope, ...request }, signal)),

@@ -60,7 +60,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   const fileRules = new Map<string, { readonly rules: readonly FileRule[]; readonly atMs: number }>();
 
   /** Null where there is no such file; `closed` where it cannot be read. */
-  function read<T>(name: string, parse: (text: string) => T, closed: T): T | null {
+  function readPolicyFile<T>(name: string, parse: (text: string) => T, closed: T): T | null {
     try {
       // Called for each request, and a stat costs a tenth of a thrown error.
       const value = statSync(name, { throwIfNoEntry: false }) ? parse(readFileSync(name, 'utf8')) : null;
@@ -77,13 +77,13 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
       ...NO_PAUSES,
       everywhere: { mode: 'off', since: new Date(0).toISOString(), until: null },
     };
-    return activePauses(read(paths.pausesFile, parsePauses, closed) ?? NO_PAUSES, now());
+    return activePauses(readPolicyFile(paths.pausesFile, parsePauses, closed) ?? NO_PAUSES, now());
   }
 
   function rulesOfFiles(directory: string): readonly FileRule[] {
     const known = fileRules.get(directory);
     if (known !== undefined && Math.abs(now() - known.atMs) < FRESH_MS) return known.rules;
-    const found = projectFilesFor(directory).map((name) => read(name, parseProjectFile, CLOSED));
+    const found = projectFilesFor(directory).map((name) => readPolicyFile(name, parseProjectFile, CLOSED));
     const rules = found.filter((rule) => rule !== null);
     if (fileRules.size >= DIRECTORIES) fileRules.clear();
     fileRules.set(directory, { rules, atMs: now() });

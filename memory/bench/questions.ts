@@ -76,22 +76,27 @@ export function valueQuestion(sentence: string): Draft | null {
   if (amount !== null) {
     const unit = (amount[2] as string).replace('%', 'percent');
     if (unit === 'percent' && !SHARE_RULE.test(sentence)) return null;
-    return asked(sentence, amount, `how many ${unit}`, amount[0]);
+    return draftQuestion(sentence, amount, `how many ${unit}`, amount[0]);
   }
   const after = THING_AFTER.exec(sentence);
-  if (after !== null) return asked(sentence, after, `which ${after[1] ?? ''}${after[3]}`, after[2] as string);
+  if (after !== null) return draftQuestion(sentence, after, `which ${after[1] ?? ''}${after[3]}`, after[2] as string);
   const before = THING_BEFORE.exec(sentence);
   if (before !== null) {
     const lead = (before[0] as string)
       .slice(0, -`${before[2]} \`${before[3]}\``.length)
       .replace(/\b(?:the|a|an|our|your)\s+$/i, '');
-    return asked(sentence, before, `${lead}which ${before[2]}`, before[3] as string);
+    return draftQuestion(sentence, before, `${lead}which ${before[2]}`, before[3] as string);
   }
   const numbered = NUMBERED.exec(sentence);
-  return numbered === null ? null : asked(sentence, numbered, `which ${numbered[1]}`, numbered[2] as string);
+  return numbered === null ? null : draftQuestion(sentence, numbered, `which ${numbered[1]}`, numbered[2] as string);
 }
 
-function asked(sentence: string, { index, 0: whole }: RegExpExecArray, words: string, answer: string): Draft | null {
+function draftQuestion(
+  sentence: string,
+  { index, 0: whole }: RegExpExecArray,
+  words: string,
+  answer: string,
+): Draft | null {
   const [head, tail] = [sentence.slice(0, index), sentence.slice(index + whole.length)];
   const isQuoted = (head.split('"').length - 1) % 2 === 1;
   // Without the value the rest must not give it away.

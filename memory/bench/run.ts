@@ -69,7 +69,7 @@ export async function askQuestions(
     const snippets = found.map((at) => bestSnippet(turns[at]?.text ?? '', question.text, SNIPPET_CHARS));
     outcomes.push({
       question,
-      recall: await recalled(turns, question, memory),
+      recall: await recallAnswer(turns, question, memory),
       bm25: {
         rank: found.findIndex((at) => question.right.includes(at)) + 1,
         holds: holdsAnswer(snippets.slice(0, SNIPPETS).join('\n'), question),
@@ -81,7 +81,7 @@ export async function askQuestions(
   return outcomes;
 }
 
-async function recalled(turns: readonly PastTurn[], question: Question, memory: Replayed): Promise<Answer> {
+async function recallAnswer(turns: readonly PastTurn[], question: Question, memory: Replayed): Promise<Answer> {
   const right = new Set(question.right.map((at) => turns[at]?.turn.turnId));
   const projectDir = turns[question.right[0] ?? 0]?.turn.projectDir ?? null;
   const nothing = { recent: [], visibleTurns: new Set<string>(), shown: new Set<string>() };

@@ -169,7 +169,7 @@ export function createCompactor({
       await store.save(buildNodes(drafts, assembly), shown);
     },
     async summarize(model, batch, signal) {
-      const known = revisions.known(batch.project, batch.turns);
+      const known = revisions.knownStatements(batch.project, batch.turns);
       const input = inputOf(batch, await claimsOf(batch.sessionId));
       const result = await model.summarize({ ...input, known, ...ontologyFor(batch, facts) }, signal);
       const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...(result.skipped ?? [])]);

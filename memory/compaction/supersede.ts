@@ -32,7 +32,7 @@ export interface Revisions {
     turns?: readonly TurnText[],
   ): Promise<readonly MemoryNode[]>;
   /** Trusted statements of the project that these turns may supersede, most likely first. */
-  known(project: string, turns: readonly TurnText[]): readonly KnownStatement[];
+  knownStatements(project: string, turns: readonly TurnText[]): readonly KnownStatement[];
 }
 
 export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions {
@@ -59,7 +59,7 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
       return [...changed.values()];
     },
 
-    known(project, turns) {
+    knownStatements(project, turns) {
       const said = new Set(turns.flatMap(({ user, parts }) => topicTokens(textOf(user, parts))));
       const turnIds = new Set(turns.map(({ turnId }) => turnId));
       const nodes = catalogue.all().filter((node) => node.project === project && !isPast(node));

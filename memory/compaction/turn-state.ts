@@ -8,7 +8,7 @@ import { contentTokens } from '../text/keywords.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { conceptOf, isAsking, isNoise, isQuestion, LEAD_IN, NEGATION, STANDING, valuesOf } from '../text/sentences.ts';
 import { type Statement, statementsIn } from '../text/statements.ts';
-import { type Spoken, spokenIn, typedText, withoutMarkup } from '../text/typed-text.ts';
+import { type SpokenStatement, spokenIn, typedText, withoutMarkup } from '../text/typed-text.ts';
 import { withAbsoluteDates } from './dates.ts';
 
 export type SkipReason = 'empty' | 'greeting' | 'notification' | 'command' | 'interrupted' | 'recalled';
@@ -120,12 +120,12 @@ const states = new WeakMap<TurnText, { readonly before: TurnText | undefined; re
 export function readTurnState(turn: TurnText, before?: TurnText): TurnState {
   const known = states.get(turn);
   if (known !== undefined && known.before === before) return known.state;
-  const state = read(turn, before);
+  const state = readTurn(turn, before);
   states.set(turn, { before, state });
   return state;
 }
 
-function read(turn: TurnText, before: TurnText | undefined): TurnState {
+function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const typed = typedText(withoutImages(turn.user));
   const stated = statementsIn(typed);
   const noted = stated.filter(({ text }) => !isNoise(text, 'user'));
@@ -489,7 +489,7 @@ export function repeatsMemory(turn: TurnText, lines: readonly string[]): boolean
 }
 
 /** What the user says, with gaps marked; what they only show after it, in quotes, or alone where they say nothing. */
-function askedIn(spoken: readonly Spoken[], stated: readonly Statement[]): string {
+function askedIn(spoken: readonly SpokenStatement[], stated: readonly Statement[]): string {
   const said = spoken.filter(({ own }) => own !== '');
   if (said.length === 0)
     return joinWithin(
@@ -497,7 +497,7 @@ function askedIn(spoken: readonly Spoken[], stated: readonly Statement[]): strin
       ASKED_CHARS,
     );
   const places = new Map(stated.map((statement, at) => [statement, at]));
-  const placeOf = (each: Spoken | undefined): number => places.get(each?.statement as Statement) ?? -1;
+  const placeOf = (each: SpokenStatement | undefined): number => places.get(each?.statement as Statement) ?? -1;
   const texts = said.map((each, at) => {
     const { own } = each;
     const before = said[at - 1];

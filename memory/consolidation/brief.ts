@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { grouped } from '../../common/map.ts';
-import { amount, compareText, counted, localTime, neutralLine } from '../../common/text.ts';
+import { amount, compareText, formatCount, localTime, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../compaction/dates.ts';
 import { isBundled, isGroup, isRedirect, type MemoryNode, titleOf } from '../model/node.ts';
@@ -97,7 +97,7 @@ export function renderBrief(input: BriefInput): string {
   ].flat();
   if (parts.length === 0) return '';
   const days = Math.max(1, Math.round((nowMs - sinceMs) / DAY_MS));
-  const head = `## Brief, ${localTime(nowMs, nowMs)}: ${counted(days, 'day')} since ${localDay(sinceMs)}`;
+  const head = `## Brief, ${localTime(nowMs, nowMs)}: ${formatCount(days, 'day')} since ${localDay(sinceMs)}`;
   return [head, '', ...parts, ...(saved === null ? [] : section('Saved', savedLines(saved)))].join('\n');
 }
 
@@ -122,13 +122,13 @@ function happenedLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): st
       const told = sessions
         .flatMap((own) => own.filter(isTellable).toSorted((a, b) => compareText(b.valid_from, a.valid_from))[0] ?? [])
         .toSorted((a, b) => compareText(b.valid_from, a.valid_from));
-      const of = `${counted(sessions.length, 'session')}, ${counted(nodes.length, 'memory', 'memories')}`;
+      const of = `${formatCount(sessions.length, 'session')}, ${formatCount(nodes.length, 'memory', 'memories')}`;
       return [
         `- ${neutralLine(projectName(project), TITLE_CHARS)}: ${of}`,
         ...told.slice(0, MOST.sessions).map((node) => `  ${lineOf(datedTitle(node), node, linkOf)}`),
       ];
     }),
-    ...(left > 0 ? [`- … and ${counted(left, 'more project')}`] : []),
+    ...(left > 0 ? [`- … and ${formatCount(left, 'more project')}`] : []),
   ];
 }
 
@@ -170,12 +170,12 @@ function pastLines({ pages, untold, linkOf }: BriefInput): string[] {
 function libraryLines({ untold, pages }: BriefInput): string[] {
   const { added, past, merged, groups, tags, linked, pruned } = untold;
   const counts: readonly (readonly [number, string])[] = [
-    [added, `${counted(added, 'statement')} added`],
-    [past.length, `${counted(past.length, 'statement')} moved to Before`],
-    [merged, `${counted(merged, 'memory', 'memories')} merged`],
-    [groups, `${counted(groups, 'group')} made or extended`],
-    [tags, `${counted(tags, 'tag')} normalized`],
-    [linked, `${counted(linked, 'link')} made`],
+    [added, `${formatCount(added, 'statement')} added`],
+    [past.length, `${formatCount(past.length, 'statement')} moved to Before`],
+    [merged, `${formatCount(merged, 'memory', 'memories')} merged`],
+    [groups, `${formatCount(groups, 'group')} made or extended`],
+    [tags, `${formatCount(tags, 'tag')} normalized`],
+    [linked, `${formatCount(linked, 'link')} made`],
     [pruned, `${pruned} pruned`],
   ];
   const said = counts.flatMap(([count, words]) => (count === 0 ? [] : [words]));

@@ -99,7 +99,7 @@ function get({ after }: State, ids: readonly string[]): MemoryNode[] {
   return ids.flatMap((id) => after.get(id) ?? []);
 }
 
-function put({ after }: State, nodes: readonly MemoryNode[]): void {
+function putNodes({ after }: State, nodes: readonly MemoryNode[]): void {
   for (const node of nodes) after.set(node.node_id, node);
 }
 
@@ -127,7 +127,7 @@ async function merge(state: State, alike: readonly NodePair[]): Promise<void> {
     if (made.kind === 'later') for (const id of [keeper, ...absorbed]) later.add(id);
     if (made.kind !== 'text') continue;
     const losers = others.filter((node) => made.nodes.includes(node));
-    put(state, mergedNodes(first, losers, { ...made, at }));
+    putNodes(state, mergedNodes(first, losers, { ...made, at }));
     merged.push({ keeper, merged: losers.map(({ node_id }) => node_id), summary: made.text.summary });
   }
 }
@@ -140,7 +140,7 @@ async function group(state: State, { members, density }: Group, former?: MemoryN
   if (made.kind === 'later') for (const id of members) later.add(id);
   if (made.kind !== 'text') return;
   const parent = former?.node_id ?? freshId(state);
-  put(state, groupNodes(nodes, parent, { ...made, at: former?.created_at ?? at }));
+  putNodes(state, groupNodes(nodes, parent, { ...made, at: former?.created_at ?? at }));
   groups.push({ parent, members, summary: made.text.summary });
 }
 
@@ -148,7 +148,7 @@ async function group(state: State, { members, density }: Group, former?: MemoryN
 function link(state: State, pairs: readonly NodePair[]): number {
   const links = chooseLinks(scoped(state), pairs, state.rule);
   const added = [...links].reduce((sum, [id, own]) => sum + own.length - (state.after.get(id)?.links.length ?? 0), 0);
-  put(
+  putNodes(
     state,
     [...links].flatMap(([id, own]) => get(state, [id]).map((node) => ({ ...node, links: [...own] }))),
   );
@@ -165,7 +165,7 @@ function normalizeTags(state: State): { readonly from: string; readonly to: stri
     for (const node of changing) {
       const topic_tags = canonicalizeTags(node.topic_tags, forms);
       if (topic_tags === node.topic_tags) continue;
-      put(state, [{ ...node, topic_tags: [...topic_tags] }]);
+      putNodes(state, [{ ...node, topic_tags: [...topic_tags] }]);
       for (const tag of node.topic_tags) if (forms.has(tag)) told.set(tag, forms.get(tag) as string);
     }
   }
@@ -178,7 +178,7 @@ function pruneAll(state: State) {
   const gone = found.removed.filter((id) => inScope(state, after.get(id) as MemoryNode));
   const changed = found.changed.filter((node) => inScope(state, node));
   const lost = changed.reduce((sum, node) => sum + (after.get(node.node_id)?.links.length ?? 0) - node.links.length, 0);
-  put(state, changed);
+  putNodes(state, changed);
   for (const id of gone) after.delete(id);
   return { links: lost, nodes: gone };
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
-import { counted, localTime } from '../../common/text.ts';
+import { formatCount, localTime } from '../../common/text.ts';
 import { createSimilarNodeFinder, linkStrength, linkThresholds, type NodeSimilarity } from '../compaction/linker.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { LanguageModel } from '../models/model.ts';
@@ -297,10 +297,10 @@ function phasesOf({ request }: PassInput, given: PhaseParts): readonly Phase[] {
   const index =
     rewrites.find(({ name }) => name === PAGE_NAMES.index)?.after ?? shelf?.texts.get(PAGE_NAMES.index) ?? '';
   const said: Readonly<Record<Phase['name'], string>> = {
-    orient: `${counted(topics, 'topic page')}, ${counted(lines.open, 'open task')}, ${counted(episodes, 'memory', 'memories')} since ${localTime(sinceMs, 0)}`,
-    gather: `${counted(findings.corrections, 'correction')}, ${counted(findings.repeated, 'repeated statement')}, ${counted(findings.neglected.length, 'neglected topic')}, ${counted(lines.due.length + lines.neglected.length, 'due or neglected task')}`,
-    consolidate: `${counted(draft.lookedAt, 'new or changed memory', 'new or changed memories')} examined: ${verb}${counts.merged} merged, ${counts.groups} grouped, ${counts.tags} tags normalized, ${counted(counts.linked, 'link')} made; ${counted(merged?.changed.size ?? 0, 'page')} ${request.dryRun ? 'would change' : 'changed'}, ${counted(merged?.added ?? 0, 'statement')} added, ${merged?.ended ?? 0} moved to Before`,
-    'prune and index': `${draft.pruned.links} links dropped, ${draft.pruned.nodes.length} memories pruned, ${index === '' ? 'no index' : `INDEX has ${counted(index.split('\n').length - 1, 'line')}`}`,
+    orient: `${formatCount(topics, 'topic page')}, ${formatCount(lines.open, 'open task')}, ${formatCount(episodes, 'memory', 'memories')} since ${localTime(sinceMs, 0)}`,
+    gather: `${formatCount(findings.corrections, 'correction')}, ${formatCount(findings.repeated, 'repeated statement')}, ${formatCount(findings.neglected.length, 'neglected topic')}, ${formatCount(lines.due.length + lines.neglected.length, 'due or neglected task')}`,
+    consolidate: `${formatCount(draft.lookedAt, 'new or changed memory', 'new or changed memories')} examined: ${verb}${counts.merged} merged, ${counts.groups} grouped, ${counts.tags} tags normalized, ${formatCount(counts.linked, 'link')} made; ${formatCount(merged?.changed.size ?? 0, 'page')} ${request.dryRun ? 'would change' : 'changed'}, ${formatCount(merged?.added ?? 0, 'statement')} added, ${merged?.ended ?? 0} moved to Before`,
+    'prune and index': `${draft.pruned.links} links dropped, ${draft.pruned.nodes.length} memories pruned, ${index === '' ? 'no index' : `INDEX has ${formatCount(index.split('\n').length - 1, 'line')}`}`,
     brief: briefLine(request, brief),
   };
   return PHASES.map((name) => ({ name, line: said[name] }));

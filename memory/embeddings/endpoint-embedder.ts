@@ -47,7 +47,7 @@ export function createEndpointEmbedder(options: EndpointEmbedderOptions & { read
     const answered = said.length === 0 ? [] : await ask(said);
     const odd = answered.find(({ length }) => length !== dimensions);
     if (odd !== undefined)
-      throw failed(`returned vectors of ${odd.length} instead of ${dimensions} dimensions`, options);
+      throw toEndpointError(`returned vectors of ${odd.length} instead of ${dimensions} dimensions`, options);
     return texts.map((text) => (hasWords(text) ? (answered.shift() as Float32Array) : new Float32Array(dimensions)));
   }
 
@@ -83,12 +83,12 @@ function createAsker(options: EndpointEmbedderOptions, signal: AbortSignal): Ask
     signal.throwIfAborted();
     const body = JSON.stringify({ model, input: texts.map((text) => redact(text).slice(0, MAX_CHARS)) });
     const reply = readReply(await post(addressOf(baseUrl), body, signal));
-    if ('problem' in reply) throw failed(reply.problem, options);
+    if ('problem' in reply) throw toEndpointError(reply.problem, options);
     const answer = Answer.safeParse(reply.body);
-    if (!answer.success) throw failed('did not return vectors', options);
+    if (!answer.success) throw toEndpointError('did not return vectors', options);
     const vectors = answer.data.map((row) => toUnit(Float32Array.from(row)));
     if (vectors.length !== texts.length) {
-      throw failed(`returned ${vectors.length} vectors for ${texts.length} texts`, options);
+      throw toEndpointError(`returned ${vectors.length} vectors for ${texts.length} texts`, options);
     }
     return vectors;
   };
@@ -110,6 +110,6 @@ function inOrder(rows: readonly { readonly embedding: number[]; readonly index?:
     .map(({ embedding }) => embedding);
 }
 
-function failed(what: string, { baseUrl }: Pick<EndpointEmbedderOptions, 'baseUrl'>): CometError {
+function toEndpointError(what: string, { baseUrl }: Pick<EndpointEmbedderOptions, 'baseUrl'>): CometError {
   return new CometError('index_failed', `the embedding endpoint ${new URL(baseUrl).host} ${what}`);
 }

@@ -46,7 +46,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
       const { job } = fresh;
       fresh.job = null;
       if (thread === fresh) thread = null;
-      job?.reject(failed('the embedding thread ended', cause));
+      job?.reject(toWorkerError('the embedding thread ended', cause));
       if (!closed) next();
     };
     fresh.worker.on('message', (reply: EmbedReply) => settle(fresh, reply));
@@ -59,7 +59,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
     const { job } = from;
     from.job = null;
     if (job === null || job.request.id !== reply.id) return;
-    if ('error' in reply) job.reject(failed(reply.error));
+    if ('error' in reply) job.reject(toWorkerError(reply.error));
     else job.resolve(reply);
     next();
   }
@@ -74,7 +74,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
     try {
       thread ??= start();
     } catch (error) {
-      job.reject(error instanceof CometError ? error : failed('the embedding thread did not start', error));
+      job.reject(error instanceof CometError ? error : toWorkerError('the embedding thread did not start', error));
       next();
       return;
     }
@@ -84,7 +84,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
   }
 
   function ask(queue: Job[], text: { documents: readonly string[] } | { query: string }): Promise<Result> {
-    if (closed) return Promise.reject(failed('the embedder is closed'));
+    if (closed) return Promise.reject(toWorkerError('the embedder is closed'));
     nextId += 1;
     const request: EmbedRequest = { id: nextId, ...text };
     return new Promise((resolve, reject) => {
@@ -101,18 +101,19 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
       return results.flatMap((result) => ('embeddings' in result ? result.embeddings : []));
     },
     async embedQuery(text, corpus) {
-      if (closed) throw failed('the embedder is closed');
+      if (closed) throw toWorkerError('the embedder is closed');
       // A table lookup of a few words is faster than a message to the thread.
       if (encoder.kind === 'static') return encodeQuery(await createStaticEncoder().query(text), corpus);
       const result = await ask(queries, { query: text });
-      if (!('query' in result)) throw failed('unexpected reply from the embedding thread');
+      if (!('query' in result)) throw toWorkerError('unexpected reply from the embedding thread');
       return encodeQuery(result.query, corpus);
     },
     async close() {
       closed = true;
       const ending = thread;
       thread = null;
-      for (const { reject } of [...queries.splice(0), ...documents.splice(0)]) reject(failed('the embedder is closed'));
+      for (const { reject } of [...queries.splice(0), ...documents.splice(0)])
+        reject(toWorkerError('the embedder is closed'));
       await ending?.worker.terminate();
     },
   };
@@ -123,10 +124,10 @@ function workerScript(): URL {
   const here = import.meta.url;
   if (here.endsWith('.js')) return new URL('./embedder-worker.js', here);
   const built = new URL('../../dist/memory/embeddings/embedder-worker.js', here);
-  if (!existsSync(built)) throw failed('embedder-worker.js is missing; run `npm run build`');
+  if (!existsSync(built)) throw toWorkerError('embedder-worker.js is missing; run `npm run build`');
   return built;
 }
 
-function failed(message: string, cause?: unknown): CometError {
+function toWorkerError(message: string, cause?: unknown): CometError {
   return new CometError('index_failed', message, { cause });
 }

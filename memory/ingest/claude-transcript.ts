@@ -125,11 +125,11 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
       place(line, parentOf(line));
     },
     turns() {
-      const agents = subagents.found();
+      const agents = subagents.agentsByTurn();
       const own = turns.map((turn, at) => ({ ...turn, ...(agents.has(at) ? { agents: agents.get(at) ?? [] } : {}) }));
       return withQueued(own, queue.prompts());
     },
-    skipped: () => ({ ...skipped, side: skipped.side + subagents.left() }),
+    skipped: () => ({ ...skipped, side: skipped.side + subagents.countUnknown() }),
   };
 }
 

@@ -22,25 +22,25 @@ export function joinParts(records: readonly JournalTurn[], nameOf = (turnId: str
   for (const { parts: own = [] } of records) for (const { turnId } of own) held.add(nameOf(turnId));
   const turns = records
     .filter((record) => record.part === undefined || !held.has(nameOf(record.turnId)))
-    .map((record) => joined(record, (turnId) => parts.get(nameOf(turnId))));
+    .map((record) => joinRecord(record, (turnId) => parts.get(nameOf(turnId))));
   return { turns, parts: [...parts.values()].filter((part) => held.has(nameOf(part.turnId))) };
 }
 
-function joined(record: JournalTurn, partOf: (turnId: string) => JournalTurn | undefined): JoinedTurn {
-  if (record.part !== undefined) return { ...record, messages: named(record.messages, record.turnId) };
+function joinRecord(record: JournalTurn, partOf: (turnId: string) => JournalTurn | undefined): JoinedTurn {
+  if (record.part !== undefined) return { ...record, messages: nameMessages(record.messages, record.turnId) };
   const own = record.parts ?? [];
   if (record.tail === true) {
-    const before = own.flatMap(({ turnId }) => named(partOf(turnId)?.messages ?? [], turnId));
+    const before = own.flatMap(({ turnId }) => nameMessages(partOf(turnId)?.messages ?? [], turnId));
     return { ...record, messages: [...before, ...record.messages] };
   }
   let from = 0;
   const before = own.flatMap(({ turnId, messages }) => {
     from += messages;
-    return named(record.messages.slice(from - messages, from), turnId);
+    return nameMessages(record.messages.slice(from - messages, from), turnId);
   });
   return { ...record, messages: [...before, ...record.messages.slice(from)] };
 }
 
-function named(messages: readonly CapturedMessage[], part: string): JoinedMessage[] {
+function nameMessages(messages: readonly CapturedMessage[], part: string): JoinedMessage[] {
   return messages.map((message) => ({ ...message, part }));
 }

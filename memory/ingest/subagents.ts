@@ -20,9 +20,9 @@ export interface Subagents {
   /** A message of the conversation itself. */
   message(turn: number, line: Line, blocks: readonly Block[]): void;
   /** Subagents by turn. */
-  found(): ReadonlyMap<number, readonly ImportedAgent[]>;
+  agentsByTurn(): ReadonlyMap<number, readonly ImportedAgent[]>;
   /** Number of lines of subagents that no turn is known to have started. */
-  left(): number;
+  countUnknown(): number;
 }
 
 interface Agent {
@@ -107,7 +107,7 @@ export function createSubagents(): Subagents {
       enter(stringOf(data['agentId']), data['message'], stringOf(parentToolUseID));
     },
     message: noteStarts,
-    found() {
+    agentsByTurn() {
       const byTurn = new Map<number, ImportedAgent[]>();
       for (const agent of agents.values()) {
         const turn = turnOf(agent);
@@ -117,7 +117,7 @@ export function createSubagents(): Subagents {
       }
       return byTurn;
     },
-    left() {
+    countUnknown() {
       const unknown = [...agents.values()].filter((agent) => turnOf(agent) === undefined);
       return unknown.reduce((sum, { lines }) => sum + lines, 0);
     },

@@ -50,7 +50,7 @@ export function createTextIds(): TextIds {
       makeRoom(state);
       return state.count - 1;
     },
-    text: (id) => read(state, id),
+    text: (id) => readText(state, id),
     size: () => state.count,
     clear() {
       state.places.fill(0);
@@ -114,14 +114,14 @@ function makeRoom(state: State): void {
   const places = new Uint32Array(state.places.length * 2);
   const mask = places.length - 1;
   for (let id = 0; id < count; id += 1) {
-    let place = hashOf(read(state, id)) & mask;
+    let place = hashOf(readText(state, id)) & mask;
     while (places[place] !== 0) place = (place + 1) & mask;
     places[place] = id + 1;
   }
   state.places = places;
 }
 
-function read({ bytes, starts, count }: State, id: number): string {
+function readText({ bytes, starts, count }: State, id: number): string {
   if (!(id >= 0 && id < count)) throw new RangeError(`no text has the number ${id}`);
   const [start, end] = [starts[id] as number, starts[id + 1] as number];
   const width = bytes[start] as number;

@@ -59,7 +59,7 @@ export function createTurnReader(
 
   const nameOf = (turnId: string): string => turnRegistry.aliases(turnId)[0] ?? turnId;
 
-  async function joined(sessionId: string): Promise<JoinedRecords> {
+  async function joinSession(sessionId: string): Promise<JoinedRecords> {
     const latest = new Map<string, JournalTurn>();
     for (const turn of await journal.read(sessionId)) {
       const name = nameOf(turn.turnId);
@@ -71,7 +71,7 @@ export function createTurnReader(
   }
 
   async function ofSession(sessionId: string): Promise<readonly TurnText[]> {
-    const { turns, parts } = await joined(sessionId);
+    const { turns, parts } = await joinSession(sessionId);
     const whole = turns.filter(({ turnId, part }) => part === undefined && !isSkipped(turnId));
     const rounds = [...parts, ...turns.filter(({ part }) => part !== undefined)].filter(
       ({ turnId }) => !isSkipped(turnId),
@@ -80,8 +80,8 @@ export function createTurnReader(
   }
 
   return {
-    turns: async (sessionId) => (await joined(sessionId)).turns,
-    agents: async (sessionId) => (await joined(sessionId)).parts.filter(({ part }) => part?.of !== undefined),
+    turns: async (sessionId) => (await joinSession(sessionId)).turns,
+    agents: async (sessionId) => (await joinSession(sessionId)).parts.filter(({ part }) => part?.of !== undefined),
     ofSession,
     keep,
     drop,

@@ -158,7 +158,7 @@ export function linesOf({ lines }: Pick<Page, 'lines'>): PageLine[] {
 /** Adds a line at the end of a section, which is made where it is missing. */
 export function addLine(page: Page, section: SectionName, line: string): Page {
   const eol = page.front[0]?.endsWith('\r\n') === true ? '\r\n' : '\n';
-  const lines = closed(page.lines, eol);
+  const lines = endLines(page.lines, eol);
   const heads = headings(lines);
   const own = heads.findIndex(({ name }) => name === section);
   if (own >= 0) {
@@ -208,7 +208,7 @@ function headings(lines: readonly string[]): Heading[] {
 }
 
 /** The last line ends as the others do. */
-function closed(lines: readonly string[], eol: string): readonly string[] {
+function endLines(lines: readonly string[], eol: string): readonly string[] {
   const last = lines.at(-1);
   return last === undefined || last.endsWith('\n') ? lines : [...lines.slice(0, -1), last + eol];
 }

@@ -15,7 +15,7 @@ import { createUsageCounter, type UsageCounter } from './quota.ts';
 /** Why a call failed, as shown by `doctor` and `status`. */
 export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';
 
-interface Used {
+interface CallUsage {
   readonly tokens: number;
   /** At API prices, as reported by the provider; 0 if it reports none. */
   readonly costUsd: number;
@@ -23,14 +23,14 @@ interface Used {
 
 /** The outcome of one call; `value` is not validated yet. */
 export type Attempt =
-  | ({ readonly kind: 'answer'; readonly value: unknown } & Used)
-  | ({ readonly kind: 'failure'; readonly failure: FailureKind; readonly detail: string } & Used);
+  | ({ readonly kind: 'answer'; readonly value: unknown } & CallUsage)
+  | ({ readonly kind: 'failure'; readonly failure: FailureKind; readonly detail: string } & CallUsage);
 
-export function failedAttempt(failure: FailureKind, detail: string, { tokens, costUsd }: Used = NOTHING): Attempt {
+export function failedAttempt(failure: FailureKind, detail: string, { tokens, costUsd }: CallUsage = NOTHING): Attempt {
   return { kind: 'failure', failure, detail, tokens, costUsd };
 }
 
-const NOTHING: Used = { tokens: 0, costUsd: 0 };
+const NOTHING: CallUsage = { tokens: 0, costUsd: 0 };
 
 export interface PromptCall<Answer = unknown> {
   readonly model: string;

@@ -137,7 +137,8 @@ export function createEndpointKey(options: EndpointKeyOptions) {
   return {
     async read(signal: AbortSignal): Promise<FoundKey> {
       if (known !== null) return known;
-      const found = options.keyCommand === '' ? fromVariable(variable, options.env) : await asked(options, signal);
+      const found =
+        options.keyCommand === '' ? fromVariable(variable, options.env) : await runKeyCommand(options, signal);
       if (found.kind === 'key') known = found;
       return found;
     },
@@ -161,7 +162,7 @@ function fromVariable(name: string, env: EndpointKeyOptions['env']): FoundKey {
   return KEY.test(key) ? { kind: 'key', key } : missing(`the variable ${name} holds no key`);
 }
 
-async function asked({ keyCommand, env, cwd }: EndpointKeyOptions, signal: AbortSignal): Promise<FoundKey> {
+async function runKeyCommand({ keyCommand, env, cwd }: EndpointKeyOptions, signal: AbortSignal): Promise<FoundKey> {
   const isWindows = process.platform === 'win32';
   const run = {
     file: isWindows ? (env['ComSpec'] ?? 'cmd.exe') : '/bin/sh',

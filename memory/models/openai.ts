@@ -53,7 +53,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
       const shape = SHAPES[at] ?? 'none';
       const reply = await request(call, { shape, found, signal });
       if (reply.how === 'answered' && refusesShape(reply.status) && shape !== 'none') continue;
-      const attempt = read(reply, call, found);
+      const attempt = readReply(reply, call, found);
       if (attempt.kind === 'answer') shapes.set(call.model, at);
       return attempt;
     }
@@ -68,7 +68,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
     return postJson({ url, body, authorization, timeoutMs: call.timeoutMs, maxChars: ANSWER_CHARS }, signal);
   }
 
-  function read(reply: EndpointReply, call: PromptCall, found: FoundKey): Attempt {
+  function readReply(reply: EndpointReply, call: PromptCall, found: FoundKey): Attempt {
     // A late response, or one without usage, still consumed the prompt.
     const { system, user } = call.prompt;
     const shown = { tokens: Math.ceil((system.length + user.length) / CHARS_PER_TOKEN), costUsd: 0 };

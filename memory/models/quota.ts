@@ -276,7 +276,7 @@ export async function openBudget({
 
   return {
     /** Reads the rate-limit headers of an API response. Synchronous; never throws. */
-    answered(answer: RateLimitResponse): void {
+    observeLimits(answer: RateLimitResponse): void {
       const before = decide();
       windows = mergeQuota(windows, readQuota(answer, clock.now()), clock.now());
       const after = decide();

@@ -1,4 +1,4 @@
-import { compareText, counted, neutralLine } from '../../common/text.ts';
+import { compareText, formatCount, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { linesOf, type Page } from '../model/page.ts';
 import type { Task } from '../model/task.ts';
@@ -121,7 +121,7 @@ export function countStatements(page: Page): string {
   const known = counts.get(page);
   if (known !== undefined) return known;
   const current = linesOf(page).filter(({ section, statement }) => statement !== null && isCurrent(section)).length;
-  const text = counted(current, 'statement');
+  const text = formatCount(current, 'statement');
   counts.set(page, text);
   return text;
 }

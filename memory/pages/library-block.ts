@@ -215,14 +215,14 @@ export function createLibraryBlock({ topicPages, tasks, catalogue, config, redac
     return node !== undefined && !isQuarantined(node);
   };
 
-  async function read(pages: LibraryPages): Promise<void> {
+  async function readPages(pages: LibraryPages): Promise<void> {
     const [shelf, open] = await Promise.all([pages.shelf(), tasks?.active() ?? []]);
     known = { ...shelf, tasks: open };
   }
 
   function refresh(): Promise<void> {
     if (topicPages === null || budgetTokens === 0) return Promise.resolve();
-    reading ??= read(topicPages)
+    reading ??= readPages(topicPages)
       .catch((error: unknown) => log.warn('the library could not be read', { error }))
       .finally(() => {
         reading = null;

@@ -83,7 +83,7 @@ export function mergePages(input: MergeInput): MergedPages {
     if (candidate.section === REPORTED && report(state, candidate)) placed.push(candidate.id);
   const changed = new Map<string, Page>();
   for (const [name, draft] of state.drafts) {
-    const page = written(draft, input.linkOf);
+    const page = finishPage(draft, input.linkOf);
     if (page !== null) changed.set(name, page);
   }
   const { added, ended, past } = state;
@@ -341,7 +341,7 @@ export function projectName(project: string): string {
 }
 
 /** Null where nothing changed. */
-function written({ page, entries, sources, updated }: Draft, linkOf: (nodeId: string) => string): Page | null {
+function finishPage({ page, entries, sources, updated }: Draft, linkOf: (nodeId: string) => string): Page | null {
   const changed = entries.filter(({ isChanged }) => isChanged);
   const head = { ...page.head, updated, sources: [...sources] };
   if (changed.length === 0 && isDeepStrictEqual(head, page.head)) return null;

@@ -95,10 +95,10 @@ export function refOf(file: string, text: string, keyOf: (project: string) => st
 
 /** Blocks in their order. @param redact  of each text: what leaves and what is compared has no secret */
 export function blocksIn(text: string, page: PageRef, keyOf: KeyOf, redact: (text: string) => string): PageBlock[] {
-  return named(segmentsIn(text, page), { page, keyOf, redact });
+  return nameBlocks(segmentsIn(text, page), { page, keyOf, redact });
 }
 
-function named(
+function nameBlocks(
   segments: readonly Segment[],
   { page, keyOf, redact }: { page: PageRef; keyOf: KeyOf; redact: (text: string) => string },
 ): PageBlock[] {
@@ -178,7 +178,7 @@ export function changeBlocks(
 ): string | null {
   const { page: parsed } = partsOf(text, page);
   const segments = segmentsIn(text, page);
-  named(segments, { page, keyOf: createBlockKeys(), redact });
+  nameBlocks(segments, { page, keyOf: createBlockKeys(), redact });
   const before = segments.flatMap(({ lines }) => [...lines]);
   const has = (key: string): boolean => key !== '' && segments.some((each) => each.key === key);
   for (const { block, instead, label } of added) {

@@ -66,7 +66,7 @@ const QUOTED_REPLY = /^“([^”]{0,300})”/;
 export function candidatesOf(node: MemoryNode): Candidate[] {
   if (node.project === '' || isRedirect(node) || isGroup(node) || isBundled(node) || isQuarantined(node)) return [];
   if (node.kind === 'tool') return [];
-  const said = new Map<string, Said>();
+  const said = new Map<string, NodeStatement>();
   for (const each of saidIn(node)) {
     const text = trimEnd(statementText(each.text), '.;');
     if (!said.has(text)) said.set(text, { ...each, text });
@@ -74,7 +74,7 @@ export function candidatesOf(node: MemoryNode): Candidate[] {
   return [...said.values()].flatMap((each) => candidateOf(node, each) ?? []);
 }
 
-interface Said {
+interface NodeStatement {
   readonly text: string;
   readonly origin: Origin;
   readonly isDecision: boolean;
@@ -83,9 +83,9 @@ interface Said {
   readonly bucket?: string | undefined;
 }
 
-function saidIn(node: MemoryNode): Said[] {
+function saidIn(node: MemoryNode): NodeStatement[] {
   const wholeEnd = isPast(node) ? node.valid_to : null;
-  const facts = node.facts.map((fact): Said => {
+  const facts = node.facts.map((fact): NodeStatement => {
     return {
       text: fact.value,
       origin: fact.origin ?? node.origin,
@@ -95,16 +95,16 @@ function saidIn(node: MemoryNode): Said[] {
     };
   });
   const endOf = (text: string): string | null => facts.find((fact) => fact.text === text)?.endedAt ?? wholeEnd;
-  const decisions = (node.decisions ?? []).flatMap(({ text, origin, closed, bucket }): Said[] =>
+  const decisions = (node.decisions ?? []).flatMap(({ text, origin, closed, bucket }): NodeStatement[] =>
     closed?.as === 'dropped' ? [] : [{ text, origin, isDecision: true, endedAt: endOf(text), bucket }],
   );
-  const told = summaryParts(node).flatMap(({ text, isUsers }): Said[] =>
+  const told = summaryParts(node).flatMap(({ text, isUsers }): NodeStatement[] =>
     isUsers ? [{ text, origin: 'user', isDecision: false, endedAt: endOf(text) }] : [],
   );
   return [...decisions, ...facts, ...told];
 }
 
-function candidateOf(node: MemoryNode, { text, origin, isDecision, endedAt, bucket }: Said): Candidate | null {
+function candidateOf(node: MemoryNode, { text, origin, isDecision, endedAt, bucket }: NodeStatement): Candidate | null {
   if (bucket === 'skip' || bucket === 'episode' || bucket === 'task') return null;
   const attribute = attributeOf(text);
   const chosen = bucket === undefined ? '' : slugOf(bucket.slice('topic:'.length));
@@ -135,7 +135,7 @@ export function attributeOf(text: string): Attribute | null {
 /** Null: no statement of a page. What came from outside is reported where it states a value, never adopted. */
 function sectionOf(
   text: string,
-  { origin, isDecision, attribute }: Pick<Said, 'origin' | 'isDecision'> & Pick<Candidate, 'attribute'>,
+  { origin, isDecision, attribute }: Pick<NodeStatement, 'origin' | 'isDecision'> & Pick<Candidate, 'attribute'>,
 ): SectionName | null {
   if (!isCleanOrigin(origin)) return attribute === null ? null : 'Reported';
   if (attribute !== null) return 'Values';

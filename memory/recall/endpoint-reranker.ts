@@ -26,10 +26,10 @@ export function createEndpointReranker(options: EndpointRerankerOptions): Rerank
     async score(query, texts, signal) {
       const body = { model, query: redact(query), documents: texts.map(redact), top_n: texts.length };
       const reply = readReply(await post(url, JSON.stringify(body), signal));
-      if ('problem' in reply) throw failed(reply.problem, options);
+      if ('problem' in reply) throw toEndpointError(reply.problem, options);
       const answer = Answer.safeParse(reply.body);
       if (!answer.success || answer.data.results.some(({ index }) => index >= texts.length)) {
-        throw failed('did not return scores', options);
+        throw toEndpointError('did not return scores', options);
       }
       // Texts missing from the answer rank last.
       const scores = new Array<number>(texts.length).fill(Number.NEGATIVE_INFINITY);
@@ -39,6 +39,6 @@ export function createEndpointReranker(options: EndpointRerankerOptions): Rerank
   };
 }
 
-function failed(what: string, { baseUrl }: Pick<EndpointRerankerOptions, 'baseUrl'>): CometError {
+function toEndpointError(what: string, { baseUrl }: Pick<EndpointRerankerOptions, 'baseUrl'>): CometError {
   return new CometError('model_failed', `the reranking endpoint ${new URL(baseUrl).host} ${what}; see rerank.baseUrl`);
 }

@@ -162,12 +162,12 @@ const DATES =
   /^(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|Jan|Feb|March|April|May|June|July|Aug|Sept|Oct|Nov|Dec)/;
 const MIN_NAME_NODES = 2;
 
-interface Counted {
+interface NameCount {
   readonly name: string;
   readonly nodes: number;
 }
 
-interface KnownFile extends Counted {
+interface KnownFile extends NameCount {
   readonly newest: MemoryNode;
 }
 
@@ -185,8 +185,8 @@ interface ProjectSummary {
   /** Newest first. */
   readonly decisions: readonly MemoryNode[];
   /** Most used first, as are names and files. */
-  readonly tags: readonly Counted[];
-  readonly names: readonly Counted[];
+  readonly tags: readonly NameCount[];
+  readonly names: readonly NameCount[];
   readonly files: readonly KnownFile[];
   /** Distinct, newest first. */
   readonly facts: readonly KnownFact[];
@@ -197,14 +197,14 @@ export function summarizeProject(newestFirst: readonly MemoryNode[]): ProjectSum
   const open = newestFirst.filter((node) => !isQuarantined(node));
   const valid = open.filter((node) => !isPast(node));
   const shown = valid.filter((node) => !isBundled(node));
-  const names = counted(valid.filter(({ origin }) => isCleanOrigin(origin)).map(namesOf));
+  const names = countNames(valid.filter(({ origin }) => isCleanOrigin(origin)).map(namesOf));
   return {
     nodes: newestFirst.length,
     since: outermost(newestFirst, (a, b) => a < b),
     until: outermost(newestFirst, (a, b) => a > b),
     mostImportant: [-1, 0, 1, 2].flatMap((level) => shown.filter((node) => weight(node) === level)),
     decisions: shown.filter(({ topic_tags }) => topic_tags.some((tag) => tag.toUpperCase() === DECISION)),
-    tags: counted(open.map(({ topic_tags }) => contentTags(topic_tags))),
+    tags: countNames(open.map(({ topic_tags }) => contentTags(topic_tags))),
     names: names.filter(({ nodes }) => nodes >= MIN_NAME_NODES),
     files: filesOf(valid),
     facts: factsOf(valid),
@@ -224,7 +224,7 @@ function filesOf(nodes: readonly MemoryNode[]): KnownFile[] {
   const about = nodes.map((node) => ({ node, paths: pathsOf(node) }));
   const newest = new Map<string, MemoryNode>();
   for (const { node, paths } of about) for (const path of paths) newest.set(path, newest.get(path) ?? node);
-  return counted(about.map(({ paths }) => paths)).map((file) => ({
+  return countNames(about.map(({ paths }) => paths)).map((file) => ({
     ...file,
     newest: newest.get(file.name) as MemoryNode,
   }));
@@ -252,7 +252,7 @@ function factsOf(nodes: readonly MemoryNode[]): KnownFact[] {
   return [...found.values()];
 }
 
-function counted(lists: readonly (readonly string[])[]): Counted[] {
+function countNames(lists: readonly (readonly string[])[]): NameCount[] {
   const counts = new Map<string, number>();
   for (const list of lists) for (const name of list) counts.set(name, (counts.get(name) ?? 0) + 1);
   return [...counts]

@@ -213,9 +213,9 @@ async function phraseHits(
 
 /** Those that fit, those that have the phrase, the others; a quoted phrase comes first. */
 function withExact(found: readonly RecallHit[], exact: readonly RecallHit[], phrase: Phrase | null): RecallHit[] {
-  if (phrase?.isQuoted) return joined(exact, found);
+  if (phrase?.isQuoted) return joinHits(exact, found);
   const fits = found.filter(({ isFar, anchored }) => anchored || !isFar);
-  return joined(joined(fits, exact), found);
+  return joinHits(joinHits(fits, exact), found);
 }
 
 function isNewTo(answers: readonly RecallHit[]): (hit: RecallHit) => boolean {
@@ -223,7 +223,7 @@ function isNewTo(answers: readonly RecallHit[]): (hit: RecallHit) => boolean {
 }
 
 /** Then those of other memories. */
-function joined(first: readonly RecallHit[], then: readonly RecallHit[]): RecallHit[] {
+function joinHits(first: readonly RecallHit[], then: readonly RecallHit[]): RecallHit[] {
   const ids = new Set(first.map(({ node }) => node.node_id));
   return [...first, ...then.filter(({ node }) => !ids.has(node.node_id))];
 }

@@ -109,7 +109,7 @@ interface Reading {
 }
 
 /** What one search knows. */
-interface Asked {
+interface SearchContext {
   readonly search: Search;
   readonly terms: QueryTerms;
   readonly past: boolean;
@@ -158,7 +158,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const freshness = await deps.files?.freshness(nodes, projectDir, gated ? undefined : ASKED_MS);
     const readings: Reading[] = [];
     for (const candidate of demoted(await inOrder(deps, candidates, { search, words }), freshness)) {
-      const reading = await read(deps, candidate, { terms, words });
+      const reading = await readCandidate(deps, candidate, { terms, words });
       if (reading !== null) readings.push(reading);
     }
     return hitsOf(deps, readings, { search, terms, past, freshness });
@@ -245,7 +245,7 @@ async function inOrder(
   return worth ? [...reranked(first, worth), ...nodes.slice(most)] : nodes;
 }
 
-async function read(
+async function readCandidate(
   deps: RecallerDeps,
   candidate: RankedNode,
   { terms, words }: { readonly terms: QueryTerms; readonly words: ReadonlyMap<string, TurnWords> },
@@ -286,7 +286,7 @@ async function read(
 function hitsOf(
   { config, filter = FILTER_RULES }: RecallerDeps,
   readings: readonly Reading[],
-  asked: Asked,
+  asked: SearchContext,
 ): RecallHit[] {
   const { search, terms } = asked;
   const { gated, limit, shown } = search;
@@ -324,7 +324,7 @@ function hitsOf(
 }
 
 /** One for the best turn, and for a prompt a second one where another turn of the memory covers nearly as much. */
-function hitsIn({ turns, ...reading }: Reading, asked: Asked, secondShare: number): RecallHit[] {
+function hitsIn({ turns, ...reading }: Reading, asked: SearchContext, secondShare: number): RecallHit[] {
   const [best, second] = turns;
   const others = asked.search.gated && best && second && second.coverage >= best.coverage * secondShare ? [second] : [];
   return [best, ...others].map((turn) => hitOf({ ...reading, turn }, asked));
@@ -332,7 +332,7 @@ function hitsIn({ turns, ...reading }: Reading, asked: Asked, secondShare: numbe
 
 function hitOf(
   { candidate, node, turn }: Omit<Reading, 'turns'> & { readonly turn: ReadTurn | undefined },
-  { search, terms, past, freshness }: Asked,
+  { search, terms, past, freshness }: SearchContext,
 ): RecallHit {
   const { query } = search;
   const isGone = toldBy(past ? [] : node.facts.filter(isClosed));

@@ -109,14 +109,14 @@ export function createSessionContext({
         maxBytes,
       ),
     ];
-    const given = within(config.inject.systemTokens, [...brief, ...lines.map(({ text }) => text)]);
+    const given = takeWithin(config.inject.systemTokens, [...brief, ...lines.map(({ text }) => text)]);
     const block = alone ? [] : library.lines({ project, sessionId, told: given });
     return { brief, lines, ...(block.length === 0 ? {} : { library: block }) };
   };
 }
 
 /** What of these lines a budget has room for. */
-function within(budgetTokens: number, lines: readonly string[]): string[] {
+function takeWithin(budgetTokens: number, lines: readonly string[]): string[] {
   let left = budgetTokens;
   return lines.filter((line) => {
     left -= countTokens(line);

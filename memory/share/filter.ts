@@ -24,12 +24,12 @@ export interface ShareRules {
 }
 
 /** Why a node stays on the machine. */
-export type Kept = 'draft' | 'received' | 'quarantined' | 'forbidden' | 'project' | 'scope' | 'private' | 'size';
+export type KeptReason = 'draft' | 'received' | 'quarantined' | 'forbidden' | 'project' | 'scope' | 'private' | 'size';
 
 const PRIVATE_TAG = /<[\s/]{0,16}private\b/i;
 
 /** Null for a node that may leave, where it holds nothing private. */
-export function keptReason(node: MemoryNode, rules: ShareRules): Kept | null {
+export function keptReason(node: MemoryNode, rules: ShareRules): KeptReason | null {
   const { scope, projects, isForbidden, keepsDrafts } = rules;
   if ((keepsDrafts && isDraft(node)) || (scope === 'team' && isRedirect(node))) return 'draft';
   if (teammateOf(node) !== null) return 'received';

@@ -41,7 +41,7 @@ const LISTS = ['known', 'turns', 'peers', 'refused'] as const;
 /** Changes are appended until they take this much beside the whole. */
 const SPARE_BYTES = 1_000_000;
 
-type Kept = Omit<ShareState, 'outbox'>;
+type SavedState = Omit<ShareState, 'outbox'>;
 type Lines = Readonly<Record<string, unknown>>;
 
 /**
@@ -53,7 +53,7 @@ export function createStateFile(dir: string): StateFile {
   const [file, outboxFile] = [path.join(dir, 'state.jsonl'), path.join(dir, 'outbox.json')];
   /** Until 2026-11-25 one document with the rows that wait; the next save replaces it. */
   const earlierFile = path.join(dir, 'state.json');
-  let saved: { readonly state: Kept; readonly sequences: ReadonlySet<number> } | null = null;
+  let saved: { readonly state: SavedState; readonly sequences: ReadonlySet<number> } | null = null;
   let queued: ReadonlySet<number> = new Set();
   let [bytes, most] = [0, 0];
 
@@ -73,7 +73,7 @@ export function createStateFile(dir: string): StateFile {
     return !isSent || sequences.size <= queued.size / 2;
   }
 
-  async function writeState(state: Kept): Promise<void> {
+  async function writeState(state: SavedState): Promise<void> {
     const line = saved === null ? null : JSON.stringify(changesOf(saved.state, state));
     if (line === '{}') return;
     if (line !== null && bytes + line.length <= most) {
@@ -120,10 +120,10 @@ export function createStateFile(dir: string): StateFile {
 }
 
 /** Members of lists that changed, null for those that are gone, and other values as they are. */
-function changesOf(before: Kept, after: Kept): Lines {
+function changesOf(before: SavedState, after: SavedState): Lines {
   const changes: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(after)) {
-    const [old, now] = [before[name as keyof Kept], value] as [object, object];
+    const [old, now] = [before[name as keyof SavedState], value] as [object, object];
     if (old === now) continue;
     changes[name] = LISTS.some((each) => each === name) ? membersOf(old as Lines, now as Lines) : now;
   }

@@ -36,7 +36,7 @@ export async function cardsOf(bus: Bus, own: string): Promise<FoundCard[]> {
  * @param isFirst  whether nothing may be there yet
  * @throws CometError `usage`
  */
-export async function joined(
+export async function checkMachines(
   { url, scope, projects, name }: JoinRequest,
   found: readonly FoundCard[],
   isFirst: boolean,

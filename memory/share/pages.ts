@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { grouped } from '../../common/map.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type PageBlock, type PageRef, pageKey, type ReceivedBlock } from '../pages/page-blocks.ts';
-import { isPrivateText, type Kept } from './filter.ts';
-import type { Known, ShareContext, SharedBlocks, ShareState } from './parts.ts';
+import { isPrivateText, type KeptReason } from './filter.ts';
+import type { ShareContext, SharedBlocks, SharedNode, ShareState } from './parts.ts';
 import { type BlockPayload, MAX_PAYLOAD_CHARS } from './row.ts';
 import { isNewer, type Peer } from './state.ts';
 
@@ -42,7 +42,7 @@ interface LeavingBlocks {
 /** Changes of what people write into pages; a team gets them as memories, see `pageNodes`. */
 export async function changedBlocks(
   { memory, rules, state }: ShareContext,
-  stay: (reason: Kept, id: string) => void,
+  stay: (reason: KeptReason, id: string) => void,
 ): Promise<LeavingBlocks> {
   if (rules.scope !== 'me') return { leaving: [], order: new Map(), faded: [] };
   const found = await memory.blocks(rules.keyOf);
@@ -84,7 +84,7 @@ function blockIds(known: ShareState['known']): readonly string[] {
 }
 
 /** A block that went is replaced by the one that has its place now: behind the same block. */
-function createReplacements(gone: readonly LeavingBlock[], known: Readonly<Record<string, Known>>) {
+function createReplacements(gone: readonly LeavingBlock[], known: Readonly<Record<string, SharedNode>>) {
   const free = new Map(gone.map(({ id }) => [known[id]?.after ?? '', id]));
   return (id: string, after: string): string => {
     const found = free.get(after) ?? '';
@@ -97,9 +97,9 @@ function createReplacements(gone: readonly LeavingBlock[], known: Readonly<Recor
 
 /** What is known of blocks, with the block before each as it is now. */
 export function inOrder(
-  known: Readonly<Record<string, Known>>,
+  known: Readonly<Record<string, SharedNode>>,
   order: ReadonlyMap<string, string>,
-): Record<string, Known> {
+): Record<string, SharedNode> {
   const ordered = { ...known };
   for (const [id, after] of order) {
     const own = ordered[id];
@@ -112,7 +112,7 @@ export function inOrder(
 export async function saveBlocks(
   payloads: readonly BlockPayload[],
   { machine, name }: Peer,
-  { known, erasing }: { readonly known: Record<string, Known>; readonly erasing: number[] },
+  { known, erasing }: { readonly known: Record<string, SharedNode>; readonly erasing: number[] },
   { memory, rules, now }: ShareContext,
 ): Promise<void> {
   if (payloads.length === 0) return;
@@ -145,7 +145,7 @@ export async function saveBlocks(
   const found = await memory.blocks(rules.keyOf);
   for (const [id, { block }] of added) {
     const source = found.present.has(id) ? placeOf(block.page, found) : '';
-    known[id] = { ...(known[id] as Known), source };
+    known[id] = { ...(known[id] as SharedNode), source };
   }
   Object.assign(known, inOrder(known, new Map(found.blocks.map(({ key, after }) => [key, after]))));
 }

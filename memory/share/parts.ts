@@ -15,7 +15,7 @@ import type { Head, Peer } from './state.ts';
 export const BATCH = 500;
 
 /** What is known of a node that was published or received. */
-export interface Known {
+export interface SharedNode {
   /** `OWN`, or the machine that published it first. */
   readonly owner: string;
   readonly version: number;
@@ -68,7 +68,7 @@ export interface ShareState {
   readonly next: number;
   readonly confirmed: Head | null;
   readonly outbox: readonly Row[];
-  readonly known: Readonly<Record<string, Known>>;
+  readonly known: Readonly<Record<string, SharedNode>>;
   readonly peers: Readonly<Record<string, Peer>>;
   /** Verbatim turns that have left or came, by id: the row in its own log, or `NO_ROW`, and the node they came with. */
   readonly turns: Readonly<Record<string, { readonly sequence: number; readonly nodeId: string }>>;

@@ -3,7 +3,7 @@ import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import { saveBlocks } from './pages.ts';
-import { BATCH, digestOf, type Known, type ShareContext, type ShareState } from './parts.ts';
+import { BATCH, digestOf, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
 import {
   type BlockPayload,
   type Payload,
@@ -102,7 +102,7 @@ async function noteRaw({ rules, state, keep }: ShareContext): Promise<void> {
 
 /** What a batch of rows changes. */
 interface Changes {
-  readonly known: Record<string, Known>;
+  readonly known: Record<string, SharedNode>;
   readonly saves: Map<string, MemoryNode>;
   readonly removals: Set<string>;
   readonly turns: TurnPayload[];

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { patchTask } from '../model/task.ts';
 import type { TaskText } from '../tasks/task-files.ts';
-import { isPrivateText, type Kept } from './filter.ts';
-import type { Known, ShareContext } from './parts.ts';
+import { isPrivateText, type KeptReason } from './filter.ts';
+import type { ShareContext, SharedNode } from './parts.ts';
 import { type TaskPayload, taskIn, taskKey } from './row.ts';
 
 interface LeavingTask {
@@ -20,7 +20,7 @@ export function digestOfTask({ name, text }: TaskText): string {
 export async function changedTasks(
   { memory, rules, redactor, state }: ShareContext,
   removed: ReadonlySet<string>,
-  stay: (reason: Kept, id: string) => void,
+  stay: (reason: KeptReason, id: string) => void,
 ): Promise<LeavingTask[]> {
   const changed: LeavingTask[] = [];
   for (const file of rules.scope === 'me' ? await memory.tasks() : []) {
@@ -50,7 +50,7 @@ export async function changedTasks(
  */
 export function planTask(
   payload: TaskPayload,
-  known: Known | undefined,
+  known: SharedNode | undefined,
   here: TaskText | null,
 ): 'save' | 'keep' | 'none' | 'taken' {
   const { version } = payload;

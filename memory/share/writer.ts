@@ -1,8 +1,8 @@
 import { CometError } from '../../common/errors.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { isPrivate, type Kept, keptReason, outgoing } from './filter.ts';
+import { isPrivate, type KeptReason, keptReason, outgoing } from './filter.ts';
 import { changedBlocks, inOrder, isPageNode, pageNodes } from './pages.ts';
-import { BATCH, digestOf, type Known, newState, type ShareContext, type ShareState } from './parts.ts';
+import { BATCH, digestOf, newState, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
 import { canonicalJson, MAX_PAYLOAD_CHARS, type Payload, type Row, rowDigest, signRow } from './row.ts';
 import { seal } from './seal.ts';
 import { type Head, OWN, planPublish } from './state.ts';
@@ -117,11 +117,11 @@ function stampOf({ looked, memory, rules, state }: ShareContext, removed: number
 /** What would leave now, what is removed or taken back, and how many nodes stay for which reason. */
 async function pending(context: ShareContext, nodes = context.memory.nodes()) {
   const { rules, redactor, state, signal } = context;
-  const kept: Partial<Record<Kept, number>> = {};
+  const kept: Partial<Record<KeptReason, number>> = {};
   const changed: Leaving[] = [];
   const withdrawn: string[] = [];
   const removed = new Set(await context.removed.load());
-  const stay = (reason: Kept, id: string): void => {
+  const stay = (reason: KeptReason, id: string): void => {
     kept[reason] = (kept[reason] ?? 0) + 1;
     if ((state().known[id]?.sequences ?? []).length > 0) withdrawn.push(id);
   };
@@ -161,7 +161,7 @@ async function sharedPages({ memory, rules, state }: ShareContext) {
   const { known, machine } = state();
   const nodes = pageNodes(blocks, machine);
   const ids = new Set(nodes.map(({ node_id }) => node_id));
-  const isGone = ([id, { owner, sequences }]: [string, Known]): boolean =>
+  const isGone = ([id, { owner, sequences }]: [string, SharedNode]): boolean =>
     owner === OWN && isPageNode(id) && sequences.length > 0 && !ids.has(id);
   const gone = places.pages.isWhole ? Object.entries(known).filter(isGone) : [];
   return { nodes, gone: gone.map(([id]) => id) };
@@ -195,7 +195,7 @@ async function queue(context: ShareContext): Promise<void> {
   for (const nodeId of withdrawn) {
     // The other machines of the user keep it; other people do not.
     if (!isMe) add({ kind: 'tombstone', nodeId });
-    known[nodeId] = { ...(known[nodeId] as Known), digest: '', source: '', sequences: [] };
+    known[nodeId] = { ...(known[nodeId] as SharedNode), digest: '', source: '', sequences: [] };
   }
   for (const leaving of [...changed, ...tasks]) {
     const { id, digest, source } = leaving;

@@ -102,7 +102,7 @@ export function* archiveLines({ nodes, briefs, pages, tasks = [], facts }: Archi
 }
 
 /** One line of `jsonl` without these nodes and turns, links to them and claims that rest on them; '' where none is left. */
-export function scrubLine(line: string, gone: Gone): string {
+export function scrubLine(line: string, gone: RemovedNodes): string {
   if (line === '') return '';
   const read = Line.or(z.looseObject({ [MARK]: z.number() })).parse(JSON.parse(line)) as Partial<z.infer<typeof Line>>;
   if ('node' in read && read.node !== undefined) {
@@ -124,7 +124,7 @@ export function scrubLine(line: string, gone: Gone): string {
   return JSON.stringify({ brief: { ...read.brief, active: active.filter(stays), hints: hints.filter(stays) } });
 }
 
-export interface Gone {
+export interface RemovedNodes {
   readonly ids: ReadonlySet<string>;
   readonly turnIds: ReadonlySet<string>;
   isGone(node: MemoryNode): boolean;

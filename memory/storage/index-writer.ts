@@ -34,7 +34,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
   const queued = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => serial(work));
 
   /** Queued like other writes, but rejects on failure. */
-  function asked(work: () => Promise<void>): Promise<void> {
+  function enqueueWork(work: () => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       void queued(() => work().then(resolve, reject));
     });
@@ -97,7 +97,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
     },
     /** Empties it and fills it again from the catalogue. @throws what the index throws */
     rebuild: (progress: Progress) =>
-      asked(async () => {
+      enqueueWork(async () => {
         await index.clear();
         const all = catalogue.all();
         let done = 0;
@@ -112,7 +112,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
     /** Resolves once all that waits now is written. */
     settled: () => queued(async () => {}),
     /** See `SearchIndex.optimize`, after all that waits. @throws what the index throws */
-    optimize: () => asked(() => index.optimize()),
+    optimize: () => enqueueWork(() => index.optimize()),
   };
 }
 

@@ -20,7 +20,7 @@ export function createNodeRegistry() {
   /** By project, until something changes. */
   const tags = new Map<string, readonly string[]>();
 
-  function changed(): void {
+  function markChanged(): void {
     sorted = null;
     revision += 1;
     tags.clear();
@@ -57,7 +57,7 @@ export function createNodeRegistry() {
 
   return {
     put(fresh: readonly MemoryNode[]): void {
-      if (fresh.length > 0) changed();
+      if (fresh.length > 0) markChanged();
       for (const node of fresh) {
         forget(node.node_id);
         nodes.set(node.node_id, node);
@@ -66,7 +66,7 @@ export function createNodeRegistry() {
       }
     },
     remove(ids: readonly string[]): void {
-      if (ids.length > 0) changed();
+      if (ids.length > 0) markChanged();
       for (const id of ids) forget(id);
     },
     /** The node, or the one that took its place. */

@@ -31,7 +31,7 @@ export type StoreParts = {
   readonly snapshot: () => Promise<string>;
 };
 
-type Read = Parameters<NodeFiles['save']>[1];
+type ReadNodes = Parameters<NodeFiles['save']>[1];
 
 const MAX_NOTES = 10;
 
@@ -46,7 +46,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
   let equal: { readonly nodes: readonly MemoryNode[]; readonly revision: number } | null = null;
 
   /** Files first, then catalogue, then index; `texts` of the turns, where at hand. `read`: see `NodeFiles.save`. */
-  async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[], read?: Read): Promise<void> {
+  async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[], read?: ReadNodes): Promise<void> {
     if (nodes.length === 0) return;
     // Made of parts of turns, which would stay in memory with them.
     const own = nodes.map(internNode);

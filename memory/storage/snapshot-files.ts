@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { z } from 'zod';
 import { compareText } from '../../common/text.ts';
 import { MemoryNode } from '../model/node-schema.ts';
-import { type ArchivedPage, archiveLines, type Gone, parseArchive, scrubLine } from './archive.ts';
+import { type ArchivedPage, archiveLines, parseArchive, type RemovedNodes, scrubLine } from './archive.ts';
 import type { FactFiles } from './fact-files.ts';
 import type { NodeFiles } from './node-files.ts';
 import type { NodeRegistry } from './node-registry.ts';
@@ -90,7 +90,7 @@ export interface DreamFiles {
   /** A change that was begun and not ended. */
   pending(): Promise<ChangeRecord | null>;
   /** Digests of what the last change wrote. */
-  written(): Promise<ReadonlyMap<string, string>>;
+  lastDigests(): Promise<ReadonlyMap<string, string>>;
   load(): Promise<DreamLedger | null>;
   /** `nowMs` of the first call in this home. */
   firstMs(nowMs: number): Promise<number>;
@@ -143,7 +143,7 @@ export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFil
     },
     /** What is removed for good is removed from the past too; `isLive` spares nodes that only share a turn with it. */
     scrub(ids: ReadonlySet<string>, turnIds: ReadonlySet<string>, isLive: (id: string) => boolean): Promise<void> {
-      const gone: Gone = {
+      const gone: RemovedNodes = {
         ids,
         turnIds,
         isGone: ({ node_id, turns }) =>

@@ -125,7 +125,7 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
     },
     async find(given: string, within?: string): Promise<Task> {
       const { tasks } = await files.load(true);
-      return named(
+      return resolveTask(
         given,
         tasks.filter(({ project }) => isNear(project, within)),
       );
@@ -133,7 +133,7 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
     /** @param name  of the task, where it exists. @throws CometError `usage`, `not_found`, `ambiguous_id` */
     async fieldsOf({ title, at, mode, priority, topic, dependsOn }: TaskFields, name = '') {
       const { tasks } = dependsOn === undefined || dependsOn.length === 0 ? { tasks: [] } : await files.load(true);
-      const names = dependsOn?.map((given) => named(given, tasks).name);
+      const names = dependsOn?.map((given) => resolveTask(given, tasks).name);
       if (title !== undefined && oneLine(title) === '') throw new CometError('usage', 'a task needs a title');
       if (topic !== undefined && topic !== '' && !TOPIC.test(topic)) {
         throw new CometError('usage', `a topic is named by lower-case letters, digits, - and _ (got "${topic}")`);
@@ -291,7 +291,7 @@ function bodyOf({ what = '', context = [] }: Pick<NewTask, 'what' | 'context'>, 
 /** Questions that one session is asked at most; the next session gets the rest. */
 const QUESTIONS = 3;
 
-function named(given: string, tasks: readonly Task[]): Task {
+function resolveTask(given: string, tasks: readonly Task[]): Task {
   const prefix = given.trim().toLowerCase();
   const exact = tasks.find(({ name }) => [name.toLowerCase(), taskId(name)].includes(prefix));
   const [found, other] = exact

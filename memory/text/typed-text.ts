@@ -155,7 +155,7 @@ const OWN_WORDS =
 const STARTS_SMALL = /^\p{Ll}+[ ,'] ?\p{L}/u;
 
 /** A statement of a prompt, divided into what the user says and what they only show; either may be ''. */
-export interface Spoken {
+export interface SpokenStatement {
   readonly statement: Statement;
   readonly own: string;
   readonly shown: string;
@@ -168,7 +168,7 @@ export interface Spoken {
  * @param typed  the text of all statements
  * @param heard  what the assistant said before
  */
-export function spokenIn(statements: readonly Statement[], typed: string, heard: string): Spoken[] {
+export function spokenIn(statements: readonly Statement[], typed: string, heard: string): SpokenStatement[] {
   const known = lettersOf(heard);
   const repeats = (text: string): boolean => {
     const letters = lettersOf(text);
@@ -179,7 +179,7 @@ export function spokenIn(statements: readonly Statement[], typed: string, heard:
   const speaking = speakingBlocks(statements);
   let shownBlock = -1;
   let isReported = false;
-  return statements.map((statement): Spoken => {
+  return statements.map((statement): SpokenStatement => {
     const { text, block, isCopied, items } = statement;
     const own = { statement, own: text, shown: '' };
     const shown = { statement, own: '', shown: text };

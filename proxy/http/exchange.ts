@@ -311,7 +311,7 @@ async function reportResponse(
 function reportRateLimits(deps: ExchangeDeps, { status, headers }: RelayResult): void {
   if (status === 0) return;
   try {
-    deps.quota?.answered({ status, headers: selectResponseHeaders(headers) });
+    deps.quota?.observeLimits({ status, headers: selectResponseHeaders(headers) });
   } catch (error) {
     deps.log.error('rate limits not recorded', { error });
   }

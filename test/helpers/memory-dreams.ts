@@ -15,7 +15,7 @@ export function createMemoryDreams(): DreamFiles {
       pending = null;
     },
     pending: async () => pending,
-    written: async () => new Map(Object.entries(written)),
+    lastDigests: async () => new Map(Object.entries(written)),
     load: async () => last,
     firstMs: async (nowMs) => (first ??= nowMs),
     save: async (ledger) => {

@@ -20,7 +20,7 @@ export function Graph() {
               Memories and their links appear here once a session has made some: <code>comet-cc run claude</code>.
             </Empty>
           ) : (
-            <Drawn data={data} />
+            <GraphView data={data} />
           )
         }
       </Answer>
@@ -28,7 +28,7 @@ export function Graph() {
   );
 }
 
-function Drawn({ data }: { data: UiGraph }) {
+function GraphView({ data }: { data: UiGraph }) {
   const [color, setColor] = useState<ColorBy>('project');
   const [oldest, newest] = useMemo(() => timeRange(data.nodes), [data]);
   const [until, setUntil] = useState(1);

@@ -27,7 +27,7 @@ export function Savings() {
               <code>comet-cc run claude</code>.
             </Empty>
           ) : (
-            <Counted data={data} />
+            <SavingsView data={data} />
           )
         }
       </Answer>
@@ -35,7 +35,7 @@ export function Savings() {
   );
 }
 
-function Counted({ data }: { data: UiSavings }) {
+function SavingsView({ data }: { data: UiSavings }) {
   const [unit, setUnit] = useState<Unit>('money');
   const [by, setBy] = useState<(typeof BY)[number]>('day');
   const sum = (key: keyof Row): number => data.days.reduce((all, day) => all + day[key], 0);

@@ -55,12 +55,12 @@ function One({ id }: { id: string }) {
   const session = useQuery('ui/session', { sessionId: id, from: 0, limit: 20_000 }, ['request', 'memory']);
   return (
     <div class="view fill">
-      <Answer of={session}>{(data) => <Kept session={data} />}</Answer>
+      <Answer of={session}>{(data) => <SessionView session={data} />}</Answer>
     </div>
   );
 }
 
-function Kept({ session }: { session: UiSession }) {
+function SessionView({ session }: { session: UiSession }) {
   const requests = useMemo(() => session.requests.toReversed(), [session]);
   const [tab, setTab] = useState<Tab>('conversation');
   /** Null follows the newest. */
@@ -229,7 +229,7 @@ function Injected({ request: { added, prompt } }: { request: UiRequest }) {
             </h2>
             <pre>{each.text}</pre>
             {(each.found ?? []).map((found) => (
-              <Found key={found.nodeId} found={found} />
+              <RecalledNode key={found.nodeId} found={found} />
             ))}
           </article>
         )}
@@ -248,7 +248,7 @@ const CHANNELS = {
 
 type Finding = NonNullable<UiRequest['added'][number]['found']>[number];
 
-function Found({ found: { nodeId, score, lanes } }: { found: Finding }) {
+function RecalledNode({ found: { nodeId, score, lanes } }: { found: Finding }) {
   return (
     <p class="facts">
       <a href={hashOf({ view: 'memory', id: nodeId })}>{nodeId.slice(-6)}</a>

@@ -68,7 +68,7 @@ async function inEditor(client: EngineClient, context: Context, id: string) {
       await draft.drop();
       return node;
     } catch (error) {
-      if (!(await again(error, draft, context))) throw kept(error, draft);
+      if (!(await again(error, draft, context))) throw toEditError(error, draft);
     }
   }
 }
@@ -78,12 +78,12 @@ async function again(error: unknown, draft: Draft, context: Context): Promise<bo
   context.term.say(error.message);
   return await confirmed('Edit it again?').catch((refusal: unknown) => {
     if (refusal instanceof CometError && refusal.code === 'usage') return false;
-    throw kept(refusal, draft);
+    throw toEditError(refusal, draft);
   });
 }
 
 /** Nothing that someone typed is thrown away. */
-function kept(error: unknown, { file }: Draft): CometError {
+function toEditError(error: unknown, { file }: Draft): CometError {
   const code = error instanceof CometError ? error.code : 'node_invalid';
   return new CometError(code, `${messageOf(error)}; your text is in ${file}`, { cause: error });
 }

@@ -136,7 +136,7 @@ export function hitJson(hit: PublicHit, explain: boolean): Record<string, unknow
   return { ...hit.node, ...said, ...about, ...(explain ? { lanes } : {}) };
 }
 
-export interface Shown {
+export interface SearchOutput {
   readonly query: string;
   /** Each lane's score too. */
   readonly explain: boolean;
@@ -144,7 +144,11 @@ export interface Shown {
 }
 
 /** Hits of one memory, as of a question about the state of the work, share its name. */
-export function searchLines(hits: readonly PublicHit[], shown: Shown, term: Pick<Term, 'paint' | 'width'>): string[] {
+export function searchLines(
+  hits: readonly PublicHit[],
+  shown: SearchOutput,
+  term: Pick<Term, 'paint' | 'width'>,
+): string[] {
   const projects = new Set(hits.map(({ node }) => node.project)).size > 1;
   const ids = [...new Set(hits.map(({ node }) => node.node_id))];
   const pad = String(ids.length).length + 2;
@@ -159,7 +163,7 @@ export function searchLines(hits: readonly PublicHit[], shown: Shown, term: Pick
 /** What answers, with the words of the question marked, then the memory that says it. */
 export function hitLines(
   hits: readonly PublicHit[],
-  shown: Shown & { readonly projects?: boolean },
+  shown: SearchOutput & { readonly projects?: boolean },
   { paint, width }: Pick<Term, 'paint' | 'width'>,
 ): string[] {
   const [{ node, changed }] = hits as readonly [PublicHit];

@@ -26,7 +26,7 @@ export async function savingsView({
   const shown = counted.slice(0, MAX_SESSIONS);
   const own = await titles.of(shown.map(({ session }) => session.session_id));
   const projects = new Map<string, CostRow>();
-  for (const { session, row } of counted) projects.set(session.project, added(projects.get(session.project), row));
+  for (const { session, row } of counted) projects.set(session.project, addCost(projects.get(session.project), row));
   return {
     days: ledger.days().map(([day, totals]) => ({ day, ...rowOf(totals) })),
     sessions: shown.map(({ session: { session_id, title, project, updated_at: at }, row }) => {
@@ -38,7 +38,7 @@ export async function savingsView({
   };
 }
 
-function added(sum: CostRow | undefined, row: CostRow): CostRow {
+function addCost(sum: CostRow | undefined, row: CostRow): CostRow {
   if (sum === undefined) return row;
   const names = Object.keys(row) as (keyof CostRow)[];
   return Object.fromEntries(names.map((name) => [name, Number((sum[name] + row[name]).toFixed(6))])) as CostRow;

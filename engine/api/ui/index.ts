@@ -28,11 +28,11 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
   begin(): Promise<void>;
   close(): Promise<void>;
 } {
-  let opening: Promise<Opened> | null = null;
-  let opened: Opened | null = null;
+  let opening: Promise<OpenUi> | null = null;
+  let opened: OpenUi | null = null;
 
   /** Loads the server on first use: most engines never need it. */
-  async function listen(): Promise<Opened> {
+  async function listen(): Promise<OpenUi> {
     const { createUiSessions } = await import('./session.ts');
     const { openUiServer } = await import('./server.ts');
     const key = await readOrCreateSecret(paths.uiKeyFile, () => randomBytes(32).toString('hex'));
@@ -47,7 +47,7 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
     return opened;
   }
 
-  function start(): Promise<Opened> {
+  function start(): Promise<OpenUi> {
     opening ??= listen().catch((error: unknown) => {
       opening = null;
       throw error;
@@ -77,7 +77,7 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
   };
 }
 
-interface Opened {
+interface OpenUi {
   readonly sessions: UiSessions;
   readonly server: UiServer;
   readonly watch: Watch;

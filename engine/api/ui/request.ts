@@ -30,7 +30,7 @@ type Message = Awaited<ReturnType<EngineServices['memory']['library']['readSessi
 /** A receipt with the whole conversation that it was about, in order: what was kept, left out and added. */
 export async function requestView({ memory: { library } }: Pick<EngineServices, 'memory'>, receipt: NamedReceipt) {
   const messages = upTo(receipt.turn ?? '', await library.readSession(receipt.session_id));
-  const rangeOf = new Map<Message, Dropped>();
+  const rangeOf = new Map<Message, DroppedPart>();
   for (const range of receipt.dropped) {
     for (const message of trimmed(messages, { ...receipt, dropped: [range] }).lineOf.keys()) {
       if (!rangeOf.has(message)) rangeOf.set(message, range);
@@ -45,14 +45,14 @@ export async function requestView({ memory: { library } }: Pick<EngineServices, 
   for (const [range, own] of runsOf(messages, rangeOf)) {
     if (range === null) {
       for (const message of own) {
-        changes.push(kept(message));
+        changes.push(describeKept(message));
         changes.push(...take(({ channel, place }) => channel !== 'preamble' && place <= sent).map(insertion));
         sent += 1;
       }
     } else {
       const nodes = range.nodes.join();
       changes.push(
-        left(
+        describeDropped(
           range,
           own,
           take((each) => each.channel === 'preamble' && each.nodes.join() === nodes),
@@ -63,7 +63,7 @@ export async function requestView({ memory: { library } }: Pick<EngineServices, 
   const missing = receipt.dropped.filter((range) => ![...rangeOf.values()].includes(range));
   changes.push(
     ...missing.map((range) =>
-      left(
+      describeDropped(
         range,
         [],
         take((each) => each.nodes.join() === range.nodes.join()),
@@ -74,8 +74,8 @@ export async function requestView({ memory: { library } }: Pick<EngineServices, 
   return { ...receipt, changes, not_kept: NOT_KEPT };
 }
 
-type Dropped = NamedReceipt['dropped'][number];
-type Added = NamedReceipt['added'][number];
+type DroppedPart = NamedReceipt['dropped'][number];
+type AddedPart = NamedReceipt['added'][number];
 
 /** What the request can have had: earlier turns, and the prompt of its own. */
 function upTo(turn: string, messages: readonly Message[]): readonly Message[] {
@@ -84,8 +84,11 @@ function upTo(turn: string, messages: readonly Message[]): readonly Message[] {
 }
 
 /** Messages in runs that share what became of them. */
-function runsOf(messages: readonly Message[], rangeOf: ReadonlyMap<Message, Dropped>): [Dropped | null, Message[]][] {
-  const runs: [Dropped | null, Message[]][] = [];
+function runsOf(
+  messages: readonly Message[],
+  rangeOf: ReadonlyMap<Message, DroppedPart>,
+): [DroppedPart | null, Message[]][] {
+  const runs: [DroppedPart | null, Message[]][] = [];
   for (const message of messages) {
     const range = rangeOf.get(message) ?? null;
     const last = runs.at(-1);
@@ -96,11 +99,11 @@ function runsOf(messages: readonly Message[], rangeOf: ReadonlyMap<Message, Drop
 }
 
 /** Index of a message in the sent body; the newest for what was recalled now. */
-function placeOf({ position, current }: Added): number {
+function placeOf({ position, current }: AddedPart): number {
   return current === true ? Number.POSITIVE_INFINITY : Number(position.split('.')[1] ?? 0);
 }
 
-function kept(message: Message): Change {
+function describeKept(message: Message): Change {
   const text = contentText(message.content).join('\n');
   return {
     kind: 'kept',
@@ -111,12 +114,12 @@ function kept(message: Message): Change {
   };
 }
 
-function left({ from, to }: Dropped, messages: readonly Message[], own: readonly Added[]): Change {
+function describeDropped({ from, to }: DroppedPart, messages: readonly Message[], own: readonly AddedPart[]): Change {
   const removed = messages.map(({ role, content }) => `${role}: ${contentText(content).join('\n')}`).join('\n\n');
   const texts = { removed: removed.slice(0, MAX_CHARS), added: own.map(({ text }) => text).join('\n') };
   return { kind: 'changed', at: `messages ${from} to ${to}`, ...texts, bytes: Buffer.byteLength(removed) };
 }
 
-function insertion({ position, text }: Added): Change {
+function insertion({ position, text }: AddedPart): Change {
   return { kind: 'changed', at: position.replace('.', ' '), removed: '', added: text, bytes: 0 };
 }

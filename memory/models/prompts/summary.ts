@@ -141,14 +141,14 @@ function knownLine([label, { date, text }]: readonly [string, KnownStatement]): 
   return `[${label}] since ${date}: ${neutralLine(text, KNOWN_CHARS)}`;
 }
 
-interface Shown {
+interface PromptLabels {
   readonly named: Labels;
   readonly known: ReadonlyMap<string, KnownStatement>;
   /** Labels of every possible source of a claim. */
   readonly shown: readonly string[];
 }
 
-function settle(answer: z.infer<typeof Answer>, { named, known, shown }: Shown): SummaryResult {
+function settle(answer: z.infer<typeof Answer>, { named, known, shown }: PromptLabels): SummaryResult {
   const all = named.turnIdsOf(shown);
   const own = new Set(named.of.keys());
   const nodes = answer.nodes.slice(0, NODES_PER_TURN * own.size).flatMap((node): ProposedNode[] => {

@@ -112,7 +112,7 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
   const reading = new Set<Promise<unknown>>();
   const both = (): SearchIndex[] => (pending === null ? [current] : [current, pending]);
 
-  function read<T>(work: Promise<T>): Promise<T> {
+  function trackRead<T>(work: Promise<T>): Promise<T> {
     const settled = work.then(
       () => undefined,
       () => undefined,
@@ -145,9 +145,9 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
     embedderId: () => current.embedderId(),
     put: (rows) => onBoth((index) => index.put(rows)),
     remove: (nodeIds) => onBoth((index) => index.remove(nodeIds)),
-    search: (...query) => read(current.search(...query)),
-    turnTexts: (...ids) => read(current.turnTexts(...ids)),
-    termWeights: (...terms) => read(current.termWeights(...terms)),
+    search: (...query) => trackRead(current.search(...query)),
+    turnTexts: (...ids) => trackRead(current.turnTexts(...ids)),
+    termWeights: (...terms) => trackRead(current.termWeights(...terms)),
     entries: () => current.entries(),
     size: () => current.size(),
     optimize: () => onBoth((index) => index.optimize()),

@@ -85,7 +85,7 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
     const sound = { tables: await openTables(placeOf(options)), projectOf: new Map<string, string>() };
     return { index: indexOn(options, sound), rebuilt: true, reason: opened };
   } catch (error) {
-    throw failed('the index cannot be opened; check space and permissions', error);
+    throw toIndexError('the index cannot be opened; check space and permissions', error);
   }
 }
 
@@ -233,7 +233,7 @@ function doubt(dir: string): Promise<void> {
 }
 
 async function guarded<T>({ closed, dir }: State, what: string, work: () => Promise<T>): Promise<T> {
-  if (closed) throw failed('the index is closed');
+  if (closed) throw toIndexError('the index is closed');
   try {
     return await work();
   } catch (error) {
@@ -241,7 +241,7 @@ async function guarded<T>({ closed, dir }: State, what: string, work: () => Prom
     await doubt(dir);
     const message = `the index cannot be ${what}`;
     if (what === 'read') throw new CometError('index_unreadable', `${message}; it is rebuilt`, { cause: error });
-    throw failed(`${message}; it is rebuilt at the next start`, error);
+    throw toIndexError(`${message}; it is rebuilt at the next start`, error);
   }
 }
 
@@ -290,7 +290,7 @@ async function search(state: State, query: string, { filter, limit, lanes }: Sea
   });
   const vectorColumn = comparedWith === 'scriptVector' ? 'script_vector' : 'vector';
   if (vector.length !== (comparedWith === 'scriptVector' ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
-    throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
+    throw toIndexError(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
   }
   const isEmbedded = vector.some((value) => value !== 0);
   const where = sessionIs(filter.sessionId);
@@ -380,20 +380,20 @@ async function sample(tables: Tables, most: number): Promise<Float32Array[]> {
   return vectors;
 }
 
-function failed(message: string, cause?: unknown): CometError {
+function toIndexError(message: string, cause?: unknown): CometError {
   return new CometError('index_failed', message, { cause });
 }
 
 type OpenHit = Hit & { readonly lanes: Partial<Record<Lane, LaneScore>> };
 
 /** A row that a lane found. A fact makes hits of its turns. */
-interface Found {
+interface FoundNode {
   readonly hit: OpenHit;
   readonly sources: readonly string[];
 }
 
 interface Scored {
-  readonly found: Found;
+  readonly found: FoundNode;
   readonly score: number;
 }
 
@@ -425,7 +425,7 @@ export async function joinHits(results: readonly LaneResult[], limit: number): P
   return hits;
 }
 
-async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, Map<number, Found>>> {
+async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, Map<number, FoundNode>>> {
   const wanted = new Map<RowTable, { readonly kind: Kind; readonly rowIds: Set<number> }>();
   for (const { table, kind, rows } of results) {
     const { rowIds } = wanted.get(table) ?? { rowIds: new Set<number>() };
@@ -435,12 +435,12 @@ async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, M
   const read = [...wanted].map(async ([table, { kind, rowIds }]) => {
     // In their order, so that what lies together is read together.
     const taken = rowIds.size === 0 ? null : await table.take([...rowIds].sort((one, other) => one - other));
-    return [table, taken === null ? new Map<number, Found>() : foundIn(kind, taken)] as const;
+    return [table, taken === null ? new Map<number, FoundNode>() : foundIn(kind, taken)] as const;
   });
   return new Map(await Promise.all(read));
 }
 
-function foundIn(kind: Kind, rows: ArrowTable): Map<number, Found> {
+function foundIn(kind: Kind, rows: ArrowTable): Map<number, FoundNode> {
   const column = (name: string) => rows.getChild(name);
   const [nodeIds, times] = [column('node_id'), column('created_at_ms')];
   const [turnIds, places, timed, sources] = [column('turn_id'), column('place'), column('timed'), column('sources')];

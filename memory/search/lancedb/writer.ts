@@ -142,7 +142,7 @@ async function writeWaiting(state: State): Promise<void> {
   const batch = state.waiting;
   state.waiting = [];
   try {
-    await write(state, joined(batch));
+    await write(state, joinChanges(batch));
     await maintain(state);
     for (const { resolve } of batch) resolve();
   } catch (error) {
@@ -280,7 +280,7 @@ async function uncount(
 }
 
 /** Later changes win: what is removed or put again is not written before. */
-function joined(batch: readonly Change[]): Change {
+function joinChanges(batch: readonly Change[]): Change {
   const removed = new Set<string>();
   let rows: IndexRow[] = [];
   for (const change of batch) {

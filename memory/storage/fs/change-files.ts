@@ -18,7 +18,7 @@ export async function openDreamFiles(dir: string): Promise<DreamFiles> {
   const write = (name: string, value: unknown): Promise<void> => writeFileAtomic(at(name), JSON.stringify(value));
 
   /** Null where there is none, or none that can be understood: that is set aside. */
-  async function read<T>(name: string, schema: z.ZodType<T>): Promise<T | null> {
+  async function readRecord<T>(name: string, schema: z.ZodType<T>): Promise<T | null> {
     const text = await readFileIfPresent(at(name));
     if (text === null) return null;
     const parsed = schema.safeParse(parseJson(text));
@@ -37,11 +37,11 @@ export async function openDreamFiles(dir: string): Promise<DreamFiles> {
       await rm(at('pending.json'), { force: true });
       await syncDir(dir);
     },
-    pending: () => read('pending.json', ChangeRecord),
-    written: async () => new Map(Object.entries((await read('written.json', Digests)) ?? {})),
-    load: () => read('last.json', DreamLedger),
+    pending: () => readRecord('pending.json', ChangeRecord),
+    lastDigests: async () => new Map(Object.entries((await readRecord('written.json', Digests)) ?? {})),
+    load: () => readRecord('last.json', DreamLedger),
     async firstMs(nowMs: number) {
-      const known = await read('first.json', z.number());
+      const known = await readRecord('first.json', z.number());
       if (known === null) await write('first.json', nowMs);
       return known ?? nowMs;
     },

@@ -17,7 +17,7 @@ interface Waiting {
 }
 
 /** What is known of the file after it was looked at; null until then and after a failed write. */
-interface Known {
+interface LogEnd {
   readonly bytes: number;
   readonly nextSeq: number;
 }
@@ -28,18 +28,18 @@ export type SessionLog = ReturnType<typeof createSessionLog>;
 export function createSessionLog(file: string, report: (problem: Problem) => void) {
   const exclusive = createMutex();
   let waiting: Waiting[] = [];
-  let known: Known | null = null;
+  let known: LogEnd | null = null;
 
   const alone = <T>(work: () => Promise<T>): Promise<T> =>
     exclusive(work).catch((error: unknown) => {
-      throw failed(file, error);
+      throw toLogError(file, error);
     });
 
-  async function look(): Promise<{ records: JournalTurn[]; payloads: readonly Buffer[]; state: Known }> {
+  async function look(): Promise<{ records: JournalTurn[]; payloads: readonly Buffer[]; state: LogEnd }> {
     const bytes = (await readFile(file).catch(orMissing)) ?? Buffer.alloc(0);
     const { payloads, soundBytes, damage } = readFrames(bytes);
     if (damage === 'torn') {
-      await cut(file, soundBytes);
+      await truncateLog(file, soundBytes);
       report({ file, message: 'the last turn was not written to its end; the unfinished bytes were cut off' });
     } else if (damage === 'corrupt') {
       const copy = await createFree((number) => `${file}.damaged-${number}`, bytes);
@@ -47,7 +47,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
       report({ file, message: `damaged bytes were skipped; the file as it was is kept as ${path.basename(copy)}` });
     }
     const records = payloads.flatMap((payload) => parseTurn(payload.toString('utf8')) ?? []);
-    const state: Known = {
+    const state: LogEnd = {
       bytes: payloads.reduce((sum, payload) => sum + HEADER_BYTES + payload.length, 0),
       nextSeq: records.reduce((next, { seq }) => Math.max(next, seq + 1), known?.nextSeq ?? 0),
     };
@@ -69,7 +69,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
       });
     } catch (error) {
       known = null;
-      for (const { reject } of batch) reject(failed(file, error));
+      for (const { reject } of batch) reject(toLogError(file, error));
     }
   }
 
@@ -118,7 +118,7 @@ async function appendSynced(file: string, bytes: Buffer, soundBytes: number): Pr
   if (soundBytes === 0) await syncDir(path.dirname(file));
 }
 
-async function cut(file: string, bytes: number): Promise<void> {
+async function truncateLog(file: string, bytes: number): Promise<void> {
   const handle = await open(file, 'r+');
   try {
     await handle.truncate(bytes);
@@ -141,7 +141,7 @@ async function removeQuarantined(file: string): Promise<void> {
   await Promise.all(names.map((name) => rm(path.join(dir, name), { force: true })));
 }
 
-function failed(file: string, cause: unknown): CometError {
+function toLogError(file: string, cause: unknown): CometError {
   if (cause instanceof CometError) return cause;
   const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
   return new CometError('journal_failed', `${file} cannot be read or written (${code}); check space and permissions`, {

@@ -113,7 +113,7 @@ function createSessionFiles(nodesDir: string) {
     place: string,
     nodes: readonly MemoryNode[],
     read?: ReadonlyMap<string, MemoryNode>,
-  ): Promise<Written | null> {
+  ): Promise<WrittenFile | null> {
     const { session_id, project } = nodes[0] as MemoryNode;
     const head = { session_id, project };
     const target = (await openPlace(place, head)) ?? (await openTarget(nodesDir, head));
@@ -134,7 +134,7 @@ function createSessionFiles(nodesDir: string) {
       const groups = grouped(nodes, (node) => `${node.project}\n${node.session_id}\n${placeOf(node)}`);
       for (const group of groups.values()) {
         const place = placeOf(group[0] as MemoryNode);
-        let into: Written | null = null;
+        let into: WrittenFile | null = null;
         while (into === null) into = await writeInto(place, group, read);
         const { file, written } = into;
         const ids = written.map(({ node_id }) => node_id);
@@ -193,7 +193,7 @@ interface Target {
   readonly isNew: boolean;
 }
 
-interface Written {
+interface WrittenFile {
   readonly file: string;
   readonly written: readonly MemoryNode[];
 }
@@ -301,7 +301,7 @@ export function readNodeFile(file: string, text: string | null, { before, saved 
     const digest = createHash('sha256')
       .update(JSON.stringify([session_id, project, raw]))
       .digest('base64');
-    const parsed = known.get(digest) ?? held(parseSection(raw, document.head), saved);
+    const parsed = known.get(digest) ?? reuseNode(parseSection(raw, document.head), saved);
     const own = parsed.kind === 'node' ? parsed.node.node_id : null;
     return { id: own === id ? own : copied(id), line, digest, parsed };
   });
@@ -309,7 +309,7 @@ export function readNodeFile(file: string, text: string | null, { before, saved 
 }
 
 /** One object for what was written and what is read, so that no node is in memory twice. */
-function held(parsed: ParsedSection, saved?: ReadonlyMap<string, MemoryNode>): ParsedSection {
+function reuseNode(parsed: ParsedSection, saved?: ReadonlyMap<string, MemoryNode>): ParsedSection {
   if (parsed.kind === 'problem') return parsed;
   const node = saved?.get(parsed.node.node_id);
   return node !== undefined && isDeepStrictEqual(node, parsed.node) ? { kind: 'node', node } : parsed;

@@ -27,7 +27,7 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
   let sinceMs = 0;
   let reported = false;
 
-  function failed(error: unknown): void {
+  function reportFailure(error: unknown): void {
     if (reported) return;
     reported = true;
     const message = `not every file can be watched (${(error as Error).message}); hand edits are seen at the next start`;
@@ -60,7 +60,7 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
           stats !== undefined && !stats.isDirectory() && !(stats.isFile() && file.endsWith('.md')),
       });
       watcher = started;
-      started.on('add', seen).on('change', seen).on('unlink', seen).on('error', failed);
+      started.on('add', seen).on('change', seen).on('unlink', seen).on('error', reportFailure);
       await new Promise<void>((resolve) => started.once('ready', () => resolve()));
       // chokidar lists a directory before it watches it; a touched one is listed again, with what was made in between.
       const now = new Date();

@@ -29,7 +29,7 @@ export function openOntologies(paths: Paths): (scope: string) => Promise<Ontolog
     const before = known.get(scope);
     if (before?.key === key) return before.state;
     const user = own === null ? { ontology: DEFAULT_ONTOLOGY, problems: [] } : parsed(paths.ontologyFile, own);
-    const state = allowed === null ? user : joined(user, allowed, theirs);
+    const state = allowed === null ? user : joinOntologies(user, allowed, theirs);
     known.set(scope, { key, state });
     return state;
   };
@@ -55,7 +55,7 @@ export function withProject(user: Ontology, project: Ontology): ReturnType<typeo
   return { ...merged, warnings: [...refused, ...merged.warnings] };
 }
 
-function joined(user: OntologyState, allowed: Consents[string], text: string | Error | null): OntologyState {
+function joinOntologies(user: OntologyState, allowed: Consents[string], text: string | Error | null): OntologyState {
   const { file, sha256 } = allowed;
   const without = (message: string): OntologyState => ({
     ...user,

@@ -94,7 +94,7 @@ function createCommits(now: () => number): (root: string) => string {
 function createReader(now: () => number): (root: string, file: string) => Promise<Content> {
   const cache = new LruMap<string, { readonly stamp: string; readonly sha256: string }>(CACHED);
 
-  async function read(root: string, file: string): Promise<Content> {
+  async function readContent(root: string, file: string): Promise<Content> {
     const realRoot = await realpath(root).catch(() => null);
     if (realRoot === null) return { kind: 'none' };
     try {
@@ -134,7 +134,7 @@ function createReader(now: () => number): (root: string, file: string) => Promis
     cache.set(real, { stamp: stampOf(found), sha256 });
   }
 
-  return read;
+  return readContent;
 }
 
 function isReadable(found: BigIntStats): boolean {
@@ -231,18 +231,18 @@ const FRESH_MS = 300_000;
 export type ProjectOf = (directory: string | null) => string;
 
 /** Git directories by the remote whose project they joined. */
-type Joined = Readonly<Record<string, readonly string[]>>;
+type RemoteFolders = Readonly<Record<string, readonly string[]>>;
 
 export type JoinedFolders = ReturnType<typeof openJoinedFolders>;
 
 /** Folders that the user let join the project of their remote: a `.git` that came with an archive may name any remote. */
 export function openJoinedFolders(file: string) {
-  let read: { readonly stamp: string; readonly joined: Joined } = { stamp: '', joined: {} };
+  let read: { readonly stamp: string; readonly joined: RemoteFolders } = { stamp: '', joined: {} };
 
   function load(): typeof read {
     const found = statOf(file);
     const stamp = found === null ? '' : `${found.mtimeMs} ${found.size}`;
-    if (stamp !== read.stamp) read = { stamp, joined: (parseJson(readText(file) ?? '') ?? {}) as Joined };
+    if (stamp !== read.stamp) read = { stamp, joined: (parseJson(readText(file) ?? '') ?? {}) as RemoteFolders };
     return read;
   }
 
@@ -253,7 +253,7 @@ export function openJoinedFolders(file: string) {
     /** Until the file is written for the first time, every folder: those in use are found meanwhile. */
     isJoined: ({ common }: Pick<Repository, 'common'>, remote: string): boolean =>
       load().stamp === '' || load().joined[remote]?.includes(common) === true,
-    all: (): Joined => load().joined,
+    all: (): RemoteFolders => load().joined,
     /** @throws the error of the disk */
     add(found: readonly { readonly remote: string; readonly common: string }[]): void {
       const joined: Record<string, readonly string[]> = { ...load().joined };

@@ -39,7 +39,7 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
       .toReversed();
   }
 
-  async function read(id: string): Promise<string> {
+  async function readSnapshot(id: string): Promise<string> {
     const bytes = await readFile(fileOf(id));
     return (await promisify(gunzip)(bytes)).toString('utf8');
   }
@@ -73,12 +73,12 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
       if (found.length > 1) {
         throw new CometError('ambiguous_id', `"${prefix}" fits ${found.length} snapshots; give more of it`);
       }
-      return read(id);
+      return readSnapshot(id);
     },
     async rewrite(change) {
       for (const id of await ids()) {
-        const before = await read(id).catch(() => null);
-        const after = before === null ? null : await changed(change, before);
+        const before = await readSnapshot(id).catch(() => null);
+        const after = before === null ? null : await changeText(change, before);
         // What cannot be read cannot be cleaned, and must not keep what was to go.
         if (after === null) await rm(fileOf(id), { force: true });
         else if (after !== before) await writeFileAtomic(fileOf(id), await promisify(gzip)(after));
@@ -87,7 +87,7 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
   };
 }
 
-async function changed(change: (text: string) => string | Promise<string>, text: string): Promise<string | null> {
+async function changeText(change: (text: string) => string | Promise<string>, text: string): Promise<string | null> {
   try {
     return await change(text);
   } catch {

@@ -52,7 +52,7 @@ async function remember(quota: Budget, using = model()): Promise<Memory> {
 
 function used(governor: Budget, share: string): void {
   const reset = String((disk.nowMs + RESET_MS) / 1_000);
-  governor.answered({
+  governor.observeLimits({
     status: 200,
     headers: { 'anthropic-ratelimit-unified-5h-utilization': share, 'anthropic-ratelimit-unified-5h-reset': reset },
   });

@@ -26,7 +26,7 @@ const value = (raw: readonly string[], name: string): string[] =>
 describe('rate limits', () => {
   it('of every answered messages request are handed over, a refusal and an unread body too', async () => {
     const told: unknown[] = [];
-    const quota = { answered: (answer: unknown) => void told.push(answer) };
+    const quota = { observeLimits: (answer: unknown) => void told.push(answer) };
     const headers = ['anthropic-ratelimit-unified-5h-utilization', '0.81', 'Retry-After', '7', 'x-other', '1'];
     let status = 200;
     const { ask } = await start({
@@ -46,7 +46,7 @@ describe('rate limits', () => {
 
   it('cost no request when taking them in fails', async () => {
     const quota = {
-      answered() {
+      observeLimits() {
         throw new Error('broken');
       },
     };
