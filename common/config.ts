@@ -459,8 +459,8 @@ export async function writeSetting(env: NodeJS.ProcessEnv, name: string, text: s
 /** @throws CometError `usage` */
 export function findKey(name: string): ConfigKey {
   const key = RENAMED[name] ?? name;
-  const found = configKeys().find((each) => each.key === key);
-  if (found !== undefined) return found;
+  const configKey = configKeys().find((each) => each.key === key);
+  if (configKey !== undefined) return configKey;
   throw new CometError('usage', `${name} is no configuration key; comet-cc config --all lists them`);
 }
 

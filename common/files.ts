@@ -21,11 +21,11 @@ export async function ensureDir(dir: string): Promise<void> {
   await mkdir(dir, { recursive: true, mode: PRIVATE_DIR }).catch((error: unknown) => {
     throw unsafe(dir, `cannot be created as a directory (${codeOf(error)})`, error);
   });
-  const found = await stat(dir);
-  const owners = [found.uid, (await lstat(dir)).uid];
+  const stats = await stat(dir);
+  const owners = [stats.uid, (await lstat(dir)).uid];
   if (!owners.every(isOurs)) throw unsafe(dir, 'belongs to another user; choose a directory of your own');
-  if (!PLATFORM.hasModes || (found.mode & 0o077) === 0) return;
-  if ((found.mode & 0o1000) !== 0) throw unsafe(dir, 'is shared by everyone; choose a directory of your own');
+  if (!PLATFORM.hasModes || (stats.mode & 0o077) === 0) return;
+  if ((stats.mode & 0o1000) !== 0) throw unsafe(dir, 'is shared by everyone; choose a directory of your own');
   await chmod(dir, PRIVATE_DIR);
 }
 
@@ -121,21 +121,21 @@ export type FileProblem = 'missing' | 'symlink' | 'not_a_file' | 'foreign_owner'
 
 /** Null when `file` is a regular file of the user's without access for others; otherwise why it is not trusted. */
 export function inspectPrivateFile(file: string): FileProblem | null {
-  return inspect(file, (found) => found.isFile(), 0o077);
+  return inspect(file, (stats) => stats.isFile(), 0o077);
 }
 
 /** The same for a directory, which others may read, not write. */
 export function inspectDir(dir: string): FileProblem | null {
-  return inspect(dir, (found) => found.isDirectory(), 0o022);
+  return inspect(dir, (stats) => stats.isDirectory(), 0o022);
 }
 
-function inspect(file: string, isKind: (found: Stats) => boolean, forbidden: number): FileProblem | null {
+function inspect(file: string, isKind: (stats: Stats) => boolean, forbidden: number): FileProblem | null {
   try {
-    const found = lstatSync(file);
-    if (found.isSymbolicLink()) return 'symlink';
-    if (!isKind(found)) return 'not_a_file';
-    if (!isOurs(found.uid)) return 'foreign_owner';
-    return PLATFORM.hasModes && (found.mode & forbidden) !== 0 ? 'open_mode' : null;
+    const stats = lstatSync(file);
+    if (stats.isSymbolicLink()) return 'symlink';
+    if (!isKind(stats)) return 'not_a_file';
+    if (!isOurs(stats.uid)) return 'foreign_owner';
+    return PLATFORM.hasModes && (stats.mode & forbidden) !== 0 ? 'open_mode' : null;
   } catch (error) {
     return codeOf(error) === 'ENOENT' ? 'missing' : 'unreadable';
   }

@@ -72,17 +72,17 @@ export function byteSink(file: string, limits: LogLimits = LOG_LIMITS): (bytes: 
 
 /** Rotates `file` when it is larger than its limit. */
 export function rotateLarge(file: string, limits: LogLimits = LOG_LIMITS): void {
-  const found = fs.statSync(file, { throwIfNoEntry: false });
-  if (found !== undefined && found.size > limits.fileBytes) rotate(file, limits.files);
+  const stats = fs.statSync(file, { throwIfNoEntry: false });
+  if (stats !== undefined && stats.size > limits.fileBytes) rotate(file, limits.files);
 }
 
 function append(file: string, bytes: Buffer, limits: LogLimits): void {
   let descriptor = fs.openSync(file, APPEND, 0o600);
   try {
-    const found = fs.fstatSync(descriptor);
-    const { size, mode } = found;
-    if (found.isFile() && (mode & 0o077) !== 0) fs.fchmodSync(descriptor, 0o600);
-    if (found.isFile() && size > 0 && size + bytes.length > limits.fileBytes) {
+    const stats = fs.fstatSync(descriptor);
+    const { size, mode } = stats;
+    if (stats.isFile() && (mode & 0o077) !== 0) fs.fchmodSync(descriptor, 0o600);
+    if (stats.isFile() && size > 0 && size + bytes.length > limits.fileBytes) {
       fs.closeSync(descriptor);
       descriptor = -1;
       rotate(file, limits.files);

@@ -13,8 +13,8 @@ export function shareOptions(
   let known: { readonly stamp: string; readonly settings: ShareSettings } | null = null;
   return {
     settings(): ShareSettings {
-      const found = statSync(configFile, { throwIfNoEntry: false });
-      const stamp = `${found?.ino} ${found?.mtimeMs} ${found?.size}`;
+      const stats = statSync(configFile, { throwIfNoEntry: false });
+      const stamp = `${stats?.ino} ${stats?.mtimeMs} ${stats?.size}`;
       if (known?.stamp !== stamp) known = { stamp, settings: readSettings(env) };
       return known.settings;
     },

@@ -76,8 +76,8 @@ export async function callEngine(operation: string, input: Readonly<Record<strin
 /** @throws where there is no such file */
 function isOwnSocket(address: string): boolean {
   if (isPipe(address)) return true;
-  const found = lstatSync(address);
-  return found.isSocket() && (process.getuid === undefined || found.uid === process.getuid());
+  const stats = lstatSync(address);
+  return stats.isSocket() && (process.getuid === undefined || stats.uid === process.getuid());
 }
 
 async function readInput(): Promise<string> {

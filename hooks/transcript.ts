@@ -27,11 +27,11 @@ export function readLastTexts(file: string): string[] {
 function readTail(file: string): string {
   if (file === '') return '';
   try {
-    const found = statSync(file);
-    if (!found.isFile()) return '';
+    const stats = statSync(file);
+    if (!stats.isFile()) return '';
     const opened = openSync(file, 'r');
     try {
-      const { size } = found;
+      const { size } = stats;
       const tail = Buffer.alloc(Math.min(size, TAIL_BYTES));
       return tail.toString('utf8', 0, readSync(opened, tail, 0, tail.length, size - tail.length));
     } finally {

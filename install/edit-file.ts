@@ -120,11 +120,11 @@ export async function writeOwnFile(
 
 /** Null where there is none. @throws CometError `unsafe_file` where it has no mark of comet-cc or cannot be read */
 export async function readOwnFile(file: string, mark: string): Promise<Buffer | null> {
-  const found = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+  const content = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
     throw new CometError('unsafe_file', `${file} cannot be read (${error.code})`, { cause: error });
   });
-  if (found === null || found.includes(mark) || found.includes(Buffer.from(mark, 'utf16le'))) return found;
+  if (content === null || content.includes(mark) || content.includes(Buffer.from(mark, 'utf16le'))) return content;
   throw new CometError('unsafe_file', `${file} was not created by comet-cc and was left unchanged; move it away`);
 }
 
@@ -152,8 +152,8 @@ function mergeValues(own: OwnValues = {}, values: Values): Record<string, string
 }
 
 async function modeOf(file: string): Promise<number> {
-  const found = await stat(file).catch(() => null);
-  return found === null ? OWNER_ONLY : found.mode & 0o777;
+  const stats = await stat(file).catch(() => null);
+  return stats === null ? OWNER_ONLY : stats.mode & 0o777;
 }
 
 /** Creates `dir` and its missing parents. Returns those that were missing, the innermost first. */

@@ -33,8 +33,8 @@ function parseObject(text: string, file: string): Node {
 /** As `parseObject`, with a value of that type at `path` or none. @throws as `parseObject` */
 export function parseWith(text: string, file: string, path: JSONPath, type: 'object' | 'array'): Node {
   const root = parseObject(text, file);
-  const found = findNodeAtLocation(root, path);
-  if (found === undefined || found.type === type) return root;
+  const node = findNodeAtLocation(root, path);
+  if (node === undefined || node.type === type) return root;
   throw new CometError('config_invalid', `${file}: ${path.join('.')} is not an ${type}; it was left unchanged`);
 }
 

@@ -19,8 +19,8 @@ export function createVectorSimilarity(threshold: number, embedder: Pick<Embedde
     async prepare(values: readonly string[]): Promise<void> {
       const keys = [...new Set(values.map((value) => value.trim().toLowerCase()))];
       const fresh = keys.filter((key) => vectors.get(key) === undefined);
-      const found = fresh.length === 0 ? [] : await embedder.embed(fresh).catch(() => []);
-      for (const [at, { vector }] of found.entries()) vectors.set(fresh[at] as string, vector);
+      const embeddings = fresh.length === 0 ? [] : await embedder.embed(fresh).catch(() => []);
+      for (const [at, { vector }] of embeddings.entries()) vectors.set(fresh[at] as string, vector);
     },
   } satisfies Similarity & { prepare(values: readonly string[]): Promise<void> };
 }

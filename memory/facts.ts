@@ -200,12 +200,12 @@ async function readSummary(state: State, batch: SummaryBatch, candidates: readon
   let left = candidates;
   for (const turn of batch.turns) {
     const said = saidIn(turn);
-    const found = left.map((candidate) => ({
+    const extractions = left.map((candidate) => ({
       candidate,
       ...extractFacts({ ontology, turn: said, candidates: [candidate] }),
     }));
-    left = found.filter(({ facts }) => facts.length === 0).map(({ candidate }) => candidate);
-    const facts = found.flatMap((each) => each.facts);
+    left = extractions.filter(({ facts }) => facts.length === 0).map(({ candidate }) => candidate);
+    const facts = extractions.flatMap((each) => each.facts);
     const source = { turnId: turn.turnId, sessionId: batch.sessionId, project: batch.project, atMs: turn.atMs };
     if (facts.length > 0) await apply(state, facts, { ...source, isLate: true });
   }
@@ -216,10 +216,10 @@ async function readSummary(state: State, batch: SummaryBatch, candidates: readon
 
 async function apply(
   state: State,
-  found: readonly ExtractedFact[],
+  newFacts: readonly ExtractedFact[],
   { project, isPast = false, ...turn }: TurnSource & Source,
 ) {
-  const facts = found.filter(({ value }) => !(value.includes(MARK) || hasInstructions(value)));
+  const facts = newFacts.filter(({ value }) => !(value.includes(MARK) || hasInstructions(value)));
   if (state.vectors !== null && facts.length > 0) {
     const known = [...state.scopes.near(project)].flatMap(({ store }) => [...store.facts, ...store.closed]);
     const near = known.filter(({ concept }) => facts.some((each) => each.concept === concept));
@@ -304,15 +304,15 @@ function listed({ scopes, redactor }: State, project: string | null): FactView[]
 async function conceptsOf({ scopes }: State): Promise<ConceptView[]> {
   const user = await scopes.of('');
   const all = [...(user === null ? [] : [user]), ...scopes.near(null)];
-  const found = new Map<string, ConceptView>();
+  const views = new Map<string, ConceptView>();
   for (const { project, state } of all) {
     for (const [name, { examples: _, ...concept }] of Object.entries(state.ontology.concepts)) {
       const isOfUser = user !== null && conceptNamed(user.state.ontology, name) !== null;
       const key = isOfUser ? name : `${project} ${name}`;
-      if (!found.has(key)) found.set(key, { name, project: isOfUser ? '' : project, ...concept });
+      if (!views.has(key)) views.set(key, { name, project: isOfUser ? '' : project, ...concept });
     }
   }
-  return [...found.values()].sort((one, other) => compareText(one.name, other.name));
+  return [...views.values()].sort((one, other) => compareText(one.name, other.name));
 }
 
 function resolveFact(prefix: string, all: readonly FactView[]): FactView {

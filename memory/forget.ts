@@ -60,14 +60,14 @@ export function createForgetting(parts: Parts) {
   async function turnsOf(what: What): Promise<TurnText[]> {
     const { source, sessionId, sinceMs } = what;
     const ids = sessionId === undefined ? (await journal.sessions()).map((each) => each.sessionId) : [sessionId];
-    const found: TurnText[] = [];
+    const turnTexts: TurnText[] = [];
     for (const id of ids) {
       for (const turn of await turnReader.ofSession(id)) {
         if (sinceMs !== undefined && turn.atMs < sinceMs) continue;
-        if (source === undefined || isTurnFrom(turn, source)) found.push(turn);
+        if (source === undefined || isTurnFrom(turn, source)) turnTexts.push(turn);
       }
     }
-    return found;
+    return turnTexts;
   }
 
   function fits(node: MemoryNode, { source, sessionId, sinceMs }: What): boolean {

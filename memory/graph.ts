@@ -62,16 +62,16 @@ interface Mention {
 
 /** What at least two memories name, by an id of its own. */
 function mentions(memories: readonly MemoryNode[]): Map<string, Mention> {
-  const found = new Map<string, Mention>();
+  const mentions = new Map<string, Mention>();
   const add = (id: string, kind: Mention['kind'], title: string, place: number): void => {
-    const known = found.get(id) ?? { kind, title, from: [] };
+    const known = mentions.get(id) ?? { kind, title, from: [] };
     known.from.push(place);
-    found.set(id, known);
+    mentions.set(id, known);
   };
   memories.forEach((node, place) => {
     for (const tag of new Set(contentTags(node.topic_tags))) add(`topic:${tag}`, 'topic', tag, place);
     for (const { path } of fileMarks(node.source_links)) add(`file:${node.project}:${path}`, 'file', path, place);
   });
-  for (const [id, { from }] of found) if (from.length < 2) found.delete(id);
-  return found;
+  for (const [id, { from }] of mentions) if (from.length < 2) mentions.delete(id);
+  return mentions;
 }

@@ -115,11 +115,11 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
   }
 
   async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
-    const found = resolve(id);
-    const node = { ...found, session_title: turnRegistry.session(found.session_id)?.title ?? '' };
+    const match = resolve(id);
+    const node = { ...match, session_title: turnRegistry.session(match.session_id)?.title ?? '' };
     const below = catalogue.childrenOf(node.node_id).map(({ node_id, summary }) => ({ node_id, summary }));
     const children = below.length === 0 ? {} : { children: below };
-    if (depth === 1) return { ...node, ...children, ...(await details.show(found)) };
+    if (depth === 1) return { ...node, ...children, ...(await details.show(match)) };
     if (depth === 0) return { ...node, ...children };
     const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
     const own = new Set((parent ?? node).turns.flatMap((turnId) => turnRegistry.aliases(turnId)));
@@ -297,7 +297,7 @@ async function turnsBefore(
   { turnRegistry, turnReader }: MemoryParts,
 ): Promise<JoinedTurn[]> {
   const read = new Map<string, Promise<readonly JoinedTurn[]>>();
-  const found: JoinedTurn[] = [];
+  const joinedTurns: JoinedTurn[] = [];
   const seen = new Set<string>();
   for (let before = first?.before ?? ''; before !== '' && !seen.has(before); ) {
     seen.add(before);
@@ -308,10 +308,10 @@ async function turnsBefore(
     const name = turnRegistry.aliases(before)[0];
     const turn = (await turns).find(({ turnId }) => turnId === name);
     if (turn === undefined) break;
-    found.unshift(turn);
+    joinedTurns.unshift(turn);
     before = turn.before ?? '';
   }
-  return found;
+  return joinedTurns;
 }
 
 export type Public<T> = T extends MemoryNode ? Omit<T, 'status'> & ReturnType<typeof derivedFields> : never;

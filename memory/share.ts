@@ -268,13 +268,13 @@ function createTrust({ asked }: Exchange, options: ShareOptions) {
     trust: (who: string, isTrusted: boolean) =>
       asked(async (share) => {
         const { trusted } = options.settings();
-        const found = Object.values(share.state().peers).filter(
+        const peers = Object.values(share.state().peers).filter(
           ({ machine, name }) => name === who || (who.length >= 4 && machine.startsWith(who)),
         );
-        const [peer] = found;
+        const [peer] = peers;
         if (peer === undefined)
           throw new CometError('not_found', `no machine is called ${who}; see comet-cc share status`);
-        if (found.length > 1) throw new CometError('ambiguous_id', `${who} fits several machines; give an id`);
+        if (peers.length > 1) throw new CometError('ambiguous_id', `${who} fits several machines; give an id`);
         const others = trusted.filter((machine) => machine !== peer.machine);
         await options.keepSettings({ trusted: isTrusted ? [...others, peer.machine] : others });
         await share.readAgain(peer.machine);
@@ -413,9 +413,9 @@ function lazyBus(open: () => Promise<Bus>, rest: () => Promise<void>): Bus {
 function onceEach<T>(of: (project: string) => T): (project: string) => T {
   const known = new Map<string, { readonly answer: T }>();
   return (project) => {
-    const found = known.get(project) ?? { answer: of(project) };
-    known.set(project, found);
-    return found.answer;
+    const entry = known.get(project) ?? { answer: of(project) };
+    known.set(project, entry);
+    return entry.answer;
   };
 }
 

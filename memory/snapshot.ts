@@ -30,16 +30,16 @@ export function createHistory({ snapshooter, topicPages, redactor, resolve }: Pa
     async memoryHistory(id: string): Promise<History> {
       const node = resolve(id);
       const mark = `"node_id":${JSON.stringify(node.node_id)}`;
-      const found = await snapshooter.trace((text) => lineAt(text, text.indexOf(mark)));
-      const texts = found.map(({ line, ...when }) => ({ ...when, text: sectionOf(line) }));
+      const nodeVersions = await snapshooter.trace((text) => lineAt(text, text.indexOf(mark)));
+      const texts = nodeVersions.map(({ line, ...when }) => ({ ...when, text: sectionOf(line) }));
       return historyOf(renderSection(node), texts);
     },
     /** A topic page. @throws CometError `not_found` for a name that neither the library nor a snapshot has */
     async topicHistory(name: string): Promise<History> {
       const file = `topics/${name}.md`;
       const now = (await topicPages?.shelf())?.texts.get(file) ?? '';
-      const found = await snapshooter.trace((text) => lineAt(text, text.indexOf('\n{"pages":') + 1));
-      const texts = found.map(({ line, ...when }) => ({ ...when, text: redactor.text(pageIn(line, file)) }));
+      const pageVersions = await snapshooter.trace((text) => lineAt(text, text.indexOf('\n{"pages":') + 1));
+      const texts = pageVersions.map(({ line, ...when }) => ({ ...when, text: redactor.text(pageIn(line, file)) }));
       const history = historyOf(redactor.text(now), texts);
       if (now === '' && history.versions.length === 0) throw new CometError('not_found', `no topic ${name} here`);
       return history;
@@ -47,9 +47,9 @@ export function createHistory({ snapshooter, topicPages, redactor, resolve }: Pa
   };
 }
 
-function historyOf(now: string, found: readonly Version[]): History {
+function historyOf(now: string, recent: readonly Version[]): History {
   let newer = now;
-  const versions = found.filter(({ text }) => {
+  const versions = recent.filter(({ text }) => {
     const isOther = text !== '' && text !== newer;
     if (isOther) newer = text;
     return isOther;

@@ -137,10 +137,10 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
     at += value.length + 1;
     const member = !isKey && key !== null && /^"\s*:\s*"$/.test(json.slice(key.end, start)) ? key.name : '';
     const opensPrivate = member === 'text' || member === 'content';
-    const found = yield* findSecrets(value, opensPrivate ? depth : 0, ownOthers);
-    if (opensPrivate) depth = found.depth;
+    const secrets = yield* findSecrets(value, opensPrivate ? depth : 0, ownOthers);
+    if (opensPrivate) depth = secrets.depth;
     const whole = isSecretMember(member, value) ? [{ start: 0, end: value.length, type: 'secret' }] : [];
-    const spans = mergeSpans([...found.spans, ...whole]);
+    const spans = mergeSpans([...secrets.spans, ...whole]);
     const offsets = escapedOffsets(
       json.slice(start, end),
       spans.flatMap((span) => [span.start, span.end]),
@@ -261,14 +261,14 @@ export function isJson(text: string): boolean {
 
 /** Maps ascending indices in a literal's value to offsets in its escaped form. */
 export function escapedOffsets(raw: string, indices: readonly number[]): number[] {
-  const found: number[] = [];
+  const depths: number[] = [];
   let at = 0;
   let index = 0;
   for (const wanted of indices) {
     for (; index < wanted; index += 1) at += raw[at] !== '\\' ? 1 : raw[at + 1] === 'u' ? 6 : 2;
-    found.push(at);
+    depths.push(at);
   }
-  return found;
+  return depths;
 }
 
 function closingQuote(json: string, from: number): number {

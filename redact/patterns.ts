@@ -111,14 +111,14 @@ export function matchFrom(pattern: RegExp, text: string, from: number): RegExpEx
 
 /** All matches of a global pattern. */
 export function* matchesOf(pattern: RegExp, text: string): Steps<RegExpExecArray[]> {
-  const found: RegExpExecArray[] = [];
+  const matches: RegExpExecArray[] = [];
   yield;
   // Cheaper than matchAll, which copies the pattern first.
   for (let match = matchFrom(pattern, text, 0); match !== null; match = matchFrom(pattern, text, endOf(match))) {
-    found.push(match);
+    matches.push(match);
     yield;
   }
-  return found;
+  return matches;
 }
 
 export function endOf({ index, 0: whole }: RegExpExecArray): number {
@@ -334,11 +334,11 @@ const SHORTEST_LINE = 56;
 export function* findKeyBodies(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   let at = 0;
-  for (let found = matchFrom(KEY_BODY, text, 0); found !== null; found = matchFrom(KEY_BODY, text, at)) {
+  for (let body = matchFrom(KEY_BODY, text, 0); body !== null; body = matchFrom(KEY_BODY, text, at)) {
     yield;
-    const start = found.index;
-    at = endOf(found);
-    if (found[0].startsWith('LS0') && !isEncodedKey(text.slice(start, start + 80))) continue;
+    const start = body.index;
+    at = endOf(body);
+    if (body[0].startsWith('LS0') && !isEncodedKey(text.slice(start, start + 80))) continue;
     let end = start;
     for (let isLast = false; !isLast; ) {
       yield;
@@ -362,13 +362,13 @@ type Range = { readonly start: number; readonly end: number };
 
 // With ascending positions, it scans each character once.
 function nextMatch(text: string, pattern: RegExp): (from: number) => Range | null {
-  let found: Range | null = { start: -1, end: 0 };
+  let range: Range | null = { start: -1, end: 0 };
   return (from) => {
-    if (found !== null && found.start < from) {
+    if (range !== null && range.start < from) {
       const match = matchFrom(pattern, text, from);
-      found = match === null ? null : { start: match.index, end: endOf(match) };
+      range = match === null ? null : { start: match.index, end: endOf(match) };
     }
-    return found;
+    return range;
   };
 }
 

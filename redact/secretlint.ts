@@ -93,9 +93,9 @@ function toSecretType(ruleId: string): string {
 
 /** In a URL, only the password is a secret, unless it is a variable. */
 function narrowToPassword(text: string, span: Span): readonly Span[] {
-  const found = text.slice(span.start, span.end);
-  if (!/^[\w+.-]+:\/\//.test(found)) return [span];
-  return runAtOnce(findUrlPasswords(found)).map(({ start, end }) => ({
+  const secret = text.slice(span.start, span.end);
+  if (!/^[\w+.-]+:\/\//.test(secret)) return [span];
+  return runAtOnce(findUrlPasswords(secret)).map(({ start, end }) => ({
     ...span,
     start: span.start + start,
     end: span.start + end,

@@ -83,9 +83,9 @@ function registerWhy(facts: Command, context: Context): void {
     .action(async (given: string, flags: Flags) => {
       const client = readingEngine(context);
       const [id = ''] = await rowIds(context, 'fact', [given]);
-      const found = await client.call('facts/why', { id });
-      context.term.print(flags, found, () => whyLines(found));
-      if (!flags.json) await sealed(context, client, [found]);
+      const reasons = await client.call('facts/why', { id });
+      context.term.print(flags, reasons, () => whyLines(reasons));
+      if (!flags.json) await sealed(context, client, [reasons]);
     });
 }
 

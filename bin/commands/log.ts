@@ -106,16 +106,16 @@ export function createTail(file: string) {
 
 /** Oldest first, each file once although it may be renamed while we look. */
 async function openAll(file: string): Promise<OpenLog[]> {
-  const found: OpenLog[] = [];
+  const logs: OpenLog[] = [];
   const names = Array.from({ length: LOG_LIMITS.files }, (_, at) => (at === 0 ? file : `${file}.${at}`));
   for (const name of names) {
     const handle = await open(name, 'r').catch(orMissing);
     if (handle === null) continue;
     const { ino, size } = await handle.stat();
-    if (found.some((one) => one.inode === ino)) await handle.close();
-    else found.unshift({ handle, inode: ino, size });
+    if (logs.some((one) => one.inode === ino)) await handle.close();
+    else logs.unshift({ handle, inode: ino, size });
   }
-  return found;
+  return logs;
 }
 
 async function textOf(handle: FileHandle, from: number, to: number): Promise<string> {

@@ -170,12 +170,12 @@ async function planHooksOrPlugin(
 
 async function planService({ env, paths }: Context, isThere: string): Promise<Part> {
   const plan = await currentServicePlan(env, paths.home);
-  const found = plan === null ? null : await inspectService(plan);
-  const missing = found === null ? `no service manager is known for ${process.platform}` : found.missing;
+  const inspection = plan === null ? null : await inspectService(plan);
+  const missing = inspection === null ? `no service manager is known for ${process.platform}` : inspection.missing;
   return {
     name: 'service',
     does: `start at login: ${plan?.file}`,
-    state: found?.installed ? isThere : missing === '' ? '' : `left out: ${missing}`,
+    state: inspection?.installed ? isThere : missing === '' ? '' : `left out: ${missing}`,
     install: async () => plan !== null && installService(paths, plan, () => undefined),
   };
 }

@@ -126,10 +126,10 @@ function registerExchange(share: Command, context: Context): void {
   addCommand(share, 'preview', 'print what would leave now', 'comet-cc share preview --json')
     .option('--json', 'print one JSON document, the memories as they would leave')
     .action(async (flags: Flags) => {
-      const found = await readingEngine(context).call('share/preview', { env }, { timeoutMs: LONGEST_MS });
-      const { nodes, tasks, pages, kept, removed, withdrawn, turns } = found;
+      const preview = await readingEngine(context).call('share/preview', { env }, { timeoutMs: LONGEST_MS });
+      const { nodes, tasks, pages, kept, removed, withdrawn, turns } = preview;
       const cells = (cellOf: (node: (typeof nodes)[number]) => string) => nodes.map((node) => printable(cellOf(node)));
-      term.print(flags, found, () => [
+      term.print(flags, preview, () => [
         ...(nodes.length === 0
           ? ['nothing would leave now']
           : table(

@@ -160,8 +160,8 @@ function deferredLine({ deferred, deferred_because, deferred_until }: FullStatus
 /** What is wrong, and what to do. */
 function problemsOf(shown: FullStatus): { readonly text: string; readonly fix: string }[] {
   const { engine, llm, trimming_off: off } = shown;
-  const found = [...shown.notes, ...shown.problems].map(({ file, message }) => `${file}: ${oneLine(message)}`);
-  const more = found.length > PROBLEMS ? [`and ${formatCount(found.length - PROBLEMS, 'more problem')}`] : [];
+  const lines = [...shown.notes, ...shown.problems].map(({ file, message }) => `${file}: ${oneLine(message)}`);
+  const more = lines.length > PROBLEMS ? [`and ${formatCount(lines.length - PROBLEMS, 'more problem')}`] : [];
   const state = engine.state.replaceAll('_', ' ');
   return [
     ...(engine.state === 'healthy'
@@ -175,7 +175,7 @@ function problemsOf(shown: FullStatus): { readonly text: string; readonly fix: s
       text: `trimming is off in ${formatCount(off.length, 'session')}: ${oneLine(because)}`,
       fix: '',
     })),
-    ...[...found.slice(0, PROBLEMS), ...more].map((text) => ({ text, fix: 'comet-cc doctor' })),
+    ...[...lines.slice(0, PROBLEMS), ...more].map((text) => ({ text, fix: 'comet-cc doctor' })),
   ];
 }
 

@@ -149,9 +149,9 @@ function registerShow(task: Command, context: Context): void {
     .action(async (given: string, flags: Flags) => {
       const client = readingEngine(context);
       const [id = ''] = await rowIds(context, 'task', [given]);
-      const found = await client.call('tasks/show', { id });
-      context.term.print(flags, found, () => detailLines(found));
-      if (!flags.json) await sealed(context, client, [found]);
+      const task = await client.call('tasks/show', { id });
+      context.term.print(flags, task, () => detailLines(task));
+      if (!flags.json) await sealed(context, client, [task]);
     });
 }
 

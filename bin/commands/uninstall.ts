@@ -34,17 +34,17 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
   const keepMemory = flags.keepMemory ?? false;
   const steps = uninstallSteps(context, { keepMemory, log: flags.json ? () => undefined : term.say });
   const look = async (): Promise<Finding[]> => {
-    const found = await Promise.all(steps.map(async (step) => ({ step: step.id, what: await step.present() })));
-    return found.filter(({ what }) => what.length > 0);
+    const findings = await Promise.all(steps.map(async (step) => ({ step: step.id, what: await step.present() })));
+    return findings.filter(({ what }) => what.length > 0);
   };
 
-  const found = await look();
-  if (found.length === 0) {
+  const findings = await look();
+  if (findings.length === 0) {
     if (flags.json) return term.json({ removed: [], left: [] });
     return term.out('nothing of comet-cc is here');
   }
   const memories = keepMemory ? 0 : countMemories(paths);
-  await agree(context, flags, found, memories);
+  await agree(context, flags, findings, memories);
   const failures: string[] = [];
   for (const { id, undo } of steps) {
     // The notes by which a change elsewhere is found again must outlive it.
@@ -53,8 +53,8 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
   }
   const left = await look();
   const also = memories === 0 ? [] : [`${'memories'.padEnd(12)} ${named(memories)}`];
-  if (flags.json) term.json({ removed: found, left, failures, memories });
-  else report(context, { found, left, also, keepMemory });
+  if (flags.json) term.json({ removed: findings, left, failures, memories });
+  else report(context, { found: findings, left, also, keepMemory });
   if (left.length > 0 || failures.length > 0) {
     throw new CometError('uninstall_incomplete', [...failures, ...lines(left)].join('\n  '));
   }
@@ -70,11 +70,11 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
 }
 
 /** Asks whether to export the memories and to remove everything; exports them. @throws CometError `usage` after a no */
-async function agree(context: Context, flags: Flags, found: readonly Finding[], memories: number): Promise<void> {
+async function agree(context: Context, flags: Flags, findings: readonly Finding[], memories: number): Promise<void> {
   const { confirmed } = await import('../terminal/term.ts');
   let file = flags.export;
   if (!flags.yes) {
-    for (const line of lines(found)) context.term.say(line);
+    for (const line of lines(findings)) context.term.say(line);
     const offered = memories > 0 && file === undefined;
     if (offered && (await confirmed(`Export the ${named(memories)} to ./${EXPORT} first?`))) file = EXPORT;
     const what = memories === 0 ? 'all of this' : `all of this, ${named(memories)} included`;
@@ -123,6 +123,6 @@ async function exportMemories(context: Context, file: string): Promise<void> {
   context.term.say(`wrote ${file}`);
 }
 
-function lines(found: readonly Finding[]): string[] {
-  return found.flatMap(({ step, what }) => what.map((one) => `${step.padEnd(12)} ${one}`));
+function lines(findings: readonly Finding[]): string[] {
+  return findings.flatMap(({ step, what }) => what.map((one) => `${step.padEnd(12)} ${one}`));
 }

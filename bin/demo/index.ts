@@ -24,11 +24,11 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const progress = createProgress(term, json);
   const clock = createStoryClock();
   const direct = createDirect();
-  const found = new Map<string, RecalledLine>();
+  const linesByPrompt = new Map<string, RecalledLine>();
   const asked = new Map<string, Buffer>();
   const bodies: Buffer[] = [];
   const mornings: Morning[] = [];
-  const brain = storyBrain(STORY, (question, at) => at !== null && found.set(question.prompt, at));
+  const brain = storyBrain(STORY, (question, at) => at !== null && linesByPrompt.set(question.prompt, at));
   const opening = openStage({ ...options, brain, clock });
   const signals = closeOnSignal(opening, term);
   try {
@@ -49,7 +49,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
       progress.say('waiting for memory');
       outcome = await outcomeOf(stage, {
         direct: direct.bill(),
-        found,
+        found: linesByPrompt,
         answers,
         asked,
         bodies,

@@ -39,18 +39,18 @@ export async function outcomeOf(stage: Stage, evidence: Evidence) {
   const questions = story
     .flatMap((session) => session.turns.filter(isQuestion))
     .map((question) => {
-      const found = evidence.found.get(question.prompt) ?? null;
+      const line = evidence.found.get(question.prompt) ?? null;
       const answer = evidence.answers.get(question.prompt) ?? '';
       return {
         question: question.prompt,
         /** What came back to the client. */
         answer,
         answered: question.right.test(answer),
-        node_id: found?.nodeId ?? null,
+        node_id: line?.nodeId ?? null,
         /** Of that node; null where there is none by that id. */
-        summary: nodes.find((node) => node.node_id === found?.nodeId)?.summary ?? null,
-        channel: found?.channel ?? null,
-        line: found?.line ?? null,
+        summary: nodes.find((node) => node.node_id === line?.nodeId)?.summary ?? null,
+        channel: line?.channel ?? null,
+        line: line?.line ?? null,
         /** Whether the answer stood in what Claude Code itself sent with the question. */
         in_client_request: question.right.test(evidence.asked.get(question.prompt)?.toString('utf8') ?? ''),
       };

@@ -25,7 +25,7 @@ export const UNKNOWN = 'I do not know.';
 /** The model's side: plays the story, and answers a question from the request that reached it or not at all. */
 export function storyBrain(
   story: readonly StorySession[],
-  onFound: (question: Question, found: RecalledLine | null) => void,
+  onFound: (question: Question, line: RecalledLine | null) => void,
 ): Brain {
   const turns = story.flatMap((session) => session.turns);
   return ({ body }) => {
@@ -33,9 +33,9 @@ export function storyBrain(
     const turn = turns.find((entry) => entry.prompt === prompt);
     if (body === null || turn === undefined) return textAnswer(UNKNOWN);
     if (isQuestion(turn)) {
-      const found = findAnswer(body, turn);
-      onFound(turn, found);
-      return textAnswer(found === null ? UNKNOWN : quoted(found.line, turn));
+      const line = findAnswer(body, turn);
+      onFound(turn, line);
+      return textAnswer(line === null ? UNKNOWN : quoted(line.line, turn));
     }
     const round = turn.rounds[roundOf(body)];
     return { kind: 'message', blocks: round === undefined ? closing(turn) : calling(round) };

@@ -14,12 +14,12 @@ const NO_KEY = 'set openai.keyEnv or openai.keyCommand; the daemon must be start
 export async function checkEndpoint(openai: Config['openai'], env: NodeJS.ProcessEnv): Promise<Check> {
   const key = createEndpointKey({ ...openai, env, cwd: os.homedir() });
   const signal = new AbortController().signal;
-  const found = await key.read(signal);
-  if (found.kind === 'missing') return bad('endpoint', found.detail, NO_KEY);
+  const keyResult = await key.read(signal);
+  if (keyResult.kind === 'missing') return bad('endpoint', keyResult.detail, NO_KEY);
   const { host } = new URL(openai.baseUrl);
   const request = {
     url: `${trimEnd(openai.baseUrl, '/')}/models`,
-    authorization: found.kind === 'key' ? `Bearer ${found.key}` : '',
+    authorization: keyResult.kind === 'key' ? `Bearer ${keyResult.key}` : '',
     timeoutMs: ANSWER_MS,
     maxChars: LIST_CHARS,
   };

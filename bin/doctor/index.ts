@@ -58,12 +58,12 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
   const folders = [paths.home, paths.certsDir, paths.journalDir, paths.indexDir, paths.logsDir, paths.runDir];
   const doubts: string[] = [];
   for (const folder of folders) {
-    const found = await lstat(folder).catch((error: NodeJS.ErrnoException) => error);
-    if (found instanceof Error) {
-      if (found.code === 'ENOENT') continue;
-      doubts.push(`${folder} cannot be inspected (${found.code})`);
-    } else if (PLATFORM.hasModes && folderDoubt(found) !== '') {
-      doubts.push(`${folder} ${folderDoubt(found)}`);
+    const stats = await lstat(folder).catch((error: NodeJS.ErrnoException) => error);
+    if (stats instanceof Error) {
+      if (stats.code === 'ENOENT') continue;
+      doubts.push(`${folder} cannot be inspected (${stats.code})`);
+    } else if (PLATFORM.hasModes && folderDoubt(stats) !== '') {
+      doubts.push(`${folder} ${folderDoubt(stats)}`);
     }
   }
   if (doubts.length === 0) {
@@ -76,10 +76,10 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
   );
 }
 
-function folderDoubt(found: Awaited<ReturnType<typeof lstat>>): string {
-  if (found.isSymbolicLink() || !found.isDirectory()) return found.isSymbolicLink() ? '' : 'is no folder';
-  if (process.getuid !== undefined && found.uid !== process.getuid()) return 'belongs to another user';
-  return (Number(found.mode) & 0o077) === 0 ? '' : `is open to others (${(Number(found.mode) & 0o777).toString(8)})`;
+function folderDoubt(stats: Awaited<ReturnType<typeof lstat>>): string {
+  if (stats.isSymbolicLink() || !stats.isDirectory()) return stats.isSymbolicLink() ? '' : 'is no folder';
+  if (process.getuid !== undefined && stats.uid !== process.getuid()) return 'belongs to another user';
+  return (Number(stats.mode) & 0o077) === 0 ? '' : `is open to others (${(Number(stats.mode) & 0o777).toString(8)})`;
 }
 
 /** When the home was upgraded to a newer schema, and where the former files are. */

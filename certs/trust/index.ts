@@ -48,12 +48,12 @@ export function inspectMachine(
 function linuxStore({ exists, findTool }: MachineFacts): TrustStore | null {
   const has = (folder: string, tool: string): boolean =>
     exists(folder) && (exists(tool) || findTool(path.basename(tool)) !== null);
-  const found = [
+  const stores = [
     ['fedora', '/etc/pki/ca-trust/source/anchors', '/usr/bin/update-ca-trust'] as const,
     ['arch', '/etc/ca-certificates/trust-source/anchors', '/usr/bin/trust'] as const,
     ['debian', '/etc/ca-certificates.conf', '/usr/sbin/update-ca-certificates'] as const,
   ].find(([, folder, tool]) => has(folder, tool));
-  return found === undefined ? null : createAnchorTrust(found[0], { sysroot: '/' });
+  return stores === undefined ? null : createAnchorTrust(stores[0], { sysroot: '/' });
 }
 
 function nssStore({ exists, findTool, userHome }: MachineFacts): TrustStore | null {

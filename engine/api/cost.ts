@@ -110,10 +110,10 @@ export function conversationCosts(
   ledger: Pick<CostLedger, 'conversation'>,
   sessionId: string,
 ): { readonly tokens: number; readonly own: number; readonly trimming_off: boolean } | null {
-  const found = ledger.conversation(sessionId);
-  if (found === null) return null;
-  const { net_saved: tokens, own } = savingsOf(found.totals);
-  return { tokens, own, trimming_off: found.off !== null };
+  const conversation = ledger.conversation(sessionId);
+  if (conversation === null) return null;
+  const { net_saved: tokens, own } = savingsOf(conversation.totals);
+  return { tokens, own, trimming_off: conversation.off !== null };
 }
 
 /** "saved 27 % of the context this week (312k of 1.2M tokens); memory's own model calls used 4.5k". */

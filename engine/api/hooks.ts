@@ -139,9 +139,10 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
       const { adds, scope } = policy.of(projectDir);
       if (!adds || scope === 'session') return NO_TEXT;
       const { library } = memory;
-      const found = await subagents.ofType(agentType, projectDir);
-      const text = found === null ? '' : await library.subscribedFacts({ ...found.filter, sessionId }, projectDir);
-      if (agentId !== '') subagents.note(agentId, { agent: agentType, because: found?.because ?? '', text });
+      const subagent = await subagents.ofType(agentType, projectDir);
+      const text =
+        subagent === null ? '' : await library.subscribedFacts({ ...subagent.filter, sessionId }, projectDir);
+      if (agentId !== '') subagents.note(agentId, { agent: agentType, because: subagent?.because ?? '', text });
       return { text };
     },
     sessionEnd: ({ sessionId }: { readonly sessionId: string }): HookText =>

@@ -121,13 +121,13 @@ export type NamedReceipt = Receipt & { readonly prompt: string; readonly session
 
 /** `last` is the newest rewritten request; others have little to explain. */
 export function receiptNamed(receipts: readonly Receipt[], name: string): Receipt {
-  const found =
+  const matches =
     name === 'last'
       ? receipts.filter((one) => one.edits.length > 0).slice(0, 1)
       : receipts.filter((one) => one.request_id.startsWith(name));
-  if (found.length > 1)
-    throw new CometError('ambiguous_id', `${found.length} requests begin with "${name}"; give more of the id`);
-  const [receipt] = found;
+  if (matches.length > 1)
+    throw new CometError('ambiguous_id', `${matches.length} requests begin with "${name}"; give more of the id`);
+  const [receipt] = matches;
   if (receipt !== undefined) return receipt;
   const problem = name === 'last' ? 'no request has been rewritten' : `no request begins with "${name}"`;
   throw new CometError('not_found', `${problem} lately; comet-cc explain --list shows those that are kept`);

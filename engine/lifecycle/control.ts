@@ -27,16 +27,16 @@ const MAX_REPLY_BYTES = 64 * 1024;
 export async function socketPresent(file: string): Promise<boolean> {
   // Only a connection shows whether a pipe has a listener.
   if (isPipe(file)) return true;
-  let found: Awaited<ReturnType<typeof lstat>>;
+  let stats: Awaited<ReturnType<typeof lstat>>;
   try {
-    found = await lstat(file);
+    stats = await lstat(file);
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
     throw new CometError('unsafe_file', `${file} cannot be inspected; check the permissions of its folder`, {
       cause: error,
     });
   }
-  if (!found.isSocket() || (process.getuid && found.uid !== process.getuid())) {
+  if (!stats.isSocket() || (process.getuid && stats.uid !== process.getuid())) {
     throw new CometError('unsafe_file', `${file} is not a socket of this user; remove it if you know what it is`);
   }
   return true;

@@ -17,8 +17,8 @@ export async function openHostMark(file: string, host: string, clock: Clock) {
   let other: z.infer<typeof Mark> | null = null;
 
   async function look(): Promise<void> {
-    const found = Mark.safeParse(JSON.parse((await readFileIfPresent(file)) ?? 'null'));
-    if (found.success && found.data.host !== host) other = found.data;
+    const mark = Mark.safeParse(JSON.parse((await readFileIfPresent(file)) ?? 'null'));
+    if (mark.success && mark.data.host !== host) other = mark.data;
     await writeFileAtomic(file, JSON.stringify({ host, at_ms: clock.now() }));
   }
 

@@ -265,10 +265,10 @@ function registerFactTools({ server, engine, project }: ToolParts): void {
     ({ concept }) =>
       runTool(engine, async () => {
         const { facts } = await engine.call('facts/list', { within: await project() });
-        const found = facts.filter((fact) => fact.concept.toLowerCase().startsWith(concept.toLowerCase()));
-        return found.length === 0
+        const matches = facts.filter((fact) => fact.concept.toLowerCase().startsWith(concept.toLowerCase()));
+        return matches.length === 0
           ? ownWords('No such fact is known here.')
-          : withinBudget(found.map(factTold), nonce());
+          : withinBudget(matches.map(factTold), nonce());
       }),
   );
   server.registerTool(
@@ -386,8 +386,8 @@ function registerResources({ server, engine, project }: ToolParts): void {
     new ResourceTemplate('memory://node/{id}', { list: undefined }),
     { title: 'One memory', description: 'What read_memory_node shows, without waiting.', mimeType: 'text/plain' },
     async (uri, { id: node }) => {
-      const found = await engine.call('nodes/show', { id: String(node), depth: 0, within: await project() });
-      return text(uri, nodeText(found, 1, { nonce: nonce(), offset: 0 }).text);
+      const shown = await engine.call('nodes/show', { id: String(node), depth: 0, within: await project() });
+      return text(uri, nodeText(shown, 1, { nonce: nonce(), offset: 0 }).text);
     },
   );
 }

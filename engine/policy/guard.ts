@@ -45,7 +45,7 @@ function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory,
 
 function guardRecall(recall: Memory['recall'], policy: Policy, hidden: () => ReadonlySet<string>): Memory['recall'] {
   type RecallHits = Awaited<ReturnType<Memory['recall']['recall']>>;
-  const shown = (found: RecallHits): RecallHits => found.filter(({ node }) => !hidden().has(node.node_id));
+  const shown = (hits: RecallHits): RecallHits => hits.filter(({ node }) => !hidden().has(node.node_id));
   return {
     recall: async (request, signal) =>
       shown(await recall.recall({ scope: policy.of(request.projectDir).scope, ...request }, signal)),

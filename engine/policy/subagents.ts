@@ -107,9 +107,9 @@ export function createSubagentSource(
   return {
     async slice({ sessionId, projectDir, system }) {
       if (projectDir === null || policy.of(projectDir).scope === 'session') return null;
-      const found = await subagents.ofPrompt(system, projectDir);
-      if (found === null) return null;
-      const { agent, because, filter } = found;
+      const subagent = await subagents.ofPrompt(system, projectDir);
+      if (subagent === null) return null;
+      const { agent, because, filter } = subagent;
       const text = await library.subscribedFacts({ ...filter, sessionId }, projectDir);
       return text === '' ? null : { agent, because, text };
     },

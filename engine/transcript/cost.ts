@@ -64,7 +64,7 @@ export async function simulateSavings({ projects, sinceMs, config, onProgress }:
   const sessions: SessionCost[] = [];
   const agents: SimulatedRequest[] = [];
   const problems: Problem[] = [];
-  const found = { models: new Set<string>(), ttls: new Set<string>(), rewinds: 0, compactions: 0 };
+  const features = { models: new Set<string>(), ttls: new Set<string>(), rewinds: 0, compactions: 0 };
   let done = 0;
   for (const file of files) {
     try {
@@ -73,10 +73,10 @@ export async function simulateSavings({ projects, sinceMs, config, onProgress }:
         const played = simulateConversation(conversation, rule).filter(({ atMs }) => atMs >= sinceMs);
         const [first] = played;
         if (first === undefined) continue;
-        for (const { model } of played) found.models.add(model);
-        for (const { ttl } of conversation.requests) found.ttls.add(ttl ?? '');
-        found.rewinds += conversation.rewinds;
-        found.compactions += conversation.compactions;
+        for (const { model } of played) features.models.add(model);
+        for (const { ttl } of conversation.requests) features.ttls.add(ttl ?? '');
+        features.rewinds += conversation.rewinds;
+        features.compactions += conversation.compactions;
         if (conversation.agentId !== '') agents.push(...played);
         else sessions.push(describeSession(conversation, first.atMs, sumRequests(played)));
       }
@@ -89,7 +89,7 @@ export async function simulateSavings({ projects, sinceMs, config, onProgress }:
   return {
     kind: 'simulation',
     transcripts: files.length,
-    ...reportOf(sessions, agents, found),
+    ...reportOf(sessions, agents, features),
     sessions,
     problems,
   } as const;

@@ -25,7 +25,7 @@ export const MOST_BYTES = 256 * 1024 * 1024;
 /** Claude Code's transcripts, the oldest first: forks repeat what they were forked from. */
 export async function transcriptFiles(projects: string): Promise<TranscriptFile[]> {
   const folders = await readdir(projects, { withFileTypes: true }).catch(() => []);
-  const found: TranscriptFile[] = [];
+  const transcripts: TranscriptFile[] = [];
   for (const folder of folders) {
     if (!folder.isDirectory()) continue;
     const dir = path.join(projects, folder.name);
@@ -46,10 +46,10 @@ export async function transcriptFiles(projects: string): Promise<TranscriptFile[
       const version = createHash('sha256')
         .update([READER, ...seen].join('\n'))
         .digest('hex');
-      found.push({ file: path.join(dir, name), bytes, version, changedAtMs: states[0].mtimeMs, agents });
+      transcripts.push({ file: path.join(dir, name), bytes, version, changedAtMs: states[0].mtimeMs, agents });
     }
   }
-  return found.sort((a, b) => a.changedAtMs - b.changedAtMs || (a.file < b.file ? -1 : 1));
+  return transcripts.sort((a, b) => a.changedAtMs - b.changedAtMs || (a.file < b.file ? -1 : 1));
 }
 
 function isAgentFile(name: string): boolean {

@@ -80,9 +80,9 @@ export const statuslineEntry: EditKind = {
   isBackedUp: true,
   add(text, { command }, file) {
     parseWith(text, file, ['statusLine'], 'object');
-    const found = valueAt(text, ['statusLine', 'command']);
-    if (found === command) return text;
-    if (valueAt(text, ['statusLine']) === undefined || OWN_STATUS_LINE.test(String(found)))
+    const current = valueAt(text, ['statusLine', 'command']);
+    if (current === command) return text;
+    if (valueAt(text, ['statusLine']) === undefined || OWN_STATUS_LINE.test(String(current)))
       return setAt(text, ['statusLine'], { type: 'command', command });
     throw new CometError('config_invalid', `${file} has a status line of yours; it was left unchanged`);
   },
@@ -132,11 +132,11 @@ export function removeHooks(text: string, file: string, before = ''): string {
 /** The commands of comet-cc in the settings, by event. @throws as `removeHooks` */
 export function ownHooks(text: string, file: string): Readonly<Partial<Record<HookEvent, readonly string[]>>> {
   if (!text.includes(MARK_IN_JSON)) return {};
-  const found: Partial<Record<HookEvent, string[]>> = {};
+  const commands: Partial<Record<HookEvent, string[]>> = {};
   for (const { event, command } of findEntries(parseHooks(text, file))) {
-    if (OWN_COMMAND.test(command)) found[event] = [...(found[event] ?? []), command];
+    if (OWN_COMMAND.test(command)) commands[event] = [...(commands[event] ?? []), command];
   }
-  return found;
+  return commands;
 }
 
 function holdsExactly(text: string, commands: Values, file: string): boolean {

@@ -128,8 +128,8 @@ export async function findEntries(
   const recorded = (await findEdits(paths, name)).map(({ file }) => file);
   const texts = await Promise.all(settings.map((file) => readFileIfPresent(file)));
   const holds = (text: string, file: string): boolean => editKind(name).remove(text, {}, '', file) !== text;
-  const found = settings.filter((file, at) => holds(texts[at] ?? '', file));
-  return [...new Set([...recorded, ...found])];
+  const files = settings.filter((file, at) => holds(texts[at] ?? '', file));
+  return [...new Set([...recorded, ...files])];
 }
 
 /** What the parts of the library in the user's memory files say. @throws as `installEntries` */
@@ -180,9 +180,9 @@ export async function inspectHooks(settings: string, commands: HookCommands) {
   const text = await readFileIfPresent(settings);
   const own = text === null ? {} : ownHooks(text, settings);
   const stateOf = (event: HookEvent): 'installed' | 'other' | 'missing' => {
-    const found = own[event] ?? [];
-    if (found.includes(commands[event])) return 'installed';
-    return found.length === 0 ? 'missing' : 'other';
+    const eventCommands = own[event] ?? [];
+    if (eventCommands.includes(commands[event])) return 'installed';
+    return eventCommands.length === 0 ? 'missing' : 'other';
   };
   const events = Object.fromEntries(Object.keys(HOOKS).map((event) => [event, stateOf(event as HookEvent)]));
   return { file: settings, plain: text === null || isPlain(text), events };

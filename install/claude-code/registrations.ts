@@ -31,7 +31,7 @@ export async function findRegistrations(env: NodeJS.ProcessEnv): Promise<Registr
   const below = projects.map((dir): JSONPath => ['projects', dir]);
   const at = (...parts: string[]): string => path.join(claudeDir, 'plugins', ...parts);
   const [server, marketplace, plugin] = ['MCP server', 'marketplace', 'plugin'];
-  const found = [
+  const edits = [
     await planned(server, config, (text) => withoutServers(text, [[], ...below])),
     ...(await projectServers(env)).map((each) => (isTracked(each.file) ? null : each)),
     await planned(marketplace, at('known_marketplaces.json'), (text) => removeAt(text, ['comet-cc'])),
@@ -40,7 +40,7 @@ export async function findRegistrations(env: NodeJS.ProcessEnv): Promise<Registr
       existsSync(file) ? [{ what: plugin, file, after: null }] : [],
     ),
   ];
-  return found.filter((each) => each !== null);
+  return edits.filter((each) => each !== null);
 }
 
 /** For each `.mcp.json` that git tracks and that starts comet-cc, the command that takes it out. */
@@ -55,10 +55,10 @@ export async function findTrackedServers(env: NodeJS.ProcessEnv): Promise<string
 }
 
 async function projectServers(env: NodeJS.ProcessEnv): Promise<Registration[]> {
-  const found = (await projectDirs(env)).map((dir) =>
+  const edits = (await projectDirs(env)).map((dir) =>
     planned('MCP server', path.join(dir, '.mcp.json'), (text) => withoutServers(text, [[]])),
   );
-  return (await Promise.all(found)).flatMap((each) => {
+  return (await Promise.all(edits)).flatMap((each) => {
     if (each === null) return [];
     // `claude mcp add` made a file that had nothing else in it.
     return Object.keys(record(parseJson(each.after ?? ''))).length === 0 ? [{ ...each, after: null }] : [each];

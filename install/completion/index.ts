@@ -42,16 +42,16 @@ export async function installCompletion(
 
 /** Completion scripts of comet-cc where the shells look for them. */
 export async function findCompletionFiles(env: NodeJS.ProcessEnv): Promise<string[]> {
-  const found: string[] = [];
+  const files: string[] = [];
   for (const file of ['bash', 'fish'].map((shell) => completionFile(shell, env))) {
     if (file === null) continue;
     const content = await readOwnFile(file, MARK).catch((error: unknown) => {
       if (error instanceof CometError) return null;
       throw error;
     });
-    if (content !== null) found.push(file);
+    if (content !== null) files.push(file);
   }
-  return found;
+  return files;
 }
 
 export async function removeCompletion(paths: HomePaths, env: NodeJS.ProcessEnv): Promise<void> {

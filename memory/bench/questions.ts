@@ -167,7 +167,7 @@ const PROMPT_CHARS = 420;
 export function makeQuestions(turns: readonly PastTurn[]): Question[] {
   const letters = turns.map(({ text }) => lettersOf(text));
   const tokens = turns.map(({ text }) => new Set(tokenize(text)));
-  const found = new Map<string, Question>();
+  const questions = new Map<string, Question>();
 
   function shareIn(words: readonly string[], place: number): number {
     return words.filter((word) => tokens[place]?.has(word)).length / words.length;
@@ -186,7 +186,7 @@ export function makeQuestions(turns: readonly PastTurn[]): Question[] {
       return;
     const right = rightFor(draft, at);
     if (right.length > MOST_RIGHT[kind]) return;
-    found.set(draft.text, { kind, ...draft, before: turns.length, right });
+    questions.set(draft.text, { kind, ...draft, before: turns.length, right });
   }
 
   for (const [at, { read }] of turns.entries()) {
@@ -202,9 +202,9 @@ export function makeQuestions(turns: readonly PastTurn[]): Question[] {
       take('reason', reasonQuestion(sentence), at);
     }
     const reference = referenceAt(at);
-    if (reference !== null) found.set(reference.text, reference);
+    if (reference !== null) questions.set(reference.text, reference);
   }
-  return [...found.values()].reverse();
+  return [...questions.values()].reverse();
 
   function referenceAt(at: number): Question | null {
     const { read, turn } = turns[at] as PastTurn;
@@ -277,16 +277,16 @@ export async function askForQuestions(
   const worth = turns.flatMap(({ text }, at) => (text.length < LEAST_CHARS ? [] : [at]));
   const wanted = Math.min(worth.length, budget.calls * PER_CALL, Math.ceil(limit * 1.5));
   const chosen = Array.from({ length: wanted }, (_, at) => worth[Math.floor((at * worth.length) / wanted)] as number);
-  const found: Question[] = [];
-  for (let from = 0; from < chosen.length && found.length < limit && budget.calls > 0; from += PER_CALL) {
+  const questions: Question[] = [];
+  for (let from = 0; from < chosen.length && questions.length < limit && budget.calls > 0; from += PER_CALL) {
     budget.calls -= 1;
     const batch = chosen.slice(from, from + PER_CALL);
     const reads = batch.map((at) => (turns[at] as PastTurn).read);
     for (const { turnId, question, answer } of (await model.ask?.(questionsPrompt(reads, fence()), signal)) ?? []) {
       const at = batch.find((place) => turns[place]?.read.turnId === turnId) as number;
       const isTold = lettersOf(turns[at]?.text ?? '').includes(lettersOf(answer)) && lettersOf(answer) !== '';
-      if (isTold) found.push({ kind: 'model', text: question, answer, before: turns.length, right: [at] });
+      if (isTold) questions.push({ kind: 'model', text: question, answer, before: turns.length, right: [at] });
     }
   }
-  return found.slice(0, limit);
+  return questions.slice(0, limit);
 }

@@ -65,16 +65,16 @@ export async function askQuestions(
       told += next.length;
       onProgress(told);
     }
-    const found = bm25.rank(question.text).slice(0, SHOWN);
-    const snippets = found.map((at) => bestSnippet(turns[at]?.text ?? '', question.text, SNIPPET_CHARS));
+    const best = bm25.rank(question.text).slice(0, SHOWN);
+    const snippets = best.map((at) => bestSnippet(turns[at]?.text ?? '', question.text, SNIPPET_CHARS));
     outcomes.push({
       question,
       recall: await recallAnswer(turns, question, memory),
       bm25: {
-        rank: found.findIndex((at) => question.right.includes(at)) + 1,
+        rank: best.findIndex((at) => question.right.includes(at)) + 1,
         holds: holdsAnswer(snippets.slice(0, SNIPPETS).join('\n'), question),
         first: snippets[0] ?? '',
-        firstTurn: turns[found[0] ?? -1]?.turn.turnId ?? '',
+        firstTurn: turns[best[0] ?? -1]?.turn.turnId ?? '',
       },
     });
   }

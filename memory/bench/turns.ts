@@ -21,7 +21,7 @@ export interface PastTurn {
 
 /** Every turn of a conversation in the journal, oldest first. Reads the files only: a daemon may be writing them. */
 export async function readPastTurns(journalDir: string, isLeftOut: (turnId: string) => boolean): Promise<PastTurn[]> {
-  const found: PastTurn[] = [];
+  const turns: PastTurn[] = [];
   for (const file of await filesIn(journalDir, '.log')) {
     // Imported turns are told as if they were captured: the importer would ask for whole sessions.
     for (const { seq: _, parts: __, tail: ___, imported: ____, project, ...turn } of joinParts(
@@ -29,10 +29,10 @@ export async function readPastTurns(journalDir: string, isLeftOut: (turnId: stri
     ).turns) {
       if (turn.part !== undefined || turn.model === DOCUMENT || isLeftOut(turn.turnId)) continue;
       const read = readTurn(turn);
-      found.push({ turn: { ...turn, projectDir: path.resolve('/', project) }, project, read, text: textOf(read) });
+      turns.push({ turn: { ...turn, projectDir: path.resolve('/', project) }, project, read, text: textOf(read) });
     }
   }
-  return found.sort((one, other) => one.turn.atMs - other.turn.atMs);
+  return turns.sort((one, other) => one.turn.atMs - other.turn.atMs);
 }
 
 async function recordsOf(file: string) {

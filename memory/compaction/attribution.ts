@@ -57,8 +57,8 @@ function rests(text: string, named: readonly TurnText[], shown: readonly TurnTex
 }
 
 function wordsOf(text: string): string[] {
-  const found = text.toLowerCase().match(/[\p{L}\p{N}_][\p{L}\p{N}_./:@-]*/gu) ?? [];
-  return found.map((word) => trimEnd(word, './:@-')).filter((word) => word.length > 2);
+  const words = text.toLowerCase().match(/[\p{L}\p{N}_][\p{L}\p{N}_./:@-]*/gu) ?? [];
+  return words.map((word) => trimEnd(word, './:@-')).filter((word) => word.length > 2);
 }
 
 function flat(text: string): string {

@@ -118,7 +118,7 @@ export function withAbsoluteDates(text: string, atMs: number): string {
   if (text.length > MOST_CHARS) return text;
   const now = new Date(atMs);
   const today = { year: now.getFullYear(), month: now.getMonth(), date: now.getDate() };
-  const found = new Map<number, { readonly end: number; readonly date: string }>();
+  const dates = new Map<number, { readonly end: number; readonly date: string }>();
   let taken: readonly { readonly from: number; readonly to: number }[] = [];
   for (const { sign, dateOf } of RULES) {
     for (const match of text.matchAll(sign)) {
@@ -126,12 +126,12 @@ export function withAbsoluteDates(text: string, atMs: number): string {
       const isDated = /^\s?\(\d{4}-\d\d-\d\d/.test(text.slice(to, to + 13));
       if (isDated || taken.some((each) => from < each.to && each.from < to)) continue;
       taken = [...taken, { from, to }];
-      found.set(from, { end: to, date: isoOf(dateOf([...match], today)) });
+      dates.set(from, { end: to, date: isoOf(dateOf([...match], today)) });
     }
   }
   let dated = '';
   let at = 0;
-  for (const [, { end, date }] of [...found].toSorted(([one], [other]) => one - other)) {
+  for (const [, { end, date }] of [...dates].toSorted(([one], [other]) => one - other)) {
     dated += `${text.slice(at, end)} (${date})`;
     at = end;
   }

@@ -19,18 +19,18 @@ const TALK: Corpus = {
 /** Deterministic rules without process or network; the fallback of every other model. */
 export function createLocalModel({ embedder }: LocalModelOptions = {}): LanguageModel {
   async function embedTurns(turns: readonly TurnText[]): Promise<TurnEmbeddings> {
-    const found = new Map<TurnText, Float32Array>();
-    if (embedder === undefined) return found;
+    const vectors = new Map<TurnText, Float32Array>();
+    if (embedder === undefined) return vectors;
     try {
       for (const turn of turns) {
         const { vector, comparedWith } = await embedder.embedQuery(embeddedText(turn), TALK);
-        if (comparedWith === 'vector') found.set(turn, vector);
+        if (comparedWith === 'vector') vectors.set(turn, vector);
       }
     } catch {
       // Words suffice; the indexer reports the embedder's error.
       return new Map();
     }
-    return found;
+    return vectors;
   }
 
   return {

@@ -395,12 +395,12 @@ export type EndingRules = typeof ENDING_RULES;
 /** How a sentence ends others, or null. */
 export function endingOf(said: string, rules: EndingRules = ENDING_RULES): Ending | null {
   const text = claimOf(said, rules);
-  const found =
+  const matches =
     text === '' ? undefined : rules.replacements.map((form) => form.exec(text)).find((match) => match !== null);
-  if (found !== undefined) {
-    const { about = '' } = found.groups ?? {};
-    const [given = '', instead = ''] = found.slice(found.groups === undefined ? 1 : 2);
-    const [head, tail] = [clauseBefore(text.slice(0, found.index)), text.slice(found.index + found[0].length)];
+  if (matches !== undefined) {
+    const { about = '' } = matches.groups ?? {};
+    const [given = '', instead = ''] = matches.slice(matches.groups === undefined ? 1 : 2);
+    const [head, tail] = [clauseBefore(text.slice(0, matches.index)), text.slice(matches.index + matches[0].length)];
     const before = [...`${tail} | ${head}`.matchAll(FRESH)].map(([, used = '', last = '']) => used || last);
     const [old, fresh] = [wordsOf(given), [instead, ...before].flatMap(wordsOf)];
     const scope = wordsOf(`${head} ${about} ${clauseAfter(tail)}`).filter((word) => !fresh.includes(word));

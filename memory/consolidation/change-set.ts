@@ -110,8 +110,8 @@ async function findPairs(
   const pairs: Record<keyof NeighborPairs, NodePair[]> = { alike: [], grouped: [], linked: [] };
   for (const node of nodes) {
     signal.throwIfAborted();
-    const found = await near(node);
-    for (const kind of Object.keys(pairs) as (keyof NeighborPairs)[]) pairs[kind].push(...found[kind]);
+    const neighbors = await near(node);
+    for (const kind of Object.keys(pairs) as (keyof NeighborPairs)[]) pairs[kind].push(...neighbors[kind]);
   }
   return pairs;
 }
@@ -174,9 +174,9 @@ function normalizeTags(state: State): { readonly from: string; readonly to: stri
 
 function pruneAll(state: State) {
   const { after, nowMs } = state;
-  const found = prune(after, nowMs);
-  const gone = found.removed.filter((id) => inScope(state, after.get(id) as MemoryNode));
-  const changed = found.changed.filter((node) => inScope(state, node));
+  const pruning = prune(after, nowMs);
+  const gone = pruning.removed.filter((id) => inScope(state, after.get(id) as MemoryNode));
+  const changed = pruning.changed.filter((node) => inScope(state, node));
   const lost = changed.reduce((sum, node) => sum + (after.get(node.node_id)?.links.length ?? 0) - node.links.length, 0);
   putNodes(state, changed);
   for (const id of gone) after.delete(id);
@@ -201,14 +201,14 @@ function changesOf({ before, after }: State): NodeRewrite[] {
 /** Nodes that this run changed count as processed too. */
 function seenNow({ before, after, later, rule, seen }: State, looked: readonly MemoryNode[]): Record<string, string> {
   const lookedIds = new Set(looked.map(({ node_id }) => node_id));
-  const found: Record<string, string> = {};
+  const digests: Record<string, string> = {};
   for (const [id, node] of after) {
     if (later.has(id) || !isSettled(node, rule)) continue;
     const [was, known] = [before.get(id), seen[id]];
-    if (lookedIds.has(id) || (was !== undefined && known === shortDigest(was))) found[id] = shortDigest(node);
-    else if (known !== undefined) found[id] = known;
+    if (lookedIds.has(id) || (was !== undefined && known === shortDigest(was))) digests[id] = shortDigest(node);
+    else if (known !== undefined) digests[id] = known;
   }
-  return found;
+  return digests;
 }
 
 export function shortDigest(node: MemoryNode): string {

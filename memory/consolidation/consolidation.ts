@@ -476,8 +476,8 @@ async function undo(
   const gone: string[] = [];
   for (const { before, after } of changes) {
     const { node_id: id } = (before ?? after) as MemoryNode;
-    const found = now.get(id);
-    const isOurs = after === null ? found === undefined : found !== undefined && isDeepStrictEqual(found, after);
+    const node = now.get(id);
+    const isOurs = after === null ? node === undefined : node !== undefined && isDeepStrictEqual(node, after);
     if (!isOurs) continue;
     if (before === null) gone.push(id);
     else back.push(before);

@@ -118,17 +118,17 @@ function byStart(one: MemoryNode, other: MemoryNode): number {
 }
 
 function distinctFacts(facts: readonly Fact[]): Fact[] {
-  const found = new Map<string, Fact>();
+  const merged = new Map<string, Fact>();
   for (const fact of facts) {
     const { concept, value, polarity, valid_to = null, superseded_by = null } = fact;
     const key = JSON.stringify([concept, value, polarity, valid_to, superseded_by]);
-    const known = found.get(key);
-    found.set(
+    const known = merged.get(key);
+    merged.set(
       key,
       known === undefined ? fact : { ...known, evidence: distinct([...known.evidence, ...fact.evidence]) },
     );
   }
-  return [...found.values()];
+  return [...merged.values()];
 }
 
 function distinct(items: readonly string[]): string[] {
@@ -373,8 +373,8 @@ export function findClusters(
     members.set(one, joined);
     members.delete(other);
   }
-  const found = [...members.values()].filter(({ length }) => length >= minSize).map((ids) => ids.toSorted());
-  return found.sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
+  const groups = [...members.values()].filter(({ length }) => length >= minSize).map((ids) => ids.toSorted());
+  return groups.sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
 }
 
 /** Fitted per embedder; see `bench/results/consolidation.md`. */

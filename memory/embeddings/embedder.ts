@@ -50,9 +50,9 @@ export function createEmbedderWithTimeout(embedder: Embedder, { queryMs, report 
     ...embedder,
     async embedQuery(text, corpus) {
       try {
-        const found = await withTimeout(embedder.embedQuery(text, corpus), queryMs, late);
+        const vector = await withTimeout(embedder.embedQuery(text, corpus), queryMs, late);
         isOut = false;
-        return found;
+        return vector;
       } catch (error) {
         const why = reasonOf(error);
         if (!isOut) report(`searching by words only: ${why}`);

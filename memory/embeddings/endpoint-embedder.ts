@@ -55,9 +55,9 @@ export function createEndpointEmbedder(options: EndpointEmbedderOptions & { read
     id: `${endpointName(options)}-${dimensions}`,
     dimensions,
     async embed(texts) {
-      const found: Float32Array[] = [];
-      for (const some of slices(texts, AT_ONCE)) found.push(...(await vectors(some)));
-      return found.map((vector) => ({ vector, scriptVector: null, pieces: new Uint16Array(0) }));
+      const all: Float32Array[] = [];
+      for (const some of slices(texts, AT_ONCE)) all.push(...(await vectors(some)));
+      return all.map((vector) => ({ vector, scriptVector: null, pieces: new Uint16Array(0) }));
     },
     async embedQuery(text, corpus) {
       const [vector] = await vectors([text]);

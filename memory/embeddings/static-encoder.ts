@@ -178,15 +178,15 @@ const MAX_WORD = 100;
 export function wordPieces(text: string, vocabulary: Vocabulary): number[] {
   if (!HAS_WORD.test(text)) return [];
   const plain = text.normalize('NFD').replace(MARKS, '').toLowerCase().replace(HAN, ' $& ');
-  const found: number[] = [];
+  const pieces: number[] = [];
   for (const [word] of plain.matchAll(WORDS)) {
-    if (word.length <= MAX_WORD) pushPieces(word, vocabulary, found);
+    if (word.length <= MAX_WORD) pushPieces(word, vocabulary, pieces);
   }
-  return found;
+  return pieces;
 }
 
-function pushPieces(word: string, vocabulary: Vocabulary, found: number[]): void {
-  const before = found.length;
+function pushPieces(word: string, vocabulary: Vocabulary, pieces: number[]): void {
+  const before = pieces.length;
   let at = 0;
   while (at < word.length) {
     let end = Math.min(word.length, at + MAX_PIECE);
@@ -197,10 +197,10 @@ function pushPieces(word: string, vocabulary: Vocabulary, found: number[]): void
       if (id !== undefined) break;
     }
     if (id === undefined) {
-      found.length = before;
+      pieces.length = before;
       return;
     }
-    found.push(id);
+    pieces.push(id);
     at = end;
   }
 }

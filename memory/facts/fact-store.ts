@@ -101,10 +101,10 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
   }
 
   function negate(said: ExtractedFact, source: TurnSource): Fact[] {
-    const found = findFact(rules, facts, said, source.sessionId);
-    if (found === undefined || isNewer(found, source)) return [];
-    remove((fact) => fact === found);
-    const end = { ...found, ...sourceOf(said, source), valid_to: new Date(source.atMs).toISOString() };
+    const match = findFact(rules, facts, said, source.sessionId);
+    if (match === undefined || isNewer(match, source)) return [];
+    remove((fact) => fact === match);
+    const end = { ...match, ...sourceOf(said, source), valid_to: new Date(source.atMs).toISOString() };
     closed = [...closed, end].slice(-MOST_CLOSED);
     return [end];
   }
@@ -122,10 +122,10 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
     const before = new Set(facts.map(({ id }) => id));
     const changed = new Set<string>();
     for (const each of known.filter(({ polarity }) => polarity === 'asserted')) {
-      const found = findFact(rules, facts, each, source.sessionId);
-      if (found !== undefined && changed.has(found.id)) continue;
-      const fact = assertFact(rules, found, each, source);
-      remove((old) => old === found);
+      const match = findFact(rules, facts, each, source.sessionId);
+      if (match !== undefined && changed.has(match.id)) continue;
+      const fact = assertFact(rules, match, each, source);
+      remove((old) => old === match);
       facts = placed(facts, fact, source);
       changed.add(fact.id);
     }
@@ -202,14 +202,14 @@ function sourceOf({ evidence }: ExtractedFact, { turnId, sessionId }: TurnSource
   return { evidence, turn_id: turnId, session_id: sessionId };
 }
 
-function assertFact(rules: Rules, found: Fact | undefined, said: ExtractedFact, source: TurnSource): Fact {
+function assertFact(rules: Rules, fact: Fact | undefined, said: ExtractedFact, source: TurnSource): Fact {
   const weight = declared(rules, said.concept).salience_weight;
   const faded = (salience: number): number =>
     salience * DECAY[declared(rules, said.concept).persistence_class] ** (source.turnsSince ?? 0);
-  if (found !== undefined) {
-    const salience = Math.min(1, found.salience + faded(REASSERTION * weight));
-    const origin = found.origin === 'user' ? 'user' : said.origin;
-    return { ...found, ...sourceOf(said, source), salience, origin, asserted: found.asserted + 1 };
+  if (fact !== undefined) {
+    const salience = Math.min(1, fact.salience + faded(REASSERTION * weight));
+    const origin = fact.origin === 'user' ? 'user' : said.origin;
+    return { ...fact, ...sourceOf(said, source), salience, origin, asserted: fact.asserted + 1 };
   }
   return {
     id: idOf(said, source),

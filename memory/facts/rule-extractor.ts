@@ -40,11 +40,11 @@ export function extractByRules(turn: FactTurn, rules: readonly FactRule[] = DEFA
 }
 
 /** With evidence as it stands in `text`: typed text has straight apostrophes and no markdown. */
-function quoted(found: readonly Record<'value' | 'evidence', string>[], text: string): object[] {
-  if (found.length === 0) return [];
+function quoted(matches: readonly Record<'value' | 'evidence', string>[], text: string): object[] {
+  if (matches.length === 0) return [];
   const written = text.replace(/\s+/g, ' ');
   const plain = written.replaceAll('’', "'");
-  return found.map((fact) => {
+  return matches.map((fact) => {
     const span = [fact.evidence, fact.value].find((each) => plain.includes(each)) ?? fact.evidence;
     const at = plain.indexOf(span);
     return { ...fact, evidence: at < 0 ? span : written.slice(at, at + span.length) };
@@ -60,12 +60,12 @@ function match(texts: readonly string[], rules: readonly FactRule[], whole: stri
       const sentence = trimEnd(order, order.length === evidence.length ? '.! ' : '.!? ');
       const [stated = ''] = sentence.split(REQUEST);
       const clauses = isAsking(stated) || HEDGE.test(stated) ? [] : clausesOf(stated);
-      const found = rules.flatMap(({ concept, pattern, polarity = 'asserted', named }) => {
+      const matches = rules.flatMap(({ concept, pattern, polarity = 'asserted', named }) => {
         const values = named ? namedIn(sentence, pattern) : statedIn(clauses, pattern, PASSES.test(concept));
         const whole = values.filter(({ length }) => length > 1 && length <= MOST.value);
         return whole.map((value) => ({ concept, value, polarity, evidence }));
       });
-      return [...new Map(found.map((fact) => [`${fact.polarity} ${fact.concept}: ${fact.value}`, fact])).values()];
+      return [...new Map(matches.map((fact) => [`${fact.polarity} ${fact.concept}: ${fact.value}`, fact])).values()];
     });
   });
   return quoted(facts, whole);
@@ -74,9 +74,9 @@ function match(texts: readonly string[], rules: readonly FactRule[], whole: stri
 function namedIn(sentence: string, pattern: RegExp): string[] {
   if (NOT_THERE.test(sentence)) return [];
   const values: string[] = [];
-  for (let rest = sentence, found = pattern.exec(rest); found !== null; found = pattern.exec(rest)) {
-    values.push(trimEnd(found.groups?.['value'] ?? '', ' .:-'));
-    rest = rest.slice(found.index + Math.max(found[0].length, 1));
+  for (let rest = sentence, match = pattern.exec(rest); match !== null; match = pattern.exec(rest)) {
+    values.push(trimEnd(match.groups?.['value'] ?? '', ' .:-'));
+    rest = rest.slice(match.index + Math.max(match[0].length, 1));
   }
   return [...new Set(values)];
 }

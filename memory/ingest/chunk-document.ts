@@ -92,17 +92,17 @@ interface Heading {
 }
 
 function headingsOf(text: string): Heading[] {
-  const found: Heading[] = [];
+  const headings: Heading[] = [];
   let at = 0;
   let fence = '';
   for (const line of text.split('\n')) {
     const mark = /^ {0,3}(```|~~~)/.exec(line)?.[1] ?? '';
     if (mark !== '' && (fence === '' || fence === mark)) fence = fence === '' ? mark : '';
     const [, hashes = '', title = ''] = fence === '' ? (/^(#{1,6})\s(.*)$/.exec(line.trimEnd()) ?? []) : [];
-    if (hashes !== '') found.push({ at, level: hashes.length, title: trimEnd(title, '#').trim() });
+    if (hashes !== '') headings.push({ at, level: hashes.length, title: trimEnd(title, '#').trim() });
     at += line.length + 1;
   }
-  return found;
+  return headings;
 }
 
 /** Heading path at the start of a chunk; a heading within the overlap counts as its start. */

@@ -107,14 +107,14 @@ export function* createRepeatedTextFinder(text: string): Steps<{
 }> {
   const wanted = new Set<Shingle>();
   yield* someOf(text, shinglesOf, (shingle) => void wanted.add(shingle));
-  const found = new Set<Shingle>();
+  const shingles = new Set<Shingle>();
   return {
-    found,
+    found: shingles,
     *search({ user, parts }) {
       const own = parts.filter(({ origin }) => origin !== 'external').map((part) => part.text);
       for (const earlier of [user, ...own]) {
         yield* someOf(earlier.slice(0, EARLIER_TEXT_CHARS), shinglesOf, (shingle) => {
-          if (wanted.has(shingle)) found.add(shingle);
+          if (wanted.has(shingle)) shingles.add(shingle);
         });
       }
     },

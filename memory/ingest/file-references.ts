@@ -131,13 +131,13 @@ export function createFileReferences({
       const root = sources?.rootOf(turn.projectDir) ?? null;
       if (sources === null || root === null) return [];
       const places = namedFiles(turn, root, sources, redactor);
-      const found = new Map<string, FileMark>();
+      const marks = new Map<string, FileMark>();
       const looking = places.map(async (place) => {
         const mark = await sources.mark(root, place).catch(() => null);
-        if (mark !== null) found.set(place, mark);
+        if (mark !== null) marks.set(place, mark);
       });
       await finishesWithin(Promise.all(looking), HASH_TIMEOUT_MS * sourcePatience);
-      return places.flatMap((place) => found.get(place) ?? []).slice(0, MAX_FILES);
+      return places.flatMap((place) => marks.get(place) ?? []).slice(0, MAX_FILES);
     },
 
     async freshness(nodes, projectDir, budgetMs = RECALL_TIMEOUT_MS) {
@@ -229,8 +229,8 @@ function commandWords(call: Block): string[] {
   if (name !== 'Bash' && name !== 'PowerShell') return [];
   const command = stringOf(inputOf(call)['command']).slice(0, COMMAND_CHARS);
   // A word before a bracket is a call: `node -e "console.log(1)"`.
-  const found = [...command.matchAll(/([^\s'"`;&|<>(){}=,:]+)(?=([(]?))/g)];
-  const words = found.flatMap(([, word = '', bracket]) => (bracket === '' ? [word] : []));
+  const matches = [...command.matchAll(/([^\s'"`;&|<>(){}=,:]+)(?=([(]?))/g)];
+  const words = matches.flatMap(([, word = '', bracket]) => (bracket === '' ? [word] : []));
   return words.filter((word) => FILE.test(word) && !/^[-~]|[@*?$[\]!^\\]|^[\w-]+(?:\.[\w-]+)+\//.test(word));
 }
 

@@ -28,11 +28,11 @@ export async function redactTurn(
   for (const message of turn.messages) {
     const powerless = turn.model === DOCUMENT ? message.content : withoutForeignTags(message);
     const result = await redactor.full.json(words.tag(turn.sessionId, powerless));
-    const found = { ...result, text: result.text.replaceAll(POWERLESS, '<') };
-    redacted ||= found.redacted;
-    const own = found.redacted ? withContent(message, found.text) : message;
+    const redaction = { ...result, text: result.text.replaceAll(POWERLESS, '<') };
+    redacted ||= redaction.redacted;
+    const own = redaction.redacted ? withContent(message, redaction.text) : message;
     messages.push(own);
-    if (!found.redacted || turn.origins === undefined) continue;
+    if (!redaction.redacted || turn.origins === undefined) continue;
     const before = digestsIn(message);
     for (const [at, digest] of digestsIn(own).entries()) {
       const origin = turn.origins[before[at] ?? ''];
@@ -100,9 +100,9 @@ function createPrivateSpans(): PrivateSpans {
         yield;
       }
       const now = findPrivateTexts(said.join('\n'));
-      const found = [...earlierPrivate, ...now].flatMap(spansOf);
-      if (found.length === 0) return;
-      const spans = [...(sessions.get(sessionId) ?? []), ...found].slice(-MAX_SPANS);
+      const ranges = [...earlierPrivate, ...now].flatMap(spansOf);
+      if (ranges.length === 0) return;
+      const spans = [...(sessions.get(sessionId) ?? []), ...ranges].slice(-MAX_SPANS);
       sessions.set(sessionId, new Set(spans));
     },
     tag(sessionId, content) {

@@ -94,7 +94,7 @@ export function createTurnReader(
       return cache.get(name) ?? null;
     },
     async wordsOf(turnIds) {
-      const found = new Map<string, TurnWords>();
+      const words = new Map<string, TurnWords>();
       const read = new Map<string, Promise<ReadonlyMap<string, TurnWords>>>();
       for (const turnId of turnIds) {
         const name = nameOf(turnId);
@@ -107,9 +107,9 @@ export function createTurnReader(
           );
         }
         const said = cache.get(name) ?? (await read.get(sessionId ?? ''))?.get(name);
-        if (said !== undefined) found.set(turnId, said);
+        if (said !== undefined) words.set(turnId, said);
       }
-      return found;
+      return words;
     },
   };
 }

@@ -105,10 +105,10 @@ export function parseStatement(line: string): PageStatement | null {
   if (nodes.length < links.length) return null;
   let text = whole.slice(2, at);
   const dates: { validFrom?: string; validTo?: string } = {};
-  for (let found = DATE.exec(text); found !== null; found = DATE.exec(text)) {
-    text = text.slice(0, found.index);
-    if (found[1] === 'to') dates.validTo = found[2] as string;
-    else dates.validFrom = found[2] as string;
+  for (let match = DATE.exec(text); match !== null; match = DATE.exec(text)) {
+    text = text.slice(0, match.index);
+    if (match[1] === 'to') dates.validTo = match[2] as string;
+    else dates.validFrom = match[2] as string;
   }
   return { text, nodes, ...dates };
 }

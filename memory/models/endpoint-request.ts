@@ -89,9 +89,9 @@ export function createKeyedPost(
   const { timeoutMs } = options;
   const key = createEndpointKey(options);
   return async (url, body, signal) => {
-    const found = await key.read(signal);
-    if (found.kind === 'missing') return { how: 'keyless', detail: found.detail };
-    const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
+    const keyResult = await key.read(signal);
+    if (keyResult.kind === 'missing') return { how: 'keyless', detail: keyResult.detail };
+    const authorization = keyResult.kind === 'key' ? `Bearer ${keyResult.key}` : '';
     const reply = await postJson({ url, body, authorization, timeoutMs, maxChars }, signal);
     if (reply.how === 'answered' && (reply.status === 401 || reply.status === 403)) key.refused();
     return reply;
@@ -137,10 +137,10 @@ export function createEndpointKey(options: EndpointKeyOptions) {
   return {
     async read(signal: AbortSignal): Promise<FoundKey> {
       if (known !== null) return known;
-      const found =
+      const keyResult =
         options.keyCommand === '' ? fromVariable(variable, options.env) : await runKeyCommand(options, signal);
-      if (found.kind === 'key') known = found;
-      return found;
+      if (keyResult.kind === 'key') known = keyResult;
+      return keyResult;
     },
     /** Call when the endpoint refused the key; the next read runs the command again. */
     refused(): void {

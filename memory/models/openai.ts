@@ -47,13 +47,13 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
     if (restMs > 0 && restMs <= LONGEST_REST_MS) {
       return failedAttempt('rate_limited', `rate limited for another ${Math.ceil(restMs / 1_000)} s`);
     }
-    const found = await key.read(signal);
-    if (found.kind === 'missing') return failedAttempt('not_logged_in', found.detail);
+    const keyResult = await key.read(signal);
+    if (keyResult.kind === 'missing') return failedAttempt('not_logged_in', keyResult.detail);
     for (let at = shapes.get(call.model) ?? 0; ; at += 1) {
       const shape = SHAPES[at] ?? 'none';
-      const reply = await request(call, { shape, found, signal });
+      const reply = await request(call, { shape, found: keyResult, signal });
       if (reply.how === 'answered' && refusesShape(reply.status) && shape !== 'none') continue;
-      const attempt = readReply(reply, call, found);
+      const attempt = readReply(reply, call, keyResult);
       if (attempt.kind === 'answer') shapes.set(call.model, at);
       return attempt;
     }
@@ -68,7 +68,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
     return postJson({ url, body, authorization, timeoutMs: call.timeoutMs, maxChars: ANSWER_CHARS }, signal);
   }
 
-  function readReply(reply: EndpointReply, call: PromptCall, found: FoundKey): Attempt {
+  function readReply(reply: EndpointReply, call: PromptCall, keyResult: FoundKey): Attempt {
     // A late response, or one without usage, still consumed the prompt.
     const { system, user } = call.prompt;
     const shown = { tokens: Math.ceil((system.length + user.length) / CHARS_PER_TOKEN), costUsd: 0 };
@@ -87,13 +87,13 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
       case 'answered':
         break;
     }
-    if (reply.status !== 200) return refused(reply, found);
+    if (reply.status !== 200) return refused(reply, keyResult);
     const read = readCompletion(reply.body);
     return { ...read, tokens: read.tokens || shown.tokens };
   }
 
-  function refused({ status, body, retryAfterMs }: EndpointReply & { how: 'answered' }, found: FoundKey): Attempt {
-    const said = without(readRefusal(body), found);
+  function refused({ status, body, retryAfterMs }: EndpointReply & { how: 'answered' }, keyResult: FoundKey): Attempt {
+    const said = without(readRefusal(body), keyResult);
     const detail = `status ${status}${said === '' ? '' : `: ${said}`}`;
     if (status === 401 || status === 403) {
       key.refused();
@@ -136,8 +136,8 @@ function refusesShape(status: number): boolean {
 }
 
 /** Error bodies may quote the key. */
-function without(text: string, found: FoundKey): string {
-  return found.kind === 'key' ? text.replaceAll(found.key, '[key]') : text;
+function without(text: string, keyResult: FoundKey): string {
+  return keyResult.kind === 'key' ? text.replaceAll(keyResult.key, '[key]') : text;
 }
 
 /** Aliases by host; other names are sent unchanged. */

@@ -59,18 +59,18 @@ type Fields = Partial<Record<string, string>>;
 
 /** The limits that one response reports; unreadable ones are skipped. Never throws. */
 export function readQuota({ status, headers }: RateLimitResponse, nowMs: number): QuotaWindow[] {
-  const found = new Map<string, Fields>();
+  const fieldsByWindow = new Map<string, Fields>();
   for (const [header, value] of Object.entries(headers)) {
     const match = WHOLE.exec(header);
     const [, , name = '', field = ''] = match === null ? (HEADER.exec(header) ?? []) : ['', '', match[1], match[2]];
     if (name === '' || NO_LIMIT.test(name)) continue;
-    const known = found.get(name) ?? {};
+    const known = fieldsByWindow.get(name) ?? {};
     const former = known[field];
     // `unified-5h` and `5h` are one limit; keep the values of both.
-    found.set(name, { ...known, [field]: former === undefined ? String(value) : `${former},${value}` });
+    fieldsByWindow.set(name, { ...known, [field]: former === undefined ? String(value) : `${former},${value}` });
   }
-  const inPercent = [...found.values()].some(({ utilization }) => parts(utilization).some(isPercent));
-  const windows = [...found].flatMap(([name, fields]): QuotaWindow[] => {
+  const inPercent = [...fieldsByWindow.values()].some(({ utilization }) => parts(utilization).some(isPercent));
+  const windows = [...fieldsByWindow].flatMap(([name, fields]): QuotaWindow[] => {
     const utilization = utilizationOf(fields, inPercent);
     return utilization === null ? [] : [{ name, utilization, resetAtMs: resetOf(fields['reset'], nowMs) }];
   });

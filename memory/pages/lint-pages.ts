@@ -36,14 +36,14 @@ export async function lintPages(input: LintInput): Promise<PageProblem[]> {
   );
   const near = grouped([...pages], ([, { head }]) => `${head.scope} ${head.project}`);
   const contrary = await Promise.all([...near.values()].map((own) => runInSlices(contradictions(own))));
-  const found = [
+  const all = [
     ...unreadable,
     ...[...pages].flatMap(([name, page]) => sourceProblems(`topics/${name}.md`, page, input.isNode)),
     ...contrary.flat(),
     ...linkProblems(texts),
     ...[...texts].flatMap(([name, text]) => tooLong(name, text)),
   ];
-  return found.sort((one, other) => (one.file < other.file ? -1 : Number(one.file > other.file)));
+  return all.sort((one, other) => (one.file < other.file ? -1 : Number(one.file > other.file)));
 }
 
 function sourceProblems(file: string, page: Page, isNode: LintInput['isNode']): PageProblem[] {
@@ -61,7 +61,7 @@ function* contradictions(pages: readonly (readonly [string, Page])[]): Steps<Pag
     yield;
     current.push(...currentIn(name, page));
   }
-  const found: PageProblem[] = [];
+  const problems: PageProblem[] = [];
   for (const former of current) {
     yield;
     const next = current.find(
@@ -69,9 +69,9 @@ function* contradictions(pages: readonly (readonly [string, Page])[]): Steps<Pag
     );
     if (next === undefined) continue;
     const message = `“${former.text}” and, later, “${next.text}” (${next.at})`;
-    found.push({ file: former.file, line: former.line, kind: 'contradiction', message });
+    problems.push({ file: former.file, line: former.line, kind: 'contradiction', message });
   }
-  return found;
+  return problems;
 }
 
 function currentIn(name: string, page: Page) {

@@ -96,12 +96,12 @@ function hitOf(
   const kind = name.toLowerCase();
   if (kind === PAST && !past) return null;
   const own = lines.filter((line) => line.nodes.length === 0 || line.nodes.some(isShown));
-  const found = own
+  const sections = own
     .map((line, at) => ({ line, at, coverage: coverageIn(terms, line.tokens) }))
     .filter(({ coverage, line }) => coverage > 0 && !hasInstructions(line.text))
     .sort((one, other) => other.coverage - one.coverage || one.at - other.at);
   let left = MOST_CHARS;
-  const kept = found.slice(0, MOST_LINES).filter(({ line }, at) => {
+  const kept = sections.slice(0, MOST_LINES).filter(({ line }, at) => {
     left -= line.text.length;
     return at === 0 || left >= 0;
   });

@@ -147,14 +147,14 @@ export function readTopic(
   };
   const at = whole.lastIndexOf('#');
   const page = find(whole);
-  const found = page ?? (at < 0 ? undefined : find(whole.slice(0, at)));
+  const topic = page ?? (at < 0 ? undefined : find(whole.slice(0, at)));
   const part = page === undefined ? slugOf(whole.slice(at + 1)) : null;
-  const lines = found === undefined ? [] : linesOf(pageOf(shelf, found.name));
+  const lines = topic === undefined ? [] : linesOf(pageOf(shelf, topic.name));
   const shown = lines.filter(({ section }) => part === null || slugOf(section) === part);
-  if (found === undefined || (part !== null && shown.length === 0))
+  if (topic === undefined || (part !== null && shown.length === 0))
     throw new CometError('not_found', `no topic ${JSON.stringify(given)} here`);
   return {
-    ...found,
+    ...topic,
     lines: shown.map(({ section, raw }) => {
       const text = redact(raw.trimEnd().replace(LINK, '$1'));
       return { section, text, reported: isReported(section) };

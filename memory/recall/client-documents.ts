@@ -49,11 +49,11 @@ export function withClientDocuments(recaller: Recaller, { config, catalogue, tur
       return [...hits, ...(await recaller.recall({ ...own, projectDir: EVERYWHERE }, signal)).slice(0, left)];
     },
     async search(query, options) {
-      const found = await recaller.search(query, options);
-      if (options.projectDir === undefined || options.sessionId !== undefined) return found;
-      if (documents(isShared).length === 0) return found;
+      const hits = await recaller.search(query, options);
+      if (options.projectDir === undefined || options.sessionId !== undefined) return hits;
+      if (documents(isShared).length === 0) return hits;
       const shared = await recaller.search(query, { ...options, projectDir: EVERYWHERE });
-      return [...found, ...shared].toSorted((one, other) => far(one) - far(other)).slice(0, options.top);
+      return [...hits, ...shared].toSorted((one, other) => far(one) - far(other)).slice(0, options.top);
     },
   };
 }

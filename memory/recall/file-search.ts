@@ -22,9 +22,9 @@ export function createFileSearch({
     const { directory } = anchor;
     const nodes = anchor.nodes.filter(isSearched);
     const scope = { ...options, projectDir: options.projectDir ?? directory };
-    const found = await recaller.search(query === '' ? anchor.path : query, scope);
+    const hits = await recaller.search(query === '' ? anchor.path : query, scope);
     const about = nodes.filter((node) => options.sessionId === undefined || node.session_id === options.sessionId);
-    const byId = new Map(found.map((hit) => [hit.node.node_id, hit]));
+    const byId = new Map(hits.map((hit) => [hit.node.node_id, hit]));
     const freshness = await files.freshness(about, directory, ASKED_MS);
     const anchored = about.slice(0, options.top).map((node): RecallHit => {
       const changed = freshness.get(node.node_id)?.changes ?? [];
@@ -35,7 +35,7 @@ export function createFileSearch({
     if (query !== '') anchored.sort((left, right) => right.score - left.score);
     const ids = new Set(about.map((node) => node.node_id));
     const name = path.basename(file).toLowerCase();
-    const others = found.filter((hit) => !ids.has(hit.node.node_id) && (query !== '' || names(hit, name)));
+    const others = hits.filter((hit) => !ids.has(hit.node.node_id) && (query !== '' || names(hit, name)));
     return [...anchored, ...others].slice(0, options.top);
   }
 

@@ -73,8 +73,8 @@ export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], ru
     if (given.length === rules.limit) break;
     const { nodeId, score, linkedFrom } = candidate;
     if (!rules.keeps(nodeId, score)) continue;
-    const found = candidate.turns.map(({ hit }) => hit.turnId);
-    given.push({ nodeId, score, linkedFrom, turns: found, ...foundBy(candidate) });
+    const turnIds = candidate.turns.map(({ hit }) => hit.turnId);
+    given.push({ nodeId, score, linkedFrom, turns: turnIds, ...foundBy(candidate) });
   }
   return given;
 }

@@ -39,10 +39,11 @@ export function phraseInNodes(phrase: Phrase, nodes: readonly MemoryNode[]): Rec
     const { title = '', summary, outcome = '', decisions = [], open = [], facts } = node;
     const says = ({ text }: { readonly text: string }): boolean => holds(text);
     const item = decisions.find(says) ?? open.find(says);
-    const found = item?.text ?? [title, outcome, summary].find(holds) ?? facts.find(({ value }) => holds(value))?.value;
-    if (found === undefined || !isShown(node)) continue;
+    const source =
+      item?.text ?? [title, outcome, summary].find(holds) ?? facts.find(({ value }) => holds(value))?.value;
+    if (source === undefined || !isShown(node)) continue;
     const { origin, turn } = item ?? { origin: node.origin, turn: node.turns[0] ?? '' };
-    const passage: Passage = { text: pieceWith(phrase, found), by: 'assistant', origin, asked: '' };
+    const passage: Passage = { text: pieceWith(phrase, source), by: 'assistant', origin, asked: '' };
     hits.push(hitOf(node, passage, turn));
   }
   return hits;

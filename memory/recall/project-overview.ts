@@ -216,8 +216,8 @@ function weight(node: MemoryNode): number {
 }
 
 function namesOf({ summary }: MemoryNode): string[] {
-  const found = [...summary.matchAll(NAME)].map(([name]) => name);
-  return [...new Set(found)].filter((name) => !DATES.test(name));
+  const names = [...summary.matchAll(NAME)].map(([name]) => name);
+  return [...new Set(names)].filter((name) => !DATES.test(name));
 }
 
 function filesOf(nodes: readonly MemoryNode[]): KnownFile[] {
@@ -235,21 +235,21 @@ function pathsOf({ source_links }: MemoryNode): string[] {
 }
 
 function outermost(nodes: readonly MemoryNode[], isBeyond: (a: string, b: string) => boolean): string | null {
-  let found: string | null = null;
-  for (const { valid_from: at } of nodes) if (found === null || isBeyond(at, found)) found = at;
-  return found;
+  let name: string | null = null;
+  for (const { valid_from: at } of nodes) if (name === null || isBeyond(at, name)) name = at;
+  return name;
 }
 
 function factsOf(nodes: readonly MemoryNode[]): KnownFact[] {
-  const found = new Map<string, KnownFact>();
+  const factsByText = new Map<string, KnownFact>();
   for (const { node_id, origin, facts } of nodes) {
     for (const fact of facts) {
       const { concept, value, polarity } = fact;
       const key = `${polarity}\0${concept}\0${value}`;
-      if (!isClosed(fact) && !found.has(key)) found.set(key, { concept, value, polarity, origin, node_id });
+      if (!isClosed(fact) && !factsByText.has(key)) factsByText.set(key, { concept, value, polarity, origin, node_id });
     }
   }
-  return [...found.values()];
+  return [...factsByText.values()];
 }
 
 function countNames(lists: readonly (readonly string[])[]): NameCount[] {

@@ -118,14 +118,14 @@ export function createRecall(parts: Parts): Recall {
       // Private text is not searched for either.
       const prompt = redactor.text(request.prompt);
       const recent = request.recent.map(redactor.text);
-      const found = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
+      const recalledHits = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
       const { sessionId, projectDir, shown } = request;
       if (readStateQuery(prompt) !== null) await noticeTails(sessionId, projectDir);
       const isNear = isInScope(request.scope ?? config.recall.scope, sessionId, projectOf(projectDir));
       const answers = answersFrom(prompt, isNear)
         .filter(({ line }) => lowestOrigin([line.origin, config.recall.leastOrigin]) === config.recall.leastOrigin)
         .filter(({ node, raw, line }) => !shown.has(line.text) && !isVisible(node, raw, visibleTurns));
-      const hits = [...answers, ...found];
+      const hits = [...answers, ...recalledHits];
       pipeline.showed(
         sessionId,
         hits.map(({ line }) => line),
@@ -137,33 +137,31 @@ export function createRecall(parts: Parts): Recall {
       const project = options.projectDir === undefined ? undefined : projectOf(options.projectDir);
       const isNear = (node: MemoryNode): boolean =>
         (sessionId ?? node.session_id) === node.session_id && (project ?? node.project) === node.project;
-      const found = await search(query, sessionId === undefined ? options : { ...options, sessionId });
+      const hits = await search(query, sessionId === undefined ? options : { ...options, sessionId });
       const answers = answersFrom(query, isNear);
       const filter = { ...(project !== undefined && { project }), ...(sessionId !== undefined && { sessionId }) };
       const phrase = readPhrase(query);
-      const exact = phrase === null ? [] : await phraseHits(parts, phrase, { found, isNear, filter });
-      return inOneOrder(
-        [...answers, ...withExact(found, exact, phrase).filter(isNewTo(answers))].slice(0, options.top),
-      );
+      const exact = phrase === null ? [] : await phraseHits(parts, phrase, { found: hits, isNear, filter });
+      return inOneOrder([...answers, ...withExact(hits, exact, phrase).filter(isNewTo(answers))].slice(0, options.top));
     },
     lines: (nodeIds) => nodeLines(nodeIds, catalogue),
     async quotes(turnIds) {
-      const found = new Map<string, string>();
+      const texts = new Map<string, string>();
       for (const [turnId, { quote, origin }] of await turnReader.wordsOf(turnIds)) {
         const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
         const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
         const [node] = nodes;
         if (node === undefined || nodes.some(isQuarantined) || quote === '') continue;
         if (!isCleanOrigin(origin) && hasInstructions(quote)) continue;
-        found.set(turnId, `- [${node.node_id}] ${node.valid_from.slice(0, 10)} ${quote}`);
+        texts.set(turnId, `- [${node.node_id}] ${node.valid_from.slice(0, 10)} ${quote}`);
       }
-      return found;
+      return texts;
     },
     nodesCovering(turnIds) {
-      const found = turnIds.map(
+      const aliases = turnIds.map(
         (turnId) => [turnId, [...new Set(turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering))]] as const,
       );
-      return new Map(found.filter(([turnId, ids]) => ids.length > 0 || isGone(turnId)));
+      return new Map(aliases.filter(([turnId, ids]) => ids.length > 0 || isGone(turnId)));
     },
     async factChanges(sessionId, projectDir, shown, scope) {
       if (scope === 'session') return [];
@@ -212,10 +210,10 @@ async function phraseHits(
 }
 
 /** Those that fit, those that have the phrase, the others; a quoted phrase comes first. */
-function withExact(found: readonly RecallHit[], exact: readonly RecallHit[], phrase: Phrase | null): RecallHit[] {
-  if (phrase?.isQuoted) return joinHits(exact, found);
-  const fits = found.filter(({ isFar, anchored }) => anchored || !isFar);
-  return joinHits(joinHits(fits, exact), found);
+function withExact(hits: readonly RecallHit[], exact: readonly RecallHit[], phrase: Phrase | null): RecallHit[] {
+  if (phrase?.isQuoted) return joinHits(exact, hits);
+  const fits = hits.filter(({ isFar, anchored }) => anchored || !isFar);
+  return joinHits(joinHits(fits, exact), hits);
 }
 
 function isNewTo(answers: readonly RecallHit[]): (hit: RecallHit) => boolean {

@@ -174,9 +174,9 @@ export function createRecaller(deps: RecallerDeps): Recaller {
         turns.length > 0 && turns.every((turnId) => visibleTurns.has(turnId));
       const filter = scopeOf(request.scope ?? config.scope, request.sessionId, projectOf(projectDir));
       const search = { query, projectDir, filter, limit: config.maxResults, gated: true, skips: visible, shown };
-      const found = await beforeAbort(find(search), signal);
-      for (const { node } of found) recalls.set(node.node_id, (recalls.get(node.node_id) ?? 0) + 1);
-      return found;
+      const hits = await beforeAbort(find(search), signal);
+      for (const { node } of hits) recalls.set(node.node_id, (recalls.get(node.node_id) ?? 0) + 1);
+      return hits;
     },
 
     search(query, options) {
@@ -303,11 +303,11 @@ function hitsOf(
     if (fits) passed.add(candidate.nodeId);
     return { ...reading, fits };
   });
-  const found: RecallHit[] = [];
+  const hits: RecallHit[] = [];
   const said: ReadonlySet<string>[] = [];
   let left = config.maxContextChars;
   for (const reading of fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
-    if (found.length === limit) break;
+    if (hits.length === limit) break;
     const { fits, coverage, candidate } = reading;
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
     for (const hit of hitsIn(reading, asked, secondShare)) {
@@ -317,10 +317,10 @@ function hitsOf(
       if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
       left -= text.length;
       said.push(words);
-      found.push(fits ? hit : { ...hit, isFar: true });
+      hits.push(fits ? hit : { ...hit, isFar: true });
     }
   }
-  return found;
+  return hits;
 }
 
 /** One for the best turn, and for a prompt a second one where another turn of the memory covers nearly as much. */

@@ -76,6 +76,6 @@ export function rerankedText(
   { turns }: RankedNode,
   said: ReadonlyMap<string, { readonly text: string }>,
 ): string {
-  const found = turns.flatMap((turn) => said.get(turn)?.text ?? []);
-  return [summary, ...found].join('\n').slice(0, TEXT_CHARS);
+  const texts = turns.flatMap((turn) => said.get(turn)?.text ?? []);
+  return [summary, ...texts].join('\n').slice(0, TEXT_CHARS);
 }

@@ -175,10 +175,10 @@ export function readStateQuery(prompt: string): StateQuery | null {
   const wants = new Set<StateKind>();
   const about = new Set<string>();
   for (const sentence of text.split(SENTENCE)) {
-    const found = readSentence(sentence.trim().replace(GREETING, ''));
-    if (found === null) continue;
-    wants.add(found.kind);
-    for (const token of found.about) about.add(token);
+    const reading = readSentence(sentence.trim().replace(GREETING, ''));
+    if (reading === null) continue;
+    wants.add(reading.kind);
+    for (const token of reading.about) about.add(token);
   }
   if (wants.size === 0 || about.size > MOST_ABOUT) return null;
   return { wants: [...wants], about: [...about] };

@@ -23,13 +23,13 @@ interface FoundCard {
 
 /** Valid cards of other machines. */
 export async function cardsOf(bus: Bus, own: string): Promise<FoundCard[]> {
-  const found: FoundCard[] = [];
+  const cards: FoundCard[] = [];
   for (const machine of await bus.machines()) {
     const [row] = machine === own || !MACHINE_ID.test(machine) ? [] : await bus.read(machine, 0, 1);
     const card = row === undefined ? 'invalid' : checkCard(machine, row, null, null);
-    if (typeof card !== 'string') found.push({ machine, card });
+    if (typeof card !== 'string') cards.push({ machine, card });
   }
-  return found;
+  return cards;
 }
 
 /**
@@ -38,11 +38,11 @@ export async function cardsOf(bus: Bus, own: string): Promise<FoundCard[]> {
  */
 export async function checkMachines(
   { url, scope, projects, name }: JoinRequest,
-  found: readonly FoundCard[],
+  machines: readonly FoundCard[],
   isFirst: boolean,
   passphrase: string | null,
 ) {
-  const cards = found.map(({ card }) => card);
+  const cards = machines.map(({ card }) => card);
   const [first] = cards;
   if (isFirst && first !== undefined)
     throw new CometError(

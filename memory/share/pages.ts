@@ -45,16 +45,16 @@ export async function changedBlocks(
   stay: (reason: KeptReason, id: string) => void,
 ): Promise<LeavingBlocks> {
   if (rules.scope !== 'me') return { leaving: [], order: new Map(), faded: [] };
-  const found = await memory.blocks(rules.keyOf);
+  const blocks = await memory.blocks(rules.keyOf);
   const { known } = state();
-  const { places, present } = found;
+  const { places, present } = blocks;
   const whole = [places.pages, places.facts].flatMap(({ name, isWhole }) => (isWhole ? [name] : []));
-  const faded = new Set(found.faded);
+  const faded = new Set(blocks.faded);
   const gone = blockIds(known)
     .filter((id) => whole.includes(known[id]?.source ?? '') && !present.has(id) && !faded.has(id))
     .map((id): LeavingBlock => ({ id, digest: DIGEST.gone, source: '', after: '', block: null }));
   const insteadOf = createReplacements(gone, known);
-  const added = found.blocks.flatMap((block): LeavingBlock[] => {
+  const added = blocks.blocks.flatMap((block): LeavingBlock[] => {
     const { key: id, page, section, text, after, isPrivate } = block;
     const isOther = rules.projects.length > 0 && !rules.projects.includes(page.project);
     const reason = rules.isForbidden(page.project) ? 'forbidden' : isOther ? 'project' : null;
@@ -64,14 +64,14 @@ export async function changedBlocks(
       stay(kept, id);
       return [];
     }
-    const source = placeOf(page, found);
+    const source = placeOf(page, blocks);
     if (known[id]?.source === source) return [];
     const instead = insteadOf(id, after);
     return [{ id, digest: DIGEST.here, source, after, block: { page, section, text, after, instead } }];
   });
   // A block comes before those that it replaces go: where it meets another in their place, both were written apart.
   const leaving = [...added, ...gone];
-  return { leaving, order: new Map(found.blocks.map(({ key, after }) => [key, after])), faded: found.faded };
+  return { leaving, order: new Map(blocks.blocks.map(({ key, after }) => [key, after])), faded: blocks.faded };
 }
 
 const idsIn = new WeakMap<ShareState['known'], readonly string[]>();
@@ -87,11 +87,11 @@ function blockIds(known: ShareState['known']): readonly string[] {
 function createReplacements(gone: readonly LeavingBlock[], known: Readonly<Record<string, SharedNode>>) {
   const free = new Map(gone.map(({ id }) => [known[id]?.after ?? '', id]));
   return (id: string, after: string): string => {
-    const found = free.get(after) ?? '';
-    const next = free.get(found);
+    const place = free.get(after) ?? '';
+    const next = free.get(place);
     free.delete(after);
-    if (found !== '' && next !== undefined) free.set(id, next);
-    return found;
+    if (place !== '' && next !== undefined) free.set(id, next);
+    return place;
   };
 }
 
@@ -142,12 +142,12 @@ export async function saveBlocks(
   if (added.size + removed.size === 0) return;
   const isKnown = (id: string): boolean => before[id] !== undefined;
   await memory.saveBlocks({ added: [...added.values()], removed, isKnown, keyOf: rules.keyOf });
-  const found = await memory.blocks(rules.keyOf);
+  const blocks = await memory.blocks(rules.keyOf);
   for (const [id, { block }] of added) {
-    const source = found.present.has(id) ? placeOf(block.page, found) : '';
+    const source = blocks.present.has(id) ? placeOf(block.page, blocks) : '';
     known[id] = { ...(known[id] as SharedNode), source };
   }
-  Object.assign(known, inOrder(known, new Map(found.blocks.map(({ key, after }) => [key, after]))));
+  Object.assign(known, inOrder(known, new Map(blocks.blocks.map(({ key, after }) => [key, after]))));
 }
 
 /**

@@ -37,16 +37,16 @@ export type PublishPlan =
 /**
  * @param confirmed  the last row that the bucket confirmed; null for none
  * @param outbox  rows that are signed and not confirmed, ascending
- * @param found  the last row in the bucket; null for an empty log
+ * @param newHead  the last row in the bucket; null for an empty log
  */
-export function planPublish(confirmed: Head | null, outbox: readonly Head[], found: Head | null): PublishPlan {
-  if (found === null) return confirmed === null ? { kind: 'append', after: -1 } : { kind: 'lost' };
+export function planPublish(confirmed: Head | null, outbox: readonly Head[], newHead: Head | null): PublishPlan {
+  if (newHead === null) return confirmed === null ? { kind: 'append', after: -1 } : { kind: 'lost' };
   // A batch that was stored before the machine could note it.
   const known = [confirmed, ...outbox].some(
-    (head) => head?.sequence === found.sequence && head.digest === found.digest,
+    (head) => head?.sequence === newHead.sequence && head.digest === newHead.digest,
   );
-  if (known) return { kind: 'append', after: found.sequence };
-  return found.sequence < (confirmed?.sequence ?? 0) ? { kind: 'lost' } : { kind: 'diverged' };
+  if (known) return { kind: 'append', after: newHead.sequence };
+  return newHead.sequence < (confirmed?.sequence ?? 0) ? { kind: 'lost' } : { kind: 'diverged' };
 }
 
 /** What a reader keeps of another machine. */
@@ -198,7 +198,7 @@ interface Version {
 }
 
 /** Of two changes made apart, every machine takes the same one, whatever its clock says. */
-export function isNewer(found: Version, known: Version | undefined): boolean {
-  if (known === undefined || found.version !== known.version) return found.version > (known?.version ?? 0);
-  return found.digest > known.digest;
+export function isNewer(version: Version, known: Version | undefined): boolean {
+  if (known === undefined || version.version !== known.version) return version.version > (known?.version ?? 0);
+  return version.digest > known.digest;
 }

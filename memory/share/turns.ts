@@ -38,14 +38,14 @@ export async function unpack({ turn }: TurnPayload): Promise<JournalTurn | null>
 /** Published nodes with turns that have not left yet, by session. */
 export function withUnsentTurns({ memory, rules, state }: ShareContext): ReadonlyMap<string, readonly MemoryNode[]> {
   const { known, turns } = state();
-  const found = new Map<string, MemoryNode[]>();
-  if (!rules.raw) return found;
+  const nodesByTurn = new Map<string, MemoryNode[]>();
+  if (!rules.raw) return nodesByTurn;
   for (const node of memory.nodes()) {
     const isPublished = (known[node.node_id]?.digest ?? '') !== '';
     if (!isPublished || node.turns.every((turnId) => turnId in turns)) continue;
-    found.set(node.session_id, [...(found.get(node.session_id) ?? []), node]);
+    nodesByTurn.set(node.session_id, [...(nodesByTurn.get(node.session_id) ?? []), node]);
   }
-  return found;
+  return nodesByTurn;
 }
 
 /** Turns of the next sessions, up to some megabytes; empty when all have left. */

@@ -143,9 +143,9 @@ function unescaped(text: string): string {
 function fieldsOf(line: string): { readonly rest: string; readonly fields: ReadonlyMap<string, string> } {
   const fields = new Map<string, string>();
   let rest = line;
-  for (let found = FIELD.exec(rest); found !== null; found = FIELD.exec(rest)) {
-    fields.set(found[1] as string, unescaped(found[2] as string));
-    rest = rest.slice(0, found.index);
+  for (let match = FIELD.exec(rest); match !== null; match = FIELD.exec(rest)) {
+    fields.set(match[1] as string, unescaped(match[2] as string));
+    rest = rest.slice(0, match.index);
   }
   return { rest, fields };
 }

@@ -134,12 +134,12 @@ export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFil
     read: async (id: string) => parseArchive(await snapshots.read(id)),
     /** What `find` finds in each snapshot, newest first; '' for nothing. */
     async trace(find: (text: string) => string) {
-      const found: { readonly at: string; readonly reason: string; readonly line: string }[] = [];
+      const versions: { readonly at: string; readonly reason: string; readonly line: string }[] = [];
       for (const { id, at, reason } of await snapshots.list()) {
         const line = find(await snapshots.read(id).catch(() => ''));
-        if (line !== '') found.push({ at, reason, line });
+        if (line !== '') versions.push({ at, reason, line });
       }
-      return found;
+      return versions;
     },
     /** What is removed for good is removed from the past too; `isLive` spares nodes that only share a turn with it. */
     scrub(ids: ReadonlySet<string>, turnIds: ReadonlySet<string>, isLive: (id: string) => boolean): Promise<void> {

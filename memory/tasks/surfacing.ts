@@ -89,10 +89,10 @@ export function createSurfacing(parts: Parts) {
   const look = (): Promise<void> =>
     exclusive(async () => {
       if (closing.signal.aborted) return;
-      const found = await readDue(files, now());
-      ({ open, problems } = found);
+      const due = await readDue(files, now());
+      ({ open, problems } = due);
       runLater(listener.compare(open), 'the index does not list the tasks as they are');
-      for (const { task, forMs } of found.due) {
+      for (const { task, forMs } of due.due) {
         if (closing.signal.aborted) return;
         await surface(task, forMs).catch((error: unknown) => {
           problems = [...problems, { file: files.fileOf(task.name) ?? task.name, message: (error as Error).message }];

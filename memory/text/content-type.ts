@@ -99,14 +99,14 @@ export function shownIn(user: string): string {
 
 /** `an image (png, 1280×720)`, `2 images (png, 1280×720; gif)`; '' where a text has none. */
 export function imagesIn(text: string): string {
-  const found = [...text.matchAll(IMAGE)];
-  if (found.length === 0) return '';
-  const kinds = found.flatMap(({ groups = {} }) => {
+  const images = [...text.matchAll(IMAGE)];
+  if (images.length === 0) return '';
+  const kinds = images.flatMap(({ groups = {} }) => {
     const { format, size } = groups;
     return format === undefined ? [] : [[format, ...(size === undefined ? [] : [size])].join(', ')];
   });
   const known = [...new Set(kinds)].slice(0, NAMES);
-  const count = found.length === 1 ? 'an image' : `${found.length} images`;
+  const count = images.length === 1 ? 'an image' : `${images.length} images`;
   return known.length === 0 ? count : `${count} (${known.join('; ')})`;
 }
 

@@ -42,17 +42,17 @@ const AREAS: readonly (readonly [string, RegExp])[] = [
 
 /** Up to four identifying words as written, names and figures first. */
 export function anchorsOf(text: string): string[] {
-  const found = new Map<string, { word: string; score: number; at: number }>();
+  const keywords = new Map<string, { word: string; score: number; at: number }>();
   const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:-]*/gu) ?? [];
   for (const [at, raw] of words.slice(0, 2_000).entries()) {
     const word = trimEnd(raw, './:@-');
     const lower = word.toLowerCase();
     if (word.length < 2 || word.length > 60 || STOP_WORDS.has(lower) || COMMON.has(lower)) continue;
     if (tokenize(word).length === 0) continue;
-    const entry = found.get(lower) ?? { word, score: 0, at };
-    found.set(lower, { ...entry, score: entry.score + strength(word) });
+    const entry = keywords.get(lower) ?? { word, score: 0, at };
+    keywords.set(lower, { ...entry, score: entry.score + strength(word) });
   }
-  const ranked = [...found.values()].sort((a, b) => b.score - a.score || a.at - b.at).slice(0, ANCHORS);
+  const ranked = [...keywords.values()].sort((a, b) => b.score - a.score || a.at - b.at).slice(0, ANCHORS);
   return ranked.sort((a, b) => a.at - b.at).map((entry) => entry.word);
 }
 

@@ -63,14 +63,14 @@ export function sharedWords(left: string, right: string): number {
 
 /** Figures, paths, identifiers, and words with a capital that no sentence begins with; lower case. */
 function namesIn(text: string): Set<string> {
-  const found = new Set<string>();
+  const words = new Set<string>();
   for (const { 0: raw, index } of text.matchAll(WORD)) {
     const word = trimmed(raw);
     const isMarked = /\d|[\p{L}][./_@][\p{L}]|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}_]+$/u.test(word);
     const isCapital = /^\p{Lu}/u.test(word) && !ENDS_SENTENCE.test(text.slice(Math.max(0, index - 4), index));
-    if (isMarked || isCapital) found.add(word.toLowerCase());
+    if (isMarked || isCapital) words.add(word.toLowerCase());
   }
-  return found;
+  return words;
 }
 
 function wordsIn(text: string): Set<string> {

@@ -55,7 +55,7 @@ type Block =
 
 /** Statements of a markdown text in order. Code blocks and tables appear only after a lead-in, and short. */
 export function statementsIn(text: string): readonly Statement[] {
-  const found: Statement[] = [];
+  const statements: Statement[] = [];
   const blocks = blocksOf(bothEnds(text));
   let heading = '';
   for (let at = 0; at < blocks.length; at += 1) {
@@ -69,16 +69,16 @@ export function statementsIn(text: string): readonly Statement[] {
     if (follows !== null) sentences.pop();
     const number = block.kind === 'item' ? block.number : null;
     const place = { heading, number, block: at, isCopied: isCopied(block) };
-    for (const sentence of sentences) found.push({ ...place, text: sentence, items: [], lead: '' });
+    for (const sentence of sentences) statements.push({ ...place, text: sentence, items: [], lead: '' });
     if (follows === null) continue;
     const lead = leads && last.length > LEAD_CHARS ? '' : `${last} `;
     if (follows.text !== '') {
       const text = `${lead}${follows.text}`;
-      found.push({ ...place, text, items: follows.items, lead, isCopied: isCopied(blocks[at + 1]) });
+      statements.push({ ...place, text, items: follows.items, lead, isCopied: isCopied(blocks[at + 1]) });
     }
     at += follows.taken;
   }
-  return found;
+  return statements;
 }
 
 function bothEnds(text: string): string {

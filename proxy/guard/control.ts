@@ -63,9 +63,9 @@ async function openPipe(address: string, handle: Handle): Promise<{ close(): voi
 
 async function isAnswering(file: string): Promise<boolean> {
   const probe = net.connect(file);
-  const found = await once(probe, 'connect').catch(() => null);
+  const connection = await once(probe, 'connect').catch(() => null);
   probe.destroy();
-  return found !== null;
+  return connection !== null;
 }
 
 function ownStats(file: string): Stats | null {

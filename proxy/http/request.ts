@@ -53,14 +53,14 @@ export function selectResponseHeaders(raw: RawHeaders): Record<string, string> {
 }
 
 function collect(raw: RawHeaders, wanted: (name: string) => boolean): Record<string, string> {
-  const found = new Map<string, string>();
+  const fields = new Map<string, string>();
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = (raw[at] as string).toLowerCase();
     if (!wanted(name)) continue;
-    const earlier = found.get(name);
-    found.set(name, earlier === undefined ? (raw[at + 1] as string) : `${earlier}, ${raw[at + 1]}`);
+    const earlier = fields.get(name);
+    fields.set(name, earlier === undefined ? (raw[at + 1] as string) : `${earlier}, ${raw[at + 1]}`);
   }
-  return Object.fromEntries(found);
+  return Object.fromEntries(fields);
 }
 
 export interface RequestFacts {

@@ -243,9 +243,9 @@ export function createPromptEstimator() {
 
   function estimateAt(view: ConversationView, index: number): TokenEstimate {
     const info = view.infos[index] as MessageInfo;
-    const found = messages.get(info) ?? estimateMessage(parseSlice(view.body, view.scan.messages[index] as Slice));
-    messages.set(info, found);
-    return found;
+    const estimate = messages.get(info) ?? estimateMessage(parseSlice(view.body, view.scan.messages[index] as Slice));
+    messages.set(info, estimate);
+    return estimate;
   }
 
   return {

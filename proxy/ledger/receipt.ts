@@ -249,8 +249,8 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
 
   return {
     async load() {
-      const found = await readFile(file, 'utf8').catch(() => '');
-      const receipts = found.split('\n').flatMap((line) => {
+      const text = await readFile(file, 'utf8').catch(() => '');
+      const receipts = text.split('\n').flatMap((line) => {
         const ids = new Set<string>();
         const receipt = parseLine(line, texts, ids);
         if (receipt !== null) encoded.set(receipt, { line, ids });
@@ -280,7 +280,7 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
 function parseLine(line: string, texts: Map<string, string>, ids: Set<string>): Receipt | null {
   if (line === '') return null;
   try {
-    const found = JSON.parse(line, (key, value: unknown) => {
+    const receipt = JSON.parse(line, (key, value: unknown) => {
       if (key !== 'text' || typeof value !== 'object' || value === null) return value;
       const id = String((value as { id?: unknown }).id);
       const text = texts.get(id);
@@ -288,11 +288,13 @@ function parseLine(line: string, texts: Map<string, string>, ids: Set<string>): 
       ids.add(id);
       return text;
     }) as { id?: unknown; text?: unknown; request_id?: unknown; edits?: unknown };
-    if (typeof found.id === 'string' && typeof found.text === 'string') {
-      texts.set(found.id, found.text);
+    if (typeof receipt.id === 'string' && typeof receipt.text === 'string') {
+      texts.set(receipt.id, receipt.text);
       return null;
     }
-    return typeof found.request_id === 'string' && Array.isArray(found.edits) ? (found as unknown as Receipt) : null;
+    return typeof receipt.request_id === 'string' && Array.isArray(receipt.edits)
+      ? (receipt as unknown as Receipt)
+      : null;
   } catch {
     return null;
   }

@@ -131,10 +131,10 @@ export function openLedgerFile(file: string, report: (message: string) => void):
   return {
     async load() {
       try {
-        const found = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
-        const records = found.flatMap(parseLine);
+        const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
+        const records = lines.flatMap(parseLine);
         // A crash can tear only the last line.
-        if (records.length < found.length - 1) report(`${found.length - records.length} lines could not be read`);
+        if (records.length < lines.length - 1) report(`${lines.length - records.length} lines could not be read`);
         return records;
       } catch (error) {
         const code = (error as NodeJS.ErrnoException).code ?? 'unknown';

@@ -547,17 +547,17 @@ function quotesByNode(
   nodes: ReadonlyMap<string, readonly string[]>,
   quotes: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
+  const lines = new Map<string, string[]>();
   const incomplete = new Set<string>();
   for (const turnId of turnIds) {
     const [first] = nodes.get(turnId) ?? [];
     const quote = quotes.get(turnId);
     if (first === undefined) continue;
     if (quote === undefined) incomplete.add(first);
-    else found.set(first, [...(found.get(first) ?? []), quote]);
+    else lines.set(first, [...(lines.get(first) ?? []), quote]);
   }
-  for (const nodeId of incomplete) found.delete(nodeId);
-  return found;
+  for (const nodeId of incomplete) lines.delete(nodeId);
+  return lines;
 }
 
 function buildRoundCuts(memory: MemorySource, { view, step, fence }: EpochInput, config: PlanConfig): RoundCut[] {

@@ -123,9 +123,9 @@ function decideRange(
   const droppedTokens = sumTokens(turns.slice(absorbed, through)) + beside.droppedTokens;
   const keptTokens = history - droppedTokens;
   if (droppedTokens < rule.minDropShare * history) return { kind: 'keep', because: tooFew };
-  const found = findReason({ turns, absorbed, context, beside }, { droppedTokens, keptTokens }, rule);
-  if (typeof found === 'string') return { kind: 'keep', because: found };
-  return { kind: 'cut', ...found, through, droppedTokens, keptTokens };
+  const reason = findReason({ turns, absorbed, context, beside }, { droppedTokens, keptTokens }, rule);
+  if (typeof reason === 'string') return { kind: 'keep', because: reason };
+  return { kind: 'cut', ...reason, through, droppedTokens, keptTokens };
 }
 
 function findReason(
@@ -346,7 +346,7 @@ export function findIdleRounds(input: KeptTurnsInput, rule: CutRule): IdleRounds
   const running = turns.at(-1);
   const newest = running === undefined ? [] : splitRounds(view, running);
   let kept = { rounds: newest.length, tokens: sumTokens(newest) };
-  const found: Omit<RoundsToCut, 'because'>[] = [];
+  const candidates: Omit<RoundsToCut, 'because'>[] = [];
   let [droppedTokens, carriedTokens] = [0, 0];
   for (let at = turns.length - 2; at >= Math.max(absorbed, countEligibleTurns(turns, rule)); at -= 1) {
     const turn = turns[at] as TurnSpan;
@@ -363,12 +363,12 @@ export function findIdleRounds(input: KeptTurnsInput, rule: CutRule): IdleRounds
     const added = mayGo.filter(({ end }) => end > roundsEnd(location, turn));
     if (added.length === 0) continue;
     const [start, end] = [mayGo[0]?.start as number, mayGo.at(-1)?.end as number];
-    found.push({ start, end, parts: parts.filter((part) => part.start < end) });
+    candidates.push({ start, end, parts: parts.filter((part) => part.start < end) });
     const tokens = sumTokens(added);
     droppedTokens += tokens;
     carriedTokens += tokens * turns.slice(at + 1).reduce((sum, { requests }) => sum + requests, 0);
   }
-  return { rounds: found.reverse(), droppedTokens, carriedTokens };
+  return { rounds: candidates.reverse(), droppedTokens, carriedTokens };
 }
 
 /** End of the rounds of this turn that the plan drops; 0 when it drops none. */

@@ -269,8 +269,10 @@ function withNote(lines: readonly Line[], note: string = NOTES.prompt): string[]
 }
 
 function collectNodes(lines: readonly Line[]): Pick<Injection, 'nodeIds' | 'found'> {
-  const found = lines.flatMap(({ nodeId, found: finding }) => (finding === undefined ? [] : [{ nodeId, ...finding }]));
-  return { nodeIds: lines.map(({ nodeId }) => nodeId), ...(found.length === 0 ? {} : { found }) };
+  const findings = lines.flatMap(({ nodeId, found: finding }) =>
+    finding === undefined ? [] : [{ nodeId, ...finding }],
+  );
+  return { nodeIds: lines.map(({ nodeId }) => nodeId), ...(findings.length === 0 ? {} : { found: findings }) };
 }
 
 /** Reserves room for `times` notes when a line needs one. */

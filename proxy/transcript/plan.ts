@@ -139,9 +139,9 @@ export function createViews(rule: SimulationRule, headTokens: number) {
     if (known !== undefined) return known;
     const bytes = Buffer.byteLength(JSON.stringify(message));
     const info = describeMessage(message, { start: 0, end: bytes });
-    const found = { info, estimate: estimateMessage(message), bytes };
-    described.set(message, found);
-    return found;
+    const entry = { info, estimate: estimateMessage(message), bytes };
+    described.set(message, entry);
+    return entry;
   }
 
   function lineageOf(messages: readonly PastMessage[], infos: readonly MessageInfo[]): string[] {

@@ -261,8 +261,8 @@ function describeSystem(system: unknown) {
   const attribution = texts[0]?.startsWith('x-anthropic-billing-header:') ? texts[0] : '';
   const isSubagent = attribution.includes('cc_is_subagent=true');
   const places = isSubagent ? [DIRECTORY, SUBAGENT_DIRECTORY] : [DIRECTORY];
-  const found = places.flatMap((place) => texts.flatMap((text) => place.exec(text)?.[1]?.trim() ?? []));
-  return { workingDirectory: found[0] ?? null, isSubagent };
+  const matches = places.flatMap((place) => texts.flatMap((text) => place.exec(text)?.[1]?.trim() ?? []));
+  return { workingDirectory: matches[0] ?? null, isSubagent };
 }
 
 /** The text of all system blocks. */

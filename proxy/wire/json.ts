@@ -38,14 +38,14 @@ export interface PreviousScan {
  * @returns null unless the body is one object with matching brackets, a `messages` array and unique fields
  */
 export function scanBody(body: Buffer, known: PreviousScan | null = null): BodyScan | null {
-  const found = known === null ? scanWhole(body) : scanRest(body, known);
-  if (found === null || found.messages.length === 0) return null;
-  if (skipSpace(body, found.end) !== body.length) return null;
-  const systemAt = found.values.get('system');
+  const scan = known === null ? scanWhole(body) : scanRest(body, known);
+  if (scan === null || scan.messages.length === 0) return null;
+  if (skipSpace(body, scan.end) !== body.length) return null;
+  const systemAt = scan.values.get('system');
   const isArray = systemAt !== undefined && body[systemAt.start] === OPEN_BRACKET;
   const system = isArray ? scanArray(body, systemAt.start) : null;
   if (isArray && system === null) return null;
-  return { fields: found.values, messages: found.messages, system };
+  return { fields: scan.values, messages: scan.messages, system };
 }
 
 interface WholeScan extends ObjectScan {

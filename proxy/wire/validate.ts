@@ -295,12 +295,12 @@ function* checkCache(shape: RequestShape): Generator<ApiError> {
 }
 
 function listBreakpoints(shape: RequestShape): readonly Breakpoint[] {
-  const found: Breakpoint[] = [];
+  const breakpoints: Breakpoint[] = [];
   for (const [index, tool] of shape.tools.entries()) {
-    if (tool.ttl !== undefined) found.push({ path: `tools.${index}`, ttl: tool.ttl });
+    if (tool.ttl !== undefined) breakpoints.push({ path: `tools.${index}`, ttl: tool.ttl });
   }
   const add = (ttls: readonly string[] | undefined, path: string) => {
-    for (const ttl of ttls ?? []) found.push({ path, ttl });
+    for (const ttl of ttls ?? []) breakpoints.push({ path, ttl });
   };
   for (const [index, block] of shape.system.entries()) add(block.ttls, `system.${index}`);
   for (const [index, message] of shape.messages.entries()) {
@@ -308,8 +308,8 @@ function listBreakpoints(shape: RequestShape): readonly Breakpoint[] {
   }
   const last = shape.messages.at(-1)?.blocks.at(-1)?.ttls?.at(-1);
   // The automatic breakpoint is on the last block; an equal one already there counts once.
-  if (shape.autoTtl !== null && last !== shape.autoTtl) found.push({ path: 'cache_control', ttl: shape.autoTtl });
-  return found;
+  if (shape.autoTtl !== null && last !== shape.autoTtl) breakpoints.push({ path: 'cache_control', ttl: shape.autoTtl });
+  return breakpoints;
 }
 
 function* checkTtls(breakpoints: readonly Breakpoint[]): Generator<ApiError> {

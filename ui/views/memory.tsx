@@ -44,11 +44,11 @@ export function Memory({ id, query: linked }: { id: string; query: string }) {
   }, [linked]);
   const wanted = searchInput(query.value, filters.value);
   const [asked, setAsked] = useState(wanted);
-  const found = useQuery('ui/search', asked, ['memory']);
-  const isBehind = found.isOld || JSON.stringify(wanted) !== JSON.stringify(asked);
+  const results = useQuery('ui/search', asked, ['memory']);
+  const isBehind = results.isOld || JSON.stringify(wanted) !== JSON.stringify(asked);
   useLayoutEffect(() => {
     // The engine finishes each search that it began, so letters that come meanwhile are one search.
-    if (isBehind && !found.isOld) setAsked(wanted);
+    if (isBehind && !results.isOld) setAsked(wanted);
   });
   return (
     <div class={id === '' ? 'view fill' : 'view fill has-node'}>
@@ -65,9 +65,9 @@ export function Memory({ id, query: linked }: { id: string; query: string }) {
               onInput={(event) => (query.value = event.currentTarget.value)}
               onKeyDown={(event) => event.key === 'ArrowDown' && focusList(event)}
             />
-            <FilterFields projects={found.data?.projects ?? []} />
+            <FilterFields projects={results.data?.projects ?? []} />
           </search>
-          <Answer of={found}>{(data) => <Hits data={data} chosen={id} />}</Answer>
+          <Answer of={results}>{(data) => <Hits data={data} chosen={id} />}</Answer>
         </section>
         {id !== '' && <NodePanel key={id} id={id} />}
       </div>

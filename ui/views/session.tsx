@@ -65,8 +65,8 @@ function SessionView({ session }: { session: UiSession }) {
   const [tab, setTab] = useState<Tab>('conversation');
   /** Null follows the newest. */
   const [chosen, setChosen] = useState<string | null>(null);
-  const found = requests.findIndex((each) => each.request_id === chosen);
-  const at = found < 0 ? requests.length - 1 : found;
+  const index = requests.findIndex((each) => each.request_id === chosen);
+  const at = index < 0 ? requests.length - 1 : index;
   const step = (by: number): void => setChosen(requests[at + by]?.request_id ?? chosen);
   useBrackets(step);
   return (

@@ -106,19 +106,19 @@ export function registerMemoryRelated(memory: Command, context: Context): void {
     .action(async (given: string, flags: { depth: string; json?: boolean }) => {
       const client = readingEngine(context);
       const [id = ''] = await memoryIds(context, client, [given]);
-      const found = await client.call('nodes/related', { id, depth: parseCount(flags.depth, '--depth') });
-      if (flags.json) return term.json(found);
-      if (found.length === 0) return term.say('nothing is linked with it');
+      const related = await client.call('nodes/related', { id, depth: parseCount(flags.depth, '--depth') });
+      if (flags.json) return term.json(related);
+      if (related.length === 0) return term.say('nothing is linked with it');
       await saveRows(
         context,
         'memory',
-        found.map(({ node_id }) => node_id),
+        related.map(({ node_id }) => node_id),
       );
-      await term.page(listLines(found, { width: term.width, nowMs: Date.now(), paint: term.paint }));
+      await term.page(listLines(related, { width: term.width, nowMs: Date.now(), paint: term.paint }));
       await printOrigin(
         context,
         client,
-        found.map(({ origin }) => origin),
+        related.map(({ origin }) => origin),
       );
     });
 }

@@ -47,9 +47,9 @@ export function registerMemoryForget(memory: Command, context: Context): void {
       const call = (isDry: boolean): Promise<ForgetReport> =>
         engineOf(paths).call('nodes/forget', { ...chosen, dryRun: isDry }, { timeoutMs: LONGEST_MS });
       if (!dryRun && !yes) {
-        const found = await call(true);
-        if (found.turns + found.nodes.length === 0) return json ? term.json(found) : term.say(NOTHING);
-        for (const line of forgetLines(found, term.width)) term.say(line);
+        const preview = await call(true);
+        if (preview.turns + preview.nodes.length === 0) return json ? term.json(preview) : term.say(NOTHING);
+        for (const line of forgetLines(preview, term.width)) term.say(line);
         if (!(await confirmed('Forget it for good?'))) return term.say('nothing was forgotten');
       }
       const report = await call(dryRun);

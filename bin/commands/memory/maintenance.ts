@@ -41,9 +41,9 @@ export function registerMemoryRollback(memory: Command, context: Context): void 
       const client = engineOf(context.paths);
       const { term } = context;
       if (snapshot === undefined) {
-        const found = await client.call('snapshots/list', {});
-        if (found.length === 0 && !flags.json) return term.say('no snapshots yet; one is taken before each change');
-        return term.print(flags, found, () => snapshotLines(found, term.width, Date.now()));
+        const snapshots = await client.call('snapshots/list', {});
+        if (snapshots.length === 0 && !flags.json) return term.say('no snapshots yet; one is taken before each change');
+        return term.print(flags, snapshots, () => snapshotLines(snapshots, term.width, Date.now()));
       }
       const report = await client.call('snapshots/rollback', { id: snapshot }, { timeoutMs: LONGEST_MS });
       if (flags.json) return term.json(report);

@@ -102,8 +102,8 @@ export function registerMemoryStats(memory: Command, context: Context): void {
   addCommand(memory, 'stats', 'count memories by kind and their size on disk', 'comet-cc memory stats --json')
     .option('--json', 'print one JSON document')
     .action(async (flags: { json?: boolean }) => {
-      const found = await engineOf(context.paths).call('memory/stats', {});
-      const stats = { ...found, bytes: await bytesOf(context.paths) };
+      const reply = await engineOf(context.paths).call('memory/stats', {});
+      const stats = { ...reply, bytes: await bytesOf(context.paths) };
       context.term.print(flags, stats, () => statsLines(stats, context.term.paint));
     });
 }

@@ -211,8 +211,8 @@ function whyLine(hit: PublicHit, wanted: ReadonlySet<string>): string {
 
 /** Words of a text that the question has too, in whatever form, each once. */
 function wordsIn(text: string, wanted: ReadonlySet<string>): string[] {
-  const found = [...oneLine(text).matchAll(WORD)].map(([word]) => word).filter((word) => isWanted(word, wanted));
-  return [...new Map(found.map((word) => [word.toLowerCase(), word])).values()].slice(0, MOST_WORDS);
+  const words = [...oneLine(text).matchAll(WORD)].map(([word]) => word).filter((word) => isWanted(word, wanted));
+  return [...new Map(words.map((word) => [word.toLowerCase(), word])).values()].slice(0, MOST_WORDS);
 }
 
 function isWanted(word: string, wanted: ReadonlySet<string>): boolean {

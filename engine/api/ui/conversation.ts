@@ -82,12 +82,12 @@ export function trimmed(messages: readonly Message[], { dropped, added }: Pick<R
 
 /** The lines that name one of these nodes, and the whole text for nodes that none names. */
 function linesOf(preamble: string, nodes: readonly string[]) {
-  const found = preamble.split('\n').flatMap((text) => {
+  const lines = preamble.split('\n').flatMap((text) => {
     const named = nodes.filter((id) => text.includes(id));
     return named.length === 0 ? [] : [{ text, nodes: named }];
   });
-  const rest = nodes.filter((id) => !found.some((line) => line.nodes.includes(id)));
-  return rest.length === 0 ? found : [...found, { text: preamble, nodes: rest }];
+  const rest = nodes.filter((id) => !lines.some((line) => line.nodes.includes(id)));
+  return rest.length === 0 ? lines : [...lines, { text: preamble, nodes: rest }];
 }
 
 type Block = Readonly<Record<string, unknown>>;

@@ -54,12 +54,12 @@ export function createRemovals({ file, remove, log, undoMs = UNDO_MS }: RemovalO
     },
     /** Their ids; null where there is nothing to take back. */
     async cancel(key: string): Promise<readonly string[] | null> {
-      const found = waiting.get(key);
-      if (found === undefined) return null;
-      clearTimeout(found.timer);
+      const pending = waiting.get(key);
+      if (pending === undefined) return null;
+      clearTimeout(pending.timer);
       waiting.delete(key);
       await save();
-      return found.ids;
+      return pending.ids;
     },
     /** Full ids of what no view shows. */
     hidden: (): ReadonlySet<string> => new Set([...waiting.values()].flatMap(({ ids }) => ids)),

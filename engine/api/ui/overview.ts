@@ -59,16 +59,16 @@ interface Newest {
 
 /** @param receipts  newest first */
 function newestBySession(receipts: readonly Receipt[], sinceMs: number): Map<string, Newest> {
-  const found = new Map<string, Newest>();
+  const newest = new Map<string, Newest>();
   for (const receipt of receipts) {
     if (Date.parse(receipt.at) < sinceMs) break;
     if (receipt.class !== 'main') continue;
-    const { latest = receipt, billed } = found.get(receipt.session_id) ?? {};
-    if (!found.has(receipt.session_id) && found.size === MAX_SESSIONS) continue;
+    const { latest = receipt, billed } = newest.get(receipt.session_id) ?? {};
+    if (!newest.has(receipt.session_id) && newest.size === MAX_SESSIONS) continue;
     const isBilled = receipt.economics.billed !== null;
-    found.set(receipt.session_id, { latest, billed: billed ?? (isBilled ? receipt : undefined) });
+    newest.set(receipt.session_id, { latest, billed: billed ?? (isBilled ? receipt : undefined) });
   }
-  return found;
+  return newest;
 }
 
 /** As billed; before that, of its bytes at what a byte of the newest bill was. */

@@ -30,9 +30,10 @@ export async function searchView(services: Pick<EngineServices, 'memory' | 'remo
   const all = library.list({});
   const isWanted = filterOf(search);
   const fits = (node: MemoryNode): boolean => isWanted(node) && !hidden.has(node.node_id);
-  const found = query.trim() === '' ? null : await ranked(recall, search);
-  const listed = found === null ? all.filter(fits).map((node) => ({ node, hit: null })) : [];
-  const hits = found === null ? listed : found.filter(({ node }) => fits(node)).map((hit) => ({ node: hit.node, hit }));
+  const results = query.trim() === '' ? null : await ranked(recall, search);
+  const listed = results === null ? all.filter(fits).map((node) => ({ node, hit: null })) : [];
+  const hits =
+    results === null ? listed : results.filter(({ node }) => fits(node)).map((hit) => ({ node: hit.node, hit }));
   return {
     total: hits.length,
     hits: hits.slice(0, limit).map(({ node, hit }) => hitView(node, hit)),

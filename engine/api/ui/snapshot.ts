@@ -22,9 +22,9 @@ export function createUndo(now: () => number) {
     },
     /** Once. @throws CometError `not_found` */
     take(id: string): readonly MemoryNode[] {
-      const found = changes.get(id);
+      const change = changes.get(id);
       changes.delete(id);
-      if (found !== undefined && found.untilMs > now()) return found.before;
+      if (change !== undefined && change.untilMs > now()) return change.before;
       throw new CometError('not_found', 'a change can be undone once, within ten minutes and before a restart');
     },
   };

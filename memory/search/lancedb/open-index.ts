@@ -37,11 +37,11 @@ async function openIn(options: IndexHomeOptions): Promise<OpenedIndex> {
   const serving = await servingFolders(dir);
   if (!serving.has(path.basename(own))) {
     for (const [folder, id] of serving) {
-      const found = await openOld(options, { folder: path.join(dir, folder), id });
-      if (found === null) continue;
+      const old = await openOld(options, { folder: path.join(dir, folder), id });
+      if (old === null) continue;
       const next = await openLanceIndex({ ...options, dir: own });
       const index = createSucceededIndex({
-        ...found,
+        ...old,
         next: next.index,
         async taken() {
           await serves(own, embedder.id);
@@ -76,12 +76,12 @@ function serves(folder: string, id: string): Promise<void> {
 }
 
 async function servingFolders(dir: string): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
+  const folders = new Map<string, string>();
   for (const name of await readdir(dir)) {
     const id = await readFileIfPresent(path.join(dir, name, SERVES)).catch(() => null);
-    if (id !== null && name === folderOf(id)) found.set(name, id);
+    if (id !== null && name === folderOf(id)) folders.set(name, id);
   }
-  return found;
+  return folders;
 }
 
 /** What was set aside of the own one stays. */

@@ -335,16 +335,16 @@ async function turnTexts(
 }
 
 async function entriesIn(tables: Tables): Promise<ReadonlyMap<string, IndexEntry>> {
-  const found = new Map<string, { digest: string; sessionId: string; turns: string[] }>();
+  const nodes = new Map<string, { digest: string; sessionId: string; turns: string[] }>();
   for (const key of tables.keys()) {
     for await (const { nodeId, sessionId, digest, turnId } of nodesAndTurns(tables, key)) {
-      const entry = found.get(nodeId) ?? { digest: '', sessionId, turns: [] };
-      found.set(nodeId, entry);
+      const entry = nodes.get(nodeId) ?? { digest: '', sessionId, turns: [] };
+      nodes.set(nodeId, entry);
       if (digest !== undefined) entry.digest = digest;
       if (turnId !== undefined) entry.turns.push(turnId);
     }
   }
-  return found;
+  return nodes;
 }
 
 async function sizeOf({ tables, projectOf }: Sound): Promise<{ readonly nodes: number; readonly rows: number }> {
@@ -406,13 +406,13 @@ export interface LaneResult {
 
 /** One hit for each turn and node that lanes found. Rows that several lanes found are read once. */
 export async function joinHits(results: readonly LaneResult[], limit: number): Promise<Hit[]> {
-  const found = await readRows(results);
+  const hitRows = await readRows(results);
   const lanes = new Map<Lane, Scored[]>();
   for (const { lane, table, rows } of results) {
     const scored = lanes.get(lane) ?? [];
     lanes.set(lane, scored);
     for (const [at, rowId] of rows.rowIds.entries()) {
-      const row = found.get(table)?.get(rowId);
+      const row = hitRows.get(table)?.get(rowId);
       const score = rows.scores[at] as number;
       if (row !== undefined && score > 0) scored.push({ found: row, score });
     }

@@ -88,10 +88,10 @@ function tableOn(place: TablePlace, table: Table, looseCommits: number) {
         if (where !== undefined) query.where(where);
         return laneRows(query.select(['_score']).withRowId().limit(most).toArrow());
       };
-      const found = await best(limit);
-      if (isSorted(found.scores)) return found;
+      const hits = await best(limit);
+      if (isSorted(hits.scores)) return hits;
       // While no row is indexed, LanceDB gives the first rows that match, unsorted.
-      return sorted(found.rowIds.length < limit ? found : await best(await table.countRows()), limit);
+      return sorted(hits.rowIds.length < limit ? hits : await best(await table.countRows()), limit);
     },
     nearest(column: string, vector: Float32Array, { limit, where }: LaneQuery): Promise<LaneRows> {
       const query = table.query().nearestTo(vector).column(column).distanceType('cosine');
@@ -143,8 +143,8 @@ async function copyTable(place: TablePlace, from: RowTable, name: string): Promi
   return copy;
 }
 
-async function laneRows(found: Promise<ArrowTable>): Promise<LaneRows> {
-  const rows = await found;
+async function laneRows(table: Promise<ArrowTable>): Promise<LaneRows> {
+  const rows = await table;
   const [scores, distances] = [rows.getChild('_score'), rows.getChild('_distance')];
   const scoreAt = (at: number): number =>
     scores === null ? 1 - ((distances?.get(at) as number | null) ?? 1) : (scores.get(at) as number);
@@ -301,11 +301,11 @@ export async function openTables({
 
   /** Two generations of a table are left by a rewrite that did not end: the older one is whole. */
   async function list(): Promise<void> {
-    const found = (await connection.tableNames({ limit: 100_000 })).flatMap((name) => {
+    const names = (await connection.tableNames({ limit: 100_000 })).flatMap((name) => {
       const [, kind, key, generation] = NAME.exec(name) ?? [];
       return generation === undefined ? [] : [{ id: `${kind}-${key}`, generation: Number(generation) }];
     });
-    for (const { id, generation } of found.sort((one, other) => one.generation - other.generation)) {
+    for (const { id, generation } of names.sort((one, other) => one.generation - other.generation)) {
       if (generations.has(id)) await connection.dropTable(`${id}-${generation}`);
       else generations.set(id, generation);
     }

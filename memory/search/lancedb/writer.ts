@@ -423,7 +423,7 @@ async function embedded(
   rows: readonly IndexRow[],
   { embedder, unembedded }: Pick<IndexWriterDeps, 'embedder' | 'unembedded'>,
 ): Promise<ReadonlyMap<IndexRow, Embedding>> {
-  const found = new Map<IndexRow, Embedding>();
+  const vectorsByRow = new Map<IndexRow, Embedding>();
   for (const some of slices(rows, ROWS_PER_COMMIT)) {
     let embeddings: readonly Embedding[];
     try {
@@ -436,9 +436,9 @@ async function embedded(
       // LanceDB would pad a short vector without a word.
       throw new CometError('index_failed', `the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
     }
-    for (const [nth, row] of some.entries()) found.set(row, embeddings[nth] as Embedding);
+    for (const [nth, row] of some.entries()) vectorsByRow.set(row, embeddings[nth] as Embedding);
   }
-  return found;
+  return vectorsByRow;
 }
 
 /** A turn of a node, with what its window is made of. */

@@ -198,8 +198,8 @@ async function rowsOf(table: Table, which: string, limit: number): Promise<Row[]
   return asRows(await rows.orderBy({ columnName: 'sequence' }).limit(limit).toArray());
 }
 
-function asRows(found: readonly Row[]): Row[] {
-  return found.map(({ sequence, payload, signature }) => ({ sequence, payload, signature }));
+function asRows(rows: readonly Row[]): Row[] {
+  return rows.map(({ sequence, payload, signature }) => ({ sequence, payload, signature }));
 }
 
 /**
@@ -224,13 +224,9 @@ async function rewrite(connection: Connection, machine: string, old: Table, gone
 
 async function holdsAny(table: Table, sequences: readonly number[]): Promise<boolean> {
   const [least, most] = [Math.min(...sequences), Math.max(...sequences)];
-  const found = await table
-    .query()
-    .where(`sequence >= ${least} AND sequence <= ${most}`)
-    .select(['sequence'])
-    .toArray();
+  const rows = await table.query().where(`sequence >= ${least} AND sequence <= ${most}`).select(['sequence']).toArray();
   const wanted = new Set(sequences);
-  return found.some(({ sequence }: { readonly sequence: number }) => wanted.has(sequence));
+  return rows.some(({ sequence }: { readonly sequence: number }) => wanted.has(sequence));
 }
 
 function charsOf(rows: readonly Row[]): number {

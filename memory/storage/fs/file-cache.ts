@@ -18,12 +18,12 @@ export function createFileCache<T>(dir: string, parse: (file: string, text: stri
 
   async function look(file: string): Promise<void> {
     const startedMs = Date.now();
-    const found = await lstat(file, { bigint: true }).catch(orMissing);
-    const stamp = found === null ? '' : [found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
-    if (found !== null && entries.get(file)?.stamp === stamp) return;
-    const text = found?.isFile() ? await decoded(file) : null;
+    const stats = await lstat(file, { bigint: true }).catch(orMissing);
+    const stamp = stats === null ? '' : [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join();
+    if (stats !== null && entries.get(file)?.stamp === stamp) return;
+    const text = stats?.isFile() ? await decoded(file) : null;
     if (text === null) return void entries.delete(file);
-    const settled = found !== null && startedMs - Number(found.ctimeMs) > TICK_MS;
+    const settled = stats !== null && startedMs - Number(stats.ctimeMs) > TICK_MS;
     const value = parse(file, text === '' ? null : text, entries.get(file)?.value);
     entries.set(file, { stamp: settled ? stamp : 'fresh', value });
   }

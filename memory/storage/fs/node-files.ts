@@ -180,8 +180,8 @@ function createBriefFiles(briefsDir: string) {
     },
     async all(): Promise<StoredBrief[]> {
       const read = await cache.read();
-      const found = read.flatMap(({ brief }): StoredBrief[] => (typeof brief === 'string' ? [] : [brief]));
-      return found.toSorted((a, b) => (a.session_id < b.session_id ? -1 : 1));
+      const briefs = read.flatMap(({ brief }): StoredBrief[] => (typeof brief === 'string' ? [] : [brief]));
+      return briefs.toSorted((a, b) => (a.session_id < b.session_id ? -1 : 1));
     },
   };
 }

@@ -77,8 +77,8 @@ function parsed(file: string, text: string | Error): OntologyState {
   return { ontology: NOTHING, problems: problemsOf(file, read.problems) };
 }
 
-function problemsOf(file: string, found: readonly OntologyProblem[]): Problem[] {
-  return found.map(({ path, message }) => ({ file, message: path === '' ? message : `${path}: ${message}` }));
+function problemsOf(file: string, problems: readonly OntologyProblem[]): Problem[] {
+  return problems.map(({ path, message }) => ({ file, message: path === '' ? message : `${path}: ${message}` }));
 }
 
 function readOrReason(file: string): Promise<string | Error | null> {

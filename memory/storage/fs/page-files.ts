@@ -33,10 +33,10 @@ export async function openPageFiles({
 
   async function isWritable(): Promise<boolean> {
     for (let at = dir; ; at = path.dirname(at)) {
-      const found = await stat(at).catch(orMissing);
-      if (found === null && at !== path.dirname(at)) continue;
+      const stats = await stat(at).catch(orMissing);
+      if (stats === null && at !== path.dirname(at)) continue;
       return access(at, constants.W_OK).then(
-        () => found?.isDirectory() === true,
+        () => stats?.isDirectory() === true,
         () => false,
       );
     }
@@ -52,8 +52,8 @@ export async function openPageFiles({
       return true;
     }
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-    const found = await stat(file).catch(orMissing);
-    return replaceFile(file, before, after, found === null ? {} : { mode: found.mode & 0o777 });
+    const stats = await stat(file).catch(orMissing);
+    return replaceFile(file, before, after, stats === null ? {} : { mode: stats.mode & 0o777 });
   }
 
   return {

@@ -63,17 +63,17 @@ export function createSourceFiles({ now }: { readonly now: () => number }): Sour
       return isProjectPath(place) && !FOREIGN.test(place) ? place : null;
     },
     async mark(root, file) {
-      const found = await content(root, file);
-      if (found.kind === 'missing' || found.kind === 'none') return null;
-      return { path: file, sha256: found.kind === 'digest' ? found.sha256 : '', commit: commitOf(root) };
+      const loaded = await content(root, file);
+      if (loaded.kind === 'missing' || loaded.kind === 'none') return null;
+      return { path: file, sha256: loaded.kind === 'digest' ? loaded.sha256 : '', commit: commitOf(root) };
     },
     async compare(root, { path: file, sha256 }) {
       if (sha256.length < 8) return 'unknown';
-      const found = await content(root, file);
-      if (found.kind === 'missing') return 'deleted';
-      if (found.kind !== 'digest') return 'unknown';
+      const loaded = await content(root, file);
+      if (loaded.kind === 'missing') return 'deleted';
+      if (loaded.kind !== 'digest') return 'unknown';
       const length = Math.min(sha256.length, DIGEST_HEX);
-      return found.sha256.slice(0, length) === sha256.slice(0, length) ? 'same' : 'changed';
+      return loaded.sha256.slice(0, length) === sha256.slice(0, length) ? 'same' : 'changed';
     },
   };
 }
@@ -101,19 +101,19 @@ function createReader(now: () => number): (root: string, file: string) => Promis
       const real = await realpath(path.join(realRoot, file));
       const inside = path.relative(realRoot, real).split(path.sep).join('/');
       if (!isProjectPath(inside)) return { kind: 'none' };
-      const found = await stat(real, { bigint: true });
-      if (!found.isFile()) return { kind: 'none' };
-      return looksSecret(file) || looksSecret(inside) ? { kind: 'closed' } : await digestOf(real, found);
+      const stats = await stat(real, { bigint: true });
+      if (!stats.isFile()) return { kind: 'none' };
+      return looksSecret(file) || looksSecret(inside) ? { kind: 'closed' } : await digestOf(real, stats);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       return { kind: code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'closed' };
     }
   }
 
-  async function digestOf(real: string, found: BigIntStats): Promise<Content> {
-    if (!isReadable(found)) return { kind: 'closed' };
+  async function digestOf(real: string, stats: BigIntStats): Promise<Content> {
+    if (!isReadable(stats)) return { kind: 'closed' };
     const known = cache.get(real);
-    if (known?.stamp === stampOf(found)) return { kind: 'digest', sha256: known.sha256 };
+    if (known?.stamp === stampOf(stats)) return { kind: 'digest', sha256: known.sha256 };
     // A pipe that took the file's place meanwhile must not block, nor a link lead away.
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
     const handle = await open(real, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
@@ -128,17 +128,17 @@ function createReader(now: () => number): (root: string, file: string) => Promis
     }
   }
 
-  function remember(real: string, found: BigIntStats, sha256: string): void {
+  function remember(real: string, stats: BigIntStats, sha256: string): void {
     cache.delete(real);
-    if (now() - Number(found.mtimeMs) < SETTLED_MS) return;
-    cache.set(real, { stamp: stampOf(found), sha256 });
+    if (now() - Number(stats.mtimeMs) < SETTLED_MS) return;
+    cache.set(real, { stamp: stampOf(stats), sha256 });
   }
 
   return readContent;
 }
 
-function isReadable(found: BigIntStats): boolean {
-  return found.isFile() && found.size <= MOST_BYTES;
+function isReadable(stats: BigIntStats): boolean {
+  return stats.isFile() && stats.size <= MOST_BYTES;
 }
 
 function stampOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
@@ -197,14 +197,15 @@ export function normalizeRemote(url: string): string | null {
 /** The url of `origin` in the text of a git config, else of the first remote, else null. */
 export function remoteUrl(config: string): string | null {
   let remote: string | null = null;
-  const found = new Map<string, string>();
+  const remotes = new Map<string, string>();
   for (const line of config.split(/\r?\n/)) {
     const section = /^\s*\[([^\]]*)\]/.exec(line);
     if (section !== null) remote = /^remote\s+"(.+)"$/.exec((section[1] ?? '').trim())?.[1] ?? null;
     const url = /^url\s*=\s*(\S.*)$/.exec(line.trim())?.[1];
-    if (remote !== null && url !== undefined && !found.has(remote)) found.set(remote, url.replace(/^"(.*)"$/, '$1'));
+    if (remote !== null && url !== undefined && !remotes.has(remote))
+      remotes.set(remote, url.replace(/^"(.*)"$/, '$1'));
   }
-  return found.get('origin') ?? [...found.values()][0] ?? null;
+  return remotes.get('origin') ?? [...remotes.values()][0] ?? null;
 }
 
 interface Remote {
@@ -240,8 +241,8 @@ export function openJoinedFolders(file: string) {
   let read: { readonly stamp: string; readonly joined: RemoteFolders } = { stamp: '', joined: {} };
 
   function load(): typeof read {
-    const found = statOf(file);
-    const stamp = found === null ? '' : `${found.mtimeMs} ${found.size}`;
+    const stats = statOf(file);
+    const stamp = stats === null ? '' : `${stats.mtimeMs} ${stats.size}`;
     if (stamp !== read.stamp) read = { stamp, joined: (parseJson(readText(file) ?? '') ?? {}) as RemoteFolders };
     return read;
   }
@@ -255,9 +256,9 @@ export function openJoinedFolders(file: string) {
       load().stamp === '' || load().joined[remote]?.includes(common) === true,
     all: (): RemoteFolders => load().joined,
     /** @throws the error of the disk */
-    add(found: readonly { readonly remote: string; readonly common: string }[]): void {
+    add(repositories: readonly { readonly remote: string; readonly common: string }[]): void {
       const joined: Record<string, readonly string[]> = { ...load().joined };
-      for (const { remote, common } of found) joined[remote] = [...new Set([...(joined[remote] ?? []), common])];
+      for (const { remote, common } of repositories) joined[remote] = [...new Set([...(joined[remote] ?? []), common])];
       writeFileSync(`${file}.new`, `${JSON.stringify(joined, null, 2)}\n`, { mode: 0o600 });
       renameSync(`${file}.new`, file);
     },
@@ -266,23 +267,23 @@ export function openJoinedFolders(file: string) {
 
 /** Folders in which an earlier version worked keep the project that it gave them. */
 export async function joinEarlierFolders(journal: Journal, joined: JoinedFolders): Promise<void> {
-  const found = new Map<string, { readonly remote: string; readonly common: string }>();
+  const repositories = new Map<string, { readonly remote: string; readonly common: string }>();
   for (const { sessionId } of await journal.sessions()) {
     for (const { projectDir, project } of await journal.read(sessionId)) {
-      if (projectDir === null || !path.isAbsolute(projectDir) || found.has(projectDir)) continue;
+      if (projectDir === null || !path.isAbsolute(projectDir) || repositories.has(projectDir)) continue;
       const own = remoteOf(projectDir);
-      if (own?.remote === project) found.set(projectDir, own);
+      if (own?.remote === project) repositories.set(projectDir, own);
     }
   }
-  joined.add([...found.values()]);
+  joined.add([...repositories.values()]);
 }
 
 /** The repository of a directory with its remote; null where it has none. */
 export function remoteOf(directory: string): (Repository & { readonly remote: string }) | null {
-  const found = repositoryOf(directory);
-  if (found === null) return null;
-  const remote = normalizeRemote(remoteUrl(readText(path.join(found.common, 'config')) ?? '') ?? '');
-  return remote === null ? null : { ...found, remote };
+  const repository = repositoryOf(directory);
+  if (repository === null) return null;
+  const remote = normalizeRemote(remoteUrl(readText(path.join(repository.common, 'config')) ?? '') ?? '');
+  return remote === null ? null : { ...repository, remote };
 }
 
 /**
@@ -310,11 +311,11 @@ export function createProjectOf(now: () => number, joined: JoinedFolders | null 
 }
 
 function readKey(directory: string, joined: JoinedFolders | null): string {
-  const found = repositoryOf(directory);
-  if (found === null) return directory;
+  const repository = repositoryOf(directory);
+  if (repository === null) return directory;
   const remote = remoteOf(directory)?.remote;
-  if (remote !== undefined && (joined === null || joined.isJoined(found, remote))) return remote;
-  return path.basename(found.common) === '.git' ? path.dirname(found.common) : found.top;
+  if (remote !== undefined && (joined === null || joined.isJoined(repository, remote))) return remote;
+  return path.basename(repository.common) === '.git' ? path.dirname(repository.common) : repository.top;
 }
 
 export interface Repository {
@@ -329,8 +330,8 @@ export interface Repository {
 /** The repository that an absolute path is in, by walking up to `.git`. */
 export function repositoryOf(directory: string): Repository | null {
   for (let at = path.resolve(directory); ; at = path.dirname(at)) {
-    const found = gitDirectories(path.join(at, '.git'));
-    if (found !== null) return { top: at, ...found };
+    const directories = gitDirectories(path.join(at, '.git'));
+    if (directories !== null) return { top: at, ...directories };
     if (path.dirname(at) === at) return null;
   }
 }

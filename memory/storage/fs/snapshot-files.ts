@@ -65,13 +65,13 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
       }
     },
     async read(prefix) {
-      const found = (await ids()).filter((id) => id === prefix || id.startsWith(prefix));
-      const [id] = found;
+      const matches = (await ids()).filter((id) => id === prefix || id.startsWith(prefix));
+      const [id] = matches;
       if (id === undefined) {
         throw new CometError('not_found', `no snapshot begins with "${prefix}"; comet-cc memory rollback lists them`);
       }
-      if (found.length > 1) {
-        throw new CometError('ambiguous_id', `"${prefix}" fits ${found.length} snapshots; give more of it`);
+      if (matches.length > 1) {
+        throw new CometError('ambiguous_id', `"${prefix}" fits ${matches.length} snapshots; give more of it`);
       }
       return readSnapshot(id);
     },

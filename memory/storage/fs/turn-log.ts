@@ -49,10 +49,10 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
     },
 
     async sessions() {
-      const found = await Promise.all((await stems(dir)).map((stem) => describe(dir, stem, logOf)));
+      const logs = await Promise.all((await stems(dir)).map((stem) => describe(dir, stem, logOf)));
       // Time stamps of files are coarse; among equal ones the order of our own writes decides.
       const order = (stem: string): number => writes.get(stem) ?? 0;
-      return found
+      return logs
         .filter((session) => session !== null)
         .sort((a, b) => b.updatedAtMs - a.updatedAtMs || order(b.stem) - order(a.stem))
         .map(({ sessionId, updatedAtMs }) => ({ sessionId, updatedAtMs }));

@@ -155,9 +155,9 @@ function createTaskFolder(tasksDir: string) {
 }
 
 async function textsBelow(tasksDir: string): Promise<readonly TaskText[]> {
-  const found = await filesBelow(tasksDir, (name) => name.endsWith(ENDING));
+  const files = await filesBelow(tasksDir, (name) => name.endsWith(ENDING));
   const texts = await Promise.all(
-    found.map(async (file) => {
+    files.map(async (file) => {
       return { name: path.relative(tasksDir, file).split(path.sep).join('/'), text: (await decoded(file)) ?? '' };
     }),
   );
