@@ -448,10 +448,10 @@ export function readSettings(env: NodeJS.ProcessEnv): Setting[] {
 /** Sets a key in `config.json`. @throws CometError `usage` for an unknown key, `config_invalid` for a bad value */
 export async function writeSetting(env: NodeJS.ProcessEnv, name: string, text: string): Promise<void> {
   const { home, configFile } = homePaths(homeOf(env));
-  const known = findKey(name);
+  const key = findKey(name);
   const tree = readTree(configFile);
-  setAt(tree, known.key, typeof known.fallback === 'number' ? Number(text) : text);
-  validate(tree, known.key);
+  setAt(tree, key.key, typeof key.fallback === 'number' ? Number(text) : text);
+  validate(tree, key.key);
   await ensureDir(home);
   await writeFileAtomic(configFile, `${JSON.stringify(tree, null, 2)}\n`);
 }

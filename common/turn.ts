@@ -259,9 +259,9 @@ export function sourceOf(text: string): Form['source'] | null {
   }
   TAG.lastIndex = at;
   const name = TAG.exec(text)?.[1] ?? '';
-  const known = TAGS.get(name);
+  const tag = TAGS.get(name);
   // A name with a hyphen around all of it: a form that is not known yet.
-  return known ?? (name.includes('-') && text.trimEnd().endsWith(`</${name}>`) ? 'external' : null);
+  return tag ?? (name.includes('-') && text.trimEnd().endsWith(`</${name}>`) ? 'external' : null);
 }
 
 function queuedText(text: string): string | null {

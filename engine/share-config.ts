@@ -10,13 +10,13 @@ export function shareOptions(
   { configFile }: Pick<HomePaths, 'configFile'>,
   { keepsHere }: Pick<Policy, 'keepsHere'>,
 ) {
-  let known: { readonly stamp: string; readonly settings: ShareSettings } | null = null;
+  let latest: { readonly stamp: string; readonly settings: ShareSettings } | null = null;
   return {
     settings(): ShareSettings {
       const stats = statSync(configFile, { throwIfNoEntry: false });
       const stamp = `${stats?.ino} ${stats?.mtimeMs} ${stats?.size}`;
-      if (known?.stamp !== stamp) known = { stamp, settings: readSettings(env) };
-      return known.settings;
+      if (latest?.stamp !== stamp) latest = { stamp, settings: readSettings(env) };
+      return latest.settings;
     },
     isForbidden: keepsHere,
     async keepSettings({ url, scope, projects, trusted, name }: Partial<ShareSettings>): Promise<void> {

@@ -37,18 +37,18 @@ export async function applyEdit(paths: HomePaths, plan: EditPlan) {
     throw new CometError('config_invalid', `${file} changed in the meantime; it was left unchanged, try again`);
   }
   const installs = await loadInstalls(paths);
-  const known = installs.files.find((edited) => edited.file === file);
-  const isFirstBackup = known === undefined && before !== null && editKind(name).isBackedUp;
+  const record = installs.files.find((edited) => edited.file === file);
+  const isFirstBackup = record === undefined && before !== null && editKind(name).isBackedUp;
   const edited: EditedFile = {
     file,
-    before: known === undefined ? before : textWithoutEdits(before, known),
-    backup: isFirstBackup ? await backUp(file, before) : (known?.backup ?? null),
-    mode: known !== undefined && holdsToken(known) ? known.mode : await modeOf(file),
-    edits: { ...known?.edits, [name]: editKind(name).isText ? {} : mergeValues(known?.edits[name], values) },
+    before: record === undefined ? before : textWithoutEdits(before, record),
+    backup: isFirstBackup ? await backUp(file, before) : (record?.backup ?? null),
+    mode: record !== undefined && holdsToken(record) ? record.mode : await modeOf(file),
+    edits: { ...record?.edits, [name]: editKind(name).isText ? {} : mergeValues(record?.edits[name], values) },
   };
   const dirs = before === null ? await createDirs(path.dirname(file), 0o700) : [];
   await writeInstalls(paths, {
-    files: [...installs.files.filter((each) => each !== known), edited],
+    files: [...installs.files.filter((each) => each !== record), edited],
     createdDirs: [...installs.createdDirs, ...dirs],
   });
   await writeFileAtomic(file, after, { mode: holdsToken(edited) ? edited.mode & OWNER_ONLY : edited.mode });
@@ -64,22 +64,22 @@ export async function applyEdit(paths: HomePaths, plan: EditPlan) {
  */
 export async function undoEdit(paths: HomePaths, name: EditName, file: string): Promise<boolean> {
   const installs = await loadInstalls(paths);
-  const known = installs.files.find((edited) => edited.file === file);
-  const own = known?.edits[name];
-  if (known === undefined || own === undefined) return false;
-  const { [name]: _, ...edits } = known.edits;
-  const rest: EditedFile = { ...known, edits };
+  const record = installs.files.find((edited) => edited.file === file);
+  const own = record?.edits[name];
+  if (record === undefined || own === undefined) return false;
+  const { [name]: _, ...edits } = record.edits;
+  const rest: EditedFile = { ...record, edits };
   const isLast = Object.keys(edits).length === 0;
   const text = await readFileIfPresent(file);
-  const before = textWithoutEdits(text, known);
-  const after = isLast || text === null ? before : editKind(name).remove(text, own, known.before ?? '', file);
+  const before = textWithoutEdits(text, record);
+  const after = isLast || text === null ? before : editKind(name).remove(text, own, record.before ?? '', file);
   if (after === null && text !== null) await rm(file);
   if (after !== null && after !== text) {
-    const mode = holdsToken(known) ? known.mode : await modeOf(file);
+    const mode = holdsToken(record) ? record.mode : await modeOf(file);
     await writeFileAtomic(file, after, { mode: holdsToken(rest) ? mode & OWNER_ONLY : mode });
   }
-  if (isLast && known.backup !== null) await rm(known.backup, { force: true });
-  const others = installs.files.filter((each) => each !== known);
+  if (isLast && record.backup !== null) await rm(record.backup, { force: true });
+  const others = installs.files.filter((each) => each !== record);
   await writeInstalls(paths, { ...installs, files: isLast ? others : [...others, { ...rest, before }] });
   if (after === null) await removeCreatedDirs(paths, path.dirname(file));
   return after !== text;
@@ -306,7 +306,7 @@ async function migrateRecords(paths: HomePaths, installs: Installs): Promise<Ins
     const { file, before, mode } = record;
     migrated.push({ file, before, backup: null, mode, edits: { [editor]: Object.fromEntries(own) } });
   }
-  const added = migrated.filter(({ file }) => !installs.files.some((known) => known.file === file));
+  const added = migrated.filter(({ file }) => !installs.files.some((record) => record.file === file));
   const merged = {
     files: [...installs.files, ...added],
     createdDirs: [...new Set([...installs.createdDirs, ...(dirs ?? [])])],

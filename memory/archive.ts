@@ -58,8 +58,8 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
         const clean: MemoryNode[] = await Promise.all(nodes.map(redacted));
         const fresh = clean.map((node) => {
-          const known = before.get(node.node_id);
-          return withCappedTrust(isTrusted || isSame(node, known) ? node : nodeAsToolText(node), known);
+          const previous = before.get(node.node_id);
+          return withCappedTrust(isTrusted || isSame(node, previous) ? node : nodeAsToolText(node), previous);
         });
         const changed = fresh.filter((node) => !isSame(node, before.get(node.node_id)));
         const added = changed.filter((node) => before.get(node.node_id) === undefined).length;
@@ -128,12 +128,12 @@ function briefAsToolText({ active, hints, ...brief }: StoredBrief): StoredBrief 
 }
 
 /** An archive may come from anywhere: it raises no origin, that of a fact neither, and pins nothing of unclean origin. */
-function withCappedTrust(node: MemoryNode, known: MemoryNode | undefined): MemoryNode {
-  if (known === undefined) return unpinnedWhereUnclean(node);
-  const origin = lowestOrigin([node.origin, known.origin]);
+function withCappedTrust(node: MemoryNode, nodeById: MemoryNode | undefined): MemoryNode {
+  if (nodeById === undefined) return unpinnedWhereUnclean(node);
+  const origin = lowestOrigin([node.origin, nodeById.origin]);
   const facts = node.facts.map((fact) => {
-    const same = known.facts.find(({ concept, value }) => concept === fact.concept && value === fact.value);
-    const highest = same === undefined ? origin : (same.origin ?? known.origin);
+    const same = nodeById.facts.find(({ concept, value }) => concept === fact.concept && value === fact.value);
+    const highest = same === undefined ? origin : (same.origin ?? nodeById.origin);
     return fact.origin === undefined ? fact : { ...fact, origin: lowestOrigin([fact.origin, highest]) };
   });
   return unpinnedWhereUnclean({ ...node, origin, facts });
@@ -145,8 +145,8 @@ function unpinnedWhereUnclean(node: MemoryNode): MemoryNode {
   return { ...rest, recall_mode: 'active' };
 }
 
-function isSame(node: MemoryNode, known: MemoryNode | undefined): boolean {
-  return known !== undefined && renderSection(node) === renderSection(known) && node.project === known.project;
+function isSame(node: MemoryNode, nodeById: MemoryNode | undefined): boolean {
+  return nodeById !== undefined && renderSection(node) === renderSection(nodeById) && node.project === nodeById.project;
 }
 
 /**

@@ -187,8 +187,8 @@ async function readTurn(state: State, turn: TurnText, source: Source): Promise<v
   const { project } = source;
   const { ontology } = ((await state.scopes.of(project)) ?? (await state.scopes.of('')))?.state ?? {};
   if (ontology === undefined) return;
-  const said = saidIn(turn);
-  const { facts } = extractFacts({ ontology, turn: said, candidates: extractByRules(said) });
+  const parts = saidIn(turn);
+  const { facts } = extractFacts({ ontology, turn: parts, candidates: extractByRules(parts) });
   await apply(state, facts, { ...source, turnId: turn.turnId, atMs: turn.atMs });
 }
 
@@ -199,18 +199,18 @@ async function readSummary(state: State, batch: SummaryBatch, candidates: readon
   if (ontology === undefined || candidates.length === 0) return;
   let left = candidates;
   for (const turn of batch.turns) {
-    const said = saidIn(turn);
+    const parts = saidIn(turn);
     const extractions = left.map((candidate) => ({
       candidate,
-      ...extractFacts({ ontology, turn: said, candidates: [candidate] }),
+      ...extractFacts({ ontology, turn: parts, candidates: [candidate] }),
     }));
     left = extractions.filter(({ facts }) => facts.length === 0).map(({ candidate }) => candidate);
     const facts = extractions.flatMap((each) => each.facts);
     const source = { turnId: turn.turnId, sessionId: batch.sessionId, project: batch.project, atMs: turn.atMs };
     if (facts.length > 0) await apply(state, facts, { ...source, isLate: true });
   }
-  const said = { user: '', assistant: '' };
-  for (const [reason, count] of Object.entries(extractFacts({ ontology, turn: said, candidates: left }).dropped))
+  const texts = { user: '', assistant: '' };
+  for (const [reason, count] of Object.entries(extractFacts({ ontology, turn: texts, candidates: left }).dropped))
     if (count > 0) dropped.set(reason as DropReason, (dropped.get(reason as DropReason) ?? 0) + count);
 }
 
@@ -221,8 +221,8 @@ async function apply(
 ) {
   const facts = newFacts.filter(({ value }) => !(value.includes(MARK) || hasInstructions(value)));
   if (state.vectors !== null && facts.length > 0) {
-    const known = [...state.scopes.near(project)].flatMap(({ store }) => [...store.facts, ...store.closed]);
-    const near = known.filter(({ concept }) => facts.some((each) => each.concept === concept));
+    const existing = [...state.scopes.near(project)].flatMap(({ store }) => [...store.facts, ...store.closed]);
+    const near = existing.filter(({ concept }) => facts.some((each) => each.concept === concept));
     await state.vectors.prepare([...facts, ...near].map(({ value }) => value));
   }
   for (const key of new Set(['', project])) {
@@ -340,8 +340,8 @@ export function saidIn({ user, userOrigin, parts, recalled }: TurnText): FactTur
 }
 
 /** A negation also ends what says more of the same thing. */
-function withQualified(said: readonly ExtractedFact[], facts: readonly Fact[]): ExtractedFact[] {
-  return said.flatMap((each) => {
+function withQualified(extracted: readonly ExtractedFact[], facts: readonly Fact[]): ExtractedFact[] {
+  return extracted.flatMap((each) => {
     if (each.polarity === 'asserted') return [each];
     const start = each.value.toLowerCase();
     const longer = facts.filter(({ concept, value }) => {

@@ -252,14 +252,14 @@ export async function openRemoval(
     /** The user removed the turn, or took its node out of the files: no node is made of it again. */
     isGone: (turnId: string): boolean =>
       turnRegistry.aliases(turnId).some((form) => removed.has(form) || store.isDismissed(form)),
-    /** See `removeNodes`; a snapshot is taken first. @param told  null where other machines know of it already */
+    /** See `removeNodes`; a snapshot is taken first. @param removedNodes  null where other machines know of it already */
     async remove(
       nodes: readonly MemoryNode[],
       turnIds?: readonly string[],
-      told = parts.removedNodes ?? null,
+      removedNodes = parts.removedNodes ?? null,
     ): Promise<void> {
       await snapshooter.take('rm');
-      await removeNodes(nodes, { ...parts, forget, told }, turnIds);
+      await removeNodes(nodes, { ...parts, forget, told: removedNodes }, turnIds);
     },
   };
 }

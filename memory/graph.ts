@@ -64,9 +64,9 @@ interface Mention {
 function mentions(memories: readonly MemoryNode[]): Map<string, Mention> {
   const mentions = new Map<string, Mention>();
   const add = (id: string, kind: Mention['kind'], title: string, place: number): void => {
-    const known = mentions.get(id) ?? { kind, title, from: [] };
-    known.from.push(place);
-    mentions.set(id, known);
+    const mention = mentions.get(id) ?? { kind, title, from: [] };
+    mention.from.push(place);
+    mentions.set(id, mention);
   };
   memories.forEach((node, place) => {
     for (const tag of new Set(contentTags(node.topic_tags))) add(`topic:${tag}`, 'topic', tag, place);

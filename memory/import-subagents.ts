@@ -60,9 +60,9 @@ export async function saveSubagent(
 }
 
 function agentDraft({ turnId, parts }: TurnText): ProposedNode {
-  const said = parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text.replace(/\s+/g, ' ').trim());
-  const task = clip(said[0] ?? '', TASK_CHARS);
-  const result = clip(said.length > 1 ? (said.at(-1) ?? '') : '', RESULT_CHARS);
+  const answers = parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text.replace(/\s+/g, ' ').trim());
+  const task = clip(answers[0] ?? '', TASK_CHARS);
+  const result = clip(answers.length > 1 ? (answers.at(-1) ?? '') : '', RESULT_CHARS);
   return {
     summary: `Subagent on “${task}”${result === '' ? '' : `: ${result}`}`,
     trigger: `When I need what a subagent found on “${task}”`,

@@ -85,8 +85,8 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     await pipeline.hydrate(sessionId);
     for (const { imported, ...turn } of await turnReader.turns(sessionId)) {
       if (imported !== undefined) continue;
-      const said = turnContentHash(sessionId, readTurn(turn));
-      sayings.set(said, [...(sayings.get(said) ?? []), turn.turnId]);
+      const contentHash = turnContentHash(sessionId, readTurn(turn));
+      sayings.set(contentHash, [...(sayings.get(contentHash) ?? []), turn.turnId]);
     }
     return sayings;
   }
@@ -139,9 +139,9 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
       const project = projects[at] as string;
       if (batch[0] !== undefined && batch[0].turn.project !== project) await flush();
       const fresh = await asFresh(turn, project, repeated);
-      const said = turnContentHash(sessionId, fresh.text);
-      const same = sayings.get(said)?.shift();
-      if (removal.isGone(turn.turnId) || removal.isGone(said)) tally.skipped += 1;
+      const contentHash = turnContentHash(sessionId, fresh.text);
+      const same = sayings.get(contentHash)?.shift();
+      if (removal.isGone(turn.turnId) || removal.isGone(contentHash)) tally.skipped += 1;
       else if (same !== undefined) {
         noteAgents({ ...turn, turnId: same }, past);
         tally.known += 1;

@@ -160,8 +160,8 @@ function createDocuments(parts: MemoryParts) {
     } as const;
     for (const [at, batch] of slices(fresh, BATCH).entries()) {
       progress = { file, done: at * BATCH, total: fresh.length };
-      const known = catalogue.tags(project);
-      const drafted = batch.map(({ chunk, turn }) => ({ turn, draft: documentDraft(chunk, file, known) }));
+      const knownTags = catalogue.tags(project);
+      const drafted = batch.map(({ chunk, turn }) => ({ turn, draft: documentDraft(chunk, file, knownTags) }));
       await saveChunks(drafted, marks, parts);
       await nextTick();
     }

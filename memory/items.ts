@@ -94,11 +94,11 @@ export function createItems(parts: MemoryParts) {
         const node = catalogue.current(id);
         if (node === undefined) throw new CometError('not_found', `no memory ${id}`);
         const { summary: text, turns } = node;
-        const said = { text, origin: isTyped ? ('user' as const) : node.origin, turn: turns[0] ?? '' };
-        const stated = kind === 'todo' ? { open: [said] } : { decisions: [{ ...said, by: 'user' as const }] };
+        const item = { text, origin: isTyped ? ('user' as const) : node.origin, turn: turns[0] ?? '' };
+        const stated = kind === 'todo' ? { open: [item] } : { decisions: [{ ...item, by: 'user' as const }] };
         const saved = { ...node, ...stated };
         await held.save([saved]);
-        return itemOf({ kind: kind === 'todo' ? 'open' : 'decided', node: saved, ...said });
+        return itemOf({ kind: kind === 'todo' ? 'open' : 'decided', node: saved, ...item });
       }),
   };
 }

@@ -360,14 +360,14 @@ const PROMPT_CHARS = 300;
 
 async function explainNode(node: MemoryNode, { turnRegistry, catalogue, turnReader }: MemoryParts) {
   const turns = (await Promise.all(sessionsOf(node, turnRegistry).map(turnReader.ofSession))).flat();
-  const known = new Map(turns.map((turn) => [turn.turnId, turn]));
+  const turnsById = new Map(turns.map((turn) => [turn.turnId, turn]));
   return {
     node_id: node.node_id,
     summary: node.summary,
     origin: node.origin,
     written_by: writtenBy(node),
     compaction_reason: node.compaction_reason,
-    turns: node.turns.map((turnId) => reasonOf(turnId, known.get(turnRegistry.canonicalId(turnId)))),
+    turns: node.turns.map((turnId) => reasonOf(turnId, turnsById.get(turnRegistry.canonicalId(turnId)))),
     /** Current facts, and the turns that each rests on. */
     facts: node.facts
       .filter((fact) => !isClosed(fact))

@@ -139,8 +139,8 @@ function refreshIndex({ store, catalogue, topicPages }: MemoryParts): Promise<vo
 function skippedTurns({ crashMarks, removal }: Pick<MemoryParts, 'crashMarks' | 'removal'>): Problem[] {
   const turns = crashMarks.skipped().filter(({ turnId }) => !removal.isForgotten(turnId));
   return turns.map(({ turnId, sessionId, atMs }) => {
-    const said = `turn ${turnId.slice(0, 12)} of session ${sessionId}, from ${new Date(atMs).toISOString().slice(0, 10)}`;
-    return { file: 'turn', message: `${said}, ended the engine twice and is skipped; the journal keeps it` };
+    const label = `turn ${turnId.slice(0, 12)} of session ${sessionId}, from ${new Date(atMs).toISOString().slice(0, 10)}`;
+    return { file: 'turn', message: `${label}, ended the engine twice and is skipped; the journal keeps it` };
   });
 }
 

@@ -50,8 +50,8 @@ async function writeFacts(nodes: readonly MemoryNode[], paths: Paths): Promise<v
       },
     },
   });
-  const told = nodes.filter(({ kind }) => kind === 'turn');
-  for (const node of told.toSorted((one, other) => compareText(one.valid_from, other.valid_from))) {
+  const turnNodes = nodes.filter(({ kind }) => kind === 'turn');
+  for (const node of turnNodes.toSorted((one, other) => compareText(one.valid_from, other.valid_from))) {
     const source = { project: node.project, sessionId: node.session_id };
     const turn = statementsOf(node);
     await facts.readPast(turn, source);

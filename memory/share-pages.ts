@@ -30,10 +30,10 @@ type Redact = (text: string) => string;
 function createRedact({ redactor }: Parts): Redact {
   const redacted = new Map<string, string>();
   return (text) => {
-    const known = redacted.get(text) ?? redactor.text(text);
+    const redaction = redacted.get(text) ?? redactor.text(text);
     if (redacted.size >= MOST_KNOWN) redacted.clear();
-    redacted.set(text, known);
-    return known;
+    redacted.set(text, redaction);
+    return redaction;
   };
 }
 
@@ -92,9 +92,9 @@ function createFacts({ facts }: Parts, redact: Redact) {
     const lines = files.flatMap(({ project, text }) => {
       const page = factsRef(project && keyOf(project));
       return factsIn(text).map((fact) => {
-        const said = redact(fact.text);
-        const key = createBlockKeys()(page, '', said);
-        const block = { key, page, section: '', text: said, after: '', isPrivate: said !== fact.text };
+        const value = redact(fact.text);
+        const key = createBlockKeys()(page, '', value);
+        const block = { key, page, section: '', text: value, after: '', isPrivate: value !== fact.text };
         return { isOwn: fact.isOwn, project, raw: fact.text, block };
       });
     });

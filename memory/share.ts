@@ -411,25 +411,25 @@ function lazyBus(open: () => Promise<Bus>, rest: () => Promise<void>): Bus {
 
 /** Of the same project, the answer of the first time: it takes a look at the disk, and there are many memories. */
 function onceEach<T>(of: (project: string) => T): (project: string) => T {
-  const known = new Map<string, { readonly answer: T }>();
+  const answers = new Map<string, { readonly answer: T }>();
   return (project) => {
-    const entry = known.get(project) ?? { answer: of(project) };
-    known.set(project, entry);
+    const entry = answers.get(project) ?? { answer: of(project) };
+    answers.set(project, entry);
     return entry.answer;
   };
 }
 
 /** The engine is the one writer of its home. */
 function cached(file: StateFile): StateFile {
-  let known: Promise<ShareState | null> | null = null;
+  let savedState: Promise<ShareState | null> | null = null;
   return {
-    load: () => (known ??= file.load()),
+    load: () => (savedState ??= file.load()),
     async save(state) {
       await file.save(state);
-      known = Promise.resolve(state);
+      savedState = Promise.resolve(state);
     },
     async remove() {
-      known = null;
+      savedState = null;
       await file.remove();
     },
   };

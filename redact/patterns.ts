@@ -200,8 +200,8 @@ export function* findRandomTokens(text: string): Steps<Span[]> {
 function* tokensIn(text: string, from: number, end: number): Steps<Span[]> {
   const start = text[from - 1] === '\\' ? from + 1 : text[from - 1] === '%' ? from + 2 : from;
   KNOWN.lastIndex = start;
-  const known = KNOWN.exec(text);
-  if (known !== null && isRandomKey(known[1] ?? '')) return [{ start, end: KNOWN.lastIndex, type: 'api-token' }];
+  const match = KNOWN.exec(text);
+  if (match !== null && isRandomKey(match[1] ?? '')) return [{ start, end: KNOWN.lastIndex, type: 'api-token' }];
   const spans: Span[] = [];
   const run = text.slice(start, end);
   if (run.length <= 2 * LONGEST_TOKEN && run.includes('.') && isDottedToken(run))

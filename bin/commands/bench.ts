@@ -111,14 +111,14 @@ async function runBench(flags: Flags, { term, ...rest }: Context): Promise<void>
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
   try {
     const byProject = [...grouped(turns, (each) => each.project).values()];
-    const asked: { readonly turns: readonly PastTurn[]; readonly questions: readonly Question[] }[] = [];
+    const samples: { readonly turns: readonly PastTurn[]; readonly questions: readonly Question[] }[] = [];
     const budget = { calls };
     for (const own of byProject) {
       const share = Math.max(1, Math.round((limit * own.length) / turns.length));
-      const most = Math.min(share, limit - asked.reduce((sum, { questions }) => sum + questions.length, 0));
-      asked.push({ turns: own, questions: await questionsFor(own, { most, budget, scratch }, context) });
+      const most = Math.min(share, limit - samples.reduce((sum, { questions }) => sum + questions.length, 0));
+      samples.push({ turns: own, questions: await questionsFor(own, { most, budget, scratch }, context) });
     }
-    const outcomes = await measure(asked, scratch, context);
+    const outcomes = await measure(samples, scratch, context);
     const report = reportOf(outcomes, turns, await readNodeIds(paths.nodesDir));
     const seconds = Math.round((Date.now() - startMs) / 1_000);
     term.print(flags, { ...report, seconds }, () => reportLines(report, term.width));
@@ -197,7 +197,7 @@ async function localConfig(config: Context['config']): Promise<Config> {
 }
 
 async function measure(
-  asked: readonly { readonly turns: readonly PastTurn[]; readonly questions: readonly Question[] }[],
+  samples: readonly { readonly turns: readonly PastTurn[]; readonly questions: readonly Question[] }[],
   scratch: string,
   { env, paths, config: configOf, term }: Context,
 ): Promise<{ readonly turns: readonly PastTurn[]; readonly outcome: Outcome }[]> {
@@ -224,14 +224,14 @@ async function measure(
       throw new CometError('model_timeout', 'memory did not come to rest; try a smaller --project or --since');
     },
   };
-  const total = asked.reduce((sum, { questions }) => sum + Math.max(0, ...questions.map(({ before }) => before)), 0);
+  const total = samples.reduce((sum, { questions }) => sum + Math.max(0, ...questions.map(({ before }) => before)), 0);
   const startMs = Date.now();
   const outcomes: { readonly turns: readonly PastTurn[]; readonly outcome: Outcome }[] = [];
   let done = 0;
   try {
-    for (const { turns, questions } of asked) {
-      const onProgress = (told: number): void =>
-        term.progress(progressLine({ done: done + told, total, turns: done + told }, Date.now() - startMs));
+    for (const { turns, questions } of samples) {
+      const onProgress = (turnCount: number): void =>
+        term.progress(progressLine({ done: done + turnCount, total, turns: done + turnCount }, Date.now() - startMs));
       const own = await askQuestions(turns, questions, replayed, onProgress);
       outcomes.push(...own.map((outcome) => ({ turns, outcome })));
       done += Math.max(0, ...questions.map(({ before }) => before));
@@ -261,11 +261,11 @@ interface Place {
 type Report = ReturnType<typeof reportOf>;
 
 function reportOf(
-  asked: readonly { readonly turns: readonly PastTurn[]; readonly outcome: Outcome }[],
+  samples: readonly { readonly turns: readonly PastTurn[]; readonly outcome: Outcome }[],
   turns: readonly PastTurn[],
   nodeIds: ReadonlyMap<string, string>,
 ) {
-  const outcomes = asked.map(({ outcome }) => outcome);
+  const outcomes = samples.map(({ outcome }) => outcome);
   const byId = new Map(turns.map((each) => [each.turn.turnId, each]));
   const placeOf = ({ turn }: PastTurn): Place => ({
     node_id: nodeIds.get(turn.turnId) ?? null,
@@ -276,7 +276,7 @@ function reportOf(
     const turn = byId.get(firstTurn);
     return turn === undefined ? null : { ...placeOf(turn), text: oneLine(first) };
   };
-  const misses = asked
+  const misses = samples
     .filter(({ outcome: { recall } }) => recall.rank === 0 || !recall.holds)
     .map(({ turns: own, outcome: { question, recall, bm25 } }) => ({
       question: oneLine(question.text),
@@ -312,8 +312,8 @@ function scoresOf(outcomes: readonly Outcome[]) {
 
 function reportLines(report: Report, width: number): string[] {
   const { turns, sessions, projects, questions, misses } = report;
-  const said = `turns ${count(turns)}, sessions ${count(sessions)}, projects ${count(projects)}`;
-  if (questions === 0) return [`${said}: no question could be made from them; try --llm claude`];
+  const summary = `turns ${count(turns)}, sessions ${count(sessions)}, projects ${count(projects)}`;
+  if (questions === 0) return [`${summary}: no question could be made from them; try --llm claude`];
   const rows = [...Object.entries(report.by_kind), ['all', report] as const];
   const column = (title: string, of: (row: Pick<Report, 'questions' | 'recall' | 'bm25'>) => number) => ({
     title,
@@ -337,5 +337,5 @@ function reportLines(report: Report, width: number): string[] {
     const instead = found === null ? 'nothing' : `${found.node_id ?? found.session_id} of ${found.date}: ${found.text}`;
     return ['', `${question} (${kind})`, `  answer  “${answer}” in ${where}`, `  found   ${instead}`];
   });
-  return [said, '', ...lines, ...worst.map((line) => truncate(line, Math.min(width, 240)))];
+  return [summary, '', ...lines, ...worst.map((line) => truncate(line, Math.min(width, 240)))];
 }

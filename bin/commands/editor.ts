@@ -37,8 +37,8 @@ export function registerEditor(program: Command, context: Context): void {
       const { revertEditor } = await import('../../install/editors/index.ts');
       const { paths, term } = context;
       const file = name === JETBRAINS ? await revertSettings(paths) : await revertEditor(paths, name);
-      const told = file === null ? `${name} was not set up` : `restored ${file}`;
-      term.print(flags, { editor: name, file }, () => [told]);
+      const message = file === null ? `${name} was not set up` : `restored ${file}`;
+      term.print(flags, { editor: name, file }, () => [message]);
     });
   editor
     .command('status')

@@ -186,8 +186,8 @@ function aboutLines(facts: readonly FactView[]): string[] {
     const isNew = facts[at - 1]?.concept !== concept;
     const head = isNew ? [...(at === 0 ? [] : ['']), `${concept}: ${oneLine(label)}`] : [];
     const when = localTime(Date.parse(from), Date.now());
-    const said = `${speaker(origin)}, ${when}: “${oneLine(evidence)}”`;
-    return [...head, `  ${oneLine(value)}  (${percent(salience)}, ${CLASSES[persistence_class]})`, `    ${said}`];
+    const source = `${speaker(origin)}, ${when}: “${oneLine(evidence)}”`;
+    return [...head, `  ${oneLine(value)}  (${percent(salience)}, ${CLASSES[persistence_class]})`, `    ${source}`];
   });
 }
 

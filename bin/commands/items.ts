@@ -120,9 +120,9 @@ export function itemLines(items: readonly Item[], title: string, { width, nowMs,
   const indent = numbers + 6 + aged + 6;
   const heading = `${'#'.padStart(numbers)}  ID      ${'AGE'.padEnd(aged)}  ${title}`;
   const rows = items.flatMap(({ id, text, origin }, row) => {
-    const said = `${names[row]}${oneLine(text)}${origin === 'external' ? ' (from outside)' : ''}`;
+    const itemLine = `${names[row]}${oneLine(text)}${origin === 'external' ? ' (from outside)' : ''}`;
     const head = `${String(row + 1).padStart(numbers)}  ${id}  ${(ages[row] as string).padEnd(aged)}  `;
-    return wrapped(said, width - indent, ROWS).map((line, at) =>
+    return wrapped(itemLine, width - indent, ROWS).map((line, at) =>
       at === 0 ? paint('dim', head) + line : ' '.repeat(indent) + line,
     );
   });

@@ -49,16 +49,16 @@ function registerBuild(library: Command, context: Context): void {
       const who = flags.budget === undefined ? { llm: 'local' as const } : { llm: 'claude' as const, budgetTokens };
       const input = { claudeDir, dryRun, ...who };
       const startMs = Date.now();
-      let said = (status: EngineStatus): string =>
+      let progress = (status: EngineStatus): string =>
         status.importing === null ? READING : progressLine(status.importing, Date.now() - startMs);
       const { imported, pages } = await watched(
         context,
         flags,
-        (status) => said(status),
+        (status) => progress(status),
         async () => {
           const report =
             flags.import === false ? null : await client.call('memory/import-claude', input, { timeoutMs: LONGEST_MS });
-          said = () => WRITING;
+          progress = () => WRITING;
           return { imported: report, ...(await client.call('memory/dream', { dryRun }, { timeoutMs: LONGEST_MS })) };
         },
       );

@@ -79,24 +79,24 @@ interface OpenLog {
 /** Follows a log over its rotations: a file is known by its inode, whatever its name has become. */
 export function createTail(file: string) {
   /** Bytes that were read of each generation, by inode. */
-  let known: ReadonlyMap<number, number> | null = null;
+  let inodes: ReadonlyMap<number, number> | null = null;
   let rest = '';
   return {
     /** Whole lines written since the last call, those in files put aside meanwhile included; at first those of two files. */
     async read(): Promise<string[]> {
       const generations = await openAll(file);
-      const first = known === null ? generations.length - 2 : 0;
+      const first = inodes === null ? generations.length - 2 : 0;
       const now = new Map<number, number>();
       try {
         for (const [at, { handle, inode, size }] of generations.entries()) {
-          const before = known?.get(inode) ?? 0;
+          const before = inodes?.get(inode) ?? 0;
           if (at >= first) rest += await textOf(handle, size < before ? 0 : before, size);
           now.set(inode, size);
         }
       } finally {
         for (const { handle } of generations) await handle.close();
       }
-      known = now;
+      inodes = now;
       const lines = rest.split('\n');
       rest = lines.pop() ?? '';
       return lines;

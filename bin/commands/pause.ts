@@ -25,9 +25,9 @@ export function registerPause(program: Command, context: Context): void {
       const { paths, term } = context;
       const now = Date.now();
       const until = flags.for === undefined ? null : new Date(now + parseSpan(flags.for, '--for')).toISOString();
-      const asked = { mode: flags.private ? 'private' : 'off', since: new Date(now).toISOString(), until } as const;
+      const request = { mode: flags.private ? 'private' : 'off', since: new Date(now).toISOString(), until } as const;
       const project = flags.project === undefined ? null : await projectAt(flags.project, paths);
-      const wanted = paused(await readPauses(paths.pausesFile, now), project, asked);
+      const wanted = paused(await readPauses(paths.pausesFile, now), project, request);
       await writePauses(paths.pausesFile, wanted);
       term.print(flags, wanted, () => pauseLines(wanted));
     });

@@ -49,8 +49,8 @@ export function registerRun(program: Command, context: Context): void {
           ? undefined
           : watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), watching.signal);
       const isSaid = tells && (await sayStart(context));
-      const told = isSaid ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
-      const env = setup === null ? told : withPreset(told, preset);
+      const childEnv = isSaid ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
+      const env = setup === null ? childEnv : withPreset(childEnv, preset);
       context.exitCode = await runCommand({ ...child, env }, context.term.say);
       if (isSession) await finish(context, args, { sinceMs, tells });
       watching.abort();

@@ -65,8 +65,8 @@ export function registerSession(program: Command, context: Context): void {
   const closing = "summarize the session's remaining turns now; the session reopens on its next turn";
   register('close', closing, async (id, client, json) => {
     const view = await client.call('sessions/close', { sessionId: id }, { timeoutMs: CLOSE_MS });
-    const told = `closed ${oneLine(id)}: ${formatCount(view.turns, 'turn')} in ${formatCount(view.node_ids.length, 'memory', 'memories')}`;
-    term.print({ json }, view, () => [told]);
+    const message = `closed ${oneLine(id)}: ${formatCount(view.turns, 'turn')} in ${formatCount(view.node_ids.length, 'memory', 'memories')}`;
+    term.print({ json }, view, () => [message]);
   });
 
   function register(

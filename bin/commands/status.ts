@@ -183,7 +183,7 @@ function problemsOf(shown: FullStatus): { readonly text: string; readonly fix: s
 export function internalLines(shown: FullStatus, paint: Paint, nowMs: number): string[] {
   const { requests, recalls, tokens, queue, llm, engine, sensor, dream } = shown;
   const own = `$${llm.cost_usd_today.toFixed(2)} at API prices today`;
-  const asked = `, asked about ${count(sensor.asked)} of ${formatCount(sensor.turns, 'turn')} whether the topic shifted`;
+  const modelShare = `, asked about ${count(sensor.asked)} of ${formatCount(sensor.turns, 'turn')} whether the topic shifted`;
   const late = `${count(recalls.late_delivered)} late and sent with the next request, ${count(recalls.late_lost)} late and not sent`;
   const retried = shown.healed > 0 ? `, ${count(shown.healed)} retried after a refusal` : '';
   const price = shown.savings.week.net_saved_usd;
@@ -208,7 +208,7 @@ export function internalLines(shown: FullStatus, paint: Paint, nowMs: number): s
       `$${Math.abs(price).toFixed(2)} ${price < 0 ? 'more' : 'less'} at API prices this week, memory's own calls included`,
     ],
     ['queues', queuesLine(queue)],
-    ['model', `${own}${sensor.turns === 0 ? '' : asked}`],
+    ['model', `${own}${sensor.turns === 0 ? '' : modelShare}`],
   ];
   const shell = shown.environment.join(', ');
   if (shell !== '') rows.push(['settings', `${shell} from the shell that started it`]);

@@ -25,7 +25,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const clock = createStoryClock();
   const direct = createDirect();
   const linesByPrompt = new Map<string, RecalledLine>();
-  const asked = new Map<string, Buffer>();
+  const bodyByPrompt = new Map<string, Buffer>();
   const bodies: Buffer[] = [];
   const mornings: Morning[] = [];
   const brain = storyBrain(STORY, (question, at) => at !== null && linesByPrompt.set(question.prompt, at));
@@ -40,7 +40,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
         clock,
         onRequest: (request) => {
           direct.add(request, clock.now());
-          asked.set(request.prompt, request.body);
+          bodyByPrompt.set(request.prompt, request.body);
           bodies.push(request.body);
         },
         onTurn: progress.turn,
@@ -51,7 +51,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
         direct: direct.bill(),
         found: linesByPrompt,
         answers,
-        asked,
+        asked: bodyByPrompt,
         bodies,
         morning: mornings[0] ?? null,
         story: STORY,

@@ -67,8 +67,10 @@ function linesOf(body: Json, prompt: string): Placed[] {
     const text = String(block.text ?? '');
     return text.startsWith(OURS) ? placed('system block', text) : [];
   });
-  const asked = messages.findLastIndex((message) => blocksOf(message.content).some((block) => block.text === prompt));
-  return [...system, ...messages.flatMap((message, index) => messageLines(message, index >= asked, prompt))];
+  const lastPrompt = messages.findLastIndex((message) =>
+    blocksOf(message.content).some((block) => block.text === prompt),
+  );
+  return [...system, ...messages.flatMap((message, index) => messageLines(message, index >= lastPrompt, prompt))];
 }
 
 function messageLines(message: Json, newest: boolean, prompt: string): Placed[] {

@@ -181,7 +181,7 @@ async function settle({ engine }: Stage, sessionId: string, turns: number): Prom
   if (turns === 0) return;
   for (const deadline = Date.now() + SETTLE_MS; Date.now() < deadline; await after(5)) {
     const [{ queue }, sessions] = await Promise.all([engine.call('status', {}), engine.call('sessions/list', {})]);
-    const known = sessions.find((session) => session.session_id === sessionId)?.turns ?? 0;
-    if (known >= turns && queue.sensor + queue.compacter + queue.indexer === 0) return;
+    const turnCount = sessions.find((session) => session.session_id === sessionId)?.turns ?? 0;
+    if (turnCount >= turns && queue.sensor + queue.compacter + queue.indexer === 0) return;
   }
 }

@@ -85,8 +85,8 @@ export function checkStore(report: StatusReport | null): Check {
   if (problems.length === 0) return good('store', held);
   const named = problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);
   const more = problems.length > 5 ? `; and ${problems.length - 5} more` : '';
-  const known = [...new Set(problems.flatMap(({ file }) => FIXES[file] ?? []))].join('; ');
-  const fix = known || 'fix the named files; the rest works';
+  const fixes = [...new Set(problems.flatMap(({ file }) => FIXES[file] ?? []))].join('; ');
+  const fix = fixes || 'fix the named files; the rest works';
   return bad('store', named.join('; ') + more, fix);
 }
 

@@ -33,12 +33,12 @@ function judged(openai: Config['openai'], host: string, { status, body }: { stat
   if (status === 401 || status === 403) return bad('endpoint', `${host} refuses the key (status ${status})`, NO_KEY);
   const names = [openai.model, openai.sensorModel].filter((name) => name !== '');
   const wanted = names.map((name) => fullModelName(name, openai.baseUrl));
-  const known = status === 200 ? modelsOf(body) : null;
+  const models = status === 200 ? modelsOf(body) : null;
   // Not every endpoint lists its models, and some list others than they serve under that name.
-  if (known === null) return good('endpoint', `${host} answers; it does not list its models`);
-  const unknown = wanted.filter((name) => !known.some((each) => each === name || each === `${name}:latest`));
+  if (models === null) return good('endpoint', `${host} answers; it does not list its models`);
+  const unknown = wanted.filter((name) => !models.some((each) => each === name || each === `${name}:latest`));
   if (unknown.length === 0) return good('endpoint', `${host} answers and has ${wanted.join(' and ')}`);
-  const some = known.length === 0 ? 'none at all' : known.slice(0, 5).join(', ');
+  const some = models.length === 0 ? 'none at all' : models.slice(0, 5).join(', ');
   const detail = `${host} answers, but has no ${unknown.join(' and no ')}; it has ${some}`;
   return bad('endpoint', detail, 'set openai.model (and openai.sensorModel) to a model that it has');
 }

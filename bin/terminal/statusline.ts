@@ -15,9 +15,9 @@ const TITLE_CHARS = 32;
 /** One line on stdout, from Claude Code's JSON on stdin; never fails. */
 export async function printStatusline({ paths, env, term }: Pick<Context, 'paths' | 'env' | 'term'>): Promise<void> {
   const patienceMs = Number(env['COMET_CC_HOOK_MS']);
-  const asked = readStatusline(await stdin(patienceMs || STDIN_MS));
+  const input = readStatusline(await stdin(patienceMs || STDIN_MS));
   const view = await engineClient(paths.engineSocket)
-    .call('statusline', asked, { timeoutMs: patienceMs || LATE_MS })
+    .call('statusline', input, { timeoutMs: patienceMs || LATE_MS })
     .catch((): StatuslineView | null => null);
   // Claude Code shows colours although it reads from a pipe.
   term.out(statuslineText(view, !env['NO_COLOR']));

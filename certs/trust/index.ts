@@ -85,12 +85,12 @@ interface TrustedRoot {
 
 /** Reads `store`. @param current  fingerprint of the current root; null when there is none */
 export async function inspectTrust(paths: HomePaths, store: TrustStore, current: string | null) {
-  const asked = (await readRecord(paths)).filter((root) => root.store === store.id).map((root) => root.fingerprint);
+  const roots = (await readRecord(paths)).filter((root) => root.store === store.id).map((root) => root.fingerprint);
   const former: string[] = [];
-  for (const fingerprint of asked) {
+  for (const fingerprint of roots) {
     if (fingerprint !== current && (await store.isInstalled(fingerprint))) former.push(fingerprint);
   }
-  const wasAsked = asked.length > 0;
+  const wasAsked = roots.length > 0;
   return { holdsCurrent: current !== null && (await isHeld(store, current, wasAsked)), wasAsked, former };
 }
 
@@ -127,11 +127,11 @@ export async function distrustRoots(
   const present = await Promise.all(generated.filter((file) => existsSync(file)).map(fingerprintOf));
   const cleared: string[] = [];
   for (const store of stores) {
-    const asked = recorded.filter((root) => root.store === store.id).map((root) => root.fingerprint);
-    const held = new Set([...asked, ...present.filter((fingerprint) => fingerprint !== null)]);
+    const roots = recorded.filter((root) => root.store === store.id).map((root) => root.fingerprint);
+    const held = new Set([...roots, ...present.filter((fingerprint) => fingerprint !== null)]);
     let hadRoot = false;
     for (const fingerprint of held) {
-      if (await isHeld(store, fingerprint, asked.length > 0)) hadRoot = (await store.remove(fingerprint)) || hadRoot;
+      if (await isHeld(store, fingerprint, roots.length > 0)) hadRoot = (await store.remove(fingerprint)) || hadRoot;
     }
     await forgetRoots(paths, (root) => root.store === store.id);
     if (hadRoot) cleared.push(store.name);

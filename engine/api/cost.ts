@@ -97,7 +97,7 @@ export function savedBetween(ledger: Pick<CostLedger, 'days'>, fromMs: number, t
   const [from, to] = [fromMs, toMs].map((atMs) => new Date(atMs).toISOString().slice(0, 10)) as [string, string];
   const days = ledger.days().filter(([day]) => day >= from && day < to);
   const all = days.map(([, totals]) => savingsOf(totals));
-  const sum = (key: 'original' | 'sent' | 'net_saved_usd'): number => all.reduce((known, each) => known + each[key], 0);
+  const sum = (key: 'original' | 'sent' | 'net_saved_usd'): number => all.reduce((cost, each) => cost + each[key], 0);
   return { received: sum('original'), sent: sum('sent'), usd: sum('net_saved_usd') };
 }
 

@@ -90,12 +90,12 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
       memory.capture.reportPrompt(sessionId, whole);
       if (inject.retrieval !== 'hook' || !policy.of(projectDir).adds) return NO_TEXT;
       const prompt = whole.length <= 2 * END_CHARS ? whole : `${whole.slice(0, END_CHARS)}\n${whole.slice(-END_CHARS)}`;
-      const known = shown.get(sessionId);
+      const digests = shown.get(sessionId);
       // Turns of this conversation are in its context, or in its preamble.
       const own = memory.library.list({ sessionId, all: true }).flatMap(({ turns }) => turns);
-      const before = known ?? new Set((await sessionBlock(sessionId, projectDir)).split('\n'));
-      const told = [...before];
-      const changes = memory.recall.factChanges(sessionId, projectDir, { block: told, since: [] });
+      const before = digests ?? new Set((await sessionBlock(sessionId, projectDir)).split('\n'));
+      const earlierLines = [...before];
+      const changes = memory.recall.factChanges(sessionId, projectDir, { block: earlierLines, since: [] });
       const hits = await memory.recall.recall(
         {
           ...{ sessionId, projectDir, prompt, recent },
@@ -109,7 +109,7 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
       // Read again after the wait: a duplicate call may have shown lines meanwhile.
       const seen = shown.get(sessionId) ?? before;
       bounded(shown).set(sessionId, seen);
-      const facts = [...seen].at(-1) === told.at(-1) ? changed : [];
+      const facts = [...seen].at(-1) === earlierLines.at(-1) ? changed : [];
       const lines = hits.map(({ line }) => asLine(line)).filter(({ text }) => !seen.has(text));
       const [recalled] = renderRetrieval(lines, {
         mode: 'system-message',

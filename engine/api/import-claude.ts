@@ -118,8 +118,15 @@ export function createClaudeImport({
     const turns = endedTurns(transcript, now());
     const isSelected = selectionOf(input, turns);
     const budget = input.llm === 'claude' ? { hasBudget } : {};
-    const asked = { turns, imported: 'claude', dryRun: input.dryRun, seen, isSelected, isCopy: owners.isCopy } as const;
-    const report = await imports.importTurns({ ...asked, ...budget });
+    const options = {
+      turns,
+      imported: 'claude',
+      dryRun: input.dryRun,
+      seen,
+      isSelected,
+      isCopy: owners.isCopy,
+    } as const;
+    const report = await imports.importTurns({ ...options, ...budget });
     const owned = owners.claim(turns.filter(isSelected));
     if (!input.dryRun && owned.length > 0) await done.add(owned);
     for (const [name, value] of Object.entries(report)) counts[name as keyof ImportTurnsReport] += value;

@@ -25,16 +25,16 @@ const TRANSCRIPT = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
  * @param redact  titles are written by a model that saw the session, so they may quote a secret
  */
 export function createSessionTitles(claudeDir: string, redact: (text: string) => string): SessionTitles {
-  const known = new LruMap<string, { readonly version: string; readonly title: string }>(MOST_KNOWN);
+  const titleCache = new LruMap<string, { readonly version: string; readonly title: string }>(MOST_KNOWN);
 
   async function titleIn(id: string, file: string): Promise<string> {
-    const before = known.get(file) ?? { version: '', title: '' };
+    const before = titleCache.get(file) ?? { version: '', title: '' };
     const ends = await readEnds(file, before.version);
     if (ends === null) return before.title;
     const own = shortTitle(redact(clip(ownTitle(ends.text, id), READ_CHARS)));
     // A long answer may have moved the title out of the parts that are read.
     const title = own || before.title;
-    known.set(file, { version: ends.version, title });
+    titleCache.set(file, { version: ends.version, title });
     return title;
   }
 
@@ -114,13 +114,13 @@ function promptOf({ message }: Readonly<Record<string, unknown>>): string {
 /** Start and end of a file; null where it still has this version. */
 async function readEnds(
   file: string,
-  known: string,
+  title: string,
 ): Promise<{ readonly text: string; readonly version: string } | null> {
   const handle = await open(file, 'r');
   try {
     const { size, mtimeMs } = await handle.stat();
     const version = `${size} ${mtimeMs}`;
-    if (version === known) return null;
+    if (version === title) return null;
     const part = async (from: number, length: number): Promise<string> => {
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.max(0, length)), 0, length, from);
       return buffer.toString('utf8', 0, bytesRead);

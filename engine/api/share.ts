@@ -5,7 +5,7 @@ import { operation } from './service.ts';
 
 /** Credentials of the shell that asks: passed on to the storage, and kept only while the engine runs. */
 const env = z.record(z.string().max(200), z.string().max(10_000)).default({});
-const asked = z.strictObject({ env });
+const Input = z.strictObject({ env });
 
 const project = z.string().min(1).max(400);
 const address = z
@@ -35,11 +35,11 @@ export const shareOperations = {
       return sharing.join({ url, scope, projects, name }, first, env);
     },
   ),
-  'share/preview': operation(asked, ({ sharing }, { env }) => sharing.preview(env)),
-  'share/push': operation(asked, async ({ sharing }, { env }) => ({ sent: await sharing.push(env) })),
-  'share/pull': operation(asked, async ({ sharing }, { env }) => ({ added: await sharing.pull(env) })),
+  'share/preview': operation(Input, ({ sharing }, { env }) => sharing.preview(env)),
+  'share/push': operation(Input, async ({ sharing }, { env }) => ({ sent: await sharing.push(env) })),
+  'share/pull': operation(Input, async ({ sharing }, { env }) => ({ added: await sharing.pull(env) })),
   'share/trust': operation(z.strictObject({ who: project, trusted: z.boolean() }), ({ sharing }, { who, trusted }) =>
     sharing.trust(who, trusted),
   ),
-  'share/leave': operation(asked, ({ sharing }, { env }) => sharing.leave(env)),
+  'share/leave': operation(Input, ({ sharing }, { env }) => sharing.leave(env)),
 };

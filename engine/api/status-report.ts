@@ -73,7 +73,7 @@ export async function statusReport(context: Context, guard: GuardStatus | null) 
   // A daemon of another build may lack some fields.
   const idle = idleModel(context.env['COMET_CC_LLM'] ?? '');
   const budget = { ...EMPTY_STATUS.budget, ...engine?.budget };
-  const known = { ...EMPTY_STATUS, ...engine, budget, llm: { ...idle, ...engine?.llm } };
+  const status = { ...EMPTY_STATUS, ...engine, budget, llm: { ...idle, ...engine?.llm } };
   return {
     running: true,
     pid: guard.pid,
@@ -82,8 +82,8 @@ export async function statusReport(context: Context, guard: GuardStatus | null) 
     engine: guard.engine,
     upstream: guard.upstream,
     uptime_ms: guard.uptime_ms,
-    ...(Object.fromEntries(FIELDS.map((name) => [name, known[name]])) as Pick<typeof known, (typeof FIELDS)[number]>),
-    problems: silent ? [SILENT, ...known.problems] : known.problems,
+    ...(Object.fromEntries(FIELDS.map((name) => [name, status[name]])) as Pick<typeof status, (typeof FIELDS)[number]>),
+    problems: silent ? [SILENT, ...status.problems] : status.problems,
     tunnels: guard.tunnels,
     /** Set while memory is stopped and sessions still use the port. */
     pass_through: null,

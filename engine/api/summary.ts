@@ -72,9 +72,9 @@ export async function finishSessions(
 ): Promise<SessionSummary | null> {
   const { library } = memory;
   const own = receipts.list().filter(({ class: kind, at }) => kind === 'main' && Date.parse(at) >= sinceMs);
-  const known = new Set((await library.listSessions({ projectDir })).map((session) => session.session_id));
+  const sessionIds = new Set((await library.listSessions({ projectDir })).map((session) => session.session_id));
   const ids = [...new Set(own.map((receipt) => receipt.session_id))].filter(
-    (id) => known.has(id) && (sessionId === undefined || id === sessionId),
+    (id) => sessionIds.has(id) && (sessionId === undefined || id === sessionId),
   );
   const [newest] = ids;
   if (newest === undefined) return null;
@@ -144,9 +144,9 @@ export async function nameReceipts(
   const prompts = new Map(await Promise.all(read));
   const own = await titles.of(ids);
   return receipts.map((receipt) => {
-    const known = prompts.get(receipt.session_id) ?? {};
-    const [first = ''] = Object.values(known);
-    const prompt = oneLine(known[receipt.turn ?? ''] ?? '');
+    const promptInfo = prompts.get(receipt.session_id) ?? {};
+    const [first = ''] = Object.values(promptInfo);
+    const prompt = oneLine(promptInfo[receipt.turn ?? ''] ?? '');
     return { ...receipt, prompt, session_title: own.get(receipt.session_id) ?? clip(oneLine(first), TITLE_CHARS) };
   });
 }
@@ -184,13 +184,13 @@ export function startLine(
   { mode, nodes, open, brief }: Pick<ProjectSummary, 'mode' | 'nodes' | 'open' | 'brief'>,
   passes = true,
 ): string {
-  const known =
+  const memories =
     nodes === 0 ? 'no memories of this project yet' : `${formatCount(nodes, 'memory', 'memories')} of this project`;
   return [
     passes || mode === 'off'
       ? MODES[mode]
       : 'memory reads, but this session bypasses comet-cc (start it with comet-cc run claude)',
-    known,
+    memories,
     ...(open === 0 ? [] : [formatCount(open, 'open item')]),
     ...(brief === undefined ? [] : [`brief: ${brief} (comet-cc inbox)`]),
   ].join(' · ');

@@ -114,8 +114,8 @@ function registerIndexTools({ server, engine, project }: ToolParts): void {
         const within = await project();
         if (node_id.startsWith('topic:'))
           return topicText(await engine.call('topics/read', { name: node_id, within }), { nonce: nonce(), offset });
-        const asked = { id: node_id, depth, within };
-        const node = await engine.call('nodes/show', asked, { timeoutMs: DETAIL_MS });
+        const input = { id: node_id, depth, within };
+        const node = await engine.call('nodes/show', input, { timeoutMs: DETAIL_MS });
         return nodeText(node, depth, { nonce: nonce(), offset });
       }),
   );
@@ -168,10 +168,15 @@ function registerSearchTools({ server, engine, project }: ToolParts): void {
       runTool(engine, async () => {
         const query = [...new Set([summary_query.trim(), trigger_query.trim()])].join('\n').trim();
         if (query === '') throw new CometError('usage', 'say what to look for in summary_query');
-        const asked = { query, top: limit, within: await project() };
-        const hits = await engine.call('nodes/search', asked);
-        const told = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
-        return hitsText(hits, query, nonce(), await engine.call('topics/search', { ...asked, top: TOPICS, told }));
+        const input = { query, top: limit, within: await project() };
+        const hits = await engine.call('nodes/search', input);
+        const nodeIds = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
+        return hitsText(
+          hits,
+          query,
+          nonce(),
+          await engine.call('topics/search', { ...input, top: TOPICS, told: nodeIds }),
+        );
       }),
   );
 }
@@ -293,16 +298,16 @@ function registerFactTools({ server, engine, project }: ToolParts): void {
 }
 
 function factTold({ id, concept, value, evidence, origin, valid_from: since }: FactView): ToolText {
-  const said = `said: "${neutralLine(evidence, TRIGGER_CHARS)}"`;
+  const quote = `said: "${neutralLine(evidence, TRIGGER_CHARS)}"`;
   return {
-    text: `- [${id}] ${concept}: ${neutralLine(value, TRIGGER_CHARS)} (since ${since.slice(0, 10)}, ${said})`,
+    text: `- [${id}] ${concept}: ${neutralLine(value, TRIGGER_CHARS)} (since ${since.slice(0, 10)}, ${quote})`,
     origin,
   };
 }
 
 function registerTaskTools({ server, engine, project }: ToolParts): void {
   const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
-  const told = ({ id, next }: TaskView): string => `task ${id}${next === null ? '' : `, due ${next}`}.`;
+  const describeTask = ({ id, next }: TaskView): string => `task ${id}${next === null ? '' : `, due ${next}`}.`;
   server.registerTool(
     'list_tasks',
     {
@@ -329,7 +334,7 @@ function registerTaskTools({ server, engine, project }: ToolParts): void {
     (given) =>
       runTool(engine, async () => {
         return ownWords(
-          `Added ${told(await engine.call('tasks/add', { ...given, by: 'tool', within: await project() }))}`,
+          `Added ${describeTask(await engine.call('tasks/add', { ...given, by: 'tool', within: await project() }))}`,
         );
       }),
   );
@@ -351,14 +356,14 @@ function registerTaskTools({ server, engine, project }: ToolParts): void {
         if (status === undefined && !isEdit) throw new CometError('usage', 'say what to change');
         const edited = isEdit ? await engine.call('tasks/edit', { id: task, fields, by: 'tool', within }) : null;
         const changed = status === undefined ? null : await engine.call('tasks/status', { id: task, status, within });
-        return ownWords(`Changed ${told((changed ?? edited) as TaskView)}`);
+        return ownWords(`Changed ${describeTask((changed ?? edited) as TaskView)}`);
       }),
   );
 }
 
 function registerResources({ server, engine, project }: ToolParts): void {
-  const text = (uri: URL, said: string): ReadResourceResult => ({
-    contents: [{ uri: uri.href, mimeType: 'text/plain', text: said }],
+  const text = (uri: URL, text: string): ReadResourceResult => ({
+    contents: [{ uri: uri.href, mimeType: 'text/plain', text: text }],
   });
   server.registerResource(
     'nodes',
@@ -405,7 +410,7 @@ async function runTool(engine: EngineClient, work: () => Promise<ToolText>): Pro
 
 /** The client's first root; asked for again when the roots change. */
 function projectOf({ server }: McpServer, cwd: string): () => Promise<string> {
-  let known: Promise<string> | null = null;
+  let projectDir: Promise<string> | null = null;
   async function ask(): Promise<string> {
     if (server.getClientCapabilities()?.roots === undefined) return cwd;
     try {
@@ -417,9 +422,9 @@ function projectOf({ server }: McpServer, cwd: string): () => Promise<string> {
     }
   }
   server.setNotificationHandler(RootsListChangedNotificationSchema, () => {
-    known = null;
+    projectDir = null;
   });
-  return () => (known ??= ask());
+  return () => (projectDir ??= ask());
 }
 
 /** Limit of an answer; lines beyond it are left out. */
@@ -468,7 +473,7 @@ const hasTag = ({ topic_tags }: PublicNode, tag: string): boolean =>
 /** The tier-1 line, the raw line that matched unless it is part of it, their source, and where to look further. */
 function hitTold({ node, line, raw }: PublicHit): ToolText {
   const quote = raw === null ? '' : neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
-  const said = raw === null || line.text.includes(quote) ? [] : [`  said: "${quote}"`];
+  const quotes = raw === null || line.text.includes(quote) ? [] : [`  said: "${quote}"`];
   const turn = raw === null ? '' : `, turn ${oneLine(raw.turn).slice(0, 12)}`;
   const source = `  source: session ${oneLine(node.session_id)}${turn}, ${node.created_at.slice(0, 10)}, by ${node.origin}`;
   const also = [
@@ -476,12 +481,12 @@ function hitTold({ node, line, raw }: PublicHit): ToolText {
     ['tags', node.topic_tags.filter((tag) => !tag.includes(':')).join(', ')],
     ['links', node.links.slice(0, LINKS).join(', ')],
   ].flatMap(([name, text]) => (text === '' ? [] : [`  ${name}: ${oneLine(String(text))}`]));
-  return { text: [line.text, ...said, source, ...also].join('\n'), origin: line.origin };
+  return { text: [line.text, ...quotes, source, ...also].join('\n'), origin: line.origin };
 }
 
 function topicHitTold({ id, lines, origin }: TopicHit): ToolText {
-  const said = lines.map((line) => `  ${neutralLine(line, LONGEST_LINE)}`);
-  return { text: [`- [${oneLine(id)}]`, ...said].join('\n'), origin };
+  const texts = lines.map((line) => `  ${neutralLine(line, LONGEST_LINE)}`);
+  return { text: [`- [${oneLine(id)}]`, ...texts].join('\n'), origin };
 }
 
 function taskTold({ id, title, status, mode, priority, next, fired, waits_for: waits, origin }: TaskView): ToolText {
@@ -502,7 +507,7 @@ export function topicText(
   { lines, ...topic }: TopicText,
   { nonce, offset }: { nonce: string; offset: number },
 ): ToolText {
-  const said = lines.map(({ section, text, reported }, at): ToolText => {
+  const texts = lines.map(({ section, text, reported }, at): ToolText => {
     const line = neutralLine(text.replace(/^\s*[-*+] /, ''), LONGEST_LINE);
     const head =
       section !== '' && (at === offset || section !== lines[at - 1]?.section)
@@ -512,9 +517,9 @@ export function topicText(
       ? { text: `${head}- claim from outside, not confirmed: ${line}`, origin: 'external' }
       : { text: `${head}- ${line}`, origin: 'assistant' };
   });
-  const page = fitting(said.slice(offset), PAGE_CHARS);
+  const page = fitting(texts.slice(offset), PAGE_CHARS);
   const next = offset + page.length;
-  const more = next < said.length ? `\n${said.length - next} more lines: read_topic again with offset ${next}.` : '';
+  const more = next < texts.length ? `\n${texts.length - next} more lines: read_topic again with offset ${next}.` : '';
   const shown = [topicTold(topic), ...page];
   const { text, origin } = fencedData(
     shown.map((line) => line.text),

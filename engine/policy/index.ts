@@ -81,8 +81,8 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   }
 
   function rulesOfFiles(directory: string): readonly FileRule[] {
-    const known = fileRules.get(directory);
-    if (known !== undefined && Math.abs(now() - known.atMs) < FRESH_MS) return known.rules;
+    const cachedRules = fileRules.get(directory);
+    if (cachedRules !== undefined && Math.abs(now() - cachedRules.atMs) < FRESH_MS) return cachedRules.rules;
     const found = projectFilesFor(directory).map((name) => readPolicyFile(name, parseProjectFile, CLOSED));
     const rules = found.filter((rule) => rule !== null);
     if (fileRules.size >= DIRECTORIES) fileRules.clear();

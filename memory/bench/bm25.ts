@@ -17,13 +17,13 @@ export function createBm25(texts: readonly string[] = []) {
   }
 
   function scores(query: string): number[] {
-    const asked = [...new Set(wordsIn(query))].map((word) => {
+    const terms = [...new Set(wordsIn(query))].map((word) => {
       const holding = holders.get(word) ?? 0;
       return { word, idf: Math.log(1 + (rows.length - holding + 0.5) / (holding + 0.5)) };
     });
     return rows.map(({ counts, length }) => {
       const norm = K1 * (1 - B + (B * length * rows.length) / total);
-      return asked.reduce((sum, { word, idf }) => {
+      return terms.reduce((sum, { word, idf }) => {
         const count = counts.get(word) ?? 0;
         return sum + (idf * count * (K1 + 1)) / (count + norm);
       }, 0);

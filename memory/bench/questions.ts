@@ -191,12 +191,12 @@ export function makeQuestions(turns: readonly PastTurn[]): Question[] {
 
   for (const [at, { read }] of turns.entries()) {
     const typed = typedText(read.user);
-    const said = read.parts.filter(({ kind, origin }) => kind === 'assistant' && origin === 'assistant');
+    const answers = read.parts.filter(({ kind, origin }) => kind === 'assistant' && origin === 'assistant');
     for (const sentence of splitSentences(typed.replace(/\s+/g, ' '))) {
       const isLong = sentence.length > SENTENCE_CHARS[1] || typed.length > 3 * PROMPT_CHARS;
       if (!isLong) take('decision', decisionQuestion(sentence), at);
     }
-    for (const sentence of said.flatMap(({ text }) => split(text))) {
+    for (const sentence of answers.flatMap(({ text }) => split(text))) {
       if (!isStatement(sentence)) continue;
       take('value', valueQuestion(sentence), at);
       take('reason', reasonQuestion(sentence), at);

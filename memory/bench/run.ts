@@ -55,15 +55,15 @@ export async function askQuestions(
 ): Promise<Outcome[]> {
   const bm25 = createBm25();
   const outcomes: Outcome[] = [];
-  let told = 0;
+  let turnCount = 0;
   for (const question of questions.toSorted((one, other) => one.before - other.before)) {
-    while (told < question.before) {
-      const next = turns.slice(told, Math.min(question.before, told + BATCH));
+    while (turnCount < question.before) {
+      const next = turns.slice(turnCount, Math.min(question.before, turnCount + BATCH));
       memory.capture(next.map(({ turn }) => turn));
       for (const { text } of next) bm25.add(text);
       await memory.settle();
-      told += next.length;
-      onProgress(told);
+      turnCount += next.length;
+      onProgress(turnCount);
     }
     const best = bm25.rank(question.text).slice(0, SHOWN);
     const snippets = best.map((at) => bestSnippet(turns[at]?.text ?? '', question.text, SNIPPET_CHARS));
@@ -101,8 +101,8 @@ async function recallAnswer(turns: readonly PastTurn[], question: Question, memo
 /** The answer, and of the words of the question enough that it is about it. */
 function holdsAnswer(text: string, { text: asked, answer }: Question): boolean {
   const words = contentTokens(asked);
-  const said = new Set(tokenize(text));
+  const tokens = new Set(tokenize(text));
   return (
-    lettersOf(text).includes(lettersOf(answer)) && words.filter((word) => said.has(word)).length * 3 >= words.length
+    lettersOf(text).includes(lettersOf(answer)) && words.filter((word) => tokens.has(word)).length * 3 >= words.length
   );
 }

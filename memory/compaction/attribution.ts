@@ -30,17 +30,17 @@ function saidByUser(text: string, turns: readonly TurnText[]): boolean {
   const [whole, ...parts] = [text, ...split(text)].map(flat);
   return turns.some((turn) => {
     if (turn.userOrigin !== undefined) return false;
-    const said = usersWords(turn);
-    return said.has(whole as string) || (parts.length > 0 && parts.every((part) => said.has(part)));
+    const userWords = usersWords(turn);
+    return userWords.has(whole as string) || (parts.length > 0 && parts.every((part) => userWords.has(part)));
   });
 }
 
 const wordsOfUser = new WeakMap<TurnText, ReadonlySet<string>>();
 
 function usersWords(turn: TurnText): ReadonlySet<string> {
-  const known = wordsOfUser.get(turn) ?? new Set([turn.user, ...split(turn.user)].map(flat));
-  wordsOfUser.set(turn, known);
-  return known;
+  const userWords = wordsOfUser.get(turn) ?? new Set([turn.user, ...split(turn.user)].map(flat));
+  wordsOfUser.set(turn, userWords);
+  return userWords;
 }
 
 function wholeText(turn: TurnText): string {

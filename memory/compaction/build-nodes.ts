@@ -42,7 +42,7 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
   const actions = actionsOf(entire);
   const modality = modalityOf(entire);
   // External actions may not appear in a node of trusted origin.
-  const told = actions.filter(
+  const ownActions = actions.filter(
     (action) => !isCleanOrigin(origin) || (isCleanOrigin(action.origin) && !repeatsShown(action.subject, entire)),
   );
   return {
@@ -67,7 +67,7 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
     parent_node_id: null,
     links: [],
     source_links: [...latestMarks(own.flatMap(({ files }) => files ?? [])).map(formatFileLink), ...urlsOf(entire)],
-    capsule: capsuleOf(told),
+    capsule: capsuleOf(ownActions),
     origin,
     valid_from: new Date(own[0]?.atMs ?? assembly.nowMs).toISOString(),
     valid_to: null,

@@ -169,9 +169,9 @@ export function createCompactor({
       await store.save(buildNodes(drafts, assembly), shown);
     },
     async summarize(model, batch, signal) {
-      const known = revisions.knownStatements(batch.project, batch.turns);
+      const statements = revisions.knownStatements(batch.project, batch.turns);
       const input = inputOf(batch, await claimsOf(batch.sessionId));
-      const result = await model.summarize({ ...input, known, ...ontologyFor(batch, facts) }, signal);
+      const result = await model.summarize({ ...input, known: statements, ...ontologyFor(batch, facts) }, signal);
       const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...(result.skipped ?? [])]);
       const missing = batch.turns.filter((turn) => !covered.has(turn.turnId));
       const own = result.nodes.map(
@@ -224,14 +224,14 @@ const ADDED_CHARS = 300;
 /** Lists what the user added, the calls, their subjects and the last assistant text, and no tool output. */
 function bundleDraft(part: TurnText, prompt: string): ProposedNode {
   const calls = part.parts.filter((each) => each.kind === 'tool_use');
-  const said = part.parts.findLast((each) => each.kind === 'assistant' && each.text !== '');
+  const answer = part.parts.findLast((each) => each.kind === 'assistant' && each.text !== '');
   const named = [...new Set(calls.map(({ tool, text }) => `${tool} ${subjectOf(text, CALL_CHARS)}`.trim()))];
-  const words = said === undefined ? '' : ` — ${clip(oneLine(said.text), SAID_CHARS)}`;
+  const words = answer === undefined ? '' : ` — ${clip(oneLine(answer.text), SAID_CHARS)}`;
   const count = `${calls.length} tool ${calls.length === 1 ? 'call' : 'calls'}`;
   const room = SUMMARY_CHARS - count.length - words.length - 2;
   const subjects = named.map((name) => name.replace(/^\S+ /, ''));
-  const shown = [...calls.map(({ origin }) => origin), ...(said === undefined ? [] : [said.origin])];
-  if (said !== undefined && repeatsShown(said.text, [part])) shown.push('tool');
+  const shown = [...calls.map(({ origin }) => origin), ...(answer === undefined ? [] : [answer.origin])];
+  if (answer !== undefined && repeatsShown(answer.text, [part])) shown.push('tool');
   return {
     summary: `${addedBy(part)}${count}: ${clip(named.join('; '), room)}${words}`,
     trigger: triggerOf(prompt, subjects),

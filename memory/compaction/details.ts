@@ -53,13 +53,13 @@ export function createDetails(parts: Parts): Details {
     if (turns.length === 0) return { ...node, detail_note: 'no detailed summary: the raw turns are not kept here' };
     const isBundle = node.kind === 'tool';
     const input: DetailInput = { sessionId: node.session_id, summary: node.summary, turns, isBundle };
-    const asked = await ask(input);
-    if (typeof asked !== 'string') return keep(node, withDetail(node, asked.result, asked.by, turns));
+    const answer = await ask(input);
+    if (typeof answer !== 'string') return keep(node, withDetail(node, answer.result, answer.by, turns));
     const result = await local.expand(input, NEVER_ABORTS);
     const fresh = withDetail(node, result, local.name, turns);
-    if (asked === '') return keep(node, fresh);
+    if (answer === '') return keep(node, fresh);
     // Not saved, so that the next request calls the model again.
-    return { ...fresh, detail_note: `written without a model: ${asked}` };
+    return { ...fresh, detail_note: `written without a model: ${answer}` };
   }
 
   /** The model's result, or the reason why there is none; '' without a model. */
@@ -97,8 +97,8 @@ export function createDetails(parts: Parts): Details {
   return {
     show(node) {
       if (node.detailed_summary !== null || closing.signal.aborted) return Promise.resolve(node);
-      const known = underway.get(node.node_id);
-      if (known !== undefined) return known;
+      const pending = underway.get(node.node_id);
+      if (pending !== undefined) return pending;
       const made = make(node).finally(() => underway.delete(node.node_id));
       underway.set(node.node_id, made);
       void taskQueue.run('ingest', () =>

@@ -52,9 +52,9 @@ export function summarizeByRules(input: SummaryInput, embeddings = UNKNOWN): Sum
     return { turn, state: readTurnState(turn, input.turns[at - 1] ?? input.before) };
   });
   const states = new Map(all.map(({ turn, state }) => [turn, state]));
-  const told = all.filter(({ state }) => state.skip === null);
+  const useful = all.filter(({ state }) => state.skip === null);
   const runs = topicRuns(
-    told.map(({ turn }) => turn),
+    useful.map(({ turn }) => turn),
     embeddings,
     (turn) => states.get(turn)?.isReply === true,
   );
@@ -64,10 +64,10 @@ export function summarizeByRules(input: SummaryInput, embeddings = UNKNOWN): Sum
   });
   const skipped = all.flatMap(({ turn, state }) => (state.skip === null ? [] : [turn.turnId]));
   const topic = lastTopic(
-    told.map(({ turn }) => turn),
+    useful.map(({ turn }) => turn),
     embeddings,
   );
-  return { nodes, skipped, brief: briefOf(told, topic, input.briefClaims ?? []) };
+  return { nodes, skipped, brief: briefOf(useful, topic, input.briefClaims ?? []) };
 }
 
 function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: readonly string[]): ProposedNode {
@@ -87,7 +87,7 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
     composed === ''
       ? standIn(turns, actions)
       : withArtifacts(composed, turns, outcome === '' ? actions : withImages(actions));
-  const asked = states.map((state) => state.asked).join('\n');
+  const prompts = states.map((state) => state.asked).join('\n');
   const values = [...new Set(states.flatMap((state) => state.values))].slice(0, VALUES);
   const importance = ['HIGH', 'MED', 'LOW'] as const;
   return {
@@ -98,7 +98,7 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
     open,
     values,
     trigger: triggerOf(titled?.title ?? '', values),
-    topic_tags: tagsOf(asked, summary, knownTags),
+    topic_tags: tagsOf(prompts, summary, knownTags),
     importance: importance.find((level) => states.some((state) => state.importance === level)) ?? 'LOW',
     recall_mode: states.some(({ rules }) => rules.length > 0) ? 'both' : 'active',
     turns: run.map(({ turn }) => turn.turnId),
@@ -134,8 +134,10 @@ function triggerOf(title: string, values: readonly string[]): string {
 function withArtifacts(summary: string, turns: readonly TurnText[], actions: readonly Action[]): string {
   const images = imagesIn(turns.map(({ user }) => user).join('\n'));
   const done = capsuleOf(actions);
-  const told = [...(images === '' ? [] : [`the user shows ${images}`]), ...(done === null ? [] : [done])].join('; ');
-  return told === '' ? summary : `${clip(bare(summary), SUMMARY_CHARS - told.length - 2)}; ${told}`;
+  const segments = [...(images === '' ? [] : [`the user shows ${images}`]), ...(done === null ? [] : [done])].join(
+    '; ',
+  );
+  return segments === '' ? summary : `${clip(bare(summary), SUMMARY_CHARS - segments.length - 2)}; ${segments}`;
 }
 
 function withImages(actions: readonly Action[]): Action[] {
@@ -253,16 +255,22 @@ const MOST_OPEN = 5;
 const MOST_RULES = 8;
 
 /** The state of the work: from outcomes, decisions and open items, never from prompts alone. */
-function briefOf(told: readonly ReadTurn[], topic: readonly TurnText[], old: readonly Claim[]): SummaryResult['brief'] {
+function briefOf(
+  turns: readonly ReadTurn[],
+  topic: readonly TurnText[],
+  old: readonly Claim[],
+): SummaryResult['brief'] {
   const claim = (mark: string, text: string, turn: string): Claim[] =>
     text === '' ? [] : [{ text: `${mark}${clip(bare(text), CLAIM_CHARS)}`, sources: [turn] }];
-  const tasks = told.filter(({ turn, state }) => topic.includes(turn) && !state.isReply && state.asked !== '');
-  const last = told.findLast(({ state }) => state.outcome !== '');
+  const tasks = turns.filter(({ turn, state }) => topic.includes(turn) && !state.isReply && state.asked !== '');
+  const last = turns.findLast(({ state }) => state.outcome !== '');
   const kept = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
-  const decided = told.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
-  const rules = told.flatMap(({ turn, state }) => state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })));
-  const stillOpen = kept(BRIEF.open).filter(({ text }) => told.length === 0 || !isSettled(text, told));
-  const open = openIn(told).flatMap(({ text, turn }) => claim(BRIEF.open, text, turn));
+  const decided = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
+  const rules = turns.flatMap(({ turn, state }) =>
+    state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })),
+  );
+  const stillOpen = kept(BRIEF.open).filter(({ text }) => turns.length === 0 || !isSettled(text, turns));
+  const open = openIn(turns).flatMap(({ text, turn }) => claim(BRIEF.open, text, turn));
   const active = [
     ...(tasks.length === 0 ? kept(BRIEF.goal) : goalOf(tasks)),
     ...(last === undefined
@@ -272,7 +280,7 @@ function briefOf(told: readonly ReadTurn[], topic: readonly TurnText[], old: rea
       -MOST_DECIDED,
     ),
     ...unique([...stillOpen, ...open]).slice(-MOST_OPEN),
-    ...told.slice(-1).flatMap(({ turn, state }) => claim(BRIEF.next, state.offer, turn.turnId)),
+    ...turns.slice(-1).flatMap(({ turn, state }) => claim(BRIEF.next, state.offer, turn.turnId)),
     // A line without sources was typed by the owner of the file.
     ...old.filter(({ sources }) => sources.length === 0),
   ];
@@ -313,9 +321,9 @@ function isSettled(item: string, later: readonly ReadTurn[]): boolean {
   if (later.length > 0 && /[?？][”"']?$/.test(item)) return true;
   const tokens = contentTokens(item);
   return later.some(({ state: { asked, said } }) => {
-    const told = [asked, ...said].join(' ');
-    if (tokens.length === 0 || !DONE.test(told)) return false;
-    const words = new Set(contentTokens(told));
+    const text = [asked, ...said].join(' ');
+    if (tokens.length === 0 || !DONE.test(text)) return false;
+    const words = new Set(contentTokens(text));
     return tokens.filter((token) => words.has(token)).length >= tokens.length * SETTLED_SHARE;
   });
 }
@@ -345,9 +353,9 @@ const DETAIL_SENTENCES = 8;
 
 /** What was asked, how it ended, what was decided and what is open, in whole statements. */
 export function detailByRules({ turns, summary }: DetailInput): DetailResult {
-  const told = turns.map((turn, at) => readTurnState(turn, turns[at - 1])).filter(({ skip }) => skip === null);
-  const each = Math.max(2, Math.floor(DETAIL_SENTENCES / Math.max(1, told.length)));
-  const sentences = told.flatMap(({ asked, said, decisions, open }) => [
+  const states = turns.map((turn, at) => readTurnState(turn, turns[at - 1])).filter(({ skip }) => skip === null);
+  const each = Math.max(2, Math.floor(DETAIL_SENTENCES / Math.max(1, states.length)));
+  const sentences = states.flatMap(({ asked, said, decisions, open }) => [
     ...(asked === '' ? [] : [`The user: ${ended(asked)}`]),
     ...[...said.slice(0, each - 1), ...[...decisions, ...open].map(({ text }) => text)].map(ended),
   ]);

@@ -92,9 +92,9 @@ export function createSimilarNodeFinder(
   }
 
   return async (node) => {
-    const asked = node.summary.slice(0, ASKED_CHARS);
+    const query = node.summary.slice(0, ASKED_CHARS);
     const filter: IndexFilter = { project: node.project };
-    const hits = await index.search(asked, filter, CANDIDATES, LANES);
+    const hits = await index.search(query, filter, CANDIDATES, LANES);
     const cosines = new Map(hits.map(({ nodeId, lanes }) => [nodeId, lanes.summary?.score ?? 0]));
     const others = [...cosines.keys()].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
     const own = new Set(wordsOf(node));
@@ -124,8 +124,8 @@ function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: No
     }
   }
   function add(from: string, to: string): void {
-    const known = linksOf(from);
-    if (!known.includes(to) && known.length < MOST_LINKS) links.set(from, [...known, to]);
+    const fromLinks = linksOf(from);
+    if (!fromLinks.includes(to) && fromLinks.length < MOST_LINKS) links.set(from, [...fromLinks, to]);
   }
   return [...links].flatMap(([id, own]) => {
     const node = catalogue.get(id);

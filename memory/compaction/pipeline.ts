@@ -229,7 +229,7 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
   const isReported = (digest: string): boolean => reported?.has(digest) === true;
   const turn = { ...captured, ...(await inSlices(captured, knownOrigins(captured, isReported, sealedOrigin))) };
   let stored: JournalTurn;
-  let said: RepeatedText;
+  let repeatedText: RepeatedText;
   try {
     if (turnRegistry.isRecorded(turn.turnId)) return false;
     session.project = projectOf(turn.projectDir) || session.project;
@@ -246,7 +246,7 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
       await toolRounds.ingest(turn, stamp);
       return false;
     }
-    said = await findRepeatedText(
+    repeatedText = await findRepeatedText(
       turn,
       async () => joinParts(await readable(state, session.id), turnRegistry.canonicalId).turns,
     );
@@ -255,7 +255,7 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
     turnRegistry.release(turn.turnId);
     throw error;
   }
-  await inSlices(turn, take(state, session, stored, said));
+  await inSlices(turn, take(state, session, stored, repeatedText));
   await state.facts?.readTurn(readTurnPart(stored, false).text, stored);
   return true;
 }
@@ -271,13 +271,13 @@ async function readable({ journal, crashMarks }: State, sessionId: string): Prom
 }
 
 /** Registers a durable turn and buffers it unless a node covers it. */
-function* take(state: State, session: Session, stored: JournalTurn, said: RepeatedText): Steps<void> {
+function* take(state: State, session: Session, stored: JournalTurn, repeats: RepeatedText): Steps<void> {
   const { files, heardBy, turnRegistry, turnReader, catalogue, store } = state;
   const { text, flow } = readTurnPart(stored, false);
   yield;
   yield* state.shownText.read(session.id, flow, text.user);
   files.noteProject(stored.projectDir, stored.atMs);
-  yield* heardBy(session.id, stored.atMs).addTurn(text, stored.messages, said);
+  yield* heardBy(session.id, stored.atMs).addTurn(text, stored.messages, repeats);
   // After an eviction the turns are known but may still lack a node.
   const isOwn = turnRegistry.record(stored, text) || isFirst(turnRegistry, session, stored.turnId);
   turnReader.keep({ ...text, turnId: turnRegistry.aliases(text.turnId)[0] ?? text.turnId });
@@ -316,8 +316,8 @@ async function readJournal(state: State, session: Session): Promise<void> {
     session.project = stored.project || session.project;
     if (stored.part === undefined) {
       await crashMarks.during('read', [stored], async () => {
-        const said = await findRepeatedText(stored, () => turns.slice(0, at));
-        await inSlices(stored, take(state, session, stored, said));
+        const repeats = await findRepeatedText(stored, () => turns.slice(0, at));
+        await inSlices(stored, take(state, session, stored, repeats));
       });
     }
     // Yield: reading a long history must not block running streams.

@@ -60,7 +60,7 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
     },
 
     knownStatements(project, turns) {
-      const said = new Set(turns.flatMap(({ user, parts }) => topicTokens(textOf(user, parts))));
+      const topicWords = new Set(turns.flatMap(({ user, parts }) => topicTokens(textOf(user, parts))));
       const turnIds = new Set(turns.map(({ turnId }) => turnId));
       const nodes = catalogue.all().filter((node) => node.project === project && !isPast(node));
       return nodes
@@ -68,7 +68,7 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
         .filter(({ turns: own }) => !own.some((turnId) => turnIds.has(turnId)))
         .flatMap((node) =>
           openFacts(node).flatMap(({ text, origin, fact }) => {
-            const shared = sharedTopics(text, said);
+            const shared = sharedTopics(text, topicWords);
             if (shared === 0 || !isCleanOrigin(origin)) return [];
             return [{ nodeId: node.node_id, fact, text, date: node.valid_from.slice(0, 10), shared }];
           }),
@@ -81,15 +81,15 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
 }
 
 /** Number of topics that `said` has too; 0 if too few to be about the same. */
-function sharedTopics(text: string, said: ReadonlySet<string>): number {
+function sharedTopics(text: string, topicWords: ReadonlySet<string>): number {
   const topics = topicTokens(text).filter((token) => token.length > 1 || /\P{ASCII}|\d/u.test(token));
-  const shared = topics.filter((token) => said.has(token)).length;
+  const shared = topics.filter((token) => topicWords.has(token)).length;
   return shared < Math.min(MIN_SHARED_TOPICS, topics.length) ? 0 : shared;
 }
 
 function textOf(user: string, parts: TurnText['parts']): string {
-  const said = parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text);
-  return [user, ...said].join('\n').slice(0, 20_000);
+  const answers = parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text);
+  return [user, ...answers].join('\n').slice(0, 20_000);
 }
 
 /** What the writer of a node names as superseded, and what the user said in its turns. */
@@ -130,8 +130,8 @@ function openStatements(node: MemoryNode): Statement[] {
 export function openFacts(node: MemoryNode): (Statement & { readonly fact: number })[] {
   return node.facts.flatMap((fact, at) => {
     if (isClosed(fact)) return [];
-    const said = new Set(tokenize(fact.value));
-    const isNamed = tokenize(fact.concept).every((token) => said.has(token));
+    const words = new Set(tokenize(fact.value));
+    const isNamed = tokenize(fact.concept).every((token) => words.has(token));
     const text = isNamed ? fact.value : `${fact.concept}: ${fact.value}`;
     return [{ text, origin: fact.origin ?? node.origin, polarity: fact.polarity, fact: at }];
   });
@@ -246,19 +246,19 @@ function endingsOf(node: MemoryNode): readonly SaidEnding[] {
 }
 
 /** Whether a sentence says which value an attribute of a named thing has. */
-export function assertsValue(said: string): boolean {
-  const assertion = assertionOf(claimOf(said, ENDING_RULES), ENDING_RULES);
+export function assertsValue(text: string): boolean {
+  const assertion = assertionOf(claimOf(text, ENDING_RULES), ENDING_RULES);
   return assertion !== null && assertion.kind !== 'word' && assertion.subject.length > 0;
 }
 
 /** Cheap pre-check on the text of a node. */
 function mayEnd(own: readonly Ending[], { summary, facts, decisions = [] }: MemoryNode): boolean {
-  const said = [
+  const allText = [
     summary,
     ...decisions.map(({ text }) => text),
     ...facts.flatMap(({ concept, value }) => [concept, value]),
   ];
-  const text = said.join(' ').toLowerCase();
+  const text = allText.join(' ').toLowerCase();
   // A stem lacks at most the last letter of its word.
   const begins = (word: string): string => (word.length > 4 ? word.slice(0, -1) : word);
   return own.some(({ shared }) => shared.every((word) => text.includes(begins(word))));
@@ -393,8 +393,8 @@ export const ENDING_RULES = {
 export type EndingRules = typeof ENDING_RULES;
 
 /** How a sentence ends others, or null. */
-export function endingOf(said: string, rules: EndingRules = ENDING_RULES): Ending | null {
-  const text = claimOf(said, rules);
+export function endingOf(statement: string, rules: EndingRules = ENDING_RULES): Ending | null {
+  const text = claimOf(statement, rules);
   const matches =
     text === '' ? undefined : rules.replacements.map((form) => form.exec(text)).find((match) => match !== null);
   if (matches !== undefined) {
@@ -487,9 +487,9 @@ function kindOf(value: string, by: string): Assertion['kind'] | null {
 }
 
 /** The sentence as a claim; '' if it is none. */
-function claimOf(said: string, { maxChars, quoted, polite, doubt }: EndingRules): string {
-  if (said.length > maxChars) return '';
-  const bare = said.replace(quoted, ' ').replaceAll('`', '').replace(/\s+/g, ' ').trim();
+function claimOf(statement: string, { maxChars, quoted, polite, doubt }: EndingRules): string {
+  if (statement.length > maxChars) return '';
+  const bare = statement.replace(quoted, ' ').replaceAll('`', '').replace(/\s+/g, ' ').trim();
   const text = polite.exec(bare)?.[1] ?? bare;
   return doubt.some((sign) => sign.test(text)) ? '' : text;
 }

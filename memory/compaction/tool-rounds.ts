@@ -82,9 +82,9 @@ export function createToolRounds(parts: Parts): ToolRounds {
   }
 
   async function bundle(part: TurnText): Promise<void> {
-    const known = entered.get(part.turnId);
-    if (known === undefined || isCovered(part.turnId)) return;
-    const { sessionId, project, prompt } = known;
+    const parts = entered.get(part.turnId);
+    if (parts === undefined || isCovered(part.turnId)) return;
+    const { sessionId, project, prompt } = parts;
     await crashMarks.during('compact', [{ sessionId, turnId: part.turnId, atMs: part.atMs }], () =>
       compactor.bundle({ sessionId, project, reason: 'high_load', turns: [part] }, prompt),
     );

@@ -92,10 +92,10 @@ function endsAt(turn: TurnText, run: readonly TurnText[], embeddings: TurnEmbedd
 }
 
 function newWords(turn: TurnText, before: readonly TurnText[]): number {
-  const asked = topicTokens(turn.user.slice(0, TEXT_CHARS));
-  if (asked.length === 0) return 0.5;
-  const known = new Set(before.flatMap((each) => topicTokens(embeddedText(each))));
-  return asked.filter((token) => !known.has(token)).length / asked.length;
+  const promptTokens = topicTokens(turn.user.slice(0, TEXT_CHARS));
+  if (promptTokens.length === 0) return 0.5;
+  const topic = new Set(before.flatMap((each) => topicTokens(embeddedText(each))));
+  return promptTokens.filter((token) => !topic.has(token)).length / promptTokens.length;
 }
 
 /** 0 without vectors. */
@@ -131,9 +131,9 @@ function cosine(vector: Float32Array, others: readonly Float32Array[]): number {
 
 function sameFiles(turn: TurnText, before: readonly TurnText[]): number {
   const own = filesOf(turn);
-  const known = new Set(before.flatMap(filesOf));
-  if (own.length === 0 || known.size === 0) return 0.5;
-  return own.filter((name) => known.has(name)).length / own.length;
+  const files = new Set(before.flatMap(filesOf));
+  if (own.length === 0 || files.size === 0) return 0.5;
+  return own.filter((name) => files.has(name)).length / own.length;
 }
 
 /** Distinct trailing path segments in tool calls. */
@@ -148,8 +148,8 @@ export function embeddedText(turn: TurnText): string {
 }
 
 function saidIn({ parts }: TurnText): string {
-  const said = parts.filter((part) => part.kind === 'assistant').map((part) => part.text);
-  return said.join('\n').slice(0, TEXT_CHARS);
+  const answers = parts.filter((part) => part.kind === 'assistant').map((part) => part.text);
+  return answers.join('\n').slice(0, TEXT_CHARS);
 }
 
 /** A longer prompt states its topic even if it opens like an answer. */
@@ -162,19 +162,19 @@ const TURNS_ON =
   /^(?:now|next|on to|moving on|let's (?:move|turn|go on)|we begin|another (?:thing|topic)|new topic|one more thing|different)\b/i;
 /** 0: same words, 1: none in common, null: too few words. */
 export function wordDrift(turn: TurnText, before: readonly TurnText[], leastWords = MIN_DRIFT_WORDS): number | null {
-  const asked = topicTokens(turn.user.slice(0, TEXT_CHARS));
-  const answers = asked.length <= SHORT_WORDS && CONTINUES.test(turn.user.trim());
-  if (before.length === 0 || asked.length < leastWords || answers) return null;
-  const known = new Set(before.flatMap((each) => topicTokens(topicText(each))));
+  const promptTokens = topicTokens(turn.user.slice(0, TEXT_CHARS));
+  const answers = promptTokens.length <= SHORT_WORDS && CONTINUES.test(turn.user.trim());
+  if (before.length === 0 || promptTokens.length < leastWords || answers) return null;
+  const topic = new Set(before.flatMap((each) => topicTokens(topicText(each))));
   const own = topicTokens(topicText(turn));
-  const shared = (tokens: readonly string[]): number => tokens.filter((token) => known.has(token)).length;
-  const closeness = Math.max(shared(asked) / asked.length, shared(own) / Math.max(1, own.length));
+  const shared = (tokens: readonly string[]): number => tokens.filter((token) => topic.has(token)).length;
+  const closeness = Math.max(shared(promptTokens) / promptTokens.length, shared(own) / Math.max(1, own.length));
   return 1 - closeness;
 }
 
 /** Prompt, assistant text and the beginning of each call. */
 function topicText(turn: TurnText): string {
-  const said = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text.slice(0, TEXT_CHARS));
+  const answers = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text.slice(0, TEXT_CHARS));
   const calls = turn.parts.filter((part) => part.kind === 'tool_use').map((part) => part.text.slice(0, 200));
-  return [turn.user.slice(0, TEXT_CHARS), ...said, ...calls].join('\n');
+  return [turn.user.slice(0, TEXT_CHARS), ...answers, ...calls].join('\n');
 }

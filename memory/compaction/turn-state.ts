@@ -118,8 +118,8 @@ const states = new WeakMap<TurnText, { readonly before: TurnText | undefined; re
 
 /** Reads what a turn leaves behind. @param before  the turn that it follows in its session */
 export function readTurnState(turn: TurnText, before?: TurnText): TurnState {
-  const known = states.get(turn);
-  if (known !== undefined && known.before === before) return known.state;
+  const stateOfTurn = states.get(turn);
+  if (stateOfTurn !== undefined && stateOfTurn.before === before) return stateOfTurn.state;
   const state = readTurn(turn, before);
   states.set(turn, { before, state });
   return state;
@@ -131,19 +131,19 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const noted = stated.filter(({ text }) => !isNoise(text, 'user'));
   const answer = readAnswer(turn);
   // A passing question is worth its answer.
-  const asked = noted.length === 0 && answer.said.some(isTelling) ? stated : noted;
+  const request = noted.length === 0 && answer.said.some(isTelling) ? stated : noted;
   const reply = replyOf(typed, turn, before);
-  const spoken = spokenIn(asked, typed, before === undefined ? '' : saidIn(before));
+  const spoken = spokenIn(request, typed, before === undefined ? '' : saidIn(before));
   const own = spoken.flatMap(({ statement, shown }) => (shown === '' ? [statement] : []));
   const isWhole = own.length === stated.length && typed.length <= ASKED_CHARS;
   const statedAsked = isWhole ? oneLine(typed).replace(LEAD_IN, '') : askedIn(spoken, stated);
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
-  const askedText = dated(asked.length === 0 ? '' : statedAsked);
+  const askedText = dated(request.length === 0 ? '' : statedAsked);
   const concluded = concluding(answer.said);
-  const said = concluded.map(({ text }) => dated(text));
+  const statements = concluded.map(({ text }) => dated(text));
   const originOf = (text: string): Origin =>
     repeatsShown(text, [turn]) ? lowestOrigin([answer.origin, 'tool']) : answer.origin;
-  const outcome = outcomeWithin(said, OUTCOME_CHARS);
+  const outcome = outcomeWithin(statements, OUTCOME_CHARS);
   const byUser = own.filter(({ text }) => isDecision(text));
   const item =
     (origin: Origin) =>
@@ -159,7 +159,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     ).map((each): Decision => ({ ...each, by: 'user' })),
     ...decidedByAssistant(answer.said)
       // An answer that says again what the user decided is no second decision.
-      .filter((said) => !byUser.some(({ text }) => said.includes(text)))
+      .filter((statement) => !byUser.some(({ text }) => statement.includes(text)))
       .map(asAssistant)
       .map((each): Decision => ({ ...each, by: 'assistant' })),
   ];
@@ -177,7 +177,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     isNoted: noted.length > 0,
   });
   return {
-    title: titleOf(asked, outcome, reply),
+    title: titleOf(request, outcome, reply),
     asked: askedText,
     outcome,
     isTyped: spoken.some((each) => each.own !== ''),
@@ -189,10 +189,10 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     importance: isHigh ? 'HIGH' : outcome === '' && decisions.length + open.length === 0 ? 'LOW' : 'MED',
     rules,
     told: own.flatMap(({ text }) => (isAsking(text) ? [] : [dated(text)])),
-    said,
+    said: statements,
     answers: reply?.question ?? '',
     answersOrigin: reply?.origin ?? 'user',
-    isReply: reply !== null || (asked.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
+    isReply: reply !== null || (request.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
     skip,
   };
 }
@@ -227,8 +227,8 @@ function isTelling({ text }: Statement): boolean {
 }
 
 /** The first statement where it is short, conclusions, then the end backwards: answers conclude last. */
-function concluding(said: readonly Statement[]): Statement[] {
-  const telling = said.filter(isTelling);
+function concluding(statements: readonly Statement[]): Statement[] {
+  const telling = statements.filter(isTelling);
   const main = telling.filter(({ heading }) => !ASIDE.test(heading));
   const chosen = new Set<Statement>();
   let room = OUTCOME_CHARS;
@@ -246,31 +246,31 @@ function concluding(said: readonly Statement[]): Statement[] {
   for (const each of strong.toReversed()) if (!take(each)) break;
   for (const each of main.length > 0 ? main : telling) take(each);
   if (chosen.size === 0)
-    return telling.length > 0 ? telling.slice(-1) : said.filter(({ text }) => IS_DONE.test(text)).slice(-1);
+    return telling.length > 0 ? telling.slice(-1) : statements.filter(({ text }) => IS_DONE.test(text)).slice(-1);
   return telling.filter((each) => chosen.has(each));
 }
 
-function decidedByAssistant(said: readonly Statement[]): string[] {
-  return said
+function decidedByAssistant(statements: readonly Statement[]): string[] {
+  return statements
     .flatMap((each) => (CHOSEN_BY_ASSISTANT.test(each.text) && isTelling(each) ? [each.text] : []))
     .slice(0, 2);
 }
 
 /** To-dos of the answer, and the question at its end. */
-function waiting(said: readonly Statement[]): string[] {
-  const todos = said.flatMap((each) => {
+function waiting(statements: readonly Statement[]): string[] {
+  const todos = statements.flatMap((each) => {
     if (OFFER.test(each.text) || NARRATION.test(each.text) || !isTodo(each)) return [];
     return each.items.length > 0 ? each.items.map(({ text }) => text) : [each.text];
   });
-  const last = said.at(-1);
+  const last = statements.at(-1);
   const asks = last !== undefined && isQuestion(last.text) && !OFFER.test(last.text) && !todos.includes(last.text);
-  return [...todos, ...(asks ? [inContext(said, last)] : [])];
+  return [...todos, ...(asks ? [inContext(statements, last)] : [])];
 }
 
-function offerIn(said: readonly Statement[]): string {
-  const last = said.at(-1);
+function offerIn(statements: readonly Statement[]): string {
+  const last = statements.at(-1);
   return last !== undefined && OFFER.test(last.text) && isQuestion(last.text)
-    ? clip(inContext(said, last), ITEM_CHARS)
+    ? clip(inContext(statements, last), ITEM_CHARS)
     : '';
 }
 
@@ -295,8 +295,8 @@ const POINTS_BACK =
 const SHORT_QUESTION = 70;
 
 /** A question with the statement before it, where it does not say what it asks about. */
-function inContext(said: readonly Statement[], question: Statement): string {
-  const before = said[said.indexOf(question) - 1];
+function inContext(statements: readonly Statement[], question: Statement): string {
+  const before = statements[statements.indexOf(question) - 1];
   const isWhole = question.text.length > SHORT_QUESTION && !POINTS_BACK.test(question.text);
   if (before === undefined || isWhole || question.items.length > 0) return question.text;
   return `${clip(before.text, Math.max(SHORT_QUESTION, ITEM_CHARS - question.text.length - 1))} ${question.text}`;
@@ -337,13 +337,13 @@ function replyOf(typed: string, turn: TurnText, before: TurnText | undefined): R
   }
   const question = said.findLast((each) => isQuestion(each.text) || OFFER.test(each.text));
   if (question === undefined || !answers(reply, question)) return null;
-  const asked = inContext(said, question);
+  const contextText = inContext(said, question);
   const rejected = rejectedIn(question.text, reply);
-  const text = `“${reply}”${rejected === '' ? '' : ` (rejected: ${rejected})`} to “${clip(asked, ITEM_CHARS)}”`;
+  const text = `“${reply}”${rejected === '' ? '' : ` (rejected: ${rejected})`} to “${clip(contextText, ITEM_CHARS)}”`;
   const isOwn = !BARE.test(reply) && (/^(?:no|nein)\b/i.test(reply) || valuesOf(reply).length > 0);
   const isChoice = rejected !== '' || (isOwn && REPLY.test(reply)) || isDecision(reply);
   const isLeave = rejected === '' && BARE.test(reply) && OFFER.test(question.text);
-  return { text, origin: originOf(text), question: clip(asked, ITEM_CHARS), isLeave, isChoice };
+  return { text, origin: originOf(text), question: clip(contextText, ITEM_CHARS), isLeave, isChoice };
 }
 
 /** A list item with words of its own, pasted or typed: not a choice, unless it repeats the option. */
@@ -357,21 +357,23 @@ function isOther(reply: string, picked: readonly string[]): boolean {
 function answers(reply: string, question: Statement): boolean {
   if (REPLY.test(reply)) return true;
   const tokens = contentTokens(reply);
-  const asked = new Set(contentTokens(question.text));
-  return reply.split(' ').length <= SHORT_REPLY && tokens.some((token) => asked.has(token)) && !isAsking(reply);
+  const questionTokens = new Set(contentTokens(question.text));
+  return (
+    reply.split(' ').length <= SHORT_REPLY && tokens.some((token) => questionTokens.has(token)) && !isAsking(reply)
+  );
 }
 
 /** What the assistant numbered; the last list wins. */
-function optionsIn(said: readonly Statement[]): Map<number, string> {
+function optionsIn(statements: readonly Statement[]): Map<number, string> {
   const options = new Map<number, string>();
   const put = (number: number | null, text: string): void => {
     if (number === 1) options.clear();
     if (number !== null) options.set(number, text);
   };
-  for (const [at, { items, number, text, heading }] of said.entries()) {
+  for (const [at, { items, number, text, heading }] of statements.entries()) {
     for (const item of items) put(item.number, item.text);
     // Of an item of several sentences, the first names it.
-    if (items.length === 0 && said[at - 1]?.number !== number) put(number, text);
+    if (items.length === 0 && statements[at - 1]?.number !== number) put(number, text);
     const [, named] = /^(?:option|approach|方案|选项|옵션)\s?(\d{1,2})\b/iu.exec(heading) ?? [];
     if (named !== undefined && !options.has(Number(named))) put(Number(named), `${heading}: ${text}`);
   }
@@ -392,8 +394,8 @@ function rejectedIn(question: string, reply: string): string {
   if (right === '' || /\b(?:is|are|would|should|do|you|i|this|it|leave|keep)\b/i.test(right)) return '';
   const words = right.trim().split(' ').length;
   const one = left.split(' ').slice(-words).join(' ');
-  const said = new Set(contentTokens(reply));
-  const names = (option: string): boolean => contentTokens(option).some((token) => said.has(token));
+  const replyTokens = new Set(contentTokens(reply));
+  const names = (option: string): boolean => contentTokens(option).some((token) => replyTokens.has(token));
   const [isOne, isOther] = [names(one), names(right)];
   if (isOne === isOther || NEGATION.test(reply)) return '';
   return isOne ? right.trim() : one;
@@ -404,10 +406,10 @@ export function taskIn(text: string): string {
   return text.replace(POLITE, '');
 }
 
-function titleOf(asked: readonly Statement[], outcome: string, reply: Reply | null): string {
-  const title = asked.map(({ text }) => taskIn(text)).find((text) => contentTokens(text).length > 1);
+function titleOf(statements: readonly Statement[], outcome: string, reply: Reply | null): string {
+  const title = statements.map(({ text }) => taskIn(text)).find((text) => contentTokens(text).length > 1);
   if (reply === null && title !== undefined) return clip(title, TITLE_CHARS);
-  return clip(reply === null || outcome !== '' ? outcome || (asked[0]?.text ?? '') : reply.text, TITLE_CHARS);
+  return clip(reply === null || outcome !== '' ? outcome || (statements[0]?.text ?? '') : reply.text, TITLE_CHARS);
 }
 
 function skipReason(
@@ -440,18 +442,18 @@ function skipReason(
 
 /** Whether the answer to a prompt that asks to continue has no word of its own, and no tool ran. */
 function saysNothing({ parts }: TurnText, typed: string): boolean {
-  const known = new Set([...contentTokens(typed), ...GOES_ON]);
+  const typedTokens = new Set([...contentTokens(typed), ...GOES_ON]);
   return parts.every(
-    ({ kind, text }) => kind === 'assistant' && contentTokens(text).every((token) => known.has(token)),
+    ({ kind, text }) => kind === 'assistant' && contentTokens(text).every((token) => typedTokens.has(token)),
   );
 }
 
 /** The texts where they fit; else the most telling that fits and what fits beside it; at least one, cut. */
-export function outcomeWithin(said: readonly string[], maxChars: number): string {
-  if (said.join(' ').length + said.length <= maxChars) return joinWithin(said, maxChars);
-  const strong = said.filter((text) => !WEAK.test(text));
+export function outcomeWithin(lines: readonly string[], maxChars: number): string {
+  if (lines.join(' ').length + lines.length <= maxChars) return joinWithin(lines, maxChars);
+  const strong = lines.filter((text) => !WEAK.test(text));
   const fitting = strong.filter((text) => text.length <= maxChars);
-  if (fitting.length === 0) return clip(strong[0] ?? said[0] ?? '', maxChars);
+  if (fitting.length === 0) return clip(strong[0] ?? lines[0] ?? '', maxChars);
   const rank = (text: string): number => (CONCLUDES.test(text) ? 2 : 0) + Math.min(2, valuesOf(text).length);
   const chosen = new Set(fitting.toSorted((one, other) => rank(other) - rank(one)).slice(0, 1));
   let room = maxChars - ([...chosen][0]?.length ?? 0);
@@ -476,31 +478,31 @@ const LONGEST_REPEAT = 1_500;
 /** Whether the answer to a question says only what the memory lines before it say. */
 export function repeatsMemory(turn: TurnText, lines: readonly string[]): boolean {
   const { user, parts } = turn;
-  const said = saidIn(turn);
-  if (lines.length === 0 || said.length > LONGEST_REPEAT || parts.some(({ kind }) => kind !== 'assistant'))
+  const turnLines = saidIn(turn);
+  if (lines.length === 0 || turnLines.length > LONGEST_REPEAT || parts.some(({ kind }) => kind !== 'assistant'))
     return false;
   if (!statementsIn(typedText(user)).some(({ text }) => isAsking(text))) return false;
-  const known = `${user}\n${lines.join('\n')}`;
-  const tokens = contentTokens(said);
-  const given = new Set(contentTokens(known));
+  const turnText = `${user}\n${lines.join('\n')}`;
+  const tokens = contentTokens(turnLines);
+  const given = new Set(contentTokens(turnText));
   const repeated = tokens.filter((token) => given.has(token)).length;
   const isGiven = tokens.length >= LEAST_TOKENS && repeated >= tokens.length * REPEATED_SHARE;
-  return isGiven && valuesOf(said).every((value) => !/\d/.test(value) || known.includes(value));
+  return isGiven && valuesOf(turnLines).every((value) => !/\d/.test(value) || turnText.includes(value));
 }
 
 /** What the user says, with gaps marked; what they only show after it, in quotes, or alone where they say nothing. */
 function askedIn(spoken: readonly SpokenStatement[], stated: readonly Statement[]): string {
-  const said = spoken.filter(({ own }) => own !== '');
-  if (said.length === 0)
+  const ownStatements = spoken.filter(({ own }) => own !== '');
+  if (ownStatements.length === 0)
     return joinWithin(
       spoken.map(({ shown }) => shown),
       ASKED_CHARS,
     );
   const places = new Map(stated.map((statement, at) => [statement, at]));
   const placeOf = (each: SpokenStatement | undefined): number => places.get(each?.statement as Statement) ?? -1;
-  const texts = said.map((each, at) => {
+  const texts = ownStatements.map((each, at) => {
     const { own } = each;
-    const before = said[at - 1];
+    const before = ownStatements[at - 1];
     const follows = before?.shown === '' && placeOf(before) === placeOf(each) - 1;
     return at === 0 || follows ? own : `… ${own}`;
   });

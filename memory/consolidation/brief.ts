@@ -119,13 +119,13 @@ function happenedLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): st
   return [
     ...projects.slice(0, MOST.projects).flatMap(([project, nodes]) => {
       const sessions = [...grouped(nodes, (node) => node.session_id).values()];
-      const told = sessions
+      const episodes = sessions
         .flatMap((own) => own.filter(isTellable).toSorted((a, b) => compareText(b.valid_from, a.valid_from))[0] ?? [])
         .toSorted((a, b) => compareText(b.valid_from, a.valid_from));
       const of = `${formatCount(sessions.length, 'session')}, ${formatCount(nodes.length, 'memory', 'memories')}`;
       return [
         `- ${neutralLine(projectName(project), TITLE_CHARS)}: ${of}`,
-        ...told.slice(0, MOST.sessions).map((node) => `  ${lineOf(datedTitle(node), node, linkOf)}`),
+        ...episodes.slice(0, MOST.sessions).map((node) => `  ${lineOf(datedTitle(node), node, linkOf)}`),
       ];
     }),
     ...(left > 0 ? [`- … and ${formatCount(left, 'more project')}`] : []),
@@ -146,8 +146,8 @@ function decisionLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): st
     for (const { text, origin, closed } of node.decisions ?? []) {
       if (!isCleanOrigin(origin) || closed !== undefined || hasInstructions(text)) continue;
       const who = origin === 'user' ? '' : 'Claude: ';
-      const said = `${neutralLine(projectName(node.project), TITLE_CHARS)}: ${who}${text}`;
-      lines.set(said.toLowerCase(), lineOf(said, node, linkOf).slice(2));
+      const line = `${neutralLine(projectName(node.project), TITLE_CHARS)}: ${who}${text}`;
+      lines.set(line.toLowerCase(), lineOf(line, node, linkOf).slice(2));
     }
   }
   return listed([...lines.values()]);
@@ -160,8 +160,8 @@ function pastLines({ pages, untold, linkOf }: BriefInput): string[] {
     linesOf(page).flatMap(({ section: name, statement }) => {
       if (name !== 'Before' || statement === null || !past.has(pageStatementId(statement))) return [];
       const { text, nodes, validTo = '' } = statement;
-      const said = `${page.head.title}: “${text}” held until ${validTo}`;
-      return [renderStatement({ text: statementText(said), nodes }, linkOf).slice(2)];
+      const line = `${page.head.title}: “${text}” held until ${validTo}`;
+      return [renderStatement({ text: statementText(line), nodes }, linkOf).slice(2)];
     }),
   );
   return listed(lines);
@@ -178,7 +178,7 @@ function libraryLines({ untold, pages }: BriefInput): string[] {
     [linked, `${formatCount(linked, 'link')} made`],
     [pruned, `${pruned} pruned`],
   ];
-  const said = counts.flatMap(([count, words]) => (count === 0 ? [] : [words]));
+  const phrases = counts.flatMap(([count, words]) => (count === 0 ? [] : [words]));
   const changed = untold.pages.flatMap((name) => {
     const title = pages.get(name)?.head.title;
     return title === undefined
@@ -188,7 +188,7 @@ function libraryLines({ untold, pages }: BriefInput): string[] {
   const left = changed.length - MOST.pages;
   const more = left > 0 ? `, … and ${left} more` : '';
   return [
-    ...(said.length === 0 ? [] : [`- ${said.join(', ')}`]),
+    ...(phrases.length === 0 ? [] : [`- ${phrases.join(', ')}`]),
     ...(changed.length === 0 ? [] : [`- pages that changed: ${changed.slice(0, MOST.pages).join(', ')}${more}`]),
   ];
 }

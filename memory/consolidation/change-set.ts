@@ -157,7 +157,7 @@ function link(state: State, pairs: readonly NodePair[]): number {
 
 function normalizeTags(state: State): { readonly from: string; readonly to: string }[] {
   const { nodes, rule } = state;
-  const told = new Map<string, string>();
+  const statements = new Map<string, string>();
   const counting = nodes.filter((node) => inScope(state, node) && !isRedirect(node));
   for (const own of grouped(counting, (node) => node.project).values()) {
     const forms = canonicalTags(own.flatMap((node) => node.topic_tags));
@@ -166,10 +166,10 @@ function normalizeTags(state: State): { readonly from: string; readonly to: stri
       const topic_tags = canonicalizeTags(node.topic_tags, forms);
       if (topic_tags === node.topic_tags) continue;
       putNodes(state, [{ ...node, topic_tags: [...topic_tags] }]);
-      for (const tag of node.topic_tags) if (forms.has(tag)) told.set(tag, forms.get(tag) as string);
+      for (const tag of node.topic_tags) if (forms.has(tag)) statements.set(tag, forms.get(tag) as string);
     }
   }
-  return [...told].map(([from, to]) => ({ from, to })).sort((a, b) => (a.from < b.from ? -1 : 1));
+  return [...statements].map(([from, to]) => ({ from, to })).sort((a, b) => (a.from < b.from ? -1 : 1));
 }
 
 function pruneAll(state: State) {
@@ -262,8 +262,8 @@ export function tagKey(tag: string): string {
 }
 
 function keyOfWord(word: string): string {
-  const known = SYNONYMS[word];
-  if (known !== undefined) return known;
+  const synonym = SYNONYMS[word];
+  if (synonym !== undefined) return synonym;
   const one = singular(word);
   return SYNONYMS[one] ?? one;
 }
@@ -285,8 +285,8 @@ export function canonicalTags(tags: readonly string[]): ReadonlyMap<string, stri
   const best = new Map<string, string>();
   for (const [tag, count] of uses) {
     const key = tagKey(tag);
-    const known = best.get(key);
-    if (known === undefined || isBetter([tag, count], [known, uses.get(known) ?? 0])) best.set(key, tag);
+    const bestPair = best.get(key);
+    if (bestPair === undefined || isBetter([tag, count], [bestPair, uses.get(bestPair) ?? 0])) best.set(key, tag);
   }
   const forms = [...uses.keys()].map((tag) => [tag, best.get(tagKey(tag)) as string] as const);
   return new Map(forms.filter(([tag, form]) => tag !== form));

@@ -264,19 +264,19 @@ function briefOf({ topicPages, savings }: Parts, { request, nowMs }: PassInput, 
 }
 
 /** What the next brief reports of the library, this pass included. */
-function untoldAfter(known: Untold | undefined, draft: ChangeSet, merged: MergedPages | null): Untold {
+function untoldAfter(previous: Untold | undefined, draft: ChangeSet, merged: MergedPages | null): Untold {
   const { merged: merges, groups, tags, linked, pruned } = countsOf(draft);
   const all = <T>(one: readonly T[] = [], other: readonly T[] = []): T[] =>
     [...new Set([...one, ...other])].slice(-MOST_UNTOLD);
   return {
-    merged: merges + (known?.merged ?? 0),
-    groups: groups + (known?.groups ?? 0),
-    tags: tags + (known?.tags ?? 0),
-    linked: linked + (known?.linked ?? 0),
-    pruned: pruned + (known?.pruned ?? 0),
-    added: (merged?.added ?? 0) + (known?.added ?? 0),
-    pages: all(known?.pages, [...(merged?.changed.keys() ?? [])]),
-    past: all(known?.past, merged?.past),
+    merged: merges + (previous?.merged ?? 0),
+    groups: groups + (previous?.groups ?? 0),
+    tags: tags + (previous?.tags ?? 0),
+    linked: linked + (previous?.linked ?? 0),
+    pruned: pruned + (previous?.pruned ?? 0),
+    added: (merged?.added ?? 0) + (previous?.added ?? 0),
+    pages: all(previous?.pages, [...(merged?.changed.keys() ?? [])]),
+    past: all(previous?.past, merged?.past),
   };
 }
 
@@ -296,14 +296,14 @@ function phasesOf({ request }: PassInput, given: PhaseParts): readonly Phase[] {
   const counts = countsOf(draft);
   const index =
     rewrites.find(({ name }) => name === PAGE_NAMES.index)?.after ?? shelf?.texts.get(PAGE_NAMES.index) ?? '';
-  const said: Readonly<Record<Phase['name'], string>> = {
+  const phaseText: Readonly<Record<Phase['name'], string>> = {
     orient: `${formatCount(topics, 'topic page')}, ${formatCount(lines.open, 'open task')}, ${formatCount(episodes, 'memory', 'memories')} since ${localTime(sinceMs, 0)}`,
     gather: `${formatCount(findings.corrections, 'correction')}, ${formatCount(findings.repeated, 'repeated statement')}, ${formatCount(findings.neglected.length, 'neglected topic')}, ${formatCount(lines.due.length + lines.neglected.length, 'due or neglected task')}`,
     consolidate: `${formatCount(draft.lookedAt, 'new or changed memory', 'new or changed memories')} examined: ${verb}${counts.merged} merged, ${counts.groups} grouped, ${counts.tags} tags normalized, ${formatCount(counts.linked, 'link')} made; ${formatCount(merged?.changed.size ?? 0, 'page')} ${request.dryRun ? 'would change' : 'changed'}, ${formatCount(merged?.added ?? 0, 'statement')} added, ${merged?.ended ?? 0} moved to Before`,
     'prune and index': `${draft.pruned.links} links dropped, ${draft.pruned.nodes.length} memories pruned, ${index === '' ? 'no index' : `INDEX has ${formatCount(index.split('\n').length - 1, 'line')}`}`,
     brief: briefLine(request, brief),
   };
-  return PHASES.map((name) => ({ name, line: said[name] }));
+  return PHASES.map((name) => ({ name, line: phaseText[name] }));
 }
 
 function briefLine(request: ConsolidationRequest, brief: PhaseParts['brief']): string {

@@ -122,10 +122,10 @@ function distinctFacts(facts: readonly Fact[]): Fact[] {
   for (const fact of facts) {
     const { concept, value, polarity, valid_to = null, superseded_by = null } = fact;
     const key = JSON.stringify([concept, value, polarity, valid_to, superseded_by]);
-    const known = merged.get(key);
+    const existing = merged.get(key);
     merged.set(
       key,
-      known === undefined ? fact : { ...known, evidence: distinct([...known.evidence, ...fact.evidence]) },
+      existing === undefined ? fact : { ...existing, evidence: distinct([...existing.evidence, ...fact.evidence]) },
     );
   }
   return [...merged.values()];
@@ -256,8 +256,8 @@ export function sortPairs(pairs: readonly NodePair[]): readonly NodePair[] {
     if (left === right) continue;
     const [first, second] = left < right ? [left, right] : [right, left];
     const key = `${first}\n${second}`;
-    const known = best.get(key)?.similarity ?? Number.NEGATIVE_INFINITY;
-    if (similarity > known) best.set(key, { left: first, right: second, similarity });
+    const bestSimilarity = best.get(key)?.similarity ?? Number.NEGATIVE_INFINITY;
+    if (similarity > bestSimilarity) best.set(key, { left: first, right: second, similarity });
   }
   return [...best]
     .sort(([a, one], [b, other]) => other.similarity - one.similarity || (a < b ? -1 : 1))

@@ -41,7 +41,7 @@ export function createMergeWriter(options: MergeWriterOptions) {
   const tokensUsed = (): number => model?.health?.().mergeTokens ?? 0;
   const tokensBefore = tokensUsed();
   const answers = new Map<string, MergeResult>();
-  let asked = 0;
+  let calls = 0;
   let because = '';
 
   const apart: MergeDecision = { kind: 'apart' };
@@ -52,7 +52,7 @@ export function createMergeWriter(options: MergeWriterOptions) {
   function mayAsk(): boolean {
     const decision = quota?.decide();
     if (decision?.kind === 'defer') because ||= decision.because;
-    if (asked >= modelCallLimit) because ||= `dream.modelCalls (${modelCallLimit}) are used up`;
+    if (calls >= modelCallLimit) because ||= `dream.modelCalls (${modelCallLimit}) are used up`;
     if (tokensUsed() - tokensBefore >= tokenLimit) because ||= `dream.tokens (${tokenLimit}) are used up`;
     return because === '';
   }
@@ -60,12 +60,12 @@ export function createMergeWriter(options: MergeWriterOptions) {
   /** Null if the model may not be asked. */
   async function ask(kind: MergeInput['kind'], nodes: readonly MemoryNode[]): Promise<MergeResult | null> {
     const key = `${kind} ${nodes.map(contentDigest).join(' ')}`;
-    const known = answers.get(key);
-    if (known !== undefined) return known;
+    const earlierAnswer = answers.get(key);
+    if (earlierAnswer !== undefined) return earlierAnswer;
     const digest = createHash('sha256').update(key).digest('hex').slice(0, 12);
     if (refusals.has(digest)) return REFUSAL;
     if (model?.merge === undefined || !mayAsk()) return null;
-    asked += 1;
+    calls += 1;
     const notes = nodes.map(({ summary, trigger, facts }) => {
       return { summary, trigger, facts: facts.map(({ concept, value }) => `${concept}: ${value}`) };
     });
@@ -118,10 +118,10 @@ const LEAD = /^user says: /;
 export function joinTexts([first, ...others]: readonly MemoryNode[]): MergeText {
   if (first === undefined) return { summary: '', trigger: '' };
   let summary = first.summary;
-  const said = statementsOf(summary);
+  const statements = statementsOf(summary);
   for (const statement of others.flatMap((node) => statementsOf(node.summary))) {
-    if (said.some((known) => isNearDuplicate(known, statement))) continue;
-    said.push(statement);
+    if (statements.some((other) => isNearDuplicate(other, statement))) continue;
+    statements.push(statement);
     summary = `${trimEnd(summary, '.; \n')}; ${statement}`;
   }
   return { summary, trigger: first.trigger || (others.find(({ trigger }) => trigger !== '')?.trigger ?? '') };

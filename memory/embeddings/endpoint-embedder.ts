@@ -43,8 +43,8 @@ export function createEndpointEmbedder(options: EndpointEmbedderOptions & { read
 
   /** Texts without words become zeros, since some endpoints refuse them. */
   async function vectors(texts: readonly string[]): Promise<Float32Array[]> {
-    const said = texts.filter(hasWords);
-    const answered = said.length === 0 ? [] : await ask(said);
+    const wordTexts = texts.filter(hasWords);
+    const answered = wordTexts.length === 0 ? [] : await ask(wordTexts);
     const odd = answered.find(({ length }) => length !== dimensions);
     if (odd !== undefined)
       throw toEndpointError(`returned vectors of ${odd.length} instead of ${dimensions} dimensions`, options);

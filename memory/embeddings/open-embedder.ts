@@ -75,10 +75,10 @@ async function openEndpoint({ env, config, paths, redactor, log }: EmbedderParts
     await writeFile(file, JSON.stringify({ name, dimensions }), { mode: 0o600 });
     return createEndpointEmbedder({ ...options, dimensions });
   } catch (error) {
-    const known = await readRemembered(file);
-    if (known?.name !== name) throw error;
+    const remembered = await readRemembered(file);
+    if (remembered?.name !== name) throw error;
     log.warn('the embedding endpoint does not answer; search uses words only until it does', { error });
-    return createEndpointEmbedder({ ...options, dimensions: known.dimensions });
+    return createEndpointEmbedder({ ...options, dimensions: remembered.dimensions });
   }
 }
 

@@ -112,17 +112,17 @@ function validate({ ontology, turn }: ExtractionInput, answer: unknown): Extract
   const list = isRecord(answer) ? answer['facts'] : answer;
   const dropped = Object.fromEntries(DROP_REASONS.map((reason) => [reason, 0])) as Record<DropReason, number>;
   const [user, assistant] = [singleSpaced(turn.user), singleSpaced(turn.assistant)];
-  const said = { user, assistant, both: `${user} ${assistant}`.toLowerCase() };
+  const texts = { user, assistant, both: `${user} ${assistant}`.toLowerCase() };
   const facts: ExtractedFact[] = [];
   for (const candidate of Array.isArray(list) ? list : [list]) {
-    const result = facts.length < MOST.facts ? judge(ontology, said, candidate) : 'tooMany';
+    const result = facts.length < MOST.facts ? judge(ontology, texts, candidate) : 'tooMany';
     if (typeof result === 'string') dropped[result] += 1;
     else facts.push(result);
   }
   return { facts, dropped };
 }
 
-function judge(ontology: Ontology, said: FactTurn & { both: string }, candidate: unknown): ExtractedFact | DropReason {
+function judge(ontology: Ontology, texts: FactTurn & { both: string }, candidate: unknown): ExtractedFact | DropReason {
   const parsed = Candidate.safeParse(candidate);
   if (!parsed.success) return 'malformed';
   const { concept, polarity } = parsed.data;
@@ -131,9 +131,9 @@ function judge(ontology: Ontology, said: FactTurn & { both: string }, candidate:
   if (!/[\p{L}\p{N}]/u.test(value)) return 'emptyValue';
   if (value.length > MOST.value || evidence.length > MOST.evidence) return 'tooLong';
   if (!/[\p{L}\p{N}]/u.test(evidence)) return 'notSaid';
-  const origin = said.user.includes(evidence) ? 'user' : said.assistant.includes(evidence) ? 'assistant' : null;
+  const origin = texts.user.includes(evidence) ? 'user' : texts.assistant.includes(evidence) ? 'assistant' : null;
   if (origin === null) return 'notSaid';
-  return isInvented(value, said.both) ? 'invented' : { concept, value, polarity, evidence, origin };
+  return isInvented(value, texts.both) ? 'invented' : { concept, value, polarity, evidence, origin };
 }
 
 /** A word of a value, and one that a model may not word differently: a path, an address, a figure. */
@@ -145,9 +145,9 @@ const FEW_WORDS = 3;
  * A value may reword what was said but add nothing: injected text that steers the model could otherwise pair any value
  * with a span that was said. `said` is lower case.
  */
-function isInvented(value: string, said: string): boolean {
+function isInvented(value: string, text: string): boolean {
   const words = value.toLowerCase().match(WORD) ?? [];
-  const unsaid = words.filter((word) => !hasWord(said, word));
+  const unsaid = words.filter((word) => !hasWord(text, word));
   return unsaid.some((word) => EXACT.test(word)) || unsaid.length > Math.max(FEW_WORDS, words.length / 2);
 }
 

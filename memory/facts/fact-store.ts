@@ -93,18 +93,18 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
   };
 
   /** Of the past, only what lasts and was neither said nor ended since. */
-  function isStillTold(said: ExtractedFact, source: TurnSource): boolean {
-    if (!isLasting(ontology, said.concept)) return false;
-    if (said.polarity === 'negated') return true;
-    const known = [facts, closed].map((each) => findFact(rules, each, said, source.sessionId));
-    return !known.some((fact) => fact !== undefined && isNewer(fact, source));
+  function isStillTold(extracted: ExtractedFact, source: TurnSource): boolean {
+    if (!isLasting(ontology, extracted.concept)) return false;
+    if (extracted.polarity === 'negated') return true;
+    const matches = [facts, closed].map((each) => findFact(rules, each, extracted, source.sessionId));
+    return !matches.some((fact) => fact !== undefined && isNewer(fact, source));
   }
 
-  function negate(said: ExtractedFact, source: TurnSource): Fact[] {
-    const match = findFact(rules, facts, said, source.sessionId);
+  function negate(extracted: ExtractedFact, source: TurnSource): Fact[] {
+    const match = findFact(rules, facts, extracted, source.sessionId);
     if (match === undefined || isNewer(match, source)) return [];
     remove((fact) => fact === match);
-    const end = { ...match, ...sourceOf(said, source), valid_to: new Date(source.atMs).toISOString() };
+    const end = { ...match, ...sourceOf(extracted, source), valid_to: new Date(source.atMs).toISOString() };
     closed = [...closed, end].slice(-MOST_CLOSED);
     return [end];
   }
@@ -114,14 +114,14 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
     turnsSince !== undefined && Date.parse(fact.valid_to ?? fact.valid_from) > atMs;
 
   function applyTurn(all: readonly ExtractedFact[], source: TurnSource): TurnChanges {
-    const said = source.turnsSince === undefined ? all : all.filter((each) => isStillTold(each, source));
-    const known = said
+    const candidates = source.turnsSince === undefined ? all : all.filter((each) => isStillTold(each, source));
+    const valid = candidates
       .filter(({ concept, value }) => conceptNamed(ontology, concept) !== null && value.trim() !== '')
       .toSorted((one, other) => compareText(other.origin, one.origin));
-    const negated = known.filter(({ polarity }) => polarity === 'negated').flatMap((each) => negate(each, source));
+    const negated = valid.filter(({ polarity }) => polarity === 'negated').flatMap((each) => negate(each, source));
     const before = new Set(facts.map(({ id }) => id));
     const changed = new Set<string>();
-    for (const each of known.filter(({ polarity }) => polarity === 'asserted')) {
+    for (const each of valid.filter(({ polarity }) => polarity === 'asserted')) {
       const match = findFact(rules, facts, each, source.sessionId);
       if (match !== undefined && changed.has(match.id)) continue;
       const fact = assertFact(rules, match, each, source);
@@ -183,9 +183,9 @@ function isWithin(rules: Rules, fact: Fact, sessionId: string): boolean {
 }
 
 /** The fact with the same value: an equal one, else the most similar. */
-function findFact(rules: Rules, facts: readonly Fact[], said: ExtractedFact, sessionId: string): Fact | undefined {
-  const near = facts.filter((fact) => fact.concept === said.concept && isWithin(rules, fact, sessionId));
-  const key = keyOf(said.value);
+function findFact(rules: Rules, facts: readonly Fact[], extracted: ExtractedFact, sessionId: string): Fact | undefined {
+  const near = facts.filter((fact) => fact.concept === extracted.concept && isWithin(rules, fact, sessionId));
+  const key = keyOf(extracted.value);
   const equal = near.find(({ value }) => keyOf(value) === key);
   const { similarity } = rules;
   if (equal !== undefined || similarity === undefined) return equal;
@@ -202,22 +202,22 @@ function sourceOf({ evidence }: ExtractedFact, { turnId, sessionId }: TurnSource
   return { evidence, turn_id: turnId, session_id: sessionId };
 }
 
-function assertFact(rules: Rules, fact: Fact | undefined, said: ExtractedFact, source: TurnSource): Fact {
-  const weight = declared(rules, said.concept).salience_weight;
+function assertFact(rules: Rules, fact: Fact | undefined, extracted: ExtractedFact, source: TurnSource): Fact {
+  const weight = declared(rules, extracted.concept).salience_weight;
   const faded = (salience: number): number =>
-    salience * DECAY[declared(rules, said.concept).persistence_class] ** (source.turnsSince ?? 0);
+    salience * DECAY[declared(rules, extracted.concept).persistence_class] ** (source.turnsSince ?? 0);
   if (fact !== undefined) {
     const salience = Math.min(1, fact.salience + faded(REASSERTION * weight));
-    const origin = fact.origin === 'user' ? 'user' : said.origin;
-    return { ...fact, ...sourceOf(said, source), salience, origin, asserted: fact.asserted + 1 };
+    const origin = fact.origin === 'user' ? 'user' : extracted.origin;
+    return { ...fact, ...sourceOf(extracted, source), salience, origin, asserted: fact.asserted + 1 };
   }
   return {
-    id: idOf(said, source),
-    concept: said.concept,
-    value: said.value.trim(),
-    ...sourceOf(said, source),
+    id: idOf(extracted, source),
+    concept: extracted.concept,
+    value: extracted.value.trim(),
+    ...sourceOf(extracted, source),
     salience: faded(weight),
-    origin: said.origin,
+    origin: extracted.origin,
     asserted: 1,
     valid_from: new Date(source.atMs).toISOString(),
     valid_to: null,

@@ -30,7 +30,7 @@ const SUBJECT = /^\p{L}[\p{L}-]{2,29}$/u;
 
 /** Subjects that several sessions speak of and no concept names, the most frequent first. */
 export function proposeConcepts(statements: readonly Statement[], ontology: Ontology): Proposal[] {
-  const known = new Set(
+  const names = new Set(
     Object.entries(ontology.concepts).flatMap(([name, { label, examples }]) =>
       uniqueTokens([name.replace(/([a-z])([A-Z])|\./g, '$1 $2'), label, ...examples].join(' ')),
     ),
@@ -39,7 +39,7 @@ export function proposeConcepts(statements: readonly Statement[], ontology: Onto
   for (const statement of statements) {
     for (const word of anchorsOf(statement.text)) {
       const [token, ...rest] = tokenize(word);
-      if (token === undefined || rest.length > 0 || known.has(token) || !SUBJECT.test(word)) continue;
+      if (token === undefined || rest.length > 0 || names.has(token) || !SUBJECT.test(word)) continue;
       const entry = bySubject.get(token) ?? { word, own: [] };
       entry.own.push(statement);
       bySubject.set(token, entry);

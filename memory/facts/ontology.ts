@@ -105,9 +105,9 @@ export function mergeOntologies(
   user: Ontology,
   project: Ontology,
 ): { readonly ontology: Ontology; readonly warnings: readonly OntologyProblem[] } {
-  const known = new Set(Object.keys(user.concepts).map((each) => each.toLowerCase()));
+  const names = new Set(Object.keys(user.concepts).map((each) => each.toLowerCase()));
   const [taken, added] = [[] as string[], [] as string[]];
-  for (const each of Object.keys(project.concepts)) (known.has(each.toLowerCase()) ? taken : added).push(each);
+  for (const each of Object.keys(project.concepts)) (names.has(each.toLowerCase()) ? taken : added).push(each);
   const concepts = { ...user.concepts };
   for (const each of added) concepts[each] = project.concepts[each] as Concept;
   const message = 'the user declares this concept, and a project may only add concepts; choose another name';

@@ -35,8 +35,8 @@ const MOST = { text: 40_000, sentence: 300, value: 120 } as const;
 /** Candidates for `extractFacts`: what a turn states explicitly. */
 export function extractByRules(turn: FactTurn, rules: readonly FactRule[] = DEFAULT_RULES): readonly object[] {
   const ofAssistant = rules.filter(({ fromAssistant }) => fromAssistant === true);
-  const said = statementsIn(turn.assistant.slice(0, MOST.text)).map(({ text }) => text);
-  return [...match(ownWordsOf(turn.user), rules, turn.user), ...match(said, ofAssistant, turn.assistant)];
+  const statements = statementsIn(turn.assistant.slice(0, MOST.text)).map(({ text }) => text);
+  return [...match(ownWordsOf(turn.user), rules, turn.user), ...match(statements, ofAssistant, turn.assistant)];
 }
 
 /** With evidence as it stands in `text`: typed text has straight apostrophes and no markdown. */

@@ -23,9 +23,9 @@ type Shingle = string | number;
 export interface ExternalTextTracker {
   /**
    * @param messages  raw messages: their injected parts, which `turn` lacks, are external too
-   * @param known  shingles of earlier trusted text, which a summary may repeat
+   * @param shingles  shingles of earlier trusted text, which a summary may repeat
    */
-  addTurn(turn: TurnText, messages?: readonly CapturedMessage[], known?: ReadonlySet<Shingle>): Steps<void>;
+  addTurn(turn: TurnText, messages?: readonly CapturedMessage[], shingles?: ReadonlySet<Shingle>): Steps<void>;
   addText(text: string): void;
   size(): number;
   /** Whether the assistant repeats external text that the user did not write. */
@@ -52,14 +52,14 @@ export function createExternalTextTrackers(
 
   return (sessionId, atMs) => {
     if (total > limit) evictIdle();
-    const known = sessions.get(sessionId);
+    const session = sessions.get(sessionId);
     const onAdd = (): void => {
       total += 1;
       // Registered late: most sessions have no external text.
       if (!sessions.has(sessionId)) sessions.set(sessionId, { tracker, atMs });
     };
-    const tracker = known?.tracker ?? createExternalTextTracker({ isFull: evicted.has(sessionId), onAdd });
-    if (known !== undefined) sessions.set(sessionId, { tracker, atMs: Math.max(atMs, known.atMs) });
+    const tracker = session?.tracker ?? createExternalTextTracker({ isFull: evicted.has(sessionId), onAdd });
+    if (session !== undefined) sessions.set(sessionId, { tracker, atMs: Math.max(atMs, session.atMs) });
     return tracker;
   };
 }
@@ -69,9 +69,9 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
   /** Over capacity: any trusted text may repeat what was not stored. */
   let isFull = wasFull;
 
-  function* add(text: string, known: ReadonlySet<Shingle> = NO_SHINGLES): Steps<void> {
+  function* add(text: string, shingles: ReadonlySet<Shingle> = NO_SHINGLES): Steps<void> {
     yield* someOf(text, shinglesOf, (shingle) => {
-      if (isFull || known.has(shingle)) return isFull;
+      if (isFull || shingles.has(shingle)) return isFull;
       if (!external.has(shingle)) onAdd();
       external.add(shingle);
       isFull = external.size >= MAX_SESSION_SHINGLES;
@@ -82,9 +82,9 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
   return {
     size: () => external.size,
     addText: (text) => runAtOnce(add(text)),
-    *addTurn({ parts }, messages = [], known = NO_SHINGLES) {
+    *addTurn({ parts }, messages = [], shingles = NO_SHINGLES) {
       const foreign = parts.filter(({ origin }) => origin === 'external');
-      for (const { text } of foreign) yield* add(text, known);
+      for (const { text } of foreign) yield* add(text, shingles);
       if (foreign.length > 0) for (const text of messages.flatMap(hiddenResults)) yield* add(text);
     },
     *isRepeatedIn({ user, parts }) {
@@ -141,10 +141,10 @@ export async function findRepeatedText(
 ): Promise<RepeatedText> {
   const { parts } = readTurn(turn);
   if (!parts.some(({ text }) => isContinuation(text))) return undefined;
-  const known = await runInSlices(createRepeatedTextFinder(parts.map(({ text }) => text).join('\n')));
+  const repeats = await runInSlices(createRepeatedTextFinder(parts.map(({ text }) => text).join('\n')));
   for (const one of await earlier()) {
-    await runInSlices(known.search(readTurn(one)));
+    await runInSlices(repeats.search(readTurn(one)));
     await nextTick();
   }
-  return known.found;
+  return repeats.found;
 }

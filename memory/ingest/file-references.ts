@@ -112,9 +112,9 @@ export function createFileReferences({
   const marksByNode = new WeakMap<MemoryNode, readonly FileMark[]>();
 
   function marksFor(node: MemoryNode): readonly FileMark[] {
-    const known = marksByNode.get(node) ?? fileMarks(node.source_links);
-    marksByNode.set(node, known);
-    return known;
+    const marks = marksByNode.get(node) ?? fileMarks(node.source_links);
+    marksByNode.set(node, marks);
+    return marks;
   }
 
   return {
@@ -146,11 +146,11 @@ export function createFileReferences({
         const root = marks.length === 0 ? null : trees.rootOf(node.project, projectDir);
         return root === null ? [] : [{ node, marks, root }];
       });
-      const asked = new Map(
+      const stateByMark = new Map(
         looked.flatMap(({ marks, root }) => marks.map((mark) => [stateKey(root, mark), { root, mark }] as const)),
       );
-      if (asked.size === 0) return new Map();
-      const looks = [...asked.values()].map(({ root, mark }) => states.update(root, mark));
+      if (stateByMark.size === 0) return new Map();
+      const looks = [...stateByMark.values()].map(({ root, mark }) => states.update(root, mark));
       await finishesWithin(Promise.all(looks), budgetMs * sourcePatience);
       return new Map(
         looked.map(({ node, marks, root }) => [

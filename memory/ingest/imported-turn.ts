@@ -79,12 +79,11 @@ export function sessionProjects(
   turns: readonly Pick<ImportedTurn, 'projectDir'>[],
   projectOf: (directory: string | null) => string,
 ): string[] {
-  const known: string[] = [];
+  const ids: string[] = [];
   return turns.map(({ projectDir }) => {
-    const key = projectDir === null ? (known.at(-1) ?? '') : projectOf(projectDir);
-    const project =
-      known.find((one) => one !== '' && key.startsWith(one) && /^[\\/]/.test(key.slice(one.length))) ?? key;
-    known.push(project);
+    const key = projectDir === null ? (ids.at(-1) ?? '') : projectOf(projectDir);
+    const project = ids.find((one) => one !== '' && key.startsWith(one) && /^[\\/]/.test(key.slice(one.length))) ?? key;
+    ids.push(project);
     return project;
   });
 }

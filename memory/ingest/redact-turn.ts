@@ -94,12 +94,12 @@ function createPrivateSpans(): PrivateSpans {
 
   return {
     *collect({ sessionId, messages, earlierPrivate = [] }) {
-      const said: string[] = [];
+      const texts: string[] = [];
       for (const message of messages.filter(({ role }) => role === 'user')) {
-        said.push(...ownTexts(message));
+        texts.push(...ownTexts(message));
         yield;
       }
-      const now = findPrivateTexts(said.join('\n'));
+      const now = findPrivateTexts(texts.join('\n'));
       const ranges = [...earlierPrivate, ...now].flatMap(spansOf);
       if (ranges.length === 0) return;
       const spans = [...(sessions.get(sessionId) ?? []), ...ranges].slice(-MAX_SPANS);

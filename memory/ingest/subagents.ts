@@ -85,14 +85,14 @@ export function createSubagents(): Subagents {
     agent.entries.push({ role: 'assistant', id: '', blocks: [...blocks] });
   }
 
-  function turnOf(agent: Agent, asked = new Set<Agent>()): number | undefined {
-    if (asked.has(agent)) return undefined;
-    asked.add(agent);
+  function turnOf(agent: Agent, visited = new Set<Agent>()): number | undefined {
+    if (visited.has(agent)) return undefined;
+    visited.add(agent);
     const call = calls.get(agent.callId) ?? [...calls.values()].find(({ prompt }) => prompt === agent.prompt);
     const by = results.get(agent.id) ?? call?.by;
     if (typeof by === 'number' || by === undefined) return by;
     const starter = agents.get(by);
-    return starter === undefined ? undefined : turnOf(starter, asked);
+    return starter === undefined ? undefined : turnOf(starter, visited);
   }
 
   return {

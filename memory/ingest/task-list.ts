@@ -56,10 +56,10 @@ export function tasksAfter(changes: readonly TaskChange[]): Task[] {
     if (change.kind === 'list') list = change.tasks.map(settled);
     else if (change.kind === 'add') numbered.set(change.id, settled(change.task));
     else {
-      const known = numbered.get(change.id);
-      if (known === undefined) continue;
-      const { text = known.text, status = known.status } = change;
-      const origin = text === known.text ? known.origin : change.origin;
+      const task = numbered.get(change.id);
+      if (task === undefined) continue;
+      const { text = task.text, status = task.status } = change;
+      const origin = text === task.text ? task.origin : change.origin;
       numbered.set(change.id, settled({ text, status, origin, turn: change.turn }));
     }
   }
@@ -154,8 +154,8 @@ export function createTaskLists(): TaskLists {
       const changes = taskChanges(text);
       if (changes.length === 0) return;
       // On startup, parts arrive before older whole turns.
-      const known = [...(sessions.get(sessionId) ?? []), { turnId, atMs, changes }];
-      sessions.set(sessionId, known.toSorted((one, other) => one.atMs - other.atMs).slice(-MAX_TURNS));
+      const history = [...(sessions.get(sessionId) ?? []), { turnId, atMs, changes }];
+      sessions.set(sessionId, history.toSorted((one, other) => one.atMs - other.atMs).slice(-MAX_TURNS));
     },
     drop(turnIds) {
       const gone = new Set(turnIds);

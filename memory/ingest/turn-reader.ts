@@ -48,9 +48,9 @@ export function createTurnReader(
 
   function keep(turn: TurnText): void {
     drop([turn.turnId]);
-    const said = wordsIn(turn);
-    cache.set(turn.turnId, said);
-    chars += charsOf(said);
+    const words = wordsIn(turn);
+    cache.set(turn.turnId, words);
+    chars += charsOf(words);
     for (const oldest of cache.keys()) {
       if (chars <= CACHED_CHARS) break;
       drop([oldest]);
@@ -106,8 +106,8 @@ export function createTurnReader(
             turns.then((all) => new Map(all.map((turn) => [turn.turnId, wordsIn(turn)]))),
           );
         }
-        const said = cache.get(name) ?? (await read.get(sessionId ?? ''))?.get(name);
-        if (said !== undefined) words.set(turnId, said);
+        const turnWords = cache.get(name) ?? (await read.get(sessionId ?? ''))?.get(name);
+        if (turnWords !== undefined) words.set(turnId, turnWords);
       }
       return words;
     },
@@ -128,10 +128,10 @@ const ANSWERED_CHARS = [600, 1_600] as const;
 
 /** What was asked and answered, without the tools, on one line; long texts without their middle. */
 function quoteOf({ user, parts }: TurnText): string {
-  const said = parts.filter(({ kind, text }) => kind === 'assistant' && !isContinuation(text));
-  const answer = ends(said.map(({ text }) => text).join('\n'), ANSWERED_CHARS);
-  const asked = isContinuation(user) ? '' : ends(user, ASKED_CHARS);
-  return [...(asked === '' ? [] : [`asked: “${asked}”`]), ...(answer === '' ? [] : [`answered: “${answer}”`])].join(
+  const answers = parts.filter(({ kind, text }) => kind === 'assistant' && !isContinuation(text));
+  const answer = ends(answers.map(({ text }) => text).join('\n'), ANSWERED_CHARS);
+  const prompt = isContinuation(user) ? '' : ends(user, ASKED_CHARS);
+  return [...(prompt === '' ? [] : [`asked: “${prompt}”`]), ...(answer === '' ? [] : [`answered: “${answer}”`])].join(
     ' — ',
   );
 }
@@ -143,8 +143,8 @@ function ends(text: string, [first, last]: readonly [number, number]): string {
   return `${clip(line, first)} ${end.slice(end.indexOf(' ') + 1).replace(/^[\udc00-\udfff]/, '')}`;
 }
 
-function charsOf(said: TurnWords | undefined): number {
-  return said === undefined ? 0 : said.text.length + said.quote.length;
+function charsOf(words: TurnWords | undefined): number {
+  return words === undefined ? 0 : words.text.length + words.quote.length;
 }
 
 /** Taint carries over from part to part; a part whose predecessor is missing counts as tainted. */

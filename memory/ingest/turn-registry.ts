@@ -164,13 +164,13 @@ export function createTurnRegistry(): TurnRegistry {
   }
 
   function countTurn(turn: JournalTurn, { user }: TurnText, isCounted: boolean): void {
-    const known = sessions.get(turn.sessionId);
+    const session = sessions.get(turn.sessionId);
     sessions.set(turn.sessionId, {
-      project: turn.project || (known?.project ?? ''),
-      firstAtMs: Math.min(known?.firstAtMs ?? turn.atMs, turn.atMs),
-      lastAtMs: Math.max(known?.lastAtMs ?? turn.atMs, turn.atMs),
-      turns: (known?.turns ?? 0) + (isCounted ? 1 : 0),
-      title: known?.title || titleIn(user),
+      project: turn.project || (session?.project ?? ''),
+      firstAtMs: Math.min(session?.firstAtMs ?? turn.atMs, turn.atMs),
+      lastAtMs: Math.max(session?.lastAtMs ?? turn.atMs, turn.atMs),
+      turns: (session?.turns ?? 0) + (isCounted ? 1 : 0),
+      title: session?.title || titleIn(user),
     });
     if (isCounted) columns.set(turn.turnId, COUNTED);
   }
@@ -205,10 +205,10 @@ export function createTurnRegistry(): TurnRegistry {
       tasks.drop([...turnIds, ...turnIds.flatMap((turnId) => wholesOf.get(turnId) ?? []).map((whole) => whole.turnId)]);
       for (const turnId of turnIds) {
         const sessionId = columns.sessionOf(turnId);
-        const known = sessions.get(sessionId ?? '');
+        const session = sessions.get(sessionId ?? '');
         columns.unset(turnId, RECORDED);
-        if (sessionId === undefined || known === undefined || !columns.unset(turnId, COUNTED)) continue;
-        if (known.turns > 1) sessions.set(sessionId, { ...known, turns: known.turns - 1 });
+        if (sessionId === undefined || session === undefined || !columns.unset(turnId, COUNTED)) continue;
+        if (session.turns > 1) sessions.set(sessionId, { ...session, turns: session.turns - 1 });
         else sessions.delete(sessionId);
       }
     },

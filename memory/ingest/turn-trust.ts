@@ -159,16 +159,16 @@ export function* knownOrigins(
   isReported: (digest: string) => boolean,
   sealedOrigin: (text: string) => Origin | null,
 ): Steps<Pick<CapturedTurn, 'origins'>> {
-  const known: [string, Origin][] = [];
+  const origins: [string, Origin][] = [];
   for (const message of messages.filter(({ role }) => role === 'user')) {
     for (const text of candidatesIn(message)) {
       yield;
       const digest = digestText(text);
       const origin = isReported(digest) ? 'user' : sealedOrigin(text);
-      if (origin !== null) known.push([digest, origin]);
+      if (origin !== null) origins.push([digest, origin]);
     }
   }
-  return known.length === 0 ? {} : { origins: Object.fromEntries(known) };
+  return origins.length === 0 ? {} : { origins: Object.fromEntries(origins) };
 }
 
 function readDocument(block: Block, reading: Reading): void {
@@ -196,12 +196,12 @@ function readTexts(texts: readonly SourcedText[], reading: Reading): void {
 
 function readResult(block: Block, reading: Reading): void {
   const use = reading.uses.get(stringOf(block['tool_use_id']));
-  const said = contentText(block['content']);
-  const origin = reading.originOf(said) ?? toolOrigin(use, reading.projectDir);
+  const texts = contentText(block['content']);
+  const origin = reading.originOf(texts) ?? toolOrigin(use, reading.projectDir);
   if (origin === 'external') reading.tainted = true;
   // Also what looks injected: the file or program may have written it.
-  if (!isCleanOrigin(origin)) reading.flow.push({ by: 'shown', text: said });
-  add(reading, { kind: 'tool_result', origin, tool: stringOf(use?.['name']), text: stripInjected(said) });
+  if (!isCleanOrigin(origin)) reading.flow.push({ by: 'shown', text: texts });
+  add(reading, { kind: 'tool_result', origin, tool: stringOf(use?.['name']), text: stripInjected(texts) });
 }
 
 function readAssistantBlock(block: Block, reading: Reading): void {

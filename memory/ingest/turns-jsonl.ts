@@ -28,15 +28,15 @@ export function parseTurnLines(text: string, projectDir: string): ReadonlyMap<st
     const turns = sessions.get(session_id) ?? new Map<string, ImportedTurn>();
     sessions.set(session_id, turns);
     const atMs = Date.parse(time);
-    const known = turns.get(String(turn_id));
+    const turn = turns.get(String(turn_id));
     turns.set(String(turn_id), {
       sessionId: session_id,
       projectDir,
       model: '',
-      startMs: known?.startMs ?? atMs,
-      atMs: Math.max(known?.atMs ?? atMs, atMs),
-      after: known?.after ?? turns.size - 1,
-      messages: [...(known?.messages ?? []), { role, content }],
+      startMs: turn?.startMs ?? atMs,
+      atMs: Math.max(turn?.atMs ?? atMs, atMs),
+      after: turn?.after ?? turns.size - 1,
+      messages: [...(turn?.messages ?? []), { role, content }],
     });
   }
   return new Map([...sessions].map(([id, turns]) => [id, [...turns.values()]]));

@@ -198,11 +198,11 @@ function renderItem(item: object, shown: string): string {
 /** A line that somebody typed is no more trusted than its memory. */
 function parseItem(line: string, shown: string, typed: Readonly<Record<string, unknown>>): unknown {
   if (!line.startsWith('- ')) return line;
-  const said = line.slice(2).trim();
-  const at = said.lastIndexOf(OPENING);
-  const rest = at > 0 && said.endsWith(CLOSING) ? parseJson(said.slice(at + OPENING.length, -CLOSING.length)) : null;
-  if (isRecord(rest)) return { ...rest, [shown]: said.slice(0, at) };
-  const value = readValue(said);
+  const text = line.slice(2).trim();
+  const at = text.lastIndexOf(OPENING);
+  const rest = at > 0 && text.endsWith(CLOSING) ? parseJson(text.slice(at + OPENING.length, -CLOSING.length)) : null;
+  if (isRecord(rest)) return { ...rest, [shown]: text.slice(0, at) };
+  const value = readValue(text);
   return typeof value === 'string' && shown === 'text' ? { ...typed, text: value } : value;
 }
 

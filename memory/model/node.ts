@@ -102,8 +102,8 @@ export function internNode(node: MemoryNode): MemoryNode {
 }
 
 function once(text: string): string {
-  const known = shared.get(text);
-  if (known !== undefined) return known;
+  const sharedText = shared.get(text);
+  if (sharedText !== undefined) return sharedText;
   if (shared.size === MOST_SHARED) shared.clear();
   shared.set(text, text);
   return text;

@@ -77,11 +77,11 @@ const MARKED_PART = /([\x01-\x03])([\x11-\x14])([^\x01-\x03]*)/g;
 
 /** User text, assistant text and tool calls; tool output is not indexed. Marked, see `partsOf`. */
 export function spokenText(turn: TurnText): string {
-  const said = turn.parts.filter((part) => part.kind === 'assistant');
+  const answers = turn.parts.filter((part) => part.kind === 'assistant');
   const calls = turn.parts.filter((part) => part.kind === 'tool_use').slice(0, CALLS);
   const parts: SpokenPart[] = [
     { by: 'user', origin: turn.userOrigin ?? 'user', text: turn.user },
-    ...said.flatMap(({ origin, text, passages = [{ origin, text }] }) =>
+    ...answers.flatMap(({ origin, text, passages = [{ origin, text }] }) =>
       passages.map((own) => ({ by: 'assistant', ...own }) as const),
     ),
     ...calls.map(
@@ -109,8 +109,8 @@ export function partsOf(marked: string, origin: Origin): SpokenPart[] {
 
 /** User and assistant text only, with the origin of that text. */
 export function withoutToolOutput(turn: TurnText): TurnText {
-  const known = withoutToolOutputCache.get(turn);
-  if (known !== undefined) return known;
+  const stripped = withoutToolOutputCache.get(turn);
+  if (stripped !== undefined) return stripped;
   const parts = turn.parts.filter((part) => part.kind === 'assistant');
   const origins: Origin[] = parts.map((part) => part.origin);
   const bare = { ...turn, parts, origin: lowestOrigin([...origins, turn.userOrigin ?? 'user']) };
@@ -125,8 +125,8 @@ const SCHEME = 'file:';
 
 /** `file:src/db.ts#sha256=0123456789abcdef&commit=0123456789ab`: how a node's `source_links` name a file. */
 export function formatFileLink({ path, sha256, commit }: FileMark): string {
-  const known = Object.entries({ sha256, commit }).filter(([, value]) => value !== '');
-  const marks = known.map(([key, value]) => `${key}=${value}`).join('&');
+  const details = Object.entries({ sha256, commit }).filter(([, value]) => value !== '');
+  const marks = details.map(([key, value]) => `${key}=${value}`).join('&');
   return `${SCHEME}${escapePath(path)}${marks === '' ? '' : `#${marks}`}`;
 }
 

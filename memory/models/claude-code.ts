@@ -163,8 +163,8 @@ type Result = z.infer<typeof Result>;
 function readClaudeOutput(stdout: string, stderr: string): Attempt {
   const result = findResult(stdout);
   if (result === null) {
-    const said = `${stderr}\n${stdout}`.trim();
-    return failedAttempt(failureOf(said), said || 'no output');
+    const output = `${stderr}\n${stdout}`.trim();
+    return failedAttempt(failureOf(output), output || 'no output');
   }
   const used = { tokens: tokensOf(result), costUsd: result.total_cost_usd };
   const value = result.structured_output ?? parsed(result.result);
@@ -172,18 +172,18 @@ function readClaudeOutput(stdout: string, stderr: string): Attempt {
     return { kind: 'answer', value, ...used };
   }
   const status = result.api_error_status ?? '';
-  const said = [result.result, result.errors, status, stderr].map(textOf).filter(Boolean).join(' · ');
-  const detail = said === '' || !result.is_error ? `no structured answer (${result.subtype})` : said;
+  const messages = [result.result, result.errors, status, stderr].map(textOf).filter(Boolean).join(' · ');
+  const detail = messages === '' || !result.is_error ? `no structured answer (${result.subtype})` : messages;
   return failedAttempt(result.is_error ? failureOf(detail) : 'failed', detail, used);
 }
 
-function failureOf(said: string): FailureKind {
-  if (/\/login|not logged in|log in to|invalid api key|oauth token|authentication_error|\b401\b/i.test(said)) {
+function failureOf(message: string): FailureKind {
+  if (/\/login|not logged in|log in to|invalid api key|oauth token|authentication_error|\b401\b/i.test(message)) {
     return 'not_logged_in';
   }
   if (
     /rate.?limit|usage limit|hit your .{0,80}limit|limit reached|too many requests|\b429\b|overloaded|\b529\b/i.test(
-      said,
+      message,
     )
   ) {
     return 'rate_limited';

@@ -133,18 +133,18 @@ const KEY = /^[\x21-\x7e]{1,8192}$/;
 /** An endpoint's key, held in memory only: no file, no log, no program argument. */
 export function createEndpointKey(options: EndpointKeyOptions) {
   const variable = keyVariable(options);
-  let known: FoundKey | null = null;
+  let key: FoundKey | null = null;
   return {
     async read(signal: AbortSignal): Promise<FoundKey> {
-      if (known !== null) return known;
+      if (key !== null) return key;
       const keyResult =
         options.keyCommand === '' ? fromVariable(variable, options.env) : await runKeyCommand(options, signal);
-      if (keyResult.kind === 'key') known = keyResult;
+      if (keyResult.kind === 'key') key = keyResult;
       return keyResult;
     },
     /** Call when the endpoint refused the key; the next read runs the command again. */
     refused(): void {
-      known = null;
+      key = null;
     },
   };
 }

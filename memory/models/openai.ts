@@ -93,8 +93,8 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
   }
 
   function refused({ status, body, retryAfterMs }: EndpointReply & { how: 'answered' }, keyResult: FoundKey): Attempt {
-    const said = without(readRefusal(body), keyResult);
-    const detail = `status ${status}${said === '' ? '' : `: ${said}`}`;
+    const refusal = without(readRefusal(body), keyResult);
+    const detail = `status ${status}${refusal === '' ? '' : `: ${refusal}`}`;
     if (status === 401 || status === 403) {
       key.refused();
       return failedAttempt('not_logged_in', detail);
@@ -220,9 +220,10 @@ function readRefusal(body: string): string {
 
 /** The JSON object in a text, ignoring thoughts, fences and words around it. */
 function structured(text: string): object | null {
-  const said = text.replace(/^\s*<think>[\s\S]*?<\/think>/i, '').trim();
-  const [first, last] = [said.indexOf('{'), said.lastIndexOf('}')];
-  const value = parseJson(said) ?? (first >= 0 && last > first ? parseJson(said.slice(first, last + 1)) : undefined);
+  const answer = text.replace(/^\s*<think>[\s\S]*?<\/think>/i, '').trim();
+  const [first, last] = [answer.indexOf('{'), answer.lastIndexOf('}')];
+  const value =
+    parseJson(answer) ?? (first >= 0 && last > first ? parseJson(answer.slice(first, last + 1)) : undefined);
   return isRecord(value) ? value : null;
 }
 

@@ -64,10 +64,10 @@ export function readQuota({ status, headers }: RateLimitResponse, nowMs: number)
     const match = WHOLE.exec(header);
     const [, , name = '', field = ''] = match === null ? (HEADER.exec(header) ?? []) : ['', '', match[1], match[2]];
     if (name === '' || NO_LIMIT.test(name)) continue;
-    const known = fieldsByWindow.get(name) ?? {};
-    const former = known[field];
+    const fields = fieldsByWindow.get(name) ?? {};
+    const former = fields[field];
     // `unified-5h` and `5h` are one limit; keep the values of both.
-    fieldsByWindow.set(name, { ...known, [field]: former === undefined ? String(value) : `${former},${value}` });
+    fieldsByWindow.set(name, { ...fields, [field]: former === undefined ? String(value) : `${former},${value}` });
   }
   const inPercent = [...fieldsByWindow.values()].some(({ utilization }) => parts(utilization).some(isPercent));
   const windows = [...fieldsByWindow].flatMap(([name, fields]): QuotaWindow[] => {
@@ -80,8 +80,12 @@ export function readQuota({ status, headers }: RateLimitResponse, nowMs: number)
 }
 
 /** Newer reports replace older ones of the same limit; limits that have reset are dropped. */
-export function mergeQuota(known: readonly QuotaWindow[], fresh: readonly QuotaWindow[], nowMs: number): QuotaWindow[] {
-  const newest = new Map([...known, ...fresh].map((window) => [window.name, window]));
+export function mergeQuota(
+  windows: readonly QuotaWindow[],
+  fresh: readonly QuotaWindow[],
+  nowMs: number,
+): QuotaWindow[] {
+  const newest = new Map([...windows, ...fresh].map((window) => [window.name, window]));
   return [...newest.values()].filter((window) => isRunning(window, nowMs)).slice(-MOST_WINDOWS);
 }
 

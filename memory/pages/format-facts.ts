@@ -123,8 +123,8 @@ export function withFacts(block: OpenBlock, facts: FactsNow, budgetTokens: numbe
     async text(project) {
       const [before] = await Promise.all([block.text(project), facts.refresh()]);
       const source = facts.current(project);
-      const told = before.split('\n');
-      const own = source === null ? [] : factLines(source, { sessionId: '', told, budgetTokens });
+      const lines = before.split('\n');
+      const own = source === null ? [] : factLines(source, { sessionId: '', told: lines, budgetTokens });
       return [...(before === '' ? [] : [before]), ...own].join('\n');
     },
   };

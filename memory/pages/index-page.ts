@@ -36,7 +36,7 @@ export function renderIndex({ pages, others, plans, tasks, episodes }: IndexInpu
     ),
     ...[...others].map(([name, title]) => linkTo('topics', name, title)),
   ];
-  const told = episodes.map(({ day, title, project, link }) => {
+  const lines = episodes.map(({ day, title, project, link }) => {
     return `- ${day} [${titleIn(title)}](${link}) · ${projectName(project)}`;
   });
   return [
@@ -59,7 +59,7 @@ export function renderIndex({ pages, others, plans, tasks, episodes }: IndexInpu
       MOST.tasks,
       'tasks/active/',
     ),
-    ...section('Newest episodes', told, MOST.episodes, ''),
+    ...section('Newest episodes', lines, MOST.episodes, ''),
     '',
   ].join('\n');
 }
@@ -118,8 +118,8 @@ const counts = new WeakMap<Page, string>();
 
 /** How many hold now, as in `3 statements`. */
 export function countStatements(page: Page): string {
-  const known = counts.get(page);
-  if (known !== undefined) return known;
+  const count = counts.get(page);
+  if (count !== undefined) return count;
   const current = linesOf(page).filter(({ section, statement }) => statement !== null && isCurrent(section)).length;
   const text = formatCount(current, 'statement');
   counts.set(page, text);

@@ -184,9 +184,9 @@ function isSayable(text: string, { told }: BlockRules): boolean {
 }
 
 /** Whether one of these lines says the same. */
-export function wasTold(text: string, told: readonly string[]): boolean {
+export function wasTold(text: string, lines: readonly string[]): boolean {
   const start = trimEnd(text, '.;…').slice(0, TOLD_CHARS);
-  return told.some((line) => {
+  return lines.some((line) => {
     if (line.includes(start)) return true;
     const [short, long] = [text.length, line.length].sort((one, other) => one - other) as [number, number];
     return long <= 2 * short && isNearDuplicate(line, text);
@@ -207,7 +207,7 @@ const READ_MS = 40;
 
 /** The block over the library as it is on disk. */
 export function createLibraryBlock({ topicPages, tasks, catalogue, config, redactor, log }: Parts): OpenBlock {
-  let known: Pick<BlockState, 'texts' | 'pages' | 'others' | 'tasks'> | null = null;
+  let lastState: Pick<BlockState, 'texts' | 'pages' | 'others' | 'tasks'> | null = null;
   let reading: Promise<void> | null = null;
   const budgetTokens = config.inject.libraryTokens;
   const isShown = (nodeId: string): boolean => {
@@ -217,7 +217,7 @@ export function createLibraryBlock({ topicPages, tasks, catalogue, config, redac
 
   async function readPages(pages: LibraryPages): Promise<void> {
     const [shelf, open] = await Promise.all([pages.shelf(), tasks?.active() ?? []]);
-    known = { ...shelf, tasks: open };
+    lastState = { ...shelf, tasks: open };
   }
 
   function refresh(): Promise<void> {
@@ -231,10 +231,10 @@ export function createLibraryBlock({ topicPages, tasks, catalogue, config, redac
   }
 
   function lines({ project, sessionId, told }: BlockRequest): readonly string[] {
-    if (topicPages === null || known === null) return [];
+    if (topicPages === null || lastState === null) return [];
     const nodes = catalogue.all().filter((node) => node.project === project && node.session_id !== sessionId);
     const { dir } = topicPages.files;
-    const state = { ...known, episodes: project === '' ? [] : episodesOf(nodes, topicPages.files) };
+    const state = { ...lastState, episodes: project === '' ? [] : episodesOf(nodes, topicPages.files) };
     return renderLibraryBlock(state, { dir, project, told, isShown, budgetTokens }).map(redactor.text);
   }
 

@@ -169,17 +169,17 @@ export function plansIn(texts: ReadonlyMap<string, string>): ReadonlyMap<string,
 
 /** Parses a text again only where it changed. */
 function createPageParser() {
-  const known = new Map<string, { readonly text: string; readonly page: Page | string }>();
+  const cache = new Map<string, { readonly text: string; readonly page: Page | string }>();
   const parse = (text: string, name: string): Page | string => {
-    const before = known.get(name);
+    const before = cache.get(name);
     if (before?.text === text) return before.page;
     const page = parsePage(text);
-    known.set(name, { text, page });
+    cache.set(name, { text, page });
     return page;
   };
   return Object.assign(parse, {
     keepOnly(texts: ReadonlyMap<string, string>): void {
-      for (const name of known.keys()) if (!texts.has(name)) known.delete(name);
+      for (const name of cache.keys()) if (!texts.has(name)) cache.delete(name);
     },
   });
 }
@@ -242,8 +242,8 @@ export function episodesOf(nodes: readonly MemoryNode[], { addressOf }: Pick<Pag
   const bySession = new Map<string, MemoryNode>();
   for (const node of nodes) {
     if (node.kind !== 'turn' || isRedirect(node) || isPast(node) || !isCleanOrigin(node.origin)) continue;
-    const known = bySession.get(node.session_id);
-    if (known === undefined || known.valid_from < node.valid_from) bySession.set(node.session_id, node);
+    const session = bySession.get(node.session_id);
+    if (session === undefined || session.valid_from < node.valid_from) bySession.set(node.session_id, node);
   }
   return [...bySession.values()]
     .sort((one, other) => compareText(other.valid_from, one.valid_from) || compareText(other.node_id, one.node_id))

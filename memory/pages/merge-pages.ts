@@ -247,8 +247,8 @@ function stem(word: string): string {
 /** What the user said is ended by the user alone. */
 function mayEnd({ origins }: State, { origin }: Candidate, { statement }: Entry): boolean {
   if (origin === 'user') return true;
-  const known = statement.nodes.flatMap((id) => origins.get(id) ?? []);
-  const own = known.filter(({ text }) => isNearDuplicate(text, statement.text));
+  const nodeOrigins = statement.nodes.flatMap((id) => origins.get(id) ?? []);
+  const own = nodeOrigins.filter(({ text }) => isNearDuplicate(text, statement.text));
   return own.length > 0 && own.every((each) => each.origin !== 'user');
 }
 

@@ -66,12 +66,12 @@ const QUOTED_REPLY = /^“([^”]{0,300})”/;
 export function candidatesOf(node: MemoryNode): Candidate[] {
   if (node.project === '' || isRedirect(node) || isGroup(node) || isBundled(node) || isQuarantined(node)) return [];
   if (node.kind === 'tool') return [];
-  const said = new Map<string, NodeStatement>();
+  const statements = new Map<string, NodeStatement>();
   for (const each of saidIn(node)) {
     const text = trimEnd(statementText(each.text), '.;');
-    if (!said.has(text)) said.set(text, { ...each, text });
+    if (!statements.has(text)) statements.set(text, { ...each, text });
   }
-  return [...said.values()].flatMap((each) => candidateOf(node, each) ?? []);
+  return [...statements.values()].flatMap((each) => candidateOf(node, each) ?? []);
 }
 
 interface NodeStatement {
@@ -98,10 +98,10 @@ function saidIn(node: MemoryNode): NodeStatement[] {
   const decisions = (node.decisions ?? []).flatMap(({ text, origin, closed, bucket }): NodeStatement[] =>
     closed?.as === 'dropped' ? [] : [{ text, origin, isDecision: true, endedAt: endOf(text), bucket }],
   );
-  const told = summaryParts(node).flatMap(({ text, isUsers }): NodeStatement[] =>
+  const statements = summaryParts(node).flatMap(({ text, isUsers }): NodeStatement[] =>
     isUsers ? [{ text, origin: 'user', isDecision: false, endedAt: endOf(text) }] : [],
   );
-  return [...decisions, ...facts, ...told];
+  return [...decisions, ...facts, ...statements];
 }
 
 function candidateOf(node: MemoryNode, { text, origin, isDecision, endedAt, bucket }: NodeStatement): Candidate | null {

@@ -59,7 +59,7 @@ const MOST_LINES = 4;
 const MOST_CHARS = 600;
 const PAST = 'before';
 const REPORTED = 'reported';
-const known = new WeakMap<object, readonly Section[]>();
+const sectionCache = new WeakMap<object, readonly Section[]>();
 
 /** Sections by what they share with the query, best first; those without a common word are left out. */
 export function searchSections(pages: readonly TopicPage[], query: SectionQuery): TopicHit[] {
@@ -72,7 +72,7 @@ export function searchSections(pages: readonly TopicPage[], query: SectionQuery)
 
 /** A page object stands for one text: an edited page is another object. */
 function sectionsOf({ title, page }: TopicPage): readonly Section[] {
-  const before = known.get(page);
+  const before = sectionCache.get(page);
   if (before !== undefined) return before;
   const lines = linesOf(page).map(({ section, raw, statement }) => {
     const text = statement?.text ?? raw.trim().replace(/^[-*+] /, '');
@@ -84,7 +84,7 @@ function sectionsOf({ title, page }: TopicPage): readonly Section[] {
     lines: lines.filter(({ section }) => section === name),
     tokens: new Set(tokenize(`${title} ${name}`)),
   }));
-  known.set(page, sections);
+  sectionCache.set(page, sections);
   return sections;
 }
 

@@ -81,10 +81,10 @@ export function createTopics({ topicPages, facts, projectOf, redactor, index, ca
       const pages = listTopics(now, project).topics.map((topic) => ({ ...topic, page: pageOf(now, topic.name) }));
       const toldTurns = new Set(told.flatMap((id) => catalogue.current(id)?.turns ?? []));
       const all = (await facts?.list(project))?.facts ?? [];
-      const known = all.filter(({ turn_id }) => !toldTurns.has(turn_id));
-      if (tokens.length === 0 || pages.length + known.length === 0) return [];
+      const rows = all.filter(({ turn_id }) => !toldTurns.has(turn_id));
+      if (tokens.length === 0 || pages.length + rows.length === 0) return [];
       const idf = await index.termWeights([...tokens, UNSEEN], project === null ? {} : { project });
-      const asked: SectionQuery = {
+      const sectionQuery: SectionQuery = {
         ...{ top, told, terms: weighTerms(query, idf, rarityOf), past: asksPast(query), redact: redactor.text },
         minCoverage: config.recall.minCoverage,
         isShown(id) {
@@ -92,7 +92,7 @@ export function createTopics({ topicPages, facts, projectOf, redactor, index, ca
           return node !== undefined && !isQuarantined(node);
         },
       };
-      return [...searchFacts(known, asked), ...searchSections(pages, asked)].slice(0, top);
+      return [...searchFacts(rows, sectionQuery), ...searchSections(pages, sectionQuery)].slice(0, top);
     },
     /** @throws CometError as `readTopic` */
     readTopic: async (name: string, filter: TopicFilter): Promise<TopicText> =>

@@ -36,9 +36,10 @@ export function memoryLine(
     return lineOf(node, summary, LINE_CHARS, mark);
   }
   const { text, by, origin, asked } = passage;
-  const said = `“${neutralLine(text, PASSAGE_CHARS)}”`;
+  const quote = `“${neutralLine(text, PASSAGE_CHARS)}”`;
   const speaker = by === 'user' ? 'user: ' : by === 'call' ? 'tool call: ' : '';
-  const shown = asked === '' ? `${speaker}${said}` : `asked “${neutralLine(asked, PASSAGE_CHARS)}”, answered: ${said}`;
+  const shown =
+    asked === '' ? `${speaker}${quote}` : `asked “${neutralLine(asked, PASSAGE_CHARS)}”, answered: ${quote}`;
   return { nodeId: node.node_id, origin, text: `${headerOf(node, origin)}${shown}${mark}` };
 }
 
@@ -57,8 +58,8 @@ export function summaryLine(node: MemoryNode): MemoryLine {
 export function quarantinedLine(node: MemoryNode): MemoryLine {
   const clean = node.facts.filter(({ origin = node.origin }) => isCleanOrigin(origin));
   const stated = clean.map(({ concept, value }) => (value.startsWith(concept) ? value : `${concept}: ${value}`));
-  const known = stated.length === 0 ? '' : `; stated in it: ${stated.join('; ')}`;
-  return lineOf(node, `quarantined: contains instructions from ${node.origin} text${known}`, LINE_CHARS, '');
+  const values = stated.length === 0 ? '' : `; stated in it: ${stated.join('; ')}`;
+  return lineOf(node, `quarantined: contains instructions from ${node.origin} text${values}`, LINE_CHARS, '');
 }
 
 function lineOf(node: NodeContent, summary: string, maxChars: number, mark: string): MemoryLine {

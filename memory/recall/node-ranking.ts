@@ -61,13 +61,13 @@ export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], ru
   addTurns(candidates, turns, rules);
   const best = addNodes(candidates, hits, rules);
   addLinked(candidates, rules);
-  const known = [...candidates.values()].filter(({ facts }) => facts !== null);
-  const top = known.reduce((most, { score }) => Math.max(most, score), 0);
+  const nodes = [...candidates.values()].filter(({ facts }) => facts !== null);
+  const top = nodes.reduce((most, { score }) => Math.max(most, score), 0);
   const scale = top === 0 ? 0 : worthOf(turns, best) / top;
   const boosted = raises(rules.boosts);
-  for (const each of known) each.score *= scale * (boosted ? raiseOf(each.references, each.facts, rules) : 1);
+  for (const each of nodes) each.score *= scale * (boosted ? raiseOf(each.references, each.facts, rules) : 1);
   const given: RankedNode[] = [];
-  for (const candidate of known.sort(
+  for (const candidate of nodes.sort(
     (one, other) => other.score - one.score || byTrust(one, other) || byAge(one, other),
   )) {
     if (given.length === rules.limit) break;
@@ -107,8 +107,8 @@ function firstTurn({ turns }: Candidate): string {
 }
 
 function candidateOf(candidates: Candidates, nodeId: string, { factsOf }: NodeRules): Candidate {
-  const known = candidates.get(nodeId);
-  if (known !== undefined) return known;
+  const candidate = candidates.get(nodeId);
+  if (candidate !== undefined) return candidate;
   const facts = factsOf(nodeId);
   const fresh: Candidate = { nodeId, facts, turns: [], own: null, score: 0, references: 0, linkedFrom: null };
   candidates.set(nodeId, fresh);

@@ -51,9 +51,9 @@ interface Range {
 /** The passage with most of the query's terms, extended to whole sentences around them; null if none contains any. */
 export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rules: PassageRules): Passage | null {
   const prompt = parts.find(({ by }) => by === 'user');
-  const asked = prompt === undefined ? '' : typedText(prompt.text.slice(0, READ_CHARS)).trim();
-  const isShort = asked !== '' && asked.length <= ASKED_CHARS;
-  const isQuestion = QUESTION.test(asked);
+  const promptText = prompt === undefined ? '' : typedText(prompt.text.slice(0, READ_CHARS)).trim();
+  const isShort = promptText !== '' && promptText.length <= ASKED_CHARS;
+  const isQuestion = QUESTION.test(promptText);
   const last = parts.findLast(({ by }) => by === 'assistant');
   let best: { readonly score: number; readonly passage: Passage } | null = null;
   const isSpoken = parts.some(({ by, text }) => by !== 'call' && coverageOf(terms, text.slice(0, READ_CHARS)) > 0);
@@ -62,7 +62,7 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
     const share = part.by === 'user' && last !== undefined && isQuestion ? QUESTION_SHARE : 1;
     const context =
       part.by === 'assistant'
-        ? new Set([...(isShort ? tokenize(asked) : []), ...(rules.carried ?? [])])
+        ? new Set([...(isShort ? tokenize(promptText) : []), ...(rules.carried ?? [])])
         : new Set<string>();
     const pieces = piecesOf(part.text.slice(0, READ_CHARS), rules.maxChars);
     const range = bestRange(pieces, terms, { context, text: part.text, ...rules });
@@ -71,12 +71,13 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
     if (best !== null && score <= best.score) continue;
     const text = textOf(part.text, pieces, range, rules.maxChars);
     const isAnswer = part.by === 'assistant' && isShort;
-    best = { score, passage: { text, by: part.by, origin: part.origin, asked: isAnswer ? asked : '' } };
+    best = { score, passage: { text, by: part.by, origin: part.origin, asked: isAnswer ? promptText : '' } };
   }
   if (best === null || prompt === undefined || last === undefined) return best?.passage ?? null;
   const room = rules.maxChars - OUTCOME_CHARS;
-  if (!isShort) return room > 0 && asked.length > room ? withOutcome(best.passage, parts, terms, rules) : best.passage;
-  return withAnswer(best.passage, { ...prompt, text: asked }, last, { ...rules, isQuestion });
+  if (!isShort)
+    return room > 0 && promptText.length > room ? withOutcome(best.passage, parts, terms, rules) : best.passage;
+  return withAnswer(best.passage, { ...prompt, text: promptText }, last, { ...rules, isQuestion });
 }
 
 /** A short prompt alone says little, and an answer that only repeats it adds nothing. */
@@ -104,22 +105,27 @@ function withAnswer(
 function withOutcome(passage: Passage, parts: readonly SpokenPart[], terms: QueryTerms, rules: PassageRules): Passage {
   if (passage.by !== 'user') return passage;
   const answers = parts.filter(({ by, origin }) => by === 'assistant' && isCleanOrigin(origin));
-  const said = answers.map((part) => ({
+  const passages = answers.map((part) => ({
     part,
     found: bestIn(part.text, terms, { ...rules, maxChars: OUTCOME_CHARS }),
   }));
   const last = answers.at(-1);
   if (last === undefined || last !== parts.findLast(({ by }) => by === 'assistant')) return passage;
   let best = { text: endOf(last.text, OUTCOME_CHARS), origin: last.origin, score: 0 };
-  for (const { part, found } of said) {
+  for (const { part, found } of passages) {
     const score = (found?.coverage ?? 0) + (part === last ? LAST_BONUS : 0);
     if (found !== null && score > best.score) best = { text: found.text, origin: part.origin, score };
   }
-  const asked = bestIn(passage.text, terms, { ...rules, maxChars: rules.maxChars - OUTCOME_CHARS });
+  const promptPassage = bestIn(passage.text, terms, { ...rules, maxChars: rules.maxChars - OUTCOME_CHARS });
   const { text, origin } = best;
-  if (asked === null || text === '' || rules.isPast(text) || containedShare(text, asked.text) >= REPEATED)
+  if (
+    promptPassage === null ||
+    text === '' ||
+    rules.isPast(text) ||
+    containedShare(text, promptPassage.text) >= REPEATED
+  )
     return passage;
-  return { text, by: 'assistant', origin: lowestOrigin([origin, passage.origin]), asked: asked.text };
+  return { text, by: 'assistant', origin: lowestOrigin([origin, passage.origin]), asked: promptPassage.text };
 }
 
 function bestIn(

@@ -86,15 +86,15 @@ export function createProjectOverview({
   files,
 }: Parts): (projectDir: string) => Promise<ProjectView> {
   /** Valid while the registry returns the same list. */
-  const known = new Map<string, { readonly of: readonly MemoryNode[]; readonly summary: ProjectSummary }>();
+  const cache = new Map<string, { readonly of: readonly MemoryNode[]; readonly summary: ProjectSummary }>();
 
   function summaryOf(project: string): ProjectSummary {
     const of = catalogue.all();
-    const before = known.get(project);
+    const before = cache.get(project);
     if (before?.of === of) return before.summary;
-    if (known.size >= PROJECTS) known.clear();
+    if (cache.size >= PROJECTS) cache.clear();
     const summary = summarizeProject(of.filter((node) => node.project === project));
-    known.set(project, { of, summary });
+    cache.set(project, { of, summary });
     return summary;
   }
 

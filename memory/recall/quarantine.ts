@@ -16,7 +16,7 @@ const SIGNS: readonly RegExp[] = [
 ];
 
 /** Nodes are immutable, so the result can be cached by identity. */
-const known = new WeakMap<MemoryNode, boolean>();
+const verdicts = new WeakMap<MemoryNode, boolean>();
 
 /**
  * Whether a node is excluded from recall: it is of untrusted origin, contains instructions, and was not released by the
@@ -24,10 +24,10 @@ const known = new WeakMap<MemoryNode, boolean>();
  */
 export function isQuarantined(node: MemoryNode): boolean {
   if (isCleanOrigin(node.origin) || node.released === true) return false;
-  const before = known.get(node);
+  const before = verdicts.get(node);
   if (before !== undefined) return before;
   const gives = givesOrders(node);
-  known.set(node, gives);
+  verdicts.set(node, gives);
   return gives;
 }
 

@@ -102,9 +102,9 @@ export function createRecall(parts: Parts): Recall {
 
   /** Answers a question about the state of the work; empty where it asks something else. */
   function answersFrom(query: string, isNear: (node: MemoryNode) => boolean): RecallHit[] {
-    const asked = readStateQuery(query);
-    if (asked === null) return [];
-    return answerStateQuery(asked, readProjectState(catalogue.all().filter(isNear), readTasks(parts, isNear)))
+    const stateQuery = readStateQuery(query);
+    if (stateQuery === null) return [];
+    return answerStateQuery(stateQuery, readProjectState(catalogue.all().filter(isNear), readTasks(parts, isNear)))
       .map(atTime(clock.now()))
       .map(stateHit);
   }

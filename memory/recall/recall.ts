@@ -253,7 +253,7 @@ async function readCandidate(
   const node = deps.nodeOf(candidate.nodeId);
   if (node === null) return null;
   const { summary, trigger, topic_tags, facts } = node;
-  const told = [
+  const texts = [
     summary,
     trigger,
     ...contentTags(topic_tags),
@@ -262,23 +262,23 @@ async function readCandidate(
   const { ownTerms, carriedShare } = deps.filter ?? FILTER_RULES;
   const order = turnsOf(candidate, deps).toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
   const turns: ReadTurn[] = [];
-  let asked: ReadonlySet<string> = new Set();
+  let earlierTerms: ReadonlySet<string> = new Set();
   for (const id of order) {
     const turn = words.get(id) ?? (await deps.turnText(id));
     if (turn === null) continue;
     const parts = partsOf(turn.text, turn.origin);
     const prompt = contentTokens(parts.find(({ by }) => by === 'user')?.text ?? '');
-    const carried = prompt.length < ownTerms ? asked : new Set<string>();
+    const carried = prompt.length < ownTerms ? earlierTerms : new Set<string>();
     const own = new Set(tokenize(turn.text));
     const lent = coverageIn(terms, new Set([...own, ...carried])) * carriedShare;
     turns.push({ id, parts, carried, coverage: Math.max(coverageIn(terms, own), lent) });
-    asked = new Set([...prompt, ...carried]);
+    earlierTerms = new Set([...prompt, ...carried]);
   }
   const rank = new Map(turnsOf(candidate, deps).map((id, at) => [id, at]));
   const best = turns.toSorted(
     (one, other) => other.coverage - one.coverage || (rank.get(one.id) ?? 0) - (rank.get(other.id) ?? 0),
   );
-  const coverage = Math.max(coverageOf(terms, told.join('\n')), best[0]?.coverage ?? 0);
+  const coverage = Math.max(coverageOf(terms, texts.join('\n')), best[0]?.coverage ?? 0);
   return { candidate, node, turns: best.filter((turn) => turn.coverage > 0), coverage };
 }
 
@@ -286,9 +286,9 @@ async function readCandidate(
 function hitsOf(
   { config, filter = FILTER_RULES }: RecallerDeps,
   readings: readonly Reading[],
-  asked: SearchContext,
+  context: SearchContext,
 ): RecallHit[] {
-  const { search, terms } = asked;
+  const { search, terms } = context;
   const { gated, limit, shown } = search;
   const { nearBest, linkCoverage, secondShare } = filter;
   const most = Math.max(0, ...readings.map(({ coverage }) => coverage));
@@ -304,19 +304,19 @@ function hitsOf(
     return { ...reading, fits };
   });
   const hits: RecallHit[] = [];
-  const said: ReadonlySet<string>[] = [];
+  const shownWords: ReadonlySet<string>[] = [];
   let left = config.maxContextChars;
   for (const reading of fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
     if (hits.length === limit) break;
     const { fits, coverage, candidate } = reading;
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
-    for (const hit of hitsIn(reading, asked, secondShare)) {
+    for (const hit of hitsIn(reading, context, secondShare)) {
       const { text, origin } = hit.line;
       const words = wordsOf(saidIn(text));
-      if (isShown(hit, shown) || said.some((known) => saySame(known, words))) continue;
+      if (isShown(hit, shown) || shownWords.some((otherWords) => saySame(otherWords, words))) continue;
       if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
       left -= text.length;
-      said.push(words);
+      shownWords.push(words);
       hits.push(fits ? hit : { ...hit, isFar: true });
     }
   }
@@ -324,10 +324,11 @@ function hitsOf(
 }
 
 /** One for the best turn, and for a prompt a second one where another turn of the memory covers nearly as much. */
-function hitsIn({ turns, ...reading }: Reading, asked: SearchContext, secondShare: number): RecallHit[] {
+function hitsIn({ turns, ...reading }: Reading, context: SearchContext, secondShare: number): RecallHit[] {
   const [best, second] = turns;
-  const others = asked.search.gated && best && second && second.coverage >= best.coverage * secondShare ? [second] : [];
-  return [best, ...others].map((turn) => hitOf({ ...reading, turn }, asked));
+  const others =
+    context.search.gated && best && second && second.coverage >= best.coverage * secondShare ? [second] : [];
+  return [best, ...others].map((turn) => hitOf({ ...reading, turn }, context));
 }
 
 function hitOf(
@@ -353,8 +354,10 @@ function hitOf(
 function isShown({ node, line, raw }: RecallHit, shown: ReadonlySet<string>): boolean {
   if (shown.has(line.text)) return true;
   if (raw === null) return false;
-  const said = saidIn(line.text);
-  return [...shown].some((text) => text.includes(`[${node.node_id}]`) && containedShare(said, text) >= SAME_WORDS);
+  const passageText = saidIn(line.text);
+  return [...shown].some(
+    (text) => text.includes(`[${node.node_id}]`) && containedShare(passageText, text) >= SAME_WORDS,
+  );
 }
 
 /** Nodes whose files changed since give way to those whose did not. */

@@ -74,8 +74,8 @@ const TEXT_CHARS = 2_000;
 export function rerankedText(
   summary: string,
   { turns }: RankedNode,
-  said: ReadonlyMap<string, { readonly text: string }>,
+  words: ReadonlyMap<string, { readonly text: string }>,
 ): string {
-  const texts = turns.flatMap((turn) => said.get(turn)?.text ?? []);
+  const texts = turns.flatMap((turn) => words.get(turn)?.text ?? []);
   return [summary, ...texts].join('\n').slice(0, TEXT_CHARS);
 }

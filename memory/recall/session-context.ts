@@ -78,7 +78,7 @@ export function createSessionContext({
   return async (sessionId, projectDir, scope) => {
     const alone = scope === 'session';
     const project = projectOf(projectDir);
-    const asked = tasks?.questions(sessionId, project).catch((error: unknown) => {
+    const questions = tasks?.questions(sessionId, project).catch((error: unknown) => {
       log.warn('due tasks could not be read', { error });
       return [];
     });
@@ -89,10 +89,12 @@ export function createSessionContext({
     const near = project === '' ? [] : catalogue.all().filter((node) => node.project === project);
     const state = readProjectState(alone ? [] : near);
     const isSettled = (line: string): boolean => state.settled.some((item) => tells(line, item));
-    const told = (shown === null ? [] : cleanBriefLines(current(shown))).filter((line) => !isSettled(line));
+    const briefLines = (shown === null ? [] : cleanBriefLines(current(shown))).filter((line) => !isSettled(line));
     const most = config.inject.handoffNodes;
     const pinned = project === '' ? [] : passive(project, (node) => !alone || node.session_id === sessionId);
-    const items = handedItems(state, { sessionId, most, told }).filter(({ node }) => !pinned.includes(node));
+    const items = handedItems(state, { sessionId, most, told: briefLines }).filter(
+      ({ node }) => !pinned.includes(node),
+    );
     // Briefs tell what is open in other sessions only where nodes do not.
     const threads = items.length > 0 || alone ? [] : openThreads(briefs.map(current), { ...start, shown });
     const left = [...(alone ? [] : openTasks(taskListsOf(turnRegistry), start)), ...threads.map(({ text }) => text)];
@@ -100,7 +102,7 @@ export function createSessionContext({
     const listed = new Set([...pinned, ...items.map(({ node }) => node)]);
     const handed = handedOver(alone ? [] : near, { project, sessionId, most: most - items.length });
     const maxBytes = config.recall.passiveTokens * BYTES_PER_TOKEN;
-    const brief = [...((await asked) ?? []), ...told, ...open];
+    const brief = [...((await questions) ?? []), ...briefLines, ...open];
     const lines = [
       ...linesOf(pinned, maxBytes),
       ...items.map(atTime(clock.now())).map(shortStateLine),

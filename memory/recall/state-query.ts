@@ -223,8 +223,8 @@ const SHOWN: Readonly<Record<StateKind, Readonly<Record<StateKind, number>>>> = 
 export function answerStateQuery({ wants, about }: StateQuery, state: ProjectState): StateItem[] {
   const most = (kind: StateKind): number => Math.max(...wants.map((wanted) => SHOWN[wanted][kind]));
   const fits = ({ text, node }: StateItem): boolean => {
-    const said = new Set(tokenize(`${text} ${node.title ?? ''} ${node.topic_tags.join(' ')}`));
-    return about.length === 0 || about.filter((token) => said.has(token)).length * 2 >= about.length;
+    const words = new Set(tokenize(`${text} ${node.title ?? ''} ${node.topic_tags.join(' ')}`));
+    return about.length === 0 || about.filter((token) => words.has(token)).length * 2 >= about.length;
   };
   const kinds: readonly StateKind[] =
     wants.includes('decided') && wants.length === 1 ? ['decided'] : ['open', 'decided', 'outcome'];

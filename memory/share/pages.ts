@@ -77,15 +77,15 @@ export async function changedBlocks(
 const idsIn = new WeakMap<ShareState['known'], readonly string[]>();
 
 /** Among thousands of memories; what is known is replaced, never changed, once it was kept. */
-function blockIds(known: ShareState['known']): readonly string[] {
-  const ids = idsIn.get(known) ?? Object.keys(known).filter((id) => id.startsWith('page '));
-  idsIn.set(known, ids);
+function blockIds(entries: ShareState['known']): readonly string[] {
+  const ids = idsIn.get(entries) ?? Object.keys(entries).filter((id) => id.startsWith('page '));
+  idsIn.set(entries, ids);
   return ids;
 }
 
 /** A block that went is replaced by the one that has its place now: behind the same block. */
-function createReplacements(gone: readonly LeavingBlock[], known: Readonly<Record<string, SharedNode>>) {
-  const free = new Map(gone.map(({ id }) => [known[id]?.after ?? '', id]));
+function createReplacements(gone: readonly LeavingBlock[], entries: Readonly<Record<string, SharedNode>>) {
+  const free = new Map(gone.map(({ id }) => [entries[id]?.after ?? '', id]));
   return (id: string, after: string): string => {
     const place = free.get(after) ?? '';
     const next = free.get(place);
@@ -97,10 +97,10 @@ function createReplacements(gone: readonly LeavingBlock[], known: Readonly<Recor
 
 /** What is known of blocks, with the block before each as it is now. */
 export function inOrder(
-  known: Readonly<Record<string, SharedNode>>,
+  entries: Readonly<Record<string, SharedNode>>,
   order: ReadonlyMap<string, string>,
 ): Record<string, SharedNode> {
-  const ordered = { ...known };
+  const ordered = { ...entries };
   for (const [id, after] of order) {
     const own = ordered[id];
     if (own !== undefined && own.after !== after) ordered[id] = { ...own, after };

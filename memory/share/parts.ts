@@ -260,7 +260,7 @@ const digests = new WeakMap<MemoryNode, string>();
 
 /** Nodes are immutable, so that it is computed once for each. */
 export function digestOf(node: MemoryNode): string {
-  const known = digests.get(node) ?? createHash('sha256').update(canonicalJson(node)).digest('hex');
-  digests.set(node, known);
-  return known;
+  const digest = digests.get(node) ?? createHash('sha256').update(canonicalJson(node)).digest('hex');
+  digests.set(node, digest);
+  return digest;
 }

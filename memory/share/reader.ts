@@ -52,8 +52,8 @@ export function createReader(context: ShareContext) {
     const head = { sequence: 0, digest: rowDigest(machine, first) };
     const name = labelOf(machine, card.name, Object.values(state().peers));
     let peer: Peer = pinned ?? { machine, card, name, head };
-    const known = rows.find(({ sequence }) => sequence === peer.head.sequence);
-    if (!isContinued(peer, known ?? null)) {
+    const headRow = rows.find(({ sequence }) => sequence === peer.head.sequence);
+    if (!isContinued(peer, headRow ?? null)) {
       peer = { ...peer, head };
       rows = await bus.read(machine, 0, limit);
     }

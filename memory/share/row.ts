@@ -148,11 +148,11 @@ export function generateKeys(): KeyPair {
 
 /** Keys as they were read last: each is used for many rows. */
 function createKeyReader(read: (der: Buffer) => KeyObject): (key: string) => KeyObject {
-  const known = new Map<string, KeyObject>();
+  const keys = new Map<string, KeyObject>();
   return (text) => {
-    const key = known.get(text) ?? read(Buffer.from(text, 'base64'));
-    if (known.size >= MOST_KEYS) known.clear();
-    known.set(text, key);
+    const key = keys.get(text) ?? read(Buffer.from(text, 'base64'));
+    if (keys.size >= MOST_KEYS) keys.clear();
+    keys.set(text, key);
     return key;
   };
 }

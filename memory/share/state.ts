@@ -42,10 +42,10 @@ export type PublishPlan =
 export function planPublish(confirmed: Head | null, outbox: readonly Head[], newHead: Head | null): PublishPlan {
   if (newHead === null) return confirmed === null ? { kind: 'append', after: -1 } : { kind: 'lost' };
   // A batch that was stored before the machine could note it.
-  const known = [confirmed, ...outbox].some(
+  const sameHead = [confirmed, ...outbox].some(
     (head) => head?.sequence === newHead.sequence && head.digest === newHead.digest,
   );
-  if (known) return { kind: 'append', after: newHead.sequence };
+  if (sameHead) return { kind: 'append', after: newHead.sequence };
   return newHead.sequence < (confirmed?.sequence ?? 0) ? { kind: 'lost' } : { kind: 'diverged' };
 }
 
@@ -198,7 +198,7 @@ interface Version {
 }
 
 /** Of two changes made apart, every machine takes the same one, whatever its clock says. */
-export function isNewer(version: Version, known: Version | undefined): boolean {
-  if (known === undefined || version.version !== known.version) return version.version > (known?.version ?? 0);
-  return version.digest > known.digest;
+export function isNewer(version: Version, current: Version | undefined): boolean {
+  if (current === undefined || version.version !== current.version) return version.version > (current?.version ?? 0);
+  return version.digest > current.digest;
 }

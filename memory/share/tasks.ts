@@ -50,13 +50,13 @@ export async function changedTasks(
  */
 export function planTask(
   payload: TaskPayload,
-  known: SharedNode | undefined,
+  entry: SharedNode | undefined,
   here: TaskText | null,
 ): 'save' | 'keep' | 'none' | 'taken' {
   const { version } = payload;
   const digest = digestOfTask(payload);
   const own = here === null ? null : digestOfTask(here);
   if (here !== null && taskIn(here)?.created !== taskIn(payload)?.created) return 'taken';
-  if (version < (known?.version ?? 0) || (version === known?.version && digest <= known.digest)) return 'none';
-  return own === null || own === known?.source ? 'save' : 'keep';
+  if (version < (entry?.version ?? 0) || (version === entry?.version && digest <= entry.digest)) return 'none';
+  return own === null || own === entry?.source ? 'save' : 'keep';
 }

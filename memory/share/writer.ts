@@ -20,14 +20,14 @@ export function createWriter(context: ShareContext) {
 
   /** As another machine, or from the beginning: everything that leaves is queued once more. */
   async function startOver(why: 'copy' | 'lost', identity: Partial<ShareState> = {}): Promise<void> {
-    const known = Object.entries(state().known).map(([id, each]) => [
+    const entries = Object.entries(state().known).map(([id, each]) => [
       id,
       { ...each, digest: '', source: '', sequences: [] },
     ]);
     const turns = Object.fromEntries(Object.entries(state().turns).filter(([, { sequence }]) => sequence === NO_ROW));
     const empty = { next: 0, confirmed: null, outbox: [], erasing: [], turns };
     const restarted = { why, at: new Date(context.now()).toISOString() };
-    await keep({ ...identity, ...empty, restarted, known: Object.fromEntries(known) });
+    await keep({ ...identity, ...empty, restarted, known: Object.fromEntries(entries) });
     context.looked.stamp = '';
     await queue(context);
   }
@@ -129,10 +129,10 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
   for (const [at, node] of [...nodes, ...(pages?.nodes ?? [])].entries()) {
     if (at % SLICE === 0) await context.rest();
     signal.throwIfAborted();
-    const known = state().known[node.node_id];
+    const entry = state().known[node.node_id];
     if (removed.has(node.node_id)) continue;
     const source = `${digestOf(node)} ${rules.keyOf(node.project)}`;
-    const isUnchanged = known?.source === source;
+    const isUnchanged = entry?.source === source;
     const reason = keptReason(node, rules) ?? (!isUnchanged && isPrivate(node) ? 'private' : null);
     if (reason !== null) {
       stay(reason, node.node_id);
@@ -141,7 +141,7 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
     if (isUnchanged) continue;
     const clean = await outgoing(node, rules, redactor);
     const digest = digestOf(clean);
-    if (known?.digest === digest) continue;
+    if (entry?.digest === digest) continue;
     if (JSON.stringify(clean).length > MAX_PAYLOAD_CHARS / 2) kept.size = (kept.size ?? 0) + 1;
     else changed.push({ id: node.node_id, node: clean, digest, source });
   }
@@ -185,44 +185,44 @@ async function queue(context: ShareContext): Promise<void> {
   const payloads: Payload[] = [];
   const add = (payload: Payload): number => first + payloads.push(payload) - 1;
   if (first === 0) add(await cardOf(context));
-  let known = { ...state().known };
-  const old = [...gone, ...withdrawn].flatMap((nodeId) => known[nodeId]?.sequences ?? []).concat(left.rows);
+  let entries = { ...state().known };
+  const old = [...gone, ...withdrawn].flatMap((nodeId) => entries[nodeId]?.sequences ?? []).concat(left.rows);
   const isMe = rules.scope === 'me';
   for (const nodeId of gone) {
-    if (isMe || known[nodeId]?.owner === OWN) add({ kind: 'tombstone', nodeId });
-    delete known[nodeId];
+    if (isMe || entries[nodeId]?.owner === OWN) add({ kind: 'tombstone', nodeId });
+    delete entries[nodeId];
   }
   for (const nodeId of withdrawn) {
     // The other machines of the user keep it; other people do not.
     if (!isMe) add({ kind: 'tombstone', nodeId });
-    known[nodeId] = { ...(known[nodeId] as SharedNode), digest: '', source: '', sequences: [] };
+    entries[nodeId] = { ...(entries[nodeId] as SharedNode), digest: '', source: '', sequences: [] };
   }
   for (const leaving of [...changed, ...tasks]) {
     const { id, digest, source } = leaving;
-    const { owner = OWN, version: last = 0, sequences = [] } = known[id] ?? {};
+    const { owner = OWN, version: last = 0, sequences = [] } = entries[id] ?? {};
     const version = last + 1;
     const sequence = add(
       'node' in leaving ? { kind: 'node', version, node: leaving.node } : { kind: 'task', version, ...leaving.file },
     );
-    known[id] = { owner, version, digest, source, sequences: [...sequences, sequence] };
+    entries[id] = { owner, version, digest, source, sequences: [...sequences, sequence] };
   }
   for (const { id, digest, source, after, block } of blocks.leaving) {
-    const { owner = OWN, version: last = 0, sequences = [] } = known[id] ?? {};
+    const { owner = OWN, version: last = 0, sequences = [] } = entries[id] ?? {};
     const sequence = add({ kind: 'block', version: last + 1, id, block });
     if (block === null) old.push(...sequences);
-    known[id] = { owner, version: last + 1, digest, source, after, sequences: block ? [...sequences, sequence] : [] };
+    entries[id] = { owner, version: last + 1, digest, source, after, sequences: block ? [...sequences, sequence] : [] };
   }
-  if (blocks.leaving.length > 0) known = inOrder(known, blocks.order);
+  if (blocks.leaving.length > 0) entries = inOrder(entries, blocks.order);
   for (const id of blocks.faded) {
-    const { [id]: before } = known;
-    if (before !== undefined && !blocks.order.has(id)) known[id] = { ...before, source: '' };
+    const { [id]: before } = entries;
+    if (before !== undefined && !blocks.order.has(id)) entries[id] = { ...before, source: '' };
   }
   const rows = await signed(context, payloads);
   const taken = new Set(old);
   const outbox = [...state().outbox.filter(({ sequence }) => !taken.has(sequence)), ...rows];
   const next = first + rows.length;
   if (rows.length + old.length + blocks.faded.length > 0)
-    await keep({ next, known, outbox, turns: left.turns, erasing: [...state().erasing, ...old] });
+    await keep({ next, known: entries, outbox, turns: left.turns, erasing: [...state().erasing, ...old] });
   if (blocks.faded.length > 0) await context.memory.dropFaded(blocks.faded);
   looked.stamp = stamp;
 }

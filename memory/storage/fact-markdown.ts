@@ -99,9 +99,9 @@ export function changeFacts(
   { added, removed }: { readonly added: readonly string[]; readonly removed: ReadonlySet<string> },
 ): string | null {
   const text = before ?? renderFactPage(scope, { facts: [], closed: [], others: [] });
-  const known = factsIn(text);
-  const gone = new Set(known.flatMap((each) => (each.isOwn && removed.has(each.text) ? [each.raw] : [])));
-  const fresh = added.filter((each) => !known.some((fact) => fact.text === each));
+  const facts = factsIn(text);
+  const gone = new Set(facts.flatMap((each) => (each.isOwn && removed.has(each.text) ? [each.raw] : [])));
+  const fresh = added.filter((each) => !facts.some((fact) => fact.text === each));
   if (gone.size + fresh.length === 0) return before;
   const kept = text.split(/\r?\n/).filter((line) => !gone.has(line));
   return `${[kept.join('\n').trimEnd(), ...fresh.map((each) => `- ${escapedFact(each)}`)].join('\n')}\n`;

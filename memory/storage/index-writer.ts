@@ -41,8 +41,8 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
   }
 
   async function lacking(target: Pick<SearchIndex, 'entries'>): Promise<MemoryNode[]> {
-    const known = await target.entries();
-    return catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
+    const entries = await target.entries();
+    return catalogue.all().filter((node) => entries.get(node.node_id)?.digest !== contentDigest(node));
   }
 
   return {
@@ -56,10 +56,10 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
       }),
     /** Brings the index in step with the catalogue: the disk wins. */
     async reconcile(isStopping: () => boolean, progress: Progress): Promise<void> {
-      const known = await index.entries();
-      const stale = [...known.keys()].filter((id) => catalogue.current(id)?.node_id !== id);
-      const wrong = catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
-      const emptied = wrong.filter((node) => known.has(node.node_id)).map((node) => node.node_id);
+      const entries = await index.entries();
+      const stale = [...entries.keys()].filter((id) => catalogue.current(id)?.node_id !== id);
+      const wrong = catalogue.all().filter((node) => entries.get(node.node_id)?.digest !== contentDigest(node));
+      const emptied = wrong.filter((node) => entries.has(node.node_id)).map((node) => node.node_id);
       if (stale.length + emptied.length > 0) await queued(() => index.remove([...stale, ...emptied]));
       let done = 0;
       for (const nodes of inWrites(wrong)) {
@@ -192,8 +192,8 @@ export function rowsOf(node: MemoryNode, { turns, positions }: NodeTexts): Index
   const shared = { ...EMPTY_ROW, nodeId: node.node_id, sessionId: node.session_id, project: node.project };
   const facts = node.facts.map(factText);
   const atMs = Date.parse(node.valid_from);
-  const said = [node.summary, node.trigger, contentTags(node.topic_tags).join(' '), ...facts];
-  const text = [...said, node.detailed_summary ?? ''].join('\n').trimEnd();
+  const texts = [node.summary, node.trigger, contentTags(node.topic_tags).join(' '), ...facts];
+  const text = [...texts, node.detailed_summary ?? ''].join('\n').trimEnd();
   const own: IndexRow = {
     ...shared,
     ...{ kind: 'node', origin: node.origin, atMs, digest: contentDigest(node) },
@@ -201,11 +201,11 @@ export function rowsOf(node: MemoryNode, { turns, positions }: NodeTexts): Index
   };
   const turnRows = node.turns.flatMap((turnId): IndexRow[] => {
     const turn = turns.get(turnId);
-    const said = turn === undefined ? '' : spokenText(turn);
-    if (turn === undefined || said === '') return [];
+    const text = turn === undefined ? '' : spokenText(turn);
+    if (turn === undefined || text === '') return [];
     const { origin } = withoutToolOutput(turn);
     const place = placeIn(positions.get(turnId));
-    return [{ ...shared, ...place, kind: 'turn', turnId, origin, atMs: turn.atMs, text: said, embedded: said }];
+    return [{ ...shared, ...place, kind: 'turn', turnId, origin, atMs: turn.atMs, text: text, embedded: text }];
   });
   // Facts of a draft repeat sentences of its turns: indexing them twice would crowd out other results.
   const stated = isDraft(node) ? [] : node.facts;
@@ -218,9 +218,9 @@ export function rowsOf(node: MemoryNode, { turns, positions }: NodeTexts): Index
 }
 
 /** Places of two sessions of a project are far apart, whatever their lengths. */
-function placeIn(known: { readonly sessionId: string; readonly position: number } | undefined) {
-  if (known === undefined) return {};
-  const { sessionId, position } = known;
+function placeIn(turn: { readonly sessionId: string; readonly position: number } | undefined) {
+  if (turn === undefined) return {};
+  const { sessionId, position } = turn;
   const session = createHash('sha256').update(sessionId).digest().readUInt32BE();
   return { sessionId, place: session * MOST_TURNS + position };
 }
@@ -244,8 +244,8 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
 
   async function orderOf(sessionId: string, texts: readonly TurnText[]): Promise<readonly string[]> {
     const held = sessions.get(sessionId);
-    const known = new Set(held);
-    const fresh = texts.filter(({ turnId }) => !known.has(turnId));
+    const ids = new Set(held);
+    const fresh = texts.filter(({ turnId }) => !ids.has(turnId));
     if (held !== undefined && fresh.length === 0) return held;
     // What follows the last known turn is new; where known ones come after it, the order is another.
     const continues = held !== undefined && texts.slice(-fresh.length).every((turn, at) => turn === fresh[at]);
@@ -274,7 +274,7 @@ export function contentDigest(node: MemoryNode): string {
   const { node_id, session_id, project, origin, valid_from, summary, trigger, topic_tags, facts, turns } = node;
   const detail = node.detailed_summary === null ? [] : [node.detailed_summary];
   const stated = facts.map(({ concept, value }) => [concept, value]);
-  const said = [summary, trigger, contentTags(topic_tags), stated];
-  const content = [node_id, session_id, project, origin, valid_from, ...said, turns, ...detail];
+  const texts = [summary, trigger, contentTags(topic_tags), stated];
+  const content = [node_id, session_id, project, origin, valid_from, ...texts, turns, ...detail];
   return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 24);
 }

@@ -94,9 +94,9 @@ export function createNodeRegistry() {
     sizeOf: (sessionId: string): number => bySession.get(sessionId) ?? 0,
     /** Tags of a project, most used first. */
     tags(project: string): readonly string[] {
-      const known = tags.get(project) ?? tagsOf(all(), project);
-      tags.set(project, known);
-      return known;
+      const projectTags = tags.get(project) ?? tagsOf(all(), project);
+      tags.set(project, projectTags);
+      return projectTags;
     },
     size: (): number => all().length,
     /** Grows with each change. */

@@ -144,9 +144,9 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
 }
 
 /** Nodes that are kept in another form than the user left them in. */
-function editedByHand(changed: readonly MemoryNode[], known: (id: string) => MemoryNode | undefined): MemoryNode[] {
+function editedByHand(changed: readonly MemoryNode[], nodeOf: (id: string) => MemoryNode | undefined): MemoryNode[] {
   return changed.flatMap((node) => {
-    const before = known(node.node_id);
+    const before = nodeOf(node.node_id);
     const kept = before === undefined || isDeepStrictEqual(before, node) ? node : keptByHand(node, before);
     return kept === node ? [] : [kept];
   });

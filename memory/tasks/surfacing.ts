@@ -81,8 +81,8 @@ export function createSurfacing(parts: Parts) {
 
   async function reviewed(task: Task, ask: NonNullable<Parts['review']>): Promise<void> {
     const topic = task.topic === undefined ? '' : await files.readTopic(task.topic);
-    const said = await ask(task, topic, closing.signal);
-    const line = `- ${clock(now())} Review of ${lineOf(task)}: ${neutralLine(said, RESULT_CHARS)}`;
+    const answer = await ask(task, topic, closing.signal);
+    const line = `- ${clock(now())} Review of ${lineOf(task)}: ${neutralLine(answer, RESULT_CHARS)}`;
     await files.addToInbox(localDay(now()), line);
   }
 
@@ -146,17 +146,17 @@ async function isInterrupting(
 
 /** Calls `changed` when the tasks are others than before, or the last call failed. */
 function createTaskListener() {
-  let known: readonly Task[] | null = [];
+  let lastTasks: readonly Task[] | null = [];
   let onChange = async (): Promise<void> => {};
   return {
     listen(changed: () => Promise<void>): void {
       onChange = changed;
     },
     async compare(open: readonly Task[]): Promise<void> {
-      if (isDeepStrictEqual(open, known)) return;
-      known = open;
+      if (isDeepStrictEqual(open, lastTasks)) return;
+      lastTasks = open;
       await onChange().catch((error: unknown) => {
-        known = null;
+        lastTasks = null;
         throw error;
       });
     },

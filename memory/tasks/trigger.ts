@@ -22,22 +22,22 @@ const EXPECTED =
  * @returns the trigger, or what is wrong with the text
  */
 export async function readTrigger(text: string, nowMs: number): Promise<Trigger | string> {
-  const said = text.trim().replace(/\s+/g, ' ');
-  if (said.toLowerCase() === 'now') return { kind: 'time', atMs: nowMs };
-  if (CRON.test(said)) return readCron(said, nowMs);
-  const atMs = ISO.test(said) ? Date.parse(said) : await readTime(said, nowMs);
-  if (Number.isNaN(atMs)) return `${EXPECTED} (got "${said}")`;
-  return atMs <= nowMs - DAY_MS ? `expected a time to come (got "${said}")` : { kind: 'time', atMs };
+  const phrase = text.trim().replace(/\s+/g, ' ');
+  if (phrase.toLowerCase() === 'now') return { kind: 'time', atMs: nowMs };
+  if (CRON.test(phrase)) return readCron(phrase, nowMs);
+  const atMs = ISO.test(phrase) ? Date.parse(phrase) : await readTime(phrase, nowMs);
+  if (Number.isNaN(atMs)) return `${EXPECTED} (got "${phrase}")`;
+  return atMs <= nowMs - DAY_MS ? `expected a time to come (got "${phrase}")` : { kind: 'time', atMs };
 }
 
 /** NaN where the whole text is not one time. */
-async function readTime(said: string, nowMs: number): Promise<number> {
+async function readTime(phrase: string, nowMs: number): Promise<number> {
   const { casual } = await import('chrono-node/en');
   const now = new Date(nowMs);
-  const [found, another] = casual.parse(said, { instant: now }, { forwardDate: true });
-  if (found === undefined || another !== undefined || found.text.length !== said.length) return Number.NaN;
+  const [found, another] = casual.parse(phrase, { instant: now }, { forwardDate: true });
+  if (found === undefined || another !== undefined || found.text.length !== phrase.length) return Number.NaN;
   const at = found.start.date();
-  if (found.start.isCertain('hour') || PART_OF_DAY.test(said)) return at.getTime();
+  if (found.start.isCertain('hour') || PART_OF_DAY.test(phrase)) return at.getTime();
   const morning = new Date(at).setHours(HOUR, 0, 0, 0);
   return morning > nowMs ? morning : at.getTime();
 }

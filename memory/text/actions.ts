@@ -84,8 +84,8 @@ export function groupActions(actions: readonly Action[]): ActionGroup[] {
   const groups = new Map<string, ActionGroup>();
   for (const { failed, ...action } of actions) {
     const key = `${action.act} ${action.tool} ${action.subject}`;
-    const known = groups.get(key);
-    groups.set(key, { ...action, count: (known?.count ?? 0) + 1, lastFailed: failed });
+    const group = groups.get(key);
+    groups.set(key, { ...action, count: (group?.count ?? 0) + 1, lastFailed: failed });
   }
   return [...groups.values()].sort((a, b) => ACTS.indexOf(a.act) - ACTS.indexOf(b.act));
 }

@@ -64,11 +64,11 @@ const LEVELS: readonly MemoryNode['importance'][] = ['LOW', 'MED', 'HIGH'];
 export function modalityOf(turns: readonly TurnText[]): Modality {
   const user = turns.map((turn) => turn.user).join('\n');
   const parts = turns.flatMap((turn) => turn.parts);
-  const said = parts.filter(({ kind }) => kind === 'assistant');
+  const answers = parts.filter(({ kind }) => kind === 'assistant');
   if (proseOf(user).length >= SAID_CHARS) return 'dialog';
   if (isCode(user)) return 'artifact_code';
   if (user.search(IMAGE) >= 0) return 'artifact_image';
-  const answer = said.map(({ text }) => text).join('\n');
+  const answer = answers.map(({ text }) => text).join('\n');
   if (parts.some(({ origin }) => origin === 'external')) return 'external';
   if (proseOf(answer).length >= SAID_CHARS) return 'dialog';
   if (isCode(answer)) return 'artifact_code';
@@ -105,9 +105,9 @@ export function imagesIn(text: string): string {
     const { format, size } = groups;
     return format === undefined ? [] : [[format, ...(size === undefined ? [] : [size])].join(', ')];
   });
-  const known = [...new Set(kinds)].slice(0, NAMES);
+  const kindNames = [...new Set(kinds)].slice(0, NAMES);
   const count = images.length === 1 ? 'an image' : `${images.length} images`;
-  return known.length === 0 ? count : `${count} (${known.join('; ')})`;
+  return kindNames.length === 0 ? count : `${count} (${kindNames.join('; ')})`;
 }
 
 /** Enough of an image to hold its header, and the metadata that a JPEG has before it. */

@@ -68,14 +68,14 @@ export function areasOf(text: string): string[] {
 }
 
 /** Known tags that occur in the text, then areas of work; at least one if the text has words. */
-export function tagsOf(asked: string, kept: string, knownTags: readonly string[]): string[] {
-  const text = `${asked.slice(0, 4_000)}\n${kept}`;
+export function tagsOf(query: string, kept: string, knownTags: readonly string[]): string[] {
+  const text = `${query.slice(0, 4_000)}\n${kept}`;
   const tokens = new Set(tokenize(text));
-  const known = knownTags.filter((tag) => {
+  const matches = knownTags.filter((tag) => {
     const words = uniqueTokens(tag.replaceAll('-', ' '));
     return words.length > 0 && words.every((word) => tokens.has(word));
   });
-  const tags = [...new Set([...known, ...areasOf(text)])].slice(0, TAGS);
+  const tags = [...new Set([...matches, ...areasOf(text)])].slice(0, TAGS);
   if (tags.length > 0) return tags;
   const word = anchorsOf(text).find((each) => /^[\p{L}\p{N}-]{3,30}$/u.test(each));
   return word === undefined ? [] : [word.toLowerCase()];

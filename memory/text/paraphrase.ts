@@ -57,8 +57,8 @@ export function sharedWords(left: string, right: string): number {
     string[],
     string[],
   ];
-  const known = new Set(many);
-  return few.length === 0 ? 0 : few.filter((word) => known.has(word)).length / few.length;
+  const manyWords = new Set(many);
+  return few.length === 0 ? 0 : few.filter((word) => manyWords.has(word)).length / few.length;
 }
 
 /** Figures, paths, identifiers, and words with a capital that no sentence begins with; lower case. */

@@ -49,14 +49,14 @@ export function contentTags(tags: readonly string[]): string[] {
 
 /** Meta tags that turns earn by what was said and done. */
 export function flagsOf(turns: readonly TurnText[], actions: readonly Action[]): string[] {
-  const said = turns
+  const sentences = turns
     .flatMap((turn) => (turn.userOrigin === undefined ? split(typedText(turn.user)) : []))
     .filter((text) => !isNoise(text, 'user'));
   const parts = turns.flatMap((turn) => turn.parts);
   const answer = parts.flatMap(({ kind, text }) => (kind === 'assistant' ? [text] : [])).join('\n');
   const uses = (name: RegExp): boolean => actions.some(({ tool }) => name.test(tool));
   const acts = ACTS.filter((act) => actions.some((action) => action.act === act));
-  const decided = said.some((text) => DECIDED.test(text));
+  const decided = sentences.some((text) => DECIDED.test(text));
   const failed = actions.at(-1)?.failed === true;
   const rejected = parts.some(({ kind, text }) => kind === 'tool_result' && REJECTED.test(text));
   const when = (isSo: boolean, tag: string): string[] => (isSo ? [tag] : []);
@@ -67,10 +67,10 @@ export function flagsOf(turns: readonly TurnText[], actions: readonly Action[]):
     ...when(failed, `${ACT}FAIL`),
     ...when(uses(PLANNERS), `${ACT}PLAN`),
     ...when(
-      said.some((text) => STANDING.test(text) || CORRECTS.test(text)),
+      sentences.some((text) => STANDING.test(text) || CORRECTS.test(text)),
       `${FLAG}FEEDBACK`,
     ),
-    ...when(rejected || said.some((text) => REJECTS.test(text)), `${FLAG}USER_REJECT`),
+    ...when(rejected || sentences.some((text) => REJECTS.test(text)), `${FLAG}USER_REJECT`),
     ...when(decided, `${FLAG}DECISION`),
     ...when(failed, `${FLAG}FAILURE`),
     ...when(uses(SKILLS), `${FLAG}SKILL`),
@@ -78,7 +78,7 @@ export function flagsOf(turns: readonly TurnText[], actions: readonly Action[]):
     ...when(acts.includes('EDIT'), `${ORIGIN}FILE_EDIT`),
     ...when(acts.includes('DELEGATE'), `${ORIGIN}SUBAGENT_RESULT`),
     ...when(
-      said.some((text) => GOAL.test(text)),
+      sentences.some((text) => GOAL.test(text)),
       `${ORIGIN}PROJECT_GOAL`,
     ),
   ];
@@ -112,6 +112,6 @@ export function terseMeta(
 }
 
 function first(names: readonly string[], order: readonly string[]): string | undefined {
-  const known = names.map((name) => name.toUpperCase()).filter((name) => NAME.test(name));
-  return order.find((name) => known.includes(name)) ?? known.toSorted()[0];
+  const tags = names.map((name) => name.toUpperCase()).filter((name) => NAME.test(name));
+  return order.find((name) => tags.includes(name)) ?? tags.toSorted()[0];
 }

@@ -45,8 +45,8 @@ export function runsOf(text: string): readonly string[] {
 }
 
 export function tokensOf(run: string): readonly string[] {
-  const known = remembered.get(run);
-  if (known !== undefined) return known;
+  const cached = remembered.get(run);
+  if (cached !== undefined) return cached;
   const tokens: string[] = [];
   if (PLAIN.test(run)) pushPart(run, tokens);
   else {

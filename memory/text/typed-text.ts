@@ -169,10 +169,10 @@ export interface SpokenStatement {
  * @param heard  what the assistant said before
  */
 export function spokenIn(statements: readonly Statement[], typed: string, heard: string): SpokenStatement[] {
-  const known = lettersOf(heard);
+  const heardLetters = lettersOf(heard);
   const repeats = (text: string): boolean => {
     const letters = lettersOf(text);
-    return letters.length >= REPEATED_LETTERS && known.includes(letters);
+    return letters.length >= REPEATED_LETTERS && heardLetters.includes(letters);
   };
   const isShort = typed.length <= SURELY_TYPED;
   const edges = [statements[0]?.block, statements.at(-1)?.block];

@@ -71,14 +71,14 @@ export function toldBy(facts: readonly Pick<Fact, 'concept' | 'value'>[]): (text
   }));
   if (words.length === 0) return () => false;
   return (text) => {
-    const said = new Set(tokenize(text));
-    const count = (tokens: readonly string[]): number => tokens.filter((token) => said.has(token)).length;
+    const textTokens = new Set(tokenize(text));
+    const count = (tokens: readonly string[]): number => tokens.filter((token) => textTokens.has(token)).length;
     return words.some(({ values, named }) => {
-      if (values.length === 0 || said.size === 0) return false;
+      if (values.length === 0 || textTokens.size === 0) return false;
       const shared = count(values);
       const isWhole = values.length <= BARE_VALUE && shared === values.length;
       if (isWhole && count(named) * 2 >= named.length) return true;
-      const least = Math.min(values.length, said.size);
+      const least = Math.min(values.length, textTokens.size);
       return least >= TELLING && shared >= least * SAME;
     });
   };

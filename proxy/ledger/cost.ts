@@ -147,8 +147,8 @@ export function createPrefixCache() {
       let done = tokensAt(read);
       for (const at of new Set([...(read < 0 ? [] : [read]), ...breakpoints])) {
         const { key, ttl } = positions[at] as Position;
-        const known = live(at);
-        const lives = known?.ttl ?? ttl ?? '5m';
+        const entry = live(at);
+        const lives = entry?.ttl ?? ttl ?? '5m';
         if (tokensAt(at) < minTokens) continue;
         touched.push(put({ key, ttl: lives, expiresAtMs: atMs + (TTL_MS[lives] ?? 300_000) }));
         if (at <= read) continue;

@@ -266,23 +266,23 @@ export class LedgerState {
       untouchedUsd: costUsd(model, untouched, output),
       sentUsd: costUsd(model, billed, output),
     });
-    const known = this.conversation(record.conversation);
-    if (known === null || !record.counts) return null;
+    const previous = this.conversation(record.conversation);
+    if (previous === null || !record.counts) return null;
     const fewer = sumBill(untouched) - sumBill(billed);
     const returnUsd = record.cut ? costUsd(model, { ...EMPTY_BILL, cacheRead: fewer }, 0) : null;
     const tokenUsd = costUsd(model, { ...EMPTY_BILL, input: 1 }, 0);
-    const balance = updateBalance(known.balance, { untouchedUsd, savedUsd, tokenUsd, returnUsd }, this.#rule);
-    const rewritten = known.rewritten || record.rewritten;
+    const balance = updateBalance(previous.balance, { untouchedUsd, savedUsd, tokenUsd, returnUsd }, this.#rule);
+    const rewritten = previous.rewritten || record.rewritten;
     // A loss pauses trimming until the plan has saved it, or the conversation has grown beyond it.
-    const off = balance.streak === 0 && known.off?.because !== REFUSED ? null : known.off;
-    this.#keep({ ...known, root: record.root || known.root, rewritten, balance, off });
+    const off = balance.streak === 0 && previous.off?.because !== REFUSED ? null : previous.off;
+    this.#keep({ ...previous, root: record.root || previous.root, rewritten, balance, off });
     return balance.streak >= LOSS_LIMIT ? this.#turnOff(record, describeLoss(balance)) : null;
   }
 
   #turnOff({ atMs, conversation }: { atMs: number; conversation: string }, because: string): Conversation | null {
-    const known = this.#conversations.get(conversation);
-    if (known === undefined || known.off !== null) return null;
-    const next = { ...known, off: { atMs, because } };
+    const balance = this.#conversations.get(conversation);
+    if (balance === undefined || balance.off !== null) return null;
+    const next = { ...balance, off: { atMs, because } };
     this.#keep(next);
     return next;
   }
@@ -291,9 +291,9 @@ export class LedgerState {
     const day = formatDay(atMs);
     this.#days.set(day, addTotals(this.#days.get(day) ?? EMPTY_TOTALS, amount));
     if (id === '') return;
-    const known = this.conversation(id) ?? { id, ...NEW_CONVERSATION };
-    const lastAtMs = Math.max(known.lastAtMs, atMs);
-    this.#keep({ ...known, lastAtMs, totals: addTotals(known.totals, amount) });
+    const balance = this.conversation(id) ?? { id, ...NEW_CONVERSATION };
+    const lastAtMs = Math.max(balance.lastAtMs, atMs);
+    this.#keep({ ...balance, lastAtMs, totals: addTotals(balance.totals, amount) });
   }
 
   #keep(conversation: Conversation): void {

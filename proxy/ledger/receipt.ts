@@ -215,8 +215,8 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
   let written = new Set<string>();
 
   function shareText(text: string): string {
-    const known = idsOf.get(text);
-    if (known !== undefined) return known;
+    const textId = idsOf.get(text);
+    if (textId !== undefined) return textId;
     const clean = redact(text);
     const id = createHash('sha256').update(clean).digest('base64').slice(0, 22);
     idsOf.set(text, id);
@@ -225,8 +225,8 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
   }
 
   function encode(receipt: Receipt): EncodedReceipt {
-    const known = encoded.get(receipt);
-    if (known !== undefined) return known;
+    const bytes = encoded.get(receipt);
+    if (bytes !== undefined) return bytes;
     const ids = new Set<string>();
     const line = JSON.stringify(receipt, (key, value: unknown) => {
       if (typeof value !== 'string' || key !== 'text') return value;

@@ -235,8 +235,8 @@ export function captureSummarizedTurns(view: ConversationView, context: CaptureC
   const turns = splitTurns(view);
   if (last?.role !== 'user' || at === undefined) return [];
   const blocks = readBlocks(view, at);
-  const asked = findOpening(blocks, [SUMMARY_PROMPT]);
-  if (asked < 0) return [];
+  const place = findOpening(blocks, [SUMMARY_PROMPT]);
+  if (place < 0) return [];
   if (last.isPrompt) {
     const before = turns.at(-2);
     const isAnswered = before === undefined || view.infos[before.end - 1]?.role === 'assistant';
@@ -247,7 +247,7 @@ export function captureSummarizedTurns(view: ConversationView, context: CaptureC
   const isMerged = turn.start === view.infos.length - 1;
   const before = turns.at(-2);
   const ended = isMerged && before !== undefined ? captureTurns(view, [before], context) : [];
-  const content = blocks.slice(0, asked);
+  const content = blocks.slice(0, place);
   const turnId = extendLineage(view.lineage.at(-2) as string, hashMessage({ role: 'user', content }));
   const left = toCapturedMessage('user', Buffer.from(JSON.stringify(content)));
   const typed = JSON.stringify(content.filter(({ type }) => type !== 'tool_result'));

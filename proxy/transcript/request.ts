@@ -72,8 +72,8 @@ export function createRequestReader(sessionId: string) {
   const chains = new Map<string, Chain>();
 
   function chainOf(agentId: string): Chain {
-    const known = chains.get(agentId);
-    if (known !== undefined) return known;
+    const agentChain = chains.get(agentId);
+    if (agentChain !== undefined) return agentChain;
     const [steps, answers, seen] = [new Map<string, Step | null>(), new Map<string, Answer>(), new Set<string>()];
     const chain: Chain = { agentId, steps, answers, order: [], seen, last: null, projectDir: '' };
     chains.set(agentId, chain);
@@ -115,8 +115,8 @@ function enterLine(chain: Chain, line: Json): void {
 function parentOf({ steps, last }: Chain, line: Json): Step | null {
   const parent = line['parentUuid'];
   if (parent === null) return null;
-  const known = steps.get(textOf(parent));
-  return known === undefined ? last : known;
+  const step = steps.get(textOf(parent));
+  return step === undefined ? last : step;
 }
 
 /** False for what the client wrote for itself. */
@@ -131,16 +131,16 @@ function enterMessage(chain: Chain, line: Json, parent: Step | null): Step {
   const blocks = blocksOf(message['content']).filter(({ type }) => !textOf(type).endsWith('thinking'));
   if (message['role'] === 'assistant') return enterAnswer(chain, message, { blocks, parent, atMs });
   const isResult = blocks.some(({ type }) => type === 'tool_result');
-  const asked = isResult ? answerOf(parent) : null;
+  const answerStep = isResult ? answerOf(parent) : null;
   // Results of parallel calls are on lines of their own.
-  if (asked?.results != null) {
-    asked.results.blocks.push(...blocks);
-    asked.results.atMs = Math.max(asked.results.atMs, atMs);
-    return asked.results;
+  if (answerStep?.results != null) {
+    answerStep.results.blocks.push(...blocks);
+    answerStep.results.atMs = Math.max(answerStep.results.atMs, atMs);
+    return answerStep.results;
   }
   const isSummary = line['isCompactSummary'] === true;
-  const step: Step = { role: 'user', parent: asked ?? parent, blocks, results: null, atMs };
-  if (asked !== null) asked.results = step;
+  const step: Step = { role: 'user', parent: answerStep ?? parent, blocks, results: null, atMs };
+  if (answerStep !== null) answerStep.results = step;
   if (isSummary && chain.last !== null) chain.order.push({ summary: step, before: chain.last });
   return step;
 }
@@ -152,10 +152,10 @@ function enterAnswer(
   { blocks, parent, atMs }: Pick<Step, 'blocks' | 'parent' | 'atMs'>,
 ): Step {
   const id = textOf(message['id']);
-  const known = chain.answers.get(id);
-  if (id !== '' && known !== undefined) {
-    known.step.blocks.push(...blocks);
-    return known.step.results ?? known.step;
+  const earlierAnswer = chain.answers.get(id);
+  if (id !== '' && earlierAnswer !== undefined) {
+    earlierAnswer.step.blocks.push(...blocks);
+    return earlierAnswer.step.results ?? earlierAnswer.step;
   }
   const step: Step = { role: 'assistant', parent, blocks, results: null, atMs };
   const usage = isRecord(message['usage']) ? message['usage'] : {};
@@ -193,9 +193,9 @@ function describeChain(sessionId: string, { agentId, order, projectDir }: Chain)
     if ('summary' in entry) {
       compactions += 1;
       const messages = build(entry.before);
-      const asked = messages.at(-1)?.role === 'user' ? messages.at(-1) : undefined;
-      const prompt: PastMessage = { role: 'user', content: [...(asked?.content ?? []), SUMMARY_PROMPT] };
-      const sent = [...(asked === undefined ? messages : messages.slice(0, -1)), prompt];
+      const lastPrompt = messages.at(-1)?.role === 'user' ? messages.at(-1) : undefined;
+      const prompt: PastMessage = { role: 'user', content: [...(lastPrompt?.content ?? []), SUMMARY_PROMPT] };
+      const sent = [...(lastPrompt === undefined ? messages : messages.slice(0, -1)), prompt];
       atMs = Math.max(atMs, entry.before.atMs);
       const unknown = { answerId: '', answer: null, promptTokens: 0, ttl: requests.at(-1)?.ttl ?? null };
       requests.push({ kind: 'compaction', atMs, model, messages: sent, ...unknown });
@@ -237,8 +237,8 @@ function createMessageBuilder() {
   const built = new Map<Step, readonly PastMessage[]>();
 
   function ownMessage(step: Step): PastMessage | null {
-    const known = own.get(step);
-    if (known !== undefined) return known;
+    const request = own.get(step);
+    if (request !== undefined) return request;
     const content = sendableBlocks(step);
     const message = content.length === 0 ? null : { role: step.role, content };
     own.set(step, message);
@@ -268,8 +268,8 @@ function createMessageBuilder() {
 
   function build(step: Step | null): readonly PastMessage[] {
     if (step === null) return [];
-    const known = built.get(step);
-    if (known !== undefined) return known;
+    const request = built.get(step);
+    if (request !== undefined) return request;
     const path: Step[] = [];
     for (let at: Step | null = step; at !== null; at = at.parent) {
       path.push(at);

@@ -89,8 +89,8 @@ export class ConversationCache {
 
   /** The shape of everything but the messages. */
   head({ body, scan }: Pick<ConversationView, 'body' | 'scan'>): HeadShape {
-    const known = this.#heads.get(scan);
-    if (known !== undefined) return known;
+    const lastHead = this.#heads.get(scan);
+    if (lastHead !== undefined) return lastHead;
     const others = [...scan.fields].filter(([name]) => name !== 'messages' && name !== 'tools');
     const fields = Object.fromEntries(others.map(([name, at]) => [name, parseSlice(body, at)]));
     const head = { ...shapeHead(fields), tools: this.#shapeTools(body, scan.fields.get('tools')) };
@@ -102,8 +102,8 @@ export class ConversationCache {
   #shapeTools(body: Buffer, at: Slice | undefined): HeadShape['tools'] {
     if (at === undefined) return [];
     const bytes = body.subarray(at.start, at.end);
-    const known = this.#tools.find((each) => each.bytes.equals(bytes));
-    if (known !== undefined) return known.shapes;
+    const tools = this.#tools.find((each) => each.bytes.equals(bytes));
+    if (tools !== undefined) return tools.shapes;
     const shapes = shapeTools(parseSlice(body, at));
     this.#tools = [...this.#tools.slice(1 - MAX_THREADS), { bytes: Buffer.from(bytes), shapes }];
     return shapes;

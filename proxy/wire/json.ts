@@ -34,11 +34,11 @@ export interface PreviousScan {
  * Finds the slices of a JSON object without decoding it. Parsing and serializing would change numbers beyond 2^53 and
  * lone surrogates, and thereby the bytes that signed thinking is bound to.
  *
- * @param known  skips what is equal; at least one message
+ * @param previous  skips what is equal; at least one message
  * @returns null unless the body is one object with matching brackets, a `messages` array and unique fields
  */
-export function scanBody(body: Buffer, known: PreviousScan | null = null): BodyScan | null {
-  const scan = known === null ? scanWhole(body) : scanRest(body, known);
+export function scanBody(body: Buffer, previous: PreviousScan | null = null): BodyScan | null {
+  const scan = previous === null ? scanWhole(body) : scanRest(body, previous);
   if (scan === null || scan.messages.length === 0) return null;
   if (skipSpace(body, scan.end) !== body.length) return null;
   const systemAt = scan.values.get('system');

@@ -78,11 +78,11 @@ async function showTopic(context: Context, client: EngineClient, id: string, fla
   const topic = await client.call('topics/read', { name: id });
   if (flags.json) return term.json(topic);
   const width = Math.min(term.width, TEXT_WIDTH);
-  const said = topic.lines.flatMap(({ section, text }, at) => [
+  const rows = topic.lines.flatMap(({ section, text }, at) => [
     ...(section === (topic.lines[at - 1]?.section ?? '') ? [] : ['', oneLine(section)]),
     ...wrapped(oneLine(text), width),
   ]);
-  await term.page([term.paint('bold', oneLine(topic.title)), term.paint('dim', `topics/${topic.name}.md`), ...said]);
+  await term.page([term.paint('bold', oneLine(topic.title)), term.paint('dim', `topics/${topic.name}.md`), ...rows]);
   await printOrigin(context, client, [topic.lines.some(({ reported }) => reported) ? 'external' : 'assistant']);
 }
 
@@ -126,8 +126,8 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
     ', ',
   );
   const from = oneLine(node.session_title ?? '');
-  const said = new Set([...decisions, ...open].map(({ text }) => text));
-  const current = facts.filter(({ value, valid_to = null }) => valid_to === null && !said.has(value));
+  const stateTexts = new Set([...decisions, ...open].map(({ text }) => text));
+  const current = facts.filter(({ value, valid_to = null }) => valid_to === null && !stateTexts.has(value));
   const exact = values.filter((value) => !/^\p{L}+$/u.test(value));
   const files = node.source_links.flatMap((link) => parseFileLink(link)?.path ?? []);
   return [

@@ -19,7 +19,7 @@ export function handoverSections(items: readonly Item[], view: ProjectView, purp
   const texts = (kind: Item['kind']): string[] =>
     own.filter((item) => item.kind === kind).map(({ text }) => oneLine(text));
   const facts = view.facts.filter(({ origin }) => origin !== 'external').map((fact) => factText(fact));
-  const said = new Set(own.map(({ text }) => oneLine(text)));
+  const ownTexts = new Set(own.map(({ text }) => oneLine(text)));
   const sections = [
     { title: 'Done', lines: texts('outcome').slice(0, OUTCOMES[purpose]) },
     { title: 'Decisions', lines: texts('decision') },
@@ -27,7 +27,7 @@ export function handoverSections(items: readonly Item[], view: ProjectView, purp
     ...(purpose === 'pr'
       ? []
       : [
-          { title: 'Facts and values', lines: facts.filter((text) => !said.has(text)) },
+          { title: 'Facts and values', lines: facts.filter((text) => !ownTexts.has(text)) },
           { title: 'Files', lines: view.files.map(({ path }) => oneLine(path)) },
         ]),
   ];

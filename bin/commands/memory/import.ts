@@ -63,9 +63,9 @@ export function registerMemoryImport(memory: Command, context: Context): void {
         trusted,
       };
       const run = () => engineOf(context.paths).call('memory/import', input, { timeoutMs: FILE_MS });
-      const said = ({ importing }: EngineStatus): string =>
+      const progress = ({ importing }: EngineStatus): string =>
         importing === null ? '' : `importing: ${count(importing.done)} of ${count(importing.total)} pieces`;
-      const report = await watched(context, flags, said, run);
+      const report = await watched(context, flags, progress, run);
       context.term.print(flags, report, () => reportLines(report));
     });
 }
@@ -115,9 +115,9 @@ export async function importClaude(flags: ClaudeFlags, context: Context): Promis
   const input = claudeInput(flags, env, Date.now());
   const run = () => engineOf(paths).call('memory/import-claude', input, { timeoutMs: CLAUDE_MS });
   const startMs = Date.now();
-  const said = ({ importing }: EngineStatus): string =>
+  const progress = ({ importing }: EngineStatus): string =>
     importing === null ? '' : progressLine(importing, Date.now() - startMs);
-  const report = await watched(context, flags, said, run);
+  const report = await watched(context, flags, progress, run);
   term.print(flags, report, () => claudeLines(report));
   if (flags.json) return;
   for (const { file, message } of report.problems) term.say(`${oneLine(file)}: ${oneLine(message)}`);

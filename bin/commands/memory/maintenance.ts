@@ -19,9 +19,9 @@ export function registerMemoryReindex(memory: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .action(async (flags: { json?: boolean }) => {
       const run = () => engineOf(context.paths).call('memory/reindex', {}, { timeoutMs: LONGEST_MS });
-      const said = ({ reindex }: EngineStatus): string =>
+      const progress = ({ reindex }: EngineStatus): string =>
         reindex === null ? '' : `indexing ${count(reindex.done)} of ${count(reindex.total)}`;
-      const nodes = await watched(context, flags, said, run);
+      const nodes = await watched(context, flags, progress, run);
       context.term.print(flags, { nodes }, () => [`indexed ${counted(nodes, 'memory', 'memories')}`]);
     });
 }

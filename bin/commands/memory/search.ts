@@ -103,8 +103,8 @@ function topicHits(
 ): Promise<readonly TopicHit[]> | readonly TopicHit[] {
   if (query.trim() === '' || session !== undefined || file !== undefined) return [];
   const projectDir = project === undefined ? undefined : resolveDirectory(project);
-  const told = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
-  return client.call('topics/search', { query, top: TOPICS, told: told.slice(0, 1_000), projectDir });
+  const nodeIds = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
+  return client.call('topics/search', { query, top: TOPICS, told: nodeIds.slice(0, 1_000), projectDir });
 }
 
 function topicJson({ id, topic: _, lines, nodes, ...hit }: TopicHit): Record<string, unknown> {
@@ -116,8 +116,8 @@ export function topicLines(
   { paint, width }: Pick<Term, 'paint' | 'width'>,
 ): string[] {
   const place = oneLine(section === '' ? title : `${title}, ${section}`);
-  const said = lines.flatMap((line) => wrapped(oneLine(line), width, ROWS));
-  return [...said, paint('dim', truncate(`${place}  ${oneLine(id)}`, width))];
+  const rows = lines.flatMap((line) => wrapped(oneLine(line), width, ROWS));
+  return [...rows, paint('dim', truncate(`${place}  ${oneLine(id)}`, width))];
 }
 
 async function nothingFits(context: Context): Promise<string> {
@@ -132,8 +132,8 @@ export function hitJson(hit: PublicHit, explain: boolean): Record<string, unknow
   const lanes = { ...Object.fromEntries(LANES.map((lane) => [lane, null])), ...hit.lanes };
   const { changed = [], anchored = false, isExact: exact = false, isFar = false } = hit;
   const about = { changed, anchored, exact, fits: !isFar };
-  const said = { score: hit.score, match: hit.raw, passage: hit.raw?.text ?? hit.node.summary };
-  return { ...hit.node, ...said, ...about, ...(explain ? { lanes } : {}) };
+  const entry = { score: hit.score, match: hit.raw, passage: hit.raw?.text ?? hit.node.summary };
+  return { ...hit.node, ...entry, ...about, ...(explain ? { lanes } : {}) };
 }
 
 export interface SearchOutput {
@@ -170,10 +170,10 @@ export function hitLines(
   const wanted = new Set(contentTokens(shown.query));
   const mark = (line: string): string =>
     line.replace(WORD, (word) => (isWanted(word, wanted) ? paint('bold', word) : word));
-  const said = [...new Set(hits.map((hit) => answerIn(hit, wanted)))];
-  const lines = said.flatMap((text) => wrapped(text, width, ROWS)).map(mark);
+  const answers = [...new Set(hits.map((hit) => answerIn(hit, wanted)))];
+  const lines = answers.flatMap((text) => wrapped(text, width, ROWS)).map(mark);
   const about = [
-    ...(said.includes(oneLine(node.title)) ? [] : [oneLine(node.title)]),
+    ...(answers.includes(oneLine(node.title)) ? [] : [oneLine(node.title)]),
     ...(shown.projects ? [projectName(node.project)] : []),
     ago(Date.parse(node.created_at), shown.nowMs),
     ...badges(node).filter((badge) => badge !== 'decision'),

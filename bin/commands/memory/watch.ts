@@ -11,12 +11,12 @@ const LOOK_MS = 300;
 export async function watched<T>(
   context: Context,
   { json }: { readonly json?: boolean },
-  said: (status: EngineStatus) => string,
+  progressOf: (status: EngineStatus) => string,
   work: () => Promise<T>,
 ): Promise<T> {
   if (json) return await work();
   const over = new AbortController();
-  const watching = look(context, said, over.signal);
+  const watching = look(context, progressOf, over.signal);
   try {
     return await work();
   } finally {
@@ -25,12 +25,16 @@ export async function watched<T>(
   }
 }
 
-async function look(context: Context, said: (status: EngineStatus) => string, signal: AbortSignal): Promise<void> {
+async function look(
+  context: Context,
+  progressOf: (status: EngineStatus) => string,
+  signal: AbortSignal,
+): Promise<void> {
   const client = engineOf(context.paths);
   while (!signal.aborted) {
     await after(LOOK_MS, undefined, { signal }).catch(() => undefined);
     const status = signal.aborted ? null : await client.call('status', {}).catch(() => null);
-    const text = status === null ? '' : said(status);
+    const text = status === null ? '' : progressOf(status);
     if (text !== '') context.term.progress(text);
   }
   context.term.progress('');

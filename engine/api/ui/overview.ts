@@ -22,7 +22,7 @@ export async function overviewView(services: Services, nowMs: number) {
   const { library } = memory;
   const newest = newestBySession(receipts.list(), nowMs - LIVE_MS);
   const ids = [...newest.keys()];
-  const known = await Promise.race([library.nameSessions(ids), after(OPENING_MS, null, { ref: false })]);
+  const knownTitles = await Promise.race([library.nameSessions(ids), after(OPENING_MS, null, { ref: false })]);
   const own = await titles.of(ids);
   const { nodes, queue, llm, problems } = memory.maintenance.status();
   return {
@@ -35,7 +35,7 @@ export async function overviewView(services: Services, nowMs: number) {
     llm,
     problems,
     sessions: [...newest].map(([session_id, { latest, billed }]) => {
-      const { title = '', project = '' } = known?.get(session_id) ?? {};
+      const { title = '', project = '' } = knownTitles?.get(session_id) ?? {};
       return {
         session_id,
         title: own.get(session_id) ?? title,

@@ -25,9 +25,9 @@ export function createWatch(services: () => EngineServices | null, folders: read
   let end = (): void => {};
 
   function tick(): void {
-    const known = services();
-    if (known === null) return;
-    const now = stateOf(known);
+    const running = services();
+    if (running === null) return;
+    const now = stateOf(running);
     const topics = Object.keys(now) as Topic[];
     const changed = new Set([...touched, ...topics.filter((topic) => now[topic] !== seen[topic])]);
     if (changed.has('memory')) changed.add('library');
@@ -43,9 +43,9 @@ export function createWatch(services: () => EngineServices | null, folders: read
   return {
     /** @returns ends it */
     follow(listener: Listener): () => void {
-      const known = services();
+      const running = services();
       if (listeners.size === 0) {
-        seen = known === null ? {} : stateOf(known);
+        seen = running === null ? {} : stateOf(running);
         const timer = setInterval(tick, TICK_MS).unref();
         const unfollow = followFolders(folders, () => touch(['library', 'tasks']));
         end = () => {

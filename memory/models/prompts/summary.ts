@@ -31,7 +31,7 @@ const NAME_CHARS = 80;
 
 const labels = z.array(z.string()).describe('turn labels, such as t2');
 const ClaimAnswer = z.object({ text: z.string(), sources: labels });
-const known = z.array(z.string()).describe('labels of known statements, such as k3');
+const KnownLabels = z.array(z.string()).describe('labels of known statements, such as k3');
 const turn = z.string().describe('a turn label');
 const bucket = z.string().default('').describe('skip, episode, task or topic:<name>');
 /** What a model may forget is optional; the schema that it is shown requires all. */
@@ -58,7 +58,7 @@ const Answer = z.object({
           bucket,
         }),
       ),
-      revises: known.default([]),
+      revises: KnownLabels.default([]),
     }),
   ),
   skip: labels.default([]),
@@ -114,13 +114,13 @@ export function summarizerPrompt(
     maxChars: Math.min(transcriptChars, TRANSCRIPT_CHARS),
   });
   const brief = [...old].map(([label, claim]) => `[${label}] ${claim.text}`).join('\n') || input.brief;
-  const known = (input.known ?? []).map((statement, index) => [`k${index + 1}`, statement] as const);
+  const labeled = (input.known ?? []).map((statement, index) => [`k${index + 1}`, statement] as const);
   const { ontology } = input;
   const asksFacts = ontology !== undefined && conceptNames(ontology).length > 0;
   const sections = [
     `Known tags: ${input.knownTags.slice(0, 60).join(', ') || '(none)'}`,
     fenced('old brief', fence, brief || '(none)'),
-    ...(known.length === 0 ? [] : [fenced('known statements', fence, known.map(knownLine).join('\n'))]),
+    ...(labeled.length === 0 ? [] : [fenced('known statements', fence, labeled.map(knownLine).join('\n'))]),
     fenced('turns', fence, transcript),
     `Write the nodes for ${[...named.of.values()].join(', ')} and the new brief.`,
   ];
@@ -130,7 +130,7 @@ export function summarizerPrompt(
     schema: jsonSchemaOf(asksFacts ? Answer.extend({ facts: extractionSchema(ontology).optional() }) : Answer),
     parse(value) {
       const shown = [...named.of.values(), ...old.keys()];
-      const result = settle(Answer.parse(value), { named, known: new Map(known), shown });
+      const result = settle(Answer.parse(value), { named, known: new Map(labeled), shown });
       const facts = asksFacts && isRecord(value) && Array.isArray(value['facts']) ? value['facts'] : [];
       return facts.length === 0 ? result : { ...result, facts };
     },
@@ -175,8 +175,8 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown }: PromptL
     const shape = shapeOf(node, (label) => named.turnIdsOf([label]).find((turnId) => turns.includes(turnId)));
     return [{ ...node, ...shape, summary, trigger, topic_tags: tidyTags(node.topic_tags), turns, facts, revises }];
   });
-  const told = new Set(nodes.flatMap(({ turns }) => turns));
-  const skipped = named.turnIdsOf(answer.skip).filter((turnId) => own.has(turnId) && !told.has(turnId));
+  const turnIds = new Set(nodes.flatMap(({ turns }) => turns));
+  const skipped = named.turnIdsOf(answer.skip).filter((turnId) => own.has(turnId) && !turnIds.has(turnId));
   if (nodes.length + skipped.length === 0) throw new Error('the answer holds no node that stands for a turn');
   const claims = (given: readonly Claim[]): Claim[] =>
     given

@@ -32,10 +32,10 @@ export interface TranscriptOptions {
 
 /** Indents all conversation text, so that none of it can pass for a label. */
 export function renderTranscript(turns: readonly TurnText[], options: TranscriptOptions): string {
-  const said = turns.flatMap((turn) => [turn.user.length, ...sizes(turn.parts.filter(isSaid))]);
+  const sizesOfTexts = turns.flatMap((turn) => [turn.user.length, ...sizes(turn.parts.filter(isSaid))]);
   const tools = turns.flatMap((turn) => sizes(turn.parts.filter((part) => !isSaid(part))));
-  const limits = { said: fairShare(said, options.maxChars), tools: 0 };
-  limits.tools = fairShare(tools, Math.max(0, options.maxChars - sum(said)));
+  const limits = { said: fairShare(sizesOfTexts, options.maxChars), tools: 0 };
+  limits.tools = fairShare(tools, Math.max(0, options.maxChars - sum(sizesOfTexts)));
   return turns.map((turn) => renderTurn(turn, options.labels.get(turn.turnId) ?? '?', limits)).join('\n\n');
 }
 

@@ -108,10 +108,10 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
   const { dir, embedder } = options;
   try {
     if ((await readFileIfPresent(path.join(dir, DOUBT))) !== null) throw new Error('an earlier run could not use it');
-    const known = await readFileIfPresent(path.join(dir, MADE_BY));
-    if (known !== madeBy(embedder)) {
+    const writtenBy = await readFileIfPresent(path.join(dir, MADE_BY));
+    if (writtenBy !== madeBy(embedder)) {
       await emptyDir(dir);
-      return known === null ? 'new' : `made by another comet-cc or embedder: ${known}`;
+      return writtenBy === null ? 'new' : `made by another comet-cc or embedder: ${writtenBy}`;
     }
     const tables = await openTables(placeOf(options));
     const projectOf = new Map<string, string>();
@@ -301,10 +301,10 @@ async function search(state: State, query: string, { filter, limit, lanes }: Sea
     const isVector = column === 'vector';
     const words = lane === 'entity' ? terms.named : terms.own;
     if (table === null || (isVector ? !isEmbedded : words.length === 0)) return [];
-    const asked = { limit: kind === 'node' ? Math.min(limit, NODE_LIMIT) : limit, where };
+    const searchOptions = { limit: kind === 'node' ? Math.min(limit, NODE_LIMIT) : limit, where };
     const rows = isVector
-      ? await table.nearest(vectorColumn, vector, asked)
-      : await table.matching(column, words, asked);
+      ? await table.nearest(vectorColumn, vector, searchOptions)
+      : await table.matching(column, words, searchOptions);
     return [{ lane, kind, table, rows }];
   }
 
@@ -482,13 +482,13 @@ function addFacts(hits: OpenHit[], lanes: readonly (readonly [Lane, readonly Sco
   for (const [lane, scored] of lanes) {
     for (const [at, { found, score }] of scored.entries()) {
       for (const turnId of found.sources) {
-        let known = byTurn.get(turnId);
-        if (known === undefined) {
-          known = [{ ...found.hit, turnId, lanes: {} }];
-          byTurn.set(turnId, known);
-          hits.push(...known);
+        let turnHit = byTurn.get(turnId);
+        if (turnHit === undefined) {
+          turnHit = [{ ...found.hit, turnId, lanes: {} }];
+          byTurn.set(turnId, turnHit);
+          hits.push(...turnHit);
         }
-        for (const hit of known) hit.lanes[lane] ??= { rank: at + 1, score };
+        for (const hit of turnHit) hit.lanes[lane] ??= { rank: at + 1, score };
       }
     }
   }

@@ -338,8 +338,8 @@ export async function openTables({
     /** Null where the project has no row of this kind. */
     find,
     async findOrCreate(key: string, kind: Kind): Promise<RowTable> {
-      const known = await find(key, kind);
-      if (known !== null) return known;
+      const row = await find(key, kind);
+      if (row !== null) return row;
       const id = `${kind}-${key}`;
       const created = await open(id, createRowTable(placeOf(kind), `${id}-1`));
       generations.set(id, 1);

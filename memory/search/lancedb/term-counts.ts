@@ -51,16 +51,16 @@ export function createTermCounts() {
     /** @param rows  every turn and node of the scope; read only where it is not counted yet */
     in(filter: IndexFilter, rows: () => AsyncIterable<CountedRow>): Promise<DocumentFrequencies> {
       const key = keyOf(filter);
-      const known = scopes.get(key) ?? count(key, filter, rows());
+      const counts = scopes.get(key) ?? count(key, filter, rows());
       scopes.delete(key);
-      scopes.set(key, known);
-      known.catch(() => scopes.delete(key));
+      scopes.set(key, counts);
+      counts.catch(() => scopes.delete(key));
       for (const oldest of scopes.keys()) {
         if (scopes.size <= SCOPES) break;
         scopes.delete(oldest);
         counted.delete(oldest);
       }
-      return known;
+      return counts;
     },
     add: (row: CountedRow): void => change(row, 1),
     remove: (row: CountedRow): void => change(row, -1),

@@ -415,8 +415,8 @@ function tokensOf({ text, origin }: IndexRow): string {
   const [calls, spoken] = [true, false].map((isCall) =>
     parts.filter(({ by }) => (by === 'call') === isCall).flatMap((part) => tokenize(part.text)),
   ) as [string[], string[]];
-  const known = new Set(spoken);
-  return [...spoken, ...new Set(calls.filter((token) => !known.has(token)))].join(' ');
+  const ids = new Set(spoken);
+  return [...spoken, ...new Set(calls.filter((token) => !ids.has(token)))].join(' ');
 }
 
 async function embedded(

@@ -41,9 +41,9 @@ export async function openDreamFiles(dir: string): Promise<DreamFiles> {
     lastDigests: async () => new Map(Object.entries((await readRecord('written.json', Digests)) ?? {})),
     load: () => readRecord('last.json', DreamLedger),
     async firstMs(nowMs: number) {
-      const known = await readRecord('first.json', z.number());
-      if (known === null) await write('first.json', nowMs);
-      return known ?? nowMs;
+      const firstMs = await readRecord('first.json', z.number());
+      if (firstMs === null) await write('first.json', nowMs);
+      return firstMs ?? nowMs;
     },
     save: async (ledger: DreamLedger | null) => {
       if (ledger !== null) return write('last.json', ledger);

@@ -28,7 +28,7 @@ export type SessionLog = ReturnType<typeof createSessionLog>;
 export function createSessionLog(file: string, report: (problem: Problem) => void) {
   const exclusive = createMutex();
   let waiting: Waiting[] = [];
-  let known: LogEnd | null = null;
+  let end: LogEnd | null = null;
 
   const alone = <T>(work: () => Promise<T>): Promise<T> =>
     exclusive(work).catch((error: unknown) => {
@@ -49,9 +49,9 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
     const records = payloads.flatMap((payload) => parseTurn(payload.toString('utf8')) ?? []);
     const state: LogEnd = {
       bytes: payloads.reduce((sum, payload) => sum + HEADER_BYTES + payload.length, 0),
-      nextSeq: records.reduce((next, { seq }) => Math.max(next, seq + 1), known?.nextSeq ?? 0),
+      nextSeq: records.reduce((next, { seq }) => Math.max(next, seq + 1), end?.nextSeq ?? 0),
     };
-    known = state;
+    end = state;
     return { records, payloads, state };
   }
 
@@ -59,16 +59,16 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
     const batch = waiting;
     waiting = [];
     try {
-      const state = known ?? (await look()).state;
+      const state = end ?? (await look()).state;
       const records = batch.map(({ turn }, at): JournalTurn => ({ ...turn, seq: state.nextSeq + at }));
       const frames = Buffer.concat(records.map((record) => encodeFrame(Buffer.from(renderTurn(record)))));
       await appendSynced(file, frames, state.bytes);
-      known = { bytes: state.bytes + frames.length, nextSeq: state.nextSeq + records.length };
+      end = { bytes: state.bytes + frames.length, nextSeq: state.nextSeq + records.length };
       batch.forEach(({ resolve }, at) => {
         resolve(records[at] as JournalTurn);
       });
     } catch (error) {
-      known = null;
+      end = null;
       for (const { reject } of batch) reject(toLogError(file, error));
     }
   }

@@ -295,13 +295,13 @@ export function readNodeFile(file: string, text: string | null, { before, saved 
       sections: named.map(({ id, line }) => ({ id: copied(id), line, digest: '', parsed })),
     };
   }
-  const known = new Map(before?.sections.map(({ digest, parsed }) => [digest, parsed]));
+  const earlierSections = new Map(before?.sections.map(({ digest, parsed }) => [digest, parsed]));
   const { session_id, project } = document.head;
   const sections = document.sections.map(({ id, raw, line }) => {
     const digest = createHash('sha256')
       .update(JSON.stringify([session_id, project, raw]))
       .digest('base64');
-    const parsed = known.get(digest) ?? reuseNode(parseSection(raw, document.head), saved);
+    const parsed = earlierSections.get(digest) ?? reuseNode(parseSection(raw, document.head), saved);
     const own = parsed.kind === 'node' ? parsed.node.node_id : null;
     return { id: own === id ? own : copied(id), line, digest, parsed };
   });
@@ -343,9 +343,9 @@ function doubt(parsed: ParsedSection): string {
 }
 
 function note(places: Map<string, string[]>, id: string, file: string, counts: boolean): void {
-  const known = (places.get(id) ?? []).filter((each) => each !== file || !counts);
-  if (counts) places.set(id, [file, ...known]);
-  else if (!known.includes(file)) places.set(id, [...known, file]);
+  const otherFiles = (places.get(id) ?? []).filter((each) => each !== file || !counts);
+  if (counts) places.set(id, [file, ...otherFiles]);
+  else if (!otherFiles.includes(file)) places.set(id, [...otherFiles, file]);
 }
 
 export function fits(document: NodeDocument, head: FileHead): boolean {

@@ -20,17 +20,17 @@ const OF_USER = /^Person\./i;
 
 /** Reads the user's ontology, and what projects add to it after consent. */
 export function openOntologies(paths: Paths): (scope: string) => Promise<OntologyState> {
-  const known = new Map<string, { readonly key: string; readonly state: OntologyState }>();
+  const cache = new Map<string, { readonly key: string; readonly state: OntologyState }>();
   return async (scope) => {
     const own = await readOrReason(paths.ontologyFile);
     const allowed = scope === '' ? null : ((await readConsents(paths))[scope] ?? null);
     const theirs = allowed === null ? null : await readOrReason(allowed.file);
     const key = JSON.stringify([own, allowed, theirs]);
-    const before = known.get(scope);
+    const before = cache.get(scope);
     if (before?.key === key) return before.state;
     const user = own === null ? { ontology: DEFAULT_ONTOLOGY, problems: [] } : parsed(paths.ontologyFile, own);
     const state = allowed === null ? user : joinOntologies(user, allowed, theirs);
-    known.set(scope, { key, state });
+    cache.set(scope, { key, state });
     return state;
   };
 }

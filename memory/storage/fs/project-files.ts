@@ -112,8 +112,8 @@ function createReader(now: () => number): (root: string, file: string) => Promis
 
   async function digestOf(real: string, stats: BigIntStats): Promise<Content> {
     if (!isReadable(stats)) return { kind: 'closed' };
-    const known = cache.get(real);
-    if (known?.stamp === stampOf(stats)) return { kind: 'digest', sha256: known.sha256 };
+    const entry = cache.get(real);
+    if (entry?.stamp === stampOf(stats)) return { kind: 'digest', sha256: entry.sha256 };
     // A pipe that took the file's place meanwhile must not block, nor a link lead away.
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
     const handle = await open(real, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));

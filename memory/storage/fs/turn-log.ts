@@ -31,8 +31,8 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
   let closed = false;
 
   const logOf = (stem: string): SessionLog => {
-    const known = logs.get(stem);
-    if (known !== undefined) return known;
+    const log = logs.get(stem);
+    if (log !== undefined) return log;
     const fresh = createSessionLog(path.join(dir, `${stem}${ENDING}`), report);
     logs.set(stem, fresh);
     return fresh;
