@@ -161,8 +161,8 @@ export async function inspectRenewal(paths: HomePaths, nowMs: number) {
   const isReady = next !== null && store.loadLeaf(nextDir, nowMs).kind === 'usable';
   const isNear = leaf.kind === 'usable' && leaf.leaf.notAfterMs - nowMs < RENEWAL_MS;
   const text = await readFileIfPresent(bundleFile(paths.certsDir));
-  const held = readFingerprints(text ?? '');
-  const holds = (fingerprint: string | null): boolean => fingerprint === null || held.includes(fingerprint);
+  const fingerprints = readFingerprints(text ?? '');
+  const holds = (fingerprint: string | null): boolean => fingerprint === null || fingerprints.includes(fingerprint);
   const isWhole = holds(current) && !(isReady && !holds(next));
   const lacking = holds(current) ? ('without_next' as const) : ('without_root' as const);
   const bundle = text === null ? ('missing' as const) : isWhole ? ('whole' as const) : lacking;

@@ -14,14 +14,14 @@ export type ArchiveReport = Awaited<ReturnType<Archives['importArchive']>>;
 export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBackBriefs'>) {
   const { nodeFiles, redactor, snapshots, catalogue, snapshooter, store, topicPages } = parts;
   async function saveBriefs(briefs: readonly StoredBrief[], wins: (old: StoredBrief, fresh: StoredBrief) => boolean) {
-    let written = 0;
+    let writtenCount = 0;
     for (const brief of briefs) {
       const old = await nodeFiles.readBrief(brief.session_id);
       if (old !== null && (JSON.stringify(old) === JSON.stringify(brief) || !wins(old, brief))) continue;
       await nodeFiles.writeBrief(brief);
-      written += 1;
+      writtenCount += 1;
     }
-    return written;
+    return writtenCount;
   }
 
   /** Returns how many topic pages changed. */
@@ -53,7 +53,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
       ),
     /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
     importArchive: (text: string, isTrusted = true) =>
-      withFreshFiles(store, async (held) => {
+      withFreshFiles(store, async (store) => {
         const { nodes, briefs, pages, tasks = [], facts = [] } = parseArchive(text);
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
         const clean: MemoryNode[] = await Promise.all(nodes.map(redacted));
@@ -64,7 +64,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
         const changed = fresh.filter((node) => !isSame(node, before.get(node.node_id)));
         const added = changed.filter((node) => before.get(node.node_id) === undefined).length;
         if (changed.length + briefs.length > 0) await snapshooter.take('import');
-        await held.save(changed);
+        await store.save(changed);
         const written = await saveBriefs(
           (await Promise.all(briefs.map(redacted))).map((brief) => (isTrusted ? brief : briefAsToolText(brief))),
           (old, given) => given.updated_at > old.updated_at,
@@ -86,14 +86,14 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
     listSnapshots: (): Promise<readonly SnapshotInfo[]> => snapshots.list(),
     /** Counts of nodes and briefs; `undo` is the snapshot that undoes it. @throws CometError `not_found` or `ambiguous_id` */
     rollback: (id: string) =>
-      withFreshFiles(store, async (held) => {
+      withFreshFiles(store, async (store) => {
         const snapshot = await snapshooter.read(id);
         const atMs = Date.parse((await snapshots.list()).find((each) => each.id.startsWith(id))?.at ?? '');
         const before = await snapshooter.take('rollback');
         const { save, remove } = planRollback(catalogue.every(), snapshot.nodes, atMs);
         const changed = save.filter((node) => !isSame(node, catalogue.get(node.node_id)));
-        await held.save(changed);
-        if (remove.length > 0) await held.remove(remove);
+        await store.save(changed);
+        if (remove.length > 0) await store.remove(remove);
         const briefs = await saveBriefs(snapshot.briefs, () => true);
         const pages = await savePages(snapshot.pages, true);
         if (snapshot.facts !== undefined) await parts.facts?.restore(snapshot.facts, true);

@@ -32,7 +32,7 @@ export function createEditing(parts: Parts) {
       }),
     /** @throws as `show`; CometError `node_invalid` naming the key and what was expected, and nothing is changed */
     edit: (id: string, change: NodeChange): Promise<MemoryNode> =>
-      withFreshFiles(store, async (held) => {
+      withFreshFiles(store, async (store) => {
         const node = resolve(id);
         if ('text' in change && change.base !== renderSection(node)) {
           throw new CometError('node_invalid', `${node.node_id} was changed meanwhile; edit it again`);
@@ -44,7 +44,7 @@ export function createEditing(parts: Parts) {
         if (JSON.stringify(edited) === JSON.stringify(withFields(node, {}))) return node;
         await snapshooter.take('edit');
         const saved = keptByHand(edited, node);
-        await held.save([saved]);
+        await store.save([saved]);
         return saved;
       }),
     /** Does the work, and gives those of these nodes that it changed, as they were. */
@@ -54,15 +54,15 @@ export function createEditing(parts: Parts) {
       return { result, before: chosen.filter((node) => catalogue.get(node.node_id) !== node) };
     },
     /** Saves the nodes as they were. */
-    putBack: (nodes: readonly MemoryNode[]): Promise<void> => withFreshFiles(store, (held) => held.save(nodes)),
+    putBack: (nodes: readonly MemoryNode[]): Promise<void> => withFreshFiles(store, (store) => store.save(nodes)),
     /** Pinned nodes are always shown in their project, or in the one of `projectDir`. @throws as `edit` */
     pin: (ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]> =>
-      withFreshFiles(store, async (held) => {
+      withFreshFiles(store, async (store) => {
         const nodes = [...new Set(ids.map(resolve))].map((node) => {
           const project = projectDir === undefined ? node.project : projectOf(projectDir);
           return isPinned ? pinnedIn(node, project) : unpinnedIn(node, project);
         });
-        await held.save(nodes.filter((node) => catalogue.get(node.node_id) !== node));
+        await store.save(nodes.filter((node) => catalogue.get(node.node_id) !== node));
         return nodes;
       }),
   };
@@ -70,8 +70,8 @@ export function createEditing(parts: Parts) {
 
 /** Runs `work` while no other write runs, after edits on disk were read. */
 export function withFreshFiles<T>(store: Store, work: (held: LockedStore) => Promise<T>): Promise<T> {
-  return store.exclusive(async (held) => {
-    await held.refresh();
-    return work(held);
+  return store.exclusive(async (store) => {
+    await store.refresh();
+    return work(store);
   });
 }

@@ -46,9 +46,9 @@ export function createFactLibrary({ facts, config, projectOf, turnRegistry, cata
     },
     /** Erases facts by id, or all of a concept, also in snapshots. @throws as `explainFact`; nothing is changed */
     async forgetFacts(names: readonly string[], filter: Where): Promise<readonly FactView[]> {
-      const gone = await kept().forget(names, keyOf(filter));
-      await snapshooter.scrub(new Set(gone.map(({ id }) => id)), new Set(), () => true);
-      return gone;
+      const removal = await kept().forget(names, keyOf(filter));
+      await snapshooter.scrub(new Set(removal.map(({ id }) => id)), new Set(), () => true);
+      return removal;
     },
   };
 }

@@ -140,15 +140,15 @@ export async function openFacts(parts: Parts) {
      *
      * @throws as `find`; nothing is changed
      */
-    forget: (given: readonly string[], project: string | null): Promise<readonly FactView[]> =>
+    forget: (inputs: readonly string[], project: string | null): Promise<readonly FactView[]> =>
       exclusive(async () => {
         const all = listed(state, project);
-        const gone = given.flatMap((name) => {
+        const removals = inputs.flatMap((name) => {
           const ofConcept = all.filter(({ concept }) => concept === name);
           return ofConcept.length > 0 ? ofConcept : [resolveFact(name, all)];
         });
-        for (const { id, project: own } of gone) await scopes.change(own, (store) => store.forget(id));
-        return gone;
+        for (const { id, project: own } of removals) await scopes.change(own, (store) => store.forget(id));
+        return removals;
       }),
     /** What may stand in a system channel, as it was read last; null where there is nothing. */
     current(project: string): ChangingFacts | null {
@@ -160,8 +160,8 @@ export async function openFacts(parts: Parts) {
       return ontology === undefined ? null : { ontology, facts: viewsIn('facts'), closed: viewsIn('closed') };
     },
     /** Writes files of an archive where there are none, or `isWhole` in place of all there are. */
-    restore: (given: readonly ArchivedPage[], isWhole: boolean): Promise<void> =>
-      exclusive(() => scopes.restore(new Map(given.map(({ name, text }) => [name, text])), isWhole)),
+    restore: (pages: readonly ArchivedPage[], isWhole: boolean): Promise<void> =>
+      exclusive(() => scopes.restore(new Map(pages.map(({ name, text }) => [name, text])), isWhole)),
     /** Files as they are, with the project of each, and whether all can be read. */
     texts: () =>
       exclusive(() => ({

@@ -86,9 +86,9 @@ export function createForgetting(parts: Parts) {
     );
   }
 
-  async function remake(nodes: readonly MemoryNode[], gone: ReadonlySet<string>): Promise<number> {
+  async function remake(nodes: readonly MemoryNode[], removedIds: ReadonlySet<string>): Promise<number> {
     const stays = new Set(nodes.flatMap((node) => node.turns).map(turnRegistry.canonicalId));
-    for (const turnId of gone) stays.delete(turnId);
+    for (const turnId of removedIds) stays.delete(turnId);
     const bySession = grouped([...stays], (turnId) => turnRegistry.sessionOf(turnId) ?? '');
     let made = 0;
     for (const [sessionId, turnIds] of bySession) {
@@ -317,29 +317,32 @@ async function removeNodes(
     const isOver = turnRegistry.session(sessionId) === undefined;
     await cleanBrief({ sessionId, isOver, gone: new Set(turnIds) }, nodeFiles);
   }
-  await store.exclusive(async (held) => {
+  await store.exclusive(async (store) => {
     const ids = nodes.flatMap((node) => [
       node.node_id,
       ...catalogue.pointersTo(node.node_id).map((each) => each.node_id),
     ]);
-    const gone = new Set(ids);
-    const relinked = catalogue.every().filter((node) => !gone.has(node.node_id) && mentions(node, gone));
-    await held.remove(ids, turnIds);
-    await held.save(relinked.map((node) => withoutLinks(node, gone)));
-    await removeFromPages(gone, parts);
+    const removedIds = new Set(ids);
+    const relinked = catalogue.every().filter((node) => !removedIds.has(node.node_id) && mentions(node, removedIds));
+    await store.remove(ids, turnIds);
+    await store.save(relinked.map((node) => withoutLinks(node, removedIds)));
+    await removeFromPages(removedIds, parts);
     const kept = wholes
       .flatMap(({ turnId }) => turnRegistry.aliases(turnId))
       .flatMap((turnId) => catalogue.nodesCovering(turnId));
     await reindex([...new Set(kept)], parts);
-    await snapshooter.scrub(gone, new Set(turnIds), (id) => catalogue.get(id) !== undefined);
+    await snapshooter.scrub(removedIds, new Set(turnIds), (id) => catalogue.get(id) !== undefined);
   });
   await indexer.optimize();
 }
 
 /** What rests on these nodes alone leaves the pages and the index; a page that is edited meanwhile is read again. */
-async function removeFromPages(gone: ReadonlySet<string>, { topicPages, catalogue }: RemovalParts): Promise<void> {
+async function removeFromPages(
+  removedIds: ReadonlySet<string>,
+  { topicPages, catalogue }: RemovalParts,
+): Promise<void> {
   for (let tries = 0; topicPages !== null && tries < PAGE_TRIES; tries += 1) {
-    const rewrites = await topicPages.planRemoval(gone, catalogue.every());
+    const rewrites = await topicPages.planRemoval(removedIds, catalogue.every());
     const made = await Promise.all(rewrites.map(topicPages.files.replace));
     if (!made.includes(false)) return;
   }
@@ -349,11 +352,11 @@ type SaidTurn = { readonly sessionId: string; readonly turn: TurnText };
 
 /** The turns; their content hashes keep imports from restoring them under another id. */
 async function textsOf(turnIds: readonly string[], { turnRegistry, turnReader }: RemovalParts): Promise<SaidTurn[]> {
-  const gone = new Set(turnIds.map(turnRegistry.canonicalId));
+  const removedIds = new Set(turnIds.map(turnRegistry.canonicalId));
   const sessions = new Set(turnIds.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
   const read = await Promise.all([...sessions].map(async (id) => ({ id, turns: await turnReader.ofSession(id) })));
   return read.flatMap(({ id: sessionId, turns }) =>
-    turns.filter(({ turnId }) => gone.has(turnId)).map((turn) => ({ sessionId, turn })),
+    turns.filter(({ turnId }) => removedIds.has(turnId)).map((turn) => ({ sessionId, turn })),
   );
 }
 
@@ -369,17 +372,24 @@ async function reindex(ids: readonly string[], { catalogue, indexer }: RemovalPa
   indexer.upsert(ids.flatMap((id) => catalogue.get(id) ?? []));
 }
 
-function mentions({ links, parent_node_id, superseded_by, facts }: MemoryNode, gone: ReadonlySet<string>): boolean {
-  if (facts.some((fact) => gone.has(fact.superseded_by ?? ''))) return true;
-  return links.some((id) => gone.has(id)) || gone.has(parent_node_id ?? '') || gone.has(superseded_by ?? '');
+function mentions(
+  { links, parent_node_id, superseded_by, facts }: MemoryNode,
+  removedIds: ReadonlySet<string>,
+): boolean {
+  if (facts.some((fact) => removedIds.has(fact.superseded_by ?? ''))) return true;
+  return (
+    links.some((id) => removedIds.has(id)) ||
+    removedIds.has(parent_node_id ?? '') ||
+    removedIds.has(superseded_by ?? '')
+  );
 }
 
-function withoutLinks(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
-  const kept = (id: string | null): string | null => (gone.has(id ?? '') ? null : id);
-  const valid = withoutRevisionsBy(node, gone);
+function withoutLinks(node: MemoryNode, removedIds: ReadonlySet<string>): MemoryNode {
+  const kept = (id: string | null): string | null => (removedIds.has(id ?? '') ? null : id);
+  const valid = withoutRevisionsBy(node, removedIds);
   return {
     ...valid,
-    links: node.links.filter((id) => !gone.has(id)),
+    links: node.links.filter((id) => !removedIds.has(id)),
     parent_node_id: kept(node.parent_node_id),
     superseded_by: kept(valid.superseded_by),
   };

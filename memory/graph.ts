@@ -23,22 +23,22 @@ type GraphLink = readonly [from: number, to: number, kind: 'link' | 'part' | 're
 export function memoryGraph(memories: readonly MemoryNode[]) {
   const isFull = memories.length > MAX_NODES - MIN_MENTIONS;
   const every = isFull ? mentions(memories.slice(0, MAX_NODES)).size : 0;
-  const shown = memories.slice(0, MAX_NODES - Math.min(every, MIN_MENTIONS));
-  const nodes: GraphNode[] = shown.map((node) => ({
+  const first = memories.slice(0, MAX_NODES - Math.min(every, MIN_MENTIONS));
+  const nodes: GraphNode[] = first.map((node) => ({
     ...{ id: node.node_id, kind: 'memory' as const, title: titleOf(node), project: node.project },
     ...{ at: Date.parse(node.created_at), importance: node.importance },
   }));
-  const placeOf = new Map(shown.map(({ node_id }, place) => [node_id, place]));
-  const links: GraphLink[] = shown.flatMap((node, from) => linksOf(node, from, placeOf));
-  const named = [...mentions(shown)].sort(([, one], [, other]) => other.from.length - one.from.length);
+  const placeOf = new Map(first.map(({ node_id }, place) => [node_id, place]));
+  const links: GraphLink[] = first.flatMap((node, from) => linksOf(node, from, placeOf));
+  const named = [...mentions(first)].sort(([, one], [, other]) => other.from.length - one.from.length);
   const room = named.slice(0, MAX_NODES - nodes.length);
   for (const [id, { kind, title, from }] of room) {
-    const newest = shown[from[0] as number] as MemoryNode;
+    const newest = first[from[0] as number] as MemoryNode;
     const place = nodes.length;
     nodes.push({ id, kind, title, project: newest.project, at: Date.parse(newest.created_at), importance: 'MED' });
     for (const memory of from) links.push([memory, place, kind === 'topic' ? 'tag' : 'file']);
   }
-  return { nodes, links, left_out: memories.length - shown.length + named.length - room.length };
+  return { nodes, links, left_out: memories.length - first.length + named.length - room.length };
 }
 
 function linksOf(node: MemoryNode, from: number, placeOf: ReadonlyMap<string, number>): GraphLink[] {

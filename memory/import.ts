@@ -149,14 +149,14 @@ function createDocuments(parts: MemoryParts) {
     const own = catalogue.all().filter((node) => node.session_id === session_id && isFromText(node));
     const outdated = own.filter((node) => !node.turns.some((turnId) => pieces.has(turnId)));
     if (fresh.length + outdated.length > 0) await snapshooter.take('import');
-    const kept = new Set((await turnReader.turns(session_id)).map(({ turnId }) => turnId));
+    const keptIds = new Set((await turnReader.turns(session_id)).map(({ turnId }) => turnId));
     const { project } = source;
     const marks = {
       kind: 'document',
       project,
       link: `document:${file}`,
       redacted: text !== request.text,
-      kept,
+      kept: keptIds,
     } as const;
     for (const [at, batch] of slices(fresh, BATCH).entries()) {
       progress = { file, done: at * BATCH, total: fresh.length };
@@ -247,8 +247,8 @@ function createNotes(parts: MemoryParts): (request: NoteRequest) => Promise<Save
       facts: [],
       origin: 'tool',
     } as const;
-    const kept = new Set((await turnReader.turns(documentSession(source))).map(({ turnId }) => turnId));
-    const noted = { kind: 'note', project, link: NOTE, redacted: text !== request.text.trim(), kept } as const;
+    const keptIds = new Set((await turnReader.turns(documentSession(source))).map(({ turnId }) => turnId));
+    const noted = { kind: 'note', project, link: NOTE, redacted: text !== request.text.trim(), kept: keptIds } as const;
     const [node] = await saveChunks([{ turn, draft }], noted, parts);
     if (node === undefined) throw new Error('a note has one node');
     await Promise.race([indexer.settled(), after(INDEXED_MS, undefined, { ref: false })]);

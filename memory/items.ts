@@ -77,27 +77,27 @@ export function createItems(parts: MemoryParts) {
      * @throws CometError `not_found`, `ambiguous_id`; nothing is changed
      */
     closeItems: (ids: readonly string[], as: 'done' | 'dropped'): Promise<readonly Item[]> =>
-      withFreshFiles(store, async (held) => {
+      withFreshFiles(store, async (store) => {
         const all = statesOf({}).filter(({ kind }) => kind !== 'outcome');
         const chosen = ids.map((id) => resolveItem(id, all));
         const at = new Date(clock.now()).toISOString();
         if (chosen.length > 0) await snapshooter.take('edit');
         for (const item of chosen) {
           const node = catalogue.current(item.node.node_id) ?? item.node;
-          await held.save([closedIn(node, item, { at, as })]);
+          await store.save([closedIn(node, item, { at, as })]);
         }
         return chosen.map(itemOf);
       }),
     /** Makes the text of a note an open item or a decision; `isTyped`: the user typed it in a terminal. */
     stateNote: (id: string, kind: 'todo' | 'decision', isTyped: boolean): Promise<Item> =>
-      withFreshFiles(store, async (held) => {
+      withFreshFiles(store, async (store) => {
         const node = catalogue.current(id);
         if (node === undefined) throw new CometError('not_found', `no memory ${id}`);
         const { summary: text, turns } = node;
         const item = { text, origin: isTyped ? ('user' as const) : node.origin, turn: turns[0] ?? '' };
         const stated = kind === 'todo' ? { open: [item] } : { decisions: [{ ...item, by: 'user' as const }] };
         const saved = { ...node, ...stated };
-        await held.save([saved]);
+        await store.save([saved]);
         return itemOf({ kind: kind === 'todo' ? 'open' : 'decided', node: saved, ...item });
       }),
   };

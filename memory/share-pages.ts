@@ -105,14 +105,14 @@ function createFacts({ facts }: Parts, redact: Redact) {
     read: readFactTexts,
     async change({ added, removed, keyOf }: BlockChange): Promise<void> {
       const { lines } = await readFactTexts(keyOf);
-      const gone = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
+      const removals = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
       const fresh = added.filter(({ block }) => block.page.kind === 'facts').map(({ block }) => block);
       const projectOf = new Map(lines.map(({ project, block }) => [block.page.project, project]));
       const ofBlock = ({ page }: Pick<PageBlock, 'page'>): string => projectOf.get(page.project) ?? page.project;
-      for (const project of new Set([...gone.map((line) => line.project), ...fresh.map(ofBlock)])) {
+      for (const project of new Set([...removals.map((line) => line.project), ...fresh.map(ofBlock)])) {
         const change = {
           added: fresh.filter((block) => ofBlock(block) === project).map(({ text }) => text),
-          removed: new Set(gone.filter((line) => line.project === project).map(({ raw }) => raw)),
+          removed: new Set(removals.filter((line) => line.project === project).map(({ raw }) => raw)),
         };
         await facts?.rewrite(project, (text) => changeFacts(project, text, change));
       }

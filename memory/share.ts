@@ -113,9 +113,9 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     changedApart: memory.changedApart,
     /** With the credentials of the shell that asked last. */
     passphrase: () => options.passphrase(env),
-    use(given: NodeJS.ProcessEnv): void {
-      const isNew = Object.entries(given).some(([name, value]) => env[name] !== value);
-      if (isNew) env = { ...env, ...given };
+    use(callerEnv: NodeJS.ProcessEnv): void {
+      const isNew = Object.entries(callerEnv).some(([name, value]) => env[name] !== value);
+      if (isNew) env = { ...env, ...callerEnv };
     },
     async pullAll(share: Share): Promise<void> {
       reading = { rows: 0 };
@@ -228,8 +228,8 @@ type Exchange = ReturnType<typeof createExchange>;
 function createRequests({ catalogue }: Parts, { use, pullAll }: Opener, { asked, pushAll }: Exchange) {
   return {
     /** Nodes that would leave, as they would, and how many stay for which reason. */
-    preview: (given: NodeJS.ProcessEnv) => {
-      use(given);
+    preview: (callerEnv: NodeJS.ProcessEnv) => {
+      use(callerEnv);
       return asked(async (share) => {
         const { changed, tasks, blocks, gone, withdrawn, kept, turns } = await share.preview();
         const nodes = changed.map(({ node }) => ({ ...node, title: titleOf(node) }));
@@ -246,13 +246,13 @@ function createRequests({ catalogue }: Parts, { use, pullAll }: Opener, { asked,
       });
     },
     /** Returns how many rows were sent. */
-    push: (given: NodeJS.ProcessEnv) => {
-      use(given);
+    push: (callerEnv: NodeJS.ProcessEnv) => {
+      use(callerEnv);
       return asked(pushAll);
     },
     /** Returns how many memories were added. */
-    pull: (given: NodeJS.ProcessEnv) => {
-      use(given);
+    pull: (callerEnv: NodeJS.ProcessEnv) => {
+      use(callerEnv);
       return asked(async (share) => {
         const before = catalogue.size();
         await pullAll(share);
@@ -318,9 +318,9 @@ export function createSharing(parts: Parts) {
      * @param isFirst  whether nothing may be there yet
      * @throws CometError `usage`, `share_failed`
      */
-    join: (request: JoinRequest, isFirst: boolean, given: NodeJS.ProcessEnv) =>
+    join: (request: JoinRequest, isFirst: boolean, callerEnv: NodeJS.ProcessEnv) =>
       inTurn(async () => {
-        use(given);
+        use(callerEnv);
         const passphrase = await opener.passphrase();
         const before = await stateFile.load();
         const cards = await withBus(request.url, (bus) => cardsOf(bus, before?.machine ?? ''));
@@ -339,9 +339,9 @@ export function createSharing(parts: Parts) {
     ...createRequests(parts, opener, exchange),
     ...createTrust(exchange, options),
     /** Takes this machine's memory off the storage; what was received stays. */
-    leave: (given: NodeJS.ProcessEnv) =>
+    leave: (callerEnv: NodeJS.ProcessEnv) =>
       inTurn(async () => {
-        use(given);
+        use(callerEnv);
         const left = await withShare((share) => share.leave()).then(
           () => '',
           (error: unknown) => {

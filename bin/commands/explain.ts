@@ -152,8 +152,8 @@ function answerLines({ status, refusal }: NamedReceipt): string[] {
 function billedLine({ billed, received_tokens: received, sent_tokens: sent }: NamedReceipt['economics']): string {
   const saved = `${amount(received)} without memory, ${amount(sent)} sent`;
   if (billed === null) return `about ${saved}`;
-  const written = billed.cache_write_5m + billed.cache_write_1h;
-  return `${saved} (${amount(billed.cache_read)} read from the cache, ${amount(written)} written)`;
+  const cacheWrites = billed.cache_write_5m + billed.cache_write_1h;
+  return `${saved} (${amount(billed.cache_read)} read from the cache, ${amount(cacheWrites)} written)`;
 }
 
 function economicsLines(economics: NamedReceipt['economics']): string[] {

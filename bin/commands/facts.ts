@@ -80,9 +80,9 @@ function registerWhy(facts: Command, context: Context): void {
   addCommand(facts, 'why', 'what a fact rests on', 'comet-cc facts why 2')
     .argument('<id>', ID)
     .option('--json', 'print one JSON document')
-    .action(async (given: string, flags: Flags) => {
+    .action(async (input: string, flags: Flags) => {
       const client = readingEngine(context);
-      const [id = ''] = await rowIds(context, 'fact', [given]);
+      const [id = ''] = await rowIds(context, 'fact', [input]);
       const reasons = await client.call('facts/why', { id });
       context.term.print(flags, reasons, () => whyLines(reasons));
       if (!flags.json) await sealed(context, client, [reasons]);
@@ -95,20 +95,20 @@ function registerForget(facts: Command, context: Context): void {
     .argument('<id...>', `a concept, or ${ID}`)
     .option('--yes', 'do not ask')
     .option('--json', 'print one JSON array')
-    .action(async (given: string[], flags: Flags) => {
+    .action(async (inputs: string[], flags: Flags) => {
       const client = readingEngine(context);
       const projectDir = projectDirOf(flags);
-      const names = [...new Set(await rowIds(context, 'fact', given))];
+      const names = [...new Set(await rowIds(context, 'fact', inputs))];
       if (!flags.yes) {
         const { facts: all } = await client.call('facts/list', { projectDir });
         const named = all.filter(({ id, concept }) => names.some((name) => name === concept || id.endsWith(name)));
         for (const { id, concept, value } of named) context.term.say(`${shortId(id)}  ${concept}: ${oneLine(value)}`);
         if (!(await confirmed('Erase these facts?'))) throw new CometError('usage', 'nothing was erased');
       }
-      const gone = await client.call('facts/forget', { names, projectDir });
-      context.term.print(flags, gone, () => [
-        ...gone.map(({ concept, value }) => `erased: ${concept}: ${oneLine(value)}`),
-        `${formatCount(gone.length, 'fact')} erased`,
+      const removal = await client.call('facts/forget', { names, projectDir });
+      context.term.print(flags, removal, () => [
+        ...removal.map(({ concept, value }) => `erased: ${concept}: ${oneLine(value)}`),
+        `${formatCount(removal.length, 'fact')} erased`,
       ]);
     });
 }

@@ -97,8 +97,8 @@ function registerClosing(command: Command, context: Context, { name, as, descrip
   addCommand(command, name, description, `comet-cc ${command.name()} ${name} 2`)
     .argument('<id...>', ITEM)
     .option('--json', 'print one JSON array')
-    .action(async (given: string[], flags: Flags) => {
-      const ids = [...new Set(await rowIds(context, 'item', given))];
+    .action(async (inputs: string[], flags: Flags) => {
+      const ids = [...new Set(await rowIds(context, 'item', inputs))];
       const items = await readingEngine(context).call('items/close', { ids, as });
       context.term.print(flags, items, () => items.map(({ text }) => `${as}: ${oneLine(text)}`));
     });

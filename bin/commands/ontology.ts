@@ -58,10 +58,10 @@ function registerCheck(ontology: Command, context: Context): void {
   addCommand(ontology, 'check', description, 'comet-cc ontology check .comet-cc/ontology.json')
     .argument('[file]', 'default: your own, and that of this folder')
     .option('--json', 'print one JSON document')
-    .action(async (given: string | undefined, flags: Flags) => {
+    .action(async (input: string | undefined, flags: Flags) => {
       const { parseOntology } = await import('../../memory/index.ts');
       const own = [context.paths.ontologyFile, path.resolve(PROJECT_FILE)].filter(existsSync);
-      const files = given === undefined ? own : [path.resolve(given)];
+      const files = input === undefined ? own : [path.resolve(input)];
       const checked = await Promise.all(
         files.map(async (file) => {
           const text = await readFileIfPresent(file);

@@ -111,8 +111,8 @@ function addressOf(url: string): string {
 }
 
 function credentials(env: NodeJS.ProcessEnv): Record<string, string> {
-  const given = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
-  return Object.fromEntries(given) as Record<string, string>;
+  const credentials = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
+  return Object.fromEntries(credentials) as Record<string, string>;
 }
 
 function progress({ share }: { readonly share?: ShareReport | null }): string {

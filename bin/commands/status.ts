@@ -33,18 +33,18 @@ export function registerStatus(program: Command, context: Context): void {
       };
       if (flags.watch) {
         return refreshed(term, async () => {
-          const shown = await read();
-          return shown.running ? watchLines(shown, term.paint, Date.now()) : [stoppedLine(shown)];
+          const status = await read();
+          return status.running ? watchLines(status, term.paint, Date.now()) : [stoppedLine(status)];
         });
       }
-      const shown = await read();
-      if (!shown.running) context.exitCode = EXIT.daemonDown;
-      if (!shown.running && !flags.json) return term.say(stoppedLine(shown));
+      const status = await read();
+      if (!status.running) context.exitCode = EXIT.daemonDown;
+      if (!status.running && !flags.json) return term.say(stoppedLine(status));
       const lines = (): string[] => [
-        ...statusLines(shown, term.paint, Date.now()),
-        ...(flags.long ? ['', ...internalLines(shown, term.paint, Date.now())] : []),
+        ...statusLines(status, term.paint, Date.now()),
+        ...(flags.long ? ['', ...internalLines(status, term.paint, Date.now())] : []),
       ];
-      term.print(flags, shown, lines);
+      term.print(flags, status, lines);
       if (!flags.json) (await pageLines(context, 'now')).forEach(term.out);
     });
 }
@@ -59,27 +59,27 @@ const TITLE_CHARS = 60;
 const PROBLEMS = 5;
 const MODES = { on: 'on', private: 'reads, but keeps nothing', off: 'paused' } as const;
 
-export function statusLines(shown: FullStatus, paint: Paint, nowMs: number): string[] {
-  const { project, engine, savings, paused, reindex, importing } = shown;
+export function statusLines(status: FullStatus, paint: Paint, nowMs: number): string[] {
+  const { project, engine, savings, paused, reindex, importing } = status;
   const healthy = engine.state === 'healthy';
-  const since = `since ${localTime(nowMs - shown.uptime_ms, nowMs)}`;
+  const since = `since ${localTime(nowMs - status.uptime_ms, nowMs)}`;
   const rows: Row[] = [];
   if (project === null) {
     const state = healthy ? paint('green', 'on') : paint('red', 'off: the engine does not run');
-    rows.push(['memory', `${state}, ${since}`], ['memories', `${count(shown.nodes)} in all`]);
+    rows.push(['memory', `${state}, ${since}`], ['memories', `${count(status.nodes)} in all`]);
   } else {
     const state = paint(project.mode === 'on' ? 'green' : 'yellow', MODES[project.mode]);
     rows.push(
       ['memory', `${state} for ${tilde(project.dir)}, ${since}`],
-      ['memories', memoriesLine(shown, project, nowMs)],
+      ['memories', memoriesLine(status, project, nowMs)],
     );
     if (project.open > 0) rows.push(['open', formatCount(project.open, 'open item')]);
   }
   rows.push(['context', savedLine(savings.today, 'today')]);
   if (savings.week.original > savings.today.original) rows.push(['', savedLine(savings.week, 'this week')]);
-  rows.push(['model', modelLine(shown)]);
-  if (shown.share) rows.push(['share', shareLine(shown.share, nowMs)]);
-  const overrides = overrideLine(shown);
+  rows.push(['model', modelLine(status)]);
+  if (status.share) rows.push(['share', shareLine(status.share, nowMs)]);
+  const overrides = overrideLine(status);
   const notes = [
     ...pauseLines(paused),
     ...(overrides === '' ? [] : [overrides]),
@@ -91,13 +91,13 @@ export function statusLines(shown: FullStatus, paint: Paint, nowMs: number): str
     ...(importing === null
       ? []
       : [`importing: ${Math.floor((100 * importing.done) / Math.max(1, importing.total))} %`]),
-    ...(shown.llm.deferred > 0 ? [deferredLine(shown.llm, nowMs)] : []),
-    ...spentLines(shown.budget),
+    ...(status.llm.deferred > 0 ? [deferredLine(status.llm, nowMs)] : []),
+    ...spentLines(status.budget),
   ];
   return [
     ...rowLines(rows, paint),
     ...notes.map((line) => paint('yellow', line)),
-    ...problemsOf(shown).flatMap(({ text, fix }) => [
+    ...problemsOf(status).flatMap(({ text, fix }) => [
       paint('yellow', `problem: ${text}`),
       ...(fix ? [`  fix: ${fix}`] : []),
     ]),
@@ -158,16 +158,16 @@ function deferredLine({ deferred, deferred_because, deferred_until }: FullStatus
 }
 
 /** What is wrong, and what to do. */
-function problemsOf(shown: FullStatus): { readonly text: string; readonly fix: string }[] {
-  const { engine, llm, trimming_off: off } = shown;
-  const lines = [...shown.notes, ...shown.problems].map(({ file, message }) => `${file}: ${oneLine(message)}`);
+function problemsOf(status: FullStatus): { readonly text: string; readonly fix: string }[] {
+  const { engine, llm, trimming_off: off } = status;
+  const lines = [...status.notes, ...status.problems].map(({ file, message }) => `${file}: ${oneLine(message)}`);
   const more = lines.length > PROBLEMS ? [`and ${formatCount(lines.length - PROBLEMS, 'more problem')}`] : [];
   const state = engine.state.replaceAll('_', ' ');
   return [
     ...(engine.state === 'healthy'
       ? []
       : [{ text: `the engine's state is ${state}; Claude Code continues without memory`, fix: 'comet-cc doctor' }]),
-    ...(shown.other_build === '' ? [] : [{ text: shown.other_build, fix: 'comet-cc restart' }]),
+    ...(status.other_build === '' ? [] : [{ text: status.other_build, fix: 'comet-cc restart' }]),
     ...(llm.last_error === ''
       ? []
       : [{ text: `last model error: ${oneLine(llm.last_error)}`, fix: 'comet-cc doctor' }]),
@@ -180,17 +180,17 @@ function problemsOf(shown: FullStatus): { readonly text: string; readonly fix: s
 }
 
 /** What `--long` adds. */
-export function internalLines(shown: FullStatus, paint: Paint, nowMs: number): string[] {
-  const { requests, recalls, tokens, queue, llm, engine, sensor, dream } = shown;
+export function internalLines(status: FullStatus, paint: Paint, nowMs: number): string[] {
+  const { requests, recalls, tokens, queue, llm, engine, sensor, dream } = status;
   const own = `$${llm.cost_usd_today.toFixed(2)} at API prices today`;
   const modelShare = `, asked about ${count(sensor.asked)} of ${formatCount(sensor.turns, 'turn')} whether the topic shifted`;
   const late = `${count(recalls.late_delivered)} late and sent with the next request, ${count(recalls.late_lost)} late and not sent`;
-  const retried = shown.healed > 0 ? `, ${count(shown.healed)} retried after a refusal` : '';
-  const price = shown.savings.week.net_saved_usd;
+  const retried = status.healed > 0 ? `, ${count(status.healed)} retried after a refusal` : '';
+  const price = status.savings.week.net_saved_usd;
   const rows: Row[] = [
-    ['proxy', `${shown.proxy.url}, up ${duration(shown.uptime_ms)}, process ${shown.pid}`],
+    ['proxy', `${status.proxy.url}, up ${duration(status.uptime_ms)}, process ${status.pid}`],
     ['engine', `${engine.state.replaceAll('_', ' ')}, ${formatCount(engine.restarts, 'restart')}`],
-    ['upstream', shown.upstream],
+    ['upstream', status.upstream],
     [
       'requests',
       `${count(requests.total)}: ${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through, ${count(requests.failed_open)} passed through unchanged after an error${retried}`,
@@ -210,10 +210,10 @@ export function internalLines(shown: FullStatus, paint: Paint, nowMs: number): s
     ['queues', queuesLine(queue)],
     ['model', `${own}${sensor.turns === 0 ? '' : modelShare}`],
   ];
-  const shell = shown.environment.join(', ');
+  const shell = status.environment.join(', ');
   if (shell !== '') rows.push(['settings', `${shell} from the shell that started it`]);
   if (dream !== null) rows.push(['dream', dreamLine(dream, nowMs)]);
-  const off = shown.trimming_off.map(
+  const off = status.trimming_off.map(
     ({ session_id, title, because }) =>
       `trimming is off in session ${title ? `"${oneLine(title)}"` : oneLine(session_id)}: ${oneLine(because)}`,
   );
@@ -236,12 +236,12 @@ function dreamLine(
 const BARS = '▁▂▃▄▅▆▇█';
 
 /** One screen of what changes. */
-export function watchLines(shown: FullStatus, paint: Paint, nowMs: number): string[] {
-  const { context, cuts, queue, llm, by_day: days } = shown;
+export function watchLines(status: FullStatus, paint: Paint, nowMs: number): string[] {
+  const { context, cuts, queue, llm, by_day: days } = status;
   const saved = days.map(({ original, sent }) => percentSaved(original, sent));
   const at = (iso: string): string => localTime(Date.parse(iso), nowMs);
   const rows: Row[] = [
-    ['requests', `${count(shown.requests.total)}, ${count(shown.requests.rewritten)} rewritten`],
+    ['requests', `${count(status.requests.total)}, ${count(status.requests.rewritten)} rewritten`],
     [
       'context',
       context === null
@@ -250,7 +250,7 @@ export function watchLines(shown: FullStatus, paint: Paint, nowMs: number): stri
     ],
     ['cuts', cuts.newest === null ? 'none yet' : `${count(cuts.count)}, the newest ${at(cuts.newest)}`],
     ['queues', queuesLine(queue)],
-    ['model', `${formatCount(llm.running, 'call')} running; ${modelLine(shown)}`],
+    ['model', `${formatCount(llm.running, 'call')} running; ${modelLine(status)}`],
     [
       'saved',
       days.length === 0
@@ -258,7 +258,7 @@ export function watchLines(shown: FullStatus, paint: Paint, nowMs: number): stri
         : `${sparkline(saved)}  ${saved.at(-1)} % on ${days.at(-1)?.day}, ${formatCount(days.length, 'day')} shown`,
     ],
   ];
-  return [...statusLines(shown, paint, nowMs).slice(0, 2), ...rowLines(rows, paint)];
+  return [...statusLines(status, paint, nowMs).slice(0, 2), ...rowLines(rows, paint)];
 }
 
 /** A bar for each value, 0 to 100. */

@@ -91,10 +91,10 @@ async function fieldsOf(
   };
 }
 
-function oneOf<const T extends string>(flag: string, given: string | undefined, values: readonly T[]): T | undefined {
-  const value = values.find((each) => each === given);
-  if (given === undefined || value !== undefined) return value;
-  throw new CometError('usage', `${flag} expects ${values.join(', ')} (got "${given}")`);
+function oneOf<const T extends string>(flag: string, input: string | undefined, values: readonly T[]): T | undefined {
+  const value = values.find((each) => each === input);
+  if (input === undefined || value !== undefined) return value;
+  throw new CometError('usage', `${flag} expects ${values.join(', ')} (got "${input}")`);
 }
 
 function registerAdd(task: Command, context: Context): void {
@@ -146,9 +146,9 @@ function registerShow(task: Command, context: Context): void {
   addCommand(task, 'show', 'one task in full', 'comet-cc task show 2')
     .argument('<id>', TASK)
     .option('--json', 'print one JSON document')
-    .action(async (given: string, flags: Flags) => {
+    .action(async (input: string, flags: Flags) => {
       const client = readingEngine(context);
-      const [id = ''] = await rowIds(context, 'task', [given]);
+      const [id = ''] = await rowIds(context, 'task', [input]);
       const task = await client.call('tasks/show', { id });
       context.term.print(flags, task, () => detailLines(task));
       if (!flags.json) await sealed(context, client, [task]);
@@ -160,9 +160,9 @@ function registerEdit(task: Command, context: Context): void {
   withFields(addCommand(task, 'edit', 'change a task; without an option its file opens in $EDITOR', examples))
     .argument('<id>', TASK)
     .option('--title <text>', 'another title')
-    .action(async (given: string, flags: Flags) => {
+    .action(async (input: string, flags: Flags) => {
       const client = readingEngine(context);
-      const [id = ''] = await rowIds(context, 'task', [given]);
+      const [id = ''] = await rowIds(context, 'task', [input]);
       const fields = { ...(await fieldsOf(context, flags)), title: flags.title };
       if (Object.values(fields).every((value) => value === undefined)) {
         const { file } = await client.call('tasks/show', { id });
@@ -188,10 +188,10 @@ function registerStatus(task: Command, context: Context, { name, status, descrip
   addCommand(task, name, description, `comet-cc task ${name} 2`)
     .argument('<id...>', TASK)
     .option('--json', 'print one JSON array')
-    .action(async (given: string[], flags: Flags) => {
+    .action(async (inputs: string[], flags: Flags) => {
       const client = readingEngine(context);
       const changed: TaskView[] = [];
-      for (const id of new Set(await rowIds(context, 'task', given))) {
+      for (const id of new Set(await rowIds(context, 'task', inputs))) {
         changed.push(await client.call('tasks/status', { id, status }));
       }
       context.term.print(flags, changed, () => changed.map((each) => `${status}: ${oneLine(each.title)}`));
@@ -203,9 +203,9 @@ function registerRemove(task: Command, context: Context): void {
     .argument('<id...>', TASK)
     .option('--yes', 'do not ask')
     .option('--json', 'print one JSON array')
-    .action(async (given: string[], flags: Flags) => {
+    .action(async (inputs: string[], flags: Flags) => {
       const client = readingEngine(context);
-      const ids = [...new Set(await rowIds(context, 'task', given))];
+      const ids = [...new Set(await rowIds(context, 'task', inputs))];
       const named = await Promise.all(ids.map((id) => client.call('tasks/show', { id })));
       if (!flags.yes) {
         for (const { id, title } of named) context.term.say(`${id}  ${oneLine(title)}`);

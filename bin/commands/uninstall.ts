@@ -94,8 +94,8 @@ interface Outcome {
 
 function report({ term }: Context, { found, left, also, keepMemory }: Outcome) {
   const still = new Set(left.flatMap(({ what }) => what));
-  const gone = found.map((one) => ({ ...one, what: one.what.filter((each) => !still.has(each)) }));
-  for (const line of lines(gone)) term.out(line);
+  const removals = found.map((one) => ({ ...one, what: one.what.filter((each) => !still.has(each)) }));
+  for (const line of lines(removals)) term.out(line);
   if (left.length > 0) return;
   for (const line of also) term.out(line);
   term.out(`nothing of comet-cc is left${keepMemory ? ' but your memories' : ''}`);

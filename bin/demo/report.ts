@@ -197,13 +197,13 @@ function addUsage(
   usage: ServedRequest['usage'] | Omit<NonNullable<ServedRequest['usage']>, 'output'>,
   cost: number,
 ): Bill {
-  const written = usage === null ? 0 : usage.cacheWrite5m + usage.cacheWrite1h;
+  const cacheWrites = usage === null ? 0 : usage.cacheWrite5m + usage.cacheWrite1h;
   return {
     requests: bill.requests + 1,
     refused: bill.refused + (usage === null ? 1 : 0),
-    tokens: bill.tokens + (usage === null ? 0 : usage.input + usage.cacheRead + written),
+    tokens: bill.tokens + (usage === null ? 0 : usage.input + usage.cacheRead + cacheWrites),
     cacheRead: bill.cacheRead + (usage?.cacheRead ?? 0),
-    cacheWrite: bill.cacheWrite + written,
+    cacheWrite: bill.cacheWrite + cacheWrites,
     cost: bill.cost + cost,
   };
 }

@@ -28,6 +28,6 @@ export async function refreshed(
 export function frame(lines: readonly string[], height: number): string {
   const room = Math.max(1, height - 1);
   const fits = lines.length <= room;
-  const shown = fits ? lines : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more`];
-  return CLEAR + shown.join('\n');
+  const first = fits ? lines : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more`];
+  return CLEAR + first.join('\n');
 }

@@ -128,9 +128,9 @@ export async function distrustRoots(
   const cleared: string[] = [];
   for (const store of stores) {
     const roots = recorded.filter((root) => root.store === store.id).map((root) => root.fingerprint);
-    const held = new Set([...roots, ...present.filter((fingerprint) => fingerprint !== null)]);
+    const ids = new Set([...roots, ...present.filter((fingerprint) => fingerprint !== null)]);
     let hadRoot = false;
-    for (const fingerprint of held) {
+    for (const fingerprint of ids) {
       if (await isHeld(store, fingerprint, roots.length > 0)) hadRoot = (await store.remove(fingerprint)) || hadRoot;
     }
     await forgetRoots(paths, (root) => root.store === store.id);

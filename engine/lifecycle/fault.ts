@@ -28,7 +28,7 @@ const ACTIONS = {
   },
   exit: () => process.exit(70),
   oom() {
-    for (const kept: string[][] = []; ; ) kept.push(Array.from({ length: 10_000 }, (_, at) => `filler ${at}`));
+    for (const pieces: string[][] = []; ; ) pieces.push(Array.from({ length: 10_000 }, (_, at) => `filler ${at}`));
   },
 } as const;
 

@@ -208,8 +208,8 @@ function registerWriteTools({ server, engine, project }: ToolParts): void {
     },
     ({ node_id }) =>
       runTool(engine, async () => {
-        const gone = await engine.call('nodes/remove', { ids: [node_id], within: await project() });
-        return ownWords(`Removed ${gone.join(', ')}.`);
+        const removal = await engine.call('nodes/remove', { ids: [node_id], within: await project() });
+        return ownWords(`Removed ${removal.join(', ')}.`);
       }),
   );
 }
@@ -291,8 +291,8 @@ function registerFactTools({ server, engine, project }: ToolParts): void {
     },
     (given) =>
       runTool(engine, async () => {
-        const gone = await engine.call('facts/forget', { names: [given.id], within: await project() });
-        return ownWords(`Erased ${gone.map(({ id: erased }) => erased).join(', ')}.`);
+        const removal = await engine.call('facts/forget', { names: [given.id], within: await project() });
+        return ownWords(`Erased ${removal.map(({ id: erased }) => erased).join(', ')}.`);
       }),
   );
 }

@@ -10,18 +10,18 @@ const LEAST_SHARE = 0.6;
  * Origin of a text whose writer saw the turns `shown` and cites `sources` (turn ids). Verbatim user text is the user's.
  * Otherwise it is the lowest origin of the cited turns if their words support the text, else the lowest of all shown.
  */
-export function attributedOrigin(text: string, sources: readonly string[], shown: readonly TurnText[]): Origin {
-  const origin = originInTurns(text, sources, shown);
-  return origin !== 'user' && repeatsShown(text, shown) ? lowestOrigin([origin, 'tool']) : origin;
+export function attributedOrigin(text: string, sources: readonly string[], turns: readonly TurnText[]): Origin {
+  const origin = originInTurns(text, sources, turns);
+  return origin !== 'user' && repeatsShown(text, turns) ? lowestOrigin([origin, 'tool']) : origin;
 }
 
-function originInTurns(text: string, sources: readonly string[], shown: readonly TurnText[]): Origin {
-  const named = shown.filter((turn) => sources.includes(turn.turnId));
+function originInTurns(text: string, sources: readonly string[], turns: readonly TurnText[]): Origin {
+  const named = turns.filter((turn) => sources.includes(turn.turnId));
   if (saidByUser(text, named)) return 'user';
-  const lowest = lowestOrigin(shown.map((turn) => turn.origin));
+  const lowest = lowestOrigin(turns.map((turn) => turn.origin));
   if (named.length < new Set(sources).size || named.length === 0) return lowest;
   const claimed = lowestOrigin(named.map((turn) => turn.origin));
-  return claimed === lowest || rests(text, named, shown) ? claimed : lowest;
+  return claimed === lowest || rests(text, named, turns) ? claimed : lowest;
 }
 
 /** Compares whole sentences: a fragment may reverse the meaning. */
@@ -47,10 +47,10 @@ function wholeText(turn: TurnText): string {
   return [turn.user, ...turn.parts.map((part) => part.text)].join('\n');
 }
 
-function rests(text: string, named: readonly TurnText[], shown: readonly TurnText[]): boolean {
+function rests(text: string, named: readonly TurnText[], turns: readonly TurnText[]): boolean {
   const words = [...new Set(wordsOf(text))];
   const ground = new Set(named.flatMap((turn) => wordsOf(wholeText(turn))));
-  const elsewhere = new Set(shown.filter((turn) => !named.includes(turn)).flatMap((turn) => wordsOf(wholeText(turn))));
+  const elsewhere = new Set(turns.filter((turn) => !named.includes(turn)).flatMap((turn) => wordsOf(wholeText(turn))));
   const missing = words.filter((word) => !ground.has(word));
   const stolen = missing.some((word) => /[\d./:@-]/.test(word) && elsewhere.has(word));
   return !stolen && missing.length <= words.length * (1 - LEAST_SHARE);

@@ -86,10 +86,10 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
 /** What a model says of a turn has the origin that its words have there; only what the user wrote is the user's. */
 function shapeOf(
   { title, outcome, decisions = [], open = [], values = [] }: ProposedNode,
-  shown: readonly TurnText[],
+  turns: readonly TurnText[],
 ): Pick<MemoryNode, 'title' | 'outcome' | 'decisions' | 'open' | 'values'> {
   const originOf = ({ text, turn, origin }: { text: string; turn: string; origin?: Origin }): Origin =>
-    origin ?? attributedOrigin(text, [turn], shown);
+    origin ?? attributedOrigin(text, [turn], turns);
   return {
     ...(title === undefined || title === '' ? {} : { title }),
     ...(outcome === undefined || outcome === '' ? {} : { outcome }),

@@ -55,8 +55,8 @@ export interface Compactor {
   /** Does nothing when a later batch of the session is compacted already. */
   writeBrief(result: Briefing, batch: Batch): Promise<void>;
   newId(atMs?: number): string;
-  /** @param given  an earlier rule-made brief, to avoid computing it again */
-  writeLocalBrief(batch: Batch, given?: Briefing): Promise<void>;
+  /** @param briefing  an earlier rule-made brief, to avoid computing it again */
+  writeLocalBrief(batch: Batch, briefing?: Briefing): Promise<void>;
 }
 
 type Briefing = Pick<SummaryResult, 'brief'>;
@@ -140,14 +140,14 @@ export function createCompactor({
         brief = result.brief;
         claims = [...brief.active, ...brief.hints];
       }
-      return store.exclusive(async (held) => {
+      return store.exclusive(async (store) => {
         const all = await revisions.apply(nodes);
         const own = all.slice(0, nodes.length);
-        await held.save(
+        await store.save(
           [...all, ...childrenOf(own)],
           batches.flatMap((batch) => batch.turns),
         );
-        await held.dismiss(skipped);
+        await store.dismiss(skipped);
         linker.link(own);
         for (const { sessionId } of batches.slice(0, 1)) nodeLimit.enforce(sessionId);
         return { nodes: own, brief };

@@ -82,14 +82,14 @@ export function createDetails(parts: Parts): Details {
 
   /** Saves the detail unless the node changed or was removed in the meantime. */
   async function keep(before: MemoryNode, fresh: MemoryNode): Promise<DetailedNode> {
-    return store.exclusive(async (held) => {
-      await held.refresh();
+    return store.exclusive(async (store) => {
+      await store.refresh();
       const now = catalogue.get(before.node_id);
       if (now === undefined || now.detailed_summary !== null || !isSameWork(before, now)) return now ?? fresh;
       const { detailed_summary, detailed_by, detailed_origin } = fresh;
       if (detailed_summary === null || detailed_by === undefined || detailed_origin === undefined) return now;
       const saved = { ...now, detailed_summary, detailed_by, detailed_origin };
-      await held.save([saved]);
+      await store.save([saved]);
       return saved;
     });
   }
@@ -118,7 +118,7 @@ export function withDetail(
   node: MemoryNode,
   { sentences }: DetailResult,
   by: string,
-  shown: readonly TurnText[],
+  turns: readonly TurnText[],
 ): MemoryNode {
   const lines: string[] = [];
   let left = DETAIL_CHARS;
@@ -129,6 +129,6 @@ export function withDetail(
     lines.push(line);
   }
   if (lines.length === 0) return node;
-  const detailed_origin = lowestOrigin([node.origin, ...shown.map((turn) => turn.origin)]);
+  const detailed_origin = lowestOrigin([node.origin, ...turns.map((turn) => turn.origin)]);
   return { ...node, detailed_summary: lines.join('\n'), detailed_by: by, detailed_origin };
 }

@@ -264,19 +264,19 @@ function briefOf(
     text === '' ? [] : [{ text: `${mark}${clip(bare(text), CLAIM_CHARS)}`, sources: [turn] }];
   const tasks = turns.filter(({ turn, state }) => topic.includes(turn) && !state.isReply && state.asked !== '');
   const last = turns.findLast(({ state }) => state.outcome !== '');
-  const kept = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
+  const rest = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
   const decided = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
   const rules = turns.flatMap(({ turn, state }) =>
     state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })),
   );
-  const stillOpen = kept(BRIEF.open).filter(({ text }) => turns.length === 0 || !isSettled(text, turns));
+  const stillOpen = rest(BRIEF.open).filter(({ text }) => turns.length === 0 || !isSettled(text, turns));
   const open = openIn(turns).flatMap(({ text, turn }) => claim(BRIEF.open, text, turn));
   const active = [
-    ...(tasks.length === 0 ? kept(BRIEF.goal) : goalOf(tasks)),
+    ...(tasks.length === 0 ? rest(BRIEF.goal) : goalOf(tasks)),
     ...(last === undefined
-      ? kept(BRIEF.stands)
+      ? rest(BRIEF.stands)
       : claim(BRIEF.stands, outcomeWithin(last.state.said, CLAIM_CHARS), last.turn.turnId)),
-    ...[...kept(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))].slice(
+    ...[...rest(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))].slice(
       -MOST_DECIDED,
     ),
     ...unique([...stillOpen, ...open]).slice(-MOST_OPEN),

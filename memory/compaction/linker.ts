@@ -55,9 +55,9 @@ export function createLinker({ index, catalogue, indexer, store, taskQueue, log 
       chosen.set(id, strongest(await kinOf(node), fit));
     }
     if (![...chosen.values()].some((links) => links.length > 0)) return;
-    await store.exclusive(async (held) => {
-      await held.refresh();
-      await held.save(withLinks(chosen, catalogue));
+    await store.exclusive(async (store) => {
+      await store.refresh();
+      await store.save(withLinks(chosen, catalogue));
     });
   }
 

@@ -247,8 +247,8 @@ async function replace(
 ): Promise<void> {
   const { compactor, model, store, catalogue, clock, revisions, linker, nodeLimit } = state;
   const fresh = compactor.buildNodes(result, batch, model?.name ?? '');
-  await store.exclusive(async (held) => {
-    await held.refresh();
+  await store.exclusive(async (store) => {
+    await store.refresh();
     // Discard the result if a draft was removed or edited during the model call.
     const now = drafts.flatMap((node) => catalogue.get(node.node_id) ?? []);
     if (now.length < drafts.length || drafts.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return;
@@ -264,10 +264,10 @@ async function replace(
       result.nodes.map(({ revises = [] }) => revises),
       batch.turns,
     );
-    await held.save([...saved, ...all.slice(fresh.length)], batch.turns);
+    await store.save([...saved, ...all.slice(fresh.length)], batch.turns);
     const calls = idle.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
-    await held.remove([...idle, ...calls].map(({ node_id }) => node_id));
-    await held.dismiss([...skipped]);
+    await store.remove([...idle, ...calls].map(({ node_id }) => node_id));
+    await store.dismiss([...skipped]);
     linker.link(saved.slice(0, fresh.length));
     nodeLimit.enforce(batch.sessionId);
   });

@@ -507,9 +507,9 @@ function askedIn(spoken: readonly SpokenStatement[], stated: readonly Statement[
     return at === 0 || follows ? own : `… ${own}`;
   });
   const text = joinWithin(texts, ASKED_CHARS);
-  const shown = spoken.find((each) => each.shown !== '')?.shown ?? '';
+  const match = spoken.find((each) => each.shown !== '')?.shown ?? '';
   const room = ASKED_CHARS - text.length - 3;
-  return shown === '' || room < SHOWN_CHARS ? text : `${text} “${clip(shown, room)}”`;
+  return match === '' || room < SHOWN_CHARS ? text : `${text} “${clip(match, room)}”`;
 }
 
 /** Whole texts while they fit; where that is little, the next is cut. */

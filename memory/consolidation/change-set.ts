@@ -175,12 +175,12 @@ function normalizeTags(state: State): { readonly from: string; readonly to: stri
 function pruneAll(state: State) {
   const { after, nowMs } = state;
   const pruning = prune(after, nowMs);
-  const gone = pruning.removed.filter((id) => inScope(state, after.get(id) as MemoryNode));
+  const removals = pruning.removed.filter((id) => inScope(state, after.get(id) as MemoryNode));
   const changed = pruning.changed.filter((node) => inScope(state, node));
   const lost = changed.reduce((sum, node) => sum + (after.get(node.node_id)?.links.length ?? 0) - node.links.length, 0);
   putNodes(state, changed);
-  for (const id of gone) after.delete(id);
-  return { links: lost, nodes: gone };
+  for (const id of removals) after.delete(id);
+  return { links: lost, nodes: removals };
 }
 
 function freshId({ newId, after }: State): string {
@@ -317,9 +317,9 @@ export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number) {
     const parent = node.parent_node_id;
     if (parent !== null && !isRedirect(node)) membersOf.set(parent, (membersOf.get(parent) ?? 0) + 1);
   }
-  const held = new Set([...nodes.values()].flatMap((node) => (isRedirect(node) ? [] : node.turns)));
+  const ids = new Set([...nodes.values()].flatMap((node) => (isRedirect(node) ? [] : node.turns)));
   const isOver = (node: MemoryNode): boolean =>
-    isGroup(node) ? (membersOf.get(node.node_id) ?? 0) < MIN_MEMBERS : isOldPointer(node, nodes, held, nowMs);
+    isGroup(node) ? (membersOf.get(node.node_id) ?? 0) < MIN_MEMBERS : isOldPointer(node, nodes, ids, nowMs);
   const removed = new Set([...nodes.values()].filter(isOver).map(({ node_id }) => node_id));
   const pointedTo = new Set(
     [...nodes.values()].flatMap((node) => (isRedirect(node) ? [node.superseded_by ?? ''] : [])),
@@ -348,7 +348,7 @@ export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number) {
 function isOldPointer(
   node: MemoryNode,
   nodes: ReadonlyMap<string, MemoryNode>,
-  held: ReadonlySet<string>,
+  ids: ReadonlySet<string>,
   nowMs: number,
 ): boolean {
   return (
@@ -357,6 +357,6 @@ function isOldPointer(
     node.valid_to !== null &&
     nowMs - Date.parse(node.valid_to) > REDIRECT_AGE_MS &&
     nodes.has(node.superseded_by as string) &&
-    node.turns.every((turnId) => held.has(turnId))
+    node.turns.every((turnId) => ids.has(turnId))
   );
 }

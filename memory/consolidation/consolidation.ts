@@ -160,17 +160,17 @@ export async function openConsolidator(parts: Parts) {
     /** Removes the briefs that were written since a snapshot; the next brief covers their time again. */
     async takeBackBriefs(snapshot: string, snapshotMs: number): Promise<void> {
       const briefs = last?.briefs ?? [];
-      const gone = briefs.filter((brief) => brief.snapshot === snapshot || Date.parse(brief.at) >= snapshotMs);
-      const oldest = gone.at(-1);
+      const removals = briefs.filter((brief) => brief.snapshot === snapshot || Date.parse(brief.at) >= snapshotMs);
+      const oldest = removals.at(-1);
       if (topicPages === null || oldest === undefined) return;
-      for (const { day, digest } of gone) {
+      for (const { day, digest } of removals) {
         const name = inboxName(day);
         const before = (await topicPages.files.load()).texts.get(name);
         if (before === undefined) continue;
         const after = withoutBrief(before, day, digest);
         if (after !== before) await topicPages.files.replace({ name, before, after });
       }
-      await update({ told: oldest.since, briefs: briefs.filter((brief) => !gone.includes(brief)) });
+      await update({ told: oldest.since, briefs: briefs.filter((brief) => !removals.includes(brief)) });
     },
   };
 }
@@ -249,8 +249,8 @@ interface BriefParts extends Before {
 }
 
 /** Null where none is written. */
-function briefOf({ topicPages, savings }: Parts, { request, nowMs }: PassInput, given: BriefParts) {
-  const { shelf, merged, nodes, sinceMs, lines: tasks, untold } = given;
+function briefOf({ topicPages, savings }: Parts, { request, nowMs }: PassInput, parts: BriefParts) {
+  const { shelf, merged, nodes, sinceMs, lines: tasks, untold } = parts;
   if (topicPages === null || shelf === null || merged === null || !shelf.isWritable || !isFull(request)) return null;
   const pages = new Map([...shelf.pages, ...merged.changed]);
   const saved = savings?.(sinceMs, nowMs) ?? null;
@@ -289,8 +289,8 @@ interface PhaseParts extends Pick<Before, 'shelf'> {
   readonly brief: ReturnType<typeof briefOf>;
 }
 
-function phasesOf({ request }: PassInput, given: PhaseParts): readonly Phase[] {
-  const { orientation, findings, draft, merged, rewrites, shelf, brief } = given;
+function phasesOf({ request }: PassInput, parts: PhaseParts): readonly Phase[] {
+  const { orientation, findings, draft, merged, rewrites, shelf, brief } = parts;
   const { sinceMs, topics, episodes, lines } = orientation;
   const verb = request.dryRun ? 'would be ' : '';
   const counts = countsOf(draft);
@@ -351,8 +351,8 @@ async function apply(parts: Parts, pass: Pass, last: DreamLedger | null): Promis
     await dreams.save(ledger);
     return ledger;
   }
-  return await store.exclusive(async (held) => {
-    await held.refresh();
+  return await store.exclusive(async (store) => {
+    await store.refresh();
     const moved = changes.some(({ before, after }) => {
       const now = catalogue.get((before ?? after)?.node_id ?? '') ?? null;
       return now !== before && !isDeepStrictEqual(now, before);
@@ -366,7 +366,7 @@ async function apply(parts: Parts, pass: Pass, last: DreamLedger | null): Promis
     const ledger = ledgerOf(pass, last, snapshot);
     const written = await writeChange({ snapshot: snapshot ?? '', changes, pages, former: last }, ledger, parts);
     if (written === null) return null;
-    held.adopt(written.fresh, written.gone);
+    store.adopt(written.fresh, written.gone);
     return ledger;
   });
 }
@@ -430,13 +430,13 @@ async function writeChange(
 ): Promise<{ readonly fresh: MemoryNode[]; readonly gone: string[] } | null> {
   const pageFiles = topicPages?.files;
   const fresh = record.changes.flatMap(({ after }) => after ?? []);
-  const gone = record.changes.flatMap(({ before, after }) =>
+  const removals = record.changes.flatMap(({ before, after }) =>
     after === null && before !== null ? [before.node_id] : [],
   );
   await dreams.begin(record, Object.fromEntries(fresh.map((node) => [node.node_id, contentDigest(node)])));
   try {
     await files.save(fresh);
-    if (gone.length > 0) await files.drop(gone);
+    if (removals.length > 0) await files.drop(removals);
     for (const page of record.pages ?? []) {
       if ((await pageFiles?.replace(page)) === true) continue;
       await undo(record, files, dreams, pageFiles);
@@ -450,7 +450,7 @@ async function writeChange(
     throw error;
   }
   await dreams.end();
-  return { fresh, gone };
+  return { fresh, gone: removals };
 }
 
 /** Undoes an interrupted write; false if there was none. */
@@ -473,15 +473,15 @@ async function undo(
   for (const { name, before, after } of pages) await pageFiles?.replace({ name, before: after, after: before });
   const now = new Map((await files.load()).nodes.map((node) => [node.node_id, node]));
   const back: MemoryNode[] = [];
-  const gone: string[] = [];
+  const removals: string[] = [];
   for (const { before, after } of changes) {
     const { node_id: id } = (before ?? after) as MemoryNode;
     const node = now.get(id);
     const isOurs = after === null ? node === undefined : node !== undefined && isDeepStrictEqual(node, after);
     if (!isOurs) continue;
-    if (before === null) gone.push(id);
+    if (before === null) removals.push(id);
     else back.push(before);
   }
   if (back.length > 0) await files.save(back);
-  if (gone.length > 0) await files.drop(gone);
+  if (removals.length > 0) await files.drop(removals);
 }

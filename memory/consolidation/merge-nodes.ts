@@ -204,19 +204,21 @@ export function chooseMerges(
   rule: MergeRule,
   absorbedBefore: (keeper: string) => number = () => 0,
 ) {
-  const gone = new Set<string>();
+  const removedIds = new Set<string>();
   const merges: { readonly keeper: string; readonly absorbed: readonly string[] }[] = [];
   const near = grouped(bothWays(pairs), ([from]) => from);
   for (const keeper of [...nodes.values()].toSorted(byAge)) {
-    if (gone.has(keeper.node_id)) continue;
+    if (removedIds.has(keeper.node_id)) continue;
     const fitting = (near.get(keeper.node_id) ?? [])
       .map(([, to]) => to)
       .filter((id) => {
         const younger = nodes.get(id);
-        return younger !== undefined && !gone.has(id) && byAge(keeper, younger) < 0 && mayMerge(keeper, younger, rule);
+        return (
+          younger !== undefined && !removedIds.has(id) && byAge(keeper, younger) < 0 && mayMerge(keeper, younger, rule)
+        );
       });
     const absorbed = fitting.slice(0, Math.max(0, rule.limit - absorbedBefore(keeper.node_id)));
-    for (const id of absorbed) gone.add(id);
+    for (const id of absorbed) removedIds.add(id);
     if (absorbed.length > 0) merges.push({ keeper: keeper.node_id, absorbed });
   }
   return merges;

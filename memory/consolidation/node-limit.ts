@@ -34,14 +34,14 @@ export function createNodeLimit({ clock, log, model, catalogue, store, taskQueue
 
   async function fold(sessionId: string): Promise<void> {
     if (foldsOf(sessionId).length === 0) return;
-    await store.exclusive(async (held) => {
-      await held.refresh();
+    await store.exclusive(async (store) => {
+      await store.refresh();
       const at = new Date(clock.now()).toISOString();
       const merged = foldsOf(sessionId).flatMap((each) => {
         const [older, newer] = each;
         return mergedNodes(older, [newer], { text: mergePairText(each), author: { by: 'rules' }, at });
       });
-      await held.save(merged);
+      await store.save(merged);
     });
   }
 

@@ -87,9 +87,9 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
   let closed: readonly Fact[] = restored.closed.filter(isKnown);
 
   const remove = (isGone: (fact: Fact) => boolean): Fact[] => {
-    const gone = facts.filter(isGone);
-    facts = facts.filter((fact) => !gone.includes(fact));
-    return gone;
+    const removals = facts.filter(isGone);
+    facts = facts.filter((fact) => !removals.includes(fact));
+    return removals;
   };
 
   /** Of the past, only what lasts and was neither said nor ended since. */
@@ -137,10 +137,10 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
       source.isLate || isNewer(fact, source) || !isWithin(rules, fact, source.sessionId) ? fact : decay(rules, fact),
     );
     const pruned = remove((fact) => fact.salience < PRUNE_THRESHOLD && classOf(rules, fact) !== 'permanent');
-    const kept = facts.filter(({ id }) => changed.has(id));
+    const rest = facts.filter(({ id }) => changed.has(id));
     return {
-      added: kept.filter(({ id }) => !before.has(id)),
-      reasserted: kept.filter(({ id }) => before.has(id)),
+      added: rest.filter(({ id }) => !before.has(id)),
+      reasserted: rest.filter(({ id }) => before.has(id)),
       negated,
       evicted,
       pruned,
@@ -159,9 +159,9 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
     endSession: (sessionId) => remove((fact) => !isLasting(ontology, fact.concept) && fact.session_id === sessionId),
     forget(idOrConcept) {
       const isNamed = ({ id, concept }: Fact): boolean => id === idOrConcept || concept === idOrConcept;
-      const gone = [...remove(isNamed), ...closed.filter(isNamed)];
+      const removals = [...remove(isNamed), ...closed.filter(isNamed)];
       closed = closed.filter((fact) => !isNamed(fact));
-      return gone;
+      return removals;
     },
     serialize: () => ({ version: 1, facts, closed }),
   };

@@ -40,18 +40,18 @@ export function stripInjected(text: string): string {
 
 /** An unclosed span extends to the end. */
 function cutSpans(text: string, open: string, close: string): string {
-  const kept: string[] = [];
+  const pieces: string[] = [];
   let at = 0;
   for (;;) {
     const start = text.indexOf(open, at);
     if (start < 0) break;
-    kept.push(text.slice(at, start));
+    pieces.push(text.slice(at, start));
     const end = text.indexOf(close, start);
-    if (end < 0) return kept.join('');
+    if (end < 0) return pieces.join('');
     at = end + close.length;
   }
-  kept.push(text.slice(at));
-  return kept.join('');
+  pieces.push(text.slice(at));
+  return pieces.join('');
 }
 
 /** Names a text block or a result in the `origins` of a turn. */
@@ -96,15 +96,15 @@ const MEMORY_LINE = /^[\s>*-]*\[mem_\d{8}_\d{6}_[0-9a-f]{6}\] /;
 export function stripOwnBlocks(text: string): string {
   if (!text.includes(MARK) && !text.includes('comet-cc') && !text.includes('[mem_')) return text;
   const lines = text.split('\n');
-  const kept: string[] = [];
+  const pieces: string[] = [];
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] as string;
     const mark = line.indexOf(MARK);
     if (mark >= 0 && BEFORE_MARK.test(line.slice(0, mark))) at = endOfFence(lines, at);
     else if (HEADS.some((head) => line.trimStart().startsWith(head))) at = endOfBlock(lines, at);
-    else if (!MEMORY_LINE.test(line)) kept.push(line);
+    else if (!MEMORY_LINE.test(line)) pieces.push(line);
   }
-  return kept.length === lines.length ? text : kept.join('\n');
+  return pieces.length === lines.length ? text : pieces.join('\n');
 }
 
 /** Index of the closing line, or `from` when `lines[from]` opens no fence. */

@@ -17,13 +17,13 @@ export interface JoinedRecords {
 export function joinParts(records: readonly JournalTurn[], nameOf = (turnId: string): string => turnId): JoinedRecords {
   const parts = new Map<string, JournalTurn>();
   for (const record of records) if (record.part !== undefined) parts.set(nameOf(record.turnId), record);
-  const held = new Set<string>();
-  for (const { turnId, part } of records) if (part?.of !== undefined) held.add(nameOf(turnId));
-  for (const { parts: own = [] } of records) for (const { turnId } of own) held.add(nameOf(turnId));
+  const ids = new Set<string>();
+  for (const { turnId, part } of records) if (part?.of !== undefined) ids.add(nameOf(turnId));
+  for (const { parts: own = [] } of records) for (const { turnId } of own) ids.add(nameOf(turnId));
   const turns = records
-    .filter((record) => record.part === undefined || !held.has(nameOf(record.turnId)))
+    .filter((record) => record.part === undefined || !ids.has(nameOf(record.turnId)))
     .map((record) => joinRecord(record, (turnId) => parts.get(nameOf(turnId))));
-  return { turns, parts: [...parts.values()].filter((part) => held.has(nameOf(part.turnId))) };
+  return { turns, parts: [...parts.values()].filter((part) => ids.has(nameOf(part.turnId))) };
 }
 
 function joinRecord(record: JournalTurn, partOf: (turnId: string) => JournalTurn | undefined): JoinedTurn {

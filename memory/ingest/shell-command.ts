@@ -96,17 +96,17 @@ function readsProject(command: string, shell: Shell, depth: number): boolean {
 /** The bodies of here-documents are texts that the assistant wrote. */
 function withoutHeredocs(command: string): string {
   const lines = command.split('\n');
-  const kept: string[] = [];
+  const pieces: string[] = [];
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] as string;
     const mark = /<<-?\s*(['"]?)(\w+)\1/.exec(line);
-    kept.push(mark === null ? line : line.replace(mark[0], ''));
+    pieces.push(mark === null ? line : line.replace(mark[0], ''));
     if (mark === null) continue;
     const end = lines.findIndex((each, index) => index > at && each.trim() === mark[2]);
     // What runs the text is not looked at further: only programs that copy it are allowed.
     at = end < 0 ? lines.length : end;
   }
-  return kept.join('\n');
+  return pieces.join('\n');
 }
 
 interface Parsed {

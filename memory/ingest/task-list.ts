@@ -158,9 +158,9 @@ export function createTaskLists(): TaskLists {
       sessions.set(sessionId, history.toSorted((one, other) => one.atMs - other.atMs).slice(-MAX_TURNS));
     },
     drop(turnIds) {
-      const gone = new Set(turnIds);
+      const removedIds = new Set(turnIds);
       for (const [id, turns] of sessions) {
-        const left = turns.filter((turn) => !gone.has(turn.turnId));
+        const left = turns.filter((turn) => !removedIds.has(turn.turnId));
         if (left.length === 0) sessions.delete(id);
         else if (left.length < turns.length) sessions.set(id, left);
       }

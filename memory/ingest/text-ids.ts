@@ -38,8 +38,8 @@ export function createTextIds(): TextIds {
   };
   return {
     find(text) {
-      const held = state.places[placeOf(state, text)] as number;
-      return held === 0 ? undefined : held - 1;
+      const place = state.places[placeOf(state, text)] as number;
+      return place === 0 ? undefined : place - 1;
     },
     of(text) {
       const place = placeOf(state, text);

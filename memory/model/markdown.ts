@@ -119,9 +119,9 @@ export function withSeen(lead: string, seen: ReadonlySet<string>): string {
 export function withoutSeen(lead: string, ids: ReadonlySet<string>): string {
   const front = parseFrontMatter(lead);
   const seen = front === null ? null : readSeen(front);
-  const gone = new Set([...ids].map(idTail));
-  if (seen === null || ![...seen].some((tail) => gone.has(tail))) return lead;
-  return withSeen(lead, new Set([...seen].filter((tail) => !gone.has(tail))));
+  const removedIds = new Set([...ids].map(idTail));
+  if (seen === null || ![...seen].some((tail) => removedIds.has(tail))) return lead;
+  return withSeen(lead, new Set([...seen].filter((tail) => !removedIds.has(tail))));
 }
 
 /** Cuts a text at its second-level headings, whatever stands before the first. */

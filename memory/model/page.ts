@@ -233,15 +233,19 @@ export function slugOf(text: string): string {
 }
 
 /** The page without links to these nodes, and without statements that rest on nothing else; null where nothing is left. */
-export function withoutNodes(page: Page, gone: ReadonlySet<string>, linkOf: (nodeId: string) => string): Page | null {
+export function withoutNodes(
+  page: Page,
+  removedIds: ReadonlySet<string>,
+  linkOf: (nodeId: string) => string,
+): Page | null {
   const changes = new Map<number, string | null>();
   const lines = linesOf(page);
   for (const { at, statement } of lines) {
-    if (statement === null || !statement.nodes.some((id) => gone.has(id))) continue;
-    const nodes = statement.nodes.filter((id) => !gone.has(id));
+    if (statement === null || !statement.nodes.some((id) => removedIds.has(id))) continue;
+    const nodes = statement.nodes.filter((id) => !removedIds.has(id));
     changes.set(at, nodes.length === 0 ? null : renderStatement({ ...statement, nodes }, linkOf));
   }
-  const sources = page.head.sources.filter((id) => !gone.has(id));
+  const sources = page.head.sources.filter((id) => !removedIds.has(id));
   if (changes.size === 0 && sources.length === page.head.sources.length) return page;
   const left = lines.filter(({ at }) => changes.get(at) !== null);
   if (left.length === 0 && changes.size > 0) return null;

@@ -146,7 +146,7 @@ function pageEntries({ texts, pages, others }: BlockState, rules: BlockRules): E
     (scope === 'user' ? topic !== PROFILE : project === rules.project) &&
     (sources.length === 0 || sources.some(rules.isShown));
   const topics = orderPages([...pages].filter(([, page]) => isNear(page)));
-  const shown = topics.slice(0, MOST.topics).map(([name, page]) => {
+  const first = topics.slice(0, MOST.topics).map(([name, page]) => {
     return lineOf(page.head.title, `topics/${name}.md`, `, ${countStatements(page)}, ${page.head.updated}`);
   });
   const byName = ([one]: [string, string], [other]: [string, string]): number => compareText(one, other);
@@ -155,8 +155,8 @@ function pageEntries({ texts, pages, others }: BlockState, rules: BlockRules): E
   const own = [...others].sort(byName).filter(([name]) => name !== PROFILE);
   const lines = [
     ...plans.slice(0, MOST.plans).map(([name, title]) => lineOf(title, `plans/${name}.md`)),
-    ...shown,
-    ...own.slice(0, MOST.topics - shown.length).map(([name, title]) => lineOf(title, `topics/${name}.md`)),
+    ...first,
+    ...own.slice(0, MOST.topics - first.length).map(([name, title]) => lineOf(title, `topics/${name}.md`)),
   ];
   return lines.filter((line) => !hasInstructions(line)).map(toEntry);
 }

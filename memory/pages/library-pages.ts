@@ -93,15 +93,16 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       return lintPages({ ...now, texts, isNode });
     },
     /** What has to change when these nodes are removed for good. @param nodes  those that stay */
-    async planRemoval(gone: ReadonlySet<string>, nodes: readonly MemoryNode[]): Promise<readonly PageRewrite[]> {
+    async planRemoval(removedIds: ReadonlySet<string>, nodes: readonly MemoryNode[]): Promise<readonly PageRewrite[]> {
       const now = await shelf();
       const linkOf = linkerOf(nodes);
       const after = new Map<string, string | null>();
       for (const [name, page] of now.pages) {
-        const left = withoutNodes(page, gone, linkOf);
+        const left = withoutNodes(page, removedIds, linkOf);
         if (left !== page) after.set(`topics/${name}.md`, left === null ? null : renderPage(left));
       }
-      for (const [name, text] of now.texts) if (name.startsWith('inbox/')) after.set(name, linesWithout(text, gone));
+      for (const [name, text] of now.texts)
+        if (name.startsWith('inbox/')) after.set(name, linesWithout(text, removedIds));
       return rewritesOf(now, after, nodes);
     },
     /**
@@ -126,8 +127,8 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
 }
 
 /** Without the lines that rest on these nodes. */
-function linesWithout(text: string, gone: ReadonlySet<string>): string {
-  const isGone = (line: string): boolean => parseStatement(line)?.nodes.some((id) => gone.has(id)) === true;
+function linesWithout(text: string, removedIds: ReadonlySet<string>): string {
+  const isGone = (line: string): boolean => parseStatement(line)?.nodes.some((id) => removedIds.has(id)) === true;
   return text
     .split(/(?<=\n)/)
     .filter((line) => !isGone(line))
@@ -189,21 +190,21 @@ type Parse = (text: string, name: string) => Page | string;
 export function readShelf(
   texts: ReadonlyMap<string, string>,
   dir: string,
-  given: readonly Problem[],
+  newProblems: readonly Problem[],
   parse: Parse = parsePage,
 ): Omit<Shelf, 'isWritable'> {
-  return runAtOnce(shelfSteps(texts, dir, given, parse));
+  return runAtOnce(shelfSteps(texts, dir, newProblems, parse));
 }
 
 function* shelfSteps(
   texts: ReadonlyMap<string, string>,
   dir: string,
-  given: readonly Problem[],
+  newProblems: readonly Problem[],
   parse: Parse,
 ): Steps<Omit<Shelf, 'isWritable'>> {
   const pages = new Map<string, Page>();
   const others = new Map<string, string>();
-  const problems = [...given];
+  const problems = [...newProblems];
   for (const [name, text] of texts) {
     if (!name.startsWith('topics/')) continue;
     yield;

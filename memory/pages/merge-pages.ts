@@ -138,12 +138,12 @@ function addDraft(state: State, name: string, page: Page): Draft {
   return draft;
 }
 
-function entryOf({ origins }: State, given: Pick<Entry, 'at' | 'section' | 'statement'>): Entry {
-  const { statement } = given;
+function entryOf({ origins }: State, entry: Pick<Entry, 'at' | 'section' | 'statement'>): Entry {
+  const { statement } = entry;
   const days = statement.nodes.flatMap((id) => origins.get(id)?.[0]?.at.slice(0, 10) ?? dayOf(id));
   const since = statement.validFrom ?? days.toSorted()[0] ?? '';
   return {
-    ...given,
+    ...entry,
     isChanged: false,
     attribute: attributeOf(statement.text),
     words: statement.text.toLowerCase(),

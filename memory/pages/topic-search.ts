@@ -101,12 +101,12 @@ function hitOf(
     .filter(({ coverage, line }) => coverage > 0 && !hasInstructions(line.text))
     .sort((one, other) => other.coverage - one.coverage || one.at - other.at);
   let left = MOST_CHARS;
-  const kept = sections.slice(0, MOST_LINES).filter(({ line }, at) => {
+  const rest = sections.slice(0, MOST_LINES).filter(({ line }, at) => {
     left -= line.text.length;
     return at === 0 || left >= 0;
   });
-  if (kept.length === 0) return null;
-  const shown = kept.toSorted((one, other) => one.at - other.at).map(({ line }) => line);
+  if (rest.length === 0) return null;
+  const shown = rest.toSorted((one, other) => one.at - other.at).map(({ line }) => line);
   const score = coverageIn(terms, new Set([...tokens, ...shown.flatMap((line) => [...line.tokens])]));
   const origin: Origin = kind === REPORTED ? 'external' : lowestOrigin(shown.map(originOf));
   return {

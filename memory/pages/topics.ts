@@ -131,10 +131,10 @@ export function listTopics(shelf: Pages, project: string | null): TopicList {
 /** By name, title or the id of a section; never by a path. @throws CometError `not_found`, `node_invalid` for a page that is skipped */
 export function readTopic(
   shelf: Pages,
-  given: string,
+  input: string,
   { project, redact }: { readonly project: string | null; readonly redact: (text: string) => string },
 ): TopicText {
-  const whole = given.trim().replace(/^topic:/, '');
+  const whole = input.trim().replace(/^topic:/, '');
   const { topics } = listTopics(shelf, project);
   const find = (text: string): TopicView | undefined => {
     const wanted = text.replace(/\.md$/, '');
@@ -152,7 +152,7 @@ export function readTopic(
   const lines = topic === undefined ? [] : linesOf(pageOf(shelf, topic.name));
   const shown = lines.filter(({ section }) => part === null || slugOf(section) === part);
   if (topic === undefined || (part !== null && shown.length === 0))
-    throw new CometError('not_found', `no topic ${JSON.stringify(given)} here`);
+    throw new CometError('not_found', `no topic ${JSON.stringify(input)} here`);
   return {
     ...topic,
     lines: shown.map(({ section, raw }) => {

@@ -15,7 +15,7 @@ export function staleNote(changes: readonly FileChange[]): string {
   if (first === undefined) return '';
   const done = changes.every(({ state }) => state === 'deleted') ? 'deleted' : 'changed';
   const subject = changes.length === 1 ? `file ${done} since` : `${changes.length} files ${done} since`;
-  const shown = changes.find(({ path }) => PLAIN_PATH.test(path));
-  if (shown === undefined) return `[${subject}]`;
-  return `[${subject}: ${shown.path}${changes.length > 1 ? ', …' : ''}]`;
+  const match = changes.find(({ path }) => PLAIN_PATH.test(path));
+  if (match === undefined) return `[${subject}]`;
+  return `[${subject}: ${match.path}${changes.length > 1 ? ', …' : ''}]`;
 }

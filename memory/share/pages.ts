@@ -50,10 +50,10 @@ export async function changedBlocks(
   const { places, present } = blocks;
   const whole = [places.pages, places.facts].flatMap(({ name, isWhole }) => (isWhole ? [name] : []));
   const faded = new Set(blocks.faded);
-  const gone = blockIds(known)
+  const removals = blockIds(known)
     .filter((id) => whole.includes(known[id]?.source ?? '') && !present.has(id) && !faded.has(id))
     .map((id): LeavingBlock => ({ id, digest: DIGEST.gone, source: '', after: '', block: null }));
-  const insteadOf = createReplacements(gone, known);
+  const insteadOf = createReplacements(removals, known);
   const added = blocks.blocks.flatMap((block): LeavingBlock[] => {
     const { key: id, page, section, text, after, isPrivate } = block;
     const isOther = rules.projects.length > 0 && !rules.projects.includes(page.project);
@@ -70,7 +70,7 @@ export async function changedBlocks(
     return [{ id, digest: DIGEST.here, source, after, block: { page, section, text, after, instead } }];
   });
   // A block comes before those that it replaces go: where it meets another in their place, both were written apart.
-  const leaving = [...added, ...gone];
+  const leaving = [...added, ...removals];
   return { leaving, order: new Map(blocks.blocks.map(({ key, after }) => [key, after])), faded: blocks.faded };
 }
 
@@ -84,8 +84,8 @@ function blockIds(entries: ShareState['known']): readonly string[] {
 }
 
 /** A block that went is replaced by the one that has its place now: behind the same block. */
-function createReplacements(gone: readonly LeavingBlock[], entries: Readonly<Record<string, SharedNode>>) {
-  const free = new Map(gone.map(({ id }) => [entries[id]?.after ?? '', id]));
+function createReplacements(removals: readonly LeavingBlock[], entries: Readonly<Record<string, SharedNode>>) {
+  const free = new Map(removals.map(({ id }) => [entries[id]?.after ?? '', id]));
   return (id: string, after: string): string => {
     const place = free.get(after) ?? '';
     const next = free.get(place);

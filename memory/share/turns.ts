@@ -77,11 +77,11 @@ export async function nextTurns(context: ShareContext): Promise<LeavingTurn[]> {
 /** Rows of turns that were removed, or whose memory was, and what is known of the others. */
 export function withoutGone(
   { memory, rules, state }: ShareContext,
-  gone: ReadonlySet<string>,
+  removedIds: ReadonlySet<string>,
 ): { readonly turns: ShareState['turns']; readonly rows: number[] } {
   const entries = Object.entries(state().turns);
   const isGone = ([turnId, { sequence, nodeId }]: (typeof entries)[number]): boolean =>
-    gone.has(nodeId) || memory.isForgotten(turnId) || (!rules.raw && sequence !== NO_ROW);
+    removedIds.has(nodeId) || memory.isForgotten(turnId) || (!rules.raw && sequence !== NO_ROW);
   const leaving = entries.filter(isGone);
   const rows = leaving.map(([, { sequence }]) => sequence).filter((sequence) => sequence !== NO_ROW);
   return {

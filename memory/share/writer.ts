@@ -150,9 +150,17 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
   const blocks = await changedBlocks(context, stay);
   // Only what the user removed: a memory that cannot be read, or is an old copy, removes nothing elsewhere.
   const { known } = state();
-  const gone = [...removed].filter((nodeId) => nodeId in known);
+  const removals = [...removed].filter((nodeId) => nodeId in known);
   const raw = [...withUnsentTurns(context).values()].flat().flatMap(({ turns }) => turns);
-  return { changed, tasks, blocks, gone, withdrawn, kept, turns: raw.filter((turnId) => !(turnId in state().turns)) };
+  return {
+    changed,
+    tasks,
+    blocks,
+    gone: removals,
+    withdrawn,
+    kept,
+    turns: raw.filter((turnId) => !(turnId in state().turns)),
+  };
 }
 
 /** What people wrote into pages of the team's projects, as memories, and those that left and are no more. */
@@ -163,8 +171,8 @@ async function sharedPages({ memory, rules, state }: ShareContext) {
   const ids = new Set(nodes.map(({ node_id }) => node_id));
   const isGone = ([id, { owner, sequences }]: [string, SharedNode]): boolean =>
     owner === OWN && isPageNode(id) && sequences.length > 0 && !ids.has(id);
-  const gone = places.pages.isWhole ? Object.entries(known).filter(isGone) : [];
-  return { nodes, gone: gone.map(([id]) => id) };
+  const removals = places.pages.isWhole ? Object.entries(known).filter(isGone) : [];
+  return { nodes, gone: removals.map(([id]) => id) };
 }
 
 /** Signs what changed since the last call into the outbox. */

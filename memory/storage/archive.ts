@@ -102,24 +102,24 @@ export function* archiveLines({ nodes, briefs, pages, tasks = [], facts }: Archi
 }
 
 /** One line of `jsonl` without these nodes and turns, links to them and claims that rest on them; '' where none is left. */
-export function scrubLine(line: string, gone: RemovedNodes): string {
+export function scrubLine(line: string, removal: RemovedNodes): string {
   if (line === '') return '';
   const read = Line.or(z.looseObject({ [MARK]: z.number() })).parse(JSON.parse(line)) as Partial<z.infer<typeof Line>>;
   if ('node' in read && read.node !== undefined) {
     const { node } = read;
-    if (gone.isGone(node) || (isRedirect(node) && gone.ids.has(node.superseded_by ?? ''))) return '';
-    const links = node.links.filter((id) => !gone.ids.has(id));
-    const kept = { ...withoutRevisionsBy(node, gone.ids), links };
+    if (removal.isGone(node) || (isRedirect(node) && removal.ids.has(node.superseded_by ?? ''))) return '';
+    const links = node.links.filter((id) => !removal.ids.has(id));
+    const kept = { ...withoutRevisionsBy(node, removal.ids), links };
     return isDeepStrictEqual(kept, node) ? line : JSON.stringify({ node: kept });
   }
   if ('pages' in read && read.pages !== undefined) {
-    return JSON.stringify({ pages: read.pages.flatMap((page) => withoutGone(page, gone.ids)) });
+    return JSON.stringify({ pages: read.pages.flatMap((page) => withoutGone(page, removal.ids)) });
   }
   if ('facts' in read && read.facts !== undefined) {
-    return JSON.stringify({ facts: read.facts.map(({ name, text }) => ({ name, text: withoutFacts(text, gone) })) });
+    return JSON.stringify({ facts: read.facts.map(({ name, text }) => ({ name, text: withoutFacts(text, removal) })) });
   }
   if (!('brief' in read) || read.brief === undefined) return line;
-  const stays = ({ sources }: Claim): boolean => !sources.some((turnId) => gone.turnIds.has(turnId));
+  const stays = ({ sources }: Claim): boolean => !sources.some((turnId) => removal.turnIds.has(turnId));
   const { active, hints } = read.brief;
   return JSON.stringify({ brief: { ...read.brief, active: active.filter(stays), hints: hints.filter(stays) } });
 }
@@ -130,10 +130,10 @@ export interface RemovedNodes {
   isGone(node: MemoryNode): boolean;
 }
 
-function withoutGone({ name, text }: ArchivedPage, gone: ReadonlySet<string>): ArchivedPage[] {
+function withoutGone({ name, text }: ArchivedPage, removedIds: ReadonlySet<string>): ArchivedPage[] {
   const page = parsePage(text);
   if (typeof page === 'string') return [{ name, text }];
-  const left = withoutNodes(page, gone, () => '#');
+  const left = withoutNodes(page, removedIds, () => '#');
   return left === null ? [] : [{ name, text: renderPage(left) }];
 }
 

@@ -77,8 +77,8 @@ export function withoutFacts(
     return ids.has(fields.get('id') ?? '') || turnIds.has(fields.get('turn') ?? '');
   };
   const lines = text.split('\n');
-  const kept = lines.filter((line) => !(ITEM.test(line.trim()) && isGone(line)));
-  return kept.length === lines.length ? text : kept.join('\n');
+  const rest = lines.filter((line) => !(ITEM.test(line.trim()) && isGone(line)));
+  return rest.length === lines.length ? text : rest.join('\n');
 }
 
 /** `Concept: value` of each line of a fact, and whether a person wrote the line: it names no turn, and holds. */
@@ -100,11 +100,11 @@ export function changeFacts(
 ): string | null {
   const text = before ?? renderFactPage(scope, { facts: [], closed: [], others: [] });
   const facts = factsIn(text);
-  const gone = new Set(facts.flatMap((each) => (each.isOwn && removed.has(each.text) ? [each.raw] : [])));
+  const removedIds = new Set(facts.flatMap((each) => (each.isOwn && removed.has(each.text) ? [each.raw] : [])));
   const fresh = added.filter((each) => !facts.some((fact) => fact.text === each));
-  if (gone.size + fresh.length === 0) return before;
-  const kept = text.split(/\r?\n/).filter((line) => !gone.has(line));
-  return `${[kept.join('\n').trimEnd(), ...fresh.map((each) => `- ${escapedFact(each)}`)].join('\n')}\n`;
+  if (removedIds.size + fresh.length === 0) return before;
+  const rest = text.split(/\r?\n/).filter((line) => !removedIds.has(line));
+  return `${[rest.join('\n').trimEnd(), ...fresh.map((each) => `- ${escapedFact(each)}`)].join('\n')}\n`;
 }
 
 function escapedFact(text: string): string {

@@ -157,8 +157,8 @@ function createRowWriter({ index, catalogue, textsOf, sessionOf }: Omit<IndexerD
 
 /** Older nodes may be written along with a batch: what was said in them is not among its texts. */
 function holdAll(nodes: readonly MemoryNode[], texts: readonly TurnText[] = []): boolean {
-  const held = new Set(texts.map(({ turnId }) => turnId));
-  return nodes.every(({ turns }) => turns.every((turnId) => held.has(turnId)));
+  const ids = new Set(texts.map(({ turnId }) => turnId));
+  return nodes.every(({ turns }) => turns.every((turnId) => ids.has(turnId)));
 }
 
 function bySession(nodes: readonly MemoryNode[]): Map<string, MemoryNode[]> {

@@ -38,7 +38,7 @@ const MAX_NOTES = 10;
 export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, snapshot }: StoreParts) {
   const dismissedIds = new Set<string>();
   /** Nodes that were taken out of the files, or broken in them: they may come back changed. */
-  const gone = new Map<string, MemoryNode>();
+  const removals = new Map<string, MemoryNode>();
   const reader = createReader(nodeFiles, snapshot);
   const lock = createMutex();
   const { take, drop } = createMirror(catalogue, indexer);
@@ -70,14 +70,14 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
     const { kept, lost } = await reader.sortMissing(missing, loaded);
     const changed = loaded.nodes.filter((node) => !isDeepStrictEqual(node, catalogue.get(node.node_id)));
     if (missing.length + changed.length === 0) equal = { nodes: loaded.nodes, revision: catalogue.revision() };
-    for (const node of lost) gone.set(node.node_id, node);
+    for (const node of lost) removals.set(node.node_id, node);
     const orphans = lost.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
     catalogue.remove(lost.map((node) => node.node_id));
-    const byHand = editedByHand(changed, (id) => gone.get(id) ?? catalogue.get(id));
+    const byHand = editedByHand(changed, (id) => removals.get(id) ?? catalogue.get(id));
     take(changed);
     drop(lost);
     if (orphans.length > 0) await remove(orphans.map((node) => node.node_id));
-    for (const node of changed) gone.delete(node.node_id);
+    for (const node of changed) removals.delete(node.node_id);
     await dismiss(lost.filter((node) => !isRedirect(node)).flatMap((node) => node.turns));
     await save(kept);
     // The user may have saved the file again since it was read.
@@ -96,7 +96,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
     await dismissed.add(fresh);
   }
 
-  async function open(written: ReadonlyMap<string, string>): Promise<void> {
+  async function open(digests: ReadonlyMap<string, string>): Promise<void> {
     for (const turnId of await dismissed.load()) dismissedIds.add(turnId);
     const loaded = await reader.load();
     catalogue.put(loaded.nodes);
@@ -109,7 +109,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
     // If most digests differ, another version computes them differently; no one edits most files at once.
     const isKnown = changed.length <= Math.max(FEW_EDITED, EDITED_SHARE * indexed.size);
     const byHand = changed.filter(
-      (node) => (isKnown || isDraft(node)) && written.get(node.node_id) !== contentDigest(node),
+      (node) => (isKnown || isDraft(node)) && digests.get(node.node_id) !== contentDigest(node),
     );
     const users = byHand.filter(isOwn).map(asUsers);
     if (users.length > 0) await nodeFiles.save(users);
@@ -129,7 +129,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
      * Reads the files for the first time, and what was edited while the daemon was stopped. `written` are digests of nodes,
      * by id, that we wrote last ourselves.
      */
-    open: (written: ReadonlyMap<string, string> = new Map()) => lock(() => open(written)),
+    open: (digests: ReadonlyMap<string, string> = new Map()) => lock(() => open(digests)),
     exclusive: <T>(work: (locked: typeof held) => Promise<T>): Promise<T> => lock(() => work(held)),
     save: (...change: Parameters<typeof save>) => lock(() => save(...change)),
     remove: (...change: Parameters<typeof remove>) => lock(() => remove(...change)),
@@ -165,7 +165,7 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
   let problems: readonly Problem[] = [];
   const notes: Problem[] = [];
   /** Ids of nodes that our writes put into a file, so that its `seen` names them. */
-  const written = new Set<string>();
+  const writtenIds = new Set<string>();
   let last: readonly MemoryNode[] = [];
 
   async function load(files?: readonly string[]): Promise<Loaded> {
@@ -174,7 +174,7 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
     const seen: SeenIds = loaded.seen ?? new Map();
     const isUnseen = (nodeId: string, sessionId: string): boolean => seen.get(sessionId)?.has(idTail(nodeId)) === false;
     for (const { node_id, session_id } of last === loaded.nodes ? [] : loaded.nodes)
-      if (!isUnseen(node_id, session_id)) written.add(node_id);
+      if (!isUnseen(node_id, session_id)) writtenIds.add(node_id);
     last = loaded.nodes;
     return { nodes: loaded.nodes, isUnseen, isBroken: (nodeId: string) => loaded.places?.has(nodeId) === true };
   }
@@ -190,7 +190,7 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
    */
   async function sortMissing(nodes: readonly MemoryNode[], { isUnseen, isBroken }: Loaded) {
     const isKept = ({ node_id, session_id }: MemoryNode): boolean =>
-      written.has(node_id) && isUnseen(node_id, session_id);
+      writtenIds.has(node_id) && isUnseen(node_id, session_id);
     const sorted = { kept: nodes.filter(isKept), lost: nodes.filter((node) => !isKept(node)) };
     const taken = sorted.lost.filter((node) => !isRedirect(node) && !isBroken(node.node_id));
     if (sorted.kept.length + taken.length === 0) return sorted;
@@ -211,7 +211,7 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
     load,
     sortMissing,
     wrote(nodes: readonly MemoryNode[]): void {
-      for (const { node_id } of nodes) written.add(node_id);
+      for (const { node_id } of nodes) writtenIds.add(node_id);
     },
     problems: (): readonly Problem[] => problems,
     notes: (): readonly Problem[] => notes,

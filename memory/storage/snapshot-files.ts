@@ -143,14 +143,14 @@ export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFil
     },
     /** What is removed for good is removed from the past too; `isLive` spares nodes that only share a turn with it. */
     scrub(ids: ReadonlySet<string>, turnIds: ReadonlySet<string>, isLive: (id: string) => boolean): Promise<void> {
-      const gone: RemovedNodes = {
+      const removal: RemovedNodes = {
         ids,
         turnIds,
         isGone: ({ node_id, turns }) =>
           ids.has(node_id) || (turns.some((turnId) => turnIds.has(turnId)) && !isLive(node_id)),
       };
       return snapshots.rewrite(async (text) => {
-        const lines = await inPieces(text.split('\n'), (line) => scrubLine(line, gone));
+        const lines = await inPieces(text.split('\n'), (line) => scrubLine(line, removal));
         return lines.flatMap((line) => (line === '' ? [] : [`${line}\n`])).join('');
       });
     },
@@ -161,8 +161,8 @@ export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFil
 export async function archivedPages(pageFiles?: PageFiles): Promise<{ pages?: ArchivedPage[] }> {
   if (pageFiles === undefined) return {};
   const { texts } = await pageFiles.load();
-  const kept = [...texts].filter(([name]) => /^topics\/[^/]+\.md$/.test(name) || name === PAGE_NAMES.state);
-  return { pages: kept.map(([name, text]) => ({ name, text })).sort((a, b) => compareText(a.name, b.name)) };
+  const rest = [...texts].filter(([name]) => /^topics\/[^/]+\.md$/.test(name) || name === PAGE_NAMES.state);
+  return { pages: rest.map(([name, text]) => ({ name, text })).sort((a, b) => compareText(a.name, b.name)) };
 }
 
 /** Files of facts; nothing where memory keeps none. */

@@ -13,11 +13,11 @@ const RULES = `You look once at a due task of a developer, and at the page of no
 
 /** `fence` is a fresh random word. */
 export function reviewPrompt({ title, body }: Task, topic: string, fence: string): Prompt<string> {
-  const shown = [fenced('task', fence, `${title}\n${body}`.slice(0, TASK_CHARS))];
-  if (topic !== '') shown.push(fenced('notes', fence, topic.slice(0, TOPIC_CHARS)));
+  const first = [fenced('task', fence, `${title}\n${body}`.slice(0, TASK_CHARS))];
+  if (topic !== '') first.push(fenced('notes', fence, topic.slice(0, TOPIC_CHARS)));
   return {
     system: `${RULES}\n\n${dataRule(fence)}`,
-    user: `${shown.join('\n\n')}\n\nReview this task.`,
+    user: `${first.join('\n\n')}\n\nReview this task.`,
     schema: jsonSchemaOf(Answer),
     parse(value) {
       const text = Answer.parse(value).review.trim();

@@ -25,14 +25,14 @@ export function createTaskSources({ files, now }: { readonly files: TaskFiles; r
     madeOf,
     /** Removes them, and lines of the inbox that name them or a memory that is removed. */
     async forget(sources: TaskSources): Promise<void> {
-      const gone = new Set((await madeOf(sources)).map(({ name }) => name));
-      for (const name of gone) await files.remove(name);
+      const removedIds = new Set((await madeOf(sources)).map(({ name }) => name));
+      for (const name of removedIds) await files.remove(name);
       for (const { name, depends_on } of (await files.load(true)).tasks) {
-        const kept = depends_on.filter((each) => !gone.has(each));
-        if (kept.length < depends_on.length)
-          await files.update(name, { depends_on: kept }, localDay(now()).slice(0, 7));
+        const rest = depends_on.filter((each) => !removedIds.has(each));
+        if (rest.length < depends_on.length)
+          await files.update(name, { depends_on: rest }, localDay(now()).slice(0, 7));
       }
-      const marks = [...gone].map((name) => `task ${taskId(name)})`);
+      const marks = [...removedIds].map((name) => `task ${taskId(name)})`);
       await files.cleanInbox((line) => {
         const nodes = line.match(NODE_ID) ?? [];
         return marks.some((mark) => line.includes(mark)) || nodes.some((id) => sources.nodes.has(id));

@@ -123,10 +123,10 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
       );
       return { tasks: tasks.filter((_, at) => doubts[at] === null), problems: [...problems, ...doubtful] };
     },
-    async find(given: string, within?: string): Promise<Task> {
+    async find(input: string, within?: string): Promise<Task> {
       const { tasks } = await files.load(true);
       return resolveTask(
-        given,
+        input,
         tasks.filter(({ project }) => isNear(project, within)),
       );
     },
@@ -157,9 +157,9 @@ export function createTasks(parts: Parts) {
   const exclusive = createMutex();
   const month = (): string => localDay(now()).slice(0, 7);
 
-  async function change(given: string, within: string | undefined, patchOf: (task: Task) => Promise<TaskPatch>) {
+  async function change(input: string, within: string | undefined, patchOf: (task: Task) => Promise<TaskPatch>) {
     return await exclusive(async () => {
-      const task = await find(given, within);
+      const task = await find(input, within);
       const changed = await files.update(task.name, await patchOf(task), month());
       surfacing.soon();
       return shown(changed);
@@ -175,7 +175,7 @@ export function createTasks(parts: Parts) {
       return { tasks: views.sort(byDue), problems };
     },
     /** @param within  only tasks of this folder's project. @throws CometError `not_found`, `ambiguous_id` */
-    show: async (given: string, within?: string): Promise<TaskView> => shown(await find(given, within)),
+    show: async (input: string, within?: string): Promise<TaskView> => shown(await find(input, within)),
     /** @throws CometError `usage` for a time that cannot be read, `unsafe_file` where the folder cannot be written to */
     add: ({ projectDir, origin, sources = [], ...given }: NewTask): Promise<TaskView> =>
       exclusive(async () => {
@@ -200,8 +200,8 @@ export function createTasks(parts: Parts) {
      * @param by  who changes it: new words are at most as trusted as that
      * @throws CometError `not_found`, `ambiguous_id`, `usage`, `node_invalid`
      */
-    edit: (given: string, fields: TaskFields, { by, within }: { by: Origin; within?: string | undefined }) =>
-      change(given, within, async (task) => {
+    edit: (input: string, fields: TaskFields, { by, within }: { by: Origin; within?: string | undefined }) =>
+      change(input, within, async (task) => {
         const isReworded = [fields.title, fields.topic, fields.mode].some((value) => value !== undefined);
         return {
           ...(await fieldsOf(fields, task.name)),
@@ -209,11 +209,11 @@ export function createTasks(parts: Parts) {
           ...(fields.at === undefined ? {} : { ...UNFIRED, scheduled: new Date(now()).toISOString() }),
         };
       }),
-    setStatus: (given: string, status: Task['status'], within?: string): Promise<TaskView> =>
-      change(given, within, async () => ({ status, surfacing: undefined, asked: undefined })),
-    remove: (given: string): Promise<TaskView> =>
+    setStatus: (input: string, status: Task['status'], within?: string): Promise<TaskView> =>
+      change(input, within, async () => ({ status, surfacing: undefined, asked: undefined })),
+    remove: (input: string): Promise<TaskView> =>
       exclusive(async () => {
-        const view = await shown(await find(given));
+        const view = await shown(await find(input));
         await files.remove(view.name);
         surfacing.soon();
         return view;
@@ -291,15 +291,15 @@ function bodyOf({ what = '', context = [] }: Pick<NewTask, 'what' | 'context'>, 
 /** Questions that one session is asked at most; the next session gets the rest. */
 const QUESTIONS = 3;
 
-function resolveTask(given: string, tasks: readonly Task[]): Task {
-  const prefix = given.trim().toLowerCase();
+function resolveTask(input: string, tasks: readonly Task[]): Task {
+  const prefix = input.trim().toLowerCase();
   const exact = tasks.find(({ name }) => [name.toLowerCase(), taskId(name)].includes(prefix));
   const [found, other] = exact
     ? [exact]
     : tasks.filter(({ name }) => taskId(name).startsWith(prefix) || name.toLowerCase().startsWith(prefix));
   if (found === undefined || prefix === '')
-    throw new CometError('not_found', `no task ${given}; comet-cc task ls --all lists them`);
-  if (other !== undefined) throw new CometError('ambiguous_id', `${given} fits several tasks; give all of the id`);
+    throw new CometError('not_found', `no task ${input}; comet-cc task ls --all lists them`);
+  if (other !== undefined) throw new CometError('ambiguous_id', `${input} fits several tasks; give all of the id`);
   return found;
 }
 

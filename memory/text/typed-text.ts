@@ -117,7 +117,7 @@ export function typedText(text: string): string {
 
 /** Client tags such as `<task-notification>` have a hyphen or an underscore in their name; what is in them was not typed. */
 export function withoutMarkup(text: string): string {
-  const kept: string[] = [];
+  const pieces: string[] = [];
   const unclosed = new Set<string>();
   let at = 0;
   for (const match of text.matchAll(OPENING)) {
@@ -129,10 +129,10 @@ export function withoutMarkup(text: string): string {
       unclosed.add(name);
       continue;
     }
-    kept.push(text.slice(at, match.index));
+    pieces.push(text.slice(at, match.index));
     at = end + close.length;
   }
-  return [...kept, text.slice(at)].join('');
+  return [...pieces, text.slice(at)].join('');
 }
 
 /** So short a prompt is typed. */

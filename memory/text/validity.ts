@@ -97,12 +97,12 @@ export function validityNote(node: NodeContent): string {
 }
 
 /** Reopens facts that only removed nodes superseded. */
-export function withoutRevisionsBy(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
+export function withoutRevisionsBy(node: MemoryNode, removedIds: ReadonlySet<string>): MemoryNode {
   const facts = node.facts.map((fact): Fact => {
-    if (!gone.has(fact.superseded_by ?? '')) return fact;
+    if (!removedIds.has(fact.superseded_by ?? '')) return fact;
     const { valid_to: _, superseded_by: __, ...open } = fact;
     return open;
   });
-  if (node.superseded_as === undefined || !gone.has(node.superseded_by ?? '')) return { ...node, facts };
+  if (node.superseded_as === undefined || !removedIds.has(node.superseded_by ?? '')) return { ...node, facts };
   return withoutSuccessor({ ...node, facts });
 }

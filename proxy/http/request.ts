@@ -33,13 +33,13 @@ export function headerValues(raw: RawHeaders, name: string): string[] {
 export function endToEndHeaders(raw: RawHeaders, drop: readonly string[] = []): string[] {
   const connectionOptions = headerValues(raw, 'connection').flatMap((value) => value.toLowerCase().split(','));
   const dropped = new Set([...drop, ...connectionOptions.map((name) => name.trim())]);
-  const kept: string[] = [];
+  const pieces: string[] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = raw[at] as string;
     const lower = name.toLowerCase();
-    if (!HOP_BY_HOP.has(lower) && !dropped.has(lower)) kept.push(name, raw[at + 1] as string);
+    if (!HOP_BY_HOP.has(lower) && !dropped.has(lower)) pieces.push(name, raw[at + 1] as string);
   }
-  return kept;
+  return pieces;
 }
 
 /** Lower-case names, duplicates joined, without credentials. */

@@ -357,9 +357,9 @@ function toMessage(head: Json, content: readonly Json[], stopReason: unknown, us
 }
 
 function toUsage(usage: Json): Usage {
-  const written = toRecord(usage['cache_creation']);
-  const cacheWrite1h = toCount(written['ephemeral_1h_input_tokens']);
-  const known5m = toCount(written['ephemeral_5m_input_tokens']);
+  const cacheWrites = toRecord(usage['cache_creation']);
+  const cacheWrite1h = toCount(cacheWrites['ephemeral_1h_input_tokens']);
+  const known5m = toCount(cacheWrites['ephemeral_5m_input_tokens']);
   return {
     input: toCount(usage['input_tokens']),
     cacheRead: toCount(usage['cache_read_input_tokens']),

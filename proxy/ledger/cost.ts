@@ -29,8 +29,8 @@ const CLEAR_MISS = 0.5;
 /** In tokens of uncached input. */
 export function inputEquivalents(model: string, bill: Bill): number {
   const traits = findModelTraits(model);
-  const written = bill.cacheWrite5m * traits.cacheWrite5m + bill.cacheWrite1h * traits.cacheWrite1h;
-  return bill.input + bill.cacheRead * traits.cacheRead + written;
+  const cacheWrites = bill.cacheWrite5m * traits.cacheWrite5m + bill.cacheWrite1h * traits.cacheWrite1h;
+  return bill.input + bill.cacheRead * traits.cacheRead + cacheWrites;
 }
 
 export function costUsd(model: string, bill: Bill, outputTokens: number): number {

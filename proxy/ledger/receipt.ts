@@ -212,7 +212,7 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
   /** Redacted shared texts by id, and ids by original text. */
   let texts = new Map<string, string>();
   let idsOf = new Map<string, string>();
-  let written = new Set<string>();
+  let writtenIds = new Set<string>();
 
   function shareText(text: string): string {
     const textId = idsOf.get(text);
@@ -242,8 +242,8 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
 
   function encodeLines(receipt: Receipt): string[] {
     const { line, ids } = encode(receipt);
-    const fresh = [...ids].filter((id) => !written.has(id));
-    for (const id of fresh) written.add(id);
+    const fresh = [...ids].filter((id) => !writtenIds.has(id));
+    for (const id of fresh) writtenIds.add(id);
     return [...fresh.map((id) => JSON.stringify({ id, text: texts.get(id) })), line];
   }
 
@@ -256,20 +256,20 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
         if (receipt !== null) encoded.set(receipt, { line, ids });
         return receipt ?? [];
       });
-      written = new Set(texts.keys());
+      writtenIds = new Set(texts.keys());
       return receipts;
     },
     append: (receipt) =>
       lines.append((isEmpty) => {
-        if (isEmpty) written = new Set();
+        if (isEmpty) writtenIds = new Set();
         return encodeLines(receipt);
       }),
     replace: (receipts) =>
       lines.replace(() => {
-        written = new Set();
+        writtenIds = new Set();
         const all = receipts.flatMap(encodeLines);
-        texts = new Map([...texts].filter(([id]) => written.has(id)));
-        idsOf = new Map([...idsOf].filter(([, id]) => written.has(id)));
+        texts = new Map([...texts].filter(([id]) => writtenIds.has(id)));
+        idsOf = new Map([...idsOf].filter(([, id]) => writtenIds.has(id)));
         return all;
       }),
     close: () => lines.close(),

@@ -107,10 +107,10 @@ export function decideCut(input: CutInput, rule: CutRule): CutDecision {
   const whole = decideRange(input, { through, tooFew: through < eligible ? 'not_durable' : 'too_little' }, rule);
   if (whole.kind === 'keep' || through === absorbed) return whole;
   // Reading nodes takes time, so only a cut that is due does it.
-  const held = input.countHeld(turns.slice(0, through));
-  if (held.turns <= absorbed && !hasMore) return { kind: 'keep', because: 'too_much_state' };
-  const context = { ...scene, aroundTokens: scene.aroundTokens + held.tokens };
-  const range = { through: Math.max(absorbed, held.turns), tooFew: 'too_much_state' } as const;
+  const heldCount = input.countHeld(turns.slice(0, through));
+  if (heldCount.turns <= absorbed && !hasMore) return { kind: 'keep', because: 'too_much_state' };
+  const context = { ...scene, aroundTokens: scene.aroundTokens + heldCount.tokens };
+  const range = { through: Math.max(absorbed, heldCount.turns), tooFew: 'too_much_state' } as const;
   return decideRange({ ...input, context }, range, rule);
 }
 
@@ -238,12 +238,12 @@ export function cutCost(
  * as many more as `keepTokens` needs.
  */
 export function countEligibleTurns(turns: readonly TurnSpan[], rule: RetentionRule, count = turns.length): number {
-  let kept = 0;
+  let keptCount = 0;
   let tokens = 0;
   let through = Math.max(0, count - 1);
-  while (through > 0 && (kept < rule.keepTurns || tokens < rule.keepTokens)) {
+  while (through > 0 && (keptCount < rule.keepTurns || tokens < rule.keepTokens)) {
     through -= 1;
-    kept += 1;
+    keptCount += 1;
     tokens += turns[through]?.tokens ?? 0;
   }
   return through;
@@ -309,7 +309,7 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
       absorbed: countAbsorbed(rounds, absorbedEnd),
       isDurable: (round) => round.end <= durableEnd,
       // The state of rounds always stands in their preamble.
-      countHeld: (held) => ({ turns: held.length, tokens: countBeside() }),
+      countHeld: (store) => ({ turns: store.length, tokens: countBeside() }),
       context: { ...scene, aroundTokens: scene.aroundTokens + instructionTokens },
       beside,
     },
@@ -420,8 +420,8 @@ export function besideRounds(
     },
     countBeside: () => {
       if (through === 0) return 0;
-      const held = countHeld(turns.slice(0, through));
-      return held.tokens + sumTokens(turns.slice(Math.max(absorbed, held.turns), through));
+      const heldCount = countHeld(turns.slice(0, through));
+      return heldCount.tokens + sumTokens(turns.slice(Math.max(absorbed, heldCount.turns), through));
     },
   };
 }

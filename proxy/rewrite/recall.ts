@@ -210,8 +210,8 @@ export function withoutSent(library: readonly string[], sends: (text: string) =>
   if (heading === undefined || !sends(heading)) return library;
   const isTitle = (line = '#'): boolean => line.startsWith('#');
   const left = library.filter((line) => isTitle(line) || !sends(line));
-  const kept = left.filter((line, at) => at === 0 || !isTitle(line) || !isTitle(left[at + 1]));
-  return kept.length > 1 ? kept : [];
+  const rest = left.filter((line, at) => at === 0 || !isTitle(line) || !isTitle(left[at + 1]));
+  return rest.length > 1 ? rest : [];
 }
 
 /** Looks for a text in the messages that no cut removes, where Claude Code puts the user's memory files. */

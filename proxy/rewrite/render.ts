@@ -186,19 +186,19 @@ export function renderSystemBlock({
     budgetTokens,
   );
   const briefTokens = briefLines.reduce((total, line) => total + countTokens(line.text), 0);
-  const kept = fitBudgetWithNote(lines.filter(isClean), budgetTokens - briefTokens, NOTES.standing);
+  const rest = fitBudgetWithNote(lines.filter(isClean), budgetTokens - briefTokens, NOTES.standing);
   const fresh = fitBudgetWithNote((recalled?.lines ?? []).filter(isClean), recalled?.budgetTokens ?? 0, NOTES.prompt);
   const section = (title: string, texts: readonly Line[], note: string = NOTES.standing): string[] =>
     texts.length === 0 ? [] : [title, ...withNote(texts, note)];
-  if (briefLines.length + library.length + kept.length + fresh.length === 0) return null;
+  if (briefLines.length + library.length + rest.length + fresh.length === 0) return null;
   const text = [
     'comet-cc, a memory proxy that this user runs locally, adds this block. It recalls what was said earlier in this project; it is context, and what the user says now comes first.',
     ...section('Brief:', briefLines),
-    ...section('Remembered:', kept),
+    ...section('Remembered:', rest),
     ...library,
     ...section('Recalled for the newest prompt:', fresh, NOTES.prompt),
   ].join('\n');
-  return { text, ...collectNodes([...kept, ...fresh]) };
+  return { text, ...collectNodes([...rest, ...fresh]) };
 }
 
 /**

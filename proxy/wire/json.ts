@@ -243,14 +243,14 @@ export function changeMessage(
   if (content === undefined) return null;
   const all = sliceBlocks(body, content);
   const blocks = change.dropResults ? all.filter((block) => !isToolResult(block)) : all;
-  const kept = change.stripThinking
+  const rest = change.stripThinking
     ? blocks.filter((block) => !block.includes('thinking') || !isThinking(JSON.parse(block.toString('utf8'))))
     : blocks;
-  const thinkingStripped = blocks.length - kept.length;
-  if (kept.length === 0) kept.push(Buffer.from(NO_TEXT));
-  if (change.before !== null) kept.unshift(encodeTextBlock(change.before));
-  kept.push(...change.after.map(encodeTextBlock));
-  const joined = prefixWithCommas(kept).subarray(1);
+  const thinkingStripped = blocks.length - rest.length;
+  if (rest.length === 0) rest.push(Buffer.from(NO_TEXT));
+  if (change.before !== null) rest.unshift(encodeTextBlock(change.before));
+  rest.push(...change.after.map(encodeTextBlock));
+  const joined = prefixWithCommas(rest).subarray(1);
   const pieces = [body.subarray(slice.start, content.start), Buffer.from('['), joined, Buffer.from(']')];
   return { bytes: Buffer.concat([...pieces, body.subarray(content.end, slice.end)]), thinkingStripped };
 }

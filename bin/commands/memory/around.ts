@@ -103,9 +103,9 @@ export function registerMemoryRelated(memory: Command, context: Context): void {
     .argument('<id>', ID)
     .option('--depth <n>', 'links to follow', '1')
     .option('--json', 'print one JSON array')
-    .action(async (given: string, flags: { depth: string; json?: boolean }) => {
+    .action(async (input: string, flags: { depth: string; json?: boolean }) => {
       const client = readingEngine(context);
-      const [id = ''] = await memoryIds(context, client, [given]);
+      const [id = ''] = await memoryIds(context, client, [input]);
       const related = await client.call('nodes/related', { id, depth: parseCount(flags.depth, '--depth') });
       if (flags.json) return term.json(related);
       if (related.length === 0) return term.say('nothing is linked with it');

@@ -51,10 +51,10 @@ export function registerMemoryShow(memory: Command, context: Context): void {
     .option('--long', 'with codes, session, trigger and sources')
     .addOption(new Option('--depth <n>', depths).choices(['0', '1', '2']))
     .option('--json', 'print one JSON document')
-    .action(async (given: string, flags: Flags) => {
+    .action(async (input: string, flags: Flags) => {
       const { term } = context;
       const client = readingEngine(context);
-      const [id = ''] = await memoryIds(context, client, [given]);
+      const [id = ''] = await memoryIds(context, client, [input]);
       if (id.startsWith('topic:')) return await showTopic(context, client, id, flags);
       const depth = Number(flags.depth ?? (flags.conversation ? 2 : flags.detail ? 1 : 0)) as Depth;
       const node =
@@ -189,9 +189,9 @@ export function registerMemoryWhy(memory: Command, context: Context): void {
   addCommand(memory, 'why', description, 'comet-cc memory why a1b2c3')
     .argument('<id>', ID)
     .option('--json', 'print one JSON document')
-    .action(async (given: string, flags: { json?: boolean }) => {
+    .action(async (input: string, flags: { json?: boolean }) => {
       const client = readingEngine(context);
-      const [id = ''] = await memoryIds(context, client, [given]);
+      const [id = ''] = await memoryIds(context, client, [input]);
       const reason = await client.call('nodes/why', { id });
       context.term.print(flags, reason, () => whyLines(reason, context.term.paint, Date.now()));
     });

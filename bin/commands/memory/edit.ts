@@ -40,9 +40,9 @@ export function registerMemoryEdit(memory: Command, context: Context): void {
 }
 
 /** @throws CometError `usage` */
-export function parseFields(given: readonly string[]): Record<string, string> {
+export function parseFields(inputs: readonly string[]): Record<string, string> {
   return Object.fromEntries(
-    given.map((text) => {
+    inputs.map((text) => {
       const at = text.indexOf('=');
       if (at < 1) throw new CometError('usage', `--set expects field=value (got "${text}")`);
       return [text.slice(0, at).trim(), text.slice(at + 1)];

@@ -19,8 +19,8 @@ const SHELLS = 8;
  *
  * @throws CometError `not_found`
  */
-export async function memoryIds(context: Context, client: EngineClient, given: readonly string[]): Promise<string[]> {
-  const named = await rowIds(context, 'memory', given);
+export async function memoryIds(context: Context, client: EngineClient, inputs: readonly string[]): Promise<string[]> {
+  const named = await rowIds(context, 'memory', inputs);
   return Promise.all(named.map((name) => (name === 'last' ? newestId(client) : name)));
 }
 
@@ -32,10 +32,10 @@ async function newestId(client: EngineClient): Promise<string> {
 }
 
 /** Row numbers of the last list of this shell as ids, everything else as it is. @throws CometError `not_found` */
-export async function rowIds(context: Context, kind: Kind, given: readonly string[]): Promise<string[]> {
-  if (!given.some((name) => ROW.test(name))) return [...given];
+export async function rowIds(context: Context, kind: Kind, inputs: readonly string[]): Promise<string[]> {
+  if (!inputs.some((name) => ROW.test(name))) return [...inputs];
   const rows = (await readRows(context)).find(([key]) => key === keyOf(kind))?.[1] ?? [];
-  return given.map((name) => {
+  return inputs.map((name) => {
     const id = ROW.test(name) ? rows[Number(name) - 1] : name;
     if (id !== undefined) return id;
     throw new CometError('not_found', `the last list of this shell has no row ${name}`);

@@ -146,7 +146,7 @@ export interface SearchOutput {
 /** Hits of one memory, as of a question about the state of the work, share its name. */
 export function searchLines(
   hits: readonly PublicHit[],
-  shown: SearchOutput,
+  output: SearchOutput,
   term: Pick<Term, 'paint' | 'width'>,
 ): string[] {
   const projects = new Set(hits.map(({ node }) => node.project)).size > 1;
@@ -154,7 +154,7 @@ export function searchLines(
   const pad = String(ids.length).length + 2;
   return ids.flatMap((id, row) => {
     const own = hits.filter(({ node }) => node.node_id === id);
-    const lines = hitLines(own, { ...shown, projects }, { ...term, width: term.width - pad });
+    const lines = hitLines(own, { ...output, projects }, { ...term, width: term.width - pad });
     const number = term.paint('dim', String(row + 1).padEnd(pad));
     return lines.map((line, at) => (at === 0 ? number : ' '.repeat(pad)) + line);
   });
@@ -163,25 +163,25 @@ export function searchLines(
 /** What answers, with the words of the question marked, then the memory that says it. */
 export function hitLines(
   hits: readonly PublicHit[],
-  shown: SearchOutput & { readonly projects?: boolean },
+  output: SearchOutput & { readonly projects?: boolean },
   { paint, width }: Pick<Term, 'paint' | 'width'>,
 ): string[] {
   const [{ node, changed }] = hits as readonly [PublicHit];
-  const wanted = new Set(contentTokens(shown.query));
+  const wanted = new Set(contentTokens(output.query));
   const mark = (line: string): string =>
     line.replace(WORD, (word) => (isWanted(word, wanted) ? paint('bold', word) : word));
   const answers = [...new Set(hits.map((hit) => answerIn(hit, wanted)))];
   const lines = answers.flatMap((text) => wrapped(text, width, ROWS)).map(mark);
   const about = [
     ...(answers.includes(oneLine(node.title)) ? [] : [oneLine(node.title)]),
-    ...(shown.projects ? [projectName(node.project)] : []),
-    ago(Date.parse(node.created_at), shown.nowMs),
+    ...(output.projects ? [projectName(node.project)] : []),
+    ago(Date.parse(node.created_at), output.nowMs),
     ...badges(node).filter((badge) => badge !== 'decision'),
   ].join(', ');
-  const id = shown.explain ? node.node_id : shortId(node.node_id);
+  const id = output.explain ? node.node_id : shortId(node.node_id);
   lines.push(paint('dim', `${truncate(about, width - id.length - 2)}  ${id}`));
   if (changed !== undefined) lines.push(paint('yellow', truncate(oneLine(staleNote(changed)), width)));
-  if (!shown.explain) return lines;
+  if (!output.explain) return lines;
   const meta = terseMeta(node, { source: provenance(node) });
   const why = hits.flatMap((hit) => wrapped(`${hit.score.toFixed(3)} ${meta}; ${whyLine(hit, wanted)}`, width));
   return [...lines, ...why.map((line) => paint('dim', line))];

@@ -23,13 +23,13 @@ export async function savingsView({
     const totals = ledger.conversation(session.session_id)?.totals;
     return totals === undefined ? [] : [{ session, row: rowOf(totals) }];
   });
-  const shown = counted.slice(0, MAX_SESSIONS);
-  const own = await titles.of(shown.map(({ session }) => session.session_id));
+  const first = counted.slice(0, MAX_SESSIONS);
+  const own = await titles.of(first.map(({ session }) => session.session_id));
   const projects = new Map<string, CostRow>();
   for (const { session, row } of counted) projects.set(session.project, addCost(projects.get(session.project), row));
   return {
     days: ledger.days().map(([day, totals]) => ({ day, ...rowOf(totals) })),
-    sessions: shown.map(({ session: { session_id, title, project, updated_at: at }, row }) => {
+    sessions: first.map(({ session: { session_id, title, project, updated_at: at }, row }) => {
       return { session_id, title: own.get(session_id) ?? title, project, at, ...row };
     }),
     projects: [...projects]

@@ -41,8 +41,8 @@ export async function quarantineNodes(services: Services, ids: readonly string[]
 }
 
 /** Hides them, and removes every trace once there is no way back. */
-export async function forgetNodes({ memory: { library }, removals }: Services, given: readonly string[]) {
-  const nodes = await Promise.all(given.map((id) => library.show(id, 0)));
+export async function forgetNodes({ memory: { library }, removals }: Services, inputs: readonly string[]) {
+  const nodes = await Promise.all(inputs.map((id) => library.show(id, 0)));
   const ids = [...new Set(nodes.map(({ node_id }) => node_id))];
   return { ids, undo: await removals.add(ids) };
 }

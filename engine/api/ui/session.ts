@@ -54,8 +54,8 @@ export function createUiSessions(key: string, now: () => number) {
 }
 
 /** Compares secrets in constant time. */
-export function equals(given: string, expected: string): boolean {
-  return timingSafeEqual(Buffer.from(digestOf(given)), Buffer.from(digestOf(expected)));
+export function equals(input: string, expected: string): boolean {
+  return timingSafeEqual(Buffer.from(digestOf(input)), Buffer.from(digestOf(expected)));
 }
 
 function digestOf(text: string): string {

@@ -178,8 +178,8 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown }: PromptL
   const turnIds = new Set(nodes.flatMap(({ turns }) => turns));
   const skipped = named.turnIdsOf(answer.skip).filter((turnId) => own.has(turnId) && !turnIds.has(turnId));
   if (nodes.length + skipped.length === 0) throw new Error('the answer holds no node that stands for a turn');
-  const claims = (given: readonly Claim[]): Claim[] =>
-    given
+  const claims = (items: readonly Claim[]): Claim[] =>
+    items
       .slice(0, CLAIMS)
       .map(({ text, sources }) => ({ text: text.trim(), cited: named.turnIdsOf(sources) }))
       .filter(({ text }) => text)
@@ -195,8 +195,8 @@ function shapeOf(
   { title, outcome, decisions, open, values }: NodeAnswer,
   turnIdOf: (label: string) => string | undefined,
 ): Pick<ProposedNode, 'title' | 'outcome' | 'decisions' | 'open' | 'values'> {
-  const items = <T extends { readonly text: string; readonly turn: string }>(given: readonly T[]): T[] =>
-    given.slice(0, ITEMS).flatMap((item) => {
+  const items = <T extends { readonly text: string; readonly turn: string }>(items: readonly T[]): T[] =>
+    items.slice(0, ITEMS).flatMap((item) => {
       const [text, turnId] = [clip(item.text.trim(), ITEM_CHARS), turnIdOf(item.turn)];
       return text === '' || turnId === undefined ? [] : [{ ...item, text, turn: turnId }];
     });

@@ -239,11 +239,11 @@ async function writeTurns(state: State, { key, removed, added, embeddings }: Pro
   const sessions = new Set(rows.map(({ sessionId }) => sessionId));
   for (const sessionId of await sessionsOf(table, removed)) sessions.add(sessionId);
   if (sessions.size === 0) return;
-  const gone = new Set(removed);
+  const removedIds = new Set(removed);
   const held = await heldTurns(table, [...sessions]);
   const before = windowsOf(held);
   const fresh = new Map(rows.map((row) => [heldTurnOf(row), row]));
-  const after = windowsOf([...held.filter(({ nodeId }) => !gone.has(nodeId)), ...fresh.keys()]);
+  const after = windowsOf([...held.filter(({ nodeId }) => !removedIds.has(nodeId)), ...fresh.keys()]);
   const stale = [...after].filter(([turn, window]) => !turn.isNew && window !== before.get(turn));
   const rewritten = await recordsOf(table, stale);
   const deleted = [
@@ -284,9 +284,9 @@ function joinChanges(batch: readonly Change[]): Change {
   const removed = new Set<string>();
   let rows: IndexRow[] = [];
   for (const change of batch) {
-    const gone = new Set(change.remove);
-    for (const nodeId of gone) removed.add(nodeId);
-    rows = [...rows.filter(({ nodeId }) => !gone.has(nodeId)), ...change.rows];
+    const removedIds = new Set(change.remove);
+    for (const nodeId of removedIds) removed.add(nodeId);
+    rows = [...rows.filter(({ nodeId }) => !removedIds.has(nodeId)), ...change.rows];
   }
   return { remove: [...removed], rows };
 }

@@ -109,10 +109,10 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
     last: (machine) => guarded(() => withTable(machine, lastRow, null)),
     erase: (machine, sequences) =>
       guarded(async () => {
-        const gone = new Set(sequences);
+        const removedIds = new Set(sequences);
         const has = (table: Table): Promise<boolean> => holdsAny(table, sequences);
         if (!(await withTable(machine, has, false))) return;
-        await withTable(machine, (table) => rewrite(connection, machine, table, gone), undefined);
+        await withTable(machine, (table) => rewrite(connection, machine, table, removedIds), undefined);
         if (!isTidied) await withTable(machine, withoutOldVersions, undefined);
       }),
     drop: (machine) =>
@@ -141,11 +141,11 @@ function registrySchema(): Schema {
 }
 
 function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
-  const given = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
+  const credentials = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
   const storageOptions = {
     ...PATIENCE,
     ...Object.fromEntries(
-      given.map(([name, value = '']) => [name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase(), value]),
+      credentials.map(([name, value = '']) => [name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase(), value]),
     ),
   };
   if (!uri.startsWith(CLOUD))
@@ -206,15 +206,20 @@ function asRows(rows: readonly Row[]): Row[] {
  * A deleted row stays in its file, so the log is written again, without these rows; what stops it in between leaves a
  * log that is shorter than confirmed, which its machine publishes again.
  */
-async function rewrite(connection: Connection, machine: string, old: Table, gone: ReadonlySet<number>): Promise<void> {
+async function rewrite(
+  connection: Connection,
+  machine: string,
+  old: Table,
+  removedSequences: ReadonlySet<number>,
+): Promise<void> {
   await old.checkout(await old.version());
   let fresh: Table | null = null;
   for (let from = 0; ; ) {
     const page = await rowsOf(old, `sequence >= ${from}`, PAGE);
-    const kept = records(page.filter(({ sequence }) => !gone.has(sequence)));
-    if (kept.length > 0 && fresh === null)
-      fresh = await connection.createTable(machine, kept, { mode: 'overwrite', schema: logSchema() });
-    else if (kept.length > 0) await fresh?.add(kept);
+    const rest = records(page.filter(({ sequence }) => !removedSequences.has(sequence)));
+    if (rest.length > 0 && fresh === null)
+      fresh = await connection.createTable(machine, rest, { mode: 'overwrite', schema: logSchema() });
+    else if (rest.length > 0) await fresh?.add(rest);
     if (page.length < PAGE) break;
     from = (page.at(-1)?.sequence ?? from) + 1;
   }

@@ -85,8 +85,8 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
     remove: (turnIds: ReadonlySet<string>): Promise<void> =>
       alone(async () => {
         const { payloads } = await look();
-        const kept = payloads.filter((payload) => !turnIds.has(parseTurn(payload.toString('utf8'))?.turnId ?? ''));
-        if (kept.length < payloads.length) await replace(file, kept);
+        const rest = payloads.filter((payload) => !turnIds.has(parseTurn(payload.toString('utf8'))?.turnId ?? ''));
+        if (rest.length < payloads.length) await replace(file, rest);
         await removeQuarantined(file);
         await look();
       }),

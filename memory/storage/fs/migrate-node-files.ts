@@ -43,19 +43,19 @@ export async function migrateNodeFiles({ nodesDir, briefsDir, backupDir }: Migra
   for (const dir of new Set(copies.flatMap((copy) => dirsUpTo(path.dirname(backupDir), copy)))) await syncDir(dir);
 
   let files = 0;
-  let kept = 0;
+  let keptCount = 0;
   const migrate = async (file: string, change: (text: string) => Rewritten): Promise<void> => {
     const before = await decoded(file);
     if (before === null) return;
     const after = change(before);
-    kept += after.kept;
+    keptCount += after.kept;
     if (after.text === before) return;
     await writeFileAtomic(file, after.text);
     files += 1;
   };
   await inParallel(nodes, (file) => migrate(file, migrateNodes));
   await inParallel(briefs, (file) => migrate(file, migrateBrief));
-  return { files, kept };
+  return { files, kept: keptCount };
 }
 
 interface Rewritten {
@@ -68,13 +68,13 @@ function migrateNodes(text: string): Rewritten {
   if (typeof document === 'string') return { text, kept: 1 };
   const { session_id, project } = document.head;
   const { rest = '' } = parseFrontMatter(document.lead) ?? {};
-  let kept = 0;
+  let keptCount = 0;
   const sections = document.sections.map(({ raw }) => {
     const parsed = parseSection(raw, document.head);
-    if (parsed.kind === 'problem') kept += 1;
+    if (parsed.kind === 'problem') keptCount += 1;
     return parsed.kind === 'problem' || !isSchema1Section(raw) ? raw : renderSection(parsed.node);
   });
-  return { text: [renderFrontMatter({ session_id, project }), rest, ...sections].join(''), kept };
+  return { text: [renderFrontMatter({ session_id, project }), rest, ...sections].join(''), kept: keptCount };
 }
 
 function migrateBrief(text: string): Rewritten {

@@ -383,10 +383,10 @@ export function withNodes(
 }
 
 /** The text without these sections, whether it is a sound file or not; '' where none is left. */
-export function withoutSections(text: string, gone: ReadonlySet<string>): string {
+export function withoutSections(text: string, removedIds: ReadonlySet<string>): string {
   const { lead, sections } = splitSections(text);
-  const left = sections.filter(({ id }) => id === null || !gone.has(id));
-  return left.length === 0 ? '' : [withoutSeen(lead, gone), ...left.map(({ raw }) => raw)].join('');
+  const left = sections.filter(({ id }) => id === null || !removedIds.has(id));
+  return left.length === 0 ? '' : [withoutSeen(lead, removedIds), ...left.map(({ raw }) => raw)].join('');
 }
 
 /** Whether a section says just this. */

@@ -60,8 +60,8 @@ export async function openTaskFiles(
       exclusive(async () => {
         for (const file of await filesBelow(inboxDir, (name) => name.endsWith(ENDING))) {
           const lines = ((await readFileIfPresent(file)) ?? '').split('\n');
-          const kept = lines.filter((line) => !isGone(line));
-          if (kept.length < lines.length) await writing(inboxDir, () => writeFileAtomic(file, kept.join('\n')));
+          const rest = lines.filter((line) => !isGone(line));
+          if (rest.length < lines.length) await writing(inboxDir, () => writeFileAtomic(file, rest.join('\n')));
         }
       }),
     texts: () => exclusive(() => textsBelow(tasksDir)),
