@@ -95,11 +95,8 @@ export async function openSessions(parts: MemoryParts) {
     readBrief,
     /** The full id of a session; `prefix` itself where none begins with it. @throws CometError `ambiguous_id` */
     named(prefix: string): string {
-      const sessionIds = new Set([
-        ...turnRegistry.sessions().keys(),
-        ...catalogue.all().map((node) => node.session_id),
-      ]);
-      const fitting = sessionIds.has(prefix) ? [prefix] : [...sessionIds].filter((id) => id.startsWith(prefix));
+      const ids = new Set([...turnRegistry.sessions().keys(), ...catalogue.all().map((node) => node.session_id)]);
+      const fitting = ids.has(prefix) ? [prefix] : [...ids].filter((id) => id.startsWith(prefix));
       if (fitting.length < 2) return fitting[0] ?? prefix;
       throw new CometError(
         'ambiguous_id',

@@ -139,10 +139,9 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
       const { adds, scope } = policy.of(projectDir);
       if (!adds || scope === 'session') return NO_TEXT;
       const { library } = memory;
-      const subagent = await subagents.ofType(agentType, projectDir);
-      const text =
-        subagent === null ? '' : await library.subscribedFacts({ ...subagent.filter, sessionId }, projectDir);
-      if (agentId !== '') subagents.note(agentId, { agent: agentType, because: subagent?.because ?? '', text });
+      const slice = await subagents.ofType(agentType, projectDir);
+      const text = slice === null ? '' : await library.subscribedFacts({ ...slice.filter, sessionId }, projectDir);
+      if (agentId !== '') subagents.note(agentId, { agent: agentType, because: slice?.because ?? '', text });
       return { text };
     },
     sessionEnd: ({ sessionId }: { readonly sessionId: string }): HookText =>
