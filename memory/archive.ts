@@ -128,12 +128,12 @@ function briefAsToolText({ active, hints, ...brief }: StoredBrief): StoredBrief 
 }
 
 /** An archive may come from anywhere: it raises no origin, that of a fact neither, and pins nothing of unclean origin. */
-function withCappedTrust(node: MemoryNode, nodeById: MemoryNode | undefined): MemoryNode {
-  if (nodeById === undefined) return unpinnedWhereUnclean(node);
-  const origin = lowestOrigin([node.origin, nodeById.origin]);
+function withCappedTrust(node: MemoryNode, earlier: MemoryNode | undefined): MemoryNode {
+  if (earlier === undefined) return unpinnedWhereUnclean(node);
+  const origin = lowestOrigin([node.origin, earlier.origin]);
   const facts = node.facts.map((fact) => {
-    const same = nodeById.facts.find(({ concept, value }) => concept === fact.concept && value === fact.value);
-    const highest = same === undefined ? origin : (same.origin ?? nodeById.origin);
+    const same = earlier.facts.find(({ concept, value }) => concept === fact.concept && value === fact.value);
+    const highest = same === undefined ? origin : (same.origin ?? earlier.origin);
     return fact.origin === undefined ? fact : { ...fact, origin: lowestOrigin([fact.origin, highest]) };
   });
   return unpinnedWhereUnclean({ ...node, origin, facts });
@@ -145,8 +145,8 @@ function unpinnedWhereUnclean(node: MemoryNode): MemoryNode {
   return { ...rest, recall_mode: 'active' };
 }
 
-function isSame(node: MemoryNode, nodeById: MemoryNode | undefined): boolean {
-  return nodeById !== undefined && renderSection(node) === renderSection(nodeById) && node.project === nodeById.project;
+function isSame(node: MemoryNode, earlier: MemoryNode | undefined): boolean {
+  return earlier !== undefined && renderSection(node) === renderSection(earlier) && node.project === earlier.project;
 }
 
 /**

@@ -90,10 +90,10 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
       memory.capture.reportPrompt(sessionId, whole);
       if (inject.retrieval !== 'hook' || !policy.of(projectDir).adds) return NO_TEXT;
       const prompt = whole.length <= 2 * END_CHARS ? whole : `${whole.slice(0, END_CHARS)}\n${whole.slice(-END_CHARS)}`;
-      const digests = shown.get(sessionId);
+      const shownLines = shown.get(sessionId);
       // Turns of this conversation are in its context, or in its preamble.
       const own = memory.library.list({ sessionId, all: true }).flatMap(({ turns }) => turns);
-      const before = digests ?? new Set((await sessionBlock(sessionId, projectDir)).split('\n'));
+      const before = shownLines ?? new Set((await sessionBlock(sessionId, projectDir)).split('\n'));
       const earlierLines = [...before];
       const changes = memory.recall.factChanges(sessionId, projectDir, { block: earlierLines, since: [] });
       const hits = await memory.recall.recall(

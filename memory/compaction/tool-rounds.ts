@@ -82,9 +82,9 @@ export function createToolRounds(parts: Parts): ToolRounds {
   }
 
   async function bundle(part: TurnText): Promise<void> {
-    const parts = entered.get(part.turnId);
-    if (parts === undefined || isCovered(part.turnId)) return;
-    const { sessionId, project, prompt } = parts;
+    const entry = entered.get(part.turnId);
+    if (entry === undefined || isCovered(part.turnId)) return;
+    const { sessionId, project, prompt } = entry;
     await crashMarks.during('compact', [{ sessionId, turnId: part.turnId, atMs: part.atMs }], () =>
       compactor.bundle({ sessionId, project, reason: 'high_load', turns: [part] }, prompt),
     );

@@ -207,7 +207,7 @@ function createView(
 function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan }: SimulationRule) {
   const config = { ...plan, memoryDeadlineMs: 0 };
   const index = new PlanIndex();
-  const names = new Set<string>();
+  const endHashes = new Set<string>();
   let [prompts, made] = [0, 0];
 
   function stepInput(view: ConversationView, atMs: number, balance: Paid): StepInput {
@@ -216,7 +216,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
       view,
       match,
       knownSession: index.wasRewritten(sessionId),
-      isDurable: ({ endHash }) => names.has(endHash),
+      isDurable: ({ endHash }) => endHashes.has(endHash),
       countHeld: (turns) =>
         countHeldTurns(
           turns.map(({ tokens }) => ({ tokens, lines: [] })),
@@ -280,7 +280,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
       const turns = splitTurns(view);
       const running = turns.at(-1);
       const parts = running === undefined ? [] : splitParts(view, splitRounds(view, running));
-      for (const { endHash } of [...turns.slice(0, -1), ...parts]) names.add(endHash);
+      for (const { endHash } of [...turns.slice(0, -1), ...parts]) endHashes.add(endHash);
       return decided;
     },
   };
