@@ -29,9 +29,9 @@ export function registerProject(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .action(async (dir: string, flags: Flags) => {
       requireUser(context);
-      const remoteUrl = remoteOf(resolveDirectory(dir));
-      if (remoteUrl === null) throw new CometError('not_found', 'this folder is in no git repository with a remote');
-      const { remote, common } = remoteUrl;
+      const repository = remoteOf(resolveDirectory(dir));
+      if (repository === null) throw new CometError('not_found', 'this folder is in no git repository with a remote');
+      const { remote, common } = repository;
       const joined = openJoinedFolders(paths.projectsFile);
       const others = (joined.all()[remote] ?? []).filter((each) => each !== common);
       const beside = others.length === 0 ? '' : ` with ${others.map(oneLine).join(', ')}`;

@@ -157,7 +157,7 @@ function link(state: State, pairs: readonly NodePair[]): number {
 
 function normalizeTags(state: State): { readonly from: string; readonly to: string }[] {
   const { nodes, rule } = state;
-  const statements = new Map<string, string>();
+  const renames = new Map<string, string>();
   const counting = nodes.filter((node) => inScope(state, node) && !isRedirect(node));
   for (const own of grouped(counting, (node) => node.project).values()) {
     const forms = canonicalTags(own.flatMap((node) => node.topic_tags));
@@ -166,10 +166,10 @@ function normalizeTags(state: State): { readonly from: string; readonly to: stri
       const topic_tags = canonicalizeTags(node.topic_tags, forms);
       if (topic_tags === node.topic_tags) continue;
       putNodes(state, [{ ...node, topic_tags: [...topic_tags] }]);
-      for (const tag of node.topic_tags) if (forms.has(tag)) statements.set(tag, forms.get(tag) as string);
+      for (const tag of node.topic_tags) if (forms.has(tag)) renames.set(tag, forms.get(tag) as string);
     }
   }
-  return [...statements].map(([from, to]) => ({ from, to })).sort((a, b) => (a.from < b.from ? -1 : 1));
+  return [...renames].map(([from, to]) => ({ from, to })).sort((a, b) => (a.from < b.from ? -1 : 1));
 }
 
 function pruneAll(state: State) {

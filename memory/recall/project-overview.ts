@@ -235,9 +235,9 @@ function pathsOf({ source_links }: MemoryNode): string[] {
 }
 
 function outermost(nodes: readonly MemoryNode[], isBeyond: (a: string, b: string) => boolean): string | null {
-  let name: string | null = null;
-  for (const { valid_from: at } of nodes) if (name === null || isBeyond(at, name)) name = at;
-  return name;
+  let newestAt: string | null = null;
+  for (const { valid_from: at } of nodes) if (newestAt === null || isBeyond(at, newestAt)) newestAt = at;
+  return newestAt;
 }
 
 function factsOf(nodes: readonly MemoryNode[]): KnownFact[] {
