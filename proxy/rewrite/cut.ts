@@ -107,10 +107,10 @@ export function decideCut(input: CutInput, rule: CutRule): CutDecision {
   const whole = decideRange(input, { through, tooFew: through < eligible ? 'not_durable' : 'too_little' }, rule);
   if (whole.kind === 'keep' || through === absorbed) return whole;
   // Reading nodes takes time, so only a cut that is due does it.
-  const heldCount = input.countHeld(turns.slice(0, through));
-  if (heldCount.turns <= absorbed && !hasMore) return { kind: 'keep', because: 'too_much_state' };
-  const context = { ...scene, aroundTokens: scene.aroundTokens + heldCount.tokens };
-  const range = { through: Math.max(absorbed, heldCount.turns), tooFew: 'too_much_state' } as const;
+  const heldState = input.countHeld(turns.slice(0, through));
+  if (heldState.turns <= absorbed && !hasMore) return { kind: 'keep', because: 'too_much_state' };
+  const context = { ...scene, aroundTokens: scene.aroundTokens + heldState.tokens };
+  const range = { through: Math.max(absorbed, heldState.turns), tooFew: 'too_much_state' } as const;
   return decideRange({ ...input, context }, range, rule);
 }
 
@@ -420,8 +420,8 @@ export function besideRounds(
     },
     countBeside: () => {
       if (through === 0) return 0;
-      const heldCount = countHeld(turns.slice(0, through));
-      return heldCount.tokens + sumTokens(turns.slice(Math.max(absorbed, heldCount.turns), through));
+      const heldState = countHeld(turns.slice(0, through));
+      return heldState.tokens + sumTokens(turns.slice(Math.max(absorbed, heldState.turns), through));
     },
   };
 }
