@@ -1,9 +1,10 @@
 import os from 'node:os';
-import { execa } from 'execa';
 import { CometError, type ErrorCode } from './errors.ts';
 import { PLATFORM } from './paths.ts';
 
 const OUTPUT_CHARS = 1_000_000;
+/** Loaded with the first program that is run: it is 130 modules, and most engines run none. */
+const loadExeca = async () => (await import('execa')).execa;
 
 interface ChildRun {
   readonly file: string;
@@ -30,6 +31,7 @@ export interface ChildEnd {
 export async function runChild(run: ChildRun, signal?: AbortSignal): Promise<ChildEnd> {
   let how: ChildEnd['how'] = 'exited';
   const { maxChars = OUTPUT_CHARS } = run;
+  const execa = await loadExeca();
   const child = execa(run.file, run.args, {
     input: run.input,
     ...(run.env === undefined ? {} : { env: run.env, extendEnv: false }),
@@ -89,6 +91,7 @@ export async function runCommand(
   [file = '', ...args]: readonly string[],
   { code, timeoutMs }: { readonly code: ErrorCode; readonly timeoutMs: number },
 ): Promise<string> {
+  const execa = await loadExeca();
   const result = await execa(file, args, {
     stdin: 'inherit',
     timeout: timeoutMs,
@@ -112,6 +115,7 @@ export async function runInForeground(
   env: NodeJS.ProcessEnv,
   onStart: (send: (signal: NodeJS.Signals) => void) => void = () => {},
 ) {
+  const execa = await loadExeca();
   const child = execa(file, args, { env, extendEnv: false, stdio: 'inherit', reject: false, cleanup: false });
   onStart((signal) => void child.kill(signal));
   const { exitCode, signal, code } = await child;
@@ -124,7 +128,7 @@ function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void
   try {
     const end = PLATFORM.endTree(pid, signal);
     if ('kill' in end) process.kill(end.kill, signal);
-    else void execa(end.run[0], end.run.slice(1), { reject: false });
+    else void loadExeca().then((execa) => execa(end.run[0], end.run.slice(1), { reject: false }));
   } catch (error) {
     // ESRCH: the group has ended. EPERM: a zombie group on macOS.
     const { code } = error as NodeJS.ErrnoException;

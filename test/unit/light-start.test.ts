@@ -40,3 +40,9 @@ test('status loads neither a schema nor tables of widths', () => {
   for (const heavy of ['zod', 'string-width', 'node:http', 'node:crypto']) expect(loaded).not.toContain(heavy);
   expect(loaded).toContain('commander');
 });
+
+test('the engine loads what runs other programs only when it runs one', () => {
+  const loaded = loadedBy('bin/engine.ts', 'engine/compose.ts', 'memory/memory.ts');
+  expect(loaded).not.toContain('execa');
+  expect(loaded).toContain('zod');
+});

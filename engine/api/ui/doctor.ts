@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises';
 import path from 'node:path';
-import { execa } from 'execa';
 import type { HomePaths } from '../../../common/paths.ts';
 import { isRecord, parseJson } from '../../../common/text.ts';
 import { guardStatus } from '../../lifecycle/control.ts';
@@ -49,6 +48,7 @@ const STATES = { ok: 'ok', problem: 'fail', unknown: 'warn' } as const;
 
 async function runDoctor(env: NodeJS.ProcessEnv): Promise<readonly HealthCheck[]> {
   const options = { env, extendEnv: false, reject: false, timeout: DOCTOR_MS, stdin: 'ignore' } as const;
+  const { execa } = await import('execa');
   const { stdout } = await execa(process.execPath, [PROGRAM, 'doctor', '--json'], options);
   const report = parseJson(stdout);
   const checks = isRecord(report) && Array.isArray(report['checks']) ? report['checks'] : [];
