@@ -2,9 +2,9 @@ import { CometError } from '../../common/errors.ts';
 import type { Embedder, Embedding } from '../../memory/embeddings/embedder.ts';
 import { createMeanVector } from '../../memory/embeddings/encoder.ts';
 import { createTermCounts } from '../../memory/search/lancedb/term-counts.ts';
-import { windowsOf } from '../../memory/search/lancedb/writer.ts';
 import { tellsTime } from '../../memory/search/ranking.ts';
 import type { Hit, IndexFilter, IndexRow, Lane, LaneScore, SearchIndex } from '../../memory/search/search-index.ts';
+import { windowsOf } from '../../memory/search/turn-context.ts';
 import { entityTokens, tokenize, uniqueTokens } from '../../memory/text/tokenizer.ts';
 
 const K1 = 1.2;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { hostileText } from './nodes.ts';
+import { hostileText } from './random-nodes.ts';
 
 const RULES = '\nauthor: { by: rules }\nstatus: draft';
 const MODEL = '\nauthor: { by: model, model: claude }';

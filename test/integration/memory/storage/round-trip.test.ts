@@ -9,7 +9,7 @@ import type { MemoryNode, StoredBrief } from '../../../../memory/model/node.ts';
 import { type ArchiveFormat, parseArchive, renderArchive } from '../../../../memory/storage/archive.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
-import { anyNode, hostileText } from '../../../helpers/nodes.ts';
+import { anyNode, hostileText } from '../../../helpers/random-nodes.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { talk } from '../../../helpers/turns.ts';
 

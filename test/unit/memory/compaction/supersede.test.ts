@@ -6,7 +6,8 @@ import { closeSuperseded, endingOf, endsStatement, isSameWork } from '../../../.
 import { parseSection, renderSection } from '../../../../memory/model/markdown.ts';
 import type { MemoryNode, StatementRef } from '../../../../memory/model/node.ts';
 import { currentSummary, isPast, withoutRevisionsBy } from '../../../../memory/text/validity.ts';
-import { anyNode, makeNode } from '../../../helpers/nodes.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+import { anyNode } from '../../../helpers/random-nodes.ts';
 
 const NEXT_ID = 'mem_20260401_101500_00000b';
 const origins = fc.constantFrom<Origin>('user', 'assistant', 'tool', 'external');

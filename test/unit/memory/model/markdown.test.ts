@@ -12,7 +12,8 @@ import {
   renderSection,
 } from '../../../../memory/model/markdown.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
-import { anyNode, hostileText, makeNode } from '../../../helpers/nodes.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+import { anyNode, hostileText } from '../../../helpers/random-nodes.ts';
 
 function fileOf(nodes: readonly MemoryNode[]): string {
   const [{ session_id, project }] = nodes as [MemoryNode];

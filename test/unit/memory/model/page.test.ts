@@ -13,7 +13,7 @@ import {
   slugOf,
   statementText,
 } from '../../../../memory/model/page.ts';
-import { hostileText } from '../../../helpers/nodes.ts';
+import { hostileText } from '../../../helpers/random-nodes.ts';
 
 const ID = 'mem_20260301_101500_00000a';
 const HEAD = {

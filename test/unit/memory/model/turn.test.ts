@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseSection, renderSection } from '../../../../memory/model/markdown.ts';
 import { fileMarks, formatFileLink, isProjectPath, parseFileLink } from '../../../../memory/model/turn.ts';
-import { hostileText, makeNode } from '../../../helpers/nodes.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+import { hostileText } from '../../../helpers/random-nodes.ts';
 
 const hex = (length: number): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom(...'0123456789abcdef'), { minLength: length, maxLength: length }).map((all) => all.join(''));

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import type { Fact } from '../../../../memory/model/node.ts';
 import { memoryLine, provenance, quarantinedLine, summaryLine } from '../../../../memory/recall/format-memory.ts';
 import type { Passage } from '../../../../memory/recall/passages.ts';
-import { hostileText, makeNode } from '../../../helpers/nodes.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+import { hostileText } from '../../../helpers/random-nodes.ts';
 
 const passage = (over: Partial<Passage> = {}): Passage => ({
   text: 'DATABASE_URL=postgres://db-stg:5433/shop',

@@ -4,7 +4,7 @@ import type { SpokenPart } from '../../../../memory/model/turn.ts';
 import { bestPassage, type PassageRules } from '../../../../memory/recall/passages.ts';
 import { UNSEEN, weighTerms } from '../../../../memory/recall/relevance-filter.ts';
 import { contentTokens } from '../../../../memory/text/keywords.ts';
-import { hostileText } from '../../../helpers/nodes.ts';
+import { hostileText } from '../../../helpers/random-nodes.ts';
 
 const RULES: PassageRules = { maxChars: 120, callsAnswer: false, isPast: () => false };
 const user = (text: string): SpokenPart => ({ by: 'user', origin: 'user', text });

@@ -13,7 +13,8 @@ import {
   type ShareRules,
 } from '../../../../memory/share/filter.ts';
 import { createRedactor } from '../../../../redact/index.ts';
-import { anyNode, makeNode } from '../../../helpers/nodes.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+import { anyNode } from '../../../helpers/random-nodes.ts';
 
 const SHOP = 'github.com/acme/shop';
 const ME: ShareRules = {

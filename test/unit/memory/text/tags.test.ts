@@ -4,7 +4,8 @@ import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { actionsOf, capsuleOf, urlsOf } from '../../../../memory/text/actions.ts';
 import { atMost, imageMark, modalityOf, shownIn } from '../../../../memory/text/content-type.ts';
 import { contentTags, flagsOf, proposedTags, terseMeta } from '../../../../memory/text/tags.ts';
-import { hostileText, makeNode } from '../../../helpers/nodes.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+import { hostileText } from '../../../helpers/random-nodes.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const says = (text: string) => message('assistant', [{ type: 'text', text }]);
