@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { type ConnectProxy, startConnectProxy } from '../helpers/connect-proxy.ts';
 import { type StandIn, startStandIn } from '../helpers/tls-client.ts';
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   theirs = makeTestCerts(['api.anthropic.com', 'localhost', '127.0.0.1']);
   standIn = await startStandIn(theirs, (_request, response, body) => void response.end(`upstream ${body.length}`));
   other = await startStandIn(theirs, (_request, response) => void response.end('the other host'));
-  home = await createTestHome({ COMET_CC_UPSTREAM: standIn.origin, COMET_CC_UPSTREAM_CA: theirs.caFile });
+  home = await createHomeWithCerts({ COMET_CC_UPSTREAM: standIn.origin, COMET_CC_UPSTREAM_CA: theirs.caFile });
 });
 
 afterAll(async () => {

@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { dreamNodes } from '../helpers/dream-nodes.ts';
 
 let home: TestHome;
 const exported = async (): Promise<string> => (await home.run(['memory', 'export', '--format', 'jsonl'])).stdout;
 
 beforeAll(async () => {
-  home = await createTestHome();
+  home = await createHomeWithCerts();
   await home.json(['start', '--json']);
   const nodes = dreamNodes().map((node) => JSON.stringify({ node: { ...node, project: home.user } }));
   await writeFile(path.join(home.user, 'in.jsonl'), ['{"comet-cc-export":1}', ...nodes].join('\n'));

@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { makeNode } from '../helpers/nodes.ts';
 
 interface Node {
@@ -17,7 +17,7 @@ const jsonl = ['{"comet-cc-export":1}', ...[first, second].map((node) => JSON.st
 let home: TestHome;
 
 beforeAll(async () => {
-  home = await createTestHome();
+  home = await createHomeWithCerts();
   await home.json(['start', '--json']);
   await writeFile(path.join(home.user, 'in.jsonl'), jsonl);
 });

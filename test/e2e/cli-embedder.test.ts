@@ -1,14 +1,14 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { installFakePackages } from '../helpers/model-packages.ts';
 import { makeNode } from '../helpers/nodes.ts';
 
 let home: TestHome;
 
 beforeAll(async () => {
-  home = await createTestHome();
+  home = await createHomeWithCerts();
 });
 
 afterAll(() => home.close());

@@ -1,13 +1,13 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 
 let home: TestHome;
 const list = async () => (await home.json(['memory', 'ls', '--json'])) as { node_id: string; summary: string }[];
 
 beforeAll(async () => {
-  home = await createTestHome();
+  home = await createHomeWithCerts();
   await home.json(['start', '--json']);
   await writeFile(path.join(home.user, 'birds.md'), '# Birds\n\nThe heron eats at dawn.\n');
   await writeFile(path.join(home.user, 'trees.md'), '# Trees\n\nThe larch is bare in winter.\n');

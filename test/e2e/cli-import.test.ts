@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { importClaude } from '../../bin/commands/memory/import.ts';
 import { type Context, createContext } from '../../bin/context.ts';
 import { writeTranscript } from '../helpers/claude-home.ts';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 
 const SESSIONS = 6;
 const TURNS = 30;
@@ -11,7 +11,7 @@ const TURNS = 30;
 let home: TestHome;
 
 beforeEach(async () => {
-  home = await createTestHome();
+  home = await createHomeWithCerts();
 });
 
 afterEach(async () => {

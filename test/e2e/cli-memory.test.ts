@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ChatServer, chatServer, send } from '../helpers/chat-server.ts';
-import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
+import { CLI, createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { hasTmux, openTmux } from '../helpers/tmux.ts';
 import { type ConversationPlan, growConversation, type Step, seededPlan } from '../helpers/transcripts.ts';
@@ -42,7 +42,7 @@ beforeAll(async () => {
     const { documents } = body as unknown as RerankBody;
     send(response, 200, { results: documents.map((_, index) => ({ index, relevance_score: index })) });
   });
-  home = await createTestHome({
+  home = await createHomeWithCerts({
     COMET_CC_RERANK_MODE: 'search',
     COMET_CC_RERANK_BASE_URL: reranker.baseUrl,
     COMET_CC_RERANK_TIMEOUT_MS: '10000',

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { busyness } from '../helpers/cpu-load.ts';
 import { tempDirs } from '../helpers/temp-dir.ts';
 import {
@@ -46,7 +46,7 @@ afterAll(async () => {
   rmSync(theirs.dir, { recursive: true, force: true });
 });
 beforeEach(async () => {
-  home = await createTestHome({ COMET_CC_UPSTREAM: standIn.origin, COMET_CC_UPSTREAM_CA: theirs.caFile });
+  home = await createHomeWithCerts({ COMET_CC_UPSTREAM: standIn.origin, COMET_CC_UPSTREAM_CA: theirs.caFile });
 });
 afterEach(() => home.close());
 

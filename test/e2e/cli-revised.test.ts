@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { growConversation, seededPlan } from '../helpers/transcripts.ts';
 import { createStandin, type Standin } from '../mock-anthropic/index.ts';
@@ -9,7 +9,7 @@ let home: TestHome;
 
 beforeAll(async () => {
   standin = await createStandin();
-  home = await createTestHome({ COMET_CC_UPSTREAM: standin.origin });
+  home = await createHomeWithCerts({ COMET_CC_UPSTREAM: standin.origin });
   await home.json(['start', '--json']);
 });
 

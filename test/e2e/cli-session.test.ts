@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
 import { createStandin, type Standin } from '../mock-anthropic/index.ts';
@@ -13,7 +13,7 @@ let plan: ConversationPlan;
 
 beforeAll(async () => {
   standin = await createStandin();
-  home = await createTestHome({ COMET_CC_UPSTREAM: standin.origin });
+  home = await createHomeWithCerts({ COMET_CC_UPSTREAM: standin.origin });
   await home.json(['start', '--json']);
   plan = seededPlan(7, { turns: 3, models: ['claude-opus-4-8'], rounds: 0 });
   await growConversation(plan, await daemonUpstream(home));

@@ -2,12 +2,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 
 let home: TestHome;
 
 beforeAll(async () => {
-  home = await createTestHome();
+  home = await createHomeWithCerts();
 });
 
 afterAll(async () => {

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SessionView } from '../../memory/index.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
+import { CLI, createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
 import { createStandin, type Standin } from '../mock-anthropic/index.ts';
@@ -56,7 +56,7 @@ async function sessions(): Promise<readonly SessionView[]> {
 
 beforeAll(async () => {
   standin = await createStandin();
-  home = await createTestHome({
+  home = await createHomeWithCerts({
     COMET_CC_UPSTREAM: standin.origin,
     COMET_CC_INJECT_RETRIEVAL: 'hook',
     // No topic shift makes memory of the turns before the hook does.

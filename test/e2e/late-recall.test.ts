@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan, type Upstream } from '../helpers/transcripts.ts';
 import { type AnswerBlock, createStandin, type Standin } from '../mock-anthropic/index.ts';
@@ -11,7 +11,7 @@ let planned: readonly AnswerBlock[] = [];
 beforeAll(async () => {
   standin = await createStandin({ brain: () => ({ kind: 'message', blocks: planned }) });
   // No search is that fast.
-  home = await createTestHome({ COMET_CC_UPSTREAM: standin.origin, COMET_CC_RECALL_DEADLINE_MS: '0' });
+  home = await createHomeWithCerts({ COMET_CC_UPSTREAM: standin.origin, COMET_CC_RECALL_DEADLINE_MS: '0' });
   await home.json(['start', '--json']);
 });
 

@@ -1,14 +1,14 @@
 import { appendFile, chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 
 const PAGE = '---\ntitle: Printers\nscope: user\nupdated: 2026-03-01\n---\n\nAda has the key.\n';
 let home: TestHome;
 let dir: string;
 
 beforeAll(async () => {
-  home = await createTestHome({ COMET_CC_LLM: 'local' });
+  home = await createHomeWithCerts({ COMET_CC_LLM: 'local' });
   dir = path.join(home.home, 'library');
   await mkdir(path.join(dir, 'topics'), { recursive: true });
   await writeFile(path.join(dir, 'topics', 'printers.md'), PAGE);

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createConversation, lone } from '../../bench/latency/conversation.ts';
 import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { busyness, median } from '../helpers/cpu-load.ts';
 import { ask, askOn, connectThrough, openRequest, secureThrough, type Via } from '../helpers/tls-client.ts';
 
@@ -44,7 +44,7 @@ beforeAll(async () => {
   theirs = makeTestCerts(['api.anthropic.com', '127.0.0.1']);
   upstream = https.createServer({ key: theirs.key, cert: theirs.cert }, answer);
   await once(upstream.listen(0, '127.0.0.1'), 'listening');
-  home = await createTestHome({
+  home = await createHomeWithCerts({
     COMET_CC_UPSTREAM: `https://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
     COMET_CC_UPSTREAM_CA: theirs.caFile,
     COMET_CC_TRIM_MODE: 'aggressive',

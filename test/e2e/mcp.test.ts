@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type McpClient, openMcp } from '../helpers/mcp-client.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
@@ -20,7 +20,7 @@ const read = (uri: string): Promise<string> => mcp.read(uri);
 
 beforeAll(async () => {
   standin = await createStandin();
-  home = await createTestHome({ COMET_CC_UPSTREAM: standin.origin });
+  home = await createHomeWithCerts({ COMET_CC_UPSTREAM: standin.origin });
   plan = seededPlan(7, { turns: 3, models: ['claude-opus-4-8'], rounds: 0 });
   mcp = await openMcp(home, { cwd: home.user, root: plan.cwd });
 });

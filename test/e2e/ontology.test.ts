@@ -1,7 +1,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { makeNode } from '../helpers/nodes.ts';
 
 const SAID = [
@@ -23,7 +23,7 @@ let home: TestHome;
 const file = (): string => path.join(home.home, 'ontology.json');
 
 beforeAll(async () => {
-  home = await createTestHome();
+  home = await createHomeWithCerts();
   await home.json(['start', '--json']);
   const nodes = [
     ...SAID.map((text, at) => decided(text, 'user', at)),
