@@ -5,6 +5,7 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../compaction/dates.ts';
 import { isBundled, isGroup, isRedirect, type MemoryNode, titleOf } from '../model/node.ts';
 import { linesOf, type Page, renderStatement, statementText } from '../model/page.ts';
+import { pageAddress } from '../pages/index-page.ts';
 import { pageStatementId, projectName } from '../pages/merge-pages.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import type { Untold } from '../storage/snapshot-files.ts';
@@ -183,7 +184,7 @@ function libraryLines({ untold, pages }: BriefInput): string[] {
     const title = pages.get(name)?.head.title;
     return title === undefined
       ? []
-      : [`[${neutralLine(title, TITLE_CHARS).replace(/[[\]]/g, '')}](../topics/${encodeURIComponent(name)}.md)`];
+      : [`[${neutralLine(title, TITLE_CHARS).replace(/[[\]]/g, '')}](../topics/${pageAddress(name)}.md)`];
   });
   const left = changed.length - MOST.pages;
   const more = left > 0 ? `, … and ${left} more` : '';

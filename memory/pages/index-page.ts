@@ -71,8 +71,13 @@ function section(title: string, lines: readonly string[], most: number, folder: 
   return ['', `## ${title}`, '', ...lines.slice(0, most), ...more];
 }
 
+/** A page may be in a folder of its own. */
+export function pageAddress(name: string): string {
+  return name.split('/').map(encodeURIComponent).join('/');
+}
+
 function linkTo(folder: string, name: string, title: string): string {
-  return `- [${titleIn(title)}](${folder}/${encodeURIComponent(name)}.md)`;
+  return `- [${titleIn(title)}](${folder}/${pageAddress(name)}.md)`;
 }
 
 function titleIn(title: string): string {

@@ -91,7 +91,7 @@ function linkProblems(texts: ReadonlyMap<string, string>): PageProblem[] {
     for (const [, address = ''] of text.matchAll(LINK)) {
       const to = path.posix.join(path.posix.dirname(file), decoded(address));
       if (file !== to) linked.add(to);
-      const isOwn = /^(?:topics|plans)\/[^/]+\.md$/.test(to);
+      const isOwn = /^(?:topics|plans)\/.+\.md$/.test(to);
       if (isOwn && !texts.has(to)) dead.push({ file, line: null, kind: 'dead_link', message: `there is no ${to}` });
     }
   }

@@ -51,7 +51,10 @@ const Brief = z.object({
   active: Claims,
   hints: Claims,
 });
-const ArchivedPage = z.object({ name: z.string().regex(/^(?:topics\/[^/\\]+\.md|\.pages\.json)$/), text: z.string() });
+const ArchivedPage = z.object({
+  name: z.string().regex(/^(?:topics\/(?:(?!\.\.?\/)[^/\\]+\/)*[^/\\]+\.md|\.pages\.json)$/),
+  text: z.string(),
+});
 export type ArchivedPage = z.infer<typeof ArchivedPage>;
 const ArchivedTask = z.object({
   name: z.string().regex(/^(?:active|blocked|done\/\d{4}-\d\d)\/[^/\\]+\.md$/),

@@ -161,7 +161,7 @@ export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFil
 export async function archivedPages(pageFiles?: PageFiles): Promise<{ pages?: ArchivedPage[] }> {
   if (pageFiles === undefined) return {};
   const { texts } = await pageFiles.load();
-  const rest = [...texts].filter(([name]) => /^topics\/[^/]+\.md$/.test(name) || name === PAGE_NAMES.state);
+  const rest = [...texts].filter(([name]) => /^topics\/.+\.md$/.test(name) || name === PAGE_NAMES.state);
   return { pages: rest.map(([name, text]) => ({ name, text })).sort((a, b) => compareText(a.name, b.name)) };
 }
 

@@ -8,7 +8,7 @@ import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../page-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
 import { createFileCache, removeTempFiles } from './file-cache.ts';
 
-const NAME = /^(?:(?:topics|plans|inbox)\/)?[^/\\]{1,200}$/;
+const NAME = /^(?:(?:topics|plans|inbox)\/.+|(?!\.\.$)[^/]+)$/;
 
 export interface PageFilesOptions {
   /** A folder of the user's: its mode is left as it is. Made with the first page. */
@@ -44,7 +44,8 @@ export async function openPageFiles({
 
   async function replace({ name, before, after }: PageRewrite): Promise<boolean> {
     const file = path.join(dir, name);
-    if (!NAME.test(name) || name.includes('..')) return false;
+    // A name that leads elsewhere comes out as another one.
+    if (!NAME.test(name) || nameOf(file) !== name) return false;
     if ((await readFileIfPresent(file)) !== before) return false;
     if (after === null) {
       await rm(file, { force: true });

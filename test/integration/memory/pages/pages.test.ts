@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { countTokens } from '../../../../common/text.ts';
@@ -236,6 +236,28 @@ describe('pages', () => {
     const other = await open();
     expect(await other.memory.imports.importArchive(exported)).toMatchObject({ added: 2, pages: 2, tasks: 0 });
     expect(await other.text('topics/user_profile.md')).toContain('tabs over');
+    await other.memory.maintenance.close();
+  });
+
+  test('moved into a folder of their own are written, linked and forgotten as before', async () => {
+    const rig = await open();
+    await rig.week(0, ['We decided to use Redis for caching.']);
+    const [name = ''] = await readdir(path.join(rig.dir, 'topics'));
+    await mkdir(path.join(rig.dir, 'topics', 'my shop'));
+    await rename(path.join(rig.dir, 'topics', name), path.join(rig.dir, 'topics', 'my shop', name));
+    await rig.week(1, ['We decided to no longer use Redis for caching.']);
+    expect(await rig.text(`topics/my shop/${name}`)).toMatch(/## Before\n\n- We decided to use Redis/);
+    expect(await rig.text('INDEX.md')).toContain(`(topics/my%20shop/${name})`);
+    const exported = await rig.memory.library.exportAll('jsonl');
+    await rig.memory.library.forget({ dryRun: false, sessionId: 'week-1' });
+    expect(await rig.text(`topics/my shop/${name}`)).not.toContain('no longer');
+    await rig.memory.library.forget({ dryRun: false, sessionId: 'week-0' });
+    expect(await readdir(path.join(rig.dir, 'topics', 'my shop'))).toEqual([]);
+    await rig.memory.maintenance.close();
+
+    const other = await open();
+    expect(await other.memory.imports.importArchive(exported)).toMatchObject({ pages: 1 });
+    expect(await other.text(`topics/my shop/${name}`)).toContain('## Before');
     await other.memory.maintenance.close();
   });
 
