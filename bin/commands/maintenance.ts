@@ -49,6 +49,8 @@ export function registerDream(program: Command, context: Context): void {
       const report = await engineOf(context.paths).call('memory/dream', request, { timeoutMs: LONGEST_MS });
       if (!json) context.term.progress('');
       context.term.print({ json }, report, () => dreamLines(report));
+      for (const { file, message } of json ? [] : report.pages.problems)
+        context.term.say(`${oneLine(file)} ${message}`);
       if (report.snapshot === null || json) return;
       context.term.say(`to undo this: comet-cc memory rollback ${report.snapshot}`);
     });

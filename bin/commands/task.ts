@@ -55,6 +55,8 @@ export function registerInbox(program: Command, context: Context): void {
     .option('--date <day>', 'the page of this day, as 2026-11-24')
     .option('--json', 'print one JSON document')
     .action(async (flags: { date?: string; json?: boolean }) => {
+      if (flags.date !== undefined && !/^\d{4}-\d\d-\d\d$/.test(flags.date))
+        throw new CometError('usage', `--date expects a day as 2026-11-24 (got "${oneLine(flags.date)}")`);
       const client = readingEngine(context);
       const page = await client.call('inbox/show', { day: flags.date });
       if (flags.json) return context.term.json(page);

@@ -138,7 +138,8 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
       if (topic !== undefined && topic !== '' && !TOPIC.test(topic)) {
         throw new CometError('usage', `a topic is named by lower-case letters, digits, - and _ (got "${topic}")`);
       }
-      if (names?.includes(name)) throw new CometError('usage', `${name} cannot depend on itself`);
+      if (name !== '' && names !== undefined && isWaitingFor(name, names, tasks))
+        throw new CometError('usage', `${name} cannot depend on itself`);
       return {
         ...(title === undefined ? {} : { title: oneLine(redact(title)) }),
         ...(at === undefined ? {} : { trigger: await triggerText(at) }),
@@ -264,6 +265,15 @@ function createExchanged({ files, surfacing }: Parts, exclusive: Mutex) {
         surfacing.soon();
       }),
   };
+}
+
+/** Whether any of these tasks is it, or depends on it through others. */
+function isWaitingFor(name: string, names: readonly string[], tasks: readonly Task[]): boolean {
+  const waited = new Set(names);
+  for (const each of waited)
+    for (const next of tasks.find((task) => task.name === each && task.status !== 'done')?.depends_on ?? [])
+      waited.add(next);
+  return waited.has(name);
 }
 
 /** A trigger that was set again has surfaced nothing. */

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
@@ -40,4 +40,20 @@ it('dream tells what it would do, does it, does it once, and is taken back', asy
 
   expect((await home.run(['memory', 'rollback', done.snapshot])).code).toBe(0);
   expect(await exported()).toBe(before);
+});
+
+it('dream names the pages that it skips, and inbox the day that it cannot read', async () => {
+  const page = path.join(home.home, 'library', 'topics', 'half.md');
+  await mkdir(path.dirname(page), { recursive: true });
+  await writeFile(page, '---\ntitle: x');
+  const dream = await home.run(['dream', '--dry-run']);
+  expect(dream).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('half.md has a front matter without an end'),
+  });
+  const inbox = await home.run(['inbox', '--date', 'feb']);
+  expect(inbox).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--date expects a day as 2026-11-24 (got "feb")'),
+  });
 });

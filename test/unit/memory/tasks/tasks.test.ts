@@ -98,6 +98,10 @@ describe('tasks', () => {
     await tasks.setStatus(second.id, 'active');
     await at(START + 3 * HOUR);
     expect(page()).toEqual([`- 13:00 “Build” (task ${second.id}), late: was due 11:00`]);
+    // Both would wait for each other.
+    await expect(tasks.edit(first.id, { dependsOn: [second.id] }, { by: 'user' })).rejects.toMatchObject({
+      code: 'usage',
+    });
     await expect(tasks.edit(first.id, { dependsOn: [first.id] }, { by: 'user' })).rejects.toMatchObject({
       code: 'usage',
     });
