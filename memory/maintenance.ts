@@ -110,7 +110,7 @@ export function createMaintenance(parts: Parts) {
         problems: [
           ...skippedTurns(parts),
           ...background.problems(),
-          ...schedule.problems(),
+          ...[...schedule.problems(), ...consolidator.problems()],
           ...[...store.problems(), ...(facts?.problems() ?? [])],
         ] as readonly Problem[],
         /** What edits of node files by others did since the start. */

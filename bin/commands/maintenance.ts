@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
-import { oneLine } from '../../common/text.ts';
+import { oneLine, printable } from '../../common/text.ts';
 import { engineOf } from '../../engine/api/index.ts';
 import type { DreamReport } from '../../memory/index.ts';
 import { addCommand, type Context } from '../context.ts';
@@ -71,6 +71,7 @@ function dreamLines(report: DreamReport): string[] {
   ];
   const width = Math.max(...report.phases.map(({ name }) => name.length));
   lines.push(...report.phases.map(({ name, line }) => `${name.padEnd(width)}  ${oneLine(line)}`));
+  lines.push(...report.pages.problems.map(({ file, message }) => `skipped ${printable(file)}: ${printable(message)}`));
   if (report.left > 0) lines.push(`${count(report.left)} are left for the next run`);
   if (report.without_model !== '') lines.push(`no model available, used rules: ${oneLine(report.without_model)}`);
   return lines;

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
-import { CometError } from '../../common/errors.ts';
+import { CometError, type Problem } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { formatCount, localTime } from '../../common/text.ts';
 import { createSimilarNodeFinder, linkStrength, linkThresholds, type NodeSimilarity } from '../compaction/linker.ts';
@@ -96,6 +96,7 @@ export async function openConsolidator(parts: Parts) {
   const { dreams, config, model, quota, indexer, clock, topicPages } = parts;
   let last: DreamLedger | null = await dreams.load();
   let running = false;
+  let blocked: readonly Problem[] = [];
 
   async function consolidate(request: ConsolidationRequest, signal: AbortSignal) {
     const { dryRun, projectDir } = request;
@@ -115,6 +116,7 @@ export async function openConsolidator(parts: Parts) {
       await indexer.settled();
       const pass = await planPass(parts, { request, project, rule, mergeWriter, signal, last, nowMs: clock.now() });
       signal.throwIfAborted();
+      blocked = pass.isBlocked ? pass.problems : [];
       if (dryRun) return reportOf(pass, { dryRun, snapshot: null, because: '' });
       const ledger = await apply(parts, pass, last);
       if (ledger === null) continue;
@@ -146,6 +148,8 @@ export async function openConsolidator(parts: Parts) {
       const { at, merged, groups, pruned, left } = last;
       return { at, merged, groups, pruned, left, running };
     },
+    /** Why the last pass left the pages as they were. */
+    problems: () => blocked,
     /** When the last pass of all phases ended well, ms; null before the first. */
     lastFullMs: (): number | null => (last?.full === undefined ? null : Date.parse(last.full)),
     /** File of the newest brief, once: the next call returns null until there is a newer one. */
@@ -209,6 +213,8 @@ async function planPass(parts: Parts, input: PassInput) {
   return {
     ...{ at: new Date(nowMs).toISOString(), draft, merged, untold, problems, rewrites, brief },
     isFull: isFull(input.request),
+    isBlocked: shelf?.isWritable === false,
+    isTold: isFull(input.request) && mayTell(shelf, nowMs),
     refused: input.mergeWriter.refusals(),
     phases: phasesOf(input, { orientation, findings, draft, merged, rewrites, shelf, brief }),
   };
@@ -248,10 +254,17 @@ interface BriefParts extends Before {
   readonly untold: Untold;
 }
 
+/** Whether the day's page can take a brief; where it cannot, the next brief tells the same. */
+function mayTell(shelf: Shelf | null, nowMs: number): boolean {
+  const page = `/${inboxName(localDay(nowMs))}`;
+  return shelf === null || (shelf.isWritable && !shelf.problems.some(({ file }) => file.endsWith(page)));
+}
+
 /** Null where none is written. */
 function briefOf({ topicPages, savings }: Parts, { request, nowMs }: PassInput, parts: BriefParts) {
   const { shelf, merged, nodes, sinceMs, lines: tasks, untold } = parts;
-  if (topicPages === null || shelf === null || merged === null || !shelf.isWritable || !isFull(request)) return null;
+  if (topicPages === null || shelf === null || merged === null || !mayTell(shelf, nowMs) || !isFull(request))
+    return null;
   const pages = new Map([...shelf.pages, ...merged.changed]);
   const saved = savings?.(sinceMs, nowMs) ?? null;
   const linkOf = topicPages.linkerOf(nodes);
@@ -289,7 +302,7 @@ interface PhaseParts extends Pick<Before, 'shelf'> {
   readonly brief: ReturnType<typeof briefOf>;
 }
 
-function phasesOf({ request }: PassInput, parts: PhaseParts): readonly Phase[] {
+function phasesOf({ request, nowMs }: PassInput, parts: PhaseParts): readonly Phase[] {
   const { orientation, findings, draft, merged, rewrites, shelf, brief } = parts;
   const { sinceMs, topics, episodes, lines } = orientation;
   const verb = request.dryRun ? 'would be ' : '';
@@ -301,15 +314,16 @@ function phasesOf({ request }: PassInput, parts: PhaseParts): readonly Phase[] {
     gather: `${formatCount(findings.corrections, 'correction')}, ${formatCount(findings.repeated, 'repeated statement')}, ${formatCount(findings.neglected.length, 'neglected topic')}, ${formatCount(lines.due.length + lines.neglected.length, 'due or neglected task')}`,
     consolidate: `${formatCount(draft.lookedAt, 'new or changed memory', 'new or changed memories')} examined: ${verb}${counts.merged} merged, ${counts.groups} grouped, ${counts.tags} tags normalized, ${formatCount(counts.linked, 'link')} made; ${formatCount(merged?.changed.size ?? 0, 'page')} ${request.dryRun ? 'would change' : 'changed'}, ${formatCount(merged?.added ?? 0, 'statement')} added, ${merged?.ended ?? 0} moved to Before`,
     'prune and index': `${draft.pruned.links} links dropped, ${draft.pruned.nodes.length} memories pruned, ${index === '' ? 'no index' : `INDEX has ${formatCount(index.split('\n').length - 1, 'line')}`}`,
-    brief: briefLine(request, brief),
+    brief: briefLine(request, brief, mayTell(shelf, nowMs)),
   };
   return PHASES.map((name) => ({ name, line: phaseText[name] }));
 }
 
-function briefLine(request: ConsolidationRequest, brief: PhaseParts['brief']): string {
+function briefLine(request: ConsolidationRequest, brief: PhaseParts['brief'], isTold: boolean): string {
   if (brief !== null) return `${request.dryRun ? 'would be in ' : ''}${brief.rewrite.name}`;
   if (request.projectDir !== undefined) return 'none: only one project was looked at';
-  return isFull(request) ? 'nothing to tell' : 'left to the nightly pass';
+  if (!isFull(request)) return 'left to the nightly pass';
+  return isTold ? 'nothing to tell' : "left to the next pass: the day's inbox page cannot be written";
 }
 
 async function findNeighbors({ index, catalogue }: Parts, node: MemoryNode): Promise<NeighborPairs> {
@@ -383,7 +397,8 @@ function ledgerOf(pass: Pass, last: DreamLedger | null, snapshot: string | null)
   const now = { at, snapshot, ...countsOf(draft), left, seen, ...(refused.length === 0 ? {} : { refused }) };
   const { told, full, briefs = [], shown } = last ?? {};
   const kept = { ...(shown === undefined ? {} : { shown }), briefs };
-  if (!pass.isFull) return { ...kept, ...(told ? { told } : {}), ...(full ? { full } : {}), ...now, untold };
+  const ended = pass.isFull ? at : full;
+  if (!pass.isTold) return { ...kept, ...(told ? { told } : {}), ...(ended ? { full: ended } : {}), ...now, untold };
   if (brief === null) return { ...kept, ...now, told: at, full: at };
   const record = { at, snapshot, day: brief.day, since: told ?? null, digest: brief.digest };
   return { ...kept, ...now, told: at, full: at, briefs: [record, ...briefs].slice(0, MOST_BRIEFS) };

@@ -31,8 +31,8 @@ export async function openPageFiles({
     createFileCache(folder, (file, text): readonly [string, string | null] => [nameOf(file), text]),
   );
 
-  async function isWritable(): Promise<boolean> {
-    for (let at = dir; ; at = path.dirname(at)) {
+  async function isWritable(folder: string): Promise<boolean> {
+    for (let at = folder; ; at = path.dirname(at)) {
       const stats = await stat(at).catch(orMissing);
       if (stats === null && at !== path.dirname(at)) continue;
       return access(at, constants.W_OK).then(
@@ -40,6 +40,11 @@ export async function openPageFiles({
         () => false,
       );
     }
+  }
+
+  async function findBlocked(wanted: readonly string[]): Promise<string | null> {
+    for (const folder of wanted) if (!(await isWritable(folder))) return folder;
+    return null;
   }
 
   async function replace({ name, before, after }: PageRewrite): Promise<boolean> {
@@ -65,16 +70,25 @@ export async function openPageFiles({
       for (const cache of caches) {
         for (const [name, text] of await cache.read()) {
           texts.set(name, text ?? '');
-          if (text === null) problems.push({ file: path.join(dir, name), message: 'is empty or no UTF-8 text' });
+          const file = path.join(dir, name);
+          // Anybody may empty a page of the inbox, and the day goes on in it.
+          if (text === null && !(name.startsWith('inbox/') && (await readFileIfPresent(file)) === ''))
+            problems.push({ file, message: 'is empty or no UTF-8 text' });
         }
       }
+      let blocked = await findBlocked([dir, ...folders.filter((folder) => !folder.endsWith('plans'))]);
       for (const name of Object.values(PAGE_NAMES)) {
-        const text = await readFile(path.join(dir, name), 'utf8').catch(orMissing);
+        const file = path.join(dir, name);
+        const text = await readFile(file, 'utf8')
+          .catch(orMissing)
+          .catch(() => {
+            blocked ??= file;
+            return null;
+          });
         if (text !== null) texts.set(name, text);
       }
-      const mayWrite = await isWritable();
-      if (!mayWrite) problems.push({ file: dir, message: 'cannot be written; pages stay as they are' });
-      return { texts, problems, isWritable: mayWrite };
+      if (blocked !== null) problems.push({ file: blocked, message: 'cannot be written; pages stay as they are' });
+      return { texts, problems, isWritable: blocked === null };
     },
     replace: (rewrite) => (rewrite.name.startsWith('inbox/') ? exclusive(() => replace(rewrite)) : replace(rewrite)),
     addressOf({ project, session_id }) {

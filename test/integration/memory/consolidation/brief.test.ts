@@ -1,4 +1,4 @@
-import { appendFile, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { Config } from '../../../../common/config.ts';
@@ -172,6 +172,35 @@ test('an edit of the inbox during a pass wins, and the brief is written on it', 
   expect(edits).toBe(1);
   expect(page).toMatch(/^# Inbox 2026-11-23\n\n## Brief, 03:00[\s\S]*\n## Today\n\nmine\n {2}call Jonas\n$/);
   expect(page.match(/^## Brief/gm)).toHaveLength(1);
+  await rig.memory.maintenance.close();
+});
+
+test.each([
+  ['a folder that cannot be written', 'library/topics', 'a file'],
+  ['a page that is no text', 'library/inbox/2026-11-23.md', Buffer.from([0xff, 0xfe, 0x00, 0x80])],
+  ['an index that is a folder', 'library/INDEX.md', null],
+])('a brief that meets %s is told by the next pass', async (_, name, content) => {
+  const home = await tempDir();
+  const file = path.join(home, name);
+  const rig = await open(home);
+  await rig.say(at(22, 10), 'We decided to use Redis for the session cache.');
+  await mkdir(path.dirname(file), { recursive: true });
+  await (content === null ? mkdir(file) : writeFile(file, content));
+  rig.disk.nowMs = at(23, 3);
+  const first = await rig.memory.maintenance.dream({ dryRun: false });
+  expect(phase(first, 'brief')).toBe("left to the next pass: the day's inbox page cannot be written");
+  expect(first.pages.problems.map(({ file: named }) => named)).toEqual([file]);
+  expect(rig.memory.maintenance.status().problems.map(({ file: named }) => named)).toEqual(
+    name.startsWith('library/inbox') ? [] : [file],
+  );
+  if (content !== null) expect(await readFile(file)).toEqual(Buffer.from(content));
+  await rename(file, `${file}.mine`);
+  rig.disk.nowMs = at(24, 3);
+  await rig.memory.maintenance.dream({ dryRun: false });
+  const page = await rig.page('2026-11-24');
+  expect(page).toContain('Redis');
+  expect(page).toMatch(/\d statement\w? added/);
+  expect(rig.memory.maintenance.status().problems).toEqual([]);
   await rig.memory.maintenance.close();
 });
 
