@@ -1,4 +1,4 @@
-import { lstat, rename, rm } from 'node:fs/promises';
+import { lstat, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createMutex, type Mutex } from '../../../common/async.ts';
 import { CometError, type Problem, reasonOf } from '../../../common/errors.ts';
@@ -51,17 +51,22 @@ export async function openTaskFiles(
     addToInbox: (day, line) =>
       exclusive(() =>
         writing(inboxDir, async () => {
-          const text = (await readFileIfPresent(inboxFile(day))) ?? `# Inbox ${day}\n\n`;
+          const file = inboxFile(day);
+          const text = (await readFileIfPresent(file)) ?? `# Inbox ${day}\n\n`;
+          if (text !== '' && (await decoded(file)) === '')
+            throw new CometError('node_invalid', `${file} is no UTF-8 text; rename it`);
           if (text.split('\n').includes(line)) return;
-          await writeFileAtomic(inboxFile(day), `${text}${text.endsWith('\n') ? '' : '\n'}${line}\n`);
+          await writeFileAtomic(file, `${text}${text.endsWith('\n') ? '' : '\n'}${line}\n`);
         }),
       ),
     cleanInbox: (isGone) =>
       exclusive(async () => {
         for (const file of await filesBelow(inboxDir, (name) => name.endsWith(ENDING))) {
-          const lines = ((await readFileIfPresent(file)) ?? '').split('\n');
+          // What is looked for is ASCII, and a page in any encoding keeps its other bytes.
+          const lines = (await readFile(file, 'latin1')).split('\n');
           const rest = lines.filter((line) => !isGone(line));
-          if (rest.length < lines.length) await writing(inboxDir, () => writeFileAtomic(file, rest.join('\n')));
+          const bytes = Buffer.from(rest.join('\n'), 'latin1');
+          if (rest.length < lines.length) await writing(inboxDir, () => writeFileAtomic(file, bytes));
         }
       }),
     texts: () => exclusive(() => textsBelow(tasksDir)),

@@ -80,6 +80,19 @@ describe('task files on disk', () => {
     expect(await readFolder(dir)).toEqual(before);
   });
 
+  test('leaves a page of the inbox that is no UTF-8 as it is, and says so', async () => {
+    const dir = await tempDir();
+    const files = await openAt(dir);
+    const page = path.join(dir, 'inbox/2026-11-24.md');
+    const bytes = Buffer.from('caf\xe9\n- 09:00 gone\nna\xefve\n', 'latin1');
+    await mkdir(path.dirname(page));
+    await writeFile(page, bytes);
+    await expect(files.addToInbox('2026-11-24', '- a line')).rejects.toMatchObject({ code: 'node_invalid' });
+    expect(await readFile(page)).toEqual(bytes);
+    await files.cleanInbox((line) => line.includes('gone'));
+    expect(await readFile(page)).toEqual(Buffer.from('caf\xe9\nna\xefve\n', 'latin1'));
+  });
+
   test('replaces no file when a task moves', async () => {
     const dir = await tempDir();
     const files = await openAt(dir);
