@@ -90,7 +90,10 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       const now = await shelf();
       // A page of the inbox names what there was on its day.
       const texts = new Map([...now.texts].filter(([name]) => !name.startsWith('inbox/')));
-      return lintPages({ ...now, texts, isNode });
+      const problems = now.problems.map(({ file, message }) => {
+        return { file: file.replace(`${pageFiles.dir}/`, ''), message };
+      });
+      return lintPages({ ...now, texts, problems, isNode });
     },
     /** What has to change when these nodes are removed for good. @param nodes  those that stay */
     async planRemoval(removedIds: ReadonlySet<string>, nodes: readonly MemoryNode[]): Promise<readonly PageRewrite[]> {

@@ -9,7 +9,7 @@ import { attributeOf } from './statement.ts';
 export interface PageProblem {
   /** As in `topics/x.md`. */
   readonly file: string;
-  /** From 1, counted after the front matter; null where it is about the whole file. */
+  /** From 1; null where it is about the whole file. */
   readonly line: number | null;
   readonly kind: 'contradiction' | 'source_gone' | 'orphan' | 'dead_link' | 'too_long' | 'unreadable';
   readonly message: string;
@@ -50,7 +50,7 @@ function sourceProblems(file: string, page: Page, isNode: LintInput['isNode']): 
   return linesOf(page).flatMap(({ at, statement }): PageProblem[] => {
     if (statement === null || statement.nodes.some(isNode)) return [];
     const message = `no memory says this any more: ${statement.text}`;
-    return [{ file, line: at + 1, kind: 'source_gone', message }];
+    return [{ file, line: lineNumber(page, at), kind: 'source_gone', message }];
   });
 }
 
@@ -80,8 +80,14 @@ function currentIn(name: string, page: Page) {
     const { text, validFrom: since = '' } = statement;
     const ending = createEnding({ text, attribute: attributeOf(text) });
     const file = `topics/${name}.md`;
-    return since === '' ? [] : [{ at: `${file}:${at + 1}`, file, line: at + 1, text, since, ending }];
+    const line = lineNumber(page, at);
+    return since === '' ? [] : [{ at: `${file}:${line}`, file, line, text, since, ending }];
   });
+}
+
+/** @param at  index in the lines after the front matter */
+function lineNumber({ front }: Page, at: number): number {
+  return front.length + at + 1;
 }
 
 function linkProblems(texts: ReadonlyMap<string, string>): PageProblem[] {

@@ -96,5 +96,9 @@ describe('comet-cc library', () => {
     expect(JSON.parse(stdout)).toEqual([
       { file, line: null, kind: 'dead_link', message: 'there is no topics/none.md' },
     ]);
+    await writeFile(path.join(dir, 'topics', 'half.md'), '---\ntitle: Half');
+    const message = 'has a front matter without an end';
+    expect((await home.run(['dream'])).stdout).toContain(`skipped ${path.join(dir, 'topics', 'half.md')}: ${message}`);
+    expect((await home.run(['library', 'lint'])).stdout).toContain(`topics/half.md  unreadable: ${message}\n`);
   });
 });

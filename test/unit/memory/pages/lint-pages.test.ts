@@ -40,8 +40,8 @@ it('finds each kind of problem, and none in a library in order', async () => {
   ).toEqual([
     'INDEX.md: dead_link',
     'INDEX.md: too_long',
-    'topics/a.md:3 source_gone',
-    'topics/a.md:1 contradiction',
+    'topics/a.md:9 source_gone',
+    'topics/a.md:7 contradiction',
     'topics/b.md: orphan',
     'topics/b.md: too_long',
   ]);
