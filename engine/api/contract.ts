@@ -282,12 +282,7 @@ export const operations = {
   ),
   'tasks/remove': operation(z.strictObject({ id }), ({ tasks }, { id }) => tasks.remove(id)),
   'inbox/show': operation(
-    z.strictObject({
-      day: z
-        .string()
-        .regex(/^\d{4}-\d\d-\d\d$/)
-        .optional(),
-    }),
+    z.strictObject({ day: z.iso.date('expected a day, as 2026-11-24').optional() }),
     ({ tasks }, { day }) => tasks.inbox(day),
   ),
   'project/overview': operation(

@@ -6,7 +6,10 @@ export type Trigger =
   | { readonly kind: 'cron'; readonly form: string };
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
+const DATE = /^(\d{4})[-/](\d\d)[-/](\d\d)/;
 const CRON = /^(?:@\w+|[\d*/,LW#?-]+(?: [\w*/,#?-]+){4})$/i;
+/** Looked for in the future all the same. */
+const PAST = /\b(?:last|past)\b/i;
 const PART_OF_DAY = /night|evening|morning|noon/i;
 const DAY_MS = 86_400_000;
 /** Of a day that is named without a time. */
@@ -26,12 +29,21 @@ export async function readTrigger(text: string, nowMs: number): Promise<Trigger 
   if (phrase.toLowerCase() === 'now') return { kind: 'time', atMs: nowMs };
   if (CRON.test(phrase)) return readCron(phrase, nowMs);
   const atMs = ISO.test(phrase) ? Date.parse(phrase) : await readTime(phrase, nowMs);
-  if (Number.isNaN(atMs)) return `${EXPECTED} (got "${phrase}")`;
+  if (Number.isNaN(atMs) || !isInCalendar(phrase)) return `${EXPECTED} (got "${phrase}")`;
   return atMs <= nowMs - DAY_MS ? `expected a time to come (got "${phrase}")` : { kind: 'time', atMs };
+}
+
+/** False for a date as `2027-02-30`, which parsers take for another day. */
+function isInCalendar(phrase: string): boolean {
+  const [date, year, month, day] = (DATE.exec(phrase) ?? []).map(Number);
+  if (date === undefined) return true;
+  const at = new Date(Date.UTC(Number(year), Number(month) - 1, day));
+  return at.getUTCMonth() === Number(month) - 1 && at.getUTCDate() === day;
 }
 
 /** NaN where the whole text is not one time. */
 async function readTime(phrase: string, nowMs: number): Promise<number> {
+  if (PAST.test(phrase)) return Number.NaN;
   const { casual } = await import('chrono-node/en');
   const now = new Date(nowMs);
   const [found, another] = casual.parse(phrase, { instant: now }, { forwardDate: true });

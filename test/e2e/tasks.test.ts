@@ -66,10 +66,15 @@ describe('comet-cc task', () => {
       [2, 'add', 'x', '--mode', 'shout'],
       [2, 'add', 'x', '--topic', '../../x'],
       [2, 'add'],
+      [2, 'add', 'x', '--at', '2027-02-30T09:00:00+01:00'],
       [4, 'show', 'ffffff'],
       [4, 'done', '77'],
     ] as const) {
       expect(await rig.home.run(['task', ...args].map(String)), args.join(' ')).toMatchObject({ code, stdout: '' });
+    }
+    for (const day of ['yesterday', '2026-02-30', '../../x']) {
+      const { code, stderr } = await rig.home.run(['inbox', '--date', day]);
+      expect({ code, stderr }).toEqual({ code: 2, stderr: 'comet-cc: day: expected a day, as 2026-11-24\n' });
     }
   });
 });

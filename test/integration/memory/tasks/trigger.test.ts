@@ -60,6 +60,10 @@ describe.each(ZONES)('in %s', (name) => {
 test.each([
   'feb 30',
   '2026-02-30',
+  '2027-02-30T09:00:00+01:00',
+  '2027-13-01',
+  '2027/13/01',
+  'last monday',
   '1970-01-01',
   'yesterday',
   'every day',
