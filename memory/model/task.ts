@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import YAML from 'yaml';
 import { z } from 'zod';
+import type { Problem } from '../../common/errors.ts';
 import { isOneLine, parseYaml, renderFrontMatter, splitFrontMatter } from './markdown.ts';
 
 export const TASK_STATUSES = ['active', 'blocked', 'done'] as const;
@@ -18,7 +19,7 @@ const line = z
   .transform((value) => String(value).replace(/\s+/g, ' ').trim())
   .refine((text) => text !== '' && text.length <= LONGEST && isOneLine(text), `expected 1 to ${LONGEST} characters`);
 const time = z
-  .string()
+  .string('expected a date, as 2026-11-24')
   .refine((text) => /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text)), 'expected a date, as 2026-11-24')
   .transform((text) => new Date(text).toISOString());
 const choice = <const T extends string>(values: readonly T[], fallback: NoInfer<T>) =>
@@ -68,6 +69,12 @@ export interface Task extends TaskFields {
 /** Values to write; undefined removes the key. */
 export type TaskPatch = { readonly [K in keyof TaskFields]?: TaskFields[K] | undefined };
 
+export interface TaskListing {
+  readonly tasks: readonly Task[];
+  /** Files that are skipped, and why. */
+  readonly problems: readonly Problem[];
+}
+
 /** A new file. */
 export function renderTask({ name: _, body, ...fields }: Task): string {
   const stated = Object.entries(fields).filter(
@@ -78,7 +85,7 @@ export function renderTask({ name: _, body, ...fields }: Task): string {
 
 /** @returns the task, or what is wrong with its file */
 export function parseTask(text: string | null, name: string): Task | string {
-  if (text === null) return 'expected text in UTF-8';
+  if (text === null) return 'is empty, or not text in UTF-8';
   if (text.length > MAX_CHARS) return `expected at most ${MAX_CHARS / 1024} KB`;
   const parts = splitFrontMatter(text);
   if (parts === null) return 'front matter: expected it between two lines of ---';
@@ -100,7 +107,8 @@ export function patchTask(text: string, patch: TaskPatch): string {
     if (value === undefined) document.delete(key);
     else document.set(key, value);
   }
-  return `---\n${document.toString({ lineWidth: 0 })}---\n${parts.rest}`;
+  const head = `---\n${document.toString({ lineWidth: 0 })}---\n`;
+  return (/^[^\n]*\r\n/.test(text) ? head.replace(/\n/g, '\r\n') : head) + parts.rest;
 }
 
 /** Six hex digits. */
@@ -108,7 +116,10 @@ export function taskId(name: string): string {
   return createHash('sha256').update(name.toLowerCase()).digest('hex').slice(0, 6);
 }
 
-/** Names of tasks that others may wait for. */
-export function openNames(tasks: readonly Task[]): ReadonlySet<string> {
-  return new Set(tasks.filter(({ status }) => status !== 'done').map(({ name }) => name.toLowerCase()));
+/** Names of tasks that others may wait for; a file that cannot be read is one that somebody is writing. */
+export function openNames({ tasks, problems }: TaskListing): ReadonlySet<string> {
+  const open = tasks.filter(({ status }) => status !== 'done').map(({ name }) => name);
+  const files = problems.map(({ file }) => file).filter((file) => !/[\\/]done[\\/]\d{4}-\d\d[\\/]/.test(file));
+  const unread = files.map((file) => file.replace(/^.*[\\/]|\.md$/g, ''));
+  return new Set([...open, ...unread].map((name) => name.toLowerCase()));
 }

@@ -5,7 +5,7 @@ import type { Problem } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { localTime, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { openNames, type Task, taskId } from '../model/task.ts';
+import { openNames, type Task, type TaskListing, taskId } from '../model/task.ts';
 import { type Activity, judge, type Verdict } from './judge.ts';
 import type { TaskFiles } from './task-files.ts';
 import { dueTime, localDay, nextTime, readTrigger, scheduledMs, triggerProblem, urgencyOf } from './trigger.ts';
@@ -171,7 +171,7 @@ async function readDue(files: TaskFiles, nowMs: number) {
   const doubtful = read.tasks.flatMap(({ name }, at) =>
     doubts[at] === null ? [] : [{ file: files.fileOf(name) ?? name, message: `trigger: ${doubts[at]}` }],
   );
-  const waiting = openNames(read.tasks);
+  const waiting = openNames(read);
   const ready = open.filter(
     ({ status, depends_on }) => status === 'active' && !depends_on.some((name) => waiting.has(name.toLowerCase())),
   );
@@ -201,8 +201,9 @@ const NEGLECTED_MS = { due: 3 * DAY_MS, untimed: 14 * DAY_MS } as const;
  *
  * @param sinceMs  time of the last brief
  */
-export async function taskLines(tasks: readonly Task[], { sinceMs, nowMs }: { sinceMs: number; nowMs: number }) {
-  const waiting = openNames(tasks);
+export async function taskLines(listing: TaskListing, { sinceMs, nowMs }: { sinceMs: number; nowMs: number }) {
+  const { tasks } = listing;
+  const waiting = openNames(listing);
   const lines: Record<'due' | 'neglected', string[]> = { due: [], neglected: [] };
   const add = (kind: keyof typeof lines, task: Task, how: string): void => {
     lines[kind].push(`${lineOf(task)}, ${how}`);

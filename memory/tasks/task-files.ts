@@ -1,5 +1,4 @@
-import type { Problem } from '../../common/errors.ts';
-import type { Task, TaskPatch } from '../model/task.ts';
+import type { Task, TaskListing, TaskPatch } from '../model/task.ts';
 
 export interface TaskText {
   /** As `active/x.md` or `done/2026-11/x.md`. */
@@ -10,7 +9,7 @@ export interface TaskText {
 /** Task files and inbox pages. Every change is atomic and durable once it resolves. */
 export interface TaskFiles {
   /** Active and blocked tasks, with `all` done ones too, ordered by name; a file that does not validate is a problem. */
-  load(all?: boolean): Promise<{ readonly tasks: readonly Task[]; readonly problems: readonly Problem[] }>;
+  load(all?: boolean): Promise<TaskListing>;
   /**
    * Creates a file under a free name that begins with `stem`.
    *

@@ -3,7 +3,7 @@ import { CometError, type Problem } from '../../common/errors.ts';
 import { oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { escapeHeadings } from '../model/markdown.ts';
-import { openNames, type Task, type TaskPatch, TOPIC, taskId } from '../model/task.ts';
+import { openNames, type Task, type TaskListing, type TaskPatch, TOPIC, taskId } from '../model/task.ts';
 import { questionLines, type Surfacing, taskLines } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources } from './task-sources.ts';
@@ -113,9 +113,9 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
   return {
     viewOf,
     isNear,
-    shown: async (task: Task): Promise<TaskView> => viewOf(task, openNames((await files.load()).tasks)),
+    shown: async (task: Task): Promise<TaskView> => viewOf(task, openNames(await files.load())),
     /** Without those whose trigger cannot be read. */
-    async load(all: boolean): Promise<{ readonly tasks: readonly Task[]; readonly problems: readonly Problem[] }> {
+    async load(all: boolean): Promise<TaskListing> {
       const { tasks, problems } = await files.load(all);
       const doubts = await Promise.all(tasks.map(triggerProblem));
       const doubtful = tasks.flatMap(({ name }, at) =>
@@ -139,7 +139,7 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
         throw new CometError('usage', `a topic is named by lower-case letters, digits, - and _ (got "${topic}")`);
       }
       if (name !== '' && names !== undefined && isWaitingFor(name, names, tasks))
-        throw new CometError('usage', `${name} cannot depend on itself`);
+        throw new CometError('usage', `${name} cannot depend on itself, nor on what waits for it`);
       return {
         ...(title === undefined ? {} : { title: oneLine(redact(title)) }),
         ...(at === undefined ? {} : { trigger: await triggerText(at) }),
@@ -172,7 +172,7 @@ export function createTasks(parts: Parts) {
     async list({ projectDir, all = false }: TaskFilter): Promise<TaskList> {
       const { tasks, problems } = await load(all);
       const near = tasks.filter(({ project }) => isNear(project, projectDir));
-      const views = await Promise.all(near.map((task) => viewOf(task, openNames(tasks))));
+      const views = await Promise.all(near.map((task) => viewOf(task, openNames({ tasks, problems }))));
       return { tasks: views.sort(byDue), problems };
     },
     /** @param within  only tasks of this folder's project. @throws CometError `not_found`, `ambiguous_id` */
@@ -221,7 +221,7 @@ export function createTasks(parts: Parts) {
       }),
     /** See `taskLines`; with the number of open tasks. */
     briefLines: async (since: { readonly sinceMs: number; readonly nowMs: number }) =>
-      taskLines((await load(false)).tasks, since),
+      taskLines(await load(false), since),
     /** Active ones of every project. */
     active: async (): Promise<readonly Task[]> => (await load(false)).tasks.filter(({ status }) => status === 'active'),
     /** Titles of tasks that surfaced lately and are still open, newest first; synchronous, as of the last look. */

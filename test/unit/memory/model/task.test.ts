@@ -86,6 +86,7 @@ describe('a task file', () => {
     expect(after).toContain('# mine');
     expect(after).toContain('high # soon');
     expect(after).toContain('colour: red');
+    expect(after.split('---\r\n')[1]).not.toMatch(/[^\r]\n/);
     expect(parseTask(after, '2026-11-24-call-47')).toMatchObject({ status: 'done', title: 'Call 47' });
   });
 
@@ -93,7 +94,7 @@ describe('a task file', () => {
     ['---\ntitle: Half', 'front matter: expected it between two lines of ---'],
     ['---\ntitle: [Half\n---\n', 'front matter: '],
     ['---\ncreated: 2026-11-24\n---\n', 'title: '],
-    ['---\ntitle: x\n---\n', 'created: '],
+    ['---\ntitle: x\n---\n', 'created: expected a date'],
     ['---\ntitle: x\ncreated: 2026-02-40\n---\n', 'created: expected a date'],
     ['---\ntitle: x\ncreated: 2026-11-24\ntopic: ../../x\n---\n', 'topic: expected the name of a topic'],
     ['---\ntitle: x\ncreated: 2026-11-24\nmode: shout\n---\n', 'mode: expected notify, question, review'],
@@ -105,6 +106,6 @@ describe('a task file', () => {
   test('is refused where it is too long to be one', () => {
     const text = `---\ntitle: x\ncreated: 2026-11-24\n---\n${'a'.repeat(2_000_000)}`;
     expect(parseTask(text, 'x')).toBe('expected at most 256 KB');
-    expect(parseTask(null, 'x')).toBe('expected text in UTF-8');
+    expect(parseTask(null, 'x')).toBe('is empty, or not text in UTF-8');
   });
 });

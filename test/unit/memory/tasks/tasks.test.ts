@@ -98,13 +98,24 @@ describe('tasks', () => {
     await tasks.setStatus(second.id, 'active');
     await at(START + 3 * HOUR);
     expect(page()).toEqual([`- 13:00 “Build” (task ${second.id}), late: was due 11:00`]);
-    // Both would wait for each other.
-    await expect(tasks.edit(first.id, { dependsOn: [second.id] }, { by: 'user' })).rejects.toMatchObject({
-      code: 'usage',
-    });
-    await expect(tasks.edit(first.id, { dependsOn: [first.id] }, { by: 'user' })).rejects.toMatchObject({
-      code: 'usage',
-    });
+    const third = await tasks.add({ ...user, title: 'Sell', dependsOn: [second.id] });
+    for (const { id } of [first, second, third])
+      await expect(tasks.edit(first.id, { dependsOn: [id] }, { by: 'user' })).rejects.toMatchObject({ code: 'usage' });
+  });
+
+  test('wait for a task whose file cannot be read: somebody is writing it', async () => {
+    const { tasks, texts, page, at } = open();
+    const first = await tasks.add({ ...user, title: 'Order parts' });
+    const { id } = await tasks.add({ ...user, title: 'Build', at: 'in 1 hour', dependsOn: [first.id] });
+    const text = texts.get(first.name) ?? '';
+    texts.set(first.name, text.slice(0, 20));
+    await at(START + 2 * HOUR);
+    expect(page()).toEqual([]);
+    expect((await tasks.show(id)).waits_for).toEqual([first.name]);
+    expect((await tasks.briefLines({ sinceMs: START, nowMs: START + 2 * HOUR })).due).toEqual([]);
+    texts.set(first.name, text.replace('active', 'done'));
+    await at(START + 3 * HOUR);
+    expect(page()).toHaveLength(1);
   });
 
   test('with a new time surface again', async () => {
