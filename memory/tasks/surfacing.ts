@@ -70,7 +70,7 @@ export function createSurfacing(parts: Parts) {
     const fired = new Date(forMs).toISOString();
     const done = await files.update(task.name, { surfacing: undefined, fired, asked: undefined }, month);
     open = open.map((each) => (each.name === task.name ? done : each));
-    log.info('a task is due', { task: task.name, ...verdict });
+    log.info('a task is due', { task: taskId(task.name), ...verdict });
     runLater(notifyAs(task, verdict), 'no desktop notification was shown');
     if (verdict.mode === 'review' && review !== null) runLater(reviewed(task, review), 'a review failed');
   }
@@ -96,7 +96,7 @@ export function createSurfacing(parts: Parts) {
         if (closing.signal.aborted) return;
         await surface(task, forMs).catch((error: unknown) => {
           problems = [...problems, { file: files.fileOf(task.name) ?? task.name, message: (error as Error).message }];
-          log.warn('a due task could not be surfaced; it is tried again', { task: task.name, error });
+          log.warn('a due task could not be surfaced; it is tried again', { task: taskId(task.name), error });
         });
       }
     });
@@ -138,7 +138,7 @@ async function isInterrupting(
 ): Promise<boolean> {
   if (isDoubtful !== true || interrupts === null) return interrupt;
   const answer = await interrupts(task, activity(), signal).catch((error: unknown) => {
-    log.info('rules decide whether a task interrupts', { task: task.name, error });
+    log.info('rules decide whether a task interrupts', { task: taskId(task.name), error });
     return null;
   });
   return answer ?? interrupt;

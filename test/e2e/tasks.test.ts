@@ -88,6 +88,8 @@ describe('a due task', () => {
       await rig.home.run(['statusline'], { stdin: input, env: { NO_COLOR: '1', COMET_CC_HOOK_MS: '20000' } })
     ).stdout;
     expect(line).toContain('due: Stand-up');
+    // What is forgotten leaves no trace, so the log names no words.
+    expect((await rig.filesWith('stand-up')).filter((file) => file.includes('/logs/'))).toEqual([]);
     await task('done', id);
   });
 
