@@ -49,6 +49,7 @@ export { libraryPaths } from './storage/paths.ts';
 export type { SnapshotInfo } from './storage/snapshot-files.ts';
 export type { Activity } from './tasks/judge.ts';
 export type { Tasks, TaskView } from './tasks/tasks.ts';
+export { isReminder } from './tasks/trigger.ts';
 
 /** Makes facts of what nodes say, see `openSchema`. */
 export async function migrateNodeFacts(paths: HomePaths): Promise<void> {

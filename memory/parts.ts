@@ -63,7 +63,16 @@ export interface MemoryOptions {
   /** Absent where no tasks are kept. */
   readonly tasks?: Pick<
     Tasks,
-    'active' | 'briefLines' | 'drop' | 'forget' | 'madeOf' | 'questions' | 'receive' | 'restore' | 'texts'
+    | 'active'
+    | 'addReminder'
+    | 'briefLines'
+    | 'drop'
+    | 'forget'
+    | 'madeOf'
+    | 'questions'
+    | 'receive'
+    | 'restore'
+    | 'texts'
   >;
   /** What requests saved from the one time to the other, ms. Absent where it is not counted. */
   readonly savings?: (fromMs: number, toMs: number) => Savings;

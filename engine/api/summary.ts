@@ -1,7 +1,7 @@
 import { CometError } from '../../common/errors.ts';
 import { type Mode, modeOf } from '../../common/policy.ts';
 import { amount, clip, formatCount, oneLine, percentSaved } from '../../common/text.ts';
-import type { Memory } from '../../memory/index.ts';
+import { isReminder, type Memory } from '../../memory/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
 import type { Policy } from '../policy/index.ts';
 import type { SessionTitles } from './session-titles.ts';
@@ -90,6 +90,8 @@ export async function finishSessions(
     own: conversation(newest)?.own ?? 0,
     left: (await library.listItems({ projectDir }))
       .filter(({ kind, session_id }) => kind === 'todo' && ids.includes(session_id))
+      // Of these there is a task.
+      .filter(({ origin, text }) => origin !== 'user' || !isReminder(text))
       .map(({ id, text }) => ({ id, text: clip(oneLine(text), TITLE_CHARS) })),
   };
 }

@@ -5,6 +5,7 @@ import { assertsValue } from '../compaction/supersede.ts';
 import { isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 import { type SectionName, slugOf, statementText } from '../model/page.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
+import { isReminder } from '../tasks/trigger.ts';
 import { areasOf } from '../text/keywords.ts';
 import { isAsking, isNoise, type PersonAttribute, personIn, STANDING, valuesOf } from '../text/sentences.ts';
 import { contentTags } from '../text/tags.ts';
@@ -105,7 +106,7 @@ function saidIn(node: MemoryNode): NodeStatement[] {
 }
 
 function candidateOf(node: MemoryNode, { text, origin, isDecision, endedAt, bucket }: NodeStatement): Candidate | null {
-  if (bucket === 'skip' || bucket === 'episode' || bucket === 'task') return null;
+  if (bucket === 'skip' || bucket === 'episode' || bucket === 'task' || isReminder(text)) return null;
   const attribute = attributeOf(text);
   const chosen = bucket === undefined ? '' : slugOf(bucket.slice('topic:'.length));
   const isChosen = chosen !== '' && isCleanOrigin(origin) && (chosen !== PROFILE || origin === 'user');

@@ -3,11 +3,12 @@ import { CometError, type Problem } from '../../common/errors.ts';
 import { oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { escapeHeadings } from '../model/markdown.ts';
+import type { MemoryNode } from '../model/node.ts';
 import { openNames, type Task, type TaskListing, type TaskPatch, TOPIC, taskId } from '../model/task.ts';
 import { questionLines, type Surfacing, taskLines } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources } from './task-sources.ts';
-import { localDay, localIso, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
+import { localDay, localIso, nextTime, readTrigger, scheduledMs, triggerIn, triggerProblem } from './trigger.ts';
 
 /** A task as commands and tools show it. */
 export interface TaskView
@@ -75,7 +76,7 @@ interface Parts {
   readonly redact: (text: string) => string;
 }
 
-const SLUG_CHARS = 48;
+const [SLUG_CHARS, TITLE_CHARS] = [48, 300];
 /** A time that passed while it was typed is due at once. */
 const TYPING_MS = 60_000;
 
@@ -243,8 +244,35 @@ export function createTasks(parts: Parts) {
     inbox: async (day = localDay(now())) => ({ day, text: await files.readInbox(day) }),
     ...createTaskSources(parts),
     ...createExchanged(parts, exclusive),
+    ...createReminders(parts, exclusive),
     problems: surfacing.problems,
     close: surfacing.close,
+  };
+}
+
+export interface Reminder {
+  /** What the user said. */
+  readonly text: string;
+  readonly atMs: number;
+  readonly project: string;
+  readonly node: Pick<MemoryNode, 'node_id'>;
+}
+
+function createReminders({ files, surfacing, redact }: Parts, exclusive: Mutex) {
+  return {
+    /** Makes a task of a reminder, unless the project has one that says the same, a done one included. */
+    addReminder: ({ text, atMs, project, node }: Reminder): Promise<void> =>
+      exclusive(async () => {
+        const title = oneLine(redact(text)).slice(0, TITLE_CHARS);
+        const { tasks } = await files.load(true);
+        if (tasks.some((task) => task.project === project && task.title === title)) return;
+        await files.add(`${localDay(atMs)}-${slugOf(title)}`, {
+          ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify' },
+          ...{ trigger: await triggerIn(text, atMs), depends_on: [], sources: [node.node_id], origin: 'user', project },
+          body: bodyOf({ context: [node.node_id] }, redact),
+        });
+        surfacing.soon();
+      }),
   };
 }
 

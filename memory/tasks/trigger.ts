@@ -41,6 +41,24 @@ function isInCalendar(phrase: string): boolean {
   return at.getUTCMonth() === Number(month) - 1 && at.getUTCDate() === day;
 }
 
+/** What a person says to come back to. */
+const REMINDER =
+  /^(?:please |and |also ){0,2}(?:(?:can|could|will) you )?remind me\b(?! (?:how|of|what|when|where|which|who|why)\b)|^to-?dos?\s?[:–-]\s|\b(?:later|at some point),? (?:i|we) (?:have to|must|need to|should)\b/i;
+
+export function isReminder(text: string): boolean {
+  return REMINDER.test(text);
+}
+
+/** The trigger that a sentence names; undefined where it names none, or several. */
+export async function triggerIn(sentence: string, nowMs: number): Promise<string | undefined> {
+  const { casual } = await import('chrono-node/en');
+  // Memory notes the date of "tomorrow" behind it.
+  const phrase = sentence.replace(/ \(\d{4}-\d\d-\d\d\)/g, '');
+  const [found, another] = casual.parse(phrase, { instant: new Date(nowMs) }, { forwardDate: true });
+  const read = found === undefined || another !== undefined ? null : await readTrigger(found.text, nowMs);
+  return read === null || typeof read === 'string' || read.kind === 'cron' ? undefined : localIso(read.atMs);
+}
+
 /** NaN where the whole text is not one time. */
 async function readTime(phrase: string, nowMs: number): Promise<number> {
   if (PAST.test(phrase)) return Number.NaN;

@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { dueTime, localIso, nextTime, readTrigger, type Trigger } from '../../../../memory/tasks/trigger.ts';
+import {
+  dueTime,
+  isReminder,
+  localIso,
+  nextTime,
+  readTrigger,
+  type Trigger,
+  triggerIn,
+} from '../../../../memory/tasks/trigger.ts';
 
 const zone = process.env['TZ'];
 const ZONES = ['UTC', 'Europe/Vienna', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'Pacific/Apia'];
@@ -78,6 +86,30 @@ test.each([
   'x'.repeat(5_000),
 ])('%j is refused with a reason', async (text) => {
   expect(await readTrigger(text, Date.UTC(2026, 10, 23, 11, 30))).toEqual(expect.stringContaining('(got "'));
+});
+
+test.each([
+  ['Remind me tomorrow at 9 to renew the key.', '2026-11-24T09:00'],
+  ['Please remind me tomorrow (2026-11-24) at 9 to renew the key.', '2026-11-24T09:00'],
+  ['Can you remind me in 2 hours to call Jonas?', '2026-11-23T13:30'],
+  ['remind me on friday or monday to call Jonas', undefined],
+  ['todo: write the notes', undefined],
+  ['TODO - rotate the key next monday', '2026-11-30T09:00'],
+  ['Later we must move the queue to Postgres.', undefined],
+])('%j is a reminder at %s', async (text, expected) => {
+  expect(isReminder(text)).toBe(true);
+  expect((await triggerIn(text, new Date(2026, 10, 23, 11, 30).getTime()))?.slice(0, 16)).toBe(expected);
+});
+
+test.each([
+  'Remind me what we decided.',
+  'Build a todo app.',
+  'The todo list is broken.',
+  "Don't forget to add a test.",
+  'We must use Postgres.',
+  'He reminded me of it later.',
+])('%j is no reminder', (text) => {
+  expect(isReminder(text)).toBe(false);
 });
 
 describe('what is due', () => {
