@@ -56,11 +56,16 @@ interface Day {
 }
 
 interface Rule {
+  /** Matches wherever `sign` does. V8 compiles it in a tenth of the time, again after each rest. */
+  readonly hint?: RegExp;
   readonly sign: RegExp;
   readonly dateOf: (match: readonly (string | undefined)[], today: Day) => Day;
 }
 
-const word = (source: string): RegExp => new RegExp(`(?<![\\p{L}\\p{N}_])(?:${source})(?![\\p{L}\\p{N}_])`, 'giu');
+const word = (source: string): Pick<Rule, 'hint' | 'sign'> => ({
+  hint: new RegExp(source.replaceAll(AHEAD, ''), 'iu'),
+  sign: new RegExp(`(?<![\\p{L}\\p{N}_])(?:${source})(?![\\p{L}\\p{N}_])`, 'giu'),
+});
 /** Chinese and Korean set no spaces around words, and Korean adds particles. */
 const script = (source: string): RegExp => new RegExp(source, 'gu');
 const shifted =
@@ -69,20 +74,20 @@ const shifted =
     addDays(today, days);
 
 const RULES: readonly Rule[] = [
-  { sign: word('day after tomorrow|übermorgen|pasado mañana'), dateOf: shifted(2) },
+  { ...word('day after tomorrow|übermorgen|pasado mañana'), dateOf: shifted(2) },
   { sign: script('后天|모레'), dateOf: shifted(2) },
   {
-    sign: word('tomorrow|(?<!\\b(?:guten|am|jeden) )morgen(?! früh um)|(?<!\\b(?:la|esta|cada|de) )mañana'),
+    ...word('tomorrow|(?<!\\b(?:guten|am|jeden) )morgen(?! früh um)|(?<!\\b(?:la|esta|cada|de) )mañana'),
     dateOf: shifted(1),
   },
   { sign: script('明天|내일'), dateOf: shifted(1) },
-  { sign: word('day before yesterday|vorgestern|anteayer'), dateOf: shifted(-2) },
-  { sign: word('yesterday|gestern|ayer'), dateOf: shifted(-1) },
+  { ...word('day before yesterday|vorgestern|anteayer'), dateOf: shifted(-2) },
+  { ...word('yesterday|gestern|ayer'), dateOf: shifted(-1) },
   { sign: script('昨天|어제'), dateOf: shifted(-1) },
-  { sign: word('today|tonight|heute|hoy'), dateOf: shifted(0) },
+  { ...word('today|tonight|heute|hoy'), dateOf: shifted(0) },
   { sign: script('今天|오늘'), dateOf: shifted(0) },
   {
-    sign: word(
+    ...word(
       `(?:in|within|en|dentro de) (${NUMBER}) (?:(days?|tage?n?|días?)|(weeks?|wochen?|semanas?)|months?|monate?n?|mes(?:es)?)`,
     ),
     dateOf: ahead,
@@ -90,7 +95,7 @@ const RULES: readonly Rule[] = [
   { sign: script(`(${NUMBER}) ?(?:(天)|(个?星期|周)|个月)(?:后|以后|之后)`), dateOf: ahead },
   { sign: script('(\\d{1,3}) ?(?:(일)|(주일?)|개월) ?(?:후|뒤)'), dateOf: ahead },
   {
-    sign: word(
+    ...word(
       `(?:(${NEXT})|(${LAST})|(?:by|until|till|before|this|bis|diesen|antes del)|${AHEAD}(?:on|am|el)) (?:${WEEKDAY})`,
     ),
     dateOf: weekday,
@@ -100,7 +105,7 @@ const RULES: readonly Rule[] = [
     dateOf: weekday,
   },
   {
-    sign: word('next week|nächste woche|kommende woche|(?:la )?próxima semana'),
+    ...word('next week|nächste woche|kommende woche|(?:la )?próxima semana'),
     dateOf: (_, today) => addDays(today, daysToMonday(today)),
   },
   {
@@ -108,7 +113,7 @@ const RULES: readonly Rule[] = [
     dateOf: (_, today) => addDays(today, daysToMonday(today)),
   },
   {
-    sign: word('end of (?:the |this )?month|ende des monats|monatsende|fin de mes'),
+    ...word('end of (?:the |this )?month|ende des monats|monatsende|fin de mes'),
     dateOf: (_, { year, month }) => ({ year, month: month + 1, date: 0 }),
   },
 ];
@@ -120,7 +125,8 @@ export function withAbsoluteDates(text: string, atMs: number): string {
   const today = { year: now.getFullYear(), month: now.getMonth(), date: now.getDate() };
   const dates = new Map<number, { readonly end: number; readonly date: string }>();
   let taken: readonly { readonly from: number; readonly to: number }[] = [];
-  for (const { sign, dateOf } of RULES) {
+  for (const { hint, sign, dateOf } of RULES) {
+    if (hint?.test(text) === false) continue;
     for (const match of text.matchAll(sign)) {
       const [from, to] = [match.index, match.index + match[0].length];
       const isDated = /^\s?\(\d{4}-\d\d-\d\d/.test(text.slice(to, to + 13));
