@@ -185,6 +185,7 @@ export function readStateQuery(prompt: string): StateQuery | null {
 }
 
 function readSentence(sentence: string): { readonly kind: StateKind; readonly about: readonly string[] } | null {
+  if (!HINTS.some((hint) => hint.test(sentence))) return null;
   for (const { kind, sign, spaced } of SIGNS) {
     const match = sign.exec(sentence);
     if (match === null) continue;
@@ -211,6 +212,22 @@ const SIGNS = (Object.keys(PHRASES) as StateKind[]).flatMap((kind) => {
     ...unspaced.map((phrase) => ({ kind, spaced: false, sign: new RegExp(phrase, 'u') })),
   ];
 });
+
+/** Where none of these matches, none of `SIGNS` does. V8 drops what it compiled of rare ones, and two compile faster. */
+const HINTS = [
+  new RegExp(
+    `^(?:${Object.values(PHRASES)
+      .flatMap(([spaced]) => spaced)
+      .join('|')})`,
+    'iu',
+  ),
+  new RegExp(
+    Object.values(PHRASES)
+      .flatMap(([, unspaced]) => unspaced)
+      .join('|'),
+    'u',
+  ),
+];
 
 /** Of each kind that is asked for, and of the others that tell where the work stands. */
 const SHOWN: Readonly<Record<StateKind, Readonly<Record<StateKind, number>>>> = {
