@@ -7,7 +7,7 @@
  *
  *   npm run bench:replay -- [DIR] [--data DIR | --projects DIR] [--models A,B] [--ttl 5m,1h] [--every N]
  *                           [--set trim.keepTurns=1]... [--at-once N] [--resume] [--forks] [--restart-every N]
- *                           [--kill N] [--simulate] [--json]
+ *                           [--lancedb] [--kill N] [--simulate] [--json]
  *
  * DIR, or `--projects`, is a folder of transcripts, as `~/.claude/projects`; without one `real` in `--data`, by default
  * `../shared/data` beside the checkout. Every Nth session is played (1: all), the oldest first, in one memory.
@@ -16,16 +16,20 @@
  *   --resume           the second half of each session is sent a day later
  *   --forks            each session is forked in its middle: the fork sends the next requests as well
  *   --restart-every N  after every Nth request the engine starts again with what its stores hold, before the answer
+ *   --lancedb          searches are the product's, not those of the index in memory; latency says more then
  *   --kill N           instead, real processes: the built daemon, whose engine is killed N times with SIGKILL, cuts as
  *                      early as it may; two sessions at once and their forks, as fast as they are answered
  *   --simulate         only the simulation and the bound; nothing is played
  */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import { cutRule } from '../engine/cut-config.ts';
 import type { PastSession } from '../engine/transcript/cost.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import { openLanceIndex } from '../memory/search/lancedb/search-index.ts';
 import type { CutRule } from '../proxy/rewrite/index.ts';
 import { simulateConversation, sumRequests } from '../proxy/transcript/index.ts';
 import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
@@ -69,6 +73,7 @@ const { values, positionals } = parseArgs({
     resume: { type: 'boolean', default: false },
     forks: { type: 'boolean', default: false },
     'restart-every': { type: 'string' },
+    lancedb: { type: 'boolean', default: false },
     kill: { type: 'string' },
     simulate: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
@@ -100,6 +105,8 @@ interface Run {
   /** Requests of subagents, and those that were changed. */
   readonly subagents: { readonly requests: number; readonly changed: number };
   readonly latency: Readonly<Record<'prompt' | 'round', readonly number[]>>;
+  /** Of the slowest tenth of prompts: mean milliseconds of each step. */
+  readonly slowest: Readonly<Record<string, number>>;
   readonly added: ReturnType<typeof measureAdded>;
   readonly ended: number;
 }
@@ -135,8 +142,11 @@ async function play(past: readonly PastSession[], model: string, ttl: '5m' | '1h
   const embedder = createStaticEmbedder();
   const local = createLocalModel({ embedder });
   const restart = values['restart-every'] === undefined ? {} : { restartEvery: Number(values['restart-every']) };
-  const player = await openPlayer({ config, model, ttl, embedder, memoryModel: local, local, ...restart });
+  const dir = await mkdtemp(path.join(tmpdir(), 'comet-replay-'));
+  const stored = values.lancedb ? await openLanceIndex({ dir, embedder, now: Date.now, report: console.error }) : null;
+  const player = await openPlayer({ config, model, ttl, embedder, memoryModel: local, local, ...restart, ...stored });
   const sessions: Session[] = [];
+  const prompts: Played[] = [];
   const refusals: string[] = [];
   const latency = { prompt: [] as number[], round: [] as number[] };
   const subagents = { requests: 0, changed: 0 };
@@ -150,6 +160,7 @@ async function play(past: readonly PastSession[], model: string, ttl: '5m' | '1h
         return;
       }
       addTo(sums.get(played.conversation.sessionId) as Sum, played);
+      if (played.request.kind === 'main' && isPrompt(played)) prompts.push(played);
       if (played.request.kind === 'main') latency[isPrompt(played) ? 'prompt' : 'round'].push(played.ms);
     });
     for (const conversation of group.filter(({ agentId }) => agentId === '')) {
@@ -161,7 +172,28 @@ async function play(past: readonly PastSession[], model: string, ttl: '5m' | '1h
     }
   }
   const added = measureAdded(player.plans(), latency.prompt.length);
-  return { sessions, refusals, unplayable: player.unplayable(), subagents, latency, added, ended: player.ended() };
+  await stored?.index.close();
+  await rm(dir, { recursive: true, force: true });
+  const slowest = meanPhases(prompts.toSorted((a, b) => b.ms - a.ms).slice(0, Math.ceil(prompts.length / 10)));
+  return {
+    slowest,
+    sessions,
+    refusals,
+    unplayable: player.unplayable(),
+    subagents,
+    latency,
+    added,
+    ended: player.ended(),
+  };
+}
+
+/** Mean milliseconds of each step. */
+function meanPhases(played: readonly Played[]): Readonly<Record<string, number>> {
+  const means: Record<string, number> = {};
+  for (const { name, ms } of played.flatMap(({ phases }) => phases)) {
+    means[name] = (means[name] ?? 0) + ms / played.length;
+  }
+  return means;
 }
 
 /** As the options ask. */
@@ -285,6 +317,7 @@ function restLines(
     refusals = [],
     restore,
     latency_ms,
+    slowest = {},
     subagents,
     added,
     unplayable = 0,
@@ -301,6 +334,9 @@ function restLines(
     `restore: ${restore?.missing} of ${restore?.messages} messages missing in ${restore?.sessions} compacted sessions`,
     `memory added, mean tokens: ${added?.start.toFixed()} at a start; a recall ${added?.recall.toFixed()}, at ${(100 * (added?.recallShare ?? 0)).toFixed()} % of prompts; a preamble ${added?.cut.tokens.toFixed()}, ${added?.cut.perNode.toFixed()} a node (of rounds ${added?.rounds.tokens.toFixed()} and ${added?.rounds.perNode.toFixed()})`,
     `rewriter, p50 and p95 ms: prompts ${prompt?.p50} and ${prompt?.p95}, tool rounds ${round?.p50} and ${round?.p95}`,
+    `slowest tenth of prompts, mean ms: ${Object.entries(slowest)
+      .map(([name, ms]) => `${name} ${ms.toFixed(1)}`)
+      .join(', ')}`,
   ];
 }
 

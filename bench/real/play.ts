@@ -4,8 +4,9 @@ import { silentLog } from '../../common/log.ts';
 import { cutRule } from '../../engine/cut-config.ts';
 import type { Memory } from '../../memory/index.ts';
 import type { LanguageModel } from '../../memory/models/model.ts';
+import type { SearchIndex } from '../../memory/search/search-index.ts';
 import { openCostLedger } from '../../proxy/ledger/index.ts';
-import type { MessagesRequest, Usage } from '../../proxy/ports.ts';
+import type { MessagesRequest, Phase, PhaseTimer, Usage } from '../../proxy/ports.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
 import {
   findHeadTokens,
@@ -27,6 +28,8 @@ export interface PlayOptions {
   readonly model: string;
   readonly ttl: '5m' | '1h';
   readonly embedder: ReturnType<typeof createStaticEmbedder>;
+  /** One in memory where it is absent. */
+  readonly index?: SearchIndex;
   /** Writes the memories. */
   readonly memoryModel: LanguageModel;
   /** Rules where the model fails. */
@@ -46,6 +49,8 @@ export interface Played {
   readonly refusal: string | null;
   /** Of the rewriter. */
   readonly ms: number;
+  /** Of its steps. */
+  readonly phases: readonly Phase[];
 }
 
 type Accepted = Extract<Verdict, { refusal: null }>;
@@ -60,7 +65,7 @@ interface Due {
 export async function openPlayer(options: PlayOptions) {
   const { config, model, ttl, embedder } = options;
   const disk = createDisk();
-  disk.index = { ...createInMemorySearchIndex(embedder), close: async () => {} };
+  disk.index = { ...(options.index ?? createInMemorySearchIndex(embedder)), close: async () => {} };
   const clock = { now: () => disk.nowMs };
   const planRecords: PlanRecord[] = [];
   const stores = { plans: createMemoryPlanStore(planRecords), ledger: createMemoryRecords<never>() };
@@ -105,7 +110,8 @@ export async function openPlayer(options: PlayOptions) {
     }
     const { rewriter } = engine;
     const startMs = performance.now();
-    const outcome = await rewriter.rewrite(client, new AbortController().signal);
+    const timer = timerFrom(startMs);
+    const outcome = await rewriter.rewrite({ ...client, timer }, new AbortController().signal);
     const ms = performance.now() - startMs;
     const judged = judges.sent.judge({ body: outcome.body, headers, atMs });
     const sent = judged.refusal === null ? judged : direct;
@@ -120,7 +126,7 @@ export async function openPlayer(options: PlayOptions) {
     if (played % (options.restartEvery ?? Number.POSITIVE_INFINITY) === 0) engine = await openEngine();
     else outcome.onResponse(responseOf(signedAnswer(request), sent.usage, judged.refusal?.message ?? null));
     await settle(engine.memory);
-    return { conversation, request, direct, sent, refusal: judged.refusal?.message ?? null, ms };
+    return { conversation, request, direct, sent, refusal: judged.refusal?.message ?? null, ms, phases: timer.phases };
   }
 
   function headOf(conversation: PastConversation, { messages: [first] }: PastRequest): number {
@@ -161,6 +167,19 @@ function inOrder(conversations: readonly PastConversation[]): Due[] {
     conversation.requests.map((request) => ({ conversation, request })),
   );
   return all.sort((a, b) => a.request.atMs - b.request.atMs);
+}
+
+function timerFrom(startMs: number): PhaseTimer {
+  const phases: Phase[] = [];
+  let lastMs = startMs;
+  return {
+    phases,
+    end(name) {
+      const nowMs = performance.now();
+      phases.push({ name, ms: nowMs - lastMs });
+      lastMs = nowMs;
+    },
+  };
 }
 
 async function settle({ maintenance }: Memory): Promise<void> {
