@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { COLUMNS, columnBeside, columnsOf, type TaskStatus } from '../board.ts';
 import { call, useQuery } from '../client.ts';
 import { projectName } from '../format.ts';
@@ -8,22 +8,17 @@ import type { Result } from '../types.ts';
 
 type Task = Result<'tasks/list'>['tasks'][number];
 type Move = (task: Task, to: TaskStatus) => Promise<void>;
+/** The task that takes the focus once its card is drawn in that column. */
+type Focused = { current: { readonly id: string; readonly to: TaskStatus } | null };
 
 export function Board() {
   const tasks = useQuery('tasks/list', { all: true }, ['tasks']);
   const [moved, setMoved] = useState<ReadonlyMap<string, TaskStatus>>(new Map());
-  const focused = useRef<{ readonly id: string; readonly to: TaskStatus } | null>(null);
+  const focused: Focused = useRef(null);
   useEffect(() => {
     const stored = new Map(tasks.data?.tasks.map(({ id, status }) => [id, status]));
     setMoved((last) => new Map([...last].filter(([id, to]) => stored.get(id) !== to)));
   }, [tasks.data]);
-  useEffect(() => {
-    const { id = '', to } = focused.current ?? {};
-    // An earlier change may be drawn first, with the card where it was.
-    if (moved.get(id) !== to || to === undefined) return;
-    document.getElementById(`task-${id}`)?.focus();
-    focused.current = null;
-  }, [moved]);
   const move: Move = async (task, to) => {
     if (task.status === to) return;
     focused.current = { id: task.id, to };
@@ -46,6 +41,7 @@ export function Board() {
                 <Column
                   key={column.status}
                   {...column}
+                  focused={focused}
                   onMove={move}
                   onDrop={(id) => drop(all, id, column.status, move)}
                 />
@@ -66,11 +62,12 @@ function drop(all: readonly Task[], id: string, to: TaskStatus, move: Move): voi
 interface ColumnProps {
   readonly status: TaskStatus;
   readonly tasks: readonly Task[];
+  readonly focused: Focused;
   readonly onMove: Move;
   readonly onDrop: (id: string) => void;
 }
 
-function Column({ status, tasks, onMove, onDrop }: ColumnProps) {
+function Column({ status, tasks, focused, onMove, onDrop }: ColumnProps) {
   const [isOver, setOver] = useState(false);
   return (
     <section
@@ -95,16 +92,23 @@ function Column({ status, tasks, onMove, onDrop }: ColumnProps) {
         items={tasks}
         keyOf={({ id }) => id}
         rowHeight={104}
-        row={(task) => <TaskCard task={task} onMove={onMove} />}
+        row={(task) => <TaskCard task={task} focused={focused} onMove={onMove} />}
       />
     </section>
   );
 }
 
-function TaskCard({ task, onMove }: { task: Task; onMove: Move }) {
+function TaskCard({ task, focused, onMove }: { task: Task; focused: Focused; onMove: Move }) {
+  const card = useRef<HTMLElement>(null);
+  // As it is drawn: after the paint, it would take the focus from what the user chose since.
+  useLayoutEffect(() => {
+    if (focused.current?.id !== task.id || focused.current.to !== task.status) return;
+    focused.current = null;
+    card.current?.focus();
+  }, [task.id, task.status]);
   return (
     <article
-      id={`task-${task.id}`}
+      ref={card}
       class="card task"
       draggable
       tabIndex={0}
