@@ -1,11 +1,17 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
 import type { Readable } from 'node:stream';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { buildConnector, type Dispatcher, Pool } from 'undici';
+import type { buildConnector as BuildConnector, Dispatcher, Pool as UndiciPool } from 'undici';
 import { CometError } from '../../common/errors.ts';
 import { connectViaProxy, type Route } from '../guard/upstream-proxy.ts';
 import type { RawHeaders } from './request.ts';
+
+/** Loaded from within: the package's index loads what nothing here uses, such as its fetch, in 50 ms. */
+const load = createRequire(import.meta.url);
+const Pool = load('undici/lib/dispatcher/pool.js') as typeof UndiciPool;
+const buildConnector = load('undici/lib/core/connect.js') as typeof BuildConnector;
 
 interface UpstreamRequest {
   readonly method: string;
@@ -71,7 +77,7 @@ export function createUpstream(options: UpstreamOptions) {
     secureContext: createSecureContext(options.caFile ? { ca: [...rootCertificates, readCa(options.caFile)] } : {}),
   });
   const servername = isIP(host) === 0 ? host : '';
-  const openPool = (): Pool =>
+  const openPool = (): UndiciPool =>
     new Pool(options.origin, {
       connect: (target, callback) => {
         if (proxy === null) return connect({ ...target, servername }, callback);
@@ -95,11 +101,14 @@ export function createUpstream(options: UpstreamOptions) {
 }
 
 /** Replaces the pool after a pause, because kept-alive connections may be dead without notice. */
-function createRenewedPool(openPool: () => Pool, now: () => number): { pool(): Pool; close(): Promise<void> } {
-  const retired = new Set<Pool>();
+function createRenewedPool(
+  openPool: () => UndiciPool,
+  now: () => number,
+): { pool(): UndiciPool; close(): Promise<void> } {
+  const retired = new Set<UndiciPool>();
   let pool = openPool();
   let lastSeen = now();
-  const current = (): Pool => {
+  const current = (): UndiciPool => {
     const at = now();
     if (Math.abs(at - lastSeen) > PAUSE_MS) {
       const old = pool;
@@ -122,7 +131,7 @@ function createRenewedPool(openPool: () => Pool, now: () => number): { pool(): P
   };
 }
 
-function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler): Forwarding {
+function forward(pool: UndiciPool, request: UpstreamRequest, handler: UpstreamHandler): Forwarding {
   let control: Dispatcher.DispatchController | null = null;
   let aborted = false;
   pool.dispatch(

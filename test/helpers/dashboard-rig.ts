@@ -7,7 +7,7 @@ import { createStoryClock, openStage, playStory, type Stage } from '../../bin/de
 import { PROJECT_DIR, STORY, type StorySession } from '../../bin/demo/story.ts';
 import { createTerm } from '../../bin/terminal/term.ts';
 import type { Brain } from '../mock-anthropic/index.ts';
-import { openBrowser } from './browser.ts';
+import { openBrowser, PLAIN_PAGES } from './browser.ts';
 
 /** The built program with the data of the demo's story and three tasks, and a browser that is signed in to its page. */
 export interface DashboardRig {
@@ -51,7 +51,7 @@ export async function openDashboardRig(): Promise<DashboardRig> {
   const clock = createStoryClock();
   const sessions = [...STORY];
   const brain: Brain = (request) => storyBrain(sessions, () => {})(request);
-  const [stage, browser] = await Promise.all([openBareStage('', clock, brain), openBrowser()]);
+  const [stage, browser] = await Promise.all([openBareStage('', clock, brain), openBrowser(PLAIN_PAGES)]);
   const { engine } = stage;
   const close = async (): Promise<void> => {
     await browser.close();

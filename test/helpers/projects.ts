@@ -27,7 +27,7 @@ export const server = { deps: { external: [/\/dist\/.*\.js$/] } };
 export function systemProjects(include: string[], patience: number) {
   const test = {
     globalSetup: ['test/helpers/shared-certs.ts'],
-    setupFiles: SETUP_FILES,
+    setupFiles: [...SETUP_FILES, 'test/helpers/temp-in-memory.ts'],
     // Each file on its own: without that, files are dealt out to workers beforehand, and the last one works alone.
     pool: 'forks' as const,
     // Most of them wait for processes and timers rather than for a core.

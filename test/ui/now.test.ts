@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { homePaths } from '../../common/paths.ts';
 import { engineClient } from '../../engine/api/index.ts';
-import { BROWSER_MISSING, openBrowser } from '../helpers/browser.ts';
+import { BROWSER_MISSING, openBrowser, PLAIN_PAGES } from '../helpers/browser.ts';
 import { createLiveRig, type LiveRig, longTalk, openTerminal, type Terminal } from '../helpers/live-rig.ts';
 import type { Delivery } from '../mock-anthropic/index.ts';
 
@@ -27,7 +27,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard while an answer streams',
     rig = await createLiveRig({ COMET_CC_UI_PORT: '0' }, () => {
       return { kind: 'message', blocks: [{ type: 'text', text: 'Understood, noted. '.repeat(20) }], delivery };
     });
-    browser = await openBrowser();
+    browser = await openBrowser(PLAIN_PAGES);
     terminal = openTerminal(rig);
     await longTalk(rig, terminal, { topic: 'the broker' });
   });
