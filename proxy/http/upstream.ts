@@ -1,17 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
 import type { Readable } from 'node:stream';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import type { buildConnector as BuildConnector, Dispatcher, Pool as UndiciPool } from 'undici';
+import { buildConnector, type Dispatcher, Pool } from 'undici';
 import { CometError } from '../../common/errors.ts';
 import { connectViaProxy, type Route } from '../guard/upstream-proxy.ts';
 import type { RawHeaders } from './request.ts';
-
-/** Loaded from within: the package's index loads what nothing here uses, such as its fetch, in 50 ms. */
-const load = createRequire(import.meta.url);
-const Pool = load('undici/lib/dispatcher/pool.js') as typeof UndiciPool;
-const buildConnector = load('undici/lib/core/connect.js') as typeof BuildConnector;
 
 interface UpstreamRequest {
   readonly method: string;
@@ -77,7 +71,7 @@ export function createUpstream(options: UpstreamOptions) {
     secureContext: createSecureContext(options.caFile ? { ca: [...rootCertificates, readCa(options.caFile)] } : {}),
   });
   const servername = isIP(host) === 0 ? host : '';
-  const openPool = (): UndiciPool =>
+  const openPool = (): Pool =>
     new Pool(options.origin, {
       connect: (target, callback) => {
         if (proxy === null) return connect({ ...target, servername }, callback);
@@ -101,14 +95,11 @@ export function createUpstream(options: UpstreamOptions) {
 }
 
 /** Replaces the pool after a pause, because kept-alive connections may be dead without notice. */
-function createRenewedPool(
-  openPool: () => UndiciPool,
-  now: () => number,
-): { pool(): UndiciPool; close(): Promise<void> } {
-  const retired = new Set<UndiciPool>();
+function createRenewedPool(openPool: () => Pool, now: () => number): { pool(): Pool; close(): Promise<void> } {
+  const retired = new Set<Pool>();
   let pool = openPool();
   let lastSeen = now();
-  const current = (): UndiciPool => {
+  const current = (): Pool => {
     const at = now();
     if (Math.abs(at - lastSeen) > PAUSE_MS) {
       const old = pool;
@@ -131,7 +122,7 @@ function createRenewedPool(
   };
 }
 
-function forward(pool: UndiciPool, request: UpstreamRequest, handler: UpstreamHandler): Forwarding {
+function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler): Forwarding {
   let control: Dispatcher.DispatchController | null = null;
   let aborted = false;
   pool.dispatch(
