@@ -12,7 +12,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { ENDING_RULES, type EndingRules, endingOf, endsStatement } from '../memory/compaction/supersede.ts';
+import { ENDING_RULES, type EndingRules, endsStatement, getEnding } from '../memory/compaction/supersede.ts';
 import { createTranscriptReader, isComplete } from '../memory/index.ts';
 import type { MemoryNode } from '../memory/model/node.ts';
 import { isClosed } from '../memory/text/validity.ts';
@@ -59,7 +59,7 @@ else print();
 
 function judge(pairs: readonly StatementPair[], rules: EndingRules = ENDING_RULES): Outcome {
   const marked = pairs.filter(({ former, next }) => {
-    const ending = endingOf(next, rules);
+    const ending = getEnding(next, rules);
     return ending !== null && endsStatement(ending, former, rules);
   });
   const right = marked.filter(({ closes }) => closes).length;

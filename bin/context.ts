@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { CometError, messageOf } from '../common/errors.ts';
-import { homeOf, homePaths } from '../common/paths.ts';
+import { CometError, getMessage } from '../common/errors.ts';
+import { getHome, homePaths } from '../common/paths.ts';
 import { lowestOrigin, type Origin } from '../common/turn.ts';
-import { type EngineClient, engineClient, engineOf } from '../engine/api/client.ts';
+import { type EngineClient, engineClient, getEngine } from '../engine/api/client.ts';
 import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Stream, type Term } from './terminal/term.ts';
 
@@ -27,7 +27,7 @@ export interface Context extends EngineContext {
 export function createContext({ env, stdout, stderr }: Surroundings = process): Context {
   return {
     env,
-    paths: homePaths(homeOf(env)),
+    paths: homePaths(getHome(env)),
     term: createTerm(stdout, stderr, env),
     stdout,
     stderr,
@@ -40,7 +40,7 @@ export function createContext({ env, stdout, stderr }: Surroundings = process): 
 /**
  * The engine's API for a command that reads. Where there is memory and no daemon, it starts one as `run` does.
  *
- * @throws from `call`: as `engineOf`; `daemon_down` also where the daemon cannot be started
+ * @throws from `call`: as `getEngine`; `daemon_down` also where the daemon cannot be started
  */
 export function readingEngine(context: Context): EngineClient {
   return startedEngine(context, () => existsSync(context.paths.nodesDir));
@@ -48,7 +48,7 @@ export function readingEngine(context: Context): EngineClient {
 
 /** The same for a command that needs a daemon in any case. */
 export function startedEngine(context: Context, isWorthIt = (): boolean => true): EngineClient {
-  const client = engineOf(context.paths);
+  const client = getEngine(context.paths);
   return {
     call: async (operation, input, options) => {
       try {
@@ -69,7 +69,7 @@ async function startForReading(context: Context): Promise<void> {
   try {
     await startDaemon(await prepareDaemon(context, {}));
   } catch (cause) {
-    const problem = `the daemon is not running and cannot be started: ${messageOf(cause)}`;
+    const problem = `the daemon is not running and cannot be started: ${getMessage(cause)}`;
     throw new CometError('daemon_down', problem, { cause });
   } finally {
     context.term.progress('');
@@ -79,7 +79,7 @@ async function startForReading(context: Context): Promise<void> {
 /** The exit codes that other programs rely on. */
 export const EXIT = { done: 0, failed: 1, usage: 2, daemonDown: 3, notFound: 4 } as const;
 
-export function exitCodeOf(error: unknown): number {
+export function getExitCode(error: unknown): number {
   if (!(error instanceof CometError)) return EXIT.failed;
   switch (error.code) {
     case 'usage':

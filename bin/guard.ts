@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CometError, reasonOf } from '../common/errors.ts';
+import { CometError, getReason } from '../common/errors.ts';
 import { inspectPrivateFile } from '../common/files.ts';
 import { byteSink } from '../common/log.ts';
-import { homeOf, homePaths, VERSION } from '../common/paths.ts';
+import { getHome, homePaths, VERSION } from '../common/paths.ts';
 import { createRoute, Guard } from '../proxy/guard/index.ts';
 
 process.umask(0o077);
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const env = process.env;
-const paths = homePaths(homeOf(env));
+const paths = homePaths(getHome(env));
 const port = Number(env['COMET_CC_PORT'] || 8443);
 
 // Only our own log file is rotated; a terminal or service manager keeps its own.
@@ -48,7 +48,7 @@ try {
   process.exit(0);
 } catch (error) {
   const inUse = error instanceof CometError && error.code === 'port_in_use';
-  const message = reasonOf(error);
+  const message = getReason(error);
   console.error(message);
   tell(inUse ? { type: 'port_in_use', port, message } : { type: 'failed', message }, () => process.exit(1));
 }

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
-import { CometError, messageOf } from '../common/errors.ts';
+import { CometError, getMessage } from '../common/errors.ts';
 import { VERSION } from '../common/paths.ts';
-import { type Context, EXIT, exitCodeOf } from './context.ts';
+import { type Context, EXIT, getExitCode } from './context.ts';
 
 type Register = (program: Command, context: Context) => void;
 
@@ -52,22 +52,22 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
 export async function runProgram(argv: readonly string[], context: Context): Promise<number> {
   try {
     const program = createProgram(context);
-    for (const register of await commandsFor(argv[2])) register(program, context);
+    for (const register of await listCommands(argv[2])) register(program, context);
     await program.parseAsync(argv);
     return context.exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     context.term.progress('');
-    context.term.say(`comet-cc: ${messageOf(error)}`);
+    context.term.say(`comet-cc: ${getMessage(error)}`);
     for (const why of [await configProblem(error, context), await buildProblem(error, context)]) {
       if (why !== '') context.term.say(`comet-cc: ${why}`);
     }
-    return exitCodeOf(error);
+    return getExitCode(error);
   }
 }
 
 /** The one that is named; all of them for help, completion and what is none. */
-async function commandsFor(name = ''): Promise<Register[]> {
+async function listCommands(name = ''): Promise<Register[]> {
   if (name === '-V' || name === '--version') return [];
   const named = ['completion', 'setup'].includes(name)
     ? []
@@ -81,7 +81,7 @@ async function configProblem(error: unknown, context: Context): Promise<string> 
   if (!(error instanceof CometError) || !['daemon_down', 'daemon_unhealthy'].includes(error.code)) return '';
   return await context.config().then(
     () => '',
-    (reason: unknown) => messageOf(reason),
+    (reason: unknown) => getMessage(reason),
   );
 }
 
@@ -99,7 +99,7 @@ async function buildProblem(error: unknown, context: Context): Promise<string> {
 /** The program with every command, as help and completion read it. */
 export async function wholeProgram(context: Context): Promise<Command> {
   const program = createProgram(context);
-  for (const register of await commandsFor()) register(program, context);
+  for (const register of await listCommands()) register(program, context);
   return program;
 }
 

@@ -49,7 +49,7 @@ export async function ensureCerts(paths: HomePaths, options: EnsureOptions) {
   await store.removeLeftovers(paths.certsDir, Date.now() - HOUR_MS);
   const userFile = await resolveUserFile(paths, options.userExtraCaFile);
   const nextDir = path.join(paths.certsDir, 'next');
-  const checked = store.generationOf(paths.certsDir);
+  const checked = store.getGeneration(paths.certsDir);
   const state = loadLeaf(paths, nowMs);
   const replace = (write: (dir: string) => Promise<void>): Promise<void> =>
     store.publish(paths.certsDir, checked, async (dir) => {
@@ -69,7 +69,7 @@ export async function ensureCerts(paths: HomePaths, options: EnsureOptions) {
     change = 'issued';
   } else if (remainingMs < RENEWAL_MS && store.loadLeaf(nextDir, nowMs).kind !== 'usable') {
     const issued = await issueCerts(nowMs);
-    await store.publish(nextDir, store.generationOf(nextDir), (dir) => store.writeGeneration(dir, issued));
+    await store.publish(nextDir, store.getGeneration(nextDir), (dir) => store.writeGeneration(dir, issued));
   }
   return { ...describeCerts(paths), change, bundle: await writeBundle(paths, userFile) };
 }
@@ -155,9 +155,9 @@ export type Renewal = Awaited<ReturnType<typeof inspectRenewal>>;
 export async function inspectRenewal(paths: HomePaths, nowMs: number) {
   const nextDir = path.join(paths.certsDir, 'next');
   const leaf = store.loadLeaf(paths.certsDir, nowMs);
-  const fingerprintOf = async (dir: string): Promise<string | null> =>
+  const getFingerprint = async (dir: string): Promise<string | null> =>
     readFingerprints((await readFileIfPresent(path.join(dir, 'root.pem'))) ?? '')[0] ?? null;
-  const [current, next] = [await fingerprintOf(paths.certsDir), await fingerprintOf(nextDir)];
+  const [current, next] = [await getFingerprint(paths.certsDir), await getFingerprint(nextDir)];
   const isReady = next !== null && store.loadLeaf(nextDir, nowMs).kind === 'usable';
   const isNear = leaf.kind === 'usable' && leaf.leaf.notAfterMs - nowMs < RENEWAL_MS;
   const text = await readFileIfPresent(bundleFile(paths.certsDir));

@@ -79,7 +79,7 @@ function parsePair(cert: string, key: string): Pair {
 }
 
 /** Identifies the certificates in `certsDir`; null when there are none. */
-export function generationOf(certsDir: string): number | null {
+export function getGeneration(certsDir: string): number | null {
   return lstatSync(certsDir, { throwIfNoEntry: false })?.ino ?? null;
 }
 
@@ -102,7 +102,7 @@ export async function publish(
     await write(fresh);
     await syncDir(fresh);
     // Synchronous, so that the directory is missing no longer than two renames take.
-    if (generationOf(certsDir) !== expected) return;
+    if (getGeneration(certsDir) !== expected) return;
     if (expected !== null) renameSync(certsDir, former);
     renameSync(fresh, certsDir);
     await syncDir(path.dirname(certsDir));

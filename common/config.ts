@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CometError } from './errors.ts';
 import { ensureDir, writeFileAtomic } from './files.ts';
-import { homeOf, homePaths } from './paths.ts';
+import { getHome, homePaths } from './paths.ts';
 import { SCOPES } from './policy.ts';
 import { isRecord, parseJson, unquoted } from './text.ts';
 import { PRESETS as COMPACTION_PRESETS } from './turn.ts';
@@ -377,18 +377,18 @@ type Tree = Record<string, unknown>;
  * @throws CometError `config_invalid`, naming file or variable, key, and what was expected
  */
 export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<Config> = {}): { config: Config; home: string } {
-  const home = homeOf(env);
+  const home = getHome(env);
   const { configFile } = homePaths(home);
   const tree = readTree(configFile);
   validate(tree, configFile);
   const fromEnv = merge(tree, environmentTree(env));
-  validate(fromEnv, 'the environment', variableOf);
+  validate(fromEnv, 'the environment', getVariable);
   return { config: validate(withPresets(merge(fromEnv, overrides)), 'the command line'), home };
 }
 
 function withPresets(tree: Tree): Tree {
   return Object.entries(PRESETS).reduce((left, [key, presets]) => {
-    const values = presets[String(valueAt(left, key))];
+    const values = presets[String(getValueAt(left, key))];
     return values === undefined ? left : merge(values, left);
   }, withProvider(tree));
 }
@@ -396,20 +396,20 @@ function withPresets(tree: Tree): Tree {
 /** `provider/model`, or an alias of one provider alone, chooses the provider where no endpoint is set. */
 function withProvider(tree: Tree): Tree {
   const keys = ['openai.model', 'openai.sensorModel'];
-  const [model = ''] = keys.map((key) => String(valueAt(tree, key) ?? ''));
-  if (valueAt(tree, 'openai.baseUrl') !== undefined) return tree;
+  const [model = ''] = keys.map((key) => String(getValueAt(tree, key) ?? ''));
+  if (getValueAt(tree, 'openai.baseUrl') !== undefined) return tree;
   const named = Object.keys(PROVIDERS).find(
     (name) => model.startsWith(`${name}/`) || ALIASES[name]?.includes(model) === true,
   );
-  const provider = String(valueAt(tree, 'openai.provider') || named || '');
+  const provider = String(getValueAt(tree, 'openai.provider') || named || '');
   if (provider === '') return tree;
-  if (provider === 'vllm' && model === '' && valueAt(tree, 'llm') === 'openai') {
+  if (provider === 'vllm' && model === '' && getValueAt(tree, 'llm') === 'openai') {
     throw new CometError('config_invalid', 'openai.model: name the model that vLLM serves, as there is no usual one');
   }
   const chosen = structuredClone(tree);
   setAt(chosen, 'openai.provider', provider);
   for (const key of keys) {
-    const name = String(valueAt(tree, key) ?? '');
+    const name = String(getValueAt(tree, key) ?? '');
     if (name.startsWith(`${provider}/`)) setAt(chosen, key, name.slice(provider.length + 1));
   }
   return chosen;
@@ -439,15 +439,15 @@ export function readSettings(env: NodeJS.ProcessEnv): Setting[] {
   const file = readTree(homePaths(home).configFile);
   const environment = environmentTree(env);
   return configKeys().map((key) => {
-    const isSet = (tree: Tree): boolean => valueAt(tree, key.key) !== undefined;
+    const isSet = (tree: Tree): boolean => getValueAt(tree, key.key) !== undefined;
     const source = isSet(environment) ? 'environment' : isSet(file) ? 'file' : 'default';
-    return { ...key, value: valueAt(config, key.key), source };
+    return { ...key, value: getValueAt(config, key.key), source };
   });
 }
 
 /** Sets a key in `config.json`. @throws CometError `usage` for an unknown key, `config_invalid` for a bad value */
 export async function writeSetting(env: NodeJS.ProcessEnv, name: string, text: string): Promise<void> {
-  const { home, configFile } = homePaths(homeOf(env));
+  const { home, configFile } = homePaths(getHome(env));
   const key = findKey(name);
   const tree = readTree(configFile);
   setAt(tree, key.key, typeof key.fallback === 'number' ? Number(text) : text);
@@ -470,11 +470,11 @@ function listKeys(shape: Record<string, z.ZodType>, at: readonly string[], defau
     const inner = schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
     if (inner instanceof z.ZodObject) return listKeys(inner.shape, keys, defaults[name] as Tree);
     const description = schema.description ?? '';
-    return [{ key: keys.join('.'), variable: variableOf(keys), fallback: defaults[name], description }];
+    return [{ key: keys.join('.'), variable: getVariable(keys), fallback: defaults[name], description }];
   });
 }
 
-function variableOf(keys: readonly string[]): string {
+function getVariable(keys: readonly string[]): string {
   return `COMET_CC_${keys.map((key) => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()).join('_')}`;
 }
 
@@ -483,7 +483,7 @@ function environmentTree(env: NodeJS.ProcessEnv): Tree {
   const renamed = Object.entries(RENAMED).map(([old, key]) => ({
     ...findKey(key),
     old,
-    variable: variableOf(old.split('.')),
+    variable: getVariable(old.split('.')),
   }));
   const own = configKeys().map((key) => ({ ...key, old: '' }));
   for (const { key, old, variable, fallback } of [...renamed, ...own]) {
@@ -494,7 +494,7 @@ function environmentTree(env: NodeJS.ProcessEnv): Tree {
   return tree;
 }
 
-function valueAt(tree: unknown, key: string): unknown {
+function getValueAt(tree: unknown, key: string): unknown {
   return key.split('.').reduce<unknown>((value, part) => (isRecord(value) ? value[part] : undefined), tree);
 }
 
@@ -515,10 +515,10 @@ function readTree(file: string): Tree {
   const tree = readJson(file);
   if (!isRecord(tree)) return tree;
   for (const [old, key] of [...Object.entries(RENAMED), ...IGNORED.map((key) => [key, ''] as const)]) {
-    const value = valueAt(tree, old);
+    const value = getValueAt(tree, old);
     if (value === undefined) continue;
     setAt(tree, old, undefined);
-    if (key !== '' && valueAt(tree, key) === undefined) setAt(tree, key, scaled(old, value));
+    if (key !== '' && getValueAt(tree, key) === undefined) setAt(tree, key, scaled(old, value));
   }
   return tree;
 }
@@ -556,7 +556,7 @@ function validate(
   const problems = result.error.issues.flatMap((issue) => {
     const at = issue.path.map(String);
     if (issue.code !== 'unrecognized_keys') return `${at.length > 0 ? nameOf(at) : '(top level)'}: ${expected(issue)}`;
-    return issue.keys.map((key) => `${nameOf([...at, key])}: no such key; expected one of ${keysAt(at).join(', ')}`);
+    return issue.keys.map((key) => `${nameOf([...at, key])}: no such key; expected one of ${getKeysAt(at).join(', ')}`);
   });
   throw new CometError('config_invalid', `${source} does not validate: ${problems.join('; ')}`, {
     cause: result.error,
@@ -567,8 +567,8 @@ function expected({ message }: { readonly message: string }): string {
   return message.replace(/^(Invalid (input|option)|Too (small|big)): /, '');
 }
 
-function keysAt(at: readonly string[]): string[] {
-  const below = at.length === 0 ? Config.parse({}) : valueAt(Config.parse({}), at.join('.'));
+function getKeysAt(at: readonly string[]): string[] {
+  const below = at.length === 0 ? Config.parse({}) : getValueAt(Config.parse({}), at.join('.'));
   return isRecord(below) ? Object.keys(below) : [];
 }
 

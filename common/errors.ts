@@ -45,12 +45,12 @@ export interface Problem {
 }
 
 /** Message of whatever was thrown. */
-export function reasonOf(thrown: unknown): string {
+export function getReason(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
 /** One line for stderr; an unexpected error shows its stack, so that it can be reported. */
-export function messageOf(error: unknown): string {
+export function getMessage(error: unknown): string {
   if (error instanceof CometError) return error.message;
   return `unexpected ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
 }

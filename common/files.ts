@@ -19,7 +19,7 @@ const BACKUP_MARK = '.before-comet-cc';
  */
 export async function ensureDir(dir: string): Promise<void> {
   await mkdir(dir, { recursive: true, mode: PRIVATE_DIR }).catch((error: unknown) => {
-    throw unsafe(dir, `cannot be created as a directory (${codeOf(error)})`, error);
+    throw unsafe(dir, `cannot be created as a directory (${getCode(error)})`, error);
   });
   const stats = await stat(dir);
   const owners = [stats.uid, (await lstat(dir)).uid];
@@ -86,7 +86,7 @@ export async function createExclusive(file: string, data: string | Uint8Array): 
     await throughTemporary(file, data, (temporary) => link(temporary, file));
     return true;
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
+    if (getCode(error) === 'EEXIST') return false;
     throw error;
   }
 }
@@ -112,7 +112,7 @@ export async function readFileIfPresent(file: string): Promise<string | null> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null;
+    if (getCode(error) === 'ENOENT') return null;
     throw error;
   }
 }
@@ -137,7 +137,7 @@ function inspect(file: string, isKind: (stats: Stats) => boolean, forbidden: num
     if (!isOurs(stats.uid)) return 'foreign_owner';
     return PLATFORM.hasModes && (stats.mode & forbidden) !== 0 ? 'open_mode' : null;
   } catch (error) {
-    return codeOf(error) === 'ENOENT' ? 'missing' : 'unreadable';
+    return getCode(error) === 'ENOENT' ? 'missing' : 'unreadable';
   }
 }
 
@@ -192,7 +192,7 @@ function isOurs(uid: number): boolean {
   return process.getuid === undefined || process.getuid() === uid;
 }
 
-function codeOf(error: unknown): string {
+function getCode(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? 'unknown';
 }
 

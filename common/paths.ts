@@ -43,9 +43,9 @@ const WINDOWS: Platform = {
 
 const PIPES = '\\\\.\\pipe\\';
 
-export const platformOf = (name: NodeJS.Platform): Platform => (name === 'win32' ? WINDOWS : POSIX);
+export const getPlatform = (name: NodeJS.Platform): Platform => (name === 'win32' ? WINDOWS : POSIX);
 
-export const PLATFORM = platformOf(process.platform);
+export const PLATFORM = getPlatform(process.platform);
 
 /** A pipe is not a file: there is nothing to inspect, restrict or remove. */
 export function isPipe(address: string): boolean {
@@ -59,7 +59,7 @@ function digest(dir: string): string {
 }
 
 /** `COMET_CC_HOME`, else `~/.comet-cc`; absolute. */
-export function homeOf(env: Readonly<Record<string, string | undefined>>): string {
+export function getHome(env: Readonly<Record<string, string | undefined>>): string {
   return path.resolve(env['COMET_CC_HOME'] || path.join(os.homedir(), '.comet-cc'));
 }
 

@@ -27,7 +27,7 @@ export function effectivePolicy(rules: readonly PolicyRule[]): EffectivePolicy {
   return { captures: mode === 'on', adds: mode !== 'off', scope };
 }
 
-export function modeOf({ captures, adds }: Pick<EffectivePolicy, 'captures' | 'adds'>): Mode {
+export function getMode({ captures, adds }: Pick<EffectivePolicy, 'captures' | 'adds'>): Mode {
   if (captures) return 'on';
   return adds ? 'private' : 'off';
 }

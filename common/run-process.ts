@@ -78,7 +78,7 @@ export async function runChild(run: ChildRun, signal?: AbortSignal): Promise<Chi
     ['ENOENT', 'EACCES'].includes((result.cause as NodeJS.ErrnoException | undefined)?.code ?? '')
   )
     how = 'missing';
-  return { how, exitCode: result.exitCode ?? -1, stdout: textOf(result.stdout), stderr: textOf(result.stderr) };
+  return { how, exitCode: result.exitCode ?? -1, stdout: getText(result.stdout), stderr: getText(result.stderr) };
 }
 
 /**
@@ -136,6 +136,6 @@ function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void
   }
 }
 
-function textOf(value: unknown): string {
+function getText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

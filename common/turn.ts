@@ -198,7 +198,7 @@ export function readUserTexts(
       return mayType ? read : [{ source: 'client', text }];
     }
     if (text.trimStart().startsWith(SHELL_INPUT)) return readShell(text.trimStart());
-    const source = sourceOf(text);
+    const source = getSource(text);
     if (source === 'tool') {
       isBody = false;
       return [{ source, text: text.replace(OUTPUT_TAG, '').trim() }];
@@ -249,7 +249,7 @@ export function isContinuation(text: string): boolean {
 }
 
 /** The source of a text in one of the client's forms; null for any other. */
-export function sourceOf(text: string): Form['source'] | null {
+export function getSource(text: string): Form['source'] | null {
   const at = text.search(/\S/);
   if (at < 0) return null;
   for (const { starts, source } of FORMS) {
@@ -288,7 +288,7 @@ function readCommand(text: string): SourcedText[] {
   const typed: SourcedText = { source: 'typed', text: `${slash}${name.text} ${args.text}`.trim() };
   const rest = text.slice(Math.max(name.end, args.end, message.end)).trim();
   if (rest === '') return [typed];
-  return [typed, { source: sourceOf(rest) ?? 'client', text: rest.replace(OUTPUT_TAG, '').trim() }];
+  return [typed, { source: getSource(rest) ?? 'client', text: rest.replace(OUTPUT_TAG, '').trim() }];
 }
 
 /** A `!command`: the user typed the input, a program wrote what follows. */

@@ -38,7 +38,7 @@ import {
 } from '../proxy/ledger/index.ts';
 import { createRewriter, openPlanStore, type PlanStore } from '../proxy/rewrite/index.ts';
 import { createRedactor, type Redactor } from '../redact/index.ts';
-import { conversationCosts, costsOf, savedBetween } from './api/cost.ts';
+import { conversationCosts, getCosts, sumSaved } from './api/cost.ts';
 import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
@@ -55,7 +55,7 @@ import { deferredMemory, deferredSharing, deferredTasks } from './deferred.ts';
 import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.ts';
 import { openHostMark } from './lifecycle/host.ts';
 import { openSchema } from './lifecycle/schema.ts';
-import { claudeEnvironmentOf } from './lifecycle/user-proxy.ts';
+import { getClaudeEnvironment } from './lifecycle/user-proxy.ts';
 import { createLinkedBlock, type LinkedBlock } from './linked-block.ts';
 import { createAccess, guardMemory } from './policy/guard.ts';
 import { openPolicy, type Policy } from './policy/index.ts';
@@ -80,11 +80,11 @@ export interface EngineOptions {
 
 /** When turns are summarized under each preset; keys that are set take precedence. */
 function presetRules(env: NodeJS.ProcessEnv) {
-  const ruleOf = (preset: Preset) => loadConfig(env, { preset }).config.compaction;
-  return { aggressive: ruleOf('aggressive'), gentle: ruleOf('gentle') };
+  const getRule = (preset: Preset) => loadConfig(env, { preset }).config.compaction;
+  return { aggressive: getRule('aggressive'), gentle: getRule('gentle') };
 }
 
-const savingsOf = (ledger: CostLedger) => (fromMs: number, toMs: number) => savedBetween(ledger, fromMs, toMs);
+const getSavings = (ledger: CostLedger) => (fromMs: number, toMs: number) => sumSaved(ledger, fromMs, toMs);
 
 /** The services learn that the store is open a few turns of the queue after `opening` settles. */
 async function settled(opening: Promise<unknown>): Promise<void> {
@@ -113,14 +113,14 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   let activity = (): Activity => ({ answering: 0, lastRequestMs: 0 });
   const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(async () => {
     if (stores.locked !== null) throw stores.locked;
-    const claudeEnvironment = await claudeEnvironmentOf(env, paths);
-    const own = { redactor, sealedOrigin: seals.originOf, usage: usageOf(budget, ledger), claudeEnvironment };
+    const claudeEnvironment = await getClaudeEnvironment(env, paths);
+    const own = { redactor, sealedOrigin: seals.originOf, usage: getUsage(budget, ledger), claudeEnvironment };
     const share = shareOptions(env, paths, policy);
-    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings: savingsOf(ledger), share };
+    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings: getSavings(ledger), share };
     return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
   });
   const memory = guardMemory(deferredMemory(opening, config.llm), policy, () => removals.hidden());
-  const subagents = subagentsOf({ config, paths, env }, memory, policy);
+  const subagents = getSubagents({ config, paths, env }, memory, policy);
   const rewriter = await createRewriter({
     memory: { ...memory.capture, ...memory.recall },
     plans: stores.plans,
@@ -138,10 +138,10 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   activity = proxy.activity;
   const opened = (): Promise<unknown> => settled(opening);
   const linked = createLinkedBlock({ ...memory, paths, log });
-  const ui = uiOf(config, paths, () => services, log);
-  const removals = removalsOf({ memory, receipts, linked, opened }, paths.uiRemovalsFile, log);
+  const ui = getUi(config, paths, () => services, log);
+  const removals = getRemovals({ memory, receipts, linked, opened }, paths.uiRemovalsFile, log);
   const services: EngineServices = {
-    ...servicesOf({ config, paths, log }, { memory, policy, ledger, budget, linked, subagents }),
+    ...getServices({ config, paths, log }, { memory, policy, ledger, budget, linked, subagents }),
     ...shellServices(env, paths, redactor),
     ...{ ledger, activity: proxy.activity, quota: budget.limits },
     ...{ seals, receipts, removals },
@@ -230,7 +230,7 @@ function shellSettings(env: NodeJS.ProcessEnv): readonly string[] {
   return set.filter(({ value, fallback }) => value !== fallback).map(({ variable }) => variable);
 }
 
-function uiOf(config: Config, paths: HomePaths, services: () => EngineServices, log: Log) {
+function getUi(config: Config, paths: HomePaths, services: () => EngineServices, log: Log) {
   const folders = libraryFolders(config.library.dir, paths);
   return createUi({ config: config.ui, paths, services, log, now: systemClock.now, folders });
 }
@@ -239,7 +239,7 @@ interface RemovalParts extends Pick<EngineServices, 'memory' | 'receipts' | 'ope
   readonly linked: LinkedBlock;
 }
 
-function removalsOf(parts: RemovalParts, file: string, log: Log) {
+function getRemovals(parts: RemovalParts, file: string, log: Log) {
   const removals = createRemovals({
     file,
     async remove(ids) {
@@ -265,7 +265,7 @@ function shellServices(env: NodeJS.ProcessEnv, paths: HomePaths, { text: redact 
 }
 
 /** The part of the API's services that rests on memory and policy. */
-function servicesOf(
+function getServices(
   { config, paths, log }: { readonly config: Config; readonly paths: HomePaths; readonly log: Log },
   {
     memory,
@@ -280,7 +280,7 @@ function servicesOf(
     readonly ledger: CostLedger;
     readonly budget: Budget;
     readonly linked: LinkedBlock;
-    readonly subagents: ReturnType<typeof subagentsOf>;
+    readonly subagents: ReturnType<typeof getSubagents>;
   },
 ) {
   const now = systemClock.now;
@@ -301,14 +301,14 @@ function servicesOf(
       projectOf,
       now,
     }),
-    costs: () => costsOf(ledger, now()),
+    costs: () => getCosts(ledger, now()),
     conversation: (id: string) => conversationCosts(ledger, id),
-    budget: () => budgetOf(config, budget),
+    budget: () => getBudget(config, budget),
     version: VERSION,
   };
 }
 
-function subagentsOf(
+function getSubagents(
   { config, paths, env }: Pick<EngineOptions, 'env'> & { readonly config: Config; readonly paths: HomePaths },
   { library }: Memory,
   policy: Policy,
@@ -318,7 +318,7 @@ function subagentsOf(
   return { ...subagents, ...createSubagentSource(subagents, library, policy) };
 }
 
-function budgetOf({ llm, models }: Config, budget: Budget): ModelBudget {
+function getBudget({ llm, models }: Config, budget: Budget): ModelBudget {
   const asks = llm === 'claude' || llm === 'openai';
   return {
     daily_tokens: asks ? models.dailyTokens : 0,
@@ -351,7 +351,7 @@ function proxyConfig(config: Config, env: NodeJS.ProcessEnv) {
 }
 
 /** Calls of memory count twice: against the day's tokens, and in the cost ledger. */
-function usageOf(budget: Budget, ledger: CostLedger): UsageCounter {
+function getUsage(budget: Budget, ledger: CostLedger): UsageCounter {
   return {
     today: budget.today,
     record(spent) {

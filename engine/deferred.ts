@@ -1,4 +1,4 @@
-import { CometError, reasonOf } from '../common/errors.ts';
+import { CometError, getReason } from '../common/errors.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Memory, MemoryStatus, Sharing, Tasks } from '../memory/index.ts';
 
@@ -53,7 +53,7 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
       return ready;
     },
     (cause: unknown) => {
-      problem = reasonOf(cause);
+      problem = getReason(cause);
       waiting = [];
       const message = `the memory store did not open: ${problem}; see comet-cc doctor`;
       failure = new CometError('daemon_unhealthy', message, { cause });

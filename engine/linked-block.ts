@@ -1,4 +1,4 @@
-import { type Problem, reasonOf } from '../common/errors.ts';
+import { getReason, type Problem } from '../common/errors.ts';
 import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { readLinkedBlock, refreshLinkedBlock } from '../install/claude-code/index.ts';
@@ -32,8 +32,8 @@ export function createLinkedBlock({ paths, library, log }: Parts) {
           failure = '';
         },
         (error: unknown) => {
-          if (failure !== reasonOf(error)) log.warn('the linked part of the library is not refreshed', { error });
-          failure = reasonOf(error);
+          if (failure !== getReason(error)) log.warn('the linked part of the library is not refreshed', { error });
+          failure = getReason(error);
         },
       );
     }

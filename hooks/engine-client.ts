@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import { homeOf, homePaths, isPipe } from '../common/paths.ts';
+import { getHome, homePaths, isPipe } from '../common/paths.ts';
 import { postLocal } from '../common/request.ts';
 
 /** The part of a hook's input that is used. */
@@ -57,12 +57,12 @@ export async function runHook(hook: (input: HookInput) => Promise<HookAnswer>): 
 
 /** What an operation of the engine's API answers; nothing without an engine. @throws when it is late */
 export async function callEngine(operation: string, input: Readonly<Record<string, unknown>>): Promise<HookAnswer> {
-  const { engineSocket } = homePaths(homeOf(env));
+  const { engineSocket } = homePaths(getHome(env));
   if (!isOwnSocket(engineSocket)) return NO_ANSWER;
   const controller = new AbortController();
   const abortAfter = (ms: number): unknown => setTimeout(() => controller.abort(), ms).unref();
   abortAfter(Math.max(CONNECT_MS, remainingMs()));
-  return answerOf(
+  return getAnswer(
     await postLocal(engineSocket, {
       path: `/v1/${operation}`,
       body: JSON.stringify(input),
@@ -115,7 +115,7 @@ function parseInput(text: string): HookInput | null {
   return parsed.sessionId === '' || parsed.projectDir === '' ? null : parsed;
 }
 
-function answerOf(reply: string): HookAnswer {
+function getAnswer(reply: string): HookAnswer {
   const { result } = JSON.parse(reply) as { readonly result?: Readonly<Record<string, unknown>> };
   const field = (name: string): string => (typeof result?.[name] === 'string' ? result[name] : '');
   return { text: field('text'), message: field('message') };

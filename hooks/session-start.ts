@@ -5,7 +5,7 @@
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { homeOf, homePaths } from '../common/paths.ts';
+import { getHome, homePaths } from '../common/paths.ts';
 import { callEngine, NO_ANSWER, runHook } from './engine-client.ts';
 
 // biome-ignore lint/style/noProcessEnv: a hook is a process of its own, and this is its input
@@ -35,7 +35,7 @@ function restoreEnvironment(): void {
 }
 
 function assignments(): string[] {
-  const paths = homePaths(homeOf(env));
+  const paths = homePaths(getHome(env));
   const proxies = PROXIES.filter((name) => isOwnProxy(env[name]));
   if (proxies.length === 0) return [];
   const url = readField(path.join(paths.runDir, 'upstream-proxy.json'), 'url');

@@ -17,7 +17,7 @@ export function readLastTexts(file: string): string[] {
   const texts: string[] = [];
   for (const line of readTail(file).split('\n').reverse()) {
     if (texts.length === TEXTS) break;
-    const text = textOf(line);
+    const text = getText(line);
     if (text !== '')
       texts.unshift(text.length <= 2 * END_CHARS ? text : text.slice(0, END_CHARS) + text.slice(-END_CHARS));
   }
@@ -43,7 +43,7 @@ function readTail(file: string): string {
 }
 
 /** '' for a line that is cut off and for one that is not a message. */
-function textOf(line: string): string {
+function getText(line: string): string {
   try {
     const { type, isMeta, isSidechain, message } = JSON.parse(line) as Line;
     if ((type !== 'user' && type !== 'assistant') || isMeta === true || isSidechain === true) return '';

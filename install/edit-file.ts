@@ -9,7 +9,7 @@ import type { HomePaths } from '../common/paths.ts';
 import { envEntries, hookEntries, pluginEntries, statuslineEntry } from './claude-code/entries.ts';
 import { EDITORS, type EditorName } from './editors/editors.ts';
 import { variableEntries } from './editors/entries.ts';
-import { type EditKind, isSameJson, type OwnValues, removeAt, setAt, type Values, valueAt } from './json-text.ts';
+import { type EditKind, getValueAt, isSameJson, type OwnValues, removeAt, setAt, type Values } from './json-text.ts';
 import { markedBlock } from './marked-block.ts';
 
 const OWNER_ONLY = 0o600;
@@ -43,7 +43,7 @@ export async function applyEdit(paths: HomePaths, plan: EditPlan) {
     file,
     before: record === undefined ? before : textWithoutEdits(before, record),
     backup: isFirstBackup ? await backUp(file, before) : (record?.backup ?? null),
-    mode: record !== undefined && holdsToken(record) ? record.mode : await modeOf(file),
+    mode: record !== undefined && holdsToken(record) ? record.mode : await getMode(file),
     edits: { ...record?.edits, [name]: editKind(name).isText ? {} : mergeValues(record?.edits[name], values) },
   };
   const dirs = before === null ? await createDirs(path.dirname(file), 0o700) : [];
@@ -75,7 +75,7 @@ export async function undoEdit(paths: HomePaths, name: EditName, file: string): 
   const after = isLast || text === null ? before : editKind(name).remove(text, own, record.before ?? '', file);
   if (after === null && text !== null) await rm(file);
   if (after !== null && after !== text) {
-    const mode = holdsToken(record) ? record.mode : await modeOf(file);
+    const mode = holdsToken(record) ? record.mode : await getMode(file);
     await writeFileAtomic(file, after, { mode: holdsToken(rest) ? mode & OWNER_ONLY : mode });
   }
   if (isLast && record.backup !== null) await rm(record.backup, { force: true });
@@ -143,7 +143,7 @@ async function loadInstalls(paths: HomePaths): Promise<Installs> {
 }
 
 function holdsToken(edited: EditedFile): boolean {
-  return editsOf(edited).some(([name]) => editKind(name).holdsToken);
+  return getEdits(edited).some(([name]) => editKind(name).holdsToken);
 }
 
 function mergeValues(own: OwnValues = {}, values: Values): Record<string, string[]> {
@@ -151,7 +151,7 @@ function mergeValues(own: OwnValues = {}, values: Values): Record<string, string
   return { ...own, ...Object.fromEntries(merged) };
 }
 
-async function modeOf(file: string): Promise<number> {
+async function getMode(file: string): Promise<number> {
   const stats = await stat(file).catch(() => null);
   return stats === null ? OWNER_ONLY : stats.mode & 0o777;
 }
@@ -212,7 +212,7 @@ const Installs = z.object({ files: z.array(EditedFile), createdDirs: z.array(z.s
 /** What was changed outside of the home: files of other programs, and directories that were created. */
 type Installs = z.infer<typeof Installs>;
 
-function editsOf({ edits }: Pick<EditedFile, 'edits'>): [EditName, OwnValues][] {
+function getEdits({ edits }: Pick<EditedFile, 'edits'>): [EditName, OwnValues][] {
   return Object.entries(edits) as [EditName, OwnValues][];
 }
 
@@ -225,11 +225,11 @@ function editsOf({ edits }: Pick<EditedFile, 'edits'>): [EditName, OwnValues][] 
 function textWithoutEdits(text: string | null, edited: EditedFile): string | null {
   if (text === null) return null;
   const before = edited.before ?? '';
-  const rest = editsOf(edited).reduce(
+  const rest = getEdits(edited).reduce(
     (left, [name, own]) => editKind(name).remove(left, own, before, edited.file),
     text,
   );
-  const isText = editsOf(edited).some(([name]) => editKind(name).isText);
+  const isText = getEdits(edited).some(([name]) => editKind(name).isText);
   const isSame = isText ? rest.trimEnd() === before.trimEnd() : isSameJson(rest, before);
   return isSame ? edited.before : rest;
 }
@@ -279,10 +279,10 @@ const EditorsRecord = z.partialRecord(
  * @throws CometError `config_invalid` when one is damaged
  */
 async function migrateRecords(paths: HomePaths, installs: Installs): Promise<Installs> {
-  const fileOf = (name: string): string => path.join(paths.home, name);
+  const getFile = (name: string): string => path.join(paths.home, name);
   const read = async <T>(name: string, schema: z.ZodType<T>): Promise<T | null> => {
-    const text = await readFileIfPresent(fileOf(name));
-    return text === null ? null : parseRecord(schema, text, fileOf(name));
+    const text = await readFileIfPresent(getFile(name));
+    return text === null ? null : parseRecord(schema, text, getFile(name));
   };
   const [settings, hooks, editors, dirs] = [
     await read('settings-edit.json', SettingsRecord),
@@ -312,7 +312,7 @@ async function migrateRecords(paths: HomePaths, installs: Installs): Promise<Ins
     createdDirs: [...new Set([...installs.createdDirs, ...(dirs ?? [])])],
   };
   await writeInstalls(paths, merged);
-  const replaced = ['settings-edit.json', 'hooks-edit.json', 'editors.json', 'folders-made.json'].map(fileOf);
+  const replaced = ['settings-edit.json', 'hooks-edit.json', 'editors.json', 'folders-made.json'].map(getFile);
   for (const file of [...unclean, ...replaced]) await rm(file, { force: true });
   return merged;
 }
@@ -335,7 +335,7 @@ async function mergeRecords(
     backups.map(async (backup) => ({ backup, before: backup === null ? null : await readFileIfPresent(backup) })),
   );
   const isClean = (text: string | null): boolean =>
-    text === null || editsOf({ edits }).every(([name, own]) => editKind(name).remove(text, own, '', file) === text);
+    text === null || getEdits({ edits }).every(([name, own]) => editKind(name).remove(text, own, '', file) === text);
   const [first, second] = kept.toSorted((a, b) => Number(isClean(b.before)) - Number(isClean(a.before)));
   const edited: EditedFile = { file, before: null, backup: null, mode: mode & 0o777, edits, ...first };
   const before = second === undefined ? edited.before : textWithoutEdits(second.before, edited);
@@ -346,7 +346,7 @@ async function mergeRecords(
 function restoreFormer(before: string | null, settings: SettingsRecord | null): string | null {
   let text = before ?? '';
   for (const { name, former } of settings?.values ?? []) {
-    if (isDeepStrictEqual(valueAt(text, ['env', name]), former)) continue;
+    if (isDeepStrictEqual(getValueAt(text, ['env', name]), former)) continue;
     text = former === undefined ? removeAt(text, ['env', name]) : setAt(text || '{}', ['env', name], former);
   }
   return text === '' ? before : text;

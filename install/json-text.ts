@@ -39,8 +39,8 @@ export function parseWith(text: string, file: string, path: JSONPath, type: 'obj
 }
 
 /** Undefined where the text has no such value. */
-export function valueAt(text: string, path: JSONPath): unknown {
-  const node = nodeAt(text, path);
+export function getValueAt(text: string, path: JSONPath): unknown {
+  const node = getNodeAt(text, path);
   return node === undefined ? undefined : getNodeValue(node);
 }
 
@@ -49,7 +49,7 @@ export function setAt(text: string, path: JSONPath, value: unknown): string {
   const [edit] = modify(text, path, value, {});
   if (edit === undefined) return text;
   if (edit.length > 0) return applyEdits(text, [edit]);
-  const container = containerOf(text, path);
+  const container = getContainer(text, path);
   const isEmpty = (container.children ?? []).length === 0;
   const isOneLine = !isEmpty && !text.slice(container.offset, container.offset + container.length).includes('\n');
   if (isOneLine) return applyEdits(text, [{ ...edit, content: edit.content.replace(/^,/, ', ') }]);
@@ -72,7 +72,7 @@ export function setAt(text: string, path: JSONPath, value: unknown): string {
  * Not `modify`: it deletes the comments around an item and turns `[1,2]` without its last item into `[12]`.
  */
 export function removeAt(text: string, path: JSONPath): string {
-  const value = nodeAt(text, path);
+  const value = getNodeAt(text, path);
   if (value?.parent === undefined) return text;
   const item = value.parent.type === 'property' ? value.parent : value;
   const container = item.parent as Node;
@@ -94,7 +94,7 @@ export function removeAt(text: string, path: JSONPath): string {
 
 /** Puts back what `before` has at `from`, in its own spelling; removes the value where `before` has none. */
 export function restoreAt(text: string, path: JSONPath, before: string, from: JSONPath = path): string {
-  const [node, former] = [nodeAt(text, path), nodeAt(before, from)];
+  const [node, former] = [getNodeAt(text, path), getNodeAt(before, from)];
   if (node === undefined) return text;
   if (former === undefined) return removeAt(text, path);
   const content = before.slice(former.offset, former.offset + former.length);
@@ -103,7 +103,7 @@ export function restoreAt(text: string, path: JSONPath, before: string, from: JS
 
 /** Removes an object or array that is empty now and that `before` did not have. */
 export function pruneAt(text: string, path: JSONPath, before: string): string {
-  const isAdded = nodeAt(text, path)?.children?.length === 0 && nodeAt(before, path) === undefined;
+  const isAdded = getNodeAt(text, path)?.children?.length === 0 && getNodeAt(before, path) === undefined;
   return isAdded ? removeAt(text, path) : text;
 }
 
@@ -142,14 +142,14 @@ function withoutTrailingCommas(text: string): string {
   return applyEdits(text, edits);
 }
 
-function nodeAt(text: string, path: JSONPath): Node | undefined {
+function getNodeAt(text: string, path: JSONPath): Node | undefined {
   const root = parseTree(text);
   return root === undefined ? undefined : findNodeAtLocation(root, path);
 }
 
 /** The innermost value on the way to `path` that exists. */
-function containerOf(text: string, path: JSONPath): Node {
-  return nodeAt(text, path.slice(0, -1)) ?? containerOf(text, path.slice(0, -1));
+function getContainer(text: string, path: JSONPath): Node {
+  return getNodeAt(text, path.slice(0, -1)) ?? getContainer(text, path.slice(0, -1));
 }
 
 /** Position of the comma between two items, comments skipped; -1 where there is none. */

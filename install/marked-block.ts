@@ -11,9 +11,9 @@ export const markedBlock: EditKind = {
   isText: true,
   add(text, { block = '' }, file) {
     if (text.includes(BEGIN)) return replaceMarkedBlock(text, block, file);
-    const eol = eolOf(text);
+    const eol = getEol(text);
     const gap = text === '' ? '' : text.endsWith('\n') ? eol : eol + eol;
-    return `${text}${gap}${BEGIN}${innerOf(block, eol)}${END}${eol}`;
+    return `${text}${gap}${BEGIN}${getInner(block, eol)}${END}${eol}`;
   },
   remove: (text, _own, _before, file) => withoutMarkedBlock(text, file),
 };
@@ -21,27 +21,27 @@ export const markedBlock: EditKind = {
 /** With another text in the part; without a change where there is none. @throws as `withoutMarkedBlock` */
 export function replaceMarkedBlock(text: string, block: string, file: string): string {
   const [head = '', ...parts] = text.split(BEGIN);
-  const inner = innerOf(block, eolOf(text));
-  return [head, ...parts.map((part) => inner + part.slice(endIn(part, file)))].join(BEGIN);
+  const inner = getInner(block, getEol(text));
+  return [head, ...parts.map((part) => inner + part.slice(findEnd(part, file)))].join(BEGIN);
 }
 
 /** What the parts of a text say; '' for none. @throws as `withoutMarkedBlock` */
 export function readMarkedBlock(text: string, file: string): string {
   const [, ...parts] = text.split(BEGIN);
-  return parts.map((part) => part.slice(0, endIn(part, file))).join('');
+  return parts.map((part) => part.slice(0, findEnd(part, file))).join('');
 }
 
-function eolOf(text: string): string {
+function getEol(text: string): string {
   return text.includes('\r\n') ? '\r\n' : '\n';
 }
 
-function innerOf(block: string, eol: string): string {
+function getInner(block: string, eol: string): string {
   const inner = block.replaceAll('<!--', '‹!--').replaceAll('-->', '--›').trim().replace(/\r?\n/g, eol);
   return eol + inner + eol;
 }
 
 /** @throws CometError `config_invalid` where a part begins and does not end */
-function endIn(text: string, file: string, from = 0): number {
+function findEnd(text: string, file: string, from = 0): number {
   const end = text.indexOf(END, from);
   if (end >= 0) return end;
   const next = `remove the part that begins with "${BEGIN.slice(5, 28)}" by hand`;
@@ -52,7 +52,7 @@ function endIn(text: string, file: string, from = 0): number {
 export function withoutMarkedBlock(text: string, file: string): string {
   let rest = text;
   for (let from = rest.indexOf(BEGIN); from >= 0; from = rest.indexOf(BEGIN)) {
-    const end = endIn(rest, file, from);
+    const end = findEnd(rest, file, from);
     const head = rest.slice(0, from).replace(/\r?\n$/, '');
     rest = head + rest.slice(end + END.length).replace(/^\r?\n/, head === '' || /\n$/.test(head) ? '' : '\n');
   }

@@ -1,5 +1,5 @@
 import { CometError } from '../common/errors.ts';
-import { fromSection, pinnedIn, unpinnedIn, withFields } from './model/edit.ts';
+import { findPinned, fromSection, unpinnedIn, withFields } from './model/edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
@@ -60,7 +60,7 @@ export function createEditing(parts: Parts) {
       withFreshFiles(store, async (store) => {
         const nodes = [...new Set(ids.map(resolve))].map((node) => {
           const project = projectDir === undefined ? node.project : projectOf(projectDir);
-          return isPinned ? pinnedIn(node, project) : unpinnedIn(node, project);
+          return isPinned ? findPinned(node, project) : unpinnedIn(node, project);
         });
         await store.save(nodes.filter((node) => catalogue.get(node.node_id) !== node));
         return nodes;

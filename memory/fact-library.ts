@@ -19,7 +19,7 @@ export interface FactReason extends FactView {
 
 /** What commands and tools read and erase of facts. */
 export function createFactLibrary({ facts, config, projectOf, turnRegistry, catalogue, snapshooter }: MemoryParts) {
-  const keyOf = ({ projectDir }: Where): string | null => (projectDir === undefined ? null : projectOf(projectDir));
+  const getKey = ({ projectDir }: Where): string | null => (projectDir === undefined ? null : projectOf(projectDir));
   const kept = (): NonNullable<typeof facts> => {
     if (facts === null) throw new CometError('not_found', 'this memory keeps no facts');
     return facts;
@@ -27,12 +27,12 @@ export function createFactLibrary({ facts, config, projectOf, turnRegistry, cata
   return {
     /** By concept, the most salient first. */
     listFacts: async (filter: Where): Promise<FactList> =>
-      (await facts?.list(keyOf(filter))) ?? { facts: [], problems: [] },
+      (await facts?.list(getKey(filter))) ?? { facts: [], problems: [] },
     /** What facts may be about, by name. */
     listConcepts: async (): Promise<readonly ConceptView[]> => (await facts?.concepts()) ?? [],
     /** @throws CometError `not_found`, `ambiguous_id` */
     async explainFact(id: string, filter: Where): Promise<FactReason> {
-      const fact = await kept().find(id, keyOf(filter));
+      const fact = await kept().find(id, getKey(filter));
       const nodes = turnRegistry.aliases(fact.turn_id).flatMap(catalogue.nodesCovering);
       const memories = [...new Set(nodes.flatMap((nodeId) => catalogue.current(nodeId)?.node_id ?? []))];
       return { ...fact, memories, session_title: turnRegistry.session(fact.session_id)?.title ?? '' };
@@ -46,7 +46,7 @@ export function createFactLibrary({ facts, config, projectOf, turnRegistry, cata
     },
     /** Erases facts by id, or all of a concept, also in snapshots. @throws as `explainFact`; nothing is changed */
     async forgetFacts(names: readonly string[], filter: Where): Promise<readonly FactView[]> {
-      const removal = await kept().forget(names, keyOf(filter));
+      const removal = await kept().forget(names, getKey(filter));
       await snapshooter.scrub(new Set(removal.map(({ id }) => id)), new Set(), () => true);
       return removal;
     },

@@ -131,7 +131,7 @@ export async function openFacts(parts: Parts) {
     list: (project: string | null): Promise<FactList> =>
       exclusive(() => ({ facts: listed(state, project), problems: scopes.problems() })),
     /** What facts may be about: the user's concepts, and those that projects add. */
-    concepts: (): Promise<readonly ConceptView[]> => exclusive(() => conceptsOf(state)),
+    concepts: (): Promise<readonly ConceptView[]> => exclusive(() => getConcepts(state)),
     /** By id, unambiguous prefix, or last six characters. @throws CometError `not_found`, `ambiguous_id` */
     find: (prefix: string, project: string | null): Promise<FactView> =>
       exclusive(() => resolveFact(prefix, listed(state, project))),
@@ -153,11 +153,11 @@ export async function openFacts(parts: Parts) {
     /** What may stand in a system channel, as it was read last; null where there is nothing. */
     current(project: string): ChangingFacts | null {
       const { ontology } = newestState(scopes, project) ?? {};
-      const viewsIn = (of: 'facts' | 'closed'): FactView[] => {
-        const views = scopes.near(project).flatMap((scope) => viewsOf(scope, state.redactor, scope.store[of]));
+      const findViews = (of: 'facts' | 'closed'): FactView[] => {
+        const views = scopes.near(project).flatMap((scope) => getViews(scope, state.redactor, scope.store[of]));
         return views.filter(({ value }) => !hasInstructions(value));
       };
-      return ontology === undefined ? null : { ontology, facts: viewsIn('facts'), closed: viewsIn('closed') };
+      return ontology === undefined ? null : { ontology, facts: findViews('facts'), closed: findViews('closed') };
     },
     /** Writes files of an archive where there are none, or `isWhole` in place of all there are. */
     restore: (pages: readonly ArchivedPage[], isWhole: boolean): Promise<void> =>
@@ -286,7 +286,7 @@ function endOldSessions({ turnRegistry, clock }: State, store: FactStore, ownId:
   return over.flatMap(([id]) => store.endSession(id));
 }
 
-function viewsOf({ state, store, project }: Scope, redactor: Pick<Redactor, 'text'>, facts = store.facts): FactView[] {
+function getViews({ state, store, project }: Scope, redactor: Pick<Redactor, 'text'>, facts = store.facts): FactView[] {
   return facts.map((fact) => {
     const { label, persistence_class } = conceptNamed(state.ontology, fact.concept) as Concept;
     const texts = { value: redactor.text(fact.value), evidence: redactor.text(fact.evidence) };
@@ -297,11 +297,11 @@ function viewsOf({ state, store, project }: Scope, redactor: Pick<Redactor, 'tex
 function listed({ scopes, redactor }: State, project: string | null): FactView[] {
   return scopes
     .near(project)
-    .flatMap((scope) => viewsOf(scope, redactor))
+    .flatMap((scope) => getViews(scope, redactor))
     .sort((one, other) => compareText(one.concept, other.concept) || other.salience - one.salience);
 }
 
-async function conceptsOf({ scopes }: State): Promise<ConceptView[]> {
+async function getConcepts({ scopes }: State): Promise<ConceptView[]> {
   const user = await scopes.of('');
   const all = [...(user === null ? [] : [user]), ...scopes.near(null)];
   const views = new Map<string, ConceptView>();
@@ -358,7 +358,7 @@ function isVisible({ added, reasserted, negated, evicted, pruned }: TurnChanges)
 }
 
 /** What holds of a node's statements, as one turn. */
-export function statementsOf(node: MemoryNode): TurnText {
+export function getStatements(node: MemoryNode): TurnText {
   const open = node.facts.filter((fact) => !isClosed(fact));
   const saidBy = (speaker: 'user' | 'assistant'): string =>
     open

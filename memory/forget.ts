@@ -57,7 +57,7 @@ type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
 export function createForgetting(parts: Parts) {
   const { turnRegistry, catalogue, compactor, journal, toolRounds, turnReader, modelUpgrades } = parts;
 
-  async function turnsOf(what: What): Promise<TurnText[]> {
+  async function getTurns(what: What): Promise<TurnText[]> {
     const { source, sessionId, sinceMs } = what;
     const ids = sessionId === undefined ? (await journal.sessions()).map((each) => each.sessionId) : [sessionId];
     const turnTexts: TurnText[] = [];
@@ -77,7 +77,7 @@ export function createForgetting(parts: Parts) {
   }
 
   /** Ids of whole turns, or of a part whose turn still runs. */
-  function namesOf(turns: readonly TurnText[]): Set<string> {
+  function getNames(turns: readonly TurnText[]): Set<string> {
     return new Set(
       turns.flatMap(({ turnId }) => {
         const wholes = turnRegistry.wholesOf(turnId).map((whole) => turnRegistry.canonicalId(whole.turnId));
@@ -104,7 +104,7 @@ export function createForgetting(parts: Parts) {
   }
 
   /** Unreadable turns: they may contain the source. */
-  function skippedIn({ source, sessionId, sinceMs = 0 }: What): MarkedTurn[] {
+  function findSkipped({ source, sessionId, sinceMs = 0 }: What): MarkedTurn[] {
     return parts.crashMarks
       .skipped()
       .filter(
@@ -114,8 +114,8 @@ export function createForgetting(parts: Parts) {
 
   return async ({ dryRun, last = false, ...what }: ForgetRequest) => {
     if (!dryRun) await parts.pipeline.compactTails();
-    const turns = (await turnsOf(what)).sort((a, b) => a.atMs - b.atMs);
-    const turnIds = namesOf(last ? turns.slice(-1) : turns);
+    const turns = (await getTurns(what)).sort((a, b) => a.atMs - b.atMs);
+    const turnIds = getNames(last ? turns.slice(-1) : turns);
     const isHit = (node: MemoryNode): boolean =>
       node.turns.some((turnId) => turnIds.has(turnRegistry.canonicalId(turnId)));
     const nodes = catalogue.all().filter((node) => isHit(node) || (!last && fits(node, what)));
@@ -123,10 +123,10 @@ export function createForgetting(parts: Parts) {
       if (!isHit(node)) for (const turnId of node.turns) turnIds.add(turnRegistry.canonicalId(turnId));
     const sessions = new Set([...turnIds].flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
     for (const { session_id } of nodes) sessions.add(session_id);
-    const tasks = (await parts.tasks?.madeOf(taskSourcesOf(nodes, await textsOf([...turnIds], parts)))) ?? [];
+    const tasks = (await parts.tasks?.madeOf(getTaskSources(nodes, await getTexts([...turnIds], parts)))) ?? [];
     const remade = dryRun ? 0 : await remake(nodes, turnIds);
     if (!dryRun && nodes.length + turnIds.size > 0) await parts.removal.remove(nodes, [...turnIds]);
-    const skipped = (last ? [] : skippedIn(what)).filter(({ turnId }) => !parts.removal.isForgotten(turnId));
+    const skipped = (last ? [] : findSkipped(what)).filter(({ turnId }) => !parts.removal.isForgotten(turnId));
     if (!dryRun) await parts.removal.removeRaw(skipped);
     return {
       dry_run: dryRun,
@@ -279,10 +279,10 @@ async function removeNodes(
   of: readonly string[] = chosen.flatMap((node) => node.turns),
 ): Promise<void> {
   const { turnRegistry, catalogue, indexer, journal, nodeFiles, snapshooter, store, turnReader } = parts;
-  const formsOf = (names: readonly string[]): string[] =>
+  const getForms = (names: readonly string[]): string[] =>
     names.flatMap((turnId) => [turnId, ...turnRegistry.aliases(turnId)]);
-  const turns = formsOf(of);
-  const rounds = formsOf(turns.flatMap((turnId) => turnRegistry.partsOf(turnId)));
+  const turns = getForms(of);
+  const rounds = getForms(turns.flatMap((turnId) => turnRegistry.partsOf(turnId)));
   const turnIds = [...new Set([...turns, ...rounds])];
   const bundles = rounds.flatMap((turnId) => catalogue.nodesCovering(turnId)).flatMap((id) => catalogue.get(id) ?? []);
   const named = [...new Set([...chosen, ...bundles])];
@@ -298,17 +298,17 @@ async function removeNodes(
   const wholes = turnIds
     .flatMap((turnId) => turnRegistry.wholesOf(turnId))
     .filter(({ turnId }) => !turnIds.includes(turnId));
-  const texts = await textsOf(turnIds, parts);
+  const texts = await getTexts(turnIds, parts);
   await parts.forget([...turnIds, ...texts.map(({ sessionId, turn }) => turnContentHash(sessionId, turn))]);
   const pointers = nodes.flatMap((node) => catalogue.pointersTo(node.node_id));
   await parts.told?.add([...nodes, ...pointers].map(({ node_id }) => node_id));
-  await parts.tasks?.forget(taskSourcesOf([...nodes, ...pointers], texts));
+  await parts.tasks?.forget(getTaskSources([...nodes, ...pointers], texts));
   await parts.facts?.forgetTurns(new Set(turnIds));
   for (const turnId of turnIds) turnRegistry.reserve(turnId);
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ turnId }) => turnId);
-  const sessionIdOf = (turnId: string): string =>
+  const getSessionId = (turnId: string): string =>
     turnRegistry.sessionOf(turnId) ?? nodes.find((node) => node.turns.includes(turnId))?.session_id ?? '';
-  for (const [sessionId, own] of grouped([...turnIds, ...copies], sessionIdOf)) {
+  for (const [sessionId, own] of grouped([...turnIds, ...copies], getSessionId)) {
     if (sessionId !== '') await journal.remove(sessionId, own);
   }
   turnReader.drop([...turnIds, ...wholes.map(({ turnId }) => turnRegistry.canonicalId(turnId))]);
@@ -351,7 +351,7 @@ async function removeFromPages(
 type SaidTurn = { readonly sessionId: string; readonly turn: TurnText };
 
 /** The turns; their content hashes keep imports from restoring them under another id. */
-async function textsOf(turnIds: readonly string[], { turnRegistry, turnReader }: RemovalParts): Promise<SaidTurn[]> {
+async function getTexts(turnIds: readonly string[], { turnRegistry, turnReader }: RemovalParts): Promise<SaidTurn[]> {
   const removedIds = new Set(turnIds.map(turnRegistry.canonicalId));
   const sessions = new Set(turnIds.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
   const read = await Promise.all([...sessions].map(async (id) => ({ id, turns: await turnReader.ofSession(id) })));
@@ -360,7 +360,7 @@ async function textsOf(turnIds: readonly string[], { turnRegistry, turnReader }:
   );
 }
 
-function taskSourcesOf(nodes: readonly MemoryNode[], texts: readonly SaidTurn[]): TaskSources {
+function getTaskSources(nodes: readonly MemoryNode[], texts: readonly SaidTurn[]): TaskSources {
   const calls = texts.flatMap(({ turn }) => turn.parts.filter(({ kind }) => kind === 'tool_use'));
   return { nodes: new Set(nodes.map(({ node_id }) => node_id)), calls };
 }

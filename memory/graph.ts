@@ -1,4 +1,4 @@
-import { type MemoryNode, titleOf } from './model/node.ts';
+import { getTitle, type MemoryNode } from './model/node.ts';
 import { fileMarks } from './model/turn.ts';
 import { contentTags } from './text/tags.ts';
 
@@ -25,11 +25,11 @@ export function memoryGraph(memories: readonly MemoryNode[]) {
   const every = isFull ? mentions(memories.slice(0, MAX_NODES)).size : 0;
   const first = memories.slice(0, MAX_NODES - Math.min(every, MIN_MENTIONS));
   const nodes: GraphNode[] = first.map((node) => ({
-    ...{ id: node.node_id, kind: 'memory' as const, title: titleOf(node), project: node.project },
+    ...{ id: node.node_id, kind: 'memory' as const, title: getTitle(node), project: node.project },
     ...{ at: Date.parse(node.created_at), importance: node.importance },
   }));
   const placeOf = new Map(first.map(({ node_id }, place) => [node_id, place]));
-  const links: GraphLink[] = first.flatMap((node, from) => linksOf(node, from, placeOf));
+  const links: GraphLink[] = first.flatMap((node, from) => getLinks(node, from, placeOf));
   const named = [...mentions(first)].sort(([, one], [, other]) => other.from.length - one.from.length);
   const room = named.slice(0, MAX_NODES - nodes.length);
   for (const [id, { kind, title, from }] of room) {
@@ -41,7 +41,7 @@ export function memoryGraph(memories: readonly MemoryNode[]) {
   return { nodes, links, left_out: memories.length - first.length + named.length - room.length };
 }
 
-function linksOf(node: MemoryNode, from: number, placeOf: ReadonlyMap<string, number>): GraphLink[] {
+function getLinks(node: MemoryNode, from: number, placeOf: ReadonlyMap<string, number>): GraphLink[] {
   const ends: readonly (readonly [id: string | null, kind: GraphLink[2]])[] = [
     ...node.links.map((id) => [id, 'link'] as const),
     [node.parent_node_id, 'part'],

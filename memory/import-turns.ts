@@ -184,7 +184,7 @@ async function writeTurns(
   const [first] = batch;
   if (first === undefined) return;
   for (const run of slices(batch, config.compaction.maxL1Buffer)) {
-    const tokens = run.reduce((sum, { text }) => sum + tokensOf(text), 0);
+    const tokens = run.reduce((sum, { text }) => sum + getTokens(text), 0);
     tally.added += run.length;
     tally.tokens += tokens;
     tally.modelTokens += callTokens(tokens, run.length);
@@ -226,7 +226,7 @@ async function upgradeDrafts(
   for (const nodes of batches.values()) {
     const turns = nodes.flatMap((node) => node.turns.flatMap((turnId) => byId.get(turnId) ?? []));
     const tokens = callTokens(
-      turns.reduce((sum, text) => sum + tokensOf(text), 0),
+      turns.reduce((sum, text) => sum + getTokens(text), 0),
       turns.length,
     );
     if (hasBudget(tokens) && (await modelUpgrades.upgrade(nodes))) tally.modelDone += 1;
@@ -238,7 +238,7 @@ function isPastDraft(node: MemoryNode): boolean {
   return isDraft(node) && node.depth_level === 1 && node.source_links.includes(importLink('claude'));
 }
 
-function tokensOf({ user, parts }: TurnText): number {
+function getTokens({ user, parts }: TurnText): number {
   return Math.ceil(parts.reduce((sum, { text }) => sum + text.length, user.length) / CHARS_PER_TOKEN);
 }
 

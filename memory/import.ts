@@ -13,7 +13,7 @@ import { readTurn } from './ingest/turn-trust.ts';
 import { isFromText, type MemoryNode } from './model/node.ts';
 import type { ProposedNode } from './models/model.ts';
 import type { MemoryParts } from './parts.ts';
-import { anchorsOf, tagsOf } from './text/keywords.ts';
+import { getAnchors, getTags } from './text/keywords.ts';
 
 export type Import = ReturnType<typeof createImports>['imports'];
 
@@ -237,11 +237,11 @@ function createNotes(parts: MemoryParts): (request: NoteRequest) => Promise<Save
     if (removal.isGone(turn.turnId)) {
       throw new CometError('node_invalid', 'the user removed this very note from memory; it is not saved again');
     }
-    const about = anchorsOf(text).join(', ');
+    const about = getAnchors(text).join(', ');
     const draft = {
       summary: clip(text.replace(/\s+/g, ' '), SUMMARY_CHARS),
       trigger: clip(`When I need what was noted${about === '' ? '' : ` about ${about}`}`, TRIGGER_CHARS),
-      topic_tags: tagsOf('', text, catalogue.tags(project)),
+      topic_tags: getTags('', text, catalogue.tags(project)),
       importance: 'MED',
       recall_mode: 'active',
       facts: [],

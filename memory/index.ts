@@ -20,7 +20,7 @@ export type { Library, NodeReason, NodeView, RawMessage } from './library.ts';
 export { type Public, type PublicHit, type PublicNode, publicNode } from './library.ts';
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';
 export type { Memory } from './memory.ts';
-export { EVERYWHERE, type MemoryNode, titleOf } from './model/node.ts';
+export { EVERYWHERE, getTitle, type MemoryNode } from './model/node.ts';
 export { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from './model/task.ts';
 export {
   type Budget,
@@ -42,7 +42,7 @@ export type { SessionDetail, SessionView } from './sessions.ts';
 export type { ShareSettings } from './share/parts.ts';
 export { isSharedName, type ShareReport, type Sharing } from './share.ts';
 export { allowOntology, openOntologies, withProject } from './storage/fs/ontology-files.ts';
-export { createProjectOf, openJoinedFolders, remoteOf } from './storage/fs/project-files.ts';
+export { createProjectOf, getRemote, openJoinedFolders } from './storage/fs/project-files.ts';
 export type { IdSetFile } from './storage/fs/set-files.ts';
 export { createIdSetFile } from './storage/fs/set-files.ts';
 export { libraryPaths } from './storage/paths.ts';

@@ -4,7 +4,7 @@ import { grouped } from '../common/map.ts';
 import { compareText } from '../common/text.ts';
 import type { Origin } from '../common/turn.ts';
 import { withFreshFiles } from './edit.ts';
-import { type MemoryNode, titleOf } from './model/node.ts';
+import { getTitle, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { readProjectState, type StateItem } from './recall/project-state.ts';
 import { readTasks } from './recall/recall-service.ts';
@@ -40,7 +40,7 @@ export type Items = ReturnType<typeof createItems>;
 export function createItems(parts: MemoryParts) {
   const { catalogue, clock, projectOf, snapshooter, store } = parts;
 
-  function statesOf({ projectDir, sessionId }: ItemFilter): StateItem[] {
+  function getStates({ projectDir, sessionId }: ItemFilter): StateItem[] {
     const project = projectDir === undefined ? undefined : projectOf(projectDir);
     const nodes = catalogue.all().filter((node) => project === undefined || node.project === project);
     const own = nodes.filter((node) => sessionId === undefined || node.session_id === sessionId);
@@ -58,17 +58,17 @@ export function createItems(parts: MemoryParts) {
   return {
     /** Newest first. */
     listItems({ sinceMs = 0, ...filter }: ItemFilter): readonly Item[] {
-      return statesOf(filter)
-        .map(itemOf)
+      return getStates(filter)
+        .map(getItem)
         .filter(({ at }) => Date.parse(at) >= sinceMs)
         .sort((one, other) => compareText(other.at, one.at));
     },
     /** An open item or a decision. @throws CometError `not_found`, `ambiguous_id` */
     findItem: (id: string): Item =>
-      itemOf(
+      getItem(
         resolveItem(
           id,
-          statesOf({}).filter(({ kind }) => kind !== 'outcome'),
+          getStates({}).filter(({ kind }) => kind !== 'outcome'),
         ),
       ),
     /**
@@ -78,15 +78,15 @@ export function createItems(parts: MemoryParts) {
      */
     closeItems: (ids: readonly string[], as: 'done' | 'dropped'): Promise<readonly Item[]> =>
       withFreshFiles(store, async (store) => {
-        const all = statesOf({}).filter(({ kind }) => kind !== 'outcome');
+        const all = getStates({}).filter(({ kind }) => kind !== 'outcome');
         const chosen = ids.map((id) => resolveItem(id, all));
         const at = new Date(clock.now()).toISOString();
         if (chosen.length > 0) await snapshooter.take('edit');
         for (const item of chosen) {
           const node = catalogue.current(item.node.node_id) ?? item.node;
-          await store.save([closedIn(node, item, { at, as })]);
+          await store.save([findClosed(node, item, { at, as })]);
         }
-        return chosen.map(itemOf);
+        return chosen.map(getItem);
       }),
     /** Makes the text of a note an open item or a decision; `isTyped`: the user typed it in a terminal. */
     stateNote: (id: string, kind: 'todo' | 'decision', isTyped: boolean): Promise<Item> =>
@@ -98,19 +98,19 @@ export function createItems(parts: MemoryParts) {
         const stated = kind === 'todo' ? { open: [item] } : { decisions: [{ ...item, by: 'user' as const }] };
         const saved = { ...node, ...stated };
         await store.save([saved]);
-        return itemOf({ kind: kind === 'todo' ? 'open' : 'decided', node: saved, ...item });
+        return getItem({ kind: kind === 'todo' ? 'open' : 'decided', node: saved, ...item });
       }),
   };
 }
 
-function itemOf({ kind, node, text, origin }: StateItem): Item {
+function getItem({ kind, node, text, origin }: StateItem): Item {
   const { node_id, session_id, project, valid_from: at } = node;
   const id = createHash('sha256').update(`${node_id}\n${text}`).digest('hex').slice(0, 6);
-  return { id, kind: KINDS[kind], text, origin, node_id, title: titleOf(node), session_id, project, at };
+  return { id, kind: KINDS[kind], text, origin, node_id, title: getTitle(node), session_id, project, at };
 }
 
 function resolveItem(prefix: string, items: readonly StateItem[]): StateItem {
-  const [found, other] = items.filter((item) => itemOf(item).id.startsWith(prefix));
+  const [found, other] = items.filter((item) => getItem(item).id.startsWith(prefix));
   if (found === undefined)
     throw new CometError('not_found', `no item ${prefix}; comet-cc todo and decisions list them`);
   if (other !== undefined) throw new CometError('ambiguous_id', `${prefix} fits several items; give all of the id`);
@@ -118,7 +118,7 @@ function resolveItem(prefix: string, items: readonly StateItem[]): StateItem {
 }
 
 /** A task of an agent's list stands in no memory until it is closed. */
-function closedIn(node: MemoryNode, { kind, text, turn }: StateItem, closed: Closing): MemoryNode {
+function findClosed(node: MemoryNode, { kind, text, turn }: StateItem, closed: Closing): MemoryNode {
   if (kind === 'decided') {
     return {
       ...node,

@@ -12,7 +12,7 @@ import { memoryGraph } from './graph.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
 import { readTurn } from './ingest/turn-trust.ts';
 import type { Items } from './items.ts';
-import { EVERYWHERE, isBundled, isFromText, isRedirect, type MemoryNode, teammateOf, titleOf } from './model/node.ts';
+import { EVERYWHERE, getTeammate, getTitle, isBundled, isFromText, isRedirect, type MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
 import { createTopics } from './pages/topics.ts';
 import type { MemoryParts } from './parts.ts';
@@ -110,8 +110,8 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     const turns = await turnReader.turns(sessionId);
     if (turns.length === 0)
       throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
-    const shared = await turnsBefore(turns[0], parts);
-    return messagesOf(joinMerged([...shared, ...turns], turnRegistry)).map(({ turnIds: _, ...message }) => message);
+    const shared = await listTurnsBefore(turns[0], parts);
+    return getMessages(joinMerged([...shared, ...turns], turnRegistry)).map(({ turnIds: _, ...message }) => message);
   }
 
   async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
@@ -123,10 +123,10 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     if (depth === 0) return { ...node, ...children };
     const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
     const own = new Set((parent ?? node).turns.flatMap((turnId) => turnRegistry.aliases(turnId)));
-    const sessionIds = sessionsOf(parent ?? node, turnRegistry);
+    const sessionIds = getSessions(parent ?? node, turnRegistry);
     const read = sessionIds.flatMap((sessionId) => [turnReader.turns(sessionId), turnReader.agents(sessionId)]);
     const turns = (await Promise.all(read)).flat();
-    const messages = messagesOf(turns).filter(({ turnIds }) => turnIds.some((turnId) => own.has(turnId)));
+    const messages = getMessages(turns).filter(({ turnIds }) => turnIds.some((turnId) => own.has(turnId)));
     const origins = turns.filter(({ turnId }) => own.has(turnId)).map((turn) => readTurn(turn).origin);
     const raw = messages.map(({ turnIds: _, ...message }) => message);
     return { ...node, ...children, raw, raw_origin: lowestOrigin([node.origin, ...origins]) };
@@ -147,7 +147,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
      */
     show,
     /** Nodes that links lead to and from, the nearest first. @throws as `show` */
-    related: (id: string, depth: number) => relatedTo(resolve(id), depth, catalogue),
+    related: (id: string, depth: number) => findRelated(resolve(id), depth, catalogue),
     /** Where a node comes from. @throws as `show` */
     explain: async (id: string) => explainNode(resolve(id), parts),
     /** Removes file section, index rows and raw turns; returns the full ids. @throws as `show` */
@@ -188,14 +188,14 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
   };
 }
 
-function relatedTo(node: MemoryNode, depth: number, catalogue: NodeRegistry): readonly MemoryNode[] {
+function findRelated(node: MemoryNode, depth: number, catalogue: NodeRegistry): readonly MemoryNode[] {
   const all = catalogue.all();
-  const linksOf = ({ links, parent_node_id }: MemoryNode): MemoryNode[] =>
+  const getLinks = ({ links, parent_node_id }: MemoryNode): MemoryNode[] =>
     [...links, ...(parent_node_id === null ? [] : [parent_node_id])].flatMap((id) => catalogue.current(id) ?? []);
   const seen = new Set([node]);
   for (let near = [node], step = 0; step < depth && near.length > 0; step += 1) {
     const ends = new Set(near);
-    const linked = [...near.flatMap(linksOf), ...all.filter((each) => linksOf(each).some((end) => ends.has(end)))];
+    const linked = [...near.flatMap(getLinks), ...all.filter((each) => getLinks(each).some((end) => ends.has(end)))];
     near = [...new Set(linked)].filter((each) => !seen.has(each));
     for (const each of near) seen.add(each);
   }
@@ -203,7 +203,7 @@ function relatedTo(node: MemoryNode, depth: number, catalogue: NodeRegistry): re
 }
 
 /** A merged node covers turns of several sessions. */
-function sessionsOf({ session_id, turns }: MemoryNode, { sessionOf }: MemoryParts['turnRegistry']): string[] {
+function getSessions({ session_id, turns }: MemoryNode, { sessionOf }: MemoryParts['turnRegistry']): string[] {
   return [...new Set([session_id, ...turns.flatMap((turnId) => sessionOf(turnId) ?? [])])];
 }
 
@@ -242,14 +242,14 @@ function joinMerged(turns: readonly JoinedTurn[], { canonicalId }: MemoryParts['
 }
 
 /** Messages in order of the session, numbered from 0, with the ids of turn and part. */
-function messagesOf(turns: readonly JoinedTurn[]): (RawMessage & { readonly turnIds: readonly string[] })[] {
+function getMessages(turns: readonly JoinedTurn[]): (RawMessage & { readonly turnIds: readonly string[] })[] {
   return turns
     .flatMap(({ messages, turnId, redacted }) =>
       messages.map((message) => ({ message, redacted, turnIds: [turnId, message.part ?? turnId] })),
     )
     .map(({ message: { role, content, sha256 }, redacted, turnIds }, seq) => {
       const marked = redacted && content.includes(MARK) ? { redacted: true as const } : {};
-      return { seq, role, content: contentOf(content), sha256, ...marked, turnIds };
+      return { seq, role, content: getContent(content), sha256, ...marked, turnIds };
     });
 }
 
@@ -274,7 +274,7 @@ async function readSession(sessionId: string, { turnReader, turnRegistry, catalo
     catalogue.every().flatMap(({ node_id }) => (catalogue.current(node_id)?.node_id === node_id ? [] : node_id)),
     (id) => catalogue.current(id)?.node_id ?? '',
   );
-  return messagesOf(turns).map(({ turnIds, ...message }) => {
+  return getMessages(turns).map(({ turnIds, ...message }) => {
     const covering = turnIds.flatMap((turnId) => turnRegistry.aliases(turnId)).flatMap(catalogue.nodesCovering);
     const nodes = covering.flatMap((id) => [id, ...(former.get(id) ?? [])]);
     const turn = byId.get(turnIds[0] as string) as JoinedTurn;
@@ -283,7 +283,7 @@ async function readSession(sessionId: string, { turnReader, turnRegistry, catalo
 }
 
 /** Content that was not JSON is shown as text. */
-function contentOf(content: string): unknown {
+function getContent(content: string): unknown {
   const value = parseJson(content);
   return value === undefined ? content : value;
 }
@@ -292,7 +292,7 @@ function contentOf(content: string): unknown {
  * The turns that a session shares with the one it was forked from, oldest first: they are kept once, in the session
  * that had them first. Ends at a turn of which nothing is kept.
  */
-async function turnsBefore(
+async function listTurnsBefore(
   first: Pick<JoinedTurn, 'before'> | undefined,
   { turnRegistry, turnReader }: MemoryParts,
 ): Promise<JoinedTurn[]> {
@@ -324,11 +324,11 @@ export function publicNode<T extends MemoryNode>(node: T): Public<T> {
 
 /** What programs are given of a node beside its own fields: those of CoMeT that follow from others, or never change. */
 function derivedFields(node: MemoryNode) {
-  const teammate = teammateOf(node);
+  const teammate = getTeammate(node);
   const parts = node.kind === 'group' ? node.links : node.turns;
   return {
-    title: titleOf(node),
-    status: statusOf(node),
+    title: getTitle(node),
+    status: getStatus(node),
     written_by: writtenBy(node),
     content_key: createHash('sha256').update(parts.join('\n')).digest('hex'),
     raw_location: journalLocation(node.session_id),
@@ -349,7 +349,7 @@ export function writtenBy(node: MemoryNode): string {
   return author.by === 'user' ? 'user' : (author.model ?? 'model');
 }
 
-function statusOf(node: MemoryNode): MemoryNode['status'] | 'superseded' | 'quarantined' {
+function getStatus(node: MemoryNode): MemoryNode['status'] | 'superseded' | 'quarantined' {
   if (isRedirect(node) || isPast(node)) return 'superseded';
   return isQuarantined(node) ? 'quarantined' : node.status;
 }
@@ -359,7 +359,7 @@ export type NodeReason = Awaited<ReturnType<typeof explainNode>>;
 const PROMPT_CHARS = 300;
 
 async function explainNode(node: MemoryNode, { turnRegistry, catalogue, turnReader }: MemoryParts) {
-  const turns = (await Promise.all(sessionsOf(node, turnRegistry).map(turnReader.ofSession))).flat();
+  const turns = (await Promise.all(getSessions(node, turnRegistry).map(turnReader.ofSession))).flat();
   const turnsById = new Map(turns.map((turn) => [turn.turnId, turn]));
   return {
     node_id: node.node_id,
@@ -367,7 +367,7 @@ async function explainNode(node: MemoryNode, { turnRegistry, catalogue, turnRead
     origin: node.origin,
     written_by: writtenBy(node),
     compaction_reason: node.compaction_reason,
-    turns: node.turns.map((turnId) => reasonOf(turnId, turnsById.get(turnRegistry.canonicalId(turnId)))),
+    turns: node.turns.map((turnId) => getReason(turnId, turnsById.get(turnRegistry.canonicalId(turnId)))),
     /** Current facts, and the turns that each rests on. */
     facts: node.facts
       .filter((fact) => !isClosed(fact))
@@ -376,14 +376,14 @@ async function explainNode(node: MemoryNode, { turnRegistry, catalogue, turnRead
       }),
     /** Former ids of the node. */
     aliases: catalogue.pointersTo(node.node_id).map((each) => each.node_id),
-    replaced: replacedIn(node),
+    replaced: findReplaced(node),
     /** Nodes of which it superseded a statement. */
     replaces: catalogue.all().flatMap((each) => (isRevisedBy(each, node.node_id) ? [each.node_id] : [])),
   };
 }
 
 /** Superseded statements; the whole node where `statement` is null. */
-function replacedIn(node: MemoryNode) {
+function findReplaced(node: MemoryNode) {
   const whole = isPast(node) ? [{ statement: null, valid_to: node.valid_to, by: node.superseded_by }] : [];
   const parts = node.facts.filter(isClosed).map((fact) => {
     return { statement: fact.value, valid_to: fact.valid_to ?? null, by: fact.superseded_by ?? null };
@@ -396,7 +396,7 @@ function isRevisedBy(node: MemoryNode, id: string): boolean {
 }
 
 /** `at` null: its raw text is not kept. `tools`: those whose results lowered the origin. */
-function reasonOf(turn: string, text: TurnText | undefined) {
+function getReason(turn: string, text: TurnText | undefined) {
   if (text === undefined) return { turn, at: null, origin: null, prompt: '', tools: [] };
   const foreign = text.parts.filter((part) => part.kind === 'tool_result' && !isCleanOrigin(part.origin));
   const tools = [...new Set(foreign.map((part) => part.tool))];

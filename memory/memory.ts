@@ -91,8 +91,8 @@ export async function createMemory(options: MemoryOptions): Promise<Memory & { r
     capture: createCapture(shared),
     recall: createRecall({
       ...shared,
-      factChanges: factChangesOf(parts),
-      ...searchOf(shared, background.repair),
+      factChanges: getFactChanges(parts),
+      ...getSearch(shared, background.repair),
       named: sessions.named,
       isGone: removal.isGone,
     }),
@@ -120,7 +120,7 @@ export async function createMemory(options: MemoryOptions): Promise<Memory & { r
   };
 }
 
-function factChangesOf({ facts, config }: MemoryParts) {
+function getFactChanges({ facts, config }: MemoryParts) {
   const { tokens: budgetTokens } = config.facts;
   return async (request: ShownText & { readonly sessionId: string; readonly project: string }) => {
     if (budgetTokens === 0) return [];
@@ -130,7 +130,7 @@ function factChangesOf({ facts, config }: MemoryParts) {
   };
 }
 
-function searchOf(parts: MemoryParts & { readonly libraryBlock: OpenBlock }, repair: BackgroundTasks['repair']) {
+function getSearch(parts: MemoryParts & { readonly libraryBlock: OpenBlock }, repair: BackgroundTasks['repair']) {
   const { catalogue, clock, config, files, filter, index, log, projectOf, reranker, turnReader } = parts;
   const { recall, rerank: rules } = config;
   const reranking =

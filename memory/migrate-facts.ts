@@ -6,7 +6,7 @@ import { syncDir } from '../common/files.ts';
 import { silentLog } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { compareText } from '../common/text.ts';
-import { openFacts, statementsOf } from './facts.ts';
+import { getStatements, openFacts } from './facts.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { FactFiles } from './storage/fact-files.ts';
 import { openFactFiles } from './storage/fs/fact-files.ts';
@@ -53,7 +53,7 @@ async function writeFacts(nodes: readonly MemoryNode[], paths: Paths): Promise<v
   const turnNodes = nodes.filter(({ kind }) => kind === 'turn');
   for (const node of turnNodes.toSorted((one, other) => compareText(one.valid_from, other.valid_from))) {
     const source = { project: node.project, sessionId: node.session_id };
-    const turn = statementsOf(node);
+    const turn = getStatements(node);
     await facts.readPast(turn, source);
     for (let at = 1; at < node.turns.length; at += 1) await facts.readPast({ ...turn, user: '', parts: [] }, source);
   }

@@ -4,13 +4,13 @@ import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { createMutex, type Mutex, systemClock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
-import { type Problem, reasonOf } from '../common/errors.ts';
+import { getReason, type Problem } from '../common/errors.ts';
 import { ensureDir } from '../common/files.ts';
 import type { Log } from '../common/log.ts';
 import { type HomePaths, VERSION } from '../common/paths.ts';
 import type { Redactor } from '../redact/index.ts';
 import type { Corpus, Embedder } from './embeddings/embedder.ts';
-import { embedderOf, openEmbedder, weighedFor } from './embeddings/open-embedder.ts';
+import { getEmbedder, openEmbedder, weighFor } from './embeddings/open-embedder.ts';
 import type { Memory } from './memory.ts';
 import type { Task } from './model/task.ts';
 import type { ClaudeCliOptions } from './models/claude-code.ts';
@@ -92,7 +92,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
       embedder,
       now: systemClock.now,
       report,
-      embedderOf: (id) => embedderOf(id, paths, withTimeout),
+      embedderOf: (id) => getEmbedder(id, paths, withTimeout),
       unembedded: (error) => log.warn('texts were indexed by their words only', { error }),
     }),
   );
@@ -102,12 +102,12 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const model = await openLanguageModel(parts);
   const projectOf = await openProjectOf(parts, journal);
   const inbox = createMutex();
-  const shared = await shareOf(parts);
+  const shared = await getShare(parts);
   const onRemove = async (task: Task) => shared.share?.removed.add([taskKey(task)]);
   const opening = { ...parts, quota: parts.budget, projectOf, model, randomHex, exclusive: inbox, onRemove };
   const { tasks, start } = await openTasks(opening);
   const memory = await createMemory({
-    config: { ...config, recall: await weighedFor(embedder.id, config.recall) },
+    config: { ...config, recall: await weighFor(embedder.id, config.recall) },
     journal: watched(journal, paths.journalDir, ['append', 'read']),
     crashMarks: await openCrashMarks({ dir: paths.journalDir, version: VERSION, onMark: parts.onMark }),
     nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),
@@ -115,7 +115,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
     model,
     local: createLocalModel({ embedder }),
     ...(parts.presets === undefined ? {} : { presets: parts.presets }),
-    ...(await rerankerOf(parts, watched)),
+    ...(await getReranker(parts, watched)),
     ...(parts.filter === undefined ? {} : { filter: parts.filter }),
     quota: parts.budget,
     tasks,
@@ -176,7 +176,7 @@ function assembleMemory({ memory, tasks, problems, embedder }: OpenedParts): Ope
 }
 
 /** LanceDB connects to the storage when something is shared, not before. */
-async function shareOf({ share, config, env, paths }: OpenMemoryOptions): Promise<Pick<MemoryOptions, 'share'>> {
+async function getShare({ share, config, env, paths }: OpenMemoryOptions): Promise<Pick<MemoryOptions, 'share'>> {
   if (share === undefined) return {};
   const { createFadedFile, createStateFile, readPassphrase } = await import('./share/fs.ts');
   const { createIdSetFile } = await import('./storage/fs/set-files.ts');
@@ -231,7 +231,7 @@ async function warmUp(memory: Memory, log: Log): Promise<void> {
   }
 }
 
-async function rerankerOf(
+async function getReranker(
   { env, config, paths, redactor }: OpenMemoryOptions,
   watched: ReturnType<typeof createHealth>['watched'],
 ): Promise<{ readonly reranker?: Reranker }> {
@@ -305,7 +305,7 @@ function createHealth(onReport: (problem: Problem) => void) {
         passing.delete(port);
         return result;
       } catch (error) {
-        passing.set(port, { file, message: reasonOf(error) });
+        passing.set(port, { file, message: getReason(error) });
         throw error;
       }
     };

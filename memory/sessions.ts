@@ -1,7 +1,7 @@
 import { CometError } from '../common/errors.ts';
 import { grouped } from '../common/map.ts';
 import { renderBrief } from './compaction/brief.ts';
-import { titleOf } from './model/node.ts';
+import { getTitle } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { nodeLines } from './recall/recall-service.ts';
 
@@ -14,7 +14,7 @@ export async function openSessions(parts: MemoryParts) {
   const { config, clock, closings, projectOf, turnRegistry, catalogue, pipeline, nodeFiles, facts } = parts;
   const closedAt = new Map(await closings.load());
 
-  function viewOf(id: string, nodeIds: readonly string[] = nodeIdsOf(id)) {
+  function getView(id: string, nodeIds: readonly string[] = getNodeIds(id)) {
     const facts = turnRegistry.session(id);
     if (facts === undefined) throw unknownSession(id);
     const closedAtMs = closedAt.get(id) ?? Number.NEGATIVE_INFINITY;
@@ -36,21 +36,21 @@ export async function openSessions(parts: MemoryParts) {
     };
   }
 
-  function nodeIdsOf(id: string): string[] {
+  function getNodeIds(id: string): string[] {
     const own = catalogue.all().filter((node) => node.session_id === id);
     return own.map((node) => node.node_id);
   }
 
-  function allOf(project: string | null) {
+  function getAll(project: string | null) {
     const nodes = grouped(catalogue.all(), (node) => node.session_id);
     return [...turnRegistry.sessions()]
       .filter(([, session]) => project === null || session.project === project)
-      .map(([id]) => viewOf(id, nodes.get(id)?.map(({ node_id }) => node_id) ?? []))
+      .map(([id]) => getView(id, nodes.get(id)?.map(({ node_id }) => node_id) ?? []))
       .sort((a, b) => b.updated_at.localeCompare(a.updated_at));
   }
 
   async function summarize(id: string): Promise<void> {
-    viewOf(id);
+    getView(id);
     if (await pipeline.compactTail(id)) return;
     throw new CometError(
       'journal_failed',
@@ -68,10 +68,10 @@ export async function openSessions(parts: MemoryParts) {
   return {
     /** Newest first. */
     list: ({ projectDir }: { readonly projectDir?: string } = {}) =>
-      allOf(projectDir === undefined ? null : projectOf(projectDir)),
+      getAll(projectDir === undefined ? null : projectOf(projectDir)),
     /** `nodes`: oldest first. @throws CometError `not_found` */
     async show(id: string) {
-      const view = viewOf(id);
+      const view = getView(id);
       const nodes = nodeLines(view.node_ids.toReversed(), catalogue);
       return {
         ...view,
@@ -84,12 +84,12 @@ export async function openSessions(parts: MemoryParts) {
     /** Does the same, and marks the session closed until its next turn. @throws CometError `not_found` */
     async close(id: string) {
       // A turn that arrives while the tail is compacted reopens the session.
-      const atMs = Math.max(clock.now(), Date.parse(viewOf(id).updated_at));
+      const atMs = Math.max(clock.now(), Date.parse(getView(id).updated_at));
       await summarize(id);
       await facts?.endSession(id);
       await closings.add(id, atMs);
       closedAt.set(id, atMs);
-      return viewOf(id);
+      return getView(id);
     },
     /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
     readBrief,
@@ -109,7 +109,7 @@ export async function openSessions(parts: MemoryParts) {
 /** @param nodeIds  the newest first */
 function titleOfFirst(nodeIds: readonly string[], { current }: MemoryParts['catalogue']): string {
   const first = current(nodeIds.at(-1) ?? '');
-  return first === undefined ? '' : titleOf(first);
+  return first === undefined ? '' : getTitle(first);
 }
 
 function unknownSession(id: string): CometError {

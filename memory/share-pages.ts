@@ -2,20 +2,20 @@ import path from 'node:path';
 import { CometError } from '../common/errors.ts';
 import { grouped } from '../common/map.ts';
 import {
-  blocksIn,
   changeBlocks,
   countLabels,
   createBlockKeys,
   emptyPage,
   factsRef,
+  findBlocks,
+  getRef,
   type PageBlock,
   pageKey,
   type ReceivedBlock,
-  refOf,
 } from './pages/page-blocks.ts';
 import type { MemoryParts } from './parts.ts';
 import type { BlockChange, FadedFacts, SharedBlocks, SharedMemory } from './share/parts.ts';
-import { changeFacts, factsIn } from './storage/fact-markdown.ts';
+import { changeFacts, findFacts } from './storage/fact-markdown.ts';
 
 const TRIES = 3;
 const MOST_KNOWN = 20_000;
@@ -42,7 +42,7 @@ function createPages({ topicPages, clock }: Parts, redact: Redact) {
     const shelf = await topicPages?.shelf();
     const files = [...(shelf?.texts ?? [])].filter(([name]) => /^(?:topics|plans)\//.test(name));
     const found = files.flatMap(([name, text]) => {
-      const page = refOf(name, text, keyOf);
+      const page = getRef(name, text, keyOf);
       return page === null ? [] : [{ page, text }];
     });
     // A folder that is gone, or a page that cannot be read, removes nothing elsewhere.
@@ -57,7 +57,7 @@ function createPages({ topicPages, clock }: Parts, redact: Redact) {
     async blocks(keyOf: KeyOf) {
       const { found, isWhole } = await readPageTexts(keyOf);
       const nameKey = createBlockKeys();
-      return { isWhole, blocks: found.flatMap(({ page, text }) => blocksIn(text, page, nameKey, redact)) };
+      return { isWhole, blocks: found.flatMap(({ page, text }) => findBlocks(text, page, nameKey, redact)) };
     },
     /** False where somebody edited a page meanwhile. */
     async change({ added, removed, isKnown, keyOf }: BlockChange): Promise<boolean> {
@@ -91,7 +91,7 @@ function createFacts({ facts }: Parts, redact: Redact) {
     const { files = [], isWhole = false } = (await facts?.texts()) ?? {};
     const lines = files.flatMap(({ project, text }) => {
       const page = factsRef(project && keyOf(project));
-      return factsIn(text).map((fact) => {
+      return findFacts(text).map((fact) => {
         const value = redact(fact.text);
         const key = createBlockKeys()(page, '', value);
         const block = { key, page, section: '', text: value, after: '', isPrivate: value !== fact.text };

@@ -9,7 +9,7 @@ import type { SharedMemory } from './share/parts.ts';
 export function createSharedTurns(parts: MemoryParts): Pick<SharedMemory, 'turnsOf' | 'saveTurns' | 'isForgotten'> {
   const { catalogue, indexer, journal, removal, toolRounds, turnReader, turnRegistry } = parts;
 
-  function nodesOf(turnId: string): string[] {
+  function getNodes(turnId: string): string[] {
     const names = turnRegistry
       .aliases(turnId)
       .flatMap((form) => [form, ...turnRegistry.wholesOf(form).map((whole) => turnRegistry.canonicalId(whole.turnId))]);
@@ -33,7 +33,7 @@ export function createSharedTurns(parts: MemoryParts): Pick<SharedMemory, 'turns
   return {
     async turnsOf(sessionId) {
       const turns = (await journal.read(sessionId)).filter(({ turnId }) => !removal.isGone(turnId));
-      return turns.map((turn) => ({ turn, nodeIds: nodesOf(turn.turnId) }));
+      return turns.map((turn) => ({ turn, nodeIds: getNodes(turn.turnId) }));
     },
     async saveTurns(turns) {
       const isFresh = ({ turnId }: { readonly turnId: string }): boolean =>
@@ -42,7 +42,7 @@ export function createSharedTurns(parts: MemoryParts): Pick<SharedMemory, 'turns
         await Promise.all(own.map((turn) => journal.append(turn)));
         await register(sessionId);
       }
-      const ids = [...new Set(turns.flatMap(({ turnId }) => nodesOf(turnId)))];
+      const ids = [...new Set(turns.flatMap(({ turnId }) => getNodes(turnId)))];
       await indexer.remove(ids);
       indexer.upsert(ids.flatMap((id) => catalogue.get(id) ?? []));
     },

@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { finishesWithin } from '../common/async.ts';
-import { CometError, messageOf, type Problem } from '../common/errors.ts';
-import { statementsOf } from './facts.ts';
-import { type MemoryNode, teammateOf, titleOf } from './model/node.ts';
+import { CometError, getMessage, type Problem } from '../common/errors.ts';
+import { getStatements } from './facts.ts';
+import { getTeammate, getTitle, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import type { Bus } from './share/bus.ts';
-import { cardsOf, checkMachines, type JoinRequest, machinesOf } from './share/join.ts';
+import { checkMachines, getCards, getMachines, type JoinRequest } from './share/join.ts';
 import {
   createLooked,
   type Membership,
@@ -66,9 +66,9 @@ function createOpener(parts: Parts, signal: AbortSignal) {
       const fresh = nodes.filter(({ node_id }) => catalogue.get(node_id) === undefined);
       await parts.store.save(nodes);
       // What a teammate says makes no facts.
-      const own = fresh.filter((node) => node.kind === 'turn' && node.facts.length > 0 && teammateOf(node) === null);
+      const own = fresh.filter((node) => node.kind === 'turn' && node.facts.length > 0 && getTeammate(node) === null);
       for (const node of own)
-        await parts.facts?.readPast(statementsOf(node), { project: node.project, sessionId: node.session_id });
+        await parts.facts?.readPast(getStatements(node), { project: node.project, sessionId: node.session_id });
     },
     tasks: async () => (await parts.tasks?.texts()) ?? [],
     saveTask: async (file: TaskText) => parts.tasks?.receive(file),
@@ -148,7 +148,7 @@ function createExchange(parts: Parts, { pullAll, withShare, closeBus }: Opener, 
   }
 
   function report(error: unknown): void {
-    problem = messageOf(error).split('\n')[0] as string;
+    problem = getMessage(error).split('\n')[0] as string;
     if (!(error instanceof CometError)) log.error('sharing failed', { error });
   }
 
@@ -232,7 +232,7 @@ function createRequests({ catalogue }: Parts, { use, pullAll }: Opener, { asked,
       use(callerEnv);
       return asked(async (share) => {
         const { changed, tasks, blocks, gone, withdrawn, kept, turns } = await share.preview();
-        const nodes = changed.map(({ node }) => ({ ...node, title: titleOf(node) }));
+        const nodes = changed.map(({ node }) => ({ ...node, title: getTitle(node) }));
         return {
           nodes,
           removed: gone.length,
@@ -307,7 +307,7 @@ export function createSharing(parts: Parts) {
           restarted: state.restarted,
           reading: opener.reading(),
         },
-        machines: machinesOf(state, trusted),
+        machines: getMachines(state, trusted),
         changed_apart: await opener.changedApart(),
         problem: exchange.problem(),
       };
@@ -323,7 +323,7 @@ export function createSharing(parts: Parts) {
         use(callerEnv);
         const passphrase = await opener.passphrase();
         const before = await stateFile.load();
-        const cards = await withBus(request.url, (bus) => cardsOf(bus, before?.machine ?? ''));
+        const cards = await withBus(request.url, (bus) => getCards(bus, before?.machine ?? ''));
         const settings = { ...options.settings(), ...(await checkMachines(request, cards, isFirst, passphrase)) };
         const { url, scope, name } = settings;
         const member: Membership = { url, scope, name };
@@ -346,7 +346,7 @@ export function createSharing(parts: Parts) {
           () => '',
           (error: unknown) => {
             if (error instanceof CometError && error.code === 'usage') throw error;
-            return messageOf(error).split('\n')[0] as string;
+            return getMessage(error).split('\n')[0] as string;
           },
         );
         await options.keepSettings({ url: '', projects: [], trusted: [] });

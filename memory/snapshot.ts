@@ -30,24 +30,24 @@ export function createHistory({ snapshooter, topicPages, redactor, resolve }: Pa
     async memoryHistory(id: string): Promise<History> {
       const node = resolve(id);
       const mark = `"node_id":${JSON.stringify(node.node_id)}`;
-      const nodeVersions = await snapshooter.trace((text) => lineAt(text, text.indexOf(mark)));
-      const texts = nodeVersions.map(({ line, ...when }) => ({ ...when, text: sectionOf(line) }));
-      return historyOf(renderSection(node), texts);
+      const nodeVersions = await snapshooter.trace((text) => getLineAt(text, text.indexOf(mark)));
+      const texts = nodeVersions.map(({ line, ...when }) => ({ ...when, text: getSection(line) }));
+      return getHistory(renderSection(node), texts);
     },
     /** A topic page. @throws CometError `not_found` for a name that neither the library nor a snapshot has */
     async topicHistory(name: string): Promise<History> {
       const file = `topics/${name}.md`;
       const now = (await topicPages?.shelf())?.texts.get(file) ?? '';
-      const pageVersions = await snapshooter.trace((text) => lineAt(text, text.indexOf('\n{"pages":') + 1));
-      const texts = pageVersions.map(({ line, ...when }) => ({ ...when, text: redactor.text(pageIn(line, file)) }));
-      const history = historyOf(redactor.text(now), texts);
+      const pageVersions = await snapshooter.trace((text) => getLineAt(text, text.indexOf('\n{"pages":') + 1));
+      const texts = pageVersions.map(({ line, ...when }) => ({ ...when, text: redactor.text(findPage(line, file)) }));
+      const history = getHistory(redactor.text(now), texts);
       if (now === '' && history.versions.length === 0) throw new CometError('not_found', `no topic ${name} here`);
       return history;
     },
   };
 }
 
-function historyOf(now: string, recent: readonly Version[]): History {
+function getHistory(now: string, recent: readonly Version[]): History {
   let newer = now;
   const versions = recent.filter(({ text }) => {
     const isOther = text !== '' && text !== newer;
@@ -57,19 +57,19 @@ function historyOf(now: string, recent: readonly Version[]): History {
   return { now, versions };
 }
 
-function lineAt(text: string, at: number): string {
+function getLineAt(text: string, at: number): string {
   if (at < 0) return '';
   const end = text.indexOf('\n', at);
   return text.slice(text.lastIndexOf('\n', at) + 1, end < 0 ? undefined : end);
 }
 
-function sectionOf(line: string): string {
+function getSection(line: string): string {
   const { node } = (parseJson(line) ?? {}) as { node?: unknown };
   const { success, data } = NodeSchema.safeParse(node);
   return success ? renderSection(data) : '';
 }
 
-function pageIn(line: string, file: string): string {
+function findPage(line: string, file: string): string {
   const { pages = [] } = (parseJson(line) ?? {}) as { pages?: readonly { name: string; text: string }[] };
   return pages.find(({ name }) => name === file)?.text ?? '';
 }

@@ -1,6 +1,6 @@
 import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
-import { createRunEnd, endOf, matchFrom, type Span } from './patterns.ts';
+import { createRunEnd, getEnd, matchFrom, type Span } from './patterns.ts';
 import { isPlaceholder, randomness } from './randomness.ts';
 
 /** How much a name says about its value: that it is a password, a secret, or only that it may be one. */
@@ -57,23 +57,23 @@ const MAX_VALUE = 1_024;
 
 /** Values with a secret name, in the syntaxes of settings, programs, commands, markup and sentences. */
 export function* findAssignments(text: string): Steps<Span[]> {
-  const ascii = yield* valuesOf(text, WORD);
-  return /[\u0080-\uffff]/.test(text) ? ascii.concat(yield* valuesOf(text, FOREIGN_WORD)) : ascii;
+  const ascii = yield* getValues(text, WORD);
+  return /[\u0080-\uffff]/.test(text) ? ascii.concat(yield* getValues(text, FOREIGN_WORD)) : ascii;
 }
 
-function* valuesOf(text: string, words: RegExp): Steps<Span[]> {
+function* getValues(text: string, words: RegExp): Steps<Span[]> {
   const spans: Span[] = [];
   const bareEnd = createRunEnd(text, BARE);
   let at = 0;
   for (let word = matchFrom(words, text, 0); word !== null; word = matchFrom(words, text, at)) {
     yield;
-    const end = endOf(word);
+    const end = getEnd(word);
     at = end;
     const kind = kindOfName(word[0], text.slice(Math.max(0, word.index - 16), word.index), word[1], word[2]);
     if (kind === null) continue;
-    const before = nameBefore(text, word.index);
+    const before = findNameBefore(text, word.index);
     if (text.slice(Math.max(0, word.index - before.length - 10), word.index).includes('[REDACTED:')) continue;
-    const span = valueAfter({ text, bareEnd }, end, kind, before + word[0]);
+    const span = readValueAfter({ text, bareEnd }, end, kind, before + word[0]);
     if (span === null) continue;
     at = span.end;
     spans.push(span);
@@ -84,7 +84,7 @@ function* valuesOf(text: string, words: RegExp): Steps<Span[]> {
 type Searched = { readonly text: string; readonly bareEnd: (start: number) => number };
 
 /** Up to 32 characters of a name. */
-function nameBefore(text: string, end: number): string {
+function findNameBefore(text: string, end: number): string {
   let start = end;
   while (start > Math.max(0, end - 32) && /[\w.-]/.test(text.charAt(start - 1))) start -= 1;
   return text.slice(start, end);
@@ -114,7 +114,7 @@ function kindOfName(word: string, before: string, password?: string, secret?: st
   return isOwnWord ? 'generic' : null;
 }
 
-function valueAfter(searched: Searched, from: number, kind: Kind, name: string): Span | null {
+function readValueAfter(searched: Searched, from: number, kind: Kind, name: string): Span | null {
   const { text, bareEnd } = searched;
   for (const { how, pattern } of CONNECTORS) {
     if ((how === 'said' || how === 'spaced') && kind === 'generic') continue;
@@ -125,7 +125,7 @@ function valueAfter(searched: Searched, from: number, kind: Kind, name: string):
     if (match === null || PUBLIC_AFTER.test(match[1] ?? '')) continue;
     const start = pattern.lastIndex;
     const quote = match.at(-1) ?? '';
-    const value = quote === '' ? bareAt(searched, start, how) : quotedAt(searched, start, quote);
+    const value = quote === '' ? bareAt(searched, start, how) : findQuote(searched, start, quote);
     const isFlag = how === 'spaced' && /^-{1,2}[\w-]{0,40}$/.test(name);
     if (value === null || !isSecret(value, kind, isFlag ? 'setting' : quote === '' ? how : 'quoted', name)) continue;
     const end = value.length < LONGEST_BARE ? start + value.length : bareEnd(start + value.length);
@@ -134,7 +134,7 @@ function valueAfter(searched: Searched, from: number, kind: Kind, name: string):
   return null;
 }
 
-function quotedAt(searched: Searched, start: number, quote: string): string | null {
+function findQuote(searched: Searched, start: number, quote: string): string | null {
   const { text } = searched;
   const rest = text.slice(start, start + MAX_VALUE);
   const end = rest.indexOf(quote.slice(0, quote.search(/["'`]/) + 1));

@@ -113,7 +113,7 @@ export function* redactText(text: string, others: readonly Span[], mark: Marker)
   const replacements: Replacement[] = [];
   for (const span of spans) {
     yield;
-    replacements.push({ ...span, by: markOf(text, span, mark, '\n') });
+    replacements.push({ ...span, by: getMark(text, span, mark, '\n') });
   }
   return replace(text, replacements);
 }
@@ -147,7 +147,7 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
     );
     for (const [i, span] of spans.entries()) {
       yield;
-      const by = markOf(value, span, mark, '\\n');
+      const by = getMark(value, span, mark, '\\n');
       replacements.push({ start: start + (offsets[2 * i] ?? 0), end: start + (offsets[2 * i + 1] ?? 0), by });
     }
     if (isKey) key = { name: value, end };
@@ -156,7 +156,7 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
 }
 
 /** The mark of a secret; the lines after a key keep their numbers. */
-function markOf(text: string, { start, end, type }: Span, mark: Marker, lineBreak: string): string {
+function getMark(text: string, { start, end, type }: Span, mark: Marker, lineBreak: string): string {
   const secret = text.slice(start, end);
   const breaks = type === 'private' ? 0 : secret.split('\n').length - 1;
   return mark(type, secret) + lineBreak.repeat(breaks);

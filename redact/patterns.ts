@@ -110,18 +110,18 @@ export function matchFrom(pattern: RegExp, text: string, from: number): RegExpEx
 }
 
 /** All matches of a global pattern. */
-export function* matchesOf(pattern: RegExp, text: string): Steps<RegExpExecArray[]> {
+export function* getMatches(pattern: RegExp, text: string): Steps<RegExpExecArray[]> {
   const matches: RegExpExecArray[] = [];
   yield;
   // Cheaper than matchAll, which copies the pattern first.
-  for (let match = matchFrom(pattern, text, 0); match !== null; match = matchFrom(pattern, text, endOf(match))) {
+  for (let match = matchFrom(pattern, text, 0); match !== null; match = matchFrom(pattern, text, getEnd(match))) {
     matches.push(match);
     yield;
   }
   return matches;
 }
 
-export function endOf({ index, 0: whole }: RegExpExecArray): number {
+export function getEnd({ index, 0: whole }: RegExpExecArray): number {
   return index + whole.length;
 }
 
@@ -141,11 +141,11 @@ export function createRunEnd(text: string, run: RegExp): (start: number) => numb
 export function* findTokens(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   for (const { type, pattern, accepts } of RULES) {
-    for (const match of yield* matchesOf(pattern, text)) {
+    for (const match of yield* getMatches(pattern, text)) {
       yield;
       const secret = match[1] ?? match[0];
       if (accepts !== undefined && !accepts(secret)) continue;
-      const end = endOf(match);
+      const end = getEnd(match);
       spans.push({ start: end - secret.length, end, type });
     }
   }
@@ -173,10 +173,10 @@ function isDottedToken(text: string): boolean {
 const CHARS_PER_STEP = 4_096;
 const SHORTEST_TOKEN = 20;
 const LONGEST_TOKEN = 200;
-const RUN_CHARACTERS = charactersOf('-+.!');
-const TOKEN_CHARACTERS = charactersOf('-');
+const RUN_CHARACTERS = getCharacters('-+.!');
+const TOKEN_CHARACTERS = getCharacters('-');
 
-function charactersOf(signs: string): Uint8Array {
+function getCharacters(signs: string): Uint8Array {
   const set = new Uint8Array(128);
   for (let code = 0; code < 128; code += 1) {
     const character = String.fromCharCode(code);
@@ -278,7 +278,7 @@ export function* findSettings(text: string): Steps<Span[]> {
   let at = 0;
   for (let match = matchFrom(SETTING, text, 0); match !== null; match = matchFrom(SETTING, text, at)) {
     yield;
-    const start = endOf(match);
+    const start = getEnd(match);
     const end = valueEnd(start);
     at = start;
     if (end - start < SHORTEST_SETTING || end - start > LONGEST_SETTING) continue;
@@ -337,14 +337,14 @@ export function* findKeyBodies(text: string): Steps<Span[]> {
   for (let body = matchFrom(KEY_BODY, text, 0); body !== null; body = matchFrom(KEY_BODY, text, at)) {
     yield;
     const start = body.index;
-    at = endOf(body);
+    at = getEnd(body);
     if (body[0].startsWith('LS0') && !isEncodedKey(text.slice(start, start + 80))) continue;
     let end = start;
     for (let isLast = false; !isLast; ) {
       yield;
       const line = matchFrom(KEY_LINE, text, end);
       if (line === null || (end > start && !/[\d+/=]|.{40}/.test(line[1] ?? ''))) break;
-      end = endOf(line);
+      end = getEnd(line);
       isLast = (line[1] ?? '').length < SHORTEST_LINE;
     }
     if (end - start >= SHORTEST_LINE) spans.push({ start, end, type: 'private-key' });
@@ -366,7 +366,7 @@ function nextMatch(text: string, pattern: RegExp): (from: number) => Range | nul
   return (from) => {
     if (range !== null && range.start < from) {
       const match = matchFrom(pattern, text, from);
-      range = match === null ? null : { start: match.index, end: endOf(match) };
+      range = match === null ? null : { start: match.index, end: getEnd(match) };
     }
     return range;
   };
@@ -411,7 +411,7 @@ export function* findUrlPasswords(text: string): Steps<Span[]> {
     yield;
     if (at === 0 || !/[A-Za-z0-9]/.test(text.charAt(at - 1))) continue;
     const run = text.slice(at + 3, matchFrom(URL_END, text, at + 3)?.index ?? text.length);
-    const password = passwordIn(run);
+    const password = findPassword(run);
     if (password === null && isUrlToken(run)) {
       spans.push({ start: at + 3, end: at + 3 + run.indexOf('@'), type: 'token' });
       continue;
@@ -429,7 +429,7 @@ function isUrlToken(run: string): boolean {
   return /\d/.test(token) && randomness(token) >= 0.45;
 }
 
-function passwordIn(run: string): { readonly at: number; readonly text: string } | null {
+function findPassword(run: string): { readonly at: number; readonly text: string } | null {
   const colon = run.indexOf(':');
   if (colon === -1 || run.slice(0, colon).endsWith('[REDACTED')) return null;
   const authority = run.slice(0, run.search(/[/?#]|$/));
@@ -450,7 +450,7 @@ export function* findPrivate(text: string, depth: number): Steps<{ readonly span
   const spans: Span[] = [];
   let open = depth;
   let start = 0;
-  for (const match of yield* matchesOf(PRIVATE_TAG, text)) {
+  for (const match of yield* getMatches(PRIVATE_TAG, text)) {
     const closes = match[1] === '/';
     if (closes && open === 0) continue;
     if (!closes && open === 0) start = match.index;

@@ -1,7 +1,7 @@
 import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
 import { isSecretMember } from './assignments.ts';
-import { endOf, matchesOf, type Span } from './patterns.ts';
+import { getEnd, getMatches, type Span } from './patterns.ts';
 import { isPlaceholder, randomness } from './randomness.ts';
 
 /** Secrets known by their place in a header, a command, a table or a phrase. */
@@ -22,10 +22,10 @@ const AUTHORIZATION =
 
 function* findHeaders(text: string): Steps<Span[]> {
   const spans: Span[] = [];
-  for (const match of yield* matchesOf(COOKIES, text)) {
+  for (const match of yield* getMatches(COOKIES, text)) {
     yield;
     const pairs = match[1] ?? '';
-    const at = endOf(match) - pairs.length;
+    const at = getEnd(match) - pairs.length;
     for (const pair of pairs.matchAll(COOKIE)) {
       const value = pair[1] ?? '';
       if (randomness(value) < 0.45 || !/\d/.test(value)) continue;
@@ -33,10 +33,10 @@ function* findHeaders(text: string): Steps<Span[]> {
       spans.push({ start, end: start + value.length, type: 'cookie' });
     }
   }
-  for (const match of yield* matchesOf(AUTHORIZATION, text)) {
+  for (const match of yield* getMatches(AUTHORIZATION, text)) {
     yield;
     const value = match[1] ?? '';
-    const end = endOf(match);
+    const end = getEnd(match);
     if (randomness(value) < 0.4 || !/\d/.test(value) || isPlaceholder(value) || '([{$'.includes(text[end] ?? ' '))
       continue;
     spans.push({ start: end - value.length, end, type: 'auth-header' });
@@ -73,10 +73,10 @@ const COMMANDS: readonly RegExp[] = [
 function* findCommands(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   for (const command of COMMANDS) {
-    for (const match of yield* matchesOf(command, text)) {
+    for (const match of yield* getMatches(command, text)) {
       yield;
       const value = trimEnd(match[1] ?? '', '.:!?');
-      const start = endOf(match) - (match[1] ?? '').length;
+      const start = getEnd(match) - (match[1] ?? '').length;
       const isSecret = /\d/.test(value) && /[A-Za-z]/.test(value) && !/^[./~]/.test(value) && !isPlaceholder(value);
       if (isSecret) spans.push({ start, end: start + value.length, type: 'password' });
     }
@@ -90,9 +90,9 @@ const PATH_END = /[\s"'`<>\\)\]},;]/g;
 /** The random end of a webhook's path. */
 function* findHookPaths(text: string): Steps<Span[]> {
   const spans: Span[] = [];
-  for (const match of yield* matchesOf(HOOK, text)) {
+  for (const match of yield* getMatches(HOOK, text)) {
     yield;
-    const from = endOf(match);
+    const from = getEnd(match);
     const rest = text.slice(from, from + 1_024);
     const end = rest.search(PATH_END);
     const path = end === -1 ? rest : rest.slice(0, end);
@@ -149,12 +149,12 @@ const PROSE =
 function* findPhrases(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   for (const rule of PHRASES) {
-    for (const match of yield* matchesOf(rule, text)) {
+    for (const match of yield* getMatches(rule, text)) {
       yield;
       const phrase = match[1] ?? '';
       const count = phrase.split(' ').length;
       if (count % 3 !== 0 || PROSE.test(phrase)) continue;
-      const end = endOf(match);
+      const end = getEnd(match);
       spans.push({ start: end - phrase.length, end, type: 'seed-phrase' });
     }
   }

@@ -37,7 +37,7 @@ export function randomness(value: string): number {
   const text = value.slice(0, SAMPLE);
   for (let i = 1; i < text.length; i += 1) {
     const [a, b] = [text.charAt(i - 1), text.charAt(i)];
-    const [before, after] = [kindOf(a), kindOf(b)];
+    const [before, after] = [getKind(a), getKind(b)];
     // Words of an identifier meet where a capital follows a small letter.
     if (before === '' || after === '' || (before === 'a' && after === 'A')) continue;
     pairs += 1;
@@ -48,7 +48,7 @@ export function randomness(value: string): number {
   return pairs === 0 ? 0 : odd / pairs;
 }
 
-function kindOf(character: string): '' | 'a' | 'A' | '0' {
+function getKind(character: string): '' | 'a' | 'A' | '0' {
   if (character >= 'a' && character <= 'z') return 'a';
   if (character >= 'A' && character <= 'Z') return 'A';
   return character >= '0' && character <= '9' ? '0' : '';

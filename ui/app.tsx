@@ -5,7 +5,7 @@ import { link, version } from './client.ts';
 import { Icon } from './icons.tsx';
 import { GO, type KeyState, pressKey } from './keys.ts';
 import { Notices, takeBack } from './parts.tsx';
-import { hashOf, parseRoute, type Route, VIEWS, type View } from './route.ts';
+import { getHash, parseRoute, type Route, VIEWS, type View } from './route.ts';
 import { Graph } from './views/graph.tsx';
 import { Health } from './views/health.tsx';
 import { Library } from './views/library.tsx';
@@ -69,7 +69,7 @@ function Nav({ view }: { view: View }) {
         comet-cc <span class="muted">{version.value}</span>
       </p>
       {VIEWS.map((each) => (
-        <a key={each} href={hashOf({ view: each })} aria-current={each === view ? 'page' : undefined}>
+        <a key={each} href={getHash({ view: each })} aria-current={each === view ? 'page' : undefined}>
           <Icon name={each} />
           <span>{NAMES[each]}</span>
         </a>
@@ -159,7 +159,7 @@ function useKeys(): void {
       if (action === 'help') openHelp();
       else if (action === 'undo') void takeBack();
       else if (action === 'search') focusSearch();
-      else location.hash = hashOf({ view: action.go });
+      else location.hash = getHash({ view: action.go });
     };
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);
@@ -168,7 +168,7 @@ function useKeys(): void {
 
 function focusSearch(): void {
   const focus = (): void => document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
-  if (route.value.view !== 'memory') location.hash = hashOf({ view: 'memory' });
+  if (route.value.view !== 'memory') location.hash = getHash({ view: 'memory' });
   // The view is drawn in the frame after the next event.
   setTimeout(() => requestAnimationFrame(focus));
 }

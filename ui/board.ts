@@ -12,7 +12,7 @@ interface Card {
 const RANK = { high: 0, medium: 1, low: 2 };
 
 /** Tasks of each column, the urgent ones first: by priority, then by when they are due, then the newest. */
-export function columnsOf<T extends Card>(tasks: readonly T[], moved: ReadonlyMap<string, TaskStatus>) {
+export function getColumns<T extends Card>(tasks: readonly T[], moved: ReadonlyMap<string, TaskStatus>) {
   const placed = tasks.map((task) => ({ ...task, status: moved.get(task.id) ?? task.status }));
   const sorted = placed.sort(
     (a, b) =>

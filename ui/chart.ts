@@ -8,7 +8,7 @@ export interface Column {
 }
 
 /** The lines of the savings chart; the last one adds up what was saved, and goes down where a day lost. */
-export function columnsOf(days: UiSavings['days'], unit: 'money' | 'tokens'): readonly Column[] {
+export function getColumns(days: UiSavings['days'], unit: 'money' | 'tokens'): readonly Column[] {
   const isMoney = unit === 'money';
   const each = (pick: (day: UiSavings['days'][number]) => number): number[] => days.map(pick);
   const saved = each((day) => (isMoney ? day.net_saved_usd : day.original - day.sent - day.own));

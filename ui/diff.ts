@@ -23,29 +23,29 @@ const MOST_CHARS = 60_000;
 
 /** One row for each line, under the place of its change. */
 export function diffRows(changes: readonly Change[]): readonly DiffRow[] {
-  return changes.flatMap((change) => [{ kind: 'place' as const, text: change.place }, ...rowsOf(change)]);
+  return changes.flatMap((change) => [{ kind: 'place' as const, text: change.place }, ...getRows(change)]);
 }
 
-function rowsOf({ kind, removed, added, bytes }: Change): DiffRow[] {
+function getRows({ kind, removed, added, bytes }: Change): DiffRow[] {
   if (kind === 'kept') return keptRows(removed, bytes);
   if (removed === '' && bytes > 0) {
-    return [{ kind: 'removed', text: `${bytes} bytes whose text is no longer kept` }, ...linesOf('added', added)];
+    return [{ kind: 'removed', text: `${bytes} bytes whose text is no longer kept` }, ...getLines('added', added)];
   }
   if (removed === '' || added === '' || removed.length + added.length > MOST_CHARS) {
-    return [...linesOf('removed', removed), ...linesOf('added', added)];
+    return [...getLines('removed', removed), ...getLines('added', added)];
   }
   return diffLines(removed, added).flatMap((part) =>
-    linesOf(part.added ? 'added' : part.removed ? 'removed' : 'same', part.value),
+    getLines(part.added ? 'added' : part.removed ? 'removed' : 'same', part.value),
   );
 }
 
 function keptRows(text: string, bytes: number): DiffRow[] {
-  const lines = linesOf('same', text);
+  const lines = getLines('same', text);
   const isShort = lines.length <= KEPT_LINES && new TextEncoder().encode(text).length >= bytes;
   return isShort ? lines : [...lines.slice(0, KEPT_LINES), { kind: 'same', text: '…' }];
 }
 
-function linesOf(kind: DiffRow['kind'], text: string): DiffRow[] {
+function getLines(kind: DiffRow['kind'], text: string): DiffRow[] {
   if (text === '') return [];
   return text
     .replace(/\n$/, '')

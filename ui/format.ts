@@ -37,14 +37,14 @@ export function when(iso: string, nowMs: number, timeZone?: string): string {
   const at = new Date(iso);
   if (Number.isNaN(at.getTime())) return '';
   const zone = timeZone === undefined ? {} : { timeZone };
-  const dayOf = (date: Date): string => new Intl.DateTimeFormat('en-CA', { dateStyle: 'short', ...zone }).format(date);
+  const getDay = (date: Date): string => new Intl.DateTimeFormat('en-CA', { dateStyle: 'short', ...zone }).format(date);
   const time = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', ...zone }).format(at);
-  if (dayOf(at) === dayOf(new Date(nowMs))) return time;
+  if (getDay(at) === getDay(new Date(nowMs))) return time;
   const ageMs = nowMs - at.getTime();
   if (ageMs > 0 && ageMs < 6 * 86_400_000) {
     return `${new Intl.DateTimeFormat('en', { weekday: 'short', ...zone }).format(at)} ${time}`;
   }
-  return `${dayOf(at)} ${time}`;
+  return `${getDay(at)} ${time}`;
 }
 
 /** The last folder of a project's key. */

@@ -41,12 +41,12 @@ function memoryColors(nodes: readonly Node[], by: ColorBy): (node: Node) => stri
     const [from, to] = timeRange(nodes);
     return ({ at }) => between(to === from ? 1 : (at - from) / (to - from));
   }
-  const places = new Map(projectsOf(nodes).map((project, at) => [project, at]));
+  const places = new Map(getProjects(nodes).map((project, at) => [project, at]));
   return ({ project }) => PALETTE[(places.get(project) ?? 0) % PALETTE.length] as string;
 }
 
 /** Those with the most memories first. */
-function projectsOf(nodes: readonly Node[]): string[] {
+function getProjects(nodes: readonly Node[]): string[] {
   const counts = new Map<string, number>();
   for (const { kind, project } of nodes) if (kind === 'memory') counts.set(project, (counts.get(project) ?? 0) + 1);
   return [...counts].sort(([, one], [, other]) => other - one).map(([project]) => project);
@@ -66,7 +66,7 @@ function memoryLegend(nodes: readonly Node[], by: ColorBy) {
   }
   if (by === 'age')
     return [between(0), between(1)].map((color, at) => ({ name: ['oldest', 'newest'][at] ?? '', color }));
-  return projectsOf(nodes)
+  return getProjects(nodes)
     .slice(0, NAMED)
     .map((project, at) => ({ name: projectName(project), color: PALETTE[at] as string }));
 }
@@ -143,7 +143,7 @@ export function layoutMatrices(places: Float32Array, links: readonly (readonly [
 }
 
 /** x and y of each node. */
-export function placesOf(nodes: Float32Array): Float32Array {
+export function getPlaces(nodes: Float32Array): Float32Array {
   const places = new Float32Array((nodes.length / PER_NODE) * 2);
   for (let at = 0; at < places.length / 2; at += 1) {
     places[2 * at] = nodes[at * PER_NODE] as number;

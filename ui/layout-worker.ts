@@ -1,5 +1,5 @@
 import iterate from 'graphology-layout-forceatlas2/iterate.js';
-import { layoutMatrices, placesOf } from './graph.ts';
+import { getPlaces, layoutMatrices } from './graph.ts';
 
 const STEPS = 240;
 /** Times that the page draws meanwhile; each draws every node again. */
@@ -24,7 +24,7 @@ addEventListener('message', ({ data: { places, links } }: MessageEvent<Task>) =>
   const batch = STEPS / (places.length / 2 > MANY_NODES ? ANSWERS.many : ANSWERS.few);
   const go = (step: number): void => {
     for (let each = 0; each < batch; each += 1) iterate(settings, nodes, edges);
-    postMessage({ places: placesOf(nodes), done: (step + batch) / STEPS });
+    postMessage({ places: getPlaces(nodes), done: (step + batch) / STEPS });
     if (step + batch < STEPS) setTimeout(go, 0, step + batch);
   };
   go(0);

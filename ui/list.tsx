@@ -25,9 +25,9 @@ export function List<T>({ items, label, keyOf, row, rowHeight, onOpen, chosen, c
   const [, redraw] = useState({});
   const [active, setActive] = useState(-1);
   const id = useMemo(() => `list-${++lists}`, []);
-  const virtual = useMemo(() => new Virtualizer<HTMLDivElement, HTMLElement>(optionsOf(0, rowHeight, scroller)), []);
+  const virtual = useMemo(() => new Virtualizer<HTMLDivElement, HTMLElement>(getOptions(0, rowHeight, scroller)), []);
   virtual.setOptions({
-    ...optionsOf(items.length, rowHeight, scroller),
+    ...getOptions(items.length, rowHeight, scroller),
     getItemKey: (at) => keyOf(items[at] as T, at),
     onChange: () => redraw({}),
   });
@@ -81,7 +81,7 @@ export function List<T>({ items, label, keyOf, row, rowHeight, onOpen, chosen, c
   );
 }
 
-function optionsOf(count: number, rowHeight: number, scroller: { readonly current: HTMLDivElement | null }) {
+function getOptions(count: number, rowHeight: number, scroller: { readonly current: HTMLDivElement | null }) {
   return {
     count,
     estimateSize: () => rowHeight,

@@ -20,7 +20,7 @@ export function parseRoute(hash: string): Route {
   return view === undefined ? { view: 'now', id: '', query: '' } : { view, id, query };
 }
 
-export function hashOf({ view, id = '', query = '' }: Partial<Route> & Pick<Route, 'view'>): string {
+export function getHash({ view, id = '', query = '' }: Partial<Route> & Pick<Route, 'view'>): string {
   const name = view === 'memory' && id !== '' ? 'node' : view;
   const path = id === '' ? `#/${name}` : `#/${name}/${encodeURIComponent(id)}`;
   return query === '' ? path : `${path}?q=${encodeURIComponent(query)}`;

@@ -12,12 +12,12 @@ const packages = path.join(import.meta.dirname, '..', 'node_modules');
 const licenses: Plugin = {
   name: 'licenses',
   generateBundle() {
-    const texts = BUNDLED.split(' ').map((name) => `${name}\n\n${licenseOf(path.join(packages, name))}`);
+    const texts = BUNDLED.split(' ').map((name) => `${name}\n\n${getLicense(path.join(packages, name))}`);
     this.emitFile({ type: 'asset', fileName: 'licenses.txt', source: texts.join(`\n${'-'.repeat(72)}\n\n`) });
   },
 };
 
-function licenseOf(folder: string): string {
+function getLicense(folder: string): string {
   const file = ['LICENSE', 'LICENSE.txt', 'LICENSE.md'].map((name) => path.join(folder, name)).find(existsSync);
   if (file === undefined) throw new Error(`${folder} has no licence text`);
   return readFileSync(file, 'utf8');

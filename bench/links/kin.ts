@@ -2,7 +2,7 @@ import { buildNodes } from '../../memory/compaction/build-nodes.ts';
 import { createSimilarNodeFinder, type NodeSimilarity } from '../../memory/compaction/linker.ts';
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import { rowsOf } from '../../memory/storage/index-writer.ts';
+import { getRows } from '../../memory/storage/index-writer.ts';
 import { createInMemorySearchIndex } from '../../test/helpers/in-memory-search-index.ts';
 import type { Corpus } from './corpora.ts';
 
@@ -37,7 +37,7 @@ export async function kinIn(corpus: Corpus, embedder: Embedder): Promise<Kin> {
     });
     if (node === undefined) throw new Error('a draft gave no node');
     nodes.push(node);
-    await index.put(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions: new Map() }));
+    await index.put(getRows(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions: new Map() }));
   }
   const places = new Map(nodes.map(({ node_id }, at) => [node_id, at]));
   const kinOf = createSimilarNodeFinder(index, (id) => nodes[places.get(id) as number]);

@@ -1,5 +1,5 @@
 /** Two plain methods over the same turns: what memory has to be better than. */
-import { bestSnippet, createBm25, wordsIn } from '../../memory/bench/bm25.ts';
+import { bestSnippet, createBm25, findWords } from '../../memory/bench/bm25.ts';
 import type { RealTurn } from './corpus.ts';
 
 export interface PlainRanking {
@@ -16,7 +16,7 @@ export const SNIPPET_CHARS = 800;
 
 export function createPlainRanking(turns: readonly RealTurn[]): PlainRanking {
   const byTurn = createBm25(turns.map(({ text }) => text));
-  const words = turns.map(({ text }) => new Set(wordsIn(text)));
+  const words = turns.map(({ text }) => new Set(findWords(text)));
 
   function ranked(scores: readonly number[]): RealTurn[] {
     const places = [...turns.keys()].filter((at) => (scores[at] as number) > 0);
@@ -31,7 +31,7 @@ export function createPlainRanking(turns: readonly RealTurn[]): PlainRanking {
   return {
     bm25,
     keywordCount(query) {
-      const asked = [...new Set(wordsIn(query))];
+      const asked = [...new Set(findWords(query))];
       return ranked(words.map((known) => asked.filter((word) => known.has(word)).length));
     },
     snippet: (query) => bestSnippet(bm25(query)[0]?.text ?? '', query, SNIPPET_CHARS),

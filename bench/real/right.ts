@@ -7,7 +7,7 @@
  *
  * What is injected, or a snippet, holds the answer when the pattern matches and one content word is there.
  */
-import { wordsIn } from '../../memory/bench/bm25.ts';
+import { findWords } from '../../memory/bench/bm25.ts';
 import type { RealTurn } from './corpus.ts';
 import type { Further } from './further.ts';
 
@@ -54,7 +54,7 @@ export function holdsAnswer(text: string, { question, answer }: Asked): boolean 
 }
 
 function stemsOf(question: string): string[] {
-  const words = wordsIn(question).filter((word) => word.length > 1 && !STOP.has(word));
+  const words = findWords(question).filter((word) => word.length > 1 && !STOP.has(word));
   return [...new Set(words.map((word) => word.slice(0, STEM)))];
 }
 

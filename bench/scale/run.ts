@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import type { SearchIndex } from '../../memory/search/search-index.ts';
-import { rowsOf } from '../../memory/storage/index-writer.ts';
+import { getRows } from '../../memory/storage/index-writer.ts';
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
 import { createCorpus, nodeOf, PROJECT_DIR, turnAt } from './corpus.ts';
 import { diskBytes, openCorpusMemory, peakMb } from './stage.ts';
@@ -131,7 +131,7 @@ async function putFresh(index: SearchIndex): Promise<void> {
       ({ turnId }, at) => [turnId, { sessionId: node.session_id, position: first + at }] as const,
     );
     await index.put(
-      rowsOf(node, { turns: new Map(read.map((turn) => [turn.turnId, turn])), positions: new Map(positions) }),
+      getRows(node, { turns: new Map(read.map((turn) => [turn.turnId, turn])), positions: new Map(positions) }),
     );
     const hits = await index.search(read[0]?.user ?? '', { project: PROJECT_DIR }, 10, ['raw']);
     if (!hits.some(({ turnId }) => turnId === read[0]?.turnId)) throw new Error('a fresh turn was not found');

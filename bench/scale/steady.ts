@@ -1,6 +1,6 @@
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import type { IndexRow, Lane, SearchIndex } from '../../memory/search/search-index.ts';
-import { rowsOf } from '../../memory/storage/index-writer.ts';
+import { getRows } from '../../memory/storage/index-writer.ts';
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
 import { createCorpus, nodeOf, PROJECT_DIR, turnAt } from './corpus.ts';
 import { diskBytes, openIndex, peakMb } from './stage.ts';
@@ -72,7 +72,7 @@ function* freshNodes(): Generator<readonly IndexRow[]> {
     const positions = read.map(
       ({ turnId }, at) => [turnId, { sessionId: node.session_id, position: first + at }] as const,
     );
-    yield rowsOf(node, { turns: new Map(read.map((turn) => [turn.turnId, turn])), positions: new Map(positions) });
+    yield getRows(node, { turns: new Map(read.map((turn) => [turn.turnId, turn])), positions: new Map(positions) });
   }
 }
 

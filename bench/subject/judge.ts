@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { createClaudeCli } from '../../memory/models/claude-code.ts';
-import { dataRule, fenced, jsonSchemaOf, type Prompt } from '../../memory/models/prompts/prompt.ts';
+import { dataRule, fenced, getJsonSchema, type Prompt } from '../../memory/models/prompts/prompt.ts';
 import type { Question } from './conversation.ts';
 
 /** A question with the text that somebody would have to answer it from. */
@@ -40,7 +40,7 @@ export function judgePrompt(all: readonly Judged[], fence: string): Prompt<boole
   return {
     system: `${RULES}\n\n${dataRule(fence)}`,
     user: `${items.join('\n\n')}\n\nJudge the ${all.length} items.`,
-    schema: jsonSchemaOf(Verdicts),
+    schema: getJsonSchema(Verdicts),
     parse(value) {
       const { answered } = Verdicts.parse(value);
       if (answered.length !== all.length) throw new Error(`${all.length} items, ${answered.length} verdicts`);

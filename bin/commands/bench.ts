@@ -11,7 +11,7 @@ import { grouped } from '../../common/map.ts';
 import { type HomePaths, homePaths, resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { claudeEnvironmentOf } from '../../engine/lifecycle/index.ts';
+import { getClaudeEnvironment } from '../../engine/lifecycle/index.ts';
 import {
   type Answer,
   askForQuestions,
@@ -116,10 +116,10 @@ async function runBench(flags: Flags, { term, ...rest }: Context): Promise<void>
     for (const own of byProject) {
       const share = Math.max(1, Math.round((limit * own.length) / turns.length));
       const most = Math.min(share, limit - samples.reduce((sum, { questions }) => sum + questions.length, 0));
-      samples.push({ turns: own, questions: await questionsFor(own, { most, budget, scratch }, context) });
+      samples.push({ turns: own, questions: await draftQuestions(own, { most, budget, scratch }, context) });
     }
     const outcomes = await measure(samples, scratch, context);
-    const report = reportOf(outcomes, turns, await readNodeIds(paths.nodesDir));
+    const report = getReport(outcomes, turns, await readNodeIds(paths.nodesDir));
     const seconds = Math.round((Date.now() - startMs) / 1_000);
     term.print(flags, { ...report, seconds }, () => reportLines(report, term.width));
   } finally {
@@ -146,7 +146,7 @@ interface BenchOptions {
   readonly scratch: string;
 }
 
-async function questionsFor(
+async function draftQuestions(
   turns: readonly PastTurn[],
   { most, budget, scratch }: BenchOptions,
   { env, paths, config, term }: Context,
@@ -164,7 +164,7 @@ async function questionsFor(
     paths: homePaths(scratch),
     redactor: createRedactor({ markKey: randomBytes(32) }),
     usage: createUsageCounter(Date.now),
-    claudeEnvironment: await claudeEnvironmentOf(env, paths),
+    claudeEnvironment: await getClaudeEnvironment(env, paths),
     log: silentLog,
   });
   if (model === null) return own;
@@ -258,23 +258,23 @@ interface Place {
   readonly date: string;
 }
 
-type Report = ReturnType<typeof reportOf>;
+type Report = ReturnType<typeof getReport>;
 
-function reportOf(
+function getReport(
   samples: readonly { readonly turns: readonly PastTurn[]; readonly outcome: Outcome }[],
   turns: readonly PastTurn[],
   nodeIds: ReadonlyMap<string, string>,
 ) {
   const outcomes = samples.map(({ outcome }) => outcome);
   const byId = new Map(turns.map((each) => [each.turn.turnId, each]));
-  const placeOf = ({ turn }: PastTurn): Place => ({
+  const getPlace = ({ turn }: PastTurn): Place => ({
     node_id: nodeIds.get(turn.turnId) ?? null,
     session_id: turn.sessionId,
     date: new Date(turn.atMs).toISOString().slice(0, 10),
   });
   const foundBy = ({ first, firstTurn }: Answer) => {
     const turn = byId.get(firstTurn);
-    return turn === undefined ? null : { ...placeOf(turn), text: oneLine(first) };
+    return turn === undefined ? null : { ...getPlace(turn), text: oneLine(first) };
   };
   const misses = samples
     .filter(({ outcome: { recall } }) => recall.rank === 0 || !recall.holds)
@@ -282,7 +282,7 @@ function reportOf(
       question: oneLine(question.text),
       kind: question.kind,
       answer: oneLine(question.answer),
-      at: question.right.flatMap((place) => (own[place] === undefined ? [] : [placeOf(own[place])])),
+      at: question.right.flatMap((place) => (own[place] === undefined ? [] : [getPlace(own[place])])),
       right_in_5: recall.rank > 0,
       bm25_right_in_5: bm25.rank > 0,
       found: foundBy(recall),
@@ -293,15 +293,15 @@ function reportOf(
     turns: turns.length,
     sessions: new Set(turns.map(({ turn }) => turn.sessionId)).size,
     projects: new Set(turns.map(({ project }) => project)).size,
-    ...scoresOf(outcomes),
+    ...getScores(outcomes),
     by_kind: Object.fromEntries(
-      [...grouped(outcomes, ({ question }) => question.kind)].map(([kind, own]) => [kind, scoresOf(own)]),
+      [...grouped(outcomes, ({ question }) => question.kind)].map(([kind, own]) => [kind, getScores(own)]),
     ),
     misses: misses.sort((one, other) => weight(other) - weight(one)),
   };
 }
 
-function scoresOf(outcomes: readonly Outcome[]) {
+function getScores(outcomes: readonly Outcome[]) {
   const counted = (name: 'recall' | 'bm25') => ({
     right_in_5: outcomes.filter((each) => each[name].rank > 0).length,
     answered: outcomes.filter((each) => each[name].holds).length,

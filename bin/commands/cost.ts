@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { amount, formatCount, oneLine } from '../../common/text.ts';
-import { engineOf } from '../../engine/api/client.ts';
+import { getEngine } from '../../engine/api/client.ts';
 import { type Costs, savedLine } from '../../engine/api/index.ts';
 import type { SimulatedSavings } from '../../engine/transcript/index.ts';
 import { addCommand, type Context } from '../context.ts';
@@ -40,7 +40,7 @@ export function registerSavings(program: Command, context: Context): void {
       for (const name of ['projects', 'since'] as const) {
         if (flags[name] !== undefined) throw new CometError('usage', `--${name} goes with --simulate`);
       }
-      const { savings, by_day } = await engineOf(context.paths).call('status', {});
+      const { savings, by_day } = await getEngine(context.paths).call('status', {});
       context.term.print(flags, { kind: 'measured', savings, by_day }, () => measuredLines(savings, by_day));
     });
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { messageOf } from '../../common/errors.ts';
+import { getMessage } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
 import { formatCount, oneLine } from '../../common/text.ts';
 import { clientEnvironment } from '../../engine/lifecycle/index.ts';
@@ -44,7 +44,7 @@ async function allChecks(context: Context): Promise<Check[]> {
   const { checkCerts, checkTrust } = await import('../doctor/certs.ts');
   const { bundleFile, inspectMachine, trustStores } = await import('../../certs/index.ts');
 
-  const config = await context.config().catch((error: unknown) => messageOf(error));
+  const config = await context.config().catch((error: unknown) => getMessage(error));
   const { guard, problem } = await daemon.askedGuard(paths);
   const report = guard === null ? null : await statusReport(context, guard);
   const token = await readFileIfPresent(paths.proxyTokenFile).catch(() => null);

@@ -3,6 +3,7 @@ import { bundleFile, userCaFile } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import {
   clientEnvironment,
+  getShell,
   guardStatus,
   isOurProxy,
   PROXY_NAMES,
@@ -12,7 +13,6 @@ import {
   SHELLS,
   type Shell,
   shellLines,
-  shellOf,
   undoneEnvironment,
   withoutOurs,
 } from '../../engine/lifecycle/index.ts';
@@ -29,7 +29,7 @@ export function registerEnv(program: Command, context: Context): void {
       '\nExamples:\n  eval "$(comet-cc env)"\n  comet-cc env --shell fish | source\n  eval "$(comet-cc env --unset)"',
     )
     .action(async (flags: { shell?: Shell; unset?: true }) => {
-      const shell = flags.shell ?? shellOf(context.env);
+      const shell = flags.shell ?? getShell(context.env);
       if (flags.unset) return context.term.out(shellLines(await undone(context), shell));
       const guard = await guardStatus(context.paths.guardSocket);
       const port = guard?.port ?? (await context.config()).port;

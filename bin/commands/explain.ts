@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { amount, clip, formatCount, localTime, oneLine, percentSaved, printable } from '../../common/text.ts';
-import { engineOf, lanesText, type NamedReceipt } from '../../engine/api/index.ts';
+import { getEngine, lanesText, type NamedReceipt } from '../../engine/api/index.ts';
 import { type Context, pageLines } from '../context.ts';
 import { shortId, withoutCodes } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
@@ -15,7 +15,7 @@ export function registerExplain(program: Command, context: Context): void {
     .option('--json', 'print one JSON document, with the edits that turn the body received into the one sent')
     .addHelpText('after', '\nExamples:\n  comet-cc explain last\n  comet-cc explain --list')
     .action(async (request: string, flags: { json?: boolean; list?: boolean; session?: string }) => {
-      const engine = engineOf(context.paths);
+      const engine = getEngine(context.paths);
       if (!flags.list) {
         const receipt = await engine.call('explain', { request, sessionId: flags.session });
         context.term.print(flags, receipt, () => explained(receipt, Date.now()));
@@ -66,7 +66,7 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
       ? [`left out  ${formatCount(receipt.thinking_stripped, 'old thinking block')}`]
       : []),
     ...receipt.added.flatMap(({ position, reason, text, found = [] }) => [
-      `added     ${withoutInside(reason)}, ${placeOf(position)}:`,
+      `added     ${withoutInside(reason)}, ${getPlace(position)}:`,
       ...withoutCodes(printable(text))
         .split('\n')
         .map((line) => `            ${line}`),
@@ -76,7 +76,7 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
         .map(({ nodeId, score, lanes }) => `  found     ${shortId(nodeId)} ${score.toFixed(3)}: ${lanesText(lanes)}`),
     ]),
     ...sliceLines(receipt),
-    `why       ${reasonOf(economics.decision)}`,
+    `why       ${getReason(economics.decision)}`,
     ...answerLines(receipt),
     `tokens    ${billedLine(economics)}`,
     ...economicsLines(economics),
@@ -100,7 +100,7 @@ function sliceLines({ facts }: NamedReceipt): string[] {
 }
 
 /** "in the system prompt", "in message 4", of `system.2` and `messages.4`. */
-function placeOf(position: string): string {
+function getPlace(position: string): string {
   const [place, index = ''] = position.split('.');
   return place === 'system' ? 'in the system prompt' : `in message ${index}`;
 }
@@ -139,7 +139,7 @@ function memoryLines(text: string): number {
   return text.split('\n').filter((line) => line.startsWith('- ')).length;
 }
 
-function reasonOf(decision: string): string {
+function getReason(decision: string): string {
   return REASONS.find(([start]) => decision.startsWith(start))?.[1] ?? oneLine(decision);
 }
 

@@ -65,7 +65,7 @@ async function list(
 ): Promise<void> {
   const { term } = context;
   const client = readingEngine(context);
-  const { facts: all, problems } = await client.call('facts/list', { projectDir: projectDirOf(flags) });
+  const { facts: all, problems } = await client.call('facts/list', { projectDir: getProjectDir(flags) });
   const facts = all.filter(isWanted);
   for (const { file, message } of problems) term.say(`${file}: ${oneLine(message)}`);
   if (flags.json) return term.json(facts);
@@ -97,7 +97,7 @@ function registerForget(facts: Command, context: Context): void {
     .option('--json', 'print one JSON array')
     .action(async (inputs: string[], flags: Flags) => {
       const client = readingEngine(context);
-      const projectDir = projectDirOf(flags);
+      const projectDir = getProjectDir(flags);
       const names = [...new Set(await rowIds(context, 'fact', inputs))];
       if (!flags.yes) {
         const { facts: all } = await client.call('facts/list', { projectDir });
@@ -142,7 +142,7 @@ function withProject(command: Command): Command {
   return command.option('--project <dir>', 'the project of this folder', '.').option('--all', 'of every project');
 }
 
-function projectDirOf({ all, project }: Flags): string | undefined {
+function getProjectDir({ all, project }: Flags): string | undefined {
   return all ? undefined : resolveDirectory(project ?? '.');
 }
 

@@ -16,7 +16,7 @@ export function registerHooks(program: Command, context: Context): void {
     new Option('--scope <where>', 'user: your settings; project: your local settings of this project')
       .choices(['user', 'project'])
       .default('user');
-  const fileOf = (flags: Flags): string =>
+  const getFile = (flags: Flags): string =>
     flags.scope === 'user' ? userSettingsFile(env) : path.resolve('.claude', 'settings.local.json');
   const hooks = program
     .command('hooks')
@@ -35,7 +35,7 @@ export function registerHooks(program: Command, context: Context): void {
       if (file !== undefined)
         throw new CometError('config_invalid', `${file} enables the plugin, which has these hooks`);
       const commands = await ownCommands();
-      const done = await installEntries(paths, 'hooks', fileOf(flags), commands);
+      const done = await installEntries(paths, 'hooks', getFile(flags), commands);
       if (flags.json) return term.json({ ...done, hooks: commands });
       if (!done.plain) term.say(unread(done.file));
       if (!done.changed) return term.out(`${done.file} already has them`);
@@ -65,7 +65,7 @@ export function registerHooks(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc hooks status')
     .action(async (flags: Flags) => {
       const { inspectHooks } = await import('../../install/claude-code/index.ts');
-      const { file, plain, events } = await inspectHooks(fileOf(flags), await ownCommands());
+      const { file, plain, events } = await inspectHooks(getFile(flags), await ownCommands());
       const installed = Object.values(events).every((state) => state === 'installed');
       const plugin = path.join(await packageDir(), 'hooks', 'plugin');
       if (flags.json) return term.json({ installed, file, plain, events, plugin });

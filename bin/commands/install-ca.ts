@@ -75,11 +75,11 @@ async function trustInSystem(context: Context, certs: Certs, flags: Flags): Prom
     throw new CometError('trust_failed', `this system's store is not known yet; ${hint}`);
   }
   const done: SystemDone[] = [];
-  for (const store of stores) done.push(await trustIn(store, context, certs, flags));
+  for (const store of stores) done.push(await findTrust(store, context, certs, flags));
   return done;
 }
 
-async function trustIn(store: TrustStore, context: Context, certs: Certs, flags: Flags): Promise<SystemDone> {
+async function findTrust(store: TrustStore, context: Context, certs: Certs, flags: Flags): Promise<SystemDone> {
   const { trustRoot, inspectTrust } = await import('../../certs/index.ts');
   const { confirmed } = await import('../terminal/term.ts');
   const { paths, term } = context;

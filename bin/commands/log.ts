@@ -90,7 +90,7 @@ export function createTail(file: string) {
       try {
         for (const [at, { handle, inode, size }] of generations.entries()) {
           const before = inodes?.get(inode) ?? 0;
-          if (at >= first) rest += await textOf(handle, size < before ? 0 : before, size);
+          if (at >= first) rest += await getText(handle, size < before ? 0 : before, size);
           now.set(inode, size);
         }
       } finally {
@@ -118,7 +118,7 @@ async function openAll(file: string): Promise<OpenLog[]> {
   return logs;
 }
 
-async function textOf(handle: FileHandle, from: number, to: number): Promise<string> {
+async function getText(handle: FileHandle, from: number, to: number): Promise<string> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(to - from), 0, to - from, from);
   return buffer.toString('utf8', 0, bytesRead);
 }

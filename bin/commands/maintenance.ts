@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine, printable } from '../../common/text.ts';
-import { engineOf } from '../../engine/api/index.ts';
+import { getEngine } from '../../engine/api/index.ts';
 import type { DreamReport } from '../../memory/index.ts';
 import { addCommand, type Context } from '../context.ts';
 import { count, parseCount, shortId } from '../terminal/format.ts';
@@ -17,7 +17,7 @@ export function registerFlush(program: Command, context: Context): void {
       const seconds = parseCount(flags.timeout, '--timeout');
       const timeoutMs = Math.min(seconds * 1_000, LONGEST_MS);
       context.term.progress('waiting until everything is summarized and indexed…');
-      const idle = await engineOf(context.paths).call('flush', { timeoutMs }, { timeoutMs: timeoutMs + 5_000 });
+      const idle = await getEngine(context.paths).call('flush', { timeoutMs }, { timeoutMs: timeoutMs + 5_000 });
       context.term.progress('');
       if (idle) return context.term.out('all turns are processed');
       const hint = 'see comet-cc status, or wait with --timeout';
@@ -46,7 +46,7 @@ export function registerDream(program: Command, context: Context): void {
     .action(async ({ dryRun = false, project, json }: Flags) => {
       const request = { dryRun, projectDir: project === undefined ? undefined : resolveDirectory(project) };
       if (!json) context.term.progress('consolidating…');
-      const report = await engineOf(context.paths).call('memory/dream', request, { timeoutMs: LONGEST_MS });
+      const report = await getEngine(context.paths).call('memory/dream', request, { timeoutMs: LONGEST_MS });
       if (!json) context.term.progress('');
       context.term.print({ json }, report, () => dreamLines(report));
       for (const { file, message } of json ? [] : report.pages.problems)

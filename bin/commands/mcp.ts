@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import { VERSION } from '../../common/paths.ts';
-import { engineOf } from '../../engine/api/index.ts';
+import { getEngine } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
 
 /** If the client does not read stderr, a full pipe would block. */
@@ -15,7 +15,7 @@ export function registerMcp(program: Command, context: Context): void {
     .action(async () => {
       const { createMcpServer } = await import('../../engine/mcp/index.ts');
       const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
-      const mcp = createMcpServer({ engine: engineOf(context.paths), version: VERSION, cwd: process.cwd() });
+      const mcp = createMcpServer({ engine: getEngine(context.paths), version: VERSION, cwd: process.cwd() });
       let complaints = 0;
       mcp.server.onerror = (error) => {
         complaints += 1;

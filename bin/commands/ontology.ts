@@ -36,7 +36,7 @@ function registerShow(ontology: Command, context: Context): void {
     .option('--json', 'print the ontology as one JSON document')
     .action(async (flags: Flags) => {
       const { openOntologies } = await import('../../memory/index.ts');
-      const { ontology: shown, problems } = await openOntologies(context.paths)(await keyOf(context, flags));
+      const { ontology: shown, problems } = await openOntologies(context.paths)(await getKey(context, flags));
       for (const { file, message } of problems) context.term.say(`${file}: ${oneLine(message)}`);
       const concepts = Object.entries(shown.concepts);
       context.term.print(flags, shown, () =>
@@ -123,7 +123,7 @@ function registerAllow(ontology: Command, context: Context): void {
       for (const name of names.filter((each) => !refused.includes(`concepts.${each}`)))
         term.say(`${name}: ${oneLine(read.ontology.concepts[name]?.label ?? '')}`);
       if (!flags.yes && !(await confirmed('Let facts of this project be about these?'))) return;
-      const project = await keyOf(context, { project: dir });
+      const project = await getKey(context, { project: dir });
       await allowOntology(paths, project, { file, text });
       term.print(flags, { project, file, concepts: names }, () => [
         `from now on facts of this project may be about them; a change of the file needs your consent again`,
@@ -178,7 +178,7 @@ async function writeSchema({ ontologyFile }: Context['paths']): Promise<void> {
   await createExclusive(path.join(dir, SCHEMA), `${JSON.stringify(ontologyJsonSchema(), null, 2)}\n`);
 }
 
-async function keyOf({ paths }: Context, { project = '.' }: Flags): Promise<string> {
+async function getKey({ paths }: Context, { project = '.' }: Flags): Promise<string> {
   const { createProjectOf, openJoinedFolders } = await import('../../memory/index.ts');
   return createProjectOf(Date.now, openJoinedFolders(paths.projectsFile))(resolveDirectory(project));
 }

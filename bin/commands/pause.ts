@@ -26,7 +26,7 @@ export function registerPause(program: Command, context: Context): void {
       const now = Date.now();
       const until = flags.for === undefined ? null : new Date(now + parseSpan(flags.for, '--for')).toISOString();
       const request = { mode: flags.private ? 'private' : 'off', since: new Date(now).toISOString(), until } as const;
-      const project = flags.project === undefined ? null : await projectAt(flags.project, paths);
+      const project = flags.project === undefined ? null : await getProjectAt(flags.project, paths);
       const wanted = paused(await readPauses(paths.pausesFile, now), project, request);
       await writePauses(paths.pausesFile, wanted);
       term.print(flags, wanted, () => pauseLines(wanted));
@@ -34,7 +34,7 @@ export function registerPause(program: Command, context: Context): void {
 }
 
 /** The project key of a directory given on the command line. */
-async function projectAt(directory: string, { projectsFile }: Context['paths']): Promise<string> {
+async function getProjectAt(directory: string, { projectsFile }: Context['paths']): Promise<string> {
   const { createProjectOf, openJoinedFolders } = await import('../../memory/index.ts');
   return createProjectOf(Date.now, openJoinedFolders(projectsFile))(resolveDirectory(directory));
 }
@@ -52,7 +52,7 @@ export function registerResume(program: Command, context: Context): void {
       const held = await readPauses(paths.pausesFile, now).catch(() => NO_PAUSES);
       const left = resumed(
         held,
-        flags.project === undefined ? null : await projectAt(flags.project, context.paths),
+        flags.project === undefined ? null : await getProjectAt(flags.project, context.paths),
         now,
       );
       await writePauses(paths.pausesFile, left);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
-import { openJoinedFolders, remoteOf } from '../../memory/index.ts';
+import { getRemote, openJoinedFolders } from '../../memory/index.ts';
 import { addCommand, type Context, requireUser } from '../context.ts';
 import { confirmed } from '../terminal/term.ts';
 
@@ -29,7 +29,7 @@ export function registerProject(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .action(async (dir: string, flags: Flags) => {
       requireUser(context);
-      const repository = remoteOf(resolveDirectory(dir));
+      const repository = getRemote(resolveDirectory(dir));
       if (repository === null) throw new CometError('not_found', 'this folder is in no git repository with a remote');
       const { remote, common } = repository;
       const joined = openJoinedFolders(paths.projectsFile);

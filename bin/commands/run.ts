@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import { messageOf } from '../../common/errors.ts';
+import { getMessage } from '../../common/errors.ts';
 import { PRESETS, type Preset } from '../../common/turn.ts';
 import {
   clientEnvironment,
@@ -112,7 +112,7 @@ async function route(context: Context, command: string, args: readonly string[])
     return await throughDaemon(context, command, args);
   } catch (error) {
     context.term.progress('');
-    const [why] = messageOf(error).split('\n');
+    const [why] = getMessage(error).split('\n');
     context.term.say(`comet-cc: ${why}; running ${command} without memory`);
     const bundle = path.join(context.paths.certsDir, 'bundle.pem');
     const env = isOurProxy(context.env['HTTPS_PROXY']) ? withoutOurs(context.env, bundle, null) : context.env;

@@ -1,11 +1,11 @@
 import { rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import { CometError, messageOf } from '../../common/errors.ts';
+import { CometError, getMessage } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
-import { shellOf } from '../../engine/lifecycle/index.ts';
+import { getShell } from '../../engine/lifecycle/index.ts';
 import {
   findEntries,
   findRegistrations,
@@ -78,7 +78,7 @@ async function setUp(context: Context, program: Command, flags: Flags): Promise<
   for (const { name, does, state, install } of parts) {
     // Recorded first: what is interrupted can be taken back.
     if (state === '') await writeDone(paths, [...done, name]);
-    const failure = state === '' ? await install().then(() => '', messageOf) : '';
+    const failure = state === '' ? await install().then(() => '', getMessage) : '';
     if (failure !== '') context.exitCode = EXIT.failed;
     const problem = state || failure;
     if (problem === '') done.push(name);
@@ -181,7 +181,7 @@ async function planService({ env, paths }: Context, isThere: string): Promise<Pa
 }
 
 async function planCompletion({ env, paths }: Context, program: Command, isThere: string): Promise<Part> {
-  const shell = shellOf(env);
+  const shell = getShell(env);
   const file = completionFile(shell, env);
   const noFile = shell === 'zsh' ? 'add to ~/.zshrc: eval "$(comet-cc completion zsh)"' : `there is none for ${shell}`;
   const isInstalled = file !== null && (await findCompletionFiles(env)).includes(file);

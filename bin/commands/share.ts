@@ -3,8 +3,8 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
-import { engineOf, type ShareReport } from '../../engine/api/index.ts';
-import { openJoinedFolders, remoteOf } from '../../memory/index.ts';
+import { getEngine, type ShareReport } from '../../engine/api/index.ts';
+import { getRemote, openJoinedFolders } from '../../memory/index.ts';
 import { addCommand, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
 import { shortId } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
@@ -63,7 +63,7 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   const { scope } = flags;
   if (first && scope !== 'me' && scope !== 'team')
     throw new CometError('usage', '--scope is me (machines of yours) or team (other people too)');
-  const here = remoteOf(process.cwd());
+  const here = getRemote(process.cwd());
   const named = flags.project ?? (scope === 'team' && here !== null ? [here.remote] : undefined);
   if (first && scope === 'team' && named === undefined)
     throw new CometError('usage', 'name what is shared with --project host/owner/repo, or run it in a clone');
@@ -72,7 +72,7 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   const question = `Publish ${scope === 'me' ? 'all of memory' : what} to ${oneLine(url)}?`;
   if (!flags.yes && !(await confirmed(question))) return;
   const name = flags.name ?? namedAs(scope === 'team' ? os.userInfo().username : os.hostname());
-  const input = { url: addressOf(url), first, name, env: credentials(context.env) };
+  const input = { url: getAddress(url), first, name, env: credentials(context.env) };
   const client = startedEngine(context);
   const done = await watched(context, flags, progress, () =>
     client.call(
@@ -106,7 +106,7 @@ function namedAs(name: string): string {
 }
 
 /** A folder as the engine sees it. */
-function addressOf(url: string): string {
+function getAddress(url: string): string {
   return /^[a-z][a-z0-9]*:\/\//i.test(url) ? url : path.resolve(url);
 }
 
@@ -238,7 +238,7 @@ function registerEnd(share: Command, context: Context): void {
       const trusted = flags.off !== true;
       if (trusted && !flags.yes && !(await confirmed(`Trust what ${oneLine(who)} publishes like what Claude said?`)))
         return;
-      const client = engineOf(context.paths);
+      const client = getEngine(context.paths);
       const peer = await client.call('share/trust', { who, trusted });
       await client.call('share/pull', { env: credentials(context.env) }, { timeoutMs: LONGEST_MS });
       term.print(flags, { ...peer, trusted }, () => [
@@ -252,7 +252,7 @@ function registerEnd(share: Command, context: Context): void {
       requireUser(context);
       if (!flags.yes && !(await confirmed('Stop sharing and remove what this machine published?'))) return;
       const env = credentials(context.env);
-      const { problem } = await engineOf(context.paths).call('share/leave', { env }, { timeoutMs: LONGEST_MS });
+      const { problem } = await getEngine(context.paths).call('share/leave', { env }, { timeoutMs: LONGEST_MS });
       const removed = problem === '';
       term.print(flags, { removed, problem }, () => [
         removed ? 'nothing is shared any more; what came from others stays here' : 'nothing is shared any more',

@@ -32,7 +32,7 @@ export function registerStart(program: Command, context: Context): void {
       const started = await startDaemon({ ...setup, foreground });
       context.term.progress('');
       const { child } = started;
-      const ended = child === null ? null : exitCodeOf(child);
+      const ended = child === null ? null : getExitCode(child);
       await reportStart(context, started, { ...flags, ...(json === undefined ? {} : { json }) }).catch(
         (error: unknown) => {
           child?.kill();
@@ -68,7 +68,7 @@ async function reportStart(
 }
 
 /** Once it has ended, also where it did before. */
-async function exitCodeOf(child: ChildProcess): Promise<number> {
+async function getExitCode(child: ChildProcess): Promise<number> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   return child.exitCode ?? 1;
 }

@@ -97,7 +97,7 @@ export function statusLines(status: FullStatus, paint: Paint, nowMs: number): st
   return [
     ...rowLines(rows, paint),
     ...notes.map((line) => paint('yellow', line)),
-    ...problemsOf(status).flatMap(({ text, fix }) => [
+    ...getProblems(status).flatMap(({ text, fix }) => [
       paint('yellow', `problem: ${text}`),
       ...(fix ? [`  fix: ${fix}`] : []),
     ]),
@@ -158,7 +158,7 @@ function deferredLine({ deferred, deferred_because, deferred_until }: FullStatus
 }
 
 /** What is wrong, and what to do. */
-function problemsOf(status: FullStatus): { readonly text: string; readonly fix: string }[] {
+function getProblems(status: FullStatus): { readonly text: string; readonly fix: string }[] {
   const { engine, llm, trimming_off: off } = status;
   const lines = [...status.notes, ...status.problems].map(({ file, message }) => `${file}: ${oneLine(message)}`);
   const more = lines.length > PROBLEMS ? [`and ${formatCount(lines.length - PROBLEMS, 'more problem')}`] : [];

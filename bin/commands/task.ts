@@ -81,19 +81,19 @@ function withFields(command: Command): Command {
     .option('--json', 'print one JSON document');
 }
 
-async function fieldsOf(
+async function getFields(
   context: Context,
   { at, mode, priority, topic, dependsOn }: Flags,
 ): Promise<Omit<Fields, 'title'>> {
   return {
     ...{ at, topic },
-    mode: oneOf('--mode', mode, ['notify', 'question', 'review']),
-    priority: oneOf('--priority', priority, ['low', 'medium', 'high']),
+    mode: getOne('--mode', mode, ['notify', 'question', 'review']),
+    priority: getOne('--priority', priority, ['low', 'medium', 'high']),
     dependsOn: dependsOn === undefined ? undefined : await rowIds(context, 'task', dependsOn),
   };
 }
 
-function oneOf<const T extends string>(flag: string, input: string | undefined, values: readonly T[]): T | undefined {
+function getOne<const T extends string>(flag: string, input: string | undefined, values: readonly T[]): T | undefined {
   const value = values.find((each) => each === input);
   if (input === undefined || value !== undefined) return value;
   throw new CometError('usage', `${flag} expects ${values.join(', ')} (got "${input}")`);
@@ -114,11 +114,11 @@ function registerAdd(task: Command, context: Context): void {
         throw new CometError('usage', 'task add expects a title, or --from');
       const [from] = flags.from === undefined ? [] : await rowIds(context, 'item', [flags.from]);
       const added = await readingEngine(context).call('tasks/add', {
-        ...(await fieldsOf(context, flags)),
+        ...(await getFields(context, flags)),
         ...{ title, what: flags.what, from, by: speaker(context) },
         projectDir: flags.all ? undefined : resolveDirectory(flags.project ?? '.'),
       });
-      context.term.print(flags, added, () => [`added ${added.id}  ${oneLine(added.title)}${whenOf(added)}`]);
+      context.term.print(flags, added, () => [`added ${added.id}  ${oneLine(added.title)}${getMoment(added)}`]);
     });
 }
 
@@ -165,7 +165,7 @@ function registerEdit(task: Command, context: Context): void {
     .action(async (input: string, flags: Flags) => {
       const client = readingEngine(context);
       const [id = ''] = await rowIds(context, 'task', [input]);
-      const fields = { ...(await fieldsOf(context, flags)), title: flags.title };
+      const fields = { ...(await getFields(context, flags)), title: flags.title };
       if (Object.values(fields).every((value) => value === undefined)) {
         const { file } = await client.call('tasks/show', { id });
         const { editorCommand, runEditor } = await import('../terminal/editor.ts');
@@ -176,7 +176,9 @@ function registerEdit(task: Command, context: Context): void {
         return context.term.say(`${file} is read as it is now`);
       }
       const changed = await client.call('tasks/edit', { id, fields, by: speaker(context) });
-      context.term.print(flags, changed, () => [`changed ${changed.id}  ${oneLine(changed.title)}${whenOf(changed)}`]);
+      context.term.print(flags, changed, () => [
+        `changed ${changed.id}  ${oneLine(changed.title)}${getMoment(changed)}`,
+      ]);
     });
 }
 
@@ -225,13 +227,13 @@ const sealed = (context: Context, client: EngineClient, tasks: readonly TaskView
     tasks.map(({ origin }) => origin),
   );
 
-function whenOf(task: TaskView): string {
-  const when = stateOf(task, Date.now());
+function getMoment(task: TaskView): string {
+  const when = getState(task, Date.now());
   return when === '' ? '' : `  (${when})`;
 }
 
 /** When it is due, or why it is not. */
-function stateOf({ status, waits_for: waits, next, fired }: TaskView, nowMs: number): string {
+function getState({ status, waits_for: waits, next, fired }: TaskView, nowMs: number): string {
   if (status !== 'active') return status;
   if (waits.length > 0) return `waits for ${waits.join(', ')}`;
   if (next !== null) return localTime(Date.parse(next), nowMs);
@@ -245,7 +247,7 @@ interface Look {
 }
 
 export function taskLines(tasks: readonly TaskView[], { nowMs, width, projects }: Look): string[] {
-  const titleOf = ({ title, project, priority, origin }: TaskView): string => {
+  const getTitle = ({ title, project, priority, origin }: TaskView): string => {
     const name = projects && project !== '' ? `${projectName(project)}: ` : '';
     const mark = priority === 'high' ? '! ' : '';
     return `${name}${mark}${oneLine(title)}${isCleanOrigin(origin) ? '' : ' (noted by a tool)'}`;
@@ -254,9 +256,9 @@ export function taskLines(tasks: readonly TaskView[], { nowMs, width, projects }
     [
       { title: '#', cells: tasks.map((_, row) => String(row + 1)), right: true },
       { title: 'ID', cells: tasks.map(({ id }) => id) },
-      { title: 'WHEN', cells: tasks.map((task) => oneLine(stateOf(task, nowMs))) },
+      { title: 'WHEN', cells: tasks.map((task) => oneLine(getState(task, nowMs))) },
       { title: 'MODE', cells: tasks.map(({ mode }) => mode) },
-      { title: 'TASK', cells: tasks.map(titleOf), stretch: true },
+      { title: 'TASK', cells: tasks.map(getTitle), stretch: true },
     ],
     width,
   );
@@ -265,7 +267,7 @@ export function taskLines(tasks: readonly TaskView[], { nowMs, width, projects }
 function detailLines(task: TaskView): string[] {
   const { id, title, priority, mode, trigger, topic, project, origin, file, body } = task;
   const facts = [
-    ['when', [trigger ?? '', stateOf(task, Date.now())].filter((part) => part !== '').join(' · ')],
+    ['when', [trigger ?? '', getState(task, Date.now())].filter((part) => part !== '').join(' · ')],
     ['mode', `${mode} · ${priority}`],
     ['topic', topic ?? ''],
     ['waits for', task.waits_for.join(', ')],

@@ -113,12 +113,12 @@ function countMemories({ nodesDir }: Context['paths']): number {
 /** Starts the daemon where it is down: what is exported comes from the engine. */
 async function exportMemories(context: Context, file: string): Promise<void> {
   const { prepareDaemon, startDaemon } = await import('../../engine/lifecycle/index.ts');
-  const { engineOf } = await import('../../engine/api/index.ts');
+  const { getEngine } = await import('../../engine/api/index.ts');
   const { writeFileAtomic } = await import('../../common/files.ts');
   await startDaemon(await prepareDaemon(context, {}));
   await writeFileAtomic(
     file,
-    await engineOf(context.paths).call('memory/export', { format: 'jsonl' }, { timeoutMs: EXPORT_MS }),
+    await getEngine(context.paths).call('memory/export', { format: 'jsonl' }, { timeoutMs: EXPORT_MS }),
   );
   context.term.say(`wrote ${file}`);
 }

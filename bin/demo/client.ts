@@ -29,10 +29,10 @@ const MOST_ROUNDS = 12;
  */
 export function createClient(way: Way, session: StorySession, onRequest: (request: SentRequest) => void) {
   const history: Json[] = [];
-  const headers = headersOf(session.id);
+  const headers = getHeaders(session.id);
 
   const ask = async (prompt: string): Promise<readonly Json[]> => {
-    const body = Buffer.from(JSON.stringify(bodyOf(session.id, history)));
+    const body = Buffer.from(JSON.stringify(getBody(session.id, history)));
     onRequest({ body, headers, prompt });
     const answered = await postThrough(way, '/v1/messages?beta=true', headers, body);
     if (answered.message !== null) return answered.message.content;
@@ -47,8 +47,8 @@ export function createClient(way: Way, session: StorySession, onRequest: (reques
         const content = await ask(turn.prompt);
         history.push({ role: 'assistant', content });
         const calls = content.filter((block) => block.type === 'tool_use');
-        if (calls.length === 0) return textOf(content);
-        history.push({ role: 'user', content: resultsOf(calls, turn.rounds[at]) });
+        if (calls.length === 0) return getText(content);
+        history.push({ role: 'user', content: getResults(calls, turn.rounds[at]) });
       }
       throw new CometError('upstream_failed', 'the mock upstream never ended its tool calls');
     },
@@ -65,7 +65,7 @@ function promptMessages(prompt: string, first: boolean): readonly Json[] {
 }
 
 /** The tools "run": the story knows what each prints. */
-function resultsOf(calls: readonly Json[], round: StoryRound | undefined): readonly Json[] {
+function getResults(calls: readonly Json[], round: StoryRound | undefined): readonly Json[] {
   return calls.map((call, at) => {
     const tool = round?.tools[at];
     return {
@@ -77,7 +77,7 @@ function resultsOf(calls: readonly Json[], round: StoryRound | undefined): reado
   });
 }
 
-function bodyOf(sessionId: string, history: readonly Json[]): Json {
+function getBody(sessionId: string, history: readonly Json[]): Json {
   return {
     model: MODEL,
     messages: asSent(history),
@@ -119,7 +119,7 @@ function systemBlocks(messages: number): readonly Json[] {
   ];
 }
 
-function headersOf(sessionId: string): Readonly<Record<string, string>> {
+function getHeaders(sessionId: string): Readonly<Record<string, string>> {
   return {
     'anthropic-beta': BETAS,
     'anthropic-version': '2023-06-01',
@@ -132,7 +132,7 @@ function headersOf(sessionId: string): Readonly<Record<string, string>> {
   };
 }
 
-function textOf(content: readonly Json[]): string {
+function getText(content: readonly Json[]): string {
   return content
     .filter((block) => block.type === 'text')
     .map((block) => String(block.text))

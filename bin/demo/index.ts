@@ -1,6 +1,6 @@
 import { CometError } from '../../common/errors.ts';
 import type { Term } from '../terminal/term.ts';
-import { createDirect, createProgress, type Outcome, outcomeOf, printOutcome } from './report.ts';
+import { createDirect, createProgress, getOutcome, type Outcome, printOutcome } from './report.ts';
 import { type RecalledLine, storyBrain } from './response.ts';
 import { createStoryClock, type Morning, openStage, playStory, type Stage } from './run.ts';
 import { STORY } from './story.ts';
@@ -47,7 +47,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
         onMorning: (morning) => mornings.push(morning),
       });
       progress.say('waiting for memory');
-      outcome = await outcomeOf(stage, {
+      outcome = await getOutcome(stage, {
         direct: direct.bill(),
         found: linesByPrompt,
         answers,

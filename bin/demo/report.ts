@@ -11,7 +11,7 @@ import type { Morning, Played, Stage } from './run.ts';
 import { isQuestion, type StorySession } from './story.ts';
 
 /** What `--json` prints. */
-export type Outcome = Awaited<ReturnType<typeof outcomeOf>>;
+export type Outcome = Awaited<ReturnType<typeof getOutcome>>;
 type QuestionOutcome = Outcome['questions'][number];
 
 interface Evidence {
@@ -28,10 +28,10 @@ interface Evidence {
   readonly startedMs: number;
 }
 
-export async function outcomeOf(stage: Stage, evidence: Evidence) {
+export async function getOutcome(stage: Stage, evidence: Evidence) {
   const { direct, story, morning } = evidence;
-  const through = billOf(stage.standin.requests);
-  const { epochs, cuts } = epochsOf(stage.standin.requests);
+  const through = getBill(stage.standin.requests);
+  const { epochs, cuts } = getEpochs(stage.standin.requests);
   const nodes = await stage.engine.call('nodes/list', { all: true });
   const { tokens, savings } = await stage.engine.call('status', {});
   const receipts = checkReceipts(await stage.engine.call('receipts/list', {}), evidence.bodies, stage.standin.requests);
@@ -171,20 +171,20 @@ export function createDirect() {
 }
 
 /** What reached the mock upstream. */
-export function billOf(requests: readonly ServedRequest[]): Bill {
+export function getBill(requests: readonly ServedRequest[]): Bill {
   return requests
     .filter((request) => request.kind === 'messages')
     .reduce((bill, request) => addUsage(bill, request.usage, request.cost), NO_COST);
 }
 
 /** Number of epochs of a session: its first request, and every cut. */
-function epochsOf(requests: readonly ServedRequest[]): { readonly epochs: number; readonly cuts: number } {
+function getEpochs(requests: readonly ServedRequest[]): { readonly epochs: number; readonly cuts: number } {
   const sessions = new Set(requests.map((request) => request.sessionId));
-  const preambles = new Set(requests.flatMap((request) => preambleOf(request.body)));
+  const preambles = new Set(requests.flatMap((request) => getPreamble(request.body)));
   return { epochs: sessions.size + preambles.size, cuts: preambles.size };
 }
 
-function preambleOf(body: Json | null): string[] {
+function getPreamble(body: Json | null): string[] {
   const messages = Array.isArray(body?.messages) ? body.messages.filter(isRecord) : [];
   return messages
     .filter((message) => message.role === 'user')

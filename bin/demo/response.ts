@@ -44,7 +44,7 @@ export function storyBrain(
 
 /** Memory first, the nearest to the prompt before all; the conversation itself only where memory is silent. */
 export function findAnswer(body: Json, question: Question): RecalledLine | null {
-  const lines = linesOf(body, question.prompt).filter(({ line }) => question.right.test(line));
+  const lines = getLines(body, question.prompt).filter(({ line }) => question.right.test(line));
   for (const channel of ['recalled', 'preamble', 'system block', 'conversation'] as const) {
     const best = lines.filter((entry) => entry.channel === channel).at(-1);
     if (best !== undefined)
@@ -61,7 +61,7 @@ interface Placed {
 const OPEN = '<comet-cc-memory';
 const OURS = 'comet-cc';
 
-function linesOf(body: Json, prompt: string): Placed[] {
+function getLines(body: Json, prompt: string): Placed[] {
   const messages = Array.isArray(body.messages) ? body.messages.filter(isRecord) : [];
   const system = blocksOf(body.system).flatMap((block) => {
     const text = String(block.text ?? '');

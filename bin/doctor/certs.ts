@@ -6,7 +6,7 @@ import {
   type Renewal,
   type TrustStore,
 } from '../../certs/index.ts';
-import { reasonOf } from '../../common/errors.ts';
+import { getReason } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { bad, type Check, good } from './index.ts';
 
@@ -71,7 +71,7 @@ export async function checkTrust(paths: HomePaths, stores: readonly TrustStore[]
       if (former.length > 0) troubles.push(`${store.name} holds ${former.length} older of our roots`);
     }
   } catch (error) {
-    return bad('trust', reasonOf(error), 'fix what it names, then run comet-cc doctor');
+    return bad('trust', getReason(error), 'fix what it names, then run comet-cc doctor');
   }
   if (troubles.length > 0) return bad('trust', troubles.join('; '), `${REPLACE}, or comet-cc uninstall-ca`);
   if (trusting.length > 0) return good('trust', `the root is trusted by ${trusting.join(', ')}`);

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { reasonOf } from '../../common/errors.ts';
+import { getReason } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { formatCount } from '../../common/text.ts';
 import { type StatusReport, transcripts, transcriptTitle } from '../../engine/api/index.ts';
@@ -24,7 +24,7 @@ export async function checkIntegration(
     const line = hasLine ? `in ${file}` : 'not set up; comet-cc statusline install shows one';
     return [hooksCheck(states, hasPlugin, file), good('statusline', line)];
   } catch (error) {
-    return [bad('hooks', reasonOf(error), 'correct the file; Claude Code reads plain JSON')];
+    return [bad('hooks', getReason(error), 'correct the file; Claude Code reads plain JSON')];
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../common/config.ts';
-import { messageOf } from '../../common/errors.ts';
+import { getMessage } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { missingPackages, probeDimensions } from '../../memory/embeddings/index.ts';
 import { bad, type Check, good } from './index.ts';
@@ -21,6 +21,6 @@ export async function checkEmbedder(
     const dimensions = await probeDimensions(options);
     return good('embedder', `${embedding.model} at ${new URL(embedding.baseUrl).host}, ${dimensions} numbers`);
   } catch (error) {
-    return bad('embedder', messageOf(error), 'start it, or correct embedding.baseUrl, model, keyEnv or keyCommand');
+    return bad('embedder', getMessage(error), 'start it, or correct embedding.baseUrl, model, keyEnv or keyCommand');
   }
 }

@@ -33,7 +33,7 @@ function judged(openai: Config['openai'], host: string, { status, body }: { stat
   if (status === 401 || status === 403) return bad('endpoint', `${host} refuses the key (status ${status})`, NO_KEY);
   const names = [openai.model, openai.sensorModel].filter((name) => name !== '');
   const wanted = names.map((name) => fullModelName(name, openai.baseUrl));
-  const models = status === 200 ? modelsOf(body) : null;
+  const models = status === 200 ? getModels(body) : null;
   // Not every endpoint lists its models, and some list others than they serve under that name.
   if (models === null) return good('endpoint', `${host} answers; it does not list its models`);
   const unknown = wanted.filter((name) => !models.some((each) => each === name || each === `${name}:latest`));
@@ -44,7 +44,7 @@ function judged(openai: Config['openai'], host: string, { status, body }: { stat
 }
 
 /** Ids in the list, null where the body is no list of models. */
-function modelsOf(body: string): string[] | null {
+function getModels(body: string): string[] | null {
   try {
     return ModelList.parse(JSON.parse(body)).data.map(({ id }) => id);
   } catch {

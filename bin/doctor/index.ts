@@ -67,7 +67,7 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
     }
   }
   if (doubts.length === 0) {
-    return good('home', `${paths.home}${await upgradeOf(paths)}`);
+    return good('home', `${paths.home}${await getUpgrade(paths)}`);
   }
   return bad(
     'home',
@@ -83,7 +83,7 @@ function folderDoubt(stats: Awaited<ReturnType<typeof lstat>>): string {
 }
 
 /** When the home was upgraded to a newer schema, and where the former files are. */
-async function upgradeOf(paths: HomePaths): Promise<string> {
+async function getUpgrade(paths: HomePaths): Promise<string> {
   try {
     const stamp: unknown = JSON.parse(await readFile(path.join(paths.home, 'schema.json'), 'utf8'));
     const upgrade = isRecord(stamp) ? stamp['upgrade'] : undefined;

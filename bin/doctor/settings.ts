@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { reasonOf } from '../../common/errors.ts';
+import { getReason } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { inspectSettings } from '../../install/claude-code/index.ts';
 import { inspectEditors, setVariables, VARIABLES_KEY } from '../../install/editors/index.ts';
@@ -35,7 +35,7 @@ export async function checkSettings(
     }
     if (edit !== null) return good('settings', `${edit.file} points to comet-cc`);
   } catch (error) {
-    const detail = reasonOf(error);
+    const detail = getReason(error);
     return bad('settings', detail, 'correct the file; Claude Code reads plain JSON');
   }
   const file = userSettingsFile(env);
@@ -94,6 +94,6 @@ export async function checkEditors(
     const verb = states.length === 1 ? 'points' : 'point';
     return good('editors', `${states.map(({ editor }) => editor).join(', ')} ${verb} to comet-cc`);
   } catch (error) {
-    return bad('editors', reasonOf(error), "correct the editor's settings");
+    return bad('editors', getReason(error), "correct the editor's settings");
   }
 }

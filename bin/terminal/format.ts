@@ -55,7 +55,7 @@ export function count(value: number): string {
 
 /** `7d`, `12h`, `30m`, `2w`, or an ISO date or time. @throws CometError `usage` */
 export function parseSince(text: string, nowMs: number): number {
-  const span = spanOf(text);
+  const span = getSpan(text);
   if (span !== null) return nowMs - span;
   const at = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(at)) throw new CometError('usage', `--since expects 30m, 12h, 7d, 2w or a date (got "${text}")`);
@@ -64,12 +64,12 @@ export function parseSince(text: string, nowMs: number): number {
 
 /** As milliseconds. @throws CometError `usage` */
 export function parseSpan(text: string, name: string): number {
-  const span = spanOf(text);
+  const span = getSpan(text);
   if (span === null || span === 0) throw new CometError('usage', `${name} expects 30m, 12h, 7d or 2w (got "${text}")`);
   return span;
 }
 
-function spanOf(text: string): number | null {
+function getSpan(text: string): number | null {
   const span = /^(\d+)\s*([mhdw])$/.exec(text.trim());
   return span === null ? null : Number(span[1]) * (UNITS[span[2] as string] as number);
 }

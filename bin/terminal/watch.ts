@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises';
-import { CometError, reasonOf } from '../../common/errors.ts';
+import { CometError, getReason } from '../../common/errors.ts';
 import type { Term } from './term.ts';
 
 const EVERY_MS = 2_000;
@@ -18,7 +18,7 @@ export async function refreshed(
   const over = new AbortController();
   process.once('SIGINT', () => over.abort());
   while (!over.signal.aborted) {
-    const lines = await draw().catch((error: unknown) => [reasonOf(error)]);
+    const lines = await draw().catch((error: unknown) => [getReason(error)]);
     term.out(frame(lines, term.height));
     await after(EVERY_MS, undefined, { signal: over.signal }).catch(() => undefined);
   }

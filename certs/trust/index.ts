@@ -124,7 +124,7 @@ export async function distrustRoots(
 ): Promise<{ readonly stores: readonly string[]; readonly unreachable: readonly string[] }> {
   const recorded = await readRecord(paths);
   const generated = [path.join(paths.certsDir, 'root.pem'), path.join(paths.certsDir, 'next', 'root.pem')];
-  const present = await Promise.all(generated.filter((file) => existsSync(file)).map(fingerprintOf));
+  const present = await Promise.all(generated.filter((file) => existsSync(file)).map(getFingerprint));
   const cleared: string[] = [];
   for (const store of stores) {
     const roots = recorded.filter((root) => root.store === store.id).map((root) => root.fingerprint);
@@ -155,7 +155,7 @@ async function isHeld(store: TrustStore, fingerprint: string, wasAsked: boolean)
 }
 
 // A damaged root file was never installed; what was installed is recorded.
-async function fingerprintOf(file: string): Promise<string | null> {
+async function getFingerprint(file: string): Promise<string | null> {
   try {
     return (await readRoot(file)).fingerprint256;
   } catch (error) {

@@ -155,7 +155,7 @@ export function createAnchorTrust(id: keyof typeof ANCHORS, options: AnchorOptio
   const sudo = needsSudo ? ['sudo'] : [];
 
   async function removal(fingerprint: string): Promise<Removal> {
-    const files = await anchorsWith(fingerprint);
+    const files = await addAnchors(fingerprint);
     if (files.length === 0 && !(await isInstalled(fingerprint))) return { commands: [] };
     const deletions = files.map((file) => [...sudo, 'rm', '-f', '--', file]);
     return { commands: [...deletions, [...sudo, ...updating, ...onRemoval]] };
@@ -165,7 +165,7 @@ export function createAnchorTrust(id: keyof typeof ANCHORS, options: AnchorOptio
     for (const bundle of bundles) {
       if (readFingerprints((await readFileIfPresent(bundle)) ?? '').includes(fingerprint)) return true;
     }
-    return (await anchorsWith(fingerprint)).length > 0;
+    return (await addAnchors(fingerprint)).length > 0;
   }
 
   async function obstacle(allowed: readonly string[]): Promise<string | null> {
@@ -175,7 +175,7 @@ export function createAnchorTrust(id: keyof typeof ANCHORS, options: AnchorOptio
   }
 
   // Only files with that certificate alone: a bundle of the user must not be deleted.
-  async function anchorsWith(fingerprint: string): Promise<string[]> {
+  async function addAnchors(fingerprint: string): Promise<string[]> {
     const names = await readdir(anchorsDir).catch(() => []);
     const files = names.filter((name) => /\.(crt|pem)$/.test(name)).map((name) => path.join(anchorsDir, name));
     const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')));
@@ -272,8 +272,8 @@ export function createWindowsTrust(run = runCommand): TrustStore {
 export function createNssTrust(databaseDir: string, certutil: string, run = runCommand): TrustStore {
   const database = ['-d', `sql:${databaseDir}`];
 
-  async function namesOf(fingerprint: string): Promise<string[]> {
-    const names = nicknamesIn(await run([certutil, '-L', ...database]));
+  async function getNames(fingerprint: string): Promise<string[]> {
+    const names = findNicknames(await run([certutil, '-L', ...database]));
     const held: string[] = [];
     for (const name of names) {
       const pem = await run([certutil, '-L', ...database, '-n', name, '-a']);
@@ -291,9 +291,9 @@ export function createNssTrust(databaseDir: string, certutil: string, run = runC
       [certutil, '-A', ...database, '-t', 'C,,', '-n', nickname(fingerprint256), '-i', rootFile],
     ],
     removal: async (fingerprint) => ({
-      commands: (await namesOf(fingerprint)).map((name) => [certutil, '-D', ...database, '-n', name]),
+      commands: (await getNames(fingerprint)).map((name) => [certutil, '-D', ...database, '-n', name]),
     }),
-    isInstalled: async (fingerprint) => (await namesOf(fingerprint)).length > 0,
+    isInstalled: async (fingerprint) => (await getNames(fingerprint)).length > 0,
   });
 }
 
@@ -303,7 +303,7 @@ function nickname(fingerprint: string): string {
 }
 
 /** The names that `certutil -L` prints: lines that end in three sets of trust flags. */
-export function nicknamesIn(listing: string): string[] {
+export function findNicknames(listing: string): string[] {
   return listing.split('\n').flatMap((line) => {
     const row = line.trimEnd();
     const flags = row.lastIndexOf(' ') + 1;

@@ -35,7 +35,7 @@ export function engineClient(socket: string) {
  *
  * @throws from `call`: CometError `daemon_down` when no daemon runs, `daemon_unhealthy` when only its engine does not
  */
-export function engineOf(paths: HomePaths): EngineClient {
+export function getEngine(paths: HomePaths): EngineClient {
   const client = engineClient(paths.engineSocket);
   return {
     call: async (operation, input, options) => {

@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Mode, modeOf } from '../../common/policy.ts';
+import { getMode, type Mode } from '../../common/policy.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import { publicNode, type SessionDetail, TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../../memory/index.ts';
 import { claudeImportInput } from './import-claude.ts';
@@ -55,7 +55,7 @@ export const operations = {
       const { memory, tasks, policy, conversation } = services;
       const { library } = memory;
       return {
-        mode: modeOf(policy.of(projectDir ?? null)),
+        mode: getMode(policy.of(projectDir ?? null)),
         nodes: library.list(projectDir === undefined ? {} : { projectDir }).length,
         due: tasks.due(projectDir),
         tokens: null,

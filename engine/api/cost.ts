@@ -49,15 +49,15 @@ export const EMPTY_COSTS: Costs = {
   healed: 0,
 };
 
-export function costsOf(ledger: Pick<CostLedger, 'totals' | 'days' | 'disabledConversations'>, nowMs: number): Costs {
+export function getCosts(ledger: Pick<CostLedger, 'totals' | 'days' | 'disabledConversations'>, nowMs: number): Costs {
   const ever = ledger.totals(0);
-  const total = savingsOf(ever);
+  const total = getSavings(ever);
   const { original, sent, own, net_saved } = total;
   return {
     tokens: { original, sent, own, net_saved },
     savings: {
-      today: savingsOf(ledger.totals(nowMs)),
-      week: savingsOf(ledger.totals(nowMs - WEEK_MS + 86_400_000)),
+      today: getSavings(ledger.totals(nowMs)),
+      week: getSavings(ledger.totals(nowMs - WEEK_MS + 86_400_000)),
       total,
     },
     by_day: ledger
@@ -76,7 +76,7 @@ export function costsOf(ledger: Pick<CostLedger, 'totals' | 'days' | 'disabledCo
   };
 }
 
-export function savingsOf(totals: Totals): Savings {
+export function getSavings(totals: Totals): Savings {
   const { requests, original, sent, ownTokens: own, untouchedUsd, sentUsd, ownUsd } = totals;
   return {
     requests,
@@ -93,10 +93,10 @@ export function savingsOf(totals: Totals): Savings {
 }
 
 /** On the whole days (UTC) from the one time until before the other. */
-export function savedBetween(ledger: Pick<CostLedger, 'days'>, fromMs: number, toMs: number) {
+export function sumSaved(ledger: Pick<CostLedger, 'days'>, fromMs: number, toMs: number) {
   const [from, to] = [fromMs, toMs].map((atMs) => new Date(atMs).toISOString().slice(0, 10)) as [string, string];
   const days = ledger.days().filter(([day]) => day >= from && day < to);
-  const all = days.map(([, totals]) => savingsOf(totals));
+  const all = days.map(([, totals]) => getSavings(totals));
   const sum = (key: 'original' | 'sent' | 'net_saved_usd'): number => all.reduce((cost, each) => cost + each[key], 0);
   return { received: sum('original'), sent: sum('sent'), usd: sum('net_saved_usd') };
 }
@@ -112,7 +112,7 @@ export function conversationCosts(
 ): { readonly tokens: number; readonly own: number; readonly trimming_off: boolean } | null {
   const conversation = ledger.conversation(sessionId);
   if (conversation === null) return null;
-  const { net_saved: tokens, own } = savingsOf(conversation.totals);
+  const { net_saved: tokens, own } = getSavings(conversation.totals);
   return { tokens, own, trimming_off: conversation.off !== null };
 }
 

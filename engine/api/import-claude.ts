@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { CometError, type Problem, reasonOf } from '../../common/errors.ts';
+import { CometError, getReason, type Problem } from '../../common/errors.ts';
 import {
   createTranscriptReader,
   EVERYWHERE,
@@ -96,7 +96,7 @@ export function createClaudeImport({
       try {
         if (!finished.has(one.version)) await importTranscript(one, state);
       } catch (error) {
-        problems.push({ file: one.file, message: reasonOf(error) });
+        problems.push({ file: one.file, message: getReason(error) });
       }
       const { done: before = 0, ...rest } = progress as NonNullable<typeof progress>;
       progress = { ...rest, done: before + one.bytes, turns: counts.turns };
@@ -116,7 +116,7 @@ export function createClaudeImport({
     counts.files_read += 1;
     for (const [reason, lines] of Object.entries(transcript.skipped)) skipped[reason as keyof Skipped] += lines;
     const turns = endedTurns(transcript, now());
-    const isSelected = selectionOf(input, turns);
+    const isSelected = getSelection(input, turns);
     const budget = input.llm === 'claude' ? { hasBudget } : {};
     const options = {
       turns,
@@ -135,7 +135,7 @@ export function createClaudeImport({
     if (report.turns === transcript.turns.length && !input.dryRun) await done.add([one.version]);
   }
 
-  function selectionOf(
+  function getSelection(
     { projectDir, sinceMs = 0 }: Input,
     turns: readonly ImportedTurn[],
   ): (turn: ImportedTurn) => boolean {
@@ -185,7 +185,7 @@ async function importMemoryFiles(
       documents.added += report.added;
       documents.unchanged += report.unchanged;
     } catch (error) {
-      problems.push({ file, message: reasonOf(error) });
+      problems.push({ file, message: getReason(error) });
     }
   }
   return documents;

@@ -1,6 +1,6 @@
 export type { ShareReport } from '../../memory/index.ts';
 export { sealDigest } from '../policy/seal.ts';
-export { type EngineClient, engineClient, engineOf, sessionId } from './client.ts';
+export { type EngineClient, engineClient, getEngine, sessionId } from './client.ts';
 export type { OperationInput, OperationResults, StatuslineView } from './contract.ts';
 export { type Costs, savedLine } from './cost.ts';
 export type { ClaudeReport } from './import-claude.ts';

@@ -27,7 +27,7 @@ const TRANSCRIPT = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
 export function createSessionTitles(claudeDir: string, redact: (text: string) => string): SessionTitles {
   const titleCache = new LruMap<string, { readonly version: string; readonly title: string }>(MOST_KNOWN);
 
-  async function titleIn(id: string, file: string): Promise<string> {
+  async function findTitle(id: string, file: string): Promise<string> {
     const before = titleCache.get(file) ?? { version: '', title: '' };
     const ends = await readEnds(file, before.version);
     if (ends === null) return before.title;
@@ -44,7 +44,7 @@ export function createSessionTitles(claudeDir: string, redact: (text: string) =>
       const files = (await transcripts(claudeDir)).filter(({ id }) => wanted.has(id));
       const titles = new Map<string, string>();
       for (const batch of slices(files, BATCH)) {
-        const read = batch.map(({ id, file }) => titleIn(id, file).catch(() => ''));
+        const read = batch.map(({ id, file }) => findTitle(id, file).catch(() => ''));
         for (const [at, title] of (await Promise.all(read)).entries()) {
           if (title !== '') titles.set(batch[at]?.id ?? '', title);
         }
@@ -100,11 +100,11 @@ function isIn(text: string, uuid: unknown): boolean {
 
 function firstPrompt(text: string): string {
   const lines = text.split('\n').map(parseJson).filter(isRecord);
-  const prompts = lines.filter(({ type, isMeta }) => type === 'user' && isMeta !== true).map(promptOf);
+  const prompts = lines.filter(({ type, isMeta }) => type === 'user' && isMeta !== true).map(getPrompt);
   return prompts.find((prompt) => prompt !== '') ?? '';
 }
 
-function promptOf({ message }: Readonly<Record<string, unknown>>): string {
+function getPrompt({ message }: Readonly<Record<string, unknown>>): string {
   const content = isRecord(message) ? message['content'] : '';
   const blocks: unknown[] = Array.isArray(content) ? content : [{ text: content }];
   const texts = blocks.map((block) => (isRecord(block) ? block['text'] : ''));

@@ -1,5 +1,5 @@
 import { CometError } from '../../common/errors.ts';
-import { type Mode, modeOf } from '../../common/policy.ts';
+import { getMode, type Mode } from '../../common/policy.ts';
 import { amount, clip, formatCount, oneLine, percentSaved } from '../../common/text.ts';
 import { isReminder, type Memory } from '../../memory/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
@@ -43,11 +43,11 @@ export function projectSummary({ memory, policy }: Services, projectDir: string)
   const nodes = library.list({ projectDir });
   const [newest] = nodes;
   return {
-    mode: modeOf(policy.of(projectDir)),
+    mode: getMode(policy.of(projectDir)),
     nodes: nodes.length,
     // Items cannot be read before the store is open.
     open: nodes.length === 0 ? 0 : library.listItems({ projectDir }).filter(({ kind }) => kind === 'todo').length,
-    newest: newest === undefined ? null : { node_id: newest.node_id, title: titleOf(newest), at: newest.created_at },
+    newest: newest === undefined ? null : { node_id: newest.node_id, title: getTitle(newest), at: newest.created_at },
   };
 }
 
@@ -57,7 +57,7 @@ export async function sessionSummary(services: Services, projectDir: string): Pr
   return { ...projectSummary(services, projectDir), ...(brief === null ? {} : { brief }) };
 }
 
-function titleOf({ title, summary }: { title?: string | undefined; summary: string }): string {
+function getTitle({ title, summary }: { title?: string | undefined; summary: string }): string {
   return clip(oneLine(title ?? summary), TITLE_CHARS);
 }
 
@@ -115,7 +115,7 @@ export function newestRequest(
   const { received_tokens: received, sent_tokens: sent } = newest.economics;
   const [id] = recalledFor(newest);
   const node = id === undefined ? undefined : library.list({}).find(({ node_id }) => node_id === id);
-  return { received, sent, recalled: node === undefined ? '' : titleOf(node) };
+  return { received, sent, recalled: node === undefined ? '' : getTitle(node) };
 }
 
 /** A receipt with its prompt and the session's title, else its first prompt, on one line; '' where memory does not have it. */

@@ -75,7 +75,7 @@ export const SHELLS = ['bash', 'zsh', 'fish', 'powershell', 'json'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /** The shell named by `SHELL`; bash where it is unknown. */
-export function shellOf(env: NodeJS.ProcessEnv): Shell {
+export function getShell(env: NodeJS.ProcessEnv): Shell {
   const name = (env['SHELL'] ?? '').split(/[\\/]/).pop() ?? '';
   if (name === '' && env['PSModulePath'] !== undefined) return 'powershell';
   return SHELLS.find((shell) => shell === name && shell !== 'json') ?? 'bash';

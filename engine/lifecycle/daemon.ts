@@ -187,10 +187,10 @@ async function settled(
   }
   if (status === null)
     throw new CometError('daemon_unhealthy', 'the daemon went away as it started; see comet-cc logs');
-  return { status, fresh: start.fresh, child: start.child, problem: problemOf(status) };
+  return { status, fresh: start.fresh, child: start.child, problem: getProblem(status) };
 }
 
-function problemOf({ engine }: GuardStatus): string | null {
+function getProblem({ engine }: GuardStatus): string | null {
   if (engine.state === 'healthy') return null;
   const what = engine.state === 'crash_loop' ? 'ends again and again' : `is not healthy (${engine.state})`;
   return `the engine ${what}: Claude Code continues without memory; see comet-cc doctor and comet-cc logs`;

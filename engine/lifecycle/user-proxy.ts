@@ -37,7 +37,7 @@ export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.Pr
 }
 
 /** What `claude -p` gets: the user's own proxies, not ours. */
-export async function claudeEnvironmentOf(
+export async function getClaudeEnvironment(
   env: NodeJS.ProcessEnv,
   paths: HomePaths,
 ): Promise<OpenMemoryOptions['claudeEnvironment']> {

@@ -7,7 +7,7 @@ import {
   RootsListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { CometError, messageOf } from '../../common/errors.ts';
+import { CometError, getMessage } from '../../common/errors.ts';
 import { formatCount, oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import {
@@ -63,7 +63,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     { name: 'comet-cc', title: 'comet-cc memory', version },
     { instructions: INSTRUCTIONS, capabilities: { tools: {}, resources: {} } },
   );
-  const parts: ToolParts = { server, engine, project: projectOf(server, cwd) };
+  const parts: ToolParts = { server, engine, project: getProject(server, cwd) };
   registerIndexTools(parts);
   registerSearchTools(parts);
   registerWriteTools(parts);
@@ -404,12 +404,12 @@ async function runTool(engine: EngineClient, work: () => Promise<ToolText>): Pro
     const seal = await engine.call('nodes/seal', { digest: sealDigest(text), origin });
     return { content: [{ type: 'text', text: `${text}\n${seal}` }] };
   } catch (error) {
-    return { content: [{ type: 'text', text: `comet-cc: ${messageOf(error)}` }], isError: true };
+    return { content: [{ type: 'text', text: `comet-cc: ${getMessage(error)}` }], isError: true };
   }
 }
 
 /** The client's first root; asked for again when the roots change. */
-function projectOf({ server }: McpServer, cwd: string): () => Promise<string> {
+function getProject({ server }: McpServer, cwd: string): () => Promise<string> {
   let projectDir: Promise<string> | null = null;
   async function ask(): Promise<string> {
     if (server.getClientCapabilities()?.roots === undefined) return cwd;

@@ -53,7 +53,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   const projectOf = createProjectOf(now, joined);
   const remoteProjectOf = createProjectOf(now);
   /** A pause of the remote's project also holds in a folder that did not join it. */
-  const keysOf = (projectDir: string | null): string[] => [
+  const getKeys = (projectDir: string | null): string[] => [
     ...new Set([projectOf(projectDir), remoteProjectOf(projectDir)]),
   ];
   const problems = new Map<string, Problem>();
@@ -83,7 +83,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   function rulesOfFiles(directory: string): readonly FileRule[] {
     const cachedRules = fileRules.get(directory);
     if (cachedRules !== undefined && Math.abs(now() - cachedRules.atMs) < FRESH_MS) return cachedRules.rules;
-    const found = projectFilesFor(directory).map((name) => readPolicyFile(name, parseProjectFile, CLOSED));
+    const found = listProjectFiles(directory).map((name) => readPolicyFile(name, parseProjectFile, CLOSED));
     const rules = found.filter((rule) => rule !== null);
     if (fileRules.size >= DIRECTORIES) fileRules.clear();
     fileRules.set(directory, { rules, atMs: now() });
@@ -98,7 +98,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   return {
     of(projectDir: string | null): EffectivePolicy {
       const { everywhere, projects } = pauses();
-      const own = keysOf(projectDir).map((key) => projects[key]);
+      const own = getKeys(projectDir).map((key) => projects[key]);
       const active = [everywhere, ...own].flatMap((pause) => (pause ? [pause] : []));
       return effectivePolicy([
         { mode: 'on', scope },
@@ -115,7 +115,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     isWithheld: (key: string): boolean => withheld.has(key),
     /** Whether a turn of that place and time may be imported later. */
     allowsImport(projectDir: string | null, fromMs: number, toMs: number): boolean {
-      return filesAllow(projectDir) && !keysOf(projectDir).some((key) => wasPaused(pauses(), key, fromMs, toMs));
+      return filesAllow(projectDir) && !getKeys(projectDir).some((key) => wasPaused(pauses(), key, fromMs, toMs));
     },
     /** Whether a folder of the project, or one above it, keeps its memory on this machine. */
     keepsHere(project: string): boolean {
@@ -139,7 +139,7 @@ function workingTree(gitDir: string): string {
 }
 
 /** Files that may apply to `directory`: in it, and in every directory above. */
-function projectFilesFor(directory: string): string[] {
+function listProjectFiles(directory: string): string[] {
   const files: string[] = [];
   for (let at = path.resolve(directory); ; at = path.dirname(at)) {
     files.push(path.join(at, PROJECT_FILE));

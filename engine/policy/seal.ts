@@ -16,16 +16,16 @@ export type Seals = ReturnType<typeof createSeals>;
  * own: no name of a command or MCP server shows whose a text is.
  */
 export function createSeals(key: Buffer = randomBytes(32)) {
-  const macOf = (digest: string, origin: string): string =>
+  const getMac = (digest: string, origin: string): string =>
     createHmac('sha256', key).update(`${origin}\n${digest}`).digest('hex').slice(0, 32);
   return {
     /** The last line of the text. */
-    lineFor: (digest: string, origin: Origin): string => `${START}${origin}, seal ${macOf(digest, origin)}]`,
+    lineFor: (digest: string, origin: Origin): string => `${START}${origin}, seal ${getMac(digest, origin)}]`,
     /** Null where the text lacks a seal, or was changed after it was sealed. */
     originOf(text: string): Origin | null {
       const at = text.lastIndexOf(START);
       const [, origin, mac] = (at < 0 ? null : LINE.exec(text.slice(at, at + 100))) ?? [];
-      return mac !== undefined && mac === macOf(sealDigest(text.slice(0, at)), origin as string)
+      return mac !== undefined && mac === getMac(sealDigest(text.slice(0, at)), origin as string)
         ? (origin as Origin)
         : null;
     },

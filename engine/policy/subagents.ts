@@ -59,7 +59,7 @@ export function createSubagents({ paths, claudeDir, configured }: Parts) {
   const subscriptions = parseSubscriptions(configured);
   const given = new Map<string, GivenSlice>();
 
-  async function agentsFor(projectDir: string): Promise<SubscribedAgent[]> {
+  async function chooseAgents(projectDir: string): Promise<SubscribedAgent[]> {
     const dirs = [path.join(claudeDir, 'agents'), path.join(projectDir, AGENTS)] as const;
     const [own, project] = await Promise.all([readAgents(dirs[0]), readAgents(dirs[1])]);
     const consents = await readConsents(paths);
@@ -79,10 +79,10 @@ export function createSubagents({ paths, claudeDir, configured }: Parts) {
   return {
     /** Null where the type is subscribed to nothing. */
     ofType: async (type: string, projectDir: string): Promise<Subscribed | null> =>
-      subscribed(type, Object.hasOwn(subscriptions, type) ? [] : await agentsFor(projectDir)),
+      subscribed(type, Object.hasOwn(subscriptions, type) ? [] : await chooseAgents(projectDir)),
     /** By its system prompt, which has that of its definition. */
     async ofPrompt(system: string, projectDir: string): Promise<Subscribed | null> {
-      const agents = await agentsFor(projectDir);
+      const agents = await chooseAgents(projectDir);
       const fits = agents.filter(({ prompt }) => prompt.length >= PROMPT_CHARS && system.includes(prompt));
       const [agent] = fits.toSorted((one, other) => other.prompt.length - one.prompt.length);
       return agent === undefined ? null : subscribed(agent.name, agents);
@@ -123,7 +123,7 @@ export async function projectAgents(projectDir: string): Promise<SubscribedAgent
 
 /** Lets these definitions take effect, as their texts are now. */
 export async function allowAgents(paths: Parts['paths'], agents: readonly SubscribedAgent[]): Promise<void> {
-  const fresh = Object.fromEntries(agents.map(({ file, text }) => [file, digestOf(text)]));
+  const fresh = Object.fromEntries(agents.map(({ file, text }) => [file, getDigest(text)]));
   await writeFileAtomic(
     paths.subagentConsentsFile,
     `${JSON.stringify({ ...(await readConsents(paths)), ...fresh }, null, 2)}\n`,
@@ -170,7 +170,7 @@ function readFilter(memory: unknown): Subscription | null {
 }
 
 function isAllowed(consents: Readonly<Record<string, string>>, { file, text }: Agent): boolean {
-  return Object.hasOwn(consents, file) && consents[file] === digestOf(text);
+  return Object.hasOwn(consents, file) && consents[file] === getDigest(text);
 }
 
 /** A damaged file allows nothing. */
@@ -179,6 +179,6 @@ async function readConsents({ subagentConsentsFile }: Parts['paths']): Promise<z
   return read.success ? read.data : {};
 }
 
-function digestOf(text: string): string {
+function getDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

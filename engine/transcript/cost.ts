@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Config } from '../../common/config.ts';
-import { type Problem, reasonOf } from '../../common/errors.ts';
+import { getReason, type Problem } from '../../common/errors.ts';
 import {
   ASSUMED_MEMORY,
   createRequestReader,
@@ -81,7 +81,7 @@ export async function simulateSavings({ projects, sinceMs, config, onProgress }:
         else sessions.push(describeSession(conversation, first.atMs, sumRequests(played)));
       }
     } catch (error) {
-      problems.push({ file: file.file, message: reasonOf(error) });
+      problems.push({ file: file.file, message: getReason(error) });
     }
     done += file.bytes;
     onProgress({ done, total, requests: sessions.reduce((sum, { requests }) => sum + requests, agents.length) });
@@ -89,7 +89,7 @@ export async function simulateSavings({ projects, sinceMs, config, onProgress }:
   return {
     kind: 'simulation',
     transcripts: files.length,
-    ...reportOf(sessions, agents, features),
+    ...getReport(sessions, agents, features),
     sessions,
     problems,
   } as const;
@@ -102,7 +102,7 @@ function describeSession({ sessionId, projectDir }: PastConversation, atMs: numb
 /** Sessions by their number of requests. */
 const LENGTHS = [20, 60, 150, Number.POSITIVE_INFINITY];
 
-function reportOf(
+function getReport(
   sessions: readonly SessionCost[],
   agents: readonly SimulatedRequest[],
   { models, ttls, ...counts }: { models: Set<string>; ttls: Set<string>; rewinds: number; compactions: number },

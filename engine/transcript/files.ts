@@ -30,7 +30,7 @@ export async function transcriptFiles(projects: string): Promise<TranscriptFile[
     if (!folder.isDirectory()) continue;
     const dir = path.join(projects, folder.name);
     const names = (await readdir(dir).catch(() => [])).filter((name) => name.endsWith('.jsonl'));
-    const besides = await agentsBeside(dir, names.filter(isAgentFile));
+    const besides = await findAgents(dir, names.filter(isAgentFile));
     for (const name of names) {
       if (isAgentFile(name)) continue;
       const sessionId = path.basename(name, '.jsonl');
@@ -64,17 +64,17 @@ async function agentsBelow(dir: string): Promise<string[]> {
 }
 
 /** Older versions keep them beside the sessions, which their lines name. */
-async function agentsBeside(dir: string, names: readonly string[]): Promise<Map<string, string[]>> {
+async function findAgents(dir: string, names: readonly string[]): Promise<Map<string, string[]>> {
   const bySession = new Map<string, string[]>();
   for (const name of names.toSorted()) {
     const file = path.join(dir, name);
-    const sessionId = /"sessionId"\s*:\s*"([^"\\]+)"/.exec(await startOf(file))?.[1];
+    const sessionId = /"sessionId"\s*:\s*"([^"\\]+)"/.exec(await getStart(file))?.[1];
     if (sessionId !== undefined) bySession.set(sessionId, [...(bySession.get(sessionId) ?? []), file]);
   }
   return bySession;
 }
 
-async function startOf(file: string): Promise<string> {
+async function getStart(file: string): Promise<string> {
   const handle = await open(file, 'r').catch(() => null);
   if (handle === null) return '';
   try {

@@ -1,7 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findNodeAtLocation, type JSONPath, type Node } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
-import { type EditKind, parseWith, pruneAt, removeAt, restoreAt, setAt, type Values, valueAt } from '../json-text.ts';
+import {
+  type EditKind,
+  getValueAt,
+  parseWith,
+  pruneAt,
+  removeAt,
+  restoreAt,
+  setAt,
+  type Values,
+} from '../json-text.ts';
 
 /** Variables under `env` of Claude Code's settings. */
 export const envEntries: EditKind = {
@@ -11,7 +20,7 @@ export const envEntries: EditKind = {
     parseWith(text, file, ['env'], 'object');
     let edited = text;
     for (const [name, value] of Object.entries(values)) {
-      if (valueAt(edited, ['env', name]) !== value) edited = setAt(edited, ['env', name], value);
+      if (getValueAt(edited, ['env', name]) !== value) edited = setAt(edited, ['env', name], value);
     }
     return edited;
   },
@@ -19,7 +28,7 @@ export const envEntries: EditKind = {
     parseWith(text, file, ['env'], 'object');
     let edited = text;
     for (const [name, values] of Object.entries(own)) {
-      if (values.some((value) => value === valueAt(edited, ['env', name])))
+      if (values.some((value) => value === getValueAt(edited, ['env', name])))
         edited = restoreAt(edited, ['env', name], before);
     }
     return edited === text ? text : pruneAt(edited, ['env'], before);
@@ -80,14 +89,14 @@ export const statuslineEntry: EditKind = {
   isBackedUp: true,
   add(text, { command }, file) {
     parseWith(text, file, ['statusLine'], 'object');
-    const current = valueAt(text, ['statusLine', 'command']);
+    const current = getValueAt(text, ['statusLine', 'command']);
     if (current === command) return text;
-    if (valueAt(text, ['statusLine']) === undefined || OWN_STATUS_LINE.test(String(current)))
+    if (getValueAt(text, ['statusLine']) === undefined || OWN_STATUS_LINE.test(String(current)))
       return setAt(text, ['statusLine'], { type: 'command', command });
     throw new CometError('config_invalid', `${file} has a status line of yours; it was left unchanged`);
   },
   remove: (text, _own, before) =>
-    OWN_STATUS_LINE.test(String(valueAt(text, ['statusLine', 'command'])))
+    OWN_STATUS_LINE.test(String(getValueAt(text, ['statusLine', 'command'])))
       ? restoreAt(text, ['statusLine'], before)
       : text,
 };
@@ -102,9 +111,9 @@ export const pluginEntries: EditKind = {
   add(text, { dir }, file) {
     for (const [name] of [MARKETPLACE, PLUGIN]) parseWith(text, file, [name as string], 'object');
     const marketplace = { source: { source: 'directory', path: dir } };
-    const isKnown = isDeepStrictEqual(valueAt(text, MARKETPLACE), marketplace);
+    const isKnown = isDeepStrictEqual(getValueAt(text, MARKETPLACE), marketplace);
     const edited = isKnown ? text : setAt(text, MARKETPLACE, marketplace);
-    return valueAt(edited, PLUGIN) === true ? edited : setAt(edited, PLUGIN, true);
+    return getValueAt(edited, PLUGIN) === true ? edited : setAt(edited, PLUGIN, true);
   },
   remove: (text, _own, before) =>
     [MARKETPLACE, PLUGIN].reduce(

@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
-import { CometError, type Problem, reasonOf } from '../../common/errors.ts';
+import { CometError, getReason, type Problem } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
 import { applyEdit, editKind, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
-import { type Values, valueAt } from '../json-text.ts';
+import { getValueAt, type Values } from '../json-text.ts';
 import { readMarkedBlock, replaceMarkedBlock } from '../marked-block.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks } from './entries.ts';
 
@@ -23,7 +23,7 @@ export async function planSettings(file: string, values: Values) {
   const plan = await planEdit('env', file, values);
   if (plan.before !== null) rejectComments(plan.before, plan.file);
   const before = plan.before ?? '';
-  const changes = Object.entries(values).map(([name, to]) => ({ name, from: valueAt(before, ['env', name]), to }));
+  const changes = Object.entries(values).map(([name, to]) => ({ name, from: getValueAt(before, ['env', name]), to }));
   return { ...plan, changes };
 }
 
@@ -52,7 +52,7 @@ export async function inspectSettings(paths: HomePaths, wanted: Values) {
   const { file, values } = edit;
   const text = await readFileIfPresent(file);
   if (text !== null) rejectComments(text, file);
-  const isAstray = (name: string): boolean => valueAt(text ?? '', ['env', name]) !== (wanted[name] ?? values[name]);
+  const isAstray = (name: string): boolean => getValueAt(text ?? '', ['env', name]) !== (wanted[name] ?? values[name]);
   return { file, astray: Object.keys(values).filter(isAstray) };
 }
 
@@ -153,7 +153,7 @@ export async function refreshLinkedBlock(paths: HomePaths, block: () => Promise<
   const problems = await Promise.all(
     files.map(({ file }) =>
       replaceBlock(file, text).catch((error: unknown) => {
-        return [{ file, message: `the library's part is out of date: ${reasonOf(error)}` }];
+        return [{ file, message: `the library's part is out of date: ${getReason(error)}` }];
       }),
     ),
   );
@@ -179,12 +179,12 @@ async function replaceBlock(file: string, block: string): Promise<readonly Probl
 export async function inspectHooks(settings: string, commands: HookCommands) {
   const text = await readFileIfPresent(settings);
   const own = text === null ? {} : ownHooks(text, settings);
-  const stateOf = (event: HookEvent): 'installed' | 'other' | 'missing' => {
+  const getState = (event: HookEvent): 'installed' | 'other' | 'missing' => {
     const eventCommands = own[event] ?? [];
     if (eventCommands.includes(commands[event])) return 'installed';
     return eventCommands.length === 0 ? 'missing' : 'other';
   };
-  const events = Object.fromEntries(Object.keys(HOOKS).map((event) => [event, stateOf(event as HookEvent)]));
+  const events = Object.fromEntries(Object.keys(HOOKS).map((event) => [event, getState(event as HookEvent)]));
   return { file: settings, plain: text === null || isPlain(text), events };
 }
 

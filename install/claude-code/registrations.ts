@@ -7,7 +7,7 @@ import type { JSONPath } from 'jsonc-parser';
 import { writeFileAtomic } from '../../common/files.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
 import { resolveFile } from '../edit-file.ts';
-import { pruneAt, removeAt, valueAt } from '../json-text.ts';
+import { getValueAt, pruneAt, removeAt } from '../json-text.ts';
 import { userSettingsFile } from './settings-file.ts';
 
 /** Ends the command line of an MCP server of comet-cc, whatever starts it. */
@@ -47,7 +47,7 @@ export async function findRegistrations(env: NodeJS.ProcessEnv): Promise<Registr
 export async function findTrackedServers(env: NodeJS.ProcessEnv): Promise<string[]> {
   const tracked = (await projectServers(env)).filter(({ file }) => isTracked(file));
   const commands = tracked.map(async ({ file }) => {
-    const names = ownServers(await textOf(file), ['mcpServers']);
+    const names = ownServers(await getText(file), ['mcpServers']);
     const remove = names.map((name) => `claude mcp remove --scope project ${name}`).join(' && ');
     return `${file}: (cd ${path.dirname(file)} && ${remove})`;
   });
@@ -70,7 +70,7 @@ function configFile(env: NodeJS.ProcessEnv): string {
 }
 
 async function projectDirs(env: NodeJS.ProcessEnv): Promise<string[]> {
-  return Object.keys(record(record(parseJson(await textOf(configFile(env))))['projects']));
+  return Object.keys(record(record(parseJson(await getText(configFile(env))))['projects']));
 }
 
 function isTracked(file: string): boolean {
@@ -87,7 +87,7 @@ export async function removeRegistrations(env: NodeJS.ProcessEnv): Promise<void>
 
 async function planned(what: string, name: string, edit: (text: string) => string): Promise<Registration | null> {
   const file = await resolveFile(name);
-  const text = await textOf(file);
+  const text = await getText(file);
   const after = isRecord(parseJson(text)) ? edit(text) : text;
   return after === text ? null : { what, file, after };
 }
@@ -103,7 +103,7 @@ function withoutServers(text: string, places: readonly JSONPath[]): string {
 
 /** Names of the servers that start comet-cc. */
 function ownServers(text: string, place: JSONPath): string[] {
-  const servers = Object.entries(record(valueAt(text, place)));
+  const servers = Object.entries(record(getValueAt(text, place)));
   return servers.flatMap(([name, server]) => {
     const { command = '', args } = record(server);
     return OWN_SERVER.test([command, ...(Array.isArray(args) ? args : [])].join(' ')) ? [name] : [];
@@ -114,6 +114,6 @@ function record(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-async function textOf(file: string): Promise<string> {
+async function getText(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '');
 }

@@ -8,7 +8,7 @@ export function createBm25(texts: readonly string[] = []) {
   let total = 0;
 
   function add(text: string): void {
-    const words = wordsIn(text);
+    const words = findWords(text);
     const counts = new Map<string, number>();
     for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
     for (const word of counts.keys()) holders.set(word, (holders.get(word) ?? 0) + 1);
@@ -17,7 +17,7 @@ export function createBm25(texts: readonly string[] = []) {
   }
 
   function scores(query: string): number[] {
-    const terms = [...new Set(wordsIn(query))].map((word) => {
+    const terms = [...new Set(findWords(query))].map((word) => {
       const holding = holders.get(word) ?? 0;
       return { word, idf: Math.log(1 + (rows.length - holding + 0.5) / (holding + 0.5)) };
     });
@@ -54,6 +54,6 @@ export function bestSnippet(text: string, query: string, chars: number): string 
 }
 
 /** Lower-case words. */
-export function wordsIn(text: string): string[] {
+export function findWords(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
 }

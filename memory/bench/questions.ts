@@ -100,8 +100,8 @@ function draftQuestion(
   const [head, tail] = [sentence.slice(0, index), sentence.slice(index + whole.length)];
   const isQuoted = (head.split('"').length - 1) % 2 === 1;
   // Without the value the rest must not give it away.
-  if (isQuoted || /, and $/.test(head) || lettersOf(head + tail).includes(lettersOf(answer))) return null;
-  return { text: questionOf(`${head}${words}${tail}`), answer };
+  if (isQuoted || /, and $/.test(head) || getLetters(head + tail).includes(getLetters(answer))) return null;
+  return { text: getQuestion(`${head}${words}${tail}`), answer };
 }
 
 const BECAUSE = /^(.{20,150}?),? because (?!of\b)([^:]{20,180})$/i;
@@ -112,7 +112,7 @@ export function reasonQuestion(sentence: string): Draft | null {
   if (claim === '' || /\b(?:not|only|just|simply|probably|maybe|is|was|are|were)$/i.test(claim)) return null;
   const first = /^(?:The|A|An|We|All|Our|Each|Every|No|Some|Both|Most|Any)\b/.test(claim);
   const lowered = first ? claim.charAt(0).toLowerCase() + claim.slice(1) : claim;
-  return { text: questionOf(`why is it that ${lowered}`), answer: trimEnd(reason, '.;!') };
+  return { text: getQuestion(`why is it that ${lowered}`), answer: trimEnd(reason, '.;!') };
 }
 
 const VERBS =
@@ -137,18 +137,18 @@ export function decisionQuestion(sentence: string): Draft | null {
   if (ASKS_BACK.test(sentence)) return null;
   const [, verb = '', turned = '', value = ''] = TURNED.exec(sentence) ?? [];
   if (verb !== '' && !POINTING.test(turned)) {
-    return { text: questionOf(`what did we ${verb} ${turned} to`), answer: value };
+    return { text: getQuestion(`what did we ${verb} ${turned} to`), answer: value };
   }
   const [, chosen = '', dropped = ''] = INSTEAD.exec(sentence) ?? [];
   if (chosen !== '' && !POINTING.test(chosen)) {
-    return { text: questionOf(`what do we use instead of ${dropped}`), answer: chosen };
+    return { text: getQuestion(`what do we use instead of ${dropped}`), answer: chosen };
   }
   const { deed = '', what = '' } = DECIDES.exec(sentence)?.groups ?? {};
   if (deed === '' || POINTING.test(what) || contentTokens(what).length < 2) return null;
-  return { text: questionOf(`did we decide to ${deed}`), answer: what };
+  return { text: getQuestion(`did we decide to ${deed}`), answer: what };
 }
 
-function questionOf(text: string): string {
+function getQuestion(text: string): string {
   const flat = trimEnd(text.replace(/\s+/g, ' '), ' .,:;!?');
   return `${flat.charAt(0).toUpperCase()}${flat.slice(1)}?`;
 }
@@ -165,24 +165,24 @@ const PROMPT_CHARS = 420;
  * @param turns  of one project, oldest first
  */
 export function makeQuestions(turns: readonly PastTurn[]): Question[] {
-  const letters = turns.map(({ text }) => lettersOf(text));
+  const letters = turns.map(({ text }) => getLetters(text));
   const tokens = turns.map(({ text }) => new Set(tokenize(text)));
   const questions = new Map<string, Question>();
 
-  function shareIn(words: readonly string[], place: number): number {
+  function findShare(words: readonly string[], place: number): number {
     return words.filter((word) => tokens[place]?.has(word)).length / words.length;
   }
 
   function rightFor({ text, answer }: Draft, at: number): number[] {
     const words = contentTokens(text);
-    const wanted = lettersOf(answer);
+    const wanted = getLetters(answer);
     const answers = (place: number): boolean =>
-      (letters[place] as string).includes(wanted) && shareIn(words, place) >= SAME_SHARE;
+      (letters[place] as string).includes(wanted) && findShare(words, place) >= SAME_SHARE;
     return [...turns.keys()].filter((place) => place === at || answers(place));
   }
 
   function take(kind: QuestionKind, draft: Draft | null, at: number): void {
-    if (draft === null || contentTokens(draft.text).length < LEAST_WORDS[kind] || lettersOf(draft.answer).length < 2)
+    if (draft === null || contentTokens(draft.text).length < LEAST_WORDS[kind] || getLetters(draft.answer).length < 2)
       return;
     const right = rightFor(draft, at);
     if (right.length > MOST_RIGHT[kind]) return;
@@ -201,24 +201,24 @@ export function makeQuestions(turns: readonly PastTurn[]): Question[] {
       take('value', valueQuestion(sentence), at);
       take('reason', reasonQuestion(sentence), at);
     }
-    const reference = referenceAt(at);
+    const reference = findReference(at);
     if (reference !== null) questions.set(reference.text, reference);
   }
   return [...questions.values()].reverse();
 
-  function referenceAt(at: number): Question | null {
+  function findReference(at: number): Question | null {
     const { read, turn } = turns[at] as PastTurn;
     const typed = typedText(read.user).replace(/\s+/g, ' ').trim();
     const words = contentTokens(typed);
     if (typed.length > PROMPT_CHARS || words.length < LEAST_WORDS.reference) return null;
     for (const [, code, name] of typed.matchAll(IDENTIFIER)) {
       const answer = code ?? name ?? '';
-      const wanted = lettersOf(answer);
+      const wanted = getLetters(answer);
       if (wanted.length < 5) continue;
       const naming = [...turns.keys()].slice(0, at).filter((place) => letters[place]?.includes(wanted));
       const last = naming.at(-1);
       if (last === undefined || naming.length > MOST_RIGHT.reference) continue;
-      const right = naming.filter((place) => shareIn(words, place) >= NAMED_SHARE);
+      const right = naming.filter((place) => findShare(words, place) >= NAMED_SHARE);
       if (right.length === 0) continue;
       if (turns[last]?.turn.sessionId === turn.sessionId && at - last < NEAR_TURNS) continue;
       return { kind: 'reference', text: typed, answer, before: at, right };
@@ -255,7 +255,7 @@ export function chooseQuestions(questions: readonly Question[], turns: readonly 
 }
 
 /** Letters and digits only. */
-export function lettersOf(text: string): string {
+export function getLetters(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 }
 
@@ -284,7 +284,7 @@ export async function askForQuestions(
     const reads = batch.map((at) => (turns[at] as PastTurn).read);
     for (const { turnId, question, answer } of (await model.ask?.(questionsPrompt(reads, fence()), signal)) ?? []) {
       const at = batch.find((place) => turns[place]?.read.turnId === turnId) as number;
-      const isTold = lettersOf(turns[at]?.text ?? '').includes(lettersOf(answer)) && lettersOf(answer) !== '';
+      const isTold = getLetters(turns[at]?.text ?? '').includes(getLetters(answer)) && getLetters(answer) !== '';
       if (isTold) questions.push({ kind: 'model', text: question, answer, before: turns.length, right: [at] });
     }
   }

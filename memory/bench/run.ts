@@ -4,7 +4,7 @@ import type { RecallHit } from '../recall/types.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { bestSnippet, createBm25 } from './bm25.ts';
-import { lettersOf, type Question } from './questions.ts';
+import { getLetters, type Question } from './questions.ts';
 import type { PastTurn } from './turns.ts';
 
 /** An empty memory that the turns are told to again, and what it would put beside a prompt. */
@@ -103,6 +103,6 @@ function holdsAnswer(text: string, { text: asked, answer }: Question): boolean {
   const words = contentTokens(asked);
   const tokens = new Set(tokenize(text));
   return (
-    lettersOf(text).includes(lettersOf(answer)) && words.filter((word) => tokens.has(word)).length * 3 >= words.length
+    getLetters(text).includes(getLetters(answer)) && words.filter((word) => tokens.has(word)).length * 3 >= words.length
   );
 }

@@ -22,31 +22,31 @@ export interface PastTurn {
 /** Every turn of a conversation in the journal, oldest first. Reads the files only: a daemon may be writing them. */
 export async function readPastTurns(journalDir: string, isLeftOut: (turnId: string) => boolean): Promise<PastTurn[]> {
   const turns: PastTurn[] = [];
-  for (const file of await filesIn(journalDir, '.log')) {
+  for (const file of await findFiles(journalDir, '.log')) {
     // Imported turns are told as if they were captured: the importer would ask for whole sessions.
     for (const { seq: _, parts: __, tail: ___, imported: ____, project, ...turn } of joinParts(
-      latestTurns(await recordsOf(file)),
+      latestTurns(await getRecords(file)),
     ).turns) {
       if (turn.part !== undefined || turn.model === DOCUMENT || isLeftOut(turn.turnId)) continue;
       const read = readTurn(turn);
-      turns.push({ turn: { ...turn, projectDir: path.resolve('/', project) }, project, read, text: textOf(read) });
+      turns.push({ turn: { ...turn, projectDir: path.resolve('/', project) }, project, read, text: getText(read) });
     }
   }
   return turns.sort((one, other) => one.turn.atMs - other.turn.atMs);
 }
 
-async function recordsOf(file: string) {
+async function getRecords(file: string) {
   return readRecords(await readFile(file));
 }
 
-function textOf({ user, parts }: TurnText): string {
+function getText({ user, parts }: TurnText): string {
   return [user, ...parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text)].join('\n');
 }
 
 /** The memory of each turn, by the node files. */
 export async function readNodeIds(nodesDir: string): Promise<ReadonlyMap<string, string>> {
   const ids = new Map<string, string>();
-  for (const file of await filesIn(nodesDir, '.md')) {
+  for (const file of await findFiles(nodesDir, '.md')) {
     const document = parseDocument(await readFile(file, 'utf8'));
     if (typeof document === 'string') continue;
     for (const { raw } of document.sections) {
@@ -57,7 +57,7 @@ export async function readNodeIds(nodesDir: string): Promise<ReadonlyMap<string,
   return ids;
 }
 
-async function filesIn(dir: string, ending: string): Promise<string[]> {
+async function findFiles(dir: string, ending: string): Promise<string[]> {
   const names = await readdir(dir, { recursive: true }).catch((): string[] => []);
   return names.filter((name) => name.endsWith(ending)).map((name) => path.join(dir, name));
 }

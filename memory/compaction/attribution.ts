@@ -48,15 +48,15 @@ function wholeText(turn: TurnText): string {
 }
 
 function rests(text: string, named: readonly TurnText[], turns: readonly TurnText[]): boolean {
-  const words = [...new Set(wordsOf(text))];
-  const ground = new Set(named.flatMap((turn) => wordsOf(wholeText(turn))));
-  const elsewhere = new Set(turns.filter((turn) => !named.includes(turn)).flatMap((turn) => wordsOf(wholeText(turn))));
+  const words = [...new Set(getWords(text))];
+  const ground = new Set(named.flatMap((turn) => getWords(wholeText(turn))));
+  const elsewhere = new Set(turns.filter((turn) => !named.includes(turn)).flatMap((turn) => getWords(wholeText(turn))));
   const missing = words.filter((word) => !ground.has(word));
   const stolen = missing.some((word) => /[\d./:@-]/.test(word) && elsewhere.has(word));
   return !stolen && missing.length <= words.length * (1 - LEAST_SHARE);
 }
 
-function wordsOf(text: string): string[] {
+function getWords(text: string): string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}_][\p{L}\p{N}_./:@-]*/gu) ?? [];
   return words.map((word) => trimEnd(word, './:@-')).filter((word) => word.length > 2);
 }

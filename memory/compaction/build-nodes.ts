@@ -2,10 +2,10 @@ import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Author, Claim, MemoryNode, StoredBrief } from '../model/node.ts';
 import { formatFileLink, latestMarks, type TurnText } from '../model/turn.ts';
 import type { ProposedNode } from '../models/model.ts';
-import { actionsOf, capsuleOf, urlsOf } from '../text/actions.ts';
-import { atMost, modalityOf } from '../text/content-type.ts';
+import { getActions, getCapsule, getUrls } from '../text/actions.ts';
+import { atMost, getModality } from '../text/content-type.ts';
 import { repeatsShown } from '../text/repetition.ts';
-import { contentTags, flagsOf, proposedTags } from '../text/tags.ts';
+import { contentTags, getFlags, proposedTags } from '../text/tags.ts';
 import { attributedOrigin } from './attribution.ts';
 import { attributeBrief, type SourcedClaim } from './brief.ts';
 import type { CompactionReason } from './compaction.ts';
@@ -39,8 +39,8 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
   const turns = own.map((turn) => turn.turnId);
   const now = new Date(assembly.nowMs).toISOString();
   const entire = whole.filter((turn) => draft.turns.includes(turn.turnId));
-  const actions = actionsOf(entire);
-  const modality = modalityOf(entire);
+  const actions = getActions(entire);
+  const modality = getModality(entire);
   // External actions may not appear in a node of trusted origin.
   const ownActions = actions.filter(
     (action) => !isCleanOrigin(origin) || (isCleanOrigin(action.origin) && !repeatsShown(action.subject, entire)),
@@ -57,17 +57,17 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
     modality,
     topic_tags: [
       ...contentTags(draft.topic_tags),
-      ...new Set([...flagsOf(entire, actions), ...(isCleanOrigin(origin) ? proposedTags(draft.topic_tags) : [])]),
+      ...new Set([...getFlags(entire, actions), ...(isCleanOrigin(origin) ? proposedTags(draft.topic_tags) : [])]),
     ],
     importance: atMost(draft.importance, modality),
     summary: draft.summary,
-    ...shapeOf(draft, shown),
+    ...getShape(draft, shown),
     detailed_summary: null,
     trigger: draft.trigger,
     parent_node_id: null,
     links: [],
-    source_links: [...latestMarks(own.flatMap(({ files }) => files ?? [])).map(formatFileLink), ...urlsOf(entire)],
-    capsule: capsuleOf(ownActions),
+    source_links: [...latestMarks(own.flatMap(({ files }) => files ?? [])).map(formatFileLink), ...getUrls(entire)],
+    capsule: getCapsule(ownActions),
     origin,
     valid_from: new Date(own[0]?.atMs ?? assembly.nowMs).toISOString(),
     valid_to: null,
@@ -84,11 +84,11 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
 }
 
 /** What a model says of a turn has the origin that its words have there; only what the user wrote is the user's. */
-function shapeOf(
+function getShape(
   { title, outcome, decisions = [], open = [], values = [] }: ProposedNode,
   turns: readonly TurnText[],
 ): Pick<MemoryNode, 'title' | 'outcome' | 'decisions' | 'open' | 'values'> {
-  const originOf = ({ text, turn, origin }: { text: string; turn: string; origin?: Origin }): Origin =>
+  const getOrigin = ({ text, turn, origin }: { text: string; turn: string; origin?: Origin }): Origin =>
     origin ?? attributedOrigin(text, [turn], turns);
   return {
     ...(title === undefined || title === '' ? {} : { title }),
@@ -97,11 +97,11 @@ function shapeOf(
       ? {}
       : {
           decisions: decisions.map((each) => {
-            const origin = originOf(each);
+            const origin = getOrigin(each);
             return { ...each, origin, by: origin === 'user' ? each.by : 'assistant' };
           }),
         }),
-    ...(open.length === 0 ? {} : { open: open.map((each) => ({ ...each, origin: originOf(each) })) }),
+    ...(open.length === 0 ? {} : { open: open.map((each) => ({ ...each, origin: getOrigin(each) })) }),
     ...(values.length === 0 ? {} : { values: [...values] }),
   };
 }
@@ -114,7 +114,7 @@ export function buildBrief(
   const { old } = assembly;
   const former = old === null ? [] : [...old.active, ...old.hints];
   const shown = [...assembly.shown, ...former.flatMap(asTurns)];
-  const originOf = (claim: Claim) => {
+  const getOrigin = (claim: Claim) => {
     const same = former.find((each) => each.text === claim.text);
     return same?.origin ?? attributedOrigin(claim.text, claim.sources, shown);
   };
@@ -122,7 +122,7 @@ export function buildBrief(
     session_id: assembly.sessionId,
     project: assembly.project,
     updated_at: new Date(assembly.nowMs).toISOString(),
-    ...attributeBrief(brief, originOf),
+    ...attributeBrief(brief, getOrigin),
   };
 }
 

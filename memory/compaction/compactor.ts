@@ -3,13 +3,13 @@ import type { Clock } from '../../common/async.ts';
 import { clip } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import type { Ontology } from '../facts/ontology.ts';
-import { authorOf, type Claim, type MemoryNode, nodeId, type StoredBrief } from '../model/node.ts';
+import { type Claim, getAuthor, type MemoryNode, nodeId, type StoredBrief } from '../model/node.ts';
 import { type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import { subjectOf } from '../text/actions.ts';
+import { getSubject } from '../text/actions.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { buildBrief, buildNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
@@ -89,16 +89,16 @@ export function createCompactor({
   nodeLimit,
   facts,
 }: Parts): Compactor {
-  const claimsOf = async (sessionId: string): Promise<readonly Claim[]> =>
-    claimsIn(await nodeFiles.readBrief(sessionId));
+  const getClaims = async (sessionId: string): Promise<readonly Claim[]> =>
+    findClaims(await nodeFiles.readBrief(sessionId));
 
-  function inputOf({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
+  function getInput({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
     return { sessionId, project, turns, before, knownTags: catalogue.tags(project), brief, briefClaims };
   }
 
   async function locally(batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> {
-    return local.summarize(inputOf(withoutTools(batch), claims ?? (await claimsOf(batch.sessionId))), NEVER_ABORTS);
+    return local.summarize(getInput(withoutTools(batch), claims ?? (await getClaims(batch.sessionId))), NEVER_ABORTS);
   }
 
   function newId(atMs = clock.now()): string {
@@ -111,7 +111,7 @@ export function createCompactor({
   function buildBatchNodes(result: SummaryResult, batch: Batch, model: string | null): readonly MemoryNode[] {
     const { sessionId, project, reason } = batch;
     const shown = model === null ? withoutTools(batch).turns : batch.turns;
-    const writer = { kind: 'turn', author: authorOf(model), status: model === null ? 'draft' : 'current' } as const;
+    const writer = { kind: 'turn', author: getAuthor(model), status: model === null ? 'draft' : 'current' } as const;
     const { atMs: nowMs = clock.now(), links = [] } = batch.past ?? {};
     const assembly = { ...writer, sessionId, project, reason, nowMs, shown, whole: batch.turns };
     const nodes = buildNodes(result.nodes, { ...assembly, newId: () => newId(nowMs) });
@@ -158,7 +158,7 @@ export function createCompactor({
       const drafts = shown.map((part) => bundleDraft(part, prompt));
       const assembly = {
         kind: 'tool',
-        author: authorOf(null),
+        author: getAuthor(null),
         sessionId,
         project,
         reason,
@@ -170,8 +170,8 @@ export function createCompactor({
     },
     async summarize(model, batch, signal) {
       const statements = revisions.knownStatements(batch.project, batch.turns);
-      const input = inputOf(batch, await claimsOf(batch.sessionId));
-      const result = await model.summarize({ ...input, known: statements, ...ontologyFor(batch, facts) }, signal);
+      const input = getInput(batch, await getClaims(batch.sessionId));
+      const result = await model.summarize({ ...input, known: statements, ...chooseOntology(batch, facts) }, signal);
       const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...(result.skipped ?? [])]);
       const missing = batch.turns.filter((turn) => !covered.has(turn.turnId));
       const own = result.nodes.map(
@@ -191,7 +191,7 @@ export function createCompactor({
 }
 
 /** Facts say what holds now, which imported turns do not. */
-function ontologyFor({ project, past }: Batch, facts: Parts['facts']): Pick<SummaryInput, 'ontology'> {
+function chooseOntology({ project, past }: Batch, facts: Parts['facts']): Pick<SummaryInput, 'ontology'> {
   const ontology = past === undefined ? facts?.ontologyOf(project) : null;
   return ontology ? { ontology } : {};
 }
@@ -201,7 +201,7 @@ function withoutTools(batch: Batch): Batch {
   return { ...batch, before, turns: batch.turns.map(withoutToolOutput) };
 }
 
-function claimsIn(brief: StoredBrief | null): readonly Claim[] {
+function findClaims(brief: StoredBrief | null): readonly Claim[] {
   return brief === null ? [] : [...brief.active, ...brief.hints];
 }
 
@@ -225,7 +225,7 @@ const ADDED_CHARS = 300;
 function bundleDraft(part: TurnText, prompt: string): ProposedNode {
   const calls = part.parts.filter((each) => each.kind === 'tool_use');
   const answer = part.parts.findLast((each) => each.kind === 'assistant' && each.text !== '');
-  const named = [...new Set(calls.map(({ tool, text }) => `${tool} ${subjectOf(text, CALL_CHARS)}`.trim()))];
+  const named = [...new Set(calls.map(({ tool, text }) => `${tool} ${getSubject(text, CALL_CHARS)}`.trim()))];
   const words = answer === undefined ? '' : ` — ${clip(oneLine(answer.text), SAID_CHARS)}`;
   const count = `${calls.length} tool ${calls.length === 1 ? 'call' : 'calls'}`;
   const room = SUMMARY_CHARS - count.length - words.length - 2;
@@ -234,7 +234,7 @@ function bundleDraft(part: TurnText, prompt: string): ProposedNode {
   if (answer !== undefined && repeatsShown(answer.text, [part])) shown.push('tool');
   return {
     summary: `${addedBy(part)}${count}: ${clip(named.join('; '), room)}${words}`,
-    trigger: triggerOf(prompt, subjects),
+    trigger: getTrigger(prompt, subjects),
     topic_tags: [],
     importance: 'LOW',
     recall_mode: 'active',
@@ -249,7 +249,7 @@ function addedBy({ queued = [] }: TurnText): string {
   return queued.length === 0 ? '' : `The user added “${clip(oneLine(queued.join(' ')), ADDED_CHARS)}”; `;
 }
 
-function triggerOf(prompt: string, subjects: readonly string[]): string {
+function getTrigger(prompt: string, subjects: readonly string[]): string {
   const called = clip(subjects.join(', '), SUMMARY_CHARS);
   if (prompt === '') return `When I need what a tool said about ${called}`;
   return `When I come back to “${clip(oneLine(prompt), PROMPT_CHARS)}”, or need what a tool said about ${called}`;

@@ -132,7 +132,7 @@ export function withAbsoluteDates(text: string, atMs: number): string {
       const isDated = /^\s?\(\d{4}-\d\d-\d\d/.test(text.slice(to, to + 13));
       if (isDated || taken.some((each) => from < each.to && each.from < to)) continue;
       taken = [...taken, { from, to }];
-      dates.set(from, { end: to, date: isoOf(dateOf([...match], today)) });
+      dates.set(from, { end: to, date: toIso(dateOf([...match], today)) });
     }
   }
   let dated = '';
@@ -147,7 +147,7 @@ export function withAbsoluteDates(text: string, atMs: number): string {
 /** Marks the dates that `withAbsoluteDates` added and that are over: `tomorrow (2026-03-05, passed)`. */
 export function withPassedDates(text: string, nowMs: number): string {
   const now = new Date(nowMs);
-  const today = isoOf({ year: now.getFullYear(), month: now.getMonth(), date: now.getDate() });
+  const today = toIso({ year: now.getFullYear(), month: now.getMonth(), date: now.getDate() });
   return text.replace(/\((\d{4}-\d\d-\d\d)\)/g, (whole, date: string) => (date < today ? `(${date}, passed)` : whole));
 }
 
@@ -160,17 +160,17 @@ function ahead([, count = '', days, weeks]: readonly (string | undefined)[], tod
 /** `next Friday` is the one of the next week; `Friday` alone is the next to come. */
 function weekday([, next, last, ...names]: readonly (string | undefined)[], today: Day): Day {
   const wanted = names.findIndex((name) => name !== undefined);
-  const ahead = (wanted - weekdayOf(today) + 7) % 7;
+  const ahead = (wanted - getWeekday(today) + 7) % 7;
   if (last !== undefined) return addDays(today, ahead - 7);
   if (next !== undefined) return addDays(today, daysToMonday(today) + ((wanted + 6) % 7));
   return addDays(today, ahead === 0 ? 7 : ahead);
 }
 
 function daysToMonday(today: Day): number {
-  return 7 - ((weekdayOf(today) + 6) % 7);
+  return 7 - ((getWeekday(today) + 6) % 7);
 }
 
-function weekdayOf({ year, month, date }: Day): number {
+function getWeekday({ year, month, date }: Day): number {
   return new Date(Date.UTC(year, month, date)).getUTCDay();
 }
 
@@ -179,6 +179,6 @@ function addDays(day: Day, days: number): Day {
 }
 
 /** Overflowing months and dates carry over. */
-function isoOf({ year, month, date }: Day): string {
+function toIso({ year, month, date }: Day): string {
   return new Date(Date.UTC(year, month, date)).toISOString().slice(0, 10);
 }

@@ -11,14 +11,14 @@ import type {
   TopicShiftInput,
   TopicShiftReading,
 } from '../models/model.ts';
-import { type Action, actionsOf, capsuleOf } from '../text/actions.ts';
-import { imagesIn, modalityOf, shownIn } from '../text/content-type.ts';
-import { anchorsOf, contentTokens, tagsOf } from '../text/keywords.ts';
-import { conceptOf, NEGATION, personIn, valuesOf } from '../text/sentences.ts';
+import { type Action, getActions, getCapsule } from '../text/actions.ts';
+import { findImages, findShown, getModality } from '../text/content-type.ts';
+import { contentTokens, getAnchors, getTags } from '../text/keywords.ts';
+import { findPerson, getConcept, getValues, NEGATION } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { SUMMARY_MARKS } from '../text/validity.ts';
 import { isShift, lastTopic, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
-import { isRule, joinWithin, outcomeWithin, readTurnState, type TurnState, taskIn } from './turn-state.ts';
+import { clipOutcome, findTask, isRule, joinWithin, readTurnState, type TurnState } from './turn-state.ts';
 
 const FACTS = 6;
 const FACT_CHARS = 240;
@@ -32,7 +32,7 @@ const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
 const UNKNOWN: TurnEmbeddings = new Map();
 
 export function detectTopicShiftByRules({ buffer, turn }: TopicShiftInput, embeddings = UNKNOWN): TopicShiftReading {
-  const size = [...buffer, turn].reduce((sum, each) => sum + weightOf(each), 0);
+  const size = [...buffer, turn].reduce((sum, each) => sum + getWeight(each), 0);
   return {
     logic_flow: readTurnState(turn).skip === null && isShift(turn, buffer, embeddings) ? 'BROKEN' : 'MAINTAIN',
     load_level: 1 + LOAD_CHARS.filter((chars) => size >= chars).length,
@@ -67,13 +67,13 @@ export function summarizeByRules(input: SummaryInput, embeddings = UNKNOWN): Sum
     useful.map(({ turn }) => turn),
     embeddings,
   );
-  return { nodes, skipped, brief: briefOf(useful, topic, input.briefClaims ?? []) };
+  return { nodes, skipped, brief: getBrief(useful, topic, input.briefClaims ?? []) };
 }
 
 function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: readonly string[]): ProposedNode {
   const states = run.map(({ state }) => state);
   const decisions = states.flatMap((state) => state.decisions).slice(-ITEMS);
-  const open = openIn(all)
+  const open = findOpen(all)
     .filter(({ turn }) => run.some((each) => each.turn.turnId === turn))
     .slice(-ITEMS);
   const titled = states.find(({ isReply }) => !isReply) ?? states[0];
@@ -81,8 +81,8 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
   const isQuoted = run.some(({ turn }) => turn.userOrigin !== undefined);
   const composed = composeSummary({ states, decisions, open, isQuoted });
   const turns = run.map(({ turn }) => turn);
-  const origin = originOf(run);
-  const actions = actionsOf(turns).filter((action) => isCleanOrigin(action.origin) || !isCleanOrigin(origin));
+  const origin = getOrigin(run);
+  const actions = getActions(turns).filter((action) => isCleanOrigin(action.origin) || !isCleanOrigin(origin));
   const summary =
     composed === ''
       ? standIn(turns, actions)
@@ -97,18 +97,18 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
     decisions,
     open,
     values,
-    trigger: triggerOf(titled?.title ?? '', values),
-    topic_tags: tagsOf(prompts, summary, knownTags),
+    trigger: getTrigger(titled?.title ?? '', values),
+    topic_tags: getTags(prompts, summary, knownTags),
     importance: importance.find((level) => states.some((state) => state.importance === level)) ?? 'LOW',
     recall_mode: states.some(({ rules }) => rules.length > 0) ? 'both' : 'active',
     turns: run.map(({ turn }) => turn.turnId),
     origin,
-    facts: run.flatMap(factsOf).slice(0, FACTS),
+    facts: run.flatMap(getFacts).slice(0, FACTS),
   };
 }
 
 /** Of everything that the summary may quote. */
-function originOf(run: readonly ReadTurn[]): NonNullable<ProposedNode['origin']> {
+function getOrigin(run: readonly ReadTurn[]): NonNullable<ProposedNode['origin']> {
   return lowestOrigin(
     run.flatMap(({ turn, state }) => [
       turn.userOrigin ?? 'user',
@@ -124,7 +124,7 @@ function originOf(run: readonly ReadTurn[]): NonNullable<ProposedNode['origin']>
 const IDENTIFIER = /\p{L}[./_]\p{L}|\p{Ll}\p{Lu}/u;
 const ANCHORS = 3;
 
-function triggerOf(title: string, values: readonly string[]): string {
+function getTrigger(title: string, values: readonly string[]): string {
   const anchors = values.filter((value) => IDENTIFIER.test(value) && !title.includes(value)).slice(0, ANCHORS);
   const about = anchors.length === 0 ? '' : ` (${anchors.join(', ')})`;
   return title === '' ? `When I come back to this conversation${about}` : `When I come back to “${title}”${about}`;
@@ -132,8 +132,8 @@ function triggerOf(title: string, values: readonly string[]): string {
 
 /** Adds the images that the user shows, and what was done. */
 function withArtifacts(summary: string, turns: readonly TurnText[], actions: readonly Action[]): string {
-  const images = imagesIn(turns.map(({ user }) => user).join('\n'));
-  const done = capsuleOf(actions);
+  const images = findImages(turns.map(({ user }) => user).join('\n'));
+  const done = getCapsule(actions);
   const segments = [...(images === '' ? [] : [`the user shows ${images}`]), ...(done === null ? [] : [done])].join(
     '; ',
   );
@@ -147,27 +147,27 @@ function withImages(actions: readonly Action[]): Action[] {
 /** Where nothing was said: what was shown, or which tools ran. */
 function standIn(run: readonly TurnText[], actions: readonly Action[]): string {
   const prompts = run.map(({ user }) => user).join('\n');
-  const shown = shownIn(prompts);
-  if (shown !== '' && modalityOf(run) !== 'dialog') return `user ${shown}`;
-  const done = capsuleOf(actions);
+  const shown = findShown(prompts);
+  if (shown !== '' && getModality(run) !== 'dialog') return `user ${shown}`;
+  const done = getCapsule(actions);
   if (done !== null) return `tool calls: ${done}`;
   const pasted = prompts.replace(/\s+/g, ' ').trim();
   return pasted === '' ? 'a turn without text' : `pasted text: ${clip(pasted, 160)}`;
 }
 
 /** Sentences with a subject and a value, and what was decided. */
-function factsOf({ turn, state }: ReadTurn): Fact[] {
+function getFacts({ turn, state }: ReadTurn): Fact[] {
   const own = state.decisions.filter(({ text }) => state.told.includes(text) || state.said.includes(text));
   const decided = own.map(({ text, origin }) => {
-    return { text, origin, concept: conceptOf(text) ?? anchorsOf(text).slice(0, 2).join(' ') };
+    return { text, origin, concept: getConcept(text) ?? getAnchors(text).slice(0, 2).join(' ') };
   });
   const stated = [
     ...state.told.map((text) => ({ text, origin: turn.userOrigin ?? ('user' as const) })),
     ...state.said.map((text) => ({ text, origin: state.outcomeOrigin })),
   ].map((each) => {
-    const isShort = each.text.length <= FACT_CHARS && !each.text.includes('; ') && valuesOf(each.text).length > 0;
-    const person = each.origin === 'user' ? personIn(each.text) : null;
-    return { ...each, concept: person?.subject ?? (isShort ? conceptOf(each.text) : null) ?? '' };
+    const isShort = each.text.length <= FACT_CHARS && !each.text.includes('; ') && getValues(each.text).length > 0;
+    const person = each.origin === 'user' ? findPerson(each.text) : null;
+    return { ...each, concept: person?.subject ?? (isShort ? getConcept(each.text) : null) ?? '' };
   });
   const all = [...decided, ...stated].filter(({ concept }) => concept !== '');
   return [...new Map(all.map((each) => [each.text, each])).values()].map(({ text, origin, concept }) => ({
@@ -230,7 +230,7 @@ function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
       asked === ''
         ? ''
         : clip(asked, Math.max(LEAST_ASKED, said.length === 0 ? share : Math.floor(share * ASKED_SHARE)));
-    const answer = said.length === 0 ? '' : outcomeWithin(said, share - question.length - ended.length);
+    const answer = said.length === 0 ? '' : clipOutcome(said, share - question.length - ended.length);
     const step = `${mark}${[question, answer]
       .filter((each) => each !== '')
       .map(bare)
@@ -255,7 +255,7 @@ const MOST_OPEN = 5;
 const MOST_RULES = 8;
 
 /** The state of the work: from outcomes, decisions and open items, never from prompts alone. */
-function briefOf(
+function getBrief(
   turns: readonly ReadTurn[],
   topic: readonly TurnText[],
   old: readonly Claim[],
@@ -270,12 +270,12 @@ function briefOf(
     state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })),
   );
   const stillOpen = rest(BRIEF.open).filter(({ text }) => turns.length === 0 || !isSettled(text, turns));
-  const open = openIn(turns).flatMap(({ text, turn }) => claim(BRIEF.open, text, turn));
+  const open = findOpen(turns).flatMap(({ text, turn }) => claim(BRIEF.open, text, turn));
   const active = [
-    ...(tasks.length === 0 ? rest(BRIEF.goal) : goalOf(tasks)),
+    ...(tasks.length === 0 ? rest(BRIEF.goal) : getGoal(tasks)),
     ...(last === undefined
       ? rest(BRIEF.stands)
-      : claim(BRIEF.stands, outcomeWithin(last.state.said, CLAIM_CHARS), last.turn.turnId)),
+      : claim(BRIEF.stands, clipOutcome(last.state.said, CLAIM_CHARS), last.turn.turnId)),
     ...[...rest(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))].slice(
       -MOST_DECIDED,
     ),
@@ -290,8 +290,8 @@ function briefOf(
 }
 
 /** What the topic began with, and the newest task. */
-function goalOf(tasks: readonly ReadTurn[]): Claim[] {
-  const [first, last] = [tasks[0], tasks.at(-1)].map((task) => bare(taskIn(task?.state.asked ?? '')));
+function getGoal(tasks: readonly ReadTurn[]): Claim[] {
+  const [first, last] = [tasks[0], tasks.at(-1)].map((task) => bare(findTask(task?.state.asked ?? '')));
   const text =
     first === last
       ? clip(first ?? '', CLAIM_CHARS)
@@ -309,7 +309,7 @@ function unique(claims: readonly Claim[]): Claim[] {
 }
 
 /** Items that no later turn settles; a question is over with the next turn. */
-function openIn(turns: readonly ReadTurn[]): StatedItem[] {
+function findOpen(turns: readonly ReadTurn[]): StatedItem[] {
   return turns.flatMap(({ state }, at) => state.open.filter(({ text }) => !isSettled(text, turns.slice(at + 1))));
 }
 
@@ -332,7 +332,7 @@ function opening(turn: TurnText): string {
   return turn.user.slice(0, COMPARED_CHARS);
 }
 
-function weightOf(turn: TurnText): number {
+function getWeight(turn: TurnText): number {
   return turn.parts.reduce((sum, part) => {
     return sum + (part.kind === 'assistant' ? part.text.length : Math.min(part.text.length, 2_000));
   }, turn.user.length);

@@ -85,7 +85,7 @@ export function createSimilarNodeFinder(
 ): (node: MemoryNode) => Promise<SimilarNode[]> {
   const met = new Map<MemoryNode, readonly string[]>();
 
-  function wordsOf(node: MemoryNode): readonly string[] {
+  function getWords(node: MemoryNode): readonly string[] {
     const words = met.get(node) ?? contentTokens(node.summary);
     met.set(node, words);
     return words;
@@ -97,13 +97,13 @@ export function createSimilarNodeFinder(
     const hits = await index.search(query, filter, CANDIDATES, LANES);
     const cosines = new Map(hits.map(({ nodeId, lanes }) => [nodeId, lanes.summary?.score ?? 0]));
     const others = [...cosines.keys()].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
-    const own = new Set(wordsOf(node));
-    const weights = await index.termWeights([...new Set([...own, ...others.flatMap(wordsOf)])], filter);
+    const own = new Set(getWords(node));
+    const weights = await index.termWeights([...new Set([...own, ...others.flatMap(getWords)])], filter);
     return others.map((other) => ({
       node: other,
       similarity: {
         cosine: cosines.get(other.node_id) ?? 0,
-        words: sharedWords(own, wordsOf(other), weights),
+        words: sharedWords(own, getWords(other), weights),
         tags: sharedTags(node.topic_tags, other.topic_tags),
       },
     }));
@@ -113,7 +113,7 @@ export function createSimilarNodeFinder(
 /** Links both ways; the back link only if there is room, and never from a document. */
 function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: NodeRegistry): MemoryNode[] {
   const links = new Map<string, readonly string[]>();
-  const linksOf = (id: string): readonly string[] => links.get(id) ?? catalogue.get(id)?.links ?? [];
+  const getLinks = (id: string): readonly string[] => links.get(id) ?? catalogue.get(id)?.links ?? [];
   for (const [from, wanted] of chosen) {
     for (const to of wanted) {
       const [one, other] = [catalogue.get(from), catalogue.get(to)];
@@ -124,7 +124,7 @@ function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: No
     }
   }
   function add(from: string, to: string): void {
-    const fromLinks = linksOf(from);
+    const fromLinks = getLinks(from);
     if (!fromLinks.includes(to) && fromLinks.length < MOST_LINKS) links.set(from, [...fromLinks, to]);
   }
   return [...links].flatMap(([id, own]) => {

@@ -99,7 +99,7 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
     add(drafts) {
       const first = drafts[0];
       if (model === null || first === undefined || closing.signal.aborted) return false;
-      queue(state, jobOf(first, drafts));
+      queue(state, getJob(first, drafts));
       return gate.isOpen(first.session_id);
     },
     async upgrade(drafts) {
@@ -108,7 +108,7 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
       let isDone = false;
       await taskQueue.run('compacter', () =>
         serial(async () => {
-          isDone = await upgradeOnce(state, jobOf(first, drafts));
+          isDone = await upgradeOnce(state, getJob(first, drafts));
         }),
       );
       return isDone;
@@ -160,20 +160,20 @@ function retry(state: State): void {
   for (const job of jobs) queue(state, job);
 }
 
-async function batchOf(
+async function getBatch(
   { catalogue, turnReader }: State,
   job: Job,
 ): Promise<{ readonly batch: Batch; readonly drafts: MemoryNode[] }> {
   const drafts = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isDraft);
   const turnIds = new Set(drafts.flatMap((node) => node.turns));
   const turns = (await turnReader.ofSession(job.sessionId)).filter((turn) => turnIds.has(turn.turnId));
-  const past = pastOf(drafts);
+  const past = getPast(drafts);
   return { batch: { ...job, turns, ...(past === null ? {} : { past }) }, drafts };
 }
 
 /** Without retry: the caller reports the failure to the user. */
 async function upgradeOnce(state: State, job: Job): Promise<boolean> {
-  const { batch, drafts } = await batchOf(state, job);
+  const { batch, drafts } = await getBatch(state, job);
   if (
     state.model === null ||
     state.closing.signal.aborted ||
@@ -195,7 +195,7 @@ async function upgradeOnce(state: State, job: Job): Promise<boolean> {
 async function upgrade(state: State, job: Job): Promise<void> {
   const { model, closing, gate, compactor, log } = state;
   if (model === null || closing.signal.aborted) return;
-  const { batch, drafts } = await batchOf(state, job);
+  const { batch, drafts } = await getBatch(state, job);
   if (batch.turns.length === 0) return;
   if (!gate.isOpen(job.sessionId)) {
     if (!job.briefed) await compactor.writeLocalBrief(batch);
@@ -273,13 +273,13 @@ async function replace(
   });
 }
 
-function jobOf(first: MemoryNode, drafts: readonly MemoryNode[]): Job {
+function getJob(first: MemoryNode, drafts: readonly MemoryNode[]): Job {
   const { session_id: sessionId, project, compaction_reason: reason } = first;
   const ids = drafts.map((node) => node.node_id);
   return { ids, sessionId, project, reason, attempts: 0, failures: 0, failedAt: -1, briefed: false };
 }
 
-function pastOf([first]: readonly MemoryNode[]): Batch['past'] | null {
+function getPast([first]: readonly MemoryNode[]): Batch['past'] | null {
   if (first === undefined || !isImported(first)) return null;
   return { atMs: Date.parse(first.created_at), links: first.source_links.filter(isImportLink) };
 }

@@ -346,12 +346,12 @@ function requeueDrafts({ clock, catalogue, modelUpgrades }: State, session: Sess
 
 async function decide(state: State, session: Session): Promise<void> {
   armIdle(state, session);
-  const overflow = decideCompaction(session.buffer.length, null, ruleOf(state, session));
+  const overflow = decideCompaction(session.buffer.length, null, getRule(state, session));
   if (overflow.kind === 'compact') await compact(state, session, overflow.turns, overflow.because);
-  else if (needsReading(session.buffer.length, ruleOf(state, session))) sense(state, session);
+  else if (needsReading(session.buffer.length, getRule(state, session))) sense(state, session);
 }
 
-function ruleOf({ rule, presets, config }: State, { preset }: Session): CompactionRule {
+function getRule({ rule, presets, config }: State, { preset }: Session): CompactionRule {
   return preset === undefined || config.llm === 'off' ? rule : (presets?.[preset] ?? rule);
 }
 
@@ -380,7 +380,7 @@ function sense(state: State, session: Session): void {
 async function apply(state: State, session: Session, turn: BufferedTurn, reading: TopicShiftReading): Promise<void> {
   const at = session.buffer.indexOf(turn);
   if (at < 0) return;
-  const rule = ruleOf(state, session);
+  const rule = getRule(state, session);
   const decision = decideCompaction(at + 1, reading, rule);
   if (decision.kind === 'compact') await compact(state, session, decision.turns, decision.because);
   if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, rule)) sense(state, session);
@@ -404,7 +404,7 @@ async function addReminders(
 
 async function compact(state: State, session: Session, count: number, reason: CompactionReason): Promise<void> {
   const { compactor, crashMarks, toolRounds, modelUpgrades } = state;
-  const { maxL1Buffer } = ruleOf(state, session);
+  const { maxL1Buffer } = getRule(state, session);
   for (let left = Math.min(count, session.buffer.length); left > 0; ) {
     const next = session.buffer.slice(0, Math.min(left, maxL1Buffer));
     const { project } = next[0] as BufferedTurn;

@@ -7,7 +7,7 @@ import type { Fact, MemoryNode, StatementRef } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { KnownStatement } from '../models/model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
-import { anchorsOf, topicTokens } from '../text/keywords.ts';
+import { getAnchors, topicTokens } from '../text/keywords.ts';
 import { hasPairedScript, tokenize } from '../text/tokenizer.ts';
 import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../text/validity.ts';
 
@@ -39,7 +39,7 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
   return {
     async apply(fresh, named = [], turns = []) {
       const changed = new Map(fresh.map((node) => [node.node_id, node]));
-      const naming = new Map(fresh.map((node, at) => [node.node_id, namingOf(node, named[at] ?? [], turns)]));
+      const naming = new Map(fresh.map((node, at) => [node.node_id, getNaming(node, named[at] ?? [], turns)]));
       const close = (former: MemoryNode, next: MemoryNode): void => {
         const now = changed.get(former.node_id) ?? former;
         const closed = closeSuperseded(now, next, naming.get(next.node_id));
@@ -60,7 +60,7 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
     },
 
     knownStatements(project, turns) {
-      const topicWords = new Set(turns.flatMap(({ user, parts }) => topicTokens(textOf(user, parts))));
+      const topicWords = new Set(turns.flatMap(({ user, parts }) => topicTokens(getText(user, parts))));
       const turnIds = new Set(turns.map(({ turnId }) => turnId));
       const nodes = catalogue.all().filter((node) => node.project === project && !isPast(node));
       return nodes
@@ -87,7 +87,7 @@ function sharedTopics(text: string, topicWords: ReadonlySet<string>): number {
   return shared < Math.min(MIN_SHARED_TOPICS, topics.length) ? 0 : shared;
 }
 
-function textOf(user: string, parts: TurnText['parts']): string {
+function getText(user: string, parts: TurnText['parts']): string {
   const answers = parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text);
   return [user, ...answers].join('\n').slice(0, 20_000);
 }
@@ -98,7 +98,7 @@ interface Naming {
   readonly userTopics: ReadonlySet<string>;
 }
 
-function namingOf(node: MemoryNode, refs: readonly StatementRef[], turns: readonly TurnText[]): Naming | undefined {
+function getNaming(node: MemoryNode, refs: readonly StatementRef[], turns: readonly TurnText[]): Naming | undefined {
   if (refs.length === 0) return undefined;
   const own = turns.filter(({ turnId, origin, userOrigin }) => {
     return node.turns.includes(turnId) && userOrigin === undefined && origin !== 'external';
@@ -145,7 +145,7 @@ export function openFacts(node: MemoryNode): (Statement & { readonly fact: numbe
 export function closeSuperseded(former: MemoryNode, next: MemoryNode, naming?: Naming): MemoryNode {
   if (!isBefore(former, next)) return former;
   const refs = naming?.refs.filter(({ nodeId }) => nodeId === former.node_id) ?? [];
-  const own = endingsOf(next);
+  const own = getEndings(next);
   if (refs.length === 0 && (own.length === 0 || !mayEnd(own, former))) return former;
   const closed = openStatements(former).filter(({ text, origin, fact }) => {
     if (own.some((ending) => isAtLeast(ending.origin, origin) && endsStatement(ending, text))) return true;
@@ -203,7 +203,7 @@ function withClosed(former: MemoryNode, closed: readonly Statement[], next: Memo
     .filter(({ fact }) => fact === null)
     .map(
       ({ text, origin, polarity }): Fact => ({
-        concept: anchorsOf(text).slice(0, 2).join(' or ') || 'statement',
+        concept: getAnchors(text).slice(0, 2).join(' or ') || 'statement',
         value: text,
         polarity,
         evidence: [...former.turns],
@@ -233,11 +233,11 @@ type SaidEnding = Ending & { readonly origin: Origin };
 const endings = new WeakMap<MemoryNode, readonly SaidEnding[]>();
 
 /** What the user's sentences end, and what the assistant says that it replaced. */
-function endingsOf(node: MemoryNode): readonly SaidEnding[] {
+function getEndings(node: MemoryNode): readonly SaidEnding[] {
   const known = endings.get(node);
   if (known !== undefined) return known;
   const own = openStatements(node).flatMap(({ text, origin }): SaidEnding[] => {
-    const ending = origin === 'user' || (origin === 'assistant' && DONE.test(text)) ? endingOf(text) : null;
+    const ending = origin === 'user' || (origin === 'assistant' && DONE.test(text)) ? getEnding(text) : null;
     const mayEnd = origin === 'user' || (ending?.fresh.length ?? 0) > 0;
     return ending === null || !mayEnd ? [] : [{ ...ending, origin }];
   });
@@ -247,7 +247,7 @@ function endingsOf(node: MemoryNode): readonly SaidEnding[] {
 
 /** Whether a sentence says which value an attribute of a named thing has. */
 export function assertsValue(text: string): boolean {
-  const assertion = assertionOf(claimOf(text, ENDING_RULES), ENDING_RULES);
+  const assertion = getAssertion(getClaim(text, ENDING_RULES), ENDING_RULES);
   return assertion !== null && assertion.kind !== 'word' && assertion.subject.length > 0;
 }
 
@@ -393,27 +393,30 @@ export const ENDING_RULES = {
 export type EndingRules = typeof ENDING_RULES;
 
 /** How a sentence ends others, or null. */
-export function endingOf(statement: string, rules: EndingRules = ENDING_RULES): Ending | null {
-  const text = claimOf(statement, rules);
+export function getEnding(statement: string, rules: EndingRules = ENDING_RULES): Ending | null {
+  const text = getClaim(statement, rules);
   const matches =
     text === '' ? undefined : rules.replacements.map((form) => form.exec(text)).find((match) => match !== null);
   if (matches !== undefined) {
     const { about = '' } = matches.groups ?? {};
     const [given = '', instead = ''] = matches.slice(matches.groups === undefined ? 1 : 2);
-    const [head, tail] = [clauseBefore(text.slice(0, matches.index)), text.slice(matches.index + matches[0].length)];
+    const [head, tail] = [
+      findClauseBefore(text.slice(0, matches.index)),
+      text.slice(matches.index + matches[0].length),
+    ];
     const before = [...`${tail} | ${head}`.matchAll(FRESH)].map(([, used = '', last = '']) => used || last);
-    const [old, fresh] = [wordsOf(given), [instead, ...before].flatMap(wordsOf)];
-    const scope = wordsOf(`${head} ${about} ${clauseAfter(tail)}`).filter((word) => !fresh.includes(word));
+    const [old, fresh] = [getWords(given), [instead, ...before].flatMap(getWords)];
+    const scope = getWords(`${head} ${about} ${findClauseAfter(tail)}`).filter((word) => !fresh.includes(word));
     const isVague = old.length === 0 || rules.except.test(tail);
     return isVague ? null : { shared: [...new Set([...old, ...scope])], old, fresh, assertion: null };
   }
   const negation = rules.negation.exec(text);
   if (negation !== null) {
     const [head, tail] = [text.slice(0, negation.index), text.slice(negation.index + negation[0].length)];
-    const shared = wordsOf(`${clauseBefore(head)} ${negation[0]} ${clauseAfter(tail)}`);
+    const shared = getWords(`${findClauseBefore(head)} ${negation[0]} ${findClauseAfter(tail)}`);
     return shared.length === 0 ? null : { shared, old: shared.length === 1 ? shared : [], fresh: [], assertion: null };
   }
-  const assertion = assertionOf(text, rules);
+  const assertion = getAssertion(text, rules);
   if (assertion === null) return null;
   const { kind, subject, attributes, isNew } = assertion;
   const isSure = isNew || (kind === 'figure' && subject.length > 0 && attributes.length > 0);
@@ -425,11 +428,11 @@ export function endsStatement(
   former: string,
   rules: EndingRules = ENDING_RULES,
 ): boolean {
-  const claim = claimOf(former, rules);
+  const claim = getClaim(former, rules);
   if (claim === '' || rules.negative.test(claim)) return false;
-  const words = new Set(wordsOf(claim));
+  const words = new Set(getWords(claim));
   if (!shared.every((word) => words.has(word))) return false;
-  if (assertion !== null) return isOther(assertion, assertionOf(claim, rules));
+  if (assertion !== null) return isOther(assertion, getAssertion(claim, rules));
   const isSaid = fresh.length > 0 && fresh.every((word) => words.has(word));
   return !isSaid && (old.length === 0 || isUsed(old, claim, fresh.length > 0, rules));
 }
@@ -437,11 +440,11 @@ export function endsStatement(
 /** Whether a text says that something is used, by itself. */
 function isUsed(old: readonly string[], former: string, isReplaced: boolean, rules: EndingRules): boolean {
   const { usesWord, usesName, coupled } = rules;
-  if (endingOf(former, rules)?.old.includes(old[0] ?? '') === true) return false;
+  if (getEnding(former, rules)?.old.includes(old[0] ?? '') === true) return false;
   if (hasPairedScript(former)) return true;
   for (const { 0: raw, index } of former.matchAll(WORD)) {
     const term = trimEnd(former.slice(index).split(' ', old.length).join(' '), ',.;');
-    if (unitsOf(raw)[0] !== old[0] || wordsOf(term).length < old.length) continue;
+    if (getUnits(raw)[0] !== old[0] || getWords(term).length < old.length) continue;
     const before = (former.slice(0, index).match(WORD) ?? []).filter((word) => !ARTICLE.test(word)).at(-1) ?? '';
     const isName = MARKED.test(raw) || /^\p{Lu}/u.test(raw) || isReplaced || old.length > 1;
     const isCoupled = coupled.test(former.slice(0, index)) || coupled.test(former.slice(index + term.length));
@@ -459,26 +462,26 @@ function isOther(next: Assertion, old: Assertion | null): boolean {
   return few.length === many.length || (next.isNew && next.subject.length > 0);
 }
 
-function assertionOf(claim: string, { lasting, attributes: known, now }: EndingRules): Assertion | null {
-  const text = clauseAfter(claim.replace(/^[^:,]*\b(?:from now on|correction|as of [^:,]*)[,:]? /i, ''));
+function getAssertion(claim: string, { lasting, attributes: known, now }: EndingRules): Assertion | null {
+  const text = findClauseAfter(claim.replace(/^[^:,]*\b(?:from now on|correction|as of [^:,]*)[,:]? /i, ''));
   const spaced = text.replace(UNIT, '$1$2').replace(/(?<!\d)[=:](?=\S)|[是为到](?=\s?[\dA-Za-z])/g, ' $& ');
   if (!lasting.test(spaced)) return null;
   const last = [...spaced.matchAll(VALUE)]
     .flatMap(([sign, by, value = '']) => {
-      const kind = kindOf(value, by ?? sign);
+      const kind = getKind(value, by ?? sign);
       return kind === null ? [] : [{ kind, value: trimEnd(value, './:').toLowerCase() }];
     })
     .at(-1);
   if (last === undefined) return null;
-  const own = wordsOf(last.value);
-  const rest = wordsOf(spaced).filter((word) => !own.includes(word));
+  const own = getWords(last.value);
+  const rest = getWords(spaced).filter((word) => !own.includes(word));
   const attributes = rest.filter((word) => known.has(word));
   const tail = spaced.slice(spaced.toLowerCase().lastIndexOf(last.value) + last.value.length);
-  if (last.kind === 'word' && (attributes.length === 0 || wordsOf(tail).length > 0)) return null;
+  if (last.kind === 'word' && (attributes.length === 0 || getWords(tail).length > 0)) return null;
   return { ...last, subject: rest.filter((word) => !known.has(word)), attributes, isNew: now.test(claim) };
 }
 
-function kindOf(value: string, by: string): Assertion['kind'] | null {
+function getKind(value: string, by: string): Assertion['kind'] | null {
   const isEqual = EQUALS.test(by);
   if (/^v?\d/.test(value)) return /^(?:in|under)$/i.test(by) ? null : 'figure';
   if (value.includes('/')) return isEqual || /^(?:in|to|at|under)$/i.test(by) ? 'path' : null;
@@ -487,7 +490,7 @@ function kindOf(value: string, by: string): Assertion['kind'] | null {
 }
 
 /** The sentence as a claim; '' if it is none. */
-function claimOf(statement: string, { maxChars, quoted, polite, doubt }: EndingRules): string {
+function getClaim(statement: string, { maxChars, quoted, polite, doubt }: EndingRules): string {
   if (statement.length > maxChars) return '';
   const bare = statement.replace(quoted, ' ').replaceAll('`', '').replace(/\s+/g, ' ').trim();
   const text = polite.exec(bare)?.[1] ?? bare;
@@ -495,25 +498,25 @@ function claimOf(statement: string, { maxChars, quoted, polite, doubt }: EndingR
 }
 
 /** Stems, names and figures, without words that say nothing of the subject. */
-function wordsOf(text: string): string[] {
+function getWords(text: string): string[] {
   const raw = text.replace(CJK_LIGHT, ' ').replace(UNIT, '$1$2').match(WORD) ?? [];
-  return [...new Set(raw.flatMap(unitsOf))].filter((unit) => !LIGHT.has(unit));
+  return [...new Set(raw.flatMap(getUnits))].filter((unit) => !LIGHT.has(unit));
 }
 
-function unitsOf(raw: string): readonly string[] {
+function getUnits(raw: string): readonly string[] {
   const bare = trimEnd(raw, './:()-');
   return MARKED.test(bare) ? [bare.toLowerCase()] : tokenize(bare);
 }
 
 /** Leaves out earlier clauses that do not limit the last one. */
-function clauseBefore(text: string): string {
+function findClauseBefore(text: string): string {
   const clauses = text.split(/[,;!]\s|[.]\s/).filter((clause) => /[\p{L}\p{N}]/u.test(clause));
   return clauses.slice(0, -1).some((each) => /\b(?:in|on|for|at|when|during|bei|für|para)\b/i.test(each))
     ? text
     : (clauses.at(-1) ?? '');
 }
 
-function clauseAfter(text: string): string {
+function findClauseAfter(text: string): string {
   return (
     text.split(/[,;!]\s|[，；。]|[.](?:\s|$)|\s[—–(]|\s(?:because|since|so that|due to|weil|porque)\s/, 1)[0] ?? ''
   );

@@ -11,7 +11,7 @@ import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { CrashMarks, Journal } from '../storage/turn-log.ts';
-import { actionsOf, callNodes } from '../text/actions.ts';
+import { callNodes, getActions } from '../text/actions.ts';
 import type { Compactor } from './compactor.ts';
 
 /**
@@ -145,7 +145,7 @@ export function createToolRounds(parts: Parts): ToolRounds {
         const own = turns.filter(({ turnId }) => parent.turns.includes(turnId));
         // Subagents are children beside the calls.
         if (rounds.some((round) => !isImported(round))) return rounds;
-        return [...rounds, ...callNodes(parent, actionsOf(own), compactor.newId)];
+        return [...rounds, ...callNodes(parent, getActions(own), compactor.newId)];
       });
     },
   };

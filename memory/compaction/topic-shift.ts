@@ -71,7 +71,7 @@ export function topicRuns(
     const run = runs.at(-1);
     const stated = run?.filter((each) => !isReply(each)).length ?? 0;
     const isFull = run === undefined || run.length >= MAX_TURNS || (stated >= MAX_RUN && !isReply(turn));
-    if (isFull || endsAt(turn, run, embeddings)) runs.push([turn]);
+    if (isFull || getEndTime(turn, run, embeddings)) runs.push([turn]);
     else run.push(turn);
   }
   return runs;
@@ -86,7 +86,7 @@ export function lastTopic(turns: readonly TurnText[], embeddings: TurnEmbeddings
   return turns.slice(start);
 }
 
-function endsAt(turn: TurnText, run: readonly TurnText[], embeddings: TurnEmbeddings): boolean {
+function getEndTime(turn: TurnText, run: readonly TurnText[], embeddings: TurnEmbeddings): boolean {
   const isApart = isCleanOrigin(run.at(-1)?.origin ?? 'user') !== isCleanOrigin(turn.origin);
   return isApart || isShift(turn, run, embeddings);
 }
@@ -130,14 +130,14 @@ function cosine(vector: Float32Array, others: readonly Float32Array[]): number {
 }
 
 function sameFiles(turn: TurnText, before: readonly TurnText[]): number {
-  const own = filesOf(turn);
-  const files = new Set(before.flatMap(filesOf));
+  const own = getFiles(turn);
+  const files = new Set(before.flatMap(getFiles));
   if (own.length === 0 || files.size === 0) return 0.5;
   return own.filter((name) => files.has(name)).length / own.length;
 }
 
 /** Distinct trailing path segments in tool calls. */
-function filesOf(turn: TurnText): string[] {
+function getFiles(turn: TurnText): string[] {
   const calls = turn.parts.filter((part) => part.kind === 'tool_use').map((part) => part.text.slice(0, TEXT_CHARS));
   const paths = calls.flatMap((text) => text.match(FILE) ?? []);
   return [...new Set(paths.flatMap((path) => path.split('/').slice(-LAST_NAMES)))];

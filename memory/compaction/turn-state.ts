@@ -2,13 +2,22 @@ import { clip } from '../../common/text.ts';
 import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Decision, StatedItem } from '../model/node.ts';
 import type { TurnPart, TurnText } from '../model/turn.ts';
-import { urlsOf } from '../text/actions.ts';
-import { imagesIn, withoutImages } from '../text/content-type.ts';
+import { getUrls } from '../text/actions.ts';
+import { findImages, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { repeatsShown } from '../text/repetition.ts';
-import { conceptOf, isAsking, isNoise, isQuestion, LEAD_IN, NEGATION, STANDING, valuesOf } from '../text/sentences.ts';
-import { type Statement, statementsIn } from '../text/statements.ts';
-import { type SpokenStatement, spokenIn, typedText, withoutMarkup } from '../text/typed-text.ts';
+import {
+  getConcept,
+  getValues,
+  isAsking,
+  isNoise,
+  isQuestion,
+  LEAD_IN,
+  NEGATION,
+  STANDING,
+} from '../text/sentences.ts';
+import { findStatements, type Statement } from '../text/statements.ts';
+import { findSpoken, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
 import { withAbsoluteDates } from './dates.ts';
 
 export type SkipReason = 'empty' | 'greeting' | 'notification' | 'command' | 'interrupted' | 'recalled';
@@ -127,23 +136,23 @@ export function readTurnState(turn: TurnText, before?: TurnText): TurnState {
 
 function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const typed = typedText(withoutImages(turn.user));
-  const stated = statementsIn(typed);
+  const stated = findStatements(typed);
   const noted = stated.filter(({ text }) => !isNoise(text, 'user'));
   const answer = readAnswer(turn);
   // A passing question is worth its answer.
   const request = noted.length === 0 && answer.said.some(isTelling) ? stated : noted;
-  const reply = replyOf(typed, turn, before);
-  const spoken = spokenIn(request, typed, before === undefined ? '' : saidIn(before));
+  const reply = getReply(typed, turn, before);
+  const spoken = findSpoken(request, typed, before === undefined ? '' : saidIn(before));
   const own = spoken.flatMap(({ statement, shown }) => (shown === '' ? [statement] : []));
   const isWhole = own.length === stated.length && typed.length <= ASKED_CHARS;
-  const statedAsked = isWhole ? oneLine(typed).replace(LEAD_IN, '') : askedIn(spoken, stated);
+  const statedAsked = isWhole ? oneLine(typed).replace(LEAD_IN, '') : findRequest(spoken, stated);
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
   const askedText = dated(request.length === 0 ? '' : statedAsked);
   const concluded = concluding(answer.said);
   const statements = concluded.map(({ text }) => dated(text));
-  const originOf = (text: string): Origin =>
+  const getOrigin = (text: string): Origin =>
     repeatsShown(text, [turn]) ? lowestOrigin([answer.origin, 'tool']) : answer.origin;
-  const outcome = outcomeWithin(statements, OUTCOME_CHARS);
+  const outcome = clipOutcome(statements, OUTCOME_CHARS);
   const byUser = own.filter(({ text }) => isDecision(text));
   const item =
     (origin: Origin) =>
@@ -151,7 +160,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
       return { text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId };
     };
   const asUser = item(turn.userOrigin ?? 'user');
-  const asAssistant = (text: string): StatedItem => item(originOf(text))(text);
+  const asAssistant = (text: string): StatedItem => item(getOrigin(text))(text);
   const decisions: Decision[] = [
     ...(reply === null || reply.isLeave
       ? byUser.slice(0, ITEMS).map(({ text }) => asUser(text))
@@ -177,15 +186,15 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     isNoted: noted.length > 0,
   });
   return {
-    title: titleOf(request, outcome, reply),
+    title: getTitle(request, outcome, reply),
     asked: askedText,
     outcome,
     isTyped: spoken.some((each) => each.own !== ''),
-    outcomeOrigin: lowestOrigin([answer.origin, ...concluded.map(({ text }) => originOf(text))]),
+    outcomeOrigin: lowestOrigin([answer.origin, ...concluded.map(({ text }) => getOrigin(text))]),
     decisions,
     open,
-    offer: offerIn(answer.said),
-    values: [...new Set(texts.flatMap(valuesOf))].slice(0, VALUES),
+    offer: findOffer(answer.said),
+    values: [...new Set(texts.flatMap(getValues))].slice(0, VALUES),
     importance: isHigh ? 'HIGH' : outcome === '' && decisions.length + open.length === 0 ? 'LOW' : 'MED',
     rules,
     told: own.flatMap(({ text }) => (isAsking(text) ? [] : [dated(text)])),
@@ -211,15 +220,15 @@ function readAnswer({ parts }: TurnText): Answer {
   const texts = parts.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '' && !isContinuation(text));
   let last: Answer | null = null;
   for (const part of texts.slice(-SAID_TRIED).toReversed()) {
-    const answer = { said: statementsOf(part), origin: part.origin };
+    const answer = { said: getStatements(part), origin: part.origin };
     last ??= answer;
     if (answer.said.some(isTelling)) return answer;
   }
   return last ?? { said: [], origin: 'assistant' };
 }
 
-function statementsOf({ text }: TurnPart): Statement[] {
-  return statementsIn(text).filter((each) => !isNoise(each.text, 'assistant'));
+function getStatements({ text }: TurnPart): Statement[] {
+  return findStatements(text).filter((each) => !isNoise(each.text, 'assistant'));
 }
 
 function isTelling({ text }: Statement): boolean {
@@ -267,7 +276,7 @@ function waiting(statements: readonly Statement[]): string[] {
   return [...todos, ...(asks ? [inContext(statements, last)] : [])];
 }
 
-function offerIn(statements: readonly Statement[]): string {
+function findOffer(statements: readonly Statement[]): string {
   const last = statements.at(-1);
   return last !== undefined && OFFER.test(last.text) && isQuestion(last.text)
     ? clip(inContext(statements, last), ITEM_CHARS)
@@ -316,34 +325,34 @@ interface Reply {
 }
 
 /** A short reply with the question, offer or option that it answers; null where it answers none. */
-function replyOf(typed: string, turn: TurnText, before: TurnText | undefined): Reply | null {
+function getReply(typed: string, turn: TurnText, before: TurnText | undefined): Reply | null {
   const reply = oneLine(typed);
   if (before === undefined || turn.userOrigin !== undefined || reply === '') return null;
   if (reply.split(' ').length > REPLY_WORDS || /[?？]$/.test(reply)) return null;
   const { said, origin } = readAnswer(before);
-  const originOf = (text: string): Origin =>
+  const getOrigin = (text: string): Origin =>
     isCleanOrigin(origin) ? (repeatsShown(text, [before]) ? 'tool' : 'user') : origin;
-  const options = optionsIn(said);
+  const options = findOptions(said);
   const numbers = (NUMBERED.exec(reply) ?? [])
     .slice(1)
     .flatMap((number) => (number === undefined ? [] : [Number(number)]));
   const picked = numbers.flatMap((number) => options.get(number) ?? []);
   if (picked.length > 0 && picked.length === numbers.length && !isOther(reply, picked)) {
-    const others = [...options].filter(([number]) => !numbers.includes(number)).map(([, text]) => nameOf(text));
+    const others = [...options].filter(([number]) => !numbers.includes(number)).map(([, text]) => getName(text));
     const rejected = picked.length === 1 && others.length <= 4 ? `; rejected: ${others.join(', ')}` : '';
     const chosen = clip(picked.map((text) => `“${text}”`).join(', '), ITEM_CHARS - reply.length);
     const text = `“${reply}”, that is ${chosen}${others.length === 0 ? '' : clip(rejected, 120)}`;
-    return { text, origin: originOf(text), question: '', isLeave: false, isChoice: true };
+    return { text, origin: getOrigin(text), question: '', isLeave: false, isChoice: true };
   }
   const question = said.findLast((each) => isQuestion(each.text) || OFFER.test(each.text));
   if (question === undefined || !answers(reply, question)) return null;
   const contextText = inContext(said, question);
-  const rejected = rejectedIn(question.text, reply);
+  const rejected = findRejected(question.text, reply);
   const text = `“${reply}”${rejected === '' ? '' : ` (rejected: ${rejected})`} to “${clip(contextText, ITEM_CHARS)}”`;
-  const isOwn = !BARE.test(reply) && (/^(?:no|nein)\b/i.test(reply) || valuesOf(reply).length > 0);
+  const isOwn = !BARE.test(reply) && (/^(?:no|nein)\b/i.test(reply) || getValues(reply).length > 0);
   const isChoice = rejected !== '' || (isOwn && REPLY.test(reply)) || isDecision(reply);
   const isLeave = rejected === '' && BARE.test(reply) && OFFER.test(question.text);
-  return { text, origin: originOf(text), question: clip(contextText, ITEM_CHARS), isLeave, isChoice };
+  return { text, origin: getOrigin(text), question: clip(contextText, ITEM_CHARS), isLeave, isChoice };
 }
 
 /** A list item with words of its own, pasted or typed: not a choice, unless it repeats the option. */
@@ -364,7 +373,7 @@ function answers(reply: string, question: Statement): boolean {
 }
 
 /** What the assistant numbered; the last list wins. */
-function optionsIn(statements: readonly Statement[]): Map<number, string> {
+function findOptions(statements: readonly Statement[]): Map<number, string> {
   const options = new Map<number, string>();
   const put = (number: number | null, text: string): void => {
     if (number === 1) options.clear();
@@ -380,14 +389,14 @@ function optionsIn(statements: readonly Statement[]): Map<number, string> {
   return options;
 }
 
-function nameOf(option: string): string {
+function getName(option: string): string {
   return clip(option.split(/\s[-–—]\s|[:(]/)[0]?.trim() ?? '', 40);
 }
 
 const OR = /(?<!\S)(\S+(?: \S+){0,2}) (?:or|oder|還是|还是|o|아니면) ([^?,;:.]{2,40})\?/iu;
 
 /** The one of two options in a question that the reply does not name. */
-function rejectedIn(question: string, reply: string): string {
+function findRejected(question: string, reply: string): string {
   const [, first = '', rest = ''] = OR.exec(question) ?? [];
   const last = rest.toLowerCase().lastIndexOf(' or ');
   const [left, right] = last < 0 ? [first, rest] : [rest.slice(0, last), rest.slice(last + 4)];
@@ -402,12 +411,12 @@ function rejectedIn(question: string, reply: string): string {
 }
 
 /** Without the words that only ask for it. */
-export function taskIn(text: string): string {
+export function findTask(text: string): string {
   return text.replace(POLITE, '');
 }
 
-function titleOf(statements: readonly Statement[], outcome: string, reply: Reply | null): string {
-  const title = statements.map(({ text }) => taskIn(text)).find((text) => contentTokens(text).length > 1);
+function getTitle(statements: readonly Statement[], outcome: string, reply: Reply | null): string {
+  const title = statements.map(({ text }) => findTask(text)).find((text) => contentTokens(text).length > 1);
   if (reply === null && title !== undefined) return clip(title, TITLE_CHARS);
   return clip(reply === null || outcome !== '' ? outcome || (statements[0]?.text ?? '') : reply.text, TITLE_CHARS);
 }
@@ -427,12 +436,12 @@ function skipReason(
   if (!isEmpty) return null;
   if (CONTINUE.test(typed) && saysNothing(turn, typed)) return 'empty';
   if (COMMAND.test(typed) && outcome.length < SMALL_OUTCOME) return 'command';
-  if (imagesIn(turn.user) !== '' || urlsOf([turn]).length > 0) return null;
+  if (findImages(turn.user) !== '' || getUrls([turn]).length > 0) return null;
   if (withoutMarkup(turn.user).trim() === '' && outcome.length < SMALL_OUTCOME) {
     return turn.user.trim() === '' ? 'empty' : 'notification';
   }
   if (typed !== '' && !isNoted && outcome === '') return 'empty';
-  if (outcome !== '' || valuesOf(typed).length > 0 || conceptOf(typed) !== null || (turn.files ?? []).length > 0)
+  if (outcome !== '' || getValues(typed).length > 0 || getConcept(typed) !== null || (turn.files ?? []).length > 0)
     return null;
   const words = typed.split(/\s+/).length;
   // What was stated counts without an answer, a task does not.
@@ -449,12 +458,12 @@ function saysNothing({ parts }: TurnText, typed: string): boolean {
 }
 
 /** The texts where they fit; else the most telling that fits and what fits beside it; at least one, cut. */
-export function outcomeWithin(lines: readonly string[], maxChars: number): string {
+export function clipOutcome(lines: readonly string[], maxChars: number): string {
   if (lines.join(' ').length + lines.length <= maxChars) return joinWithin(lines, maxChars);
   const strong = lines.filter((text) => !WEAK.test(text));
   const fitting = strong.filter((text) => text.length <= maxChars);
   if (fitting.length === 0) return clip(strong[0] ?? lines[0] ?? '', maxChars);
-  const rank = (text: string): number => (CONCLUDES.test(text) ? 2 : 0) + Math.min(2, valuesOf(text).length);
+  const rank = (text: string): number => (CONCLUDES.test(text) ? 2 : 0) + Math.min(2, getValues(text).length);
   const chosen = new Set(fitting.toSorted((one, other) => rank(other) - rank(one)).slice(0, 1));
   let room = maxChars - ([...chosen][0]?.length ?? 0);
   for (const text of strong) {
@@ -481,17 +490,17 @@ export function repeatsMemory(turn: TurnText, lines: readonly string[]): boolean
   const turnLines = saidIn(turn);
   if (lines.length === 0 || turnLines.length > LONGEST_REPEAT || parts.some(({ kind }) => kind !== 'assistant'))
     return false;
-  if (!statementsIn(typedText(user)).some(({ text }) => isAsking(text))) return false;
+  if (!findStatements(typedText(user)).some(({ text }) => isAsking(text))) return false;
   const turnText = `${user}\n${lines.join('\n')}`;
   const tokens = contentTokens(turnLines);
   const given = new Set(contentTokens(turnText));
   const repeated = tokens.filter((token) => given.has(token)).length;
   const isGiven = tokens.length >= LEAST_TOKENS && repeated >= tokens.length * REPEATED_SHARE;
-  return isGiven && valuesOf(turnLines).every((value) => !/\d/.test(value) || turnText.includes(value));
+  return isGiven && getValues(turnLines).every((value) => !/\d/.test(value) || turnText.includes(value));
 }
 
 /** What the user says, with gaps marked; what they only show after it, in quotes, or alone where they say nothing. */
-function askedIn(spoken: readonly SpokenStatement[], stated: readonly Statement[]): string {
+function findRequest(spoken: readonly SpokenStatement[], stated: readonly Statement[]): string {
   const ownStatements = spoken.filter(({ own }) => own !== '');
   if (ownStatements.length === 0)
     return joinWithin(
@@ -499,11 +508,11 @@ function askedIn(spoken: readonly SpokenStatement[], stated: readonly Statement[
       ASKED_CHARS,
     );
   const places = new Map(stated.map((statement, at) => [statement, at]));
-  const placeOf = (each: SpokenStatement | undefined): number => places.get(each?.statement as Statement) ?? -1;
+  const getPlace = (each: SpokenStatement | undefined): number => places.get(each?.statement as Statement) ?? -1;
   const texts = ownStatements.map((each, at) => {
     const { own } = each;
     const before = ownStatements[at - 1];
-    const follows = before?.shown === '' && placeOf(before) === placeOf(each) - 1;
+    const follows = before?.shown === '' && getPlace(before) === getPlace(each) - 1;
     return at === 0 || follows ? own : `… ${own}`;
   });
   const text = joinWithin(texts, ASKED_CHARS);

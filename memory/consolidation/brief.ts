@@ -3,8 +3,8 @@ import { grouped } from '../../common/map.ts';
 import { amount, compareText, formatCount, localTime, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../compaction/dates.ts';
-import { isBundled, isGroup, isRedirect, type MemoryNode, titleOf } from '../model/node.ts';
-import { linesOf, type Page, renderStatement, statementText } from '../model/page.ts';
+import { getTitle, isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
+import { getLines, type Page, renderStatement, statementText } from '../model/page.ts';
 import { pageAddress } from '../pages/index-page.ts';
 import { pageStatementId, projectName } from '../pages/merge-pages.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
@@ -46,7 +46,7 @@ const REPEATED = 3;
  *
  * @returns only what says something by itself: no redirects, groups or tool rounds
  */
-export function nodesSince(nodes: readonly MemoryNode[], sinceMs: number): readonly MemoryNode[] {
+export function listNodesSince(nodes: readonly MemoryNode[], sinceMs: number): readonly MemoryNode[] {
   return nodes.filter(
     (node) =>
       !(isRedirect(node) || isGroup(node) || isBundled(node)) &&
@@ -63,7 +63,7 @@ export function gatherFindings({
   sinceMs,
   nowMs,
 }: Pick<BriefInput, 'nodes' | 'pages' | 'sinceMs' | 'nowMs'>) {
-  const fresh = nodesSince(nodes, sinceMs);
+  const fresh = listNodesSince(nodes, sinceMs);
   const ids = new Set(fresh.map(({ node_id }) => node_id));
   const isNow = (at: string | null | undefined): boolean => Date.parse(at ?? '') > sinceMs;
   const corrections = nodes.reduce(
@@ -73,7 +73,7 @@ export function gatherFindings({
       node.facts.filter((fact) => isClosed(fact) && isNow(fact.valid_to)).length,
     0,
   );
-  const lines = [...pages.values()].flatMap(linesOf).flatMap(({ statement }) => statement ?? []);
+  const lines = [...pages.values()].flatMap(getLines).flatMap(({ statement }) => statement ?? []);
   const repeated = lines.filter(
     (statement) => statement.nodes.length >= REPEATED && statement.nodes.some((id) => ids.has(id)),
   ).length;
@@ -88,7 +88,7 @@ export function gatherFindings({
 /** A section of an inbox page, without its day's other lines; '' where there is nothing to tell. */
 export function renderBrief(input: BriefInput): string {
   const { sinceMs, nowMs, tasks, saved } = input;
-  const fresh = nodesSince(input.nodes, sinceMs).filter((node) => !isQuarantined(node));
+  const fresh = listNodesSince(input.nodes, sinceMs).filter((node) => !isQuarantined(node));
   const parts = [
     section('What happened', happenedLines(fresh, input)),
     section('Decided', decisionLines(fresh, input)),
@@ -126,7 +126,7 @@ function happenedLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): st
       const of = `${formatCount(sessions.length, 'session')}, ${formatCount(nodes.length, 'memory', 'memories')}`;
       return [
         `- ${neutralLine(projectName(project), TITLE_CHARS)}: ${of}`,
-        ...episodes.slice(0, MOST.sessions).map((node) => `  ${lineOf(datedTitle(node), node, linkOf)}`),
+        ...episodes.slice(0, MOST.sessions).map((node) => `  ${getLine(datedTitle(node), node, linkOf)}`),
       ];
     }),
     ...(left > 0 ? [`- … and ${formatCount(left, 'more project')}`] : []),
@@ -134,11 +134,11 @@ function happenedLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): st
 }
 
 function datedTitle(node: MemoryNode): string {
-  return withAbsoluteDates(neutralLine(titleOf(node), TITLE_CHARS), Date.parse(node.valid_from));
+  return withAbsoluteDates(neutralLine(getTitle(node), TITLE_CHARS), Date.parse(node.valid_from));
 }
 
 function isTellable(node: MemoryNode): boolean {
-  return isCleanOrigin(node.origin) && !hasInstructions(titleOf(node));
+  return isCleanOrigin(node.origin) && !hasInstructions(getTitle(node));
 }
 
 function decisionLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): string[] {
@@ -148,7 +148,7 @@ function decisionLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): st
       if (!isCleanOrigin(origin) || closed !== undefined || hasInstructions(text)) continue;
       const who = origin === 'user' ? '' : 'Claude: ';
       const line = `${neutralLine(projectName(node.project), TITLE_CHARS)}: ${who}${text}`;
-      lines.set(line.toLowerCase(), lineOf(line, node, linkOf).slice(2));
+      lines.set(line.toLowerCase(), getLine(line, node, linkOf).slice(2));
     }
   }
   return listed([...lines.values()]);
@@ -158,7 +158,7 @@ function decisionLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): st
 function pastLines({ pages, untold, linkOf }: BriefInput): string[] {
   const past = new Set(untold.past);
   const lines = [...pages.values()].flatMap((page) =>
-    linesOf(page).flatMap(({ section: name, statement }) => {
+    getLines(page).flatMap(({ section: name, statement }) => {
       if (name !== 'Before' || statement === null || !past.has(pageStatementId(statement))) return [];
       const { text, nodes, validTo = '' } = statement;
       const line = `${page.head.title}: “${text}” held until ${validTo}`;
@@ -199,7 +199,7 @@ function savedLines({ received, sent, usd }: Savings): string[] {
   return [`- ${amount(received - sent)} of ${amount(received)} tokens of context, $${usd.toFixed(2)} at API prices`];
 }
 
-function lineOf(text: string, { node_id }: MemoryNode, linkOf: BriefInput['linkOf']): string {
+function getLine(text: string, { node_id }: MemoryNode, linkOf: BriefInput['linkOf']): string {
   return renderStatement({ text: statementText(text), nodes: [node_id] }, linkOf);
 }
 

@@ -75,7 +75,7 @@ export async function buildChangeSet(input: ChangeSetInput) {
   const linked = link(state, pairs.linked);
   const closing = pruneAll(state);
   return {
-    changes: changesOf(state),
+    changes: getChanges(state),
     lookedAt: looked.length,
     merged: state.merged,
     groups: state.groups,
@@ -118,9 +118,9 @@ async function findPairs(
 
 async function merge(state: State, alike: readonly NodePair[]): Promise<void> {
   const { nodes, rule, signal, mergeWriter, later, at, merged } = state;
-  const takenBy = (keeper: string): number =>
+  const listTaken = (keeper: string): number =>
     nodes.filter((node) => node.superseded_as === 'merged' && node.superseded_by === keeper).length;
-  for (const { keeper, absorbed } of chooseMerges(scoped(state), alike, rule, takenBy)) {
+  for (const { keeper, absorbed } of chooseMerges(scoped(state), alike, rule, listTaken)) {
     signal.throwIfAborted();
     const [first, ...others] = get(state, [keeper, ...absorbed]) as [MemoryNode, ...MemoryNode[]];
     const made = await mergeWriter.merge([first, ...others]);
@@ -190,7 +190,7 @@ function freshId({ newId, after }: State): string {
   }
 }
 
-function changesOf({ before, after }: State): NodeRewrite[] {
+function getChanges({ before, after }: State): NodeRewrite[] {
   const ids = [...new Set([...before.keys(), ...after.keys()])].sort();
   return ids.flatMap((id): NodeRewrite[] => {
     const [was, is] = [before.get(id) ?? null, after.get(id) ?? null];

@@ -26,7 +26,7 @@ import {
   briefDigest,
   gatherFindings,
   inboxName,
-  nodesSince,
+  listNodesSince,
   renderBrief,
   type Savings,
   withBrief,
@@ -66,7 +66,7 @@ export interface ConsolidationStatus extends Pick<DreamLedger, 'at' | 'merged' |
   readonly running: boolean;
 }
 
-export type ConsolidationReport = ReturnType<typeof reportOf>;
+export type ConsolidationReport = ReturnType<typeof getReport>;
 export type Consolidator = Awaited<ReturnType<typeof openConsolidator>>;
 
 type Parts = {
@@ -117,11 +117,11 @@ export async function openConsolidator(parts: Parts) {
       const pass = await planPass(parts, { request, project, rule, mergeWriter, signal, last, nowMs: clock.now() });
       signal.throwIfAborted();
       blocked = pass.isBlocked ? pass.problems : [];
-      if (dryRun) return reportOf(pass, { dryRun, snapshot: null, because: '' });
+      if (dryRun) return getReport(pass, { dryRun, snapshot: null, because: '' });
       const ledger = await apply(parts, pass, last);
       if (ledger === null) continue;
       last = ledger;
-      return reportOf(pass, { dryRun, snapshot: ledger.snapshot, because: mergeWriter.because() });
+      return getReport(pass, { dryRun, snapshot: ledger.snapshot, because: mergeWriter.because() });
     }
     throw new CometError('node_invalid', 'memory kept changing during consolidation; run comet-cc dream again later');
   }
@@ -203,12 +203,12 @@ async function planPass(parts: Parts, input: PassInput) {
   const near = (node: MemoryNode): Promise<NeighborPairs> => findNeighbors(parts, node);
   const change = { ...input, nodes: before.nodes, seen: last?.seen ?? {}, near, newId: parts.newId };
   const draft = await buildChangeSet(change);
-  const nodes = nodesAfter(draft, catalogue);
+  const nodes = listNodesAfter(draft, catalogue);
   const { shelf } = before;
   const merged = shelf === null ? null : (topicPages?.merge(shelf, nodes, project) ?? null);
   const untold = untoldAfter(last?.untold, draft, merged);
   const rewrites = shelf === null || merged === null ? [] : ((await topicPages?.rewrites(shelf, merged, nodes)) ?? []);
-  const brief = briefOf(parts, input, { ...orientation, nodes, shelf, merged, untold });
+  const brief = getBrief(parts, input, { ...orientation, nodes, shelf, merged, untold });
   const problems = shelf?.problems ?? [];
   return {
     ...{ at: new Date(nowMs).toISOString(), draft, merged, untold, problems, rewrites, brief },
@@ -216,7 +216,7 @@ async function planPass(parts: Parts, input: PassInput) {
     isBlocked: shelf?.isWritable === false,
     isTold: isFull(input.request) && mayTell(shelf, nowMs),
     refused: input.mergeWriter.refusals(),
-    phases: phasesOf(input, { orientation, findings, draft, merged, rewrites, shelf, brief }),
+    phases: getPhases(input, { orientation, findings, draft, merged, rewrites, shelf, brief }),
   };
 }
 
@@ -234,7 +234,7 @@ async function orient({ tasks }: Parts, { nodes, shelf }: Before, { nowMs, last 
   const toldMs = Date.parse(last?.told ?? '');
   const sinceMs = toldMs <= nowMs ? toldMs : Math.max(nowMs - FIRST_BRIEF_MS, oldestMs(nodes, nowMs) - 1);
   const lines = (await tasks?.briefLines({ sinceMs, nowMs })) ?? { open: 0, due: [], neglected: [] };
-  const episodes = nodesSince(nodes, sinceMs);
+  const episodes = listNodesSince(nodes, sinceMs);
   return {
     sinceMs,
     episodes: episodes.length,
@@ -261,7 +261,7 @@ function mayTell(shelf: Shelf | null, nowMs: number): boolean {
 }
 
 /** Null where none is written. */
-function briefOf({ topicPages, savings }: Parts, { request, nowMs }: PassInput, parts: BriefParts) {
+function getBrief({ topicPages, savings }: Parts, { request, nowMs }: PassInput, parts: BriefParts) {
   const { shelf, merged, nodes, sinceMs, lines: tasks, untold } = parts;
   if (topicPages === null || shelf === null || merged === null || !mayTell(shelf, nowMs) || !isFull(request))
     return null;
@@ -278,7 +278,7 @@ function briefOf({ topicPages, savings }: Parts, { request, nowMs }: PassInput, 
 
 /** What the next brief reports of the library, this pass included. */
 function untoldAfter(previous: Untold | undefined, draft: ChangeSet, merged: MergedPages | null): Untold {
-  const { merged: merges, groups, tags, linked, pruned } = countsOf(draft);
+  const { merged: merges, groups, tags, linked, pruned } = getCounts(draft);
   const all = <T>(one: readonly T[] = [], other: readonly T[] = []): T[] =>
     [...new Set([...one, ...other])].slice(-MOST_UNTOLD);
   return {
@@ -299,14 +299,14 @@ interface PhaseParts extends Pick<Before, 'shelf'> {
   readonly draft: ChangeSet;
   readonly merged: MergedPages | null;
   readonly rewrites: readonly PageRewrite[];
-  readonly brief: ReturnType<typeof briefOf>;
+  readonly brief: ReturnType<typeof getBrief>;
 }
 
-function phasesOf({ request, nowMs }: PassInput, parts: PhaseParts): readonly Phase[] {
+function getPhases({ request, nowMs }: PassInput, parts: PhaseParts): readonly Phase[] {
   const { orientation, findings, draft, merged, rewrites, shelf, brief } = parts;
   const { sinceMs, topics, episodes, lines } = orientation;
   const verb = request.dryRun ? 'would be ' : '';
-  const counts = countsOf(draft);
+  const counts = getCounts(draft);
   const index =
     rewrites.find(({ name }) => name === PAGE_NAMES.index)?.after ?? shelf?.texts.get(PAGE_NAMES.index) ?? '';
   const phaseText: Readonly<Record<Phase['name'], string>> = {
@@ -345,7 +345,7 @@ async function findNeighbors({ index, catalogue }: Parts, node: MemoryNode): Pro
   };
 }
 
-function nodesAfter({ changes }: ChangeSet, catalogue: NodeRegistry): readonly MemoryNode[] {
+function listNodesAfter({ changes }: ChangeSet, catalogue: NodeRegistry): readonly MemoryNode[] {
   const nodes = new Map(catalogue.every().map((node) => [node.node_id, node]));
   for (const { before, after } of changes) {
     if (after !== null) nodes.set(after.node_id, after);
@@ -361,7 +361,7 @@ async function apply(parts: Parts, pass: Pass, last: DreamLedger | null): Promis
   const { changes } = pass.draft;
   const pages = [...rewrites, ...(brief === null ? [] : [brief.rewrite])];
   if (changes.length + pages.length === 0) {
-    const ledger = ledgerOf(pass, last, null);
+    const ledger = getLedger(pass, last, null);
     await dreams.save(ledger);
     return ledger;
   }
@@ -377,7 +377,7 @@ async function apply(parts: Parts, pass: Pass, last: DreamLedger | null): Promis
     // What is not in a snapshot needs none: index and inbox.
     const isSame = changes.length + (merged?.changed.size ?? 0) === 0;
     const snapshot = isSame ? null : await snapshooter.take('consolidate');
-    const ledger = ledgerOf(pass, last, snapshot);
+    const ledger = getLedger(pass, last, snapshot);
     const written = await writeChange({ snapshot: snapshot ?? '', changes, pages, former: last }, ledger, parts);
     if (written === null) return null;
     store.adopt(written.fresh, written.gone);
@@ -385,16 +385,16 @@ async function apply(parts: Parts, pass: Pass, last: DreamLedger | null): Promis
   });
 }
 
-function countsOf({ merged, groups, tags, linked, pruned }: ChangeSet) {
+function getCounts({ merged, groups, tags, linked, pruned }: ChangeSet) {
   const goneInto = merged.reduce((sum, each) => sum + each.merged.length, 0);
   const counts = { merged: goneInto, groups: groups.length, tags: tags.length, linked };
   return { ...counts, pruned: pruned.links + pruned.nodes.length };
 }
 
-function ledgerOf(pass: Pass, last: DreamLedger | null, snapshot: string | null): DreamLedger {
+function getLedger(pass: Pass, last: DreamLedger | null, snapshot: string | null): DreamLedger {
   const { at, draft, brief, untold, refused } = pass;
   const { left, seen } = draft;
-  const now = { at, snapshot, ...countsOf(draft), left, seen, ...(refused.length === 0 ? {} : { refused }) };
+  const now = { at, snapshot, ...getCounts(draft), left, seen, ...(refused.length === 0 ? {} : { refused }) };
   const { told, full, briefs = [], shown } = last ?? {};
   const kept = { ...(shown === undefined ? {} : { shown }), briefs };
   const ended = pass.isFull ? at : full;
@@ -404,7 +404,7 @@ function ledgerOf(pass: Pass, last: DreamLedger | null, snapshot: string | null)
   return { ...kept, ...now, told: at, full: at, briefs: [record, ...briefs].slice(0, MOST_BRIEFS) };
 }
 
-function reportOf(
+function getReport(
   { at, draft, merged: pages, problems, brief, phases }: Pass,
   { dryRun, snapshot, because }: { dryRun: boolean; snapshot: string | null; because: string },
 ) {

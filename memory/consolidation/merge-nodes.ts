@@ -360,7 +360,7 @@ export function findClusters(
 ): readonly (readonly string[])[] {
   const roots = new Map<string, string>();
   const members = new Map<string, readonly string[]>();
-  const rootOf = (id: string): string => {
+  const getRoot = (id: string): string => {
     let root = id;
     for (let up = roots.get(root); up !== undefined && up !== root; up = roots.get(root)) root = up;
     roots.set(id, root);
@@ -368,7 +368,7 @@ export function findClusters(
   };
   const own = (root: string): readonly string[] => members.get(root) ?? [root];
   for (const { left, right } of sortPairs(pairs)) {
-    const [one, other] = [rootOf(left), rootOf(right)];
+    const [one, other] = [getRoot(left), getRoot(right)];
     const joined = [...own(one), ...own(other)];
     if (one === other || joined.length > maxSize) continue;
     roots.set(other, one);

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Log } from '../../common/log.ts';
 import { clip, trimEnd } from '../../common/text.ts';
-import { type Author, authorOf, type MemoryNode } from '../model/node.ts';
+import { type Author, getAuthor, type MemoryNode } from '../model/node.ts';
 import type { LanguageModel, MergeInput, MergeResult } from '../models/model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import { contentDigest } from '../storage/index-writer.ts';
-import { anchorsOf } from '../text/keywords.ts';
-import { isNearDuplicate, namesWithin, sharedWords } from '../text/paraphrase.ts';
+import { getAnchors } from '../text/keywords.ts';
+import { collectNames, isNearDuplicate, sharedWords } from '../text/paraphrase.ts';
 import { isPairedScript } from '../text/tokenizer.ts';
 import type { ConsolidationRule, Group, MergeText } from './merge-nodes.ts';
 
@@ -98,7 +98,7 @@ export function createMergeWriter(options: MergeWriterOptions) {
       if (!answer.fits) return apart;
       const keepsWords = nodes[0]?.importance === 'HIGH';
       if (keepsWords || !isFaithful(answer, nodes, true)) return byRule(joinTexts(nodes), nodes);
-      return { kind: 'text', text: answer, author: authorOf(model?.name ?? null), nodes };
+      return { kind: 'text', text: answer, author: getAuthor(model?.name ?? null), nodes };
     },
     async group(nodes: readonly MemoryNode[], near: Group['density']): Promise<MergeDecision> {
       const answer = await ask('group', nodes);
@@ -106,7 +106,7 @@ export function createMergeWriter(options: MergeWriterOptions) {
       if (answer === null) return near >= density ? byRule(groupText(nodes), nodes) : apart;
       if (!answer.fits) return apart;
       if (!isFaithful(answer, nodes, false)) return byRule(groupText(nodes), nodes);
-      return { kind: 'text', text: answer, author: authorOf(model?.name ?? null), nodes };
+      return { kind: 'text', text: answer, author: getAuthor(model?.name ?? null), nodes };
     },
   };
 }
@@ -118,8 +118,8 @@ const LEAD = /^user says: /;
 export function joinTexts([first, ...others]: readonly MemoryNode[]): MergeText {
   if (first === undefined) return { summary: '', trigger: '' };
   let summary = first.summary;
-  const statements = statementsOf(summary);
-  for (const statement of others.flatMap((node) => statementsOf(node.summary))) {
+  const statements = getStatements(summary);
+  for (const statement of others.flatMap((node) => getStatements(node.summary))) {
     if (statements.some((other) => isNearDuplicate(other, statement))) continue;
     statements.push(statement);
     summary = `${trimEnd(summary, '.; \n')}; ${statement}`;
@@ -134,11 +134,11 @@ export function isRepetition(keeper: MemoryNode, node: MemoryNode, least: number
 
 function groupText(members: readonly MemoryNode[]): MergeText {
   const all = members.map(({ summary }) => summary.replace(LEAD, '')).join('\n');
-  const anchors = anchorsOf(all);
+  const anchors = getAnchors(all);
   const about = anchors.length === 0 ? '' : ` about ${anchors.join(', ')}`;
   const head = `${members.length} memories${about}: `;
   const room = Math.floor((GROUP_CHARS - head.length) / Math.max(1, members.length)) - 2;
-  const begins = members.map(({ summary }) => trimEnd(clip(statementsOf(summary)[0] ?? '', room), '.;'));
+  const begins = members.map(({ summary }) => trimEnd(clip(getStatements(summary)[0] ?? '', room), '.;'));
   const [last = '', ...rest] = anchors.toReversed();
   const listed = rest.length === 0 ? last : `${rest.toReversed().join(', ')} or ${last}`;
   return {
@@ -152,11 +152,11 @@ function isFaithful(text: MergeText, nodes: readonly MemoryNode[], keepsAll: boo
   const facts = nodes.flatMap((node) => node.facts.map(({ value }) => value));
   const own = [...nodes.map(({ summary }) => summary), ...nodes.map(({ trigger }) => trigger), ...facts];
   const given = [...own, ...nodes.flatMap(({ topic_tags }) => topic_tags)].join('\n');
-  if (!namesWithin(`${text.summary}\n${text.trigger}`, given)) return false;
-  return !keepsAll || nodes.every(({ summary }) => namesWithin(summary, text.summary));
+  if (!collectNames(`${text.summary}\n${text.trigger}`, given)) return false;
+  return !keepsAll || nodes.every(({ summary }) => collectNames(summary, text.summary));
 }
 
-function statementsOf(summary: string): string[] {
+function getStatements(summary: string): string[] {
   return summary
     .replace(LEAD, '')
     .split(/;\s+|\n+|(?<!\s)\s+—\s+answered:\s+/)

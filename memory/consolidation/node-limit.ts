@@ -26,18 +26,18 @@ type Parts = {
 export function createNodeLimit({ clock, log, model, catalogue, store, taskQueue }: Parts): NodeLimit {
   const serial = createSerialQueue((error) => log.warn('could not merge old memories of a long session', { error }));
 
-  function foldsOf(sessionId: string): readonly OldPair[] {
+  function getFolds(sessionId: string): readonly OldPair[] {
     if (catalogue.sizeOf(sessionId) <= MOST) return [];
     const own = catalogue.every().filter((node) => node.session_id === sessionId && !isRedirect(node));
     return chooseOldPairs(own, { sparesDrafts: model !== null });
   }
 
   async function fold(sessionId: string): Promise<void> {
-    if (foldsOf(sessionId).length === 0) return;
+    if (getFolds(sessionId).length === 0) return;
     await store.exclusive(async (store) => {
       await store.refresh();
       const at = new Date(clock.now()).toISOString();
-      const merged = foldsOf(sessionId).flatMap((each) => {
+      const merged = getFolds(sessionId).flatMap((each) => {
         const [older, newer] = each;
         return mergedNodes(older, [newer], { text: mergePairText(each), author: { by: 'rules' }, at });
       });
@@ -83,7 +83,7 @@ export function chooseOldPairs(
   );
   const folds: OldPair[] = [];
   const taken = new Set<MemoryNode>();
-  for (const [one, other] of pairs.toSorted((a, b) => turnsOf(a) - turnsOf(b))) {
+  for (const [one, other] of pairs.toSorted((a, b) => getTurns(a) - getTurns(b))) {
     if (own.length - folds.length <= LEFT) break;
     if (taken.has(one) || taken.has(other) || contradicts(one, other)) continue;
     taken.add(one).add(other);
@@ -95,13 +95,13 @@ export function chooseOldPairs(
 /** What both say, and no more than one node may. */
 export function mergePairText([older, newer]: OldPair): Pick<MemoryNode, 'summary' | 'trigger'> {
   return {
-    summary: bothOf(trimEnd(older.summary, '.; \n'), newer.summary, '; ', SUMMARY_CHARS),
-    trigger: bothOf(older.trigger, newer.trigger, ' ', TRIGGER_CHARS),
+    summary: getBoth(trimEnd(older.summary, '.; \n'), newer.summary, '; ', SUMMARY_CHARS),
+    trigger: getBoth(older.trigger, newer.trigger, ' ', TRIGGER_CHARS),
   };
 }
 
 /** What is shorter than its half leaves the rest to the other. */
-function bothOf(one: string, other: string, between: string, most: number): string {
+function getBoth(one: string, other: string, between: string, most: number): string {
   if (one === '' || other === '' || one === other) return clip(one || other, most);
   const room = most - between.length;
   const half = Math.floor(room / 2);
@@ -129,6 +129,6 @@ function mayMergeOld(node: MemoryNode, rule: Pick<MergeRule, 'sparesDrafts'>): b
   );
 }
 
-function turnsOf(fold: OldPair): number {
+function getTurns(fold: OldPair): number {
   return fold.reduce((sum, { turns }) => sum + turns.length, 0);
 }

@@ -1,6 +1,6 @@
 import { type Clock, finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
-import { type Problem, reasonOf } from '../../common/errors.ts';
+import { getReason, type Problem } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import type { LanguageModel } from '../models/model.ts';
 import type { ModelQuota } from '../models/quota.ts';
@@ -128,7 +128,7 @@ function createNights({ config, clock, dreams, sinceMs, ready, log }: Parts) {
     } catch (error) {
       if (signal.aborted) return;
       wait(AFTER_FAILURE_MS);
-      problem = reasonOf(error);
+      problem = getReason(error);
       log.error('the nightly consolidation failed; it is tried again in an hour', { error });
     }
   }

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { reasonOf } from '../../common/errors.ts';
+import { getReason } from '../../common/errors.ts';
 import type { Embedding } from './embedder.ts';
 import type { EncodedQuery } from './encoder.ts';
 import { type EncoderChoice, openEncoder } from './open-encoder.ts';
@@ -21,7 +21,7 @@ parentPort?.on('message', (request: EmbedRequest) => {
   answer(request).then(
     (reply) => parentPort?.postMessage(reply),
     (error: unknown) => {
-      const reply: EmbedReply = { id: request.id, error: reasonOf(error) };
+      const reply: EmbedReply = { id: request.id, error: getReason(error) };
       parentPort?.postMessage(reply);
     },
   );

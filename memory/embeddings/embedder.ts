@@ -1,5 +1,5 @@
 import { withTimeout } from '../../common/async.ts';
-import { CometError, reasonOf } from '../../common/errors.ts';
+import { CometError, getReason } from '../../common/errors.ts';
 
 export interface Embedding {
   /** A unit vector, or all zeros for a text without words. */
@@ -54,7 +54,7 @@ export function createEmbedderWithTimeout(embedder: Embedder, { queryMs, report 
         isOut = false;
         return vector;
       } catch (error) {
-        const why = reasonOf(error);
+        const why = getReason(error);
         if (!isOut) report(`searching by words only: ${why}`);
         isOut = true;
         return { vector: new Float32Array(embedder.dimensions), comparedWith: 'vector' };

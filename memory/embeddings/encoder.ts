@@ -88,7 +88,7 @@ export function createMeanVector(
     if (count < LEAST) return Promise.resolve(null);
     if (count < sampledAt * 2) return mean;
     sampledAt = count;
-    mean = sample(SAMPLED).then(meanOf);
+    mean = sample(SAMPLED).then(computeMean);
     mean.catch(() => {
       sampledAt = 0;
     });
@@ -96,7 +96,7 @@ export function createMeanVector(
   };
 }
 
-function meanOf(vectors: readonly Float32Array[]): Float32Array | null {
+function computeMean(vectors: readonly Float32Array[]): Float32Array | null {
   const [first] = vectors;
   if (first === undefined) return null;
   const mean = new Float32Array(first.length);

@@ -82,7 +82,7 @@ function createAsker(options: EndpointEmbedderOptions, signal: AbortSignal): Ask
   return async (texts) => {
     signal.throwIfAborted();
     const body = JSON.stringify({ model, input: texts.map((text) => redact(text).slice(0, MAX_CHARS)) });
-    const reply = readReply(await post(addressOf(baseUrl), body, signal));
+    const reply = readReply(await post(getAddress(baseUrl), body, signal));
     if ('problem' in reply) throw toEndpointError(reply.problem, options);
     const answer = Answer.safeParse(reply.body);
     if (!answer.success) throw toEndpointError('did not return vectors', options);
@@ -98,7 +98,7 @@ function hasWords(text: string): boolean {
   return /[\p{L}\p{N}]/u.test(text);
 }
 
-function addressOf(baseUrl: string): string {
+function getAddress(baseUrl: string): string {
   const base = trimEnd(baseUrl, '/');
   return base.endsWith('/api') ? `${base}/embed` : `${base}/embeddings`;
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CometError } from '../../common/errors.ts';
-import { partsOf } from '../model/turn.ts';
+import { getParts } from '../model/turn.ts';
 import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS } from '../text/tokenizer.ts';
 import { type Encoder, toUnit } from './encoder.ts';
 import { hashVector } from './static-encoder.ts';
@@ -35,7 +35,7 @@ export async function openMiniLmEncoder(dir: string, install: string): Promise<E
   };
   const { default: model } = (await importOptional(dir, WEIGHTS, install)) as { default: object };
   const { embed } = await createEmbedder({ model });
-  const vectorOf = async (text: string): Promise<Float32Array> => {
+  const getVector = async (text: string): Promise<Float32Array> => {
     const [vector = []] = await embed([text]);
     if (vector.length !== MINILM.dimensions) throw new Error(`MiniLM gave ${vector.length} numbers`);
     return Float32Array.from(vector);
@@ -47,7 +47,7 @@ export async function openMiniLmEncoder(dir: string, install: string): Promise<E
       for (const text of texts) {
         const sum = new Float32Array(MINILM.dimensions);
         for (const chunk of chunksToEmbed(text)) {
-          for (const [axis, value] of (await vectorOf(chunk)).entries()) sum[axis] = (sum[axis] as number) + value;
+          for (const [axis, value] of (await getVector(chunk)).entries()) sum[axis] = (sum[axis] as number) + value;
         }
         const scriptVector = hasPairedScript(text) ? hashVector(text, SCRIPT_DIMENSIONS) : null;
         embeddings.push({ vector: toUnit(sum), scriptVector, pieces: new Uint16Array(0) });
@@ -61,21 +61,21 @@ export async function openMiniLmEncoder(dir: string, install: string): Promise<E
       if (!HAS_WORD.test(text)) return { kind: 'uncentered', vector: new Float32Array(MINILM.dimensions) };
       const half = QUERY_CHARS / 2;
       const short = text.length <= QUERY_CHARS ? text : `${text.slice(0, half)}\n${text.slice(-half)}`;
-      return { kind: 'uncentered', vector: await vectorOf(short) };
+      return { kind: 'uncentered', vector: await getVector(short) };
     },
   };
 }
 
 /** What of a text the model reads: its vector is the mean of these, which finds turns better than their best chunk. */
 export function chunksToEmbed(text: string): string[] {
-  const parts = partsOf(text, 'assistant').map(({ by, text: own }) => ({ by, chunks: chunksOf(own) }));
+  const parts = getParts(text, 'assistant').map(({ by, text: own }) => ({ by, chunks: getChunks(own) }));
   const by = (speaker: 'user' | 'assistant' | 'call'): string[] =>
     parts.flatMap((part) => (part.by === speaker ? part.chunks : []));
   const spoken = [...by('user').slice(0, ASKED_CHUNKS), ...by('assistant').slice(-ANSWER_CHUNKS)];
   return spoken.length > 0 ? spoken : by('call').slice(0, ASKED_CHUNKS);
 }
 
-function chunksOf(text: string): string[] {
+function getChunks(text: string): string[] {
   const chunks: string[] = [];
   let open = '';
   for (const piece of text.split(CHUNK_END)) {

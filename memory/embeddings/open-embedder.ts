@@ -35,7 +35,7 @@ export async function openEmbedder(parts: EmbedderParts): Promise<Embedder> {
 }
 
 /** The embedder of these vectors, or null where its packages are missing. A former endpoint is not used again. */
-export async function embedderOf(
+export async function getEmbedder(
   id: string,
   paths: HomePaths,
   wrap: (embedder: Embedder) => Embedder,
@@ -48,7 +48,7 @@ export async function embedderOf(
 }
 
 /** The rules of recall with the weight that vectors of this embedder have; the same object where that is the standard. */
-export async function weighedFor(id: string, recall: Config['recall']): Promise<Config['recall']> {
+export async function weighFor(id: string, recall: Config['recall']): Promise<Config['recall']> {
   const { ENCODER_FACTS } = await import('./open-encoder.ts');
   const { meaning = 1 } = Object.values(ENCODER_FACTS).find((facts) => facts.id === id) ?? {};
   if (meaning === 1) return recall;

@@ -12,7 +12,7 @@ export function createStaticEncoder(table: StaticTable = loadStaticTable()): Enc
     ...STATIC,
     documents: async (texts) =>
       texts.map((text) => {
-        const pieces = piecesOf(table, text);
+        const pieces = getPieces(table, text);
         return {
           vector: documentVector(table, pieces),
           // The table contains no Hangul, kana and Han.
@@ -132,7 +132,7 @@ export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>): StaticTable {
 }
 
 /** Subword ids of a document, with repeats. */
-export function piecesOf(table: StaticTable, text: string): number[] {
+export function getPieces(table: StaticTable, text: string): number[] {
   return wordPieces(text.slice(0, MAX_CHARS), table.vocabulary);
 }
 
@@ -230,14 +230,14 @@ export function createWordRarity(table: () => StaticTable): WordRarity {
     const { vocabulary } = table();
     const pieces = wordPieces(word, vocabulary);
     const whole = [pieces, wordPieces(token, vocabulary)].flatMap((each) =>
-      each.length === 1 ? rarityOf(each[0] as number) : [],
+      each.length === 1 ? getRarity(each[0] as number) : [],
     );
     if (whole.length > 0) return Math.min(...whole);
-    return pieces.length === 0 ? 1 : Math.max(LEAST_OF_PARTS, rarityOf(Math.max(...pieces)));
+    return pieces.length === 0 ? 1 : Math.max(LEAST_OF_PARTS, getRarity(Math.max(...pieces)));
   };
 }
 
-function rarityOf(piece: number): number {
+function getRarity(piece: number): number {
   const log = Math.log(Math.max(1, piece - FIRST_WORD));
   return Math.min(1, Math.max(0, (log - COMMON_LOG) / (RARE_LOG - COMMON_LOG)));
 }

@@ -104,7 +104,7 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
     const match = findFact(rules, facts, extracted, source.sessionId);
     if (match === undefined || isNewer(match, source)) return [];
     remove((fact) => fact === match);
-    const end = { ...match, ...sourceOf(extracted, source), valid_to: new Date(source.atMs).toISOString() };
+    const end = { ...match, ...getSource(extracted, source), valid_to: new Date(source.atMs).toISOString() };
     closed = [...closed, end].slice(-MOST_CLOSED);
     return [end];
   }
@@ -136,7 +136,7 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
     facts = facts.map((fact) =>
       source.isLate || isNewer(fact, source) || !isWithin(rules, fact, source.sessionId) ? fact : decay(rules, fact),
     );
-    const pruned = remove((fact) => fact.salience < PRUNE_THRESHOLD && classOf(rules, fact) !== 'permanent');
+    const pruned = remove((fact) => fact.salience < PRUNE_THRESHOLD && getClass(rules, fact) !== 'permanent');
     const rest = facts.filter(({ id }) => changed.has(id));
     return {
       added: rest.filter(({ id }) => !before.has(id)),
@@ -173,7 +173,7 @@ function declared({ ontology }: Rules, concept: string): Concept {
   return conceptNamed(ontology, concept) as Concept;
 }
 
-function classOf(rules: Rules, { concept }: Fact): PersistenceClass {
+function getClass(rules: Rules, { concept }: Fact): PersistenceClass {
   return declared(rules, concept).persistence_class;
 }
 
@@ -185,20 +185,20 @@ function isWithin(rules: Rules, fact: Fact, sessionId: string): boolean {
 /** The fact with the same value: an equal one, else the most similar. */
 function findFact(rules: Rules, facts: readonly Fact[], extracted: ExtractedFact, sessionId: string): Fact | undefined {
   const near = facts.filter((fact) => fact.concept === extracted.concept && isWithin(rules, fact, sessionId));
-  const key = keyOf(extracted.value);
-  const equal = near.find(({ value }) => keyOf(value) === key);
+  const key = getKey(extracted.value);
+  const equal = near.find(({ value }) => getKey(value) === key);
   const { similarity } = rules;
   if (equal !== undefined || similarity === undefined) return equal;
-  const scored = near.map((fact) => ({ fact, score: similarity.score(keyOf(fact.value), key) }));
+  const scored = near.map((fact) => ({ fact, score: similarity.score(getKey(fact.value), key) }));
   const similar = scored.filter(({ score }) => score >= similarity.threshold);
   return similar.toSorted((one, other) => other.score - one.score)[0]?.fact;
 }
 
-function keyOf(value: string): string {
+function getKey(value: string): string {
   return value.trim().toLowerCase();
 }
 
-function sourceOf({ evidence }: ExtractedFact, { turnId, sessionId }: TurnSource) {
+function getSource({ evidence }: ExtractedFact, { turnId, sessionId }: TurnSource) {
   return { evidence, turn_id: turnId, session_id: sessionId };
 }
 
@@ -209,13 +209,13 @@ function assertFact(rules: Rules, fact: Fact | undefined, extracted: ExtractedFa
   if (fact !== undefined) {
     const salience = Math.min(1, fact.salience + faded(REASSERTION * weight));
     const origin = fact.origin === 'user' ? 'user' : extracted.origin;
-    return { ...fact, ...sourceOf(extracted, source), salience, origin, asserted: fact.asserted + 1 };
+    return { ...fact, ...getSource(extracted, source), salience, origin, asserted: fact.asserted + 1 };
   }
   return {
-    id: idOf(extracted, source),
+    id: getId(extracted, source),
     concept: extracted.concept,
     value: extracted.value.trim(),
-    ...sourceOf(extracted, source),
+    ...getSource(extracted, source),
     salience: faded(weight),
     origin: extracted.origin,
     asserted: 1,
@@ -240,12 +240,12 @@ function placed(facts: readonly Fact[], fact: Fact, { turnsSince, atMs }: TurnSo
 }
 
 function decay(rules: Rules, fact: Fact): Fact {
-  return { ...fact, salience: fact.salience * DECAY[classOf(rules, fact)] };
+  return { ...fact, salience: fact.salience * DECAY[getClass(rules, fact)] };
 }
 
 /** `fact_` and 13 hex digits: two 32-bit hashes in the manner of FNV-1a, cut to 52 bits. */
-function idOf({ concept, value }: ExtractedFact, { turnId, sessionId }: TurnSource): string {
-  const text = [concept, keyOf(value), sessionId, turnId].join('\n');
+function getId({ concept, value }: ExtractedFact, { turnId, sessionId }: TurnSource): string {
+  const text = [concept, getKey(value), sessionId, turnId].join('\n');
   let [low, high] = [0x811c9dc5, 0x1b873593];
   for (let at = 0; at < text.length; at += 1) {
     low = Math.imul(low ^ text.charCodeAt(at), 0x01000193);

@@ -1,5 +1,5 @@
 import { compareText } from '../../common/text.ts';
-import { anchorsOf } from '../text/keywords.ts';
+import { getAnchors } from '../text/keywords.ts';
 import { tokenize, uniqueTokens } from '../text/tokenizer.ts';
 import type { Concept, Ontology } from './ontology.ts';
 
@@ -37,7 +37,7 @@ export function proposeConcepts(statements: readonly Statement[], ontology: Onto
   );
   const bySubject = new Map<string, { readonly word: string; readonly own: Statement[] }>();
   for (const statement of statements) {
-    for (const word of anchorsOf(statement.text)) {
+    for (const word of getAnchors(statement.text)) {
       const [token, ...rest] = tokenize(word);
       if (token === undefined || rest.length > 0 || names.has(token) || !SUBJECT.test(word)) continue;
       const entry = bySubject.get(token) ?? { word, own: [] };
@@ -46,13 +46,13 @@ export function proposeConcepts(statements: readonly Statement[], ontology: Onto
     }
   }
   return [...bySubject.values()]
-    .map(({ word, own }) => proposalOf(word.toLowerCase(), own))
+    .map(({ word, own }) => getProposal(word.toLowerCase(), own))
     .filter((each) => each.statements >= LEAST.statements && each.sessions >= LEAST.sessions)
     .sort((one, other) => other.statements - one.statements || compareText(one.name, other.name))
     .slice(0, MOST);
 }
 
-function proposalOf(subject: string, own: readonly Statement[]): Proposal {
+function getProposal(subject: string, own: readonly Statement[]): Proposal {
   const times = own.map(({ at }) => Date.parse(at));
   const lasts = Math.max(...times) - Math.min(...times) >= LASTING_MS;
   const fitting = [...new Set(own.map(({ text }) => text))].filter((text) => text.length <= EXAMPLE_CHARS);

@@ -1,7 +1,7 @@
 import { trimEnd } from '../../common/text.ts';
 import { isAsking, splitSentences } from '../text/sentences.ts';
-import { statementsIn } from '../text/statements.ts';
-import { spokenIn, typedText } from '../text/typed-text.ts';
+import { findStatements } from '../text/statements.ts';
+import { findSpoken, typedText } from '../text/typed-text.ts';
 import { DEFAULT_RULES, type FactRule } from './default-rules.ts';
 import type { FactTurn } from './extract-facts.ts';
 
@@ -35,8 +35,8 @@ const MOST = { text: 40_000, sentence: 300, value: 120 } as const;
 /** Candidates for `extractFacts`: what a turn states explicitly. */
 export function extractByRules(turn: FactTurn, rules: readonly FactRule[] = DEFAULT_RULES): readonly object[] {
   const ofAssistant = rules.filter(({ fromAssistant }) => fromAssistant === true);
-  const statements = statementsIn(turn.assistant.slice(0, MOST.text)).map(({ text }) => text);
-  return [...match(ownWordsOf(turn.user), rules, turn.user), ...match(statements, ofAssistant, turn.assistant)];
+  const statements = findStatements(turn.assistant.slice(0, MOST.text)).map(({ text }) => text);
+  return [...match(getOwnWords(turn.user), rules, turn.user), ...match(statements, ofAssistant, turn.assistant)];
 }
 
 /** With evidence as it stands in `text`: typed text has straight apostrophes and no markdown. */
@@ -59,9 +59,9 @@ function match(texts: readonly string[], rules: readonly FactRule[], whole: stri
       const order = evidence.replaceAll('’', "'").replace(POLITE, '');
       const sentence = trimEnd(order, order.length === evidence.length ? '.! ' : '.!? ');
       const [stated = ''] = sentence.split(REQUEST);
-      const clauses = isAsking(stated) || HEDGE.test(stated) ? [] : clausesOf(stated);
+      const clauses = isAsking(stated) || HEDGE.test(stated) ? [] : getClauses(stated);
       const matches = rules.flatMap(({ concept, pattern, polarity = 'asserted', named }) => {
-        const values = named ? namedIn(sentence, pattern) : statedIn(clauses, pattern, PASSES.test(concept));
+        const values = named ? findNamed(sentence, pattern) : findStated(clauses, pattern, PASSES.test(concept));
         const whole = values.filter(({ length }) => length > 1 && length <= MOST.value);
         return whole.map((value) => ({ concept, value, polarity, evidence }));
       });
@@ -71,7 +71,7 @@ function match(texts: readonly string[], rules: readonly FactRule[], whole: stri
   return quoted(facts, whole);
 }
 
-function namedIn(sentence: string, pattern: RegExp): string[] {
+function findNamed(sentence: string, pattern: RegExp): string[] {
   if (NOT_THERE.test(sentence)) return [];
   const values: string[] = [];
   for (let rest = sentence, match = pattern.exec(rest); match !== null; match = pattern.exec(rest)) {
@@ -82,7 +82,7 @@ function namedIn(sentence: string, pattern: RegExp): string[] {
 }
 
 /** The first that is whole and outside of quotations. */
-function statedIn(clauses: readonly string[], pattern: RegExp, passes: boolean): string[] {
+function findStated(clauses: readonly string[], pattern: RegExp, passes: boolean): string[] {
   for (const clause of clauses) {
     const [found = ''] = (pattern.exec(clause)?.groups?.['value'] ?? '').split(CLAUSE_END);
     const value = (found.includes('(') ? found : found.replace(/\).*/, '')).replace(CLOSING, '').trim();
@@ -92,7 +92,7 @@ function statedIn(clauses: readonly string[], pattern: RegExp, passes: boolean):
 }
 
 /** A sentence from each place on where a statement may begin. */
-function clausesOf(sentence: string): string[] {
+function getClauses(sentence: string): string[] {
   const starts = [0, ...[...sentence.matchAll(CLAUSE_START)].map(({ 0: { length }, index }) => index + length)];
   const clauses = starts.flatMap((at) =>
     isBalanced(sentence.slice(0, at)) ? [trimEnd(sentence.slice(at).replace(LEAD_IN, ''), '.! ')] : [],
@@ -105,10 +105,10 @@ function isBalanced(text: string): boolean {
 }
 
 /** What the user typed, one paragraph or item each, without what was pasted. */
-function ownWordsOf(text: string): string[] {
+function getOwnWords(text: string): string[] {
   const lines = text.slice(0, MOST.text).split('\n');
   const typed = typedText(lines.filter((line) => !/^(?: {4}|\t)/.test(line)).join('\n'));
-  return spokenIn(statementsIn(typed), typed, '').flatMap(({ own, shown, statement: { isCopied, items } }) => {
+  return findSpoken(findStatements(typed), typed, '').flatMap(({ own, shown, statement: { isCopied, items } }) => {
     if (isCopied) return [];
     return shown === '' && items.length > 0 ? items.map((item) => item.text) : [own];
   });

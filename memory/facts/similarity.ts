@@ -15,9 +15,9 @@ export async function fuzzySimilarity(threshold = 0.8): Promise<Similarity> {
 
 /** False for values that are different however similar the rest. */
 export function isComparable(one: string, other: string): boolean {
-  return marksOf(one) === marksOf(other);
+  return getMarks(one) === getMarks(other);
 }
 
-function marksOf(value: string): string {
+function getMarks(value: string): string {
   return (value.toLowerCase().match(MARKS) ?? []).join();
 }

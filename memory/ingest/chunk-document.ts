@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { clip, trimEnd } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { ProposedNode } from '../models/model.ts';
-import { anchorsOf, tagsOf } from '../text/keywords.ts';
-import { split, valuesOf } from '../text/sentences.ts';
+import { getAnchors, getTags } from '../text/keywords.ts';
+import { getValues, split } from '../text/sentences.ts';
 import type { Block } from './content-blocks.ts';
 
 /** Value of a turn's `model` for a chunk of a file that the user imported. */
@@ -34,19 +34,19 @@ const ENDS = [/\n[ \t]*\n+/g, /\n/g, /(?<=[.!?。！？])["')\]]*\s+/g, /\s+/g];
  * Consecutive chunks overlap.
  */
 export function chunkDocument(text: string, size = CHUNK_SIZE): Chunk[] {
-  const headings = headingsOf(text);
+  const headings = getHeadings(text);
   const chunks: Chunk[] = [];
   let from = skipBlank(text, 0);
   while (from < text.length) {
-    const to = endOf(text, from, size.maxChars);
-    chunks.push({ from, to, text: text.slice(from, to), headings: pathAt(headings, from, to) });
+    const to = getEnd(text, from, size.maxChars);
+    chunks.push({ from, to, text: text.slice(from, to), headings: getPathAt(headings, from, to) });
     if (skipBlank(text, to) >= text.length) break;
     from = nextStart(text, { from, to }, size.overlapChars);
   }
   return chunks;
 }
 
-function endOf(text: string, from: number, maxChars: number): number {
+function getEnd(text: string, from: number, maxChars: number): number {
   const limit = from + maxChars;
   if (limit >= text.length) return text.length;
   const window = text.slice(from, limit);
@@ -91,7 +91,7 @@ interface Heading {
   readonly title: string;
 }
 
-function headingsOf(text: string): Heading[] {
+function getHeadings(text: string): Heading[] {
   const headings: Heading[] = [];
   let at = 0;
   let fence = '';
@@ -106,7 +106,7 @@ function headingsOf(text: string): Heading[] {
 }
 
 /** Heading path at the start of a chunk; a heading within the overlap counts as its start. */
-function pathAt(headings: readonly Heading[], from: number, to: number): string[] {
+function getPathAt(headings: readonly Heading[], from: number, to: number): string[] {
   const path: Heading[] = [];
   const first = headings.find(({ at }) => at >= from && at < to)?.at ?? Number.NEGATIVE_INFINITY;
   const until = first - from <= CHUNK_SIZE.overlapChars ? Math.max(from, first) : from;
@@ -134,7 +134,7 @@ export function documentSession({ file, project }: Pick<DocumentFile, 'file' | '
 export function documentTurn(chunk: Chunk, source: DocumentFile, atMs: number): CapturedTurn {
   const { file, project, projectDir } = source;
   const data = { type: 'text', media_type: 'text/plain', data: chunk.text };
-  const content = JSON.stringify([{ type: 'document', title: titleOf(chunk, file), source: data }]);
+  const content = JSON.stringify([{ type: 'document', title: getTitle(chunk, file), source: data }]);
   const message: CapturedMessage = { role: 'user', content, sha256: digest(content) };
   const turnId = digest(`document\n${project}\n${chunk.text}`);
   const sessionId = documentSession(source);
@@ -150,15 +150,15 @@ export function documentText(block: Block): string {
 
 /** Extractive, so that importing a long file calls no model. */
 export function documentDraft(chunk: Chunk, file: string, knownTags: readonly string[]): Omit<ProposedNode, 'turns'> {
-  const title = titleOf(chunk, file);
+  const title = getTitle(chunk, file);
   const kept = worthiest(split(chunk.text.replace(/^#{1,6} .*$/gm, '')), SUMMARY_CHARS - title.length - 2);
   const text = kept.join('\n');
-  const anchors = anchorsOf(text === '' ? chunk.text : text);
+  const anchors = getAnchors(text === '' ? chunk.text : text);
   const about = anchors.length === 0 ? '' : ` says about ${anchors.join(', ')}`;
   return {
     summary: clip([title, kept.join('; ')].filter((part) => part !== '').join(': '), SUMMARY_CHARS),
-    trigger: clip(`When I need what ${nameOf(file)}${about}`, 300),
-    topic_tags: tagsOf(title, chunk.text, knownTags),
+    trigger: clip(`When I need what ${getName(file)}${about}`, 300),
+    topic_tags: getTags(title, chunk.text, knownTags),
     importance: 'MED',
     recall_mode: 'active',
     facts: [],
@@ -175,7 +175,7 @@ function worthiest(sentences: readonly string[], maxChars: number): string[] {
     .map((text, at) => ({
       text: trimEnd(text, '.;'),
       at,
-      worth: valuesOf(text).length / (PLAIN_CHARS + text.length),
+      worth: getValues(text).length / (PLAIN_CHARS + text.length),
     }))
     .toSorted((a, b) => b.worth - a.worth || a.at - b.at);
   const kept: typeof ranked = [];
@@ -188,11 +188,11 @@ function worthiest(sentences: readonly string[], maxChars: number): string[] {
   return kept.toSorted((a, b) => a.at - b.at).map(({ text }) => text);
 }
 
-function titleOf({ headings }: Chunk, file: string): string {
-  return clip([nameOf(file), ...headings].join(' › ').replace(/\s+/g, ' '), 200);
+function getTitle({ headings }: Chunk, file: string): string {
+  return clip([getName(file), ...headings].join(' › ').replace(/\s+/g, ' '), 200);
 }
 
-function nameOf(file: string): string {
+function getName(file: string): string {
   return file.split(/[\\/]/).at(-1) ?? file;
 }
 

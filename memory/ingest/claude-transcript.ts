@@ -1,10 +1,10 @@
 import { resolveDirectory } from '../../common/paths.ts';
 import { isRecord } from '../../common/text.ts';
 import { readTypedText } from '../../common/turn.ts';
-import { stringOf, textsIn } from './content-blocks.ts';
-import { blocksIn, type ImportedTurn } from './imported-turn.ts';
+import { findTexts, toText } from './content-blocks.ts';
+import { findBlocks, type ImportedTurn } from './imported-turn.ts';
 import { createPromptQueue, type QueuedPrompt } from './prompt-queue.ts';
-import { addMessage, createSubagents, type Entry, messagesOf } from './subagents.ts';
+import { addMessage, createSubagents, type Entry, getMessages } from './subagents.ts';
 
 /** Counts of ignored lines: invalid JSON, another kind, a subagent's, a summary. */
 export type Skipped = Readonly<Record<'broken' | 'other' | 'side' | 'summary', number>>;
@@ -49,20 +49,20 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
   const subagents = createSubagents();
 
   function place(line: Line, at: number): void {
-    const uuid = stringOf(line['uuid']);
+    const uuid = toText(line['uuid']);
     if (uuid !== '') places.set(uuid, at);
   }
 
-  function parentOf(line: Line): number {
-    const parent = stringOf(line['parentUuid']) || stringOf(line['logicalParentUuid']);
+  function getParent(line: Line): number {
+    const parent = toText(line['parentUuid']) || toText(line['logicalParentUuid']);
     return places.get(parent) ?? turns.length - 1;
   }
 
   function open(line: Line, after: number): number {
-    const atMs = timeOf(line) ?? turns.at(-1)?.atMs ?? writtenMs;
+    const atMs = getTime(line) ?? turns.at(-1)?.atMs ?? writtenMs;
     turns.push({
       sessionId,
-      projectDir: directoryOf(line),
+      projectDir: getDirectory(line),
       after,
       startMs: atMs,
       lines: [lineId(line), ''],
@@ -75,10 +75,10 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
   }
 
   function enter(line: Line, role: Entry['role'], message: Line): void {
-    const blocks = blocksIn(message['content']).filter((block) => !THINKING.has(stringOf(block['type'])));
-    const parent = parentOf(line);
-    const isPrompt = role === 'user' && !blocks.some((block) => stringOf(block['type']) === 'tool_result');
-    if (isPrompt) queue.prompt(readTypedText(textsIn(blocks)));
+    const blocks = findBlocks(message['content']).filter((block) => !THINKING.has(toText(block['type'])));
+    const parent = getParent(line);
+    const isPrompt = role === 'user' && !blocks.some((block) => toText(block['type']) === 'tool_result');
+    if (isPrompt) queue.prompt(readTypedText(findTexts(blocks)));
     else queue.message();
     // Consecutive prompts form one turn.
     const continues = !isPrompt || turns[parent]?.answered === false;
@@ -86,24 +86,24 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
     place(line, at);
     const turn = turns[at] as OpenTurn;
     turn.lines[1] = lineId(line);
-    turn.atMs = Math.max(turn.atMs, timeOf(line) ?? turn.atMs);
+    turn.atMs = Math.max(turn.atMs, getTime(line) ?? turn.atMs);
     if (role === 'assistant') {
       turn.answered = true;
-      turn.model ||= stringOf(message['model']);
+      turn.model ||= toText(message['model']);
     }
     subagents.message(at, line, blocks);
     if (isPrompt && blocks.length > 0) turn.entries.push({ role, id: '', blocks: [...blocks] });
-    else addMessage(turn.entries, role, stringOf(message['id']), blocks);
+    else addMessage(turn.entries, role, toText(message['id']), blocks);
   }
 
   /** Lines that are no messages may hold a prompt, or a message of a subagent, all the same. */
   function readOther(line: Line): void {
-    const at = { atMs: timeOf(line) ?? turns.at(-1)?.atMs ?? writtenMs, turn: turns.length - 1 };
+    const at = { atMs: getTime(line) ?? turns.at(-1)?.atMs ?? writtenMs, turn: turns.length - 1 };
     const { type, attachment } = line;
     if (type === 'progress') subagents.progress(line);
     else if (type === 'queue-operation') queue.operation(line, at);
     else if (type === 'attachment' && isRecord(attachment) && attachment['type'] === 'queued_command')
-      queue.attachment(attachment, { ...at, turn: parentOf(line) });
+      queue.attachment(attachment, { ...at, turn: getParent(line) });
   }
 
   return {
@@ -117,12 +117,12 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
       if (agentId !== '' || (line['isSidechain'] === true && isRecord(line['message'])))
         return subagents.line(line, agentId);
       // Claude Code may repeat the last lines after a compaction.
-      if (places.has(stringOf(line['uuid']))) return;
+      if (places.has(toText(line['uuid']))) return;
       const reason = reasonToSkip(line);
       if (reason === null) return enter(line, line['type'] as Entry['role'], line['message'] as Line);
       skipped[reason] += 1;
       if (reason === 'other') readOther(line);
-      place(line, parentOf(line));
+      place(line, getParent(line));
     },
     turns() {
       const agents = subagents.agentsByTurn();
@@ -155,7 +155,7 @@ function withQueued(
   putQueued(-1);
   for (const [at, { entries, answered: _, ...turn }] of turns.entries()) {
     places.push(all.length);
-    all.push({ ...turn, after: placed(turn.after), messages: messagesOf(entries) });
+    all.push({ ...turn, after: placed(turn.after), messages: getMessages(entries) });
     putQueued(at);
   }
   return all;
@@ -174,17 +174,17 @@ function reasonToSkip(line: Line): keyof Skipped | null {
 
 /** The same in a copy of the line, also where the copy got a uuid of its own. */
 function lineId({ uuid, forkedFrom }: Line): string {
-  return (isRecord(forkedFrom) ? stringOf(forkedFrom['messageUuid']) : '') || stringOf(uuid);
+  return (isRecord(forkedFrom) ? toText(forkedFrom['messageUuid']) : '') || toText(uuid);
 }
 
-function directoryOf({ cwd }: Line): string | null {
-  const name = stringOf(cwd);
+function getDirectory({ cwd }: Line): string | null {
+  const name = toText(cwd);
   if (name === '') return null;
   return name.startsWith('~') ? resolveDirectory(name) : name;
 }
 
-function timeOf(line: Line): number | null {
-  const at = Date.parse(stringOf(line['timestamp']));
+function getTime(line: Line): number | null {
+  const at = Date.parse(toText(line['timestamp']));
   return Number.isNaN(at) ? null : at;
 }
 

@@ -7,15 +7,15 @@ export type Block = Readonly<Record<string, unknown>>;
 
 const REMINDER = ['<system-reminder>', '</system-reminder>'] as const;
 
-export function blocksOf(message: CapturedMessage): readonly Block[] {
+export function getBlocks(message: CapturedMessage): readonly Block[] {
   const content = parsed(message.content);
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter(isRecord) : [];
 }
 
 /** The text blocks, without what comet-cc injected. */
-export function textsIn(blocks: readonly Block[]): string[] {
-  return blocks.filter(isText).map((block) => stripOwnBlocks(stringOf(block['text'])));
+export function findTexts(blocks: readonly Block[]): string[] {
+  return blocks.filter(isText).map((block) => stripOwnBlocks(toText(block['text'])));
 }
 
 export function isText(block: Block): boolean {
@@ -28,7 +28,7 @@ export function contentText(content: unknown): string {
   if (!Array.isArray(content)) return '';
   return content
     .filter(isRecord)
-    .map((block) => (block['type'] === 'image' ? imageMark(block['source']) : stringOf(block['text'])))
+    .map((block) => (block['type'] === 'image' ? imageMark(block['source']) : toText(block['text'])))
     .filter((text) => text !== '')
     .join('\n');
 }
@@ -59,7 +59,7 @@ export function digestText(text: string): string {
   return createHash('sha256').update(text.trim()).digest('hex').slice(0, 16);
 }
 
-export function stringOf(value: unknown): string {
+export function toText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 

@@ -3,8 +3,8 @@ import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import { trimEnd } from '../../common/text.ts';
 import { type CapturedMessage, type CapturedTurn, isCleanOrigin, isContinuation } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
-import { sequencesOf, someOf } from '../text/repetition.ts';
-import { blocksOf, contentText, stripInjected } from './content-blocks.ts';
+import { getSequences, getSome } from '../text/repetition.ts';
+import { contentText, getBlocks, stripInjected } from './content-blocks.ts';
 import { readTurn } from './turn-trust.ts';
 
 /** About 200 KB of text. */
@@ -70,7 +70,7 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
   let isFull = wasFull;
 
   function* add(text: string, shingles: ReadonlySet<Shingle> = NO_SHINGLES): Steps<void> {
-    yield* someOf(text, shinglesOf, (shingle) => {
+    yield* getSome(text, getShingles, (shingle) => {
       if (isFull || shingles.has(shingle)) return isFull;
       if (!external.has(shingle)) onAdd();
       external.add(shingle);
@@ -92,9 +92,9 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
       const trusted = parts.filter(({ kind, origin }) => kind !== 'tool_result' && isCleanOrigin(origin));
       if (isFull) return trusted.length > 0;
       const own = new Set<Shingle>();
-      yield* someOf(user, shinglesOf, (shingle) => void own.add(shingle));
+      yield* getSome(user, getShingles, (shingle) => void own.add(shingle));
       const isRepeated = (shingle: Shingle): boolean => external.has(shingle) && !own.has(shingle);
-      for (const { text } of trusted) if (yield* someOf(text, shinglesOf, isRepeated)) return true;
+      for (const { text } of trusted) if (yield* getSome(text, getShingles, isRepeated)) return true;
       return false;
     },
   };
@@ -106,14 +106,14 @@ export function* createRepeatedTextFinder(text: string): Steps<{
   search(turn: TurnText): Steps<void>;
 }> {
   const wanted = new Set<Shingle>();
-  yield* someOf(text, shinglesOf, (shingle) => void wanted.add(shingle));
+  yield* getSome(text, getShingles, (shingle) => void wanted.add(shingle));
   const shingles = new Set<Shingle>();
   return {
     found: shingles,
     *search({ user, parts }) {
       const own = parts.filter(({ origin }) => origin !== 'external').map((part) => part.text);
       for (const earlier of [user, ...own]) {
-        yield* someOf(earlier.slice(0, EARLIER_TEXT_CHARS), shinglesOf, (shingle) => {
+        yield* getSome(earlier.slice(0, EARLIER_TEXT_CHARS), getShingles, (shingle) => {
           if (wanted.has(shingle)) shingles.add(shingle);
         });
       }
@@ -123,13 +123,13 @@ export function* createRepeatedTextFinder(text: string): Steps<{
 
 /** Results from which `TurnText` strips something that looks injected. */
 function hiddenResults(message: CapturedMessage): string[] {
-  const results = blocksOf(message).filter((block) => block['type'] === 'tool_result');
+  const results = getBlocks(message).filter((block) => block['type'] === 'tool_result');
   return results.map((block) => contentText(block['content'])).filter((text) => stripInjected(text) !== text);
 }
 
-function* shinglesOf(plain: string): Generator<Shingle> {
+function* getShingles(plain: string): Generator<Shingle> {
   for (const [place] of plain.matchAll(PLACE)) yield trimEnd(place, './');
-  yield* sequencesOf(plain);
+  yield* getSequences(plain);
 }
 
 export type RepeatedText = Parameters<ExternalTextTracker['addTurn']>[2];

@@ -8,7 +8,7 @@ import type { MemoryNode } from '../model/node.ts';
 import { type FileChange, type FileMark, fileMarks } from '../model/turn.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { FileState, SourceFiles } from '../storage/project-files.ts';
-import { type Block, blocksOf, stringOf } from './content-blocks.ts';
+import { type Block, getBlocks, toText } from './content-blocks.ts';
 
 /** Files are hashed before the turn is journaled, so a slow disk must not delay the write. */
 const HASH_TIMEOUT_MS = 300;
@@ -111,7 +111,7 @@ export function createFileReferences({
   const states = createStateCache(sources);
   const marksByNode = new WeakMap<MemoryNode, readonly FileMark[]>();
 
-  function marksFor(node: MemoryNode): readonly FileMark[] {
+  function getMarksFor(node: MemoryNode): readonly FileMark[] {
     const marks = marksByNode.get(node) ?? fileMarks(node.source_links);
     marksByNode.set(node, marks);
     return marks;
@@ -142,7 +142,7 @@ export function createFileReferences({
 
     async freshness(nodes, projectDir, budgetMs = RECALL_TIMEOUT_MS) {
       const looked = nodes.flatMap((node) => {
-        const marks = marksFor(node).filter(({ sha256 }) => sha256 !== '');
+        const marks = getMarksFor(node).filter(({ sha256 }) => sha256 !== '');
         const root = marks.length === 0 ? null : trees.rootOf(node.project, projectDir);
         return root === null ? [] : [{ node, marks, root }];
       });
@@ -173,7 +173,7 @@ export function createFileReferences({
       const isAbout = (node: MemoryNode): boolean =>
         node.project === project &&
         node.source_links.length > 0 &&
-        marksFor(node).some((mark) => place === '' || mark.path === place || mark.path.startsWith(`${place}/`));
+        getMarksFor(node).some((mark) => place === '' || mark.path === place || mark.path.startsWith(`${place}/`));
       return { directory, path: place, nodes: all.filter(isAbout) };
     },
   };
@@ -207,15 +207,15 @@ const COMMAND_CHARS = 4_000;
 export function touchedFiles(turn: CapturedTurn): string[] {
   const calls = turn.messages
     .filter((message) => message.role === 'assistant')
-    .flatMap((message) => blocksOf(message).filter((block) => block['type'] === 'tool_use'));
-  const named = calls.flatMap((call) => pathOf(call));
+    .flatMap((message) => getBlocks(message).filter((block) => block['type'] === 'tool_use'));
+  const named = calls.flatMap((call) => getPath(call));
   const words = calls.flatMap((call) => commandWords(call));
   return [...new Set([...named.slice(-MAX_TOOL_PATHS), ...words.slice(-MAX_COMMAND_WORDS)])];
 }
 
-function pathOf(call: Block): string[] {
-  const key = FILE_TOOLS[stringOf(call['name'])];
-  const path = key === undefined ? '' : stringOf(inputOf(call)[key]);
+function getPath(call: Block): string[] {
+  const key = FILE_TOOLS[toText(call['name'])];
+  const path = key === undefined ? '' : toText(getInput(call)[key]);
   return path === '' ? [] : [path];
 }
 
@@ -225,16 +225,16 @@ const FILE =
 
 /** Words that may be paths of files; the caller checks them on disk. */
 function commandWords(call: Block): string[] {
-  const name = stringOf(call['name']);
+  const name = toText(call['name']);
   if (name !== 'Bash' && name !== 'PowerShell') return [];
-  const command = stringOf(inputOf(call)['command']).slice(0, COMMAND_CHARS);
+  const command = toText(getInput(call)['command']).slice(0, COMMAND_CHARS);
   // A word before a bracket is a call: `node -e "console.log(1)"`.
   const matches = [...command.matchAll(/([^\s'"`;&|<>(){}=,:]+)(?=([(]?))/g)];
   const words = matches.flatMap(([, word = '', bracket]) => (bracket === '' ? [word] : []));
   return words.filter((word) => FILE.test(word) && !/^[-~]|[@*?$[\]!^\\]|^[\w-]+(?:\.[\w-]+)+\//.test(word));
 }
 
-function inputOf(call: Block): Block {
+function getInput(call: Block): Block {
   const input = call['input'];
   return isRecord(input) ? input : {};
 }

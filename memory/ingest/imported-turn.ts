@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type CapturedMessage, type CapturedTurn, isContinuation } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import { type Block, stringOf } from './content-blocks.ts';
+import { type Block, toText } from './content-blocks.ts';
 
 /** A turn read from a transcript or a JSONL file. */
 export interface ImportedTurn {
@@ -108,7 +108,7 @@ export function isImported({ source_links }: Pick<MemoryNode, 'source_links'>): 
 export function isComplete({ messages }: Pick<ImportedTurn, 'messages'>): boolean {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return false;
-  return !blocksIn(last.content).some((block) => stringOf(block['type']) === 'tool_use');
+  return !findBlocks(last.content).some((block) => toText(block['type']) === 'tool_use');
 }
 
 /** Equal for a turn captured from the wire and the same turn read from a transcript. */
@@ -123,7 +123,7 @@ export function turnContentHash(sessionId: string, text: TurnText): string {
   return digest(['said', sessionId, user.trim(), ...own].join('\n'));
 }
 
-export function blocksIn(content: unknown): readonly Block[] {
+export function findBlocks(content: unknown): readonly Block[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter((block) => typeof block === 'object' && block !== null) : [];
 }

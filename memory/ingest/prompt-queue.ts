@@ -1,7 +1,7 @@
 import { isRecord } from '../../common/text.ts';
-import { sourceOf } from '../../common/turn.ts';
-import { type Block, stringOf } from './content-blocks.ts';
-import { blocksIn } from './imported-turn.ts';
+import { getSource } from '../../common/turn.ts';
+import { type Block, toText } from './content-blocks.ts';
+import { findBlocks } from './imported-turn.ts';
 
 /** A prompt that the user typed while Claude was busy and that no user message of the transcript repeats. */
 export interface QueuedPrompt {
@@ -63,8 +63,8 @@ export function createPromptQueue(): PromptQueue {
   const inState = (state: Item['state']): Item[] => items.filter((item) => item.state === state);
 
   function add(content: unknown, { atMs, turn }: Place): Item {
-    const blocks = blocksIn(content);
-    const text = textOf(blocks);
+    const blocks = findBlocks(content);
+    const text = getText(blocks);
     const id = `queued ${atMs} ${text}`;
     const item: Item = { blocks, text, atMs, id, after: turn, state: 'waiting', isAttached: false, isRemoved: false };
     items.push(item);
@@ -78,7 +78,7 @@ export function createPromptQueue(): PromptQueue {
   }
 
   function remove(line: Line, turn: number): void {
-    const text = textOf(blocksIn(line['content']));
+    const text = getText(findBlocks(line['content']));
     const open = [...inState('joined'), ...inState('waiting')].filter(
       (item) => !item.isRemoved && (text === '' || item.text === text),
     );
@@ -86,12 +86,12 @@ export function createPromptQueue(): PromptQueue {
     if (item === undefined) return;
     item.isRemoved = true;
     if (item.state === 'joined') return;
-    if (JOINED.has(stringOf(line['reason']))) join(item, turn);
+    if (JOINED.has(toText(line['reason']))) join(item, turn);
     else item.state = 'withdrawn';
   }
 
   /** The items that a user message repeats; prompts that leave the queue together are one message. */
-  function repeatedBy(text: string): readonly Item[] {
+  function findRepeated(text: string): readonly Item[] {
     const waiting = inState('waiting');
     const same = waiting.find((item) => item.text === text) ?? recent.find((item) => item.text === text);
     if (same !== undefined) return [same];
@@ -113,7 +113,7 @@ export function createPromptQueue(): PromptQueue {
       else if (line['operation'] === 'popAll') for (const item of inState('waiting')) item.state = 'withdrawn';
     },
     attachment(attachment, at) {
-      const text = textOf(blocksIn(attachment['prompt']));
+      const text = getText(findBlocks(attachment['prompt']));
       const open = [...inState('joined'), ...inState('waiting')].find((one) => one.text === text && !one.isAttached);
       const item = open ?? add(attachment['prompt'], at);
       item.isAttached = true;
@@ -126,7 +126,7 @@ export function createPromptQueue(): PromptQueue {
       isPrompted = true;
       const text = normalized(typed);
       if (text === '') return;
-      for (const item of repeatedBy(text)) item.state = 'repeated';
+      for (const item of findRepeated(text)) item.state = 'repeated';
       dequeued = 0;
     },
     message() {
@@ -137,27 +137,27 @@ export function createPromptQueue(): PromptQueue {
     prompts() {
       const typed = [...inState('joined'), ...inState('waiting')];
       return items
-        .filter((item) => typed.includes(item) && item.text !== '' && sourceOf(item.text) === null)
+        .filter((item) => typed.includes(item) && item.text !== '' && getSource(item.text) === null)
         .map(({ blocks, atMs, after, id }) => ({ blocks, atMs, after, id }));
     },
   };
 }
 
 function isTyped({ commandMode, origin, isMeta }: Line): boolean {
-  const kind = isRecord(origin) ? stringOf(origin['kind']) : '';
-  return TYPED.has(stringOf(commandMode)) && (kind === '' || kind === 'human') && isMeta !== true;
+  const kind = isRecord(origin) ? toText(origin['kind']) : '';
+  return TYPED.has(toText(commandMode)) && (kind === '' || kind === 'human') && isMeta !== true;
 }
 
 function typedBlocks({ prompt, commandMode }: Line): readonly Block[] {
-  const blocks = blocksIn(prompt);
+  const blocks = findBlocks(prompt);
   if (commandMode !== 'bash') return blocks;
   return blocks.map((block) =>
-    block['type'] === 'text' ? { ...block, text: `<bash-input>${stringOf(block['text'])}</bash-input>` } : block,
+    block['type'] === 'text' ? { ...block, text: `<bash-input>${toText(block['text'])}</bash-input>` } : block,
   );
 }
 
-function textOf(blocks: readonly Block[]): string {
-  return normalized(blocks.map((block) => stringOf(block['text'])).join('\n'));
+function getText(blocks: readonly Block[]): string {
+  return normalized(blocks.map((block) => toText(block['text'])).join('\n'));
 }
 
 /** Images are numbered in the queue and apart in messages. */

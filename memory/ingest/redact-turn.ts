@@ -7,7 +7,7 @@ import { findPrivateTexts, isJson, type Redactor, stringLiterals } from '../../r
 import type { TurnText } from '../model/turn.ts';
 import { elide } from '../models/prompts/transcript.ts';
 import { DOCUMENT } from './chunk-document.ts';
-import { digestsIn, ownTexts } from './turn-trust.ts';
+import { findDigests, ownTexts } from './turn-trust.ts';
 
 /** Tool traffic kept per part of a buffered turn; the model reads whole turns from the journal. */
 const BUFFERED_TOOL_CHARS = 4_000;
@@ -33,8 +33,8 @@ export async function redactTurn(
     const own = redaction.redacted ? withContent(message, redaction.text) : message;
     messages.push(own);
     if (!redaction.redacted || turn.origins === undefined) continue;
-    const before = digestsIn(message);
-    for (const [at, digest] of digestsIn(own).entries()) {
+    const before = findDigests(message);
+    for (const [at, digest] of findDigests(own).entries()) {
       const origin = turn.origins[before[at] ?? ''];
       if (origin !== undefined) origins[digest] = origin;
     }
@@ -100,7 +100,7 @@ function createPrivateSpans(): PrivateSpans {
         yield;
       }
       const now = findPrivateTexts(texts.join('\n'));
-      const ranges = [...earlierPrivate, ...now].flatMap(spansOf);
+      const ranges = [...earlierPrivate, ...now].flatMap(getSpans);
       if (ranges.length === 0) return;
       const spans = [...(sessions.get(sessionId) ?? []), ...ranges].slice(-MAX_SPANS);
       sessions.set(sessionId, new Set(spans));
@@ -116,7 +116,7 @@ function createPrivateSpans(): PrivateSpans {
 }
 
 /** The whole text, its lines and sentences, and words that look like identifiers. */
-function spansOf(text: string): string[] {
+function getSpans(text: string): string[] {
   const spans = [text, ...text.split('\n'), ...text.split(/(?<=[.!?;])\s+|\n/)].map(trimPunctuation);
   const words = text.split(/[^\p{L}\p{N}_@./:=+-]+/u).map(trimPunctuation);
   return [

@@ -257,9 +257,9 @@ function mayRunProgram(own: readonly string[], shell: Shell, depth: number): boo
     if (isPackage && !BUILDERS.has(inner[0] as string)) return false;
     return mayRunProgram(inner, shell, depth + 1);
   }
-  if (!inputsOf(name, args).every((word) => isOwnPath(word, shell))) return false;
+  if (!getInputs(name, args).every((word) => isOwnPath(word, shell))) return false;
   if (name === 'cd') {
-    shell.dir = flavourOf(shell.projectDir).resolve(shell.dir, args.find((word) => !word.startsWith('-')) ?? '/');
+    shell.dir = getFlavour(shell.projectDir).resolve(shell.dir, args.find((word) => !word.startsWith('-')) ?? '/');
     return isInside(shell.dir, shell.projectDir);
   }
   if (name === 'find') return findRuns(args, shell, depth);
@@ -275,7 +275,7 @@ function mayRunProgram(own: readonly string[], shell: Shell, depth: number): boo
 }
 
 /** The arguments that may name files; the others are texts and patterns. */
-function inputsOf(name: string, args: readonly string[]): readonly string[] {
+function getInputs(name: string, args: readonly string[]): readonly string[] {
   if (name === 'echo' || name === 'printf' || (name === 'git' && MESSAGES.has(args[0] ?? ''))) return [];
   if (!SEARCHERS.has(name)) return args;
   const pattern = args.findIndex((word) => word !== '' && !word.startsWith('-'));
@@ -352,17 +352,17 @@ function isOwnPath(word: string, { dir, projectDir, written }: Shell): boolean {
       !/^\/(?:etc|tmp|var|opt|home|root|usr|mnt|srv|proc|Users|Volumes)\b/.test(part)
     )
       return true;
-    return isInside(flavourOf(projectDir).resolve(dir, part.startsWith('~') ? '/~' : part), projectDir);
+    return isInside(getFlavour(projectDir).resolve(dir, part.startsWith('~') ? '/~' : part), projectDir);
   });
 }
 
 export function isInside(file: string, projectDir: string | null): boolean {
   if (projectDir === null || file.startsWith('~') || FOREIGN_DIRECTORY.test(file)) return false;
-  const flavour = flavourOf(projectDir);
+  const flavour = getFlavour(projectDir);
   const relative = flavour.relative(projectDir, flavour.resolve(projectDir, file));
   return relative !== '..' && !relative.startsWith(`..${flavour.sep}`) && !flavour.isAbsolute(relative);
 }
 
-function flavourOf(projectDir: string): path.PlatformPath {
+function getFlavour(projectDir: string): path.PlatformPath {
   return /^[A-Za-z]:[\\/]/.test(projectDir) ? path.win32 : path.posix;
 }

@@ -1,6 +1,6 @@
 import { isRecord } from '../../common/text.ts';
-import { type Block, contentText, stringOf } from './content-blocks.ts';
-import { blocksIn, type ImportedAgent, type ImportedMessage } from './imported-turn.ts';
+import { type Block, contentText, toText } from './content-blocks.ts';
+import { findBlocks, type ImportedAgent, type ImportedMessage } from './imported-turn.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
@@ -53,31 +53,31 @@ export function createSubagents(): Subagents {
 
   function noteStarts(by: number | string, line: Line, blocks: readonly Block[]): void {
     const { toolUseResult } = line;
-    const started = isRecord(toolUseResult) ? stringOf(toolUseResult['agentId']) : '';
+    const started = isRecord(toolUseResult) ? toText(toolUseResult['agentId']) : '';
     if (started !== '') results.set(started, by);
     for (const { type, id, input } of blocks) {
-      const prompt = type === 'tool_use' && isRecord(input) ? stringOf(input['prompt']).trim() : '';
-      if (prompt !== '') calls.set(stringOf(id), { by, prompt });
+      const prompt = type === 'tool_use' && isRecord(input) ? toText(input['prompt']).trim() : '';
+      if (prompt !== '') calls.set(toText(id), { by, prompt });
     }
   }
 
   function enter(id: string, line: Line, callId = ''): void {
     const { message, uuid, timestamp } = line;
-    const atMs = Date.parse(stringOf(timestamp));
+    const atMs = Date.parse(toText(timestamp));
     const agent = agents.get(id) ?? newAgent(id, atMs);
     agents.set(id, agent);
     agent.lines += 1;
     agent.callId ||= callId;
-    const name = stringOf(uuid);
+    const name = toText(uuid);
     if (!isRecord(message) || (name !== '' && agent.seen.has(name))) return;
     agent.seen.add(name);
     if (!Number.isNaN(atMs)) agent.atMs = Math.max(agent.atMs, atMs);
-    agent.model ||= stringOf(message['model']);
-    const blocks = blocksIn(message['content']).filter(({ type }) => !stringOf(type).endsWith('thinking'));
+    agent.model ||= toText(message['model']);
+    const blocks = findBlocks(message['content']).filter(({ type }) => !toText(type).endsWith('thinking'));
     noteStarts(id, line, blocks);
     const isResult = blocks.some(({ type }) => type === 'tool_result');
     if (message['role'] === 'assistant' || isResult) {
-      addMessage(agent.entries, isResult ? 'user' : 'assistant', stringOf(message['id']), blocks);
+      addMessage(agent.entries, isResult ? 'user' : 'assistant', toText(message['id']), blocks);
       return;
     }
     agent.prompt ||= contentText(blocks).trim();
@@ -85,40 +85,40 @@ export function createSubagents(): Subagents {
     agent.entries.push({ role: 'assistant', id: '', blocks: [...blocks] });
   }
 
-  function turnOf(agent: Agent, visited = new Set<Agent>()): number | undefined {
+  function getTurn(agent: Agent, visited = new Set<Agent>()): number | undefined {
     if (visited.has(agent)) return undefined;
     visited.add(agent);
     const call = calls.get(agent.callId) ?? [...calls.values()].find(({ prompt }) => prompt === agent.prompt);
     const by = results.get(agent.id) ?? call?.by;
     if (typeof by === 'number' || by === undefined) return by;
     const starter = agents.get(by);
-    return starter === undefined ? undefined : turnOf(starter, visited);
+    return starter === undefined ? undefined : getTurn(starter, visited);
   }
 
   return {
     line(line, agentId) {
-      const uuid = stringOf(line['uuid']);
-      const id = agentId || stringOf(line['agentId']) || (roots.get(stringOf(line['parentUuid'])) ?? uuid);
+      const uuid = toText(line['uuid']);
+      const id = agentId || toText(line['agentId']) || (roots.get(toText(line['parentUuid'])) ?? uuid);
       if (uuid !== '') roots.set(uuid, id);
       enter(id, line);
     },
     progress({ data, parentToolUseID }) {
       if (!isRecord(data) || data['type'] !== 'agent_progress' || !isRecord(data['message'])) return;
-      enter(stringOf(data['agentId']), data['message'], stringOf(parentToolUseID));
+      enter(toText(data['agentId']), data['message'], toText(parentToolUseID));
     },
     message: noteStarts,
     agentsByTurn() {
       const byTurn = new Map<number, ImportedAgent[]>();
       for (const agent of agents.values()) {
-        const turn = turnOf(agent);
+        const turn = getTurn(agent);
         const { id, startMs, atMs, model, entries } = agent;
         if (turn === undefined || entries.length < 2) continue;
-        byTurn.set(turn, [...(byTurn.get(turn) ?? []), { id, startMs, atMs, model, messages: messagesOf(entries) }]);
+        byTurn.set(turn, [...(byTurn.get(turn) ?? []), { id, startMs, atMs, model, messages: getMessages(entries) }]);
       }
       return byTurn;
     },
     countUnknown() {
-      const unknown = [...agents.values()].filter((agent) => turnOf(agent) === undefined);
+      const unknown = [...agents.values()].filter((agent) => getTurn(agent) === undefined);
       return unknown.reduce((sum, { lines }) => sum + lines, 0);
     },
   };
@@ -139,6 +139,6 @@ export function addMessage(entries: Entry[], role: Entry['role'], id: string, bl
   else same.blocks.push(...blocks);
 }
 
-export function messagesOf(entries: readonly Entry[]): ImportedMessage[] {
+export function getMessages(entries: readonly Entry[]): ImportedMessage[] {
   return entries.map(({ role, blocks }) => ({ role, content: blocks }));
 }

@@ -39,11 +39,11 @@ export function taskChanges({ parts, turnId }: Pick<TurnText, 'parts' | 'turnId'
   const results = parts.filter(({ kind, tool }) => kind === 'tool_result' && tool in INPUTS);
   return parts
     .filter(({ kind, tool }) => kind === 'tool_use' && tool in INPUTS)
-    .flatMap((call) => changeOf(call, turnId, results) ?? []);
+    .flatMap((call) => getChange(call, turnId, results) ?? []);
 }
 
 /** Tasks with an id keep the order of their creation. */
-export function tasksAfter(changes: readonly TaskChange[]): Task[] {
+export function listTasksAfter(changes: readonly TaskChange[]): Task[] {
   let list: readonly Task[] = [];
   const numbered = new Map<string, Task>();
   const saidClean = new Set<string>();
@@ -67,7 +67,7 @@ export function tasksAfter(changes: readonly TaskChange[]): Task[] {
 }
 
 /** Removes the matching result from `results`. */
-function changeOf({ tool, text, origin }: TurnPart, turn: string, results: TurnPart[]): TaskChange | null {
+function getChange({ tool, text, origin }: TurnPart, turn: string, results: TurnPart[]): TaskChange | null {
   const input = parsed(text);
   if (tool === 'TodoWrite') {
     const read = INPUTS.TodoWrite.safeParse(input);
@@ -143,8 +143,8 @@ export function createTaskLists(): TaskLists {
   /** `lists` runs while a prompt waits, and few sessions change in between. */
   const settled = new WeakMap<readonly Change[], readonly Task[]>();
 
-  function tasksOf(turns: readonly Change[]): readonly Task[] {
-    const tasks = settled.get(turns) ?? tasksAfter(turns.flatMap(({ changes }) => changes));
+  function getTasks(turns: readonly Change[]): readonly Task[] {
+    const tasks = settled.get(turns) ?? listTasksAfter(turns.flatMap(({ changes }) => changes));
     settled.set(turns, tasks);
     return tasks;
   }
@@ -165,6 +165,6 @@ export function createTaskLists(): TaskLists {
         else if (left.length < turns.length) sessions.set(id, left);
       }
     },
-    lists: () => new Map([...sessions].map(([id, turns]) => [id, tasksOf(turns)] as const)),
+    lists: () => new Map([...sessions].map(([id, turns]) => [id, getTasks(turns)] as const)),
   };
 }

@@ -38,11 +38,11 @@ export function createTextIds(): TextIds {
   };
   return {
     find(text) {
-      const place = state.places[placeOf(state, text)] as number;
+      const place = state.places[getPlace(state, text)] as number;
       return place === 0 ? undefined : place - 1;
     },
     of(text) {
-      const place = placeOf(state, text);
+      const place = getPlace(state, text);
       const held = state.places[place] as number;
       if (held !== 0) return held - 1;
       state.places[place] = state.count + 1;
@@ -75,10 +75,10 @@ function isText({ bytes, starts }: State, id: number, text: string): boolean {
 }
 
 /** Slot of the text, or the free slot for it. */
-function placeOf(state: State, text: string): number {
+function getPlace(state: State, text: string): number {
   const { places } = state;
   const mask = places.length - 1;
-  let place = hashOf(text) & mask;
+  let place = getHash(text) & mask;
   for (let held = places[place] as number; held !== 0; held = places[place] as number) {
     if (isText(state, held - 1, text)) break;
     place = (place + 1) & mask;
@@ -88,7 +88,7 @@ function placeOf(state: State, text: string): number {
 
 function write(state: State, text: string): void {
   const { count } = state;
-  const width = widthOf(text);
+  const width = getWidth(text);
   const start = state.starts[count] as number;
   const end = start + 1 + text.length * width;
   state.starts = grown(state.starts, count + 1);
@@ -114,7 +114,7 @@ function makeRoom(state: State): void {
   const places = new Uint32Array(state.places.length * 2);
   const mask = places.length - 1;
   for (let id = 0; id < count; id += 1) {
-    let place = hashOf(readText(state, id)) & mask;
+    let place = getHash(readText(state, id)) & mask;
     while (places[place] !== 0) place = (place + 1) & mask;
     places[place] = id + 1;
   }
@@ -134,13 +134,13 @@ function readText({ bytes, starts, count }: State, id: number): string {
   return text;
 }
 
-function widthOf(text: string): number {
+function getWidth(text: string): number {
   for (let at = 0; at < text.length; at += 1) if (text.charCodeAt(at) > 255) return WIDE;
   return NARROW;
 }
 
 /** FNV-1a, its upper bits mixed into the lower ones. */
-function hashOf(text: string): number {
+function getHash(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   hash ^= hash >>> 15;

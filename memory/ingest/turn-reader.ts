@@ -41,33 +41,33 @@ export function createTurnReader(
 
   function drop(turnIds: readonly string[]): void {
     for (const turnId of turnIds) {
-      chars -= charsOf(cache.get(turnId));
+      chars -= getChars(cache.get(turnId));
       cache.delete(turnId);
     }
   }
 
   function keep(turn: TurnText): void {
     drop([turn.turnId]);
-    const words = wordsIn(turn);
+    const words = findWords(turn);
     cache.set(turn.turnId, words);
-    chars += charsOf(words);
+    chars += getChars(words);
     for (const oldest of cache.keys()) {
       if (chars <= CACHED_CHARS) break;
       drop([oldest]);
     }
   }
 
-  const nameOf = (turnId: string): string => turnRegistry.aliases(turnId)[0] ?? turnId;
+  const getName = (turnId: string): string => turnRegistry.aliases(turnId)[0] ?? turnId;
 
   async function joinSession(sessionId: string): Promise<JoinedRecords> {
     const latest = new Map<string, JournalTurn>();
     for (const turn of await journal.read(sessionId)) {
-      const name = nameOf(turn.turnId);
+      const name = getName(turn.turnId);
       // Another form of the turn may arrive after its files changed: keep the first hashes.
       const files = latest.get(name)?.files ?? turn.files;
       latest.set(name, { ...turn, turnId: name, ...(files === undefined ? {} : { files }) });
     }
-    return joinParts([...latest.values()], nameOf);
+    return joinParts([...latest.values()], getName);
   }
 
   async function ofSession(sessionId: string): Promise<readonly TurnText[]> {
@@ -86,7 +86,7 @@ export function createTurnReader(
     keep,
     drop,
     async words(turnId) {
-      const name = nameOf(turnId);
+      const name = getName(turnId);
       const sessionId = turnRegistry.sessionOf(name);
       if (!cache.has(name) && sessionId !== undefined) {
         for (const turn of await ofSession(sessionId)) keep(turn);
@@ -97,13 +97,13 @@ export function createTurnReader(
       const words = new Map<string, TurnWords>();
       const read = new Map<string, Promise<ReadonlyMap<string, TurnWords>>>();
       for (const turnId of turnIds) {
-        const name = nameOf(turnId);
+        const name = getName(turnId);
         const sessionId = turnRegistry.sessionOf(name);
         if (!cache.has(name) && sessionId !== undefined && !read.has(sessionId)) {
           const turns = ofSession(sessionId);
           read.set(
             sessionId,
-            turns.then((all) => new Map(all.map((turn) => [turn.turnId, wordsIn(turn)]))),
+            turns.then((all) => new Map(all.map((turn) => [turn.turnId, findWords(turn)]))),
           );
         }
         const turnWords = cache.get(name) ?? (await read.get(sessionId ?? ''))?.get(name);
@@ -114,11 +114,11 @@ export function createTurnReader(
   };
 }
 
-function wordsIn(turn: TurnText): TurnWords {
+function findWords(turn: TurnText): TurnWords {
   return {
     text: spokenText(turn),
     origin: withoutToolOutput(turn).origin,
-    quote: quoteOf(turn),
+    quote: getQuote(turn),
   };
 }
 
@@ -127,7 +127,7 @@ const ASKED_CHARS = [600, 200] as const;
 const ANSWERED_CHARS = [600, 1_600] as const;
 
 /** What was asked and answered, without the tools, on one line; long texts without their middle. */
-function quoteOf({ user, parts }: TurnText): string {
+function getQuote({ user, parts }: TurnText): string {
   const answers = parts.filter(({ kind, text }) => kind === 'assistant' && !isContinuation(text));
   const answer = ends(answers.map(({ text }) => text).join('\n'), ANSWERED_CHARS);
   const prompt = isContinuation(user) ? '' : ends(user, ASKED_CHARS);
@@ -143,7 +143,7 @@ function ends(text: string, [first, last]: readonly [number, number]): string {
   return `${clip(line, first)} ${end.slice(end.indexOf(' ') + 1).replace(/^[\udc00-\udfff]/, '')}`;
 }
 
-function charsOf(words: TurnWords | undefined): number {
+function getChars(words: TurnWords | undefined): number {
   return words === undefined ? 0 : words.text.length + words.quote.length;
 }
 

@@ -170,7 +170,7 @@ export function createTurnRegistry(): TurnRegistry {
       firstAtMs: Math.min(session?.firstAtMs ?? turn.atMs, turn.atMs),
       lastAtMs: Math.max(session?.lastAtMs ?? turn.atMs, turn.atMs),
       turns: (session?.turns ?? 0) + (isCounted ? 1 : 0),
-      title: session?.title || titleIn(user),
+      title: session?.title || findTitle(user),
     });
     if (isCounted) columns.set(turn.turnId, COUNTED);
   }
@@ -228,7 +228,7 @@ const READ_CHARS = 2_000;
 const TITLE_CHARS = 70;
 
 /** Of the session's first prompt with words. */
-function titleIn(prompt: string): string {
+function findTitle(prompt: string): string {
   const lines = withoutMarkup(prompt.slice(0, READ_CHARS)).split('\n').map(oneLine);
   return clip(lines.find((line) => /[\p{L}\p{N}]/u.test(line)) ?? '', TITLE_CHARS);
 }
@@ -256,7 +256,7 @@ function sortedInput(json: string): string {
   }
 }
 
-export function taskListsOf(turnRegistry: Pick<TurnRegistry, 'tasks' | 'session'>): TaskList[] {
+export function getTaskLists(turnRegistry: Pick<TurnRegistry, 'tasks' | 'session'>): TaskList[] {
   return [...turnRegistry.tasks()].flatMap(([sessionId, tasks]) => {
     const facts = turnRegistry.session(sessionId);
     return facts === undefined ? [] : [{ sessionId, tasks, ...facts }];

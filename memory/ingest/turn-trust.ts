@@ -15,13 +15,13 @@ import { type FlowText, repeatedLines } from '../text/repetition.ts';
 import { DOCUMENT, documentText } from './chunk-document.ts';
 import {
   type Block,
-  blocksOf,
   contentText,
   digestText,
+  findTexts,
+  getBlocks,
   isText,
-  stringOf,
   stripInjected,
-  textsIn,
+  toText,
 } from './content-blocks.ts';
 import { commandOrigin, isInside } from './shell-command.ts';
 
@@ -79,7 +79,7 @@ export function readTurnPart(turn: Marked, tainted: boolean): ReadPart {
   for (const message of turn.messages) {
     if (message.role === 'user') readUserMessage(message, reading);
     else if (message.role === 'system') readSystemMessage(message, reading);
-    else for (const block of blocksOf(message)) readAssistantBlock(block, reading);
+    else for (const block of getBlocks(message)) readAssistantBlock(block, reading);
   }
   const { parts, flow, queued } = reading;
   const user = [...reading.user, ...queued].join('\n\n');
@@ -99,12 +99,12 @@ export function readTurnPart(turn: Marked, tainted: boolean): ReadPart {
 const SKILLS = new Set(['Skill', 'SlashCommand']);
 
 function readUserMessage(message: CapturedMessage, reading: Reading): void {
-  const blocks = blocksOf(message);
+  const blocks = getBlocks(message);
   const uses = blocks.flatMap((block) =>
-    block['type'] === 'tool_result' ? [reading.uses.get(stringOf(block['tool_use_id']))] : [],
+    block['type'] === 'tool_result' ? [reading.uses.get(toText(block['tool_use_id']))] : [],
   );
-  const isSkill = uses.some((use) => SKILLS.has(stringOf(use?.['name'])));
-  const texts = readUserTexts(textsIn(blocks), {
+  const isSkill = uses.some((use) => SKILLS.has(toText(use?.['name'])));
+  const texts = readUserTexts(findTexts(blocks), {
     answers: isSkill ? 'skill' : uses.length > 0 ? 'tool' : null,
     isReported: (text) => reading.originOf(text) === 'user',
   });
@@ -119,31 +119,31 @@ function readUserMessage(message: CapturedMessage, reading: Reading): void {
 
 /** The client also says here what comes from elsewhere, and what was typed meanwhile. */
 function readSystemMessage(message: CapturedMessage, reading: Reading): void {
-  const texts = readUserTexts(textsIn(blocksOf(message)));
+  const texts = readUserTexts(findTexts(getBlocks(message)));
   const asClient = (each: SourcedText): SourcedText =>
     each.source === 'typed' && each.isQueued !== true ? { ...each, source: 'client' } : each;
   for (const own of texts) readTexts(own.map(asClient), reading);
 }
 
 /** Digests of the text blocks and results of a message, and of commands as they were typed. */
-export function digestsIn(message: CapturedMessage): string[] {
-  return candidatesIn(message).map(digestText);
+export function findDigests(message: CapturedMessage): string[] {
+  return findCandidates(message).map(digestText);
 }
 
 /** The text blocks of a user message that hold typed words, or stand for an earlier conversation. */
 export function ownTexts(message: CapturedMessage): string[] {
-  const blocks = blocksOf(message);
-  const texts = blocks.filter(isText).map((block) => stringOf(block['text']));
+  const blocks = getBlocks(message);
+  const texts = blocks.filter(isText).map((block) => toText(block['text']));
   const answers = blocks.length > texts.length ? 'tool' : null;
   const read = readUserTexts(texts, { answers });
   return texts.filter((text, at) => isContinuation(text) || (read[at] ?? []).some(({ source }) => source === 'typed'));
 }
 
-function candidatesIn(message: CapturedMessage): string[] {
-  return blocksOf(message).flatMap((block) => {
+function findCandidates(message: CapturedMessage): string[] {
+  return getBlocks(message).flatMap((block) => {
     if (block['type'] === 'tool_result') return [contentText(block['content'])];
     if (!isText(block)) return [];
-    const [text = ''] = textsIn([block]);
+    const [text = ''] = findTexts([block]);
     return [text, readUserTexts([text]).flat()[0]?.text ?? ''];
   });
 }
@@ -161,7 +161,7 @@ export function* knownOrigins(
 ): Steps<Pick<CapturedTurn, 'origins'>> {
   const origins: [string, Origin][] = [];
   for (const message of messages.filter(({ role }) => role === 'user')) {
-    for (const text of candidatesIn(message)) {
+    for (const text of findCandidates(message)) {
       yield;
       const digest = digestText(text);
       const origin = isReported(digest) ? 'user' : sealedOrigin(text);
@@ -195,25 +195,25 @@ function readTexts(texts: readonly SourcedText[], reading: Reading): void {
 }
 
 function readResult(block: Block, reading: Reading): void {
-  const use = reading.uses.get(stringOf(block['tool_use_id']));
+  const use = reading.uses.get(toText(block['tool_use_id']));
   const texts = contentText(block['content']);
   const origin = reading.originOf(texts) ?? toolOrigin(use, reading.projectDir);
   if (origin === 'external') reading.tainted = true;
   // Also what looks injected: the file or program may have written it.
   if (!isCleanOrigin(origin)) reading.flow.push({ by: 'shown', text: texts });
-  add(reading, { kind: 'tool_result', origin, tool: stringOf(use?.['name']), text: stripInjected(texts) });
+  add(reading, { kind: 'tool_result', origin, tool: toText(use?.['name']), text: stripInjected(texts) });
 }
 
 function readAssistantBlock(block: Block, reading: Reading): void {
-  const type = stringOf(block['type']);
+  const type = toText(block['type']);
   const origin = reading.tainted ? 'external' : reading.isCopy ? 'tool' : 'assistant';
   if (isText(block)) {
-    const text = stripInjected(stringOf(block['text']));
+    const text = stripInjected(toText(block['text']));
     reading.flow.push({ by: 'said', text });
-    add(reading, { kind: 'assistant', origin, tool: '', text, ...passagesIn(text, origin, reading.repeats) });
+    add(reading, { kind: 'assistant', origin, tool: '', text, ...findPassages(text, origin, reading.repeats) });
   } else if (type.endsWith('tool_use')) {
-    reading.uses.set(stringOf(block['id']), block);
-    const tool = stringOf(block['name']);
+    reading.uses.set(toText(block['id']), block);
+    const tool = toText(block['name']);
     const text = JSON.stringify(block['input'] ?? {});
     if (WRITERS.has(tool)) reading.flow.push({ by: 'wrote', text });
     add(reading, { kind: 'tool_use', origin, tool, text });
@@ -226,7 +226,7 @@ function readAssistantBlock(block: Block, reading: Reading): void {
 }
 
 /** Runs of lines, where some only repeat what was read in the project. */
-function passagesIn(text: string, origin: Origin, repeats: ReadonlySet<number>): Pick<TurnPart, 'passages'> {
+function findPassages(text: string, origin: Origin, repeats: ReadonlySet<number>): Pick<TurnPart, 'passages'> {
   if (repeats.size === 0 || !isCleanOrigin(origin)) return {};
   const passages: { origin: Origin; text: string }[] = [];
   for (const line of repeatedLines(text, repeats)) {
@@ -271,18 +271,18 @@ const PATH_KEYS = ['file_path', 'notebook_path', 'path', 'filePath'];
 /** Origin of a tool result. @param use  its `tool_use` block, undefined when missing */
 export function toolOrigin(use: Block | undefined, projectDir: string | null): Origin {
   if (use === undefined || use['type'] !== 'tool_use') return 'external';
-  const name = stringOf(use['name']);
+  const name = toText(use['name']);
   const input = (use['input'] ?? {}) as Block;
   if (LOCAL.has(name)) return 'tool';
   if (READERS.has(name)) return readsInside(name, input, projectDir) ? 'tool' : 'external';
-  if (name === 'Bash' || name === 'PowerShell') return commandOrigin(stringOf(input['command']), projectDir);
+  if (name === 'Bash' || name === 'PowerShell') return commandOrigin(toText(input['command']), projectDir);
   return 'external';
 }
 
 function readsInside(name: string, input: Block, projectDir: string | null): boolean {
   if (projectDir === null) return false;
-  const named = PATH_KEYS.map((key) => stringOf(input[key])).filter((value) => value !== '');
-  const pattern = stringOf(input['pattern']);
+  const named = PATH_KEYS.map((key) => toText(input[key])).filter((value) => value !== '');
+  const pattern = toText(input['pattern']);
   if (name === 'Glob' && /^(?:\/|~|\.\.)/.test(pattern)) named.push(pattern);
   return named.every((value) => isInside(value, projectDir));
 }

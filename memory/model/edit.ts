@@ -105,7 +105,7 @@ export function pinned(node: MemoryNode): MemoryNode {
 }
 
 /** Always shown in another project too, see `pinned`. @throws CometError `node_invalid` */
-export function pinnedIn(node: MemoryNode, project: string): MemoryNode {
+export function findPinned(node: MemoryNode, project: string): MemoryNode {
   if (project === node.project || project === '') return pinned(node);
   const { pinned_in = [] } = node;
   if (pinned_in.includes(project)) return node;
@@ -153,13 +153,13 @@ export function replaceDrafts(drafts: readonly MemoryNode[], fresh: readonly Mem
     const closed = own.flatMap(({ open = [] }) => open.filter((item) => item.closed !== undefined));
     return closed.length === 0 ? heir : { ...heir, open: [...(heir.open ?? []), ...closed] };
   };
-  const pinOf = (heir: MemoryNode): MemoryNode | undefined =>
+  const getPin = (heir: MemoryNode): MemoryNode | undefined =>
     drafts.find(
       (draft) => draft.pinned_from !== undefined && heir.turns.some((turnId) => draft.turns.includes(turnId)),
     );
   const named = new Map(
     fresh.map((node) => {
-      const former = pinOf(node);
+      const former = getPin(node);
       const heir = { ...withClosed(node), node_id: idOf.get(node) ?? node.node_id };
       return [node, former === undefined ? heir : pinnedLike(heir, former)];
     }),

@@ -164,7 +164,7 @@ export function renderSection(node: MemoryNode): string {
     const text = node[key];
     if (key !== headed && typeof text === 'string' && isPlainText(text)) blocks.set(name, `${escapeHeadings(text)}\n`);
   }
-  const inBlocks = new Set<string | undefined>([...blocks.keys()].map(keyOf));
+  const inBlocks = new Set<string | undefined>([...blocks.keys()].map(getKey));
   for (const key of FIELDS) if (!inBlocks.has(key)) put(key, node[key as keyof MemoryNode]);
   const texts = ORDER.flatMap((name) => (blocks.has(name) ? [`### ${name}\n\n${blocks.get(name)}`] : []));
   const source = `### ${SOURCE}\n\n${READ}${idTail(node.node_id)} --conversation\`\n\n${FENCE}yaml\n${renderYaml(fields)}${FENCE}\n`;
@@ -179,7 +179,7 @@ const KEYS: Readonly<Record<string, keyof MemoryNode>> = {
   [VALUES]: 'values',
 };
 
-function keyOf(name: string): keyof MemoryNode | undefined {
+function getKey(name: string): keyof MemoryNode | undefined {
   return Object.hasOwn(KEYS, name) ? KEYS[name] : undefined;
 }
 
@@ -221,7 +221,7 @@ export function parseSection(raw: string, head: FileHead): ParsedSection {
   if (typeof fields === 'string') return problem(id, fields);
   const values: Record<string, unknown> = { facts: [], ...fields, ...head, node_id: id };
   for (const { name, body } of sections) {
-    const key = keyOf(name);
+    const key = getKey(name);
     if (key !== undefined) values[key] = parseBlock(name, body, values['origin']);
     else if (name !== SOURCE) return problem(id, `### ${name}: expected ### ${[...ORDER, SOURCE].join(', ### ')}`);
   }

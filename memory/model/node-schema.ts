@@ -151,20 +151,20 @@ const NOTE_LINK = 'note';
 export function fromSchema1(value: unknown): unknown {
   if (!isRecord(value) || typeof value['written_by'] !== 'string' || value['kind'] !== undefined) return value;
   const { written_by, strength, recall_count, last_recalled_at, content_key, raw_location, ...node } = value;
-  const kind = kindOf(node, written_by);
+  const kind = getKind(node, written_by);
   const status = written_by === 'local' ? 'draft' : 'current';
-  const named = { ...node, author: authorOf(written_by), status };
+  const named = { ...node, author: getAuthor(written_by), status };
   return isRedirected(node, written_by) ? { ...named, kind: 'redirect', was: kind } : { ...named, kind };
 }
 
-function kindOf(node: Record<string, unknown>, writtenBy: string): string {
+function getKind(node: Record<string, unknown>, writtenBy: string): string {
   const { source_links: links, turns, depth_level: depth } = node;
   if (writtenBy === 'bundle') return 'tool';
   if (writtenBy === 'document') return Array.isArray(links) && links.includes(NOTE_LINK) ? 'note' : 'document';
   return depth === 0 && Array.isArray(turns) && turns.length === 0 ? 'group' : 'turn';
 }
 
-function authorOf(writtenBy: string): { by: 'user' | 'rules' | 'model'; model?: string } {
+function getAuthor(writtenBy: string): { by: 'user' | 'rules' | 'model'; model?: string } {
   if (writtenBy === 'user') return { by: 'user' };
   if (['bundle', 'document', 'local', 'consolidation'].includes(writtenBy)) return { by: 'rules' };
   return { by: 'model', model: writtenBy };

@@ -38,7 +38,7 @@ export function withoutSuccessor(node: MemoryNode): MemoryNode {
 }
 
 /** Rules where there is no model. */
-export function authorOf(model: string | null): Author {
+export function getAuthor(model: string | null): Author {
   return model === null ? { by: 'rules' } : { by: 'model', model };
 }
 
@@ -51,7 +51,7 @@ export function isFromText(node: MemoryNode): node is DocumentNode | NoteNode {
 export const TEAMMATE = 'teammate:';
 
 /** Who published a node that came from another person's machine; null for any other node. */
-export function teammateOf({ source_links }: Pick<MemoryNode, 'source_links'>): string | null {
+export function getTeammate({ source_links }: Pick<MemoryNode, 'source_links'>): string | null {
   return source_links.find((link) => link.startsWith(TEAMMATE))?.slice(TEAMMATE.length) ?? null;
 }
 
@@ -67,7 +67,7 @@ export function nodeId(atMs: number, randomHex: string): string {
 const TITLE_CHARS = 70;
 
 /** Its own, else the beginning of its summary. */
-export function titleOf({ title = '', summary }: Pick<MemoryNode, 'title' | 'summary'>): string {
+export function getTitle({ title = '', summary }: Pick<MemoryNode, 'title' | 'summary'>): string {
   return title || clip((oneLine(summary).split('; ')[0] as string).trim(), TITLE_CHARS);
 }
 

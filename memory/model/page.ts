@@ -55,7 +55,7 @@ export function parsePage(text: string): Page | string {
   const end = lines.findIndex((line, at) => at > 0 && bare(line) === FENCE);
   if (end < 0) return 'has a front matter without an end';
   const front = lines.slice(0, end + 1);
-  const read = PageHead.safeParse(yamlOf(front.slice(1, -1).join('')));
+  const read = PageHead.safeParse(getYaml(front.slice(1, -1).join('')));
   if (!read.success) return `has an unclear front matter: ${read.error.issues[0]?.path.join('.') || 'no keys'}`;
   return { head: read.data, front, lines: lines.slice(end + 1) };
 }
@@ -67,17 +67,17 @@ export function newPage(head: PageHead): Page {
 /** What was parsed and not changed comes back byte for byte. */
 export function renderPage({ head, front, lines }: Page): string {
   const eol = front[0]?.endsWith('\r\n') === true ? '\r\n' : '\n';
-  const read = front.length === 0 ? null : PageHead.safeParse(yamlOf(front.slice(1, -1).join('')));
+  const read = front.length === 0 ? null : PageHead.safeParse(getYaml(front.slice(1, -1).join('')));
   if (read?.success === true && JSON.stringify(read.data) === JSON.stringify(head))
     return [...front, ...lines].join('');
   const own = Object.entries(head).map(([key, value]) => `${key}: ${YAML.stringify(value, FLOW).trimEnd()}`);
-  const kept = othersIn(front.slice(1, -1));
+  const kept = findOthers(front.slice(1, -1));
   const [first = FENCE + eol] = front;
   return [first, ...own.map((line) => line + eol), ...kept, front.at(-1) ?? FENCE + eol, ...lines].join('');
 }
 
 /** Front matter under keys that are not memory's. */
-function othersIn(front: readonly string[]): string[] {
+function findOthers(front: readonly string[]): string[] {
   let isOwn = false;
   return front.filter((line) => {
     const key = KEY.exec(line)?.[1];
@@ -87,7 +87,7 @@ function othersIn(front: readonly string[]): string[] {
   });
 }
 
-function yamlOf(text: string): unknown {
+function getYaml(text: string): unknown {
   try {
     return YAML.parse(text, { maxAliasCount: 0 });
   } catch {
@@ -143,7 +143,7 @@ export interface PageLine {
 }
 
 /** Lines with text, without headings. Inside of code nothing is memory's. */
-export function linesOf({ lines }: Pick<Page, 'lines'>): PageLine[] {
+export function getLines({ lines }: Pick<Page, 'lines'>): PageLine[] {
   let section = '';
   let isCode = false;
   return lines.flatMap((raw, at): PageLine[] => {
@@ -221,7 +221,7 @@ const DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)$/;
 const SLUG_CHARS = 60;
 
 /** A name that is safe as a file everywhere, lower case; '' where the text has no letter. */
-export function slugOf(text: string): string {
+export function toSlug(text: string): string {
   const slug = text
     .normalize('NFC')
     .toLowerCase()
@@ -239,7 +239,7 @@ export function withoutNodes(
   linkOf: (nodeId: string) => string,
 ): Page | null {
   const changes = new Map<number, string | null>();
-  const lines = linesOf(page);
+  const lines = getLines(page);
   for (const { at, statement } of lines) {
     if (statement === null || !statement.nodes.some((id) => removedIds.has(id))) continue;
     const nodes = statement.nodes.filter((id) => !removedIds.has(id));

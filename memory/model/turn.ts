@@ -99,7 +99,7 @@ export function spokenText(turn: TurnText): string {
 }
 
 /** The parts of a marked text; a text without marks is one part of the assistant. */
-export function partsOf(marked: string, origin: Origin): SpokenPart[] {
+export function getParts(marked: string, origin: Origin): SpokenPart[] {
   const parts = [...marked.matchAll(MARKED_PART)].map(([, speaker = '', source = '', text = '']): SpokenPart => {
     const by = SPEAKERS[speaker.charCodeAt(0) - FIRST_SPEAKER] ?? 'assistant';
     return { by, origin: ORIGINS[source.charCodeAt(0) - FIRST_ORIGIN] ?? 'external', text: text.trim() };
@@ -137,8 +137,8 @@ export function parseFileLink(link: string): FileMark | null {
   const path = unescapePath(escaped);
   if (path === null || !isProjectPath(path)) return null;
   const values = new URLSearchParams(marks);
-  const markOf = (key: string): string => /^[0-9a-f]+$/.exec(values.get(key) ?? '')?.[0] ?? '';
-  return { path, sha256: markOf('sha256'), commit: markOf('commit') };
+  const getMark = (key: string): string => /^[0-9a-f]+$/.exec(values.get(key) ?? '')?.[0] ?? '';
+  return { path, sha256: getMark('sha256'), commit: getMark('commit') };
 }
 
 /** What the links say of files; the last word on each path counts. */

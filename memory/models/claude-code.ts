@@ -35,7 +35,7 @@ export function createClaudeCli(options: ClaudeCliOptions): LlmClient {
     async attempt(call, signal) {
       const end = await spawn(options, call, signal);
       if (end.how === 'exited') return readClaudeOutput(end.stdout, end.stderr);
-      return failedAttempt(end.how === 'aborted' ? 'failed' : end.how, detailOf(end, call));
+      return failedAttempt(end.how === 'aborted' ? 'failed' : end.how, getDetail(end, call));
     },
   });
 }
@@ -44,7 +44,7 @@ function spawn(options: ClaudeCliOptions, call: PromptCall, signal: AbortSignal)
   mkdirSync(options.cwd, { recursive: true, mode: 0o700 });
   const child = {
     file: options.bin,
-    args: argsOf(call.model, call.prompt),
+    args: getArgs(call.model, call.prompt),
     input: call.prompt.user,
     env: childEnv({ ...options.environment, thinking: call.thinking }),
     cwd: options.cwd,
@@ -56,14 +56,14 @@ function spawn(options: ClaudeCliOptions, call: PromptCall, signal: AbortSignal)
 }
 
 /** The conversation goes to stdin, never into argv. */
-function argsOf(model: string, prompt: Prompt<unknown>): string[] {
+function getArgs(model: string, prompt: Prompt<unknown>): string[] {
   const isolated = ['--tools', '', '--setting-sources', '', '--strict-mcp-config', '--disable-slash-commands'];
   const shape = ['--system-prompt', prompt.system, '--json-schema', JSON.stringify(prompt.schema)];
   const output = ['--output-format', 'json', '--no-session-persistence', '--settings', '{"verbose":false}'];
   return ['-p', '--model', model, ...isolated, ...shape, ...output];
 }
 
-function detailOf(end: ChildEnd, call: PromptCall): string {
+function getDetail(end: ChildEnd, call: PromptCall): string {
   if (end.how === 'timeout') return `killed after ${call.timeoutMs} ms`;
   if (end.how === 'flooded') return `killed after ${STDOUT_CHARS} characters on stdout`;
   return 'program not found; install Claude Code or set COMET_CC_CLAUDE_BIN';
@@ -164,20 +164,20 @@ function readClaudeOutput(stdout: string, stderr: string): Attempt {
   const result = findResult(stdout);
   if (result === null) {
     const output = `${stderr}\n${stdout}`.trim();
-    return failedAttempt(failureOf(output), output || 'no output');
+    return failedAttempt(getFailure(output), output || 'no output');
   }
-  const used = { tokens: tokensOf(result), costUsd: result.total_cost_usd };
+  const used = { tokens: getTokens(result), costUsd: result.total_cost_usd };
   const value = result.structured_output ?? parsed(result.result);
   if (!result.is_error && value !== undefined && typeof value === 'object' && value !== null) {
     return { kind: 'answer', value, ...used };
   }
   const status = result.api_error_status ?? '';
-  const messages = [result.result, result.errors, status, stderr].map(textOf).filter(Boolean).join(' · ');
+  const messages = [result.result, result.errors, status, stderr].map(getText).filter(Boolean).join(' · ');
   const detail = messages === '' || !result.is_error ? `no structured answer (${result.subtype})` : messages;
-  return failedAttempt(result.is_error ? failureOf(detail) : 'failed', detail, used);
+  return failedAttempt(result.is_error ? getFailure(detail) : 'failed', detail, used);
 }
 
-function failureOf(message: string): FailureKind {
+function getFailure(message: string): FailureKind {
   if (/\/login|not logged in|log in to|invalid api key|oauth token|authentication_error|\b401\b/i.test(message)) {
     return 'not_logged_in';
   }
@@ -201,7 +201,7 @@ function findResult(stdout: string): Result | null {
   return results.at(-1) ?? null;
 }
 
-function tokensOf({ usage }: Result): number {
+function getTokens({ usage }: Result): number {
   return usage.input_tokens + usage.output_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens;
 }
 
@@ -212,7 +212,7 @@ function parsed(value: unknown): unknown {
   return parseJson(isFenced ? text.slice(text.indexOf('\n'), -3) : text);
 }
 
-function textOf(value: unknown): string {
+function getText(value: unknown): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -43,12 +43,12 @@ export async function postJson(request: EndpointRequest, signal: AbortSignal): P
     });
     const body = await readBody(response, request.maxChars);
     if (body === null) return { how: 'flooded' };
-    const retryAfterMs = restOf(response.headers.get('retry-after'));
+    const retryAfterMs = getRest(response.headers.get('retry-after'));
     return { how: 'answered', status: response.status, body, retryAfterMs };
   } catch (error) {
     signal.throwIfAborted();
     if (late.aborted) return { how: 'timeout' };
-    const code = codeOf(error);
+    const code = getCode(error);
     return { how: UNREACHABLE.test(code) ? 'unreachable' : 'broken', code };
   } finally {
     over.abort();
@@ -67,14 +67,14 @@ async function readBody(response: Response, maxChars: number): Promise<string | 
 }
 
 /** Seconds or a date; one minute if neither. */
-function restOf(header: string | null): number {
+function getRest(header: string | null): number {
   if (header === null || header.trim() === '') return DEFAULT_REST_MS;
   const seconds = Number(header);
   const ms = Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1_000;
   return Number.isFinite(ms) ? Math.max(0, ms) : DEFAULT_REST_MS;
 }
 
-function codeOf(error: unknown): string {
+function getCode(error: unknown): string {
   const cause = (error as { readonly cause?: unknown }).cause;
   const causes = cause instanceof AggregateError ? cause.errors : [cause, error];
   const codes = causes.map((each) => (each as { readonly code?: unknown } | undefined)?.code);

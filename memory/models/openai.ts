@@ -63,7 +63,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
     call: PromptCall,
     { shape, found, signal }: { readonly shape: Shape; readonly found: FoundKey; readonly signal: AbortSignal },
   ): Promise<EndpointReply> {
-    const body = JSON.stringify(bodyOf(call, shape, baseUrl));
+    const body = JSON.stringify(getBody(call, shape, baseUrl));
     const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
     return postJson({ url, body, authorization, timeoutMs: call.timeoutMs, maxChars: ANSWER_CHARS }, signal);
   }
@@ -114,17 +114,17 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
 }
 
 /** The prompt repeats the schema, since some endpoints accept one without enforcing it. */
-function bodyOf({ model, prompt }: PromptCall, shape: Shape, baseUrl: string): object {
+function getBody({ model, prompt }: PromptCall, shape: Shape, baseUrl: string): object {
   const schema = JSON.stringify(prompt.schema);
   const system = `${prompt.system}\n\nAnswer with one JSON object and nothing else. It must fit this JSON schema:\n${schema}`;
   const messages = [
     { role: 'system', content: system },
     { role: 'user', content: prompt.user },
   ];
-  return { model: fullModelName(model, baseUrl), messages, stream: false, ...formatOf(shape, prompt.schema) };
+  return { model: fullModelName(model, baseUrl), messages, stream: false, ...getFormat(shape, prompt.schema) };
 }
 
-function formatOf(shape: Shape, schema: object): object {
+function getFormat(shape: Shape, schema: object): object {
   if (shape === 'none') return {};
   if (shape === 'json_object') return { response_format: { type: shape } };
   return { response_format: { type: shape, json_schema: { name: 'answer', strict: true, schema } } };

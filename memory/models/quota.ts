@@ -71,10 +71,10 @@ export function readQuota({ status, headers }: RateLimitResponse, nowMs: number)
   }
   const inPercent = [...fieldsByWindow.values()].some(({ utilization }) => parts(utilization).some(isPercent));
   const windows = [...fieldsByWindow].flatMap(([name, fields]): QuotaWindow[] => {
-    const utilization = utilizationOf(fields, inPercent);
-    return utilization === null ? [] : [{ name, utilization, resetAtMs: resetOf(fields['reset'], nowMs) }];
+    const utilization = getUtilization(fields, inPercent);
+    return utilization === null ? [] : [{ name, utilization, resetAtMs: getReset(fields['reset'], nowMs) }];
   });
-  const pauseMs = status === 429 ? resetOf(headers['retry-after'], nowMs) : 0;
+  const pauseMs = status === 429 ? getReset(headers['retry-after'], nowMs) : 0;
   if (pauseMs > nowMs) windows.push({ name: 'retry-after', utilization: 1, resetAtMs: pauseMs });
   return windows.slice(0, MOST_WINDOWS);
 }
@@ -131,8 +131,8 @@ function saidOf({ name, utilization }: QuotaWindow, rule: QuotaRule): string {
 }
 
 /** The highest utilization reported for one limit; null if none is readable. */
-function utilizationOf(fields: Fields, inPercent: boolean): number | null {
-  const shares = parts(fields['utilization']).flatMap((text) => shareOf(text, inPercent));
+function getUtilization(fields: Fields, inPercent: boolean): number | null {
+  const shares = parts(fields['utilization']).flatMap((text) => getShare(text, inPercent));
   const [limit, remaining] = [parts(fields['limit']), parts(fields['remaining'])].map((each) => each.map(Number));
   const most = Math.max(...(limit ?? []));
   const left = Math.min(...(remaining ?? []));
@@ -142,7 +142,7 @@ function utilizationOf(fields: Fields, inPercent: boolean): number | null {
 }
 
 /** Reads 0.81, 81 or 81 %. Values up to 2 are fractions unless another value of the response is a percentage. */
-function shareOf(text: string, inPercent: boolean): number[] {
+function getShare(text: string, inPercent: boolean): number[] {
   const bare = text.replace('%', '');
   const value = Number(bare);
   return [isPercent(text) || (inPercent && /^\d+$/.test(bare)) ? value / 100 : value];
@@ -153,7 +153,7 @@ function isPercent(text: string): boolean {
 }
 
 /** Unix seconds or milliseconds, seconds from now, or a date; past and distant times are ignored. */
-function resetOf(value: string | undefined, nowMs: number): number {
+function getReset(value: string | undefined, nowMs: number): number {
   const times = parts(value, /^.{1,40}$/).map((text) => {
     const stamp = NUMBER.test(text) ? Number(text) : Number.NaN;
     if (Number.isNaN(stamp)) return Date.parse(text);
@@ -253,10 +253,10 @@ export async function openBudget({
   let isDirty = false;
   let saving: Promise<void> | null = null;
 
-  const tokensOf = (sessionId = ''): number => sessions.peek(sessionId)?.tokens ?? 0;
+  const getTokens = (sessionId = ''): number => sessions.peek(sessionId)?.tokens ?? 0;
 
   function decide(sessionId?: string): QuotaDecision {
-    const used = { tokensToday: ledger.today().tokens, tokensOfSession: tokensOf(sessionId) };
+    const used = { tokensToday: ledger.today().tokens, tokensOfSession: getTokens(sessionId) };
     return decideQuota(windows, { rule, ...used, nowMs: clock.now() });
   }
 
@@ -292,7 +292,7 @@ export async function openBudget({
       ledger.record(spent);
       const { sessionId = '', tokens } = spent;
       if (sessionId !== '') {
-        sessions.set(sessionId, { sessionId, tokens: tokensOf(sessionId) + tokens, atMs: clock.now() });
+        sessions.set(sessionId, { sessionId, tokens: getTokens(sessionId) + tokens, atMs: clock.now() });
       }
       save();
     },

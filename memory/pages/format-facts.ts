@@ -12,7 +12,7 @@ interface FactRules extends Pick<BlockRequest, 'sessionId' | 'told'> {
 /** Facts for the system block that nothing else says, within a budget. */
 export function factLines({ ontology, facts }: FactSource, { sessionId, told, budgetTokens }: FactRules): string[] {
   const fresh = facts.filter(({ value }) => !wasTold(value, told));
-  return linesOf({ ontology, facts: strongestFacts({ ontology, facts: fresh }, budgetTokens, sessionId) }, sessionId);
+  return getLines({ ontology, facts: strongestFacts({ ontology, facts: fresh }, budgetTokens, sessionId) }, sessionId);
 }
 
 /** Those that a budget has room for: permanent ones first, then the most salient. */
@@ -23,8 +23,8 @@ function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, s
   for (const fact of facts.toSorted(
     (one, other) => isPermanent(other) - isPermanent(one) || other.salience - one.salience,
   )) {
-    const lines = linesOf({ ontology, facts: [...kept, fact] }, sessionId);
-    if (tokensOf(lines) <= budgetTokens) kept.push(fact);
+    const lines = getLines({ ontology, facts: [...kept, fact] }, sessionId);
+    if (getTokens(lines) <= budgetTokens) kept.push(fact);
   }
   return kept;
 }
@@ -49,15 +49,15 @@ export function changedFactLines(
   { block, since, sessionId, budgetTokens }: ChangeRules,
 ): string[] {
   const shown = readShown([...block, ...since]);
-  const keyOf = ({ concept, value }: Fact): string => `${concept}: ${quoteValue(value)}`;
-  const holding = new Set(facts.map(keyOf));
+  const getKey = ({ concept, value }: Fact): string => `${concept}: ${quoteValue(value)}`;
+  const holding = new Set(facts.map(getKey));
   const others = block.filter((line) => !FACT_LINE.test(line));
   const isShown = (fact: Fact): boolean =>
-    shown.get(keyOf(fact)) ?? (fact.value.length >= TELLING_CHARS && wasTold(fact.value, others));
+    shown.get(getKey(fact)) ?? (fact.value.length >= TELLING_CHARS && wasTold(fact.value, others));
   const negated = new Set(
     closed
       .filter(isShown)
-      .map(keyOf)
+      .map(getKey)
       .filter((key) => !holding.has(key)),
   );
   let left = budgetTokens - countTokens(CHANGED);
@@ -68,11 +68,14 @@ export function changedFactLines(
     return [line];
   });
   const isNew = (fact: Fact): boolean => {
-    const state = shown.get(keyOf(fact));
+    const state = shown.get(getKey(fact));
     return state === undefined ? !wasTold(fact.value, others) : !state;
   };
   const fresh = strongestFacts({ ontology, facts }, budgetTokens, sessionId).filter(isNew);
-  const asserted = linesOf({ ontology, facts: strongestFacts({ ontology, facts: fresh }, left, sessionId) }, sessionId);
+  const asserted = getLines(
+    { ontology, facts: strongestFacts({ ontology, facts: fresh }, left, sessionId) },
+    sessionId,
+  );
   const lines = [...asserted.filter((line) => FACT_LINE.test(line)), ...ended];
   return lines.length === 0 ? [] : [CHANGED, ...lines];
 }
@@ -89,12 +92,12 @@ function readShown(lines: readonly string[]): ReadonlyMap<string, boolean> {
   return shown;
 }
 
-function linesOf(source: FactSource, sessionId?: string): string[] {
+function getLines(source: FactSource, sessionId?: string): string[] {
   const text = contextBlock(source, sessionId === undefined ? {} : { sessionId });
   return text === '' ? [] : text.split('\n');
 }
 
-function tokensOf(lines: readonly string[]): number {
+function getTokens(lines: readonly string[]): number {
   return lines.reduce((sum, line) => sum + countTokens(line), 0);
 }
 
@@ -110,7 +113,7 @@ interface FactsNow {
 
 /** The block with facts behind it, which do not repeat it. */
 export function withFacts(block: OpenBlock, facts: FactsNow, budgetTokens: number): OpenBlock {
-  const linesOf = (request: BlockRequest): readonly string[] => {
+  const getLines = (request: BlockRequest): readonly string[] => {
     const before = block.lines(request);
     const source = facts.current(request.project);
     if (source === null) return before;
@@ -119,7 +122,7 @@ export function withFacts(block: OpenBlock, facts: FactsNow, budgetTokens: numbe
   return {
     ...block,
     refresh: async () => void (await Promise.all([block.refresh(), facts.refresh()])),
-    lines: linesOf,
+    lines: getLines,
     async text(project) {
       const [before] = await Promise.all([block.text(project), facts.refresh()]);
       const source = facts.current(project);

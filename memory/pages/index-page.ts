@@ -1,8 +1,8 @@
 import { compareText, formatCount, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { linesOf, type Page } from '../model/page.ts';
+import { getLines, type Page } from '../model/page.ts';
 import type { Task } from '../model/task.ts';
-import { isOverdue, urgencyOf } from '../tasks/trigger.ts';
+import { getUrgency, isOverdue } from '../tasks/trigger.ts';
 import { projectName } from './merge-pages.ts';
 
 export interface IndexInput {
@@ -37,7 +37,7 @@ export function renderIndex({ pages, others, plans, tasks, episodes }: IndexInpu
     ...[...others].map(([name, title]) => linkTo('topics', name, title)),
   ];
   const lines = episodes.map(({ day, title, project, link }) => {
-    return `- ${day} [${titleIn(title)}](${link}) · ${projectName(project)}`;
+    return `- ${day} [${findTitle(title)}](${link}) · ${projectName(project)}`;
   });
   return [
     '# Index',
@@ -77,10 +77,10 @@ export function pageAddress(name: string): string {
 }
 
 function linkTo(folder: string, name: string, title: string): string {
-  return `- [${titleIn(title)}](${folder}/${pageAddress(name)}.md)`;
+  return `- [${findTitle(title)}](${folder}/${pageAddress(name)}.md)`;
 }
 
-function titleIn(title: string): string {
+function findTitle(title: string): string {
   return neutralLine(title, TITLE_CHARS).replace(/[[\]]/g, '');
 }
 
@@ -109,7 +109,7 @@ export function orderPages(pages: readonly (readonly [string, Page])[]): (readon
 /** By priority, where overdue tasks count one more, then the newest. */
 export function byUrgency(one: Task, other: Task): number {
   return (
-    urgencyOf(other) - urgencyOf(one) || compareText(other.created, one.created) || compareText(one.name, other.name)
+    getUrgency(other) - getUrgency(one) || compareText(other.created, one.created) || compareText(one.name, other.name)
   );
 }
 
@@ -125,7 +125,7 @@ const counts = new WeakMap<Page, string>();
 export function countStatements(page: Page): string {
   const count = counts.get(page);
   if (count !== undefined) return count;
-  const current = linesOf(page).filter(({ section, statement }) => statement !== null && isCurrent(section)).length;
+  const current = getLines(page).filter(({ section, statement }) => statement !== null && isCurrent(section)).length;
   const text = formatCount(current, 'statement');
   counts.set(page, text);
   return text;

@@ -4,7 +4,7 @@ import type { Log } from '../../common/log.ts';
 import { compareText, countTokens, neutralLine, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
-import { linesOf, type Page, type PageLine, parsePage } from '../model/page.ts';
+import { getLines, type Page, type PageLine, parsePage } from '../model/page.ts';
 import { type Task, taskId } from '../model/task.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import type { BlockRequest, OpenBlock } from '../recall/types.ts';
@@ -13,7 +13,7 @@ import type { Tasks } from '../tasks/tasks.ts';
 import { isOverdue } from '../tasks/trigger.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
 import { byUrgency, countStatements, type Episode, isCurrent, orderPages } from './index-page.ts';
-import { episodesOf, type LibraryPages, plansIn, type Shelf } from './library-pages.ts';
+import { findPlans, getEpisodes, type LibraryPages, type Shelf } from './library-pages.ts';
 import { PROFILE } from './statement.ts';
 
 export interface BlockState extends Pick<Shelf, 'texts' | 'pages' | 'others'> {
@@ -107,7 +107,7 @@ function profileEntries({ texts, pages, others }: BlockState, rules: BlockRules)
   const written = [...pages]
     .filter(([, { head }]) => head.scope === 'user' && head.topic === PROFILE)
     .toSorted(([one], [other]) => compareText(one, other))
-    .flatMap(([, { lines }]) => linesOf({ lines: lines.slice(0, MOST.lines) }));
+    .flatMap(([, { lines }]) => getLines({ lines: lines.slice(0, MOST.lines) }));
   const lines = [...plainProfile(texts, others), ...written]
     .filter(({ section }) => isCurrent(section))
     .map((line, at) => ({ ...line, at }))
@@ -127,7 +127,7 @@ function profileEntries({ texts, pages, others }: BlockState, rules: BlockRules)
 /** A profile in the user's own form; one that is still being written is left alone. */
 function plainProfile(texts: BlockState['texts'], others: BlockState['others']): PageLine[] {
   const text = others.has(PROFILE) ? (texts.get(`topics/${PROFILE}.md`) ?? '') : '';
-  return parsePage(text) === 'has no front matter' ? linesOf({ lines: text.split('\n', MOST.lines) }) : [];
+  return parsePage(text) === 'has no front matter' ? getLines({ lines: text.split('\n', MOST.lines) }) : [];
 }
 
 /** 0 for what one memory alone says, and no value with a day. */
@@ -147,21 +147,21 @@ function pageEntries({ texts, pages, others }: BlockState, rules: BlockRules): E
     (sources.length === 0 || sources.some(rules.isShown));
   const topics = orderPages([...pages].filter(([, page]) => isNear(page)));
   const first = topics.slice(0, MOST.topics).map(([name, page]) => {
-    return lineOf(page.head.title, `topics/${name}.md`, `, ${countStatements(page)}, ${page.head.updated}`);
+    return getLine(page.head.title, `topics/${name}.md`, `, ${countStatements(page)}, ${page.head.updated}`);
   });
   const byName = ([one]: [string, string], [other]: [string, string]): number => compareText(one, other);
   // Names of plans often begin with a date.
-  const plans = [...plansIn(texts)].sort(byName).reverse();
+  const plans = [...findPlans(texts)].sort(byName).reverse();
   const own = [...others].sort(byName).filter(([name]) => name !== PROFILE);
   const lines = [
-    ...plans.slice(0, MOST.plans).map(([name, title]) => lineOf(title, `plans/${name}.md`)),
+    ...plans.slice(0, MOST.plans).map(([name, title]) => getLine(title, `plans/${name}.md`)),
     ...first,
-    ...own.slice(0, MOST.topics - first.length).map(([name, title]) => lineOf(title, `topics/${name}.md`)),
+    ...own.slice(0, MOST.topics - first.length).map(([name, title]) => getLine(title, `topics/${name}.md`)),
   ];
   return lines.filter((line) => !hasInstructions(line)).map(toEntry);
 }
 
-function lineOf(title: string, file: string, marks = ''): string {
+function getLine(title: string, file: string, marks = ''): string {
   return `- ${neutralLine(title, CHARS.title)} (${neutralLine(file, CHARS.path)}${marks})`;
 }
 
@@ -234,7 +234,7 @@ export function createLibraryBlock({ topicPages, tasks, catalogue, config, redac
     if (topicPages === null || lastState === null) return [];
     const nodes = catalogue.all().filter((node) => node.project === project && node.session_id !== sessionId);
     const { dir } = topicPages.files;
-    const state = { ...lastState, episodes: project === '' ? [] : episodesOf(nodes, topicPages.files) };
+    const state = { ...lastState, episodes: project === '' ? [] : getEpisodes(nodes, topicPages.files) };
     return renderLibraryBlock(state, { dir, project, told, isShown, budgetTokens }).map(redactor.text);
   }
 

@@ -3,8 +3,8 @@ import { type Clock, runAtOnce, runInSlices, type Steps } from '../../common/asy
 import type { Problem } from '../../common/errors.ts';
 import { compareText, parseJson } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { isRedirect, type MemoryNode, titleOf } from '../model/node.ts';
-import { linesOf, type Page, parsePage, parseStatement, renderPage, withoutNodes } from '../model/page.ts';
+import { getTitle, isRedirect, type MemoryNode } from '../model/node.ts';
+import { getLines, type Page, parsePage, parseStatement, renderPage, withoutNodes } from '../model/page.ts';
 import type { ArchivedPage } from '../storage/archive.ts';
 import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../storage/page-files.ts';
 import type { Tasks } from '../tasks/tasks.ts';
@@ -12,7 +12,7 @@ import { isPast } from '../text/validity.ts';
 import { type Episode, type IndexInput, renderIndex, SCHEMA } from './index-page.ts';
 import { lintPages, type PageProblem } from './lint-pages.ts';
 import { type MergedPages, mergePages } from './merge-pages.ts';
-import { candidatesOf } from './statement.ts';
+import { getCandidates } from './statement.ts';
 
 /** The library as it is on disk. */
 export interface Shelf {
@@ -49,10 +49,10 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
     return { ...read, isWritable };
   }
 
-  const rewritesOf = async (now: Shelf, after: Texts, nodes: readonly MemoryNode[]) =>
-    planRewrites(now, after, { parse, episodes: episodesOf(nodes, pageFiles), tasks: (await tasks?.active()) ?? [] });
+  const getRewrites = async (now: Shelf, after: Texts, nodes: readonly MemoryNode[]) =>
+    planRewrites(now, after, { parse, episodes: getEpisodes(nodes, pageFiles), tasks: (await tasks?.active()) ?? [] });
   /** Addresses of nodes, relative to a page of the library. */
-  const linkerOf = (nodes: readonly MemoryNode[]): ((id: string) => string) =>
+  const getLinker = (nodes: readonly MemoryNode[]): ((id: string) => string) =>
     linker(new Map(nodes.map((node) => [node.node_id, node])), pageFiles);
 
   return {
@@ -63,10 +63,10 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       const own = nodes.filter((node) => project === null || node.project === project);
       return mergePages({
         pages: now.pages,
-        names: [...now.texts.keys()].filter((name) => name.startsWith('topics/')).map(stemOf),
-        candidates: now.isWritable ? own.flatMap(candidatesOf) : [],
-        placed: placedIn(now),
-        linkOf: linkerOf(nodes),
+        names: [...now.texts.keys()].filter((name) => name.startsWith('topics/')).map(getStem),
+        candidates: now.isWritable ? own.flatMap(getCandidates) : [],
+        placed: findPlaced(now),
+        linkOf: getLinker(nodes),
       });
     },
     /** Every file that changes with these topics, the index included. */
@@ -80,11 +80,11 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
         [...changed].map(([name, page]) => [`topics/${name}.md`, renderPage(page)]),
       );
       if (placed.length > 0) {
-        after.set(PAGE_NAMES.state, `${JSON.stringify({ placed: [...placedIn(now), ...placed] })}\n`);
+        after.set(PAGE_NAMES.state, `${JSON.stringify({ placed: [...findPlaced(now), ...placed] })}\n`);
       }
-      return await rewritesOf(now, after, nodes);
+      return await getRewrites(now, after, nodes);
     },
-    linkerOf,
+    linkerOf: getLinker,
     /** What a person should look at. */
     async lint(isNode: (id: string) => boolean): Promise<readonly PageProblem[]> {
       const now = await shelf();
@@ -98,7 +98,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
     /** What has to change when these nodes are removed for good. @param nodes  those that stay */
     async planRemoval(removedIds: ReadonlySet<string>, nodes: readonly MemoryNode[]): Promise<readonly PageRewrite[]> {
       const now = await shelf();
-      const linkOf = linkerOf(nodes);
+      const linkOf = getLinker(nodes);
       const after = new Map<string, string | null>();
       for (const [name, page] of now.pages) {
         const left = withoutNodes(page, removedIds, linkOf);
@@ -106,7 +106,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       }
       for (const [name, text] of now.texts)
         if (name.startsWith('inbox/')) after.set(name, linesWithout(text, removedIds));
-      return rewritesOf(now, after, nodes);
+      return getRewrites(now, after, nodes);
     },
     /**
      * What has to change for pages of an archive to be there.
@@ -120,11 +120,11 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       for (const [name, text] of given) if (isWhole || !now.texts.has(name)) after.set(name, text);
       for (const [name, page] of isWhole ? now.pages : []) {
         const file = `topics/${name}.md`;
-        const isOurs = linesOf(page).every(({ statement }) => statement !== null);
+        const isOurs = getLines(page).every(({ statement }) => statement !== null);
         if (isOurs && !given.has(file)) after.set(file, null);
       }
       if (isWhole && !given.has(PAGE_NAMES.state)) after.set(PAGE_NAMES.state, null);
-      return rewritesOf(now, after, nodes);
+      return getRewrites(now, after, nodes);
     },
   };
 }
@@ -152,7 +152,7 @@ function planRewrites(
     else texts.set(name, text);
   }
   const next = readShelf(texts, '', [], parse);
-  const plans = plansIn(texts);
+  const plans = findPlans(texts);
   const isEmpty = next.pages.size + next.others.size + plans.size + tasks.length === 0;
   if (!isEmpty || texts.has(PAGE_NAMES.index)) {
     texts.set(PAGE_NAMES.index, renderIndex({ ...next, plans, tasks, episodes: isEmpty ? [] : episodes }));
@@ -165,9 +165,9 @@ function planRewrites(
 }
 
 /** Titles by file name, without ending. */
-export function plansIn(texts: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+export function findPlans(texts: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   return new Map(
-    [...texts].flatMap(([name, text]) => (name.startsWith('plans/') ? [[stemOf(name), titleIn(name, text)]] : [])),
+    [...texts].flatMap(([name, text]) => (name.startsWith('plans/') ? [[getStem(name), findTitle(name, text)]] : [])),
   );
 }
 
@@ -212,24 +212,24 @@ function* shelfSteps(
     if (!name.startsWith('topics/')) continue;
     yield;
     const page = parse(text, name);
-    if (typeof page !== 'string') pages.set(stemOf(name), page);
-    else others.set(stemOf(name), titleIn(name, text));
+    if (typeof page !== 'string') pages.set(getStem(name), page);
+    else others.set(getStem(name), findTitle(name, text));
     if (typeof page === 'string' && page !== 'has no front matter')
       problems.push({ file: `${dir}/${name}`, message: page });
   }
   return { texts, pages, others, problems };
 }
 
-function stemOf(name: string): string {
+function getStem(name: string): string {
   return name.slice(name.indexOf('/') + 1).replace(/\.md$/, '');
 }
 
-function titleIn(name: string, text: string): string {
-  return /^# (.{1,200})$/m.exec(text.slice(0, 4_000))?.[1] ?? stemOf(name);
+function findTitle(name: string, text: string): string {
+  return /^# (.{1,200})$/m.exec(text.slice(0, 4_000))?.[1] ?? getStem(name);
 }
 
 /** Where no page is left, none was removed on purpose: then all begins again. */
-function placedIn({ texts, pages }: Shelf): ReadonlySet<string> {
+function findPlaced({ texts, pages }: Shelf): ReadonlySet<string> {
   const read = State.safeParse(parseJson(texts.get(PAGE_NAMES.state) ?? ''));
   return new Set(read.success && pages.size > 0 ? read.data.placed : []);
 }
@@ -242,7 +242,7 @@ function linker(nodes: ReadonlyMap<string, MemoryNode>, { addressOf }: PageFiles
 }
 
 /** The newest memory of each of the newest sessions. */
-export function episodesOf(nodes: readonly MemoryNode[], { addressOf }: Pick<PageFiles, 'addressOf'>): Episode[] {
+export function getEpisodes(nodes: readonly MemoryNode[], { addressOf }: Pick<PageFiles, 'addressOf'>): Episode[] {
   const bySession = new Map<string, MemoryNode>();
   for (const node of nodes) {
     if (node.kind !== 'turn' || isRedirect(node) || isPast(node) || !isCleanOrigin(node.origin)) continue;
@@ -254,6 +254,6 @@ export function episodesOf(nodes: readonly MemoryNode[], { addressOf }: Pick<Pag
     .slice(0, EPISODES)
     .map((node) => {
       const { project, valid_from } = node;
-      return { day: valid_from.slice(0, 10), title: titleOf(node), project, link: addressOf(node) };
+      return { day: valid_from.slice(0, 10), title: getTitle(node), project, link: addressOf(node) };
     });
 }

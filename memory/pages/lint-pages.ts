@@ -2,9 +2,9 @@ import path from 'node:path';
 import { runInSlices, type Steps } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { grouped } from '../../common/map.ts';
-import { linesOf, type Page } from '../model/page.ts';
+import { getLines, type Page } from '../model/page.ts';
 import { createEnding } from './merge-pages.ts';
-import { attributeOf } from './statement.ts';
+import { getAttribute } from './statement.ts';
 
 export interface PageProblem {
   /** As in `topics/x.md`. */
@@ -47,7 +47,7 @@ export async function lintPages(input: LintInput): Promise<PageProblem[]> {
 }
 
 function sourceProblems(file: string, page: Page, isNode: LintInput['isNode']): PageProblem[] {
-  return linesOf(page).flatMap(({ at, statement }): PageProblem[] => {
+  return getLines(page).flatMap(({ at, statement }): PageProblem[] => {
     if (statement === null || statement.nodes.some(isNode)) return [];
     const message = `no memory says this any more: ${statement.text}`;
     return [{ file, line: lineNumber(page, at), kind: 'source_gone', message }];
@@ -56,10 +56,10 @@ function sourceProblems(file: string, page: Page, isNode: LintInput['isNode']): 
 
 /** Statements that hold now although a newer one of the same project ends them. */
 function* contradictions(pages: readonly (readonly [string, Page])[]): Steps<PageProblem[]> {
-  const current: ReturnType<typeof currentIn> = [];
+  const current: ReturnType<typeof findCurrent> = [];
   for (const [name, page] of pages) {
     yield;
-    current.push(...currentIn(name, page));
+    current.push(...findCurrent(name, page));
   }
   const problems: PageProblem[] = [];
   for (const former of current) {
@@ -74,11 +74,11 @@ function* contradictions(pages: readonly (readonly [string, Page])[]): Steps<Pag
   return problems;
 }
 
-function currentIn(name: string, page: Page) {
-  return linesOf(page).flatMap(({ at, section, statement }) => {
+function findCurrent(name: string, page: Page) {
+  return getLines(page).flatMap(({ at, section, statement }) => {
     if (statement === null || section === 'Before' || section === 'Reported') return [];
     const { text, validFrom: since = '' } = statement;
-    const ending = createEnding({ text, attribute: attributeOf(text) });
+    const ending = createEnding({ text, attribute: getAttribute(text) });
     const file = `topics/${name}.md`;
     const line = lineNumber(page, at);
     return since === '' ? [] : [{ at: `${file}:${line}`, file, line, text, since, ending }];

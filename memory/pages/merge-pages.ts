@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import { compareText } from '../../common/text.ts';
-import { endingOf, endsStatement } from '../compaction/supersede.ts';
+import { endsStatement, getEnding } from '../compaction/supersede.ts';
 import {
   addLine,
-  linesOf,
+  getLines,
   newPage,
   type Page,
   type PageStatement,
   renderStatement,
   replaceLines,
   type SectionName,
-  slugOf,
+  toSlug,
 } from '../model/page.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
-import { type Attribute, attributeOf, type Candidate, statementId } from './statement.ts';
+import { type Attribute, type Candidate, getAttribute, statementId } from './statement.ts';
 
 export interface MergeInput {
   /** Readable pages by file name without ending. */
@@ -121,11 +121,11 @@ function createDrafts({ pages, names, candidates }: MergeInput): State {
 }
 
 function addDraft(state: State, name: string, page: Page): Draft {
-  const lines = linesOf(page);
+  const lines = getLines(page);
   const draft: Draft = {
     page,
     entries: lines.flatMap(({ at, section, statement }) =>
-      statement === null ? [] : [entryOf(state, { at, section, statement })],
+      statement === null ? [] : [getEntry(state, { at, section, statement })],
     ),
     others: lines.flatMap(({ raw, statement }) => (statement === null ? [raw.trim()] : [])),
     sources: new Set(page.head.sources),
@@ -138,30 +138,30 @@ function addDraft(state: State, name: string, page: Page): Draft {
   return draft;
 }
 
-function entryOf({ origins }: State, entry: Pick<Entry, 'at' | 'section' | 'statement'>): Entry {
+function getEntry({ origins }: State, entry: Pick<Entry, 'at' | 'section' | 'statement'>): Entry {
   const { statement } = entry;
-  const days = statement.nodes.flatMap((id) => origins.get(id)?.[0]?.at.slice(0, 10) ?? dayOf(id));
+  const days = statement.nodes.flatMap((id) => origins.get(id)?.[0]?.at.slice(0, 10) ?? getDay(id));
   const since = statement.validFrom ?? days.toSorted()[0] ?? '';
   return {
     ...entry,
     isChanged: false,
-    attribute: attributeOf(statement.text),
+    attribute: getAttribute(statement.text),
     words: statement.text.toLowerCase(),
     since,
   };
 }
 
 /** `mem_20260301_…`: the day on which it was written. */
-function dayOf(nodeId: string): string {
+function getDay(nodeId: string): string {
   return nodeId.slice(4, 12).replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
 }
 
-function scopeOf(state: State, { scope, project }: Candidate): readonly Draft[] {
+function getScope(state: State, { scope, project }: Candidate): readonly Draft[] {
   return state.byProject.get(scope === 'user' ? '' : project) ?? [];
 }
 
 function place(state: State, candidate: Candidate): void {
-  const near = scopeOf(state, candidate);
+  const near = getScope(state, candidate);
   if (near.some((draft) => isKnown(draft, candidate))) return;
   const ending = createEnding(candidate);
   const day = candidate.at.slice(0, 10);
@@ -182,7 +182,7 @@ function place(state: State, candidate: Candidate): void {
       }
     }
   }
-  const target = home ?? draftFor(state, candidate);
+  const target = home ?? createDraft(state, candidate);
   add(state, target, candidate, endedBy);
 }
 
@@ -220,7 +220,7 @@ function longestWord(text: string): string {
 
 /** How a statement ends others: another value of the same, or the return of what they gave up. */
 export function createEnding({ text, attribute }: { readonly text: string; readonly attribute: Attribute | null }) {
-  const ending = endingOf(text);
+  const ending = getEnding(text);
   const isReturn = RETURNS.test(text);
   const subject = attribute?.subject ?? '';
   return {
@@ -233,7 +233,7 @@ export function createEnding({ text, attribute }: { readonly text: string; reado
       if (subject !== '' && other !== null && other.name === attribute?.name && other.subject === subject) return true;
       if (ending?.shared.every((word) => words.includes(stem(word))) === true && endsStatement(ending, statement.text))
         return true;
-      const former = isReturn ? endingOf(statement.text) : null;
+      const former = isReturn ? getEnding(statement.text) : null;
       return former !== null && former.assertion === null && endsStatement(former, text.replace(RETURNS, '').trim());
     },
   };
@@ -270,7 +270,7 @@ export function pageStatementId({ nodes: [nodeId = ''], text }: PageStatement): 
 function closeEnded(state: State, candidate: Candidate): void {
   const { endedAt, nodeId, text } = candidate;
   if (endedAt === null) return;
-  for (const draft of scopeOf(state, candidate)) {
+  for (const draft of getScope(state, candidate)) {
     for (const entry of draft.entries) {
       const { nodes } = entry.statement;
       if (entry.section === BEFORE || entry.section === REPORTED || !nodes.includes(nodeId)) continue;
@@ -287,7 +287,7 @@ function add(state: State, draft: Draft, candidate: Candidate, endedBy?: string)
   const validFrom = at.slice(0, 10);
   const isOver = endedBy !== undefined;
   const dates = { ...(attribute !== null || isOver ? { validFrom } : {}), ...(isOver ? { validTo: endedBy } : {}) };
-  const entry = entryOf(state, {
+  const entry = getEntry(state, {
     at: null,
     section: isOver ? BEFORE : section,
     statement: { text, nodes: [nodeId], ...dates },
@@ -301,7 +301,7 @@ function add(state: State, draft: Draft, candidate: Candidate, endedBy?: string)
 
 /** A claim from outside, quoted and dated, in a page that exists for other reasons. */
 function report(state: State, candidate: Candidate): boolean {
-  const draft = scopeOf(state, candidate).find(({ page }) => page.head.topic === candidate.topic);
+  const draft = getScope(state, candidate).find(({ page }) => page.head.topic === candidate.topic);
   if (draft === undefined) return false;
   const day = candidate.at.slice(0, 10);
   const text = `${day}, from outside (${candidate.origin}): “${candidate.text.replace(/[“”"]/g, "'")}”`;
@@ -309,14 +309,14 @@ function report(state: State, candidate: Candidate): boolean {
   const old = draft.entries.filter(({ section }) => section === REPORTED);
   if (old.length >= MOST_REPORTED) return true;
   const { nodeId } = candidate;
-  const entry = entryOf(state, { at: null, section: REPORTED, statement: { text, nodes: [nodeId] } });
+  const entry = getEntry(state, { at: null, section: REPORTED, statement: { text, nodes: [nodeId] } });
   draft.entries.push({ ...entry, isChanged: true });
   draft.sources.add(nodeId);
   state.added += 1;
   return true;
 }
 
-function draftFor(state: State, { scope, project, topic, at }: Candidate): Draft {
+function createDraft(state: State, { scope, project, topic, at }: Candidate): Draft {
   const key = scope === 'user' ? '' : project;
   const own = (state.byProject.get(key) ?? []).filter(({ page }) => page.head.topic === topic);
   const free = own.find(
@@ -324,7 +324,7 @@ function draftFor(state: State, { scope, project, topic, at }: Candidate): Draft
   );
   if (free !== undefined) return free;
   const name = projectName(project);
-  const stem = scope === 'user' ? slugOf(topic) : slugOf(`${name}-${topic}`);
+  const stem = scope === 'user' ? toSlug(topic) : toSlug(`${name}-${topic}`);
   const names = (nth: number): string => (nth === 1 ? stem : `${stem}-${nth}`);
   let nth = 1;
   while (state.names.has(names(nth))) nth += 1;
@@ -345,7 +345,7 @@ function finishPage({ page, entries, sources, updated }: Draft, linkOf: (nodeId:
   const changed = entries.filter(({ isChanged }) => isChanged);
   const head = { ...page.head, updated, sources: [...sources] };
   if (changed.length === 0 && isDeepStrictEqual(head, page.head)) return null;
-  const sectionAt = new Map(linesOf(page).map(({ at, section }) => [at, section]));
+  const sectionAt = new Map(getLines(page).map(({ at, section }) => [at, section]));
   const isMoved = ({ at, section }: Entry): boolean => at === null || sectionAt.get(at) !== section;
   const replaced = changed.flatMap((entry) =>
     entry.at === null ? [] : [[entry.at, isMoved(entry) ? null : renderStatement(entry.statement, linkOf)] as const],

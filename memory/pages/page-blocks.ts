@@ -52,7 +52,7 @@ const MARK = /^\[changed on:: [^\]\n]{1,80}\]$/;
 const FENCE = /^(?:```|~~~)/;
 const ITEM = /^(?:[-*+]|\d{1,9}[.)]) /;
 
-function digestOf(...parts: readonly (string | number)[]): string {
+function getDigest(...parts: readonly (string | number)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
@@ -65,10 +65,10 @@ export function pageKey({ kind, scope, project, topic }: PageRef): string {
 export function createBlockKeys(): (page: PageRef, section: string, text: string) => string {
   const counts = new Map<string, number>();
   return (page, section, text) => {
-    const digest = digestOf(pageKey(page), section, text);
+    const digest = getDigest(pageKey(page), section, text);
     const nth = counts.get(digest) ?? 0;
     counts.set(digest, nth + 1);
-    return `page ${nth === 0 ? digest : digestOf(digest, nth)}`;
+    return `page ${nth === 0 ? digest : getDigest(digest, nth)}`;
   };
 }
 
@@ -81,7 +81,7 @@ export function factsRef(project: string): PageRef {
 type KeyOf = ReturnType<typeof createBlockKeys>;
 
 /** @param keyOf  project as every machine names it. Null for a page that is still being written. */
-export function refOf(file: string, text: string, keyOf: (project: string) => string): PageRef | null {
+export function getRef(file: string, text: string, keyOf: (project: string) => string): PageRef | null {
   const stem = file.slice(file.indexOf('/') + 1).replace(/\.md$/, '');
   const user = { file, title: stem, scope: 'user', project: '', topic: stem, updated: '' } as const;
   if (file.startsWith('plans/')) return { ...user, kind: 'plan' };
@@ -94,8 +94,8 @@ export function refOf(file: string, text: string, keyOf: (project: string) => st
 }
 
 /** Blocks in their order. @param redact  of each text: what leaves and what is compared has no secret */
-export function blocksIn(text: string, page: PageRef, keyOf: KeyOf, redact: (text: string) => string): PageBlock[] {
-  return nameBlocks(segmentsIn(text, page), { page, keyOf, redact });
+export function findBlocks(text: string, page: PageRef, keyOf: KeyOf, redact: (text: string) => string): PageBlock[] {
+  return nameBlocks(findSegments(text, page), { page, keyOf, redact });
 }
 
 function nameBlocks(
@@ -117,14 +117,14 @@ function nameBlocks(
     });
 }
 
-function partsOf(text: string, { kind }: PageRef): { readonly page: Page | null; readonly lines: readonly string[] } {
+function getParts(text: string, { kind }: PageRef): { readonly page: Page | null; readonly lines: readonly string[] } {
   const page = kind === 'plan' ? null : parsePage(text);
   if (page !== null && typeof page !== 'string') return { page, lines: page.lines.map(bare) };
   return { page: null, lines: text === '' ? [] : text.split('\n').map(bare) };
 }
 
-function segmentsIn(text: string, ref: PageRef): Segment[] {
-  const { lines } = partsOf(text, ref);
+function findSegments(text: string, ref: PageRef): Segment[] {
+  const { lines } = getParts(text, ref);
   const segments: Segment[] = [];
   let section = '';
   let isCode = false;
@@ -176,8 +176,8 @@ export function changeBlocks(
   page: PageRef,
   { added, removed, isKnown, redact }: BlockChanges,
 ): string | null {
-  const { page: parsed } = partsOf(text, page);
-  const segments = segmentsIn(text, page);
+  const { page: parsed } = getParts(text, page);
+  const segments = findSegments(text, page);
   nameBlocks(segments, { page, keyOf: createBlockKeys(), redact });
   const before = segments.flatMap(({ lines }) => [...lines]);
   const has = (key: string): boolean => key !== '' && segments.some((each) => each.key === key);

@@ -3,11 +3,11 @@ import { trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { assertsValue } from '../compaction/supersede.ts';
 import { isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
-import { type SectionName, slugOf, statementText } from '../model/page.ts';
+import { type SectionName, statementText, toSlug } from '../model/page.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import { isReminder } from '../tasks/trigger.ts';
-import { areasOf } from '../text/keywords.ts';
-import { isAsking, isNoise, type PersonAttribute, personIn, STANDING, valuesOf } from '../text/sentences.ts';
+import { getAreas } from '../text/keywords.ts';
+import { findPerson, getValues, isAsking, isNoise, type PersonAttribute, STANDING } from '../text/sentences.ts';
 import { contentTags } from '../text/tags.ts';
 import { isPast, summaryParts } from '../text/validity.ts';
 
@@ -64,7 +64,7 @@ const CHOICE =
 const QUOTED_REPLY = /^“([^”]{0,300})”/;
 
 /** Statements that pages may take, in order of the node; everything else stays an episode. */
-export function candidatesOf(node: MemoryNode): Candidate[] {
+export function getCandidates(node: MemoryNode): Candidate[] {
   if (node.project === '' || isRedirect(node) || isGroup(node) || isBundled(node) || isQuarantined(node)) return [];
   if (node.kind === 'tool') return [];
   const statements = new Map<string, NodeStatement>();
@@ -72,7 +72,7 @@ export function candidatesOf(node: MemoryNode): Candidate[] {
     const text = trimEnd(statementText(each.text), '.;');
     if (!statements.has(text)) statements.set(text, { ...each, text });
   }
-  return [...statements.values()].flatMap((each) => candidateOf(node, each) ?? []);
+  return [...statements.values()].flatMap((each) => getCandidate(node, each) ?? []);
 }
 
 interface NodeStatement {
@@ -95,24 +95,27 @@ function saidIn(node: MemoryNode): NodeStatement[] {
       bucket: fact.bucket,
     };
   });
-  const endOf = (text: string): string | null => facts.find((fact) => fact.text === text)?.endedAt ?? wholeEnd;
+  const getEnd = (text: string): string | null => facts.find((fact) => fact.text === text)?.endedAt ?? wholeEnd;
   const decisions = (node.decisions ?? []).flatMap(({ text, origin, closed, bucket }): NodeStatement[] =>
-    closed?.as === 'dropped' ? [] : [{ text, origin, isDecision: true, endedAt: endOf(text), bucket }],
+    closed?.as === 'dropped' ? [] : [{ text, origin, isDecision: true, endedAt: getEnd(text), bucket }],
   );
   const statements = summaryParts(node).flatMap(({ text, isUsers }): NodeStatement[] =>
-    isUsers ? [{ text, origin: 'user', isDecision: false, endedAt: endOf(text) }] : [],
+    isUsers ? [{ text, origin: 'user', isDecision: false, endedAt: getEnd(text) }] : [],
   );
   return [...decisions, ...facts, ...statements];
 }
 
-function candidateOf(node: MemoryNode, { text, origin, isDecision, endedAt, bucket }: NodeStatement): Candidate | null {
+function getCandidate(
+  node: MemoryNode,
+  { text, origin, isDecision, endedAt, bucket }: NodeStatement,
+): Candidate | null {
   if (bucket === 'skip' || bucket === 'episode' || bucket === 'task' || isReminder(text)) return null;
-  const attribute = attributeOf(text);
-  const chosen = bucket === undefined ? '' : slugOf(bucket.slice('topic:'.length));
+  const attribute = getAttribute(text);
+  const chosen = bucket === undefined ? '' : toSlug(bucket.slice('topic:'.length));
   const isChosen = chosen !== '' && isCleanOrigin(origin) && (chosen !== PROFILE || origin === 'user');
-  const section = sectionOf(text, { origin, isDecision, attribute }) ?? (isChosen ? 'Decisions' : null);
+  const section = getSection(text, { origin, isDecision, attribute }) ?? (isChosen ? 'Decisions' : null);
   if (section === null || !isLasting(text, { attribute, origin }) || hasInstructions(text)) return null;
-  const topic = isChosen ? chosen : topicOf(text, node, { origin, attribute, section });
+  const topic = isChosen ? chosen : getTopic(text, node, { origin, attribute, section });
   if (topic === null) return null;
   const id = statementId(node.node_id, text);
   const { node_id: nodeId, project, valid_from: at } = node;
@@ -125,8 +128,8 @@ export function statementId(nodeId: string, text: string): string {
   return createHash('sha256').update(`${nodeId}\n${text}`).digest('hex').slice(0, 12);
 }
 
-export function attributeOf(text: string): Attribute | null {
-  const person = personIn(text);
+export function getAttribute(text: string): Attribute | null {
+  const person = findPerson(text);
   if (person !== null) return person;
   if (!assertsValue(text)) return null;
   const name = VERSION.test(text) ? 'version' : ENVIRONMENT.test(text) ? 'environment' : 'value';
@@ -134,7 +137,7 @@ export function attributeOf(text: string): Attribute | null {
 }
 
 /** Null: no statement of a page. What came from outside is reported where it states a value, never adopted. */
-function sectionOf(
+function getSection(
   text: string,
   { origin, isDecision, attribute }: Pick<NodeStatement, 'origin' | 'isDecision'> & Pick<Candidate, 'attribute'>,
 ): SectionName | null {
@@ -158,15 +161,15 @@ function isLasting(text: string, { attribute, origin }: Pick<About, 'attribute' 
 type About = Pick<Candidate, 'origin' | 'attribute' | 'section'>;
 
 /** Null where the subject is not clear. */
-function topicOf(text: string, node: MemoryNode, { origin, attribute, section }: About): string | null {
+function getTopic(text: string, node: MemoryNode, { origin, attribute, section }: About): string | null {
   const isOfPerson = attribute !== null && attribute.subject !== '';
   if (isOfPerson) return origin === 'user' && attribute.subject === 'i' ? PROFILE : PEOPLE;
   if (origin === 'user' && (TASTE.test(text) || FIRST_PERSON.test(text)) && section === 'Preferences') return PROFILE;
-  const area = areasOf(text).find((each) => each !== 'bug');
+  const area = getAreas(text).find((each) => each !== 'bug');
   if (area !== undefined) return area;
   const words = text.toLowerCase();
   const tag = contentTags(node.topic_tags).find((each) => each.length > 2 && words.includes(each.toLowerCase()));
-  if (tag !== undefined && slugOf(tag) !== '') return slugOf(tag);
+  if (tag !== undefined && toSlug(tag) !== '') return toSlug(tag);
   if (section === 'Preferences') return CONVENTIONS;
-  return valuesOf(text).length > 0 ? CONVENTIONS : null;
+  return getValues(text).length > 0 ? CONVENTIONS : null;
 }

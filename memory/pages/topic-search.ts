@@ -1,7 +1,7 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
-import { linesOf, type Page, slugOf } from '../model/page.ts';
+import { getLines, type Page, toSlug } from '../model/page.ts';
 import { hasInstructions } from '../recall/quarantine.ts';
-import { coverageIn, isRelevant, leastCoverage, type QueryTerms } from '../recall/relevance-filter.ts';
+import { isRelevant, leastCoverage, measureCoverage, type QueryTerms } from '../recall/relevance-filter.ts';
 import { tokenize } from '../text/tokenizer.ts';
 
 /** A section of a topic page, or the facts of a concept, that a query found. */
@@ -64,17 +64,17 @@ const sectionCache = new WeakMap<object, readonly Section[]>();
 /** Sections by what they share with the query, best first; those without a common word are left out. */
 export function searchSections(pages: readonly TopicPage[], query: SectionQuery): TopicHit[] {
   return pages
-    .flatMap((page) => sectionsOf(page).flatMap((section) => hitOf(page, section, query) ?? []))
+    .flatMap((page) => getSections(page).flatMap((section) => getHit(page, section, query) ?? []))
     .filter(({ nodes }) => nodes.length === 0 || !nodes.every((id) => query.told.includes(id)))
     .sort((one, other) => Number(other.fits) - Number(one.fits) || other.score - one.score)
     .slice(0, query.top);
 }
 
 /** A page object stands for one text: an edited page is another object. */
-function sectionsOf({ title, page }: TopicPage): readonly Section[] {
+function getSections({ title, page }: TopicPage): readonly Section[] {
   const before = sectionCache.get(page);
   if (before !== undefined) return before;
-  const lines = linesOf(page).map(({ section, raw, statement }) => {
+  const lines = getLines(page).map(({ section, raw, statement }) => {
     const text = statement?.text ?? raw.trim().replace(/^[-*+] /, '');
     return { section, text, nodes: statement?.nodes ?? [], tokens: new Set(tokenize(text)) };
   });
@@ -88,7 +88,7 @@ function sectionsOf({ title, page }: TopicPage): readonly Section[] {
   return sections;
 }
 
-function hitOf(
+function getHit(
   { name: topic, title }: TopicPage,
   { name, lines, tokens }: Section,
   { terms, past, minCoverage, isShown, redact }: SectionQuery,
@@ -97,7 +97,7 @@ function hitOf(
   if (kind === PAST && !past) return null;
   const own = lines.filter((line) => line.nodes.length === 0 || line.nodes.some(isShown));
   const sections = own
-    .map((line, at) => ({ line, at, coverage: coverageIn(terms, line.tokens) }))
+    .map((line, at) => ({ line, at, coverage: measureCoverage(terms, line.tokens) }))
     .filter(({ coverage, line }) => coverage > 0 && !hasInstructions(line.text))
     .sort((one, other) => other.coverage - one.coverage || one.at - other.at);
   let left = MOST_CHARS;
@@ -107,12 +107,12 @@ function hitOf(
   });
   if (rest.length === 0) return null;
   const shown = rest.toSorted((one, other) => one.at - other.at).map(({ line }) => line);
-  const score = coverageIn(terms, new Set([...tokens, ...shown.flatMap((line) => [...line.tokens])]));
-  const origin: Origin = kind === REPORTED ? 'external' : lowestOrigin(shown.map(originOf));
+  const score = measureCoverage(terms, new Set([...tokens, ...shown.flatMap((line) => [...line.tokens])]));
+  const origin: Origin = kind === REPORTED ? 'external' : lowestOrigin(shown.map(getOrigin));
   return {
     ...{
       kind: 'topic',
-      id: `topic:${topic}${slugOf(name) && `#${slugOf(name)}`}`,
+      id: `topic:${topic}${toSlug(name) && `#${toSlug(name)}`}`,
       topic,
       title,
       section: name,
@@ -126,6 +126,6 @@ function hitOf(
 }
 
 /** What memory wrote is of the user or the assistant; a page does not say which. */
-function originOf({ nodes }: Line): Origin {
+function getOrigin({ nodes }: Line): Origin {
   return nodes.length === 0 ? 'user' : 'assistant';
 }

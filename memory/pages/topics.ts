@@ -6,7 +6,7 @@ import { lowestOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.ts';
 import type { Fact } from '../facts/fact.ts';
-import { linesOf, type Page, slugOf } from '../model/page.ts';
+import { getLines, type Page, toSlug } from '../model/page.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
 import { asksPast } from '../recall/query.ts';
 import { UNSEEN, weighTerms } from '../recall/relevance-filter.ts';
@@ -69,16 +69,16 @@ interface TopicSearch extends TopicFilter, Pick<SectionQuery, 'top'>, Partial<Pi
 export function createTopics({ topicPages, facts, projectOf, redactor, index, catalogue, config }: Parts) {
   const rarityOf = createWordRarity(loadStaticTable);
   const shelf = async (): Promise<Pages> => (await topicPages?.shelf()) ?? NOTHING;
-  const keyOf = ({ projectDir }: TopicFilter): string | null =>
+  const getKey = ({ projectDir }: TopicFilter): string | null =>
     projectDir === undefined ? null : projectOf(projectDir);
   return {
-    listTopics: async (filter: TopicFilter): Promise<TopicList> => listTopics(await shelf(), keyOf(filter)),
+    listTopics: async (filter: TopicFilter): Promise<TopicList> => listTopics(await shelf(), getKey(filter)),
     /** Facts and sections of pages, with the relevance filter of recall; reads both as they are now. */
     async searchTopics(query: string, { top, told = [], ...filter }: TopicSearch) {
-      const project = keyOf(filter);
+      const project = getKey(filter);
       const tokens = contentTokens(query);
       const now = await shelf();
-      const pages = listTopics(now, project).topics.map((topic) => ({ ...topic, page: pageOf(now, topic.name) }));
+      const pages = listTopics(now, project).topics.map((topic) => ({ ...topic, page: getPage(now, topic.name) }));
       const toldTurns = new Set(told.flatMap((id) => catalogue.current(id)?.turns ?? []));
       const all = (await facts?.list(project))?.facts ?? [];
       const rows = all.filter(({ turn_id }) => !toldTurns.has(turn_id));
@@ -96,7 +96,7 @@ export function createTopics({ topicPages, facts, projectOf, redactor, index, ca
     },
     /** @throws CometError as `readTopic` */
     readTopic: async (name: string, filter: TopicFilter): Promise<TopicText> =>
-      readTopic(await shelf(), name, { project: keyOf(filter), redact: redactor.text }),
+      readTopic(await shelf(), name, { project: getKey(filter), redact: redactor.text }),
   };
 }
 
@@ -115,9 +115,9 @@ function searchFacts(facts: readonly Fact[], query: SectionQuery): TopicHit[] {
 
 /** Newest first, then pages of a person's own. @param project  with those of the user; null for every project */
 export function listTopics(shelf: Pages, project: string | null): TopicList {
-  const own = [...shelf.pages].map(([name, page]) => viewOf(name, page));
+  const own = [...shelf.pages].map(([name, page]) => getView(name, page));
   const others = [...shelf.others].flatMap(([name, title]): TopicView[] =>
-    problemOf(shelf, name) === undefined
+    getProblem(shelf, name) === undefined
       ? [{ name, title, scope: 'user', project: '', updated: null, statements: 0 }]
       : [],
   );
@@ -138,19 +138,19 @@ export function readTopic(
   const { topics } = listTopics(shelf, project);
   const find = (text: string): TopicView | undefined => {
     const wanted = text.replace(/\.md$/, '');
-    const problem = problemOf(shelf, wanted);
+    const problem = getProblem(shelf, wanted);
     if (problem !== undefined) throw new CometError('node_invalid', `${wanted}.md ${problem.message}`);
     return (
       topics.find(({ name }) => name === wanted) ??
-      topics.find(({ name, title }) => name === slugOf(wanted) || title.toLowerCase() === wanted.toLowerCase())
+      topics.find(({ name, title }) => name === toSlug(wanted) || title.toLowerCase() === wanted.toLowerCase())
     );
   };
   const at = whole.lastIndexOf('#');
   const page = find(whole);
   const topic = page ?? (at < 0 ? undefined : find(whole.slice(0, at)));
-  const part = page === undefined ? slugOf(whole.slice(at + 1)) : null;
-  const lines = topic === undefined ? [] : linesOf(pageOf(shelf, topic.name));
-  const shown = lines.filter(({ section }) => part === null || slugOf(section) === part);
+  const part = page === undefined ? toSlug(whole.slice(at + 1)) : null;
+  const lines = topic === undefined ? [] : getLines(getPage(shelf, topic.name));
+  const shown = lines.filter(({ section }) => part === null || toSlug(section) === part);
   if (topic === undefined || (part !== null && shown.length === 0))
     throw new CometError('not_found', `no topic ${JSON.stringify(input)} here`);
   return {
@@ -163,13 +163,13 @@ export function readTopic(
 }
 
 /** A page in a person's own form has lines alone. */
-function pageOf({ pages, texts }: Pages, name: string): Pick<Page, 'lines'> {
+function getPage({ pages, texts }: Pages, name: string): Pick<Page, 'lines'> {
   return pages.get(name) ?? { lines: (texts.get(`topics/${name}.md`) ?? '').split(/(?<=\n)/) };
 }
 
-function viewOf(name: string, page: Page): TopicView {
+function getView(name: string, page: Page): TopicView {
   const { title, scope, project, updated } = page.head;
-  const statements = linesOf(page).filter(
+  const statements = getLines(page).filter(
     ({ section, statement }) => statement !== null && section !== 'Before' && !isReported(section),
   ).length;
   return { name, title, scope, project, updated, statements };
@@ -180,6 +180,6 @@ function isReported(section: string): boolean {
   return section.toLowerCase() === 'reported';
 }
 
-function problemOf({ problems }: Pages, name: string): Problem | undefined {
+function getProblem({ problems }: Pages, name: string): Problem | undefined {
   return problems.find(({ file }) => file.endsWith(`/topics/${name}.md`));
 }

@@ -43,7 +43,7 @@ export function raises(boosts: Boosts): boolean {
 }
 
 /** By how much a node's score is raised; 1 for one that is gone. */
-export function raiseOf(
+export function getRaise(
   references: number,
   facts: Raised | null,
   { boosts, project, nowMs, date }: BoostRules,

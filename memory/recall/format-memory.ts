@@ -1,6 +1,6 @@
 import { neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import { type MemoryNode, type NodeContent, TEAMMATE, teammateOf } from '../model/node.ts';
+import { getTeammate, type MemoryNode, type NodeContent, TEAMMATE } from '../model/node.ts';
 import { fileMarks } from '../model/turn.ts';
 import { terseMeta } from '../text/tags.ts';
 import { currentSummary, validityNote } from '../text/validity.ts';
@@ -33,14 +33,14 @@ export function memoryLine(
   const mark = [validityNote(node), note].map((each) => (each === '' ? '' : ` ${each}`)).join('');
   if (passage === null) {
     const summary = past ? node.summary : (currentSummary(node) ?? node.summary);
-    return lineOf(node, summary, LINE_CHARS, mark);
+    return getLine(node, summary, LINE_CHARS, mark);
   }
   const { text, by, origin, asked } = passage;
   const quote = `“${neutralLine(text, PASSAGE_CHARS)}”`;
   const speaker = by === 'user' ? 'user: ' : by === 'call' ? 'tool call: ' : '';
   const shown =
     asked === '' ? `${speaker}${quote}` : `asked “${neutralLine(asked, PASSAGE_CHARS)}”, answered: ${quote}`;
-  return { nodeId: node.node_id, origin, text: `${headerOf(node, origin)}${shown}${mark}` };
+  return { nodeId: node.node_id, origin, text: `${getHeader(node, origin)}${shown}${mark}` };
 }
 
 /** What a line quotes or summarizes, without id, date, marks and the words that `memoryLine` puts between. */
@@ -51,7 +51,7 @@ export function saidIn(line: string): string {
 /** Like `memoryLine`, without a quote and with a longer summary. */
 export function summaryLine(node: MemoryNode): MemoryLine {
   const note = validityNote(node);
-  return lineOf(node, currentSummary(node) ?? node.summary, WHOLE_CHARS, note === '' ? '' : ` ${note}`);
+  return getLine(node, currentSummary(node) ?? node.summary, WHOLE_CHARS, note === '' ? '' : ` ${note}`);
 }
 
 /** For a quarantined node: only the facts of clean origin. */
@@ -59,16 +59,16 @@ export function quarantinedLine(node: MemoryNode): MemoryLine {
   const clean = node.facts.filter(({ origin = node.origin }) => isCleanOrigin(origin));
   const stated = clean.map(({ concept, value }) => (value.startsWith(concept) ? value : `${concept}: ${value}`));
   const values = stated.length === 0 ? '' : `; stated in it: ${stated.join('; ')}`;
-  return lineOf(node, `quarantined: contains instructions from ${node.origin} text${values}`, LINE_CHARS, '');
+  return getLine(node, `quarantined: contains instructions from ${node.origin} text${values}`, LINE_CHARS, '');
 }
 
-function lineOf(node: NodeContent, summary: string, maxChars: number, mark: string): MemoryLine {
-  const head = headerOf(node, node.origin);
+function getLine(node: NodeContent, summary: string, maxChars: number, mark: string): MemoryLine {
+  const head = getHeader(node, node.origin);
   const text = `${head}${neutralLine(summary, maxChars - head.length - mark.length)}${mark}`;
   return { nodeId: node.node_id, origin: node.origin, text };
 }
 
-function headerOf(node: NodeContent, origin: Origin): string {
+function getHeader(node: NodeContent, origin: Origin): string {
   return `- [${node.node_id}] ${node.created_at.slice(0, 10)} ${terseMeta(node, { origin, source: provenance(node) })} `;
 }
 
@@ -81,7 +81,7 @@ const SESSION_CHARS = 8;
  * or `db.ts+2` for several), or the start of its session id.
  */
 export function provenance({ source_links, session_id }: Pick<MemoryNode, 'source_links' | 'session_id'>): string {
-  const teammate = teammateOf({ source_links });
+  const teammate = getTeammate({ source_links });
   if (teammate !== null) return TEAMMATE + plain(teammate, NAME_CHARS);
   const document = source_links.find((link) => link.startsWith(DOCUMENT_LINK))?.slice(DOCUMENT_LINK.length);
   const files = document === undefined ? fileMarks(source_links).map(({ path }) => path) : [document];

@@ -44,10 +44,7 @@ export function tells(line: string, { text }: StateItem): boolean {
 }
 
 /** HIGH nodes of clean origin from the project's other sessions, newest first. */
-export function handedOver(
-  newestFirst: readonly MemoryNode[],
-  { project, sessionId, most }: HandoffRules,
-): MemoryNode[] {
+export function handOver(newestFirst: readonly MemoryNode[], { project, sessionId, most }: HandoffRules): MemoryNode[] {
   if (project === '') return [];
   return newestFirst
     .filter((node) => node.project === project && node.session_id !== sessionId && node.importance === 'HIGH')

@@ -1,7 +1,7 @@
 import { compareText } from '../../common/text.ts';
 import type { NamedDate, RankedTurn } from '../search/ranking.ts';
 import type { Hit, Lane, LaneScore } from '../search/search-index.ts';
-import { type Boosts, ORIGIN_TRUST, type Raised, raiseOf, raises } from './boosts.ts';
+import { type Boosts, getRaise, ORIGIN_TRUST, type Raised, raises } from './boosts.ts';
 
 /** What a node's best turn and its own lanes count. Source: `npm run bench:real`. */
 const WEIGHTS = { turn: 1, fts: 0.1, summary: 0.05 };
@@ -63,9 +63,9 @@ export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], ru
   addLinked(candidates, rules);
   const nodes = [...candidates.values()].filter(({ facts }) => facts !== null);
   const top = nodes.reduce((most, { score }) => Math.max(most, score), 0);
-  const scale = top === 0 ? 0 : worthOf(turns, best) / top;
+  const scale = top === 0 ? 0 : getWorth(turns, best) / top;
   const boosted = raises(rules.boosts);
-  for (const each of nodes) each.score *= scale * (boosted ? raiseOf(each.references, each.facts, rules) : 1);
+  for (const each of nodes) each.score *= scale * (boosted ? getRaise(each.references, each.facts, rules) : 1);
   const given: RankedNode[] = [];
   for (const candidate of nodes.sort(
     (one, other) => other.score - one.score || byTrust(one, other) || byAge(one, other),
@@ -83,22 +83,24 @@ const LANES = ['fts', 'summary'] as const;
 type NodeScores = Readonly<Record<(typeof LANES)[number], number>>;
 
 /** The best node may be far from the question: what the best turn is worth, or the best node by itself, says how far. */
-function worthOf([best]: readonly RankedTurn[], nodes: NodeScores): number {
+function getWorth([best]: readonly RankedTurn[], nodes: NodeScores): number {
   const { fts, summary } = WEIGHTS;
   const own = fts * Math.sign(nodes.fts) + summary * nodes.summary;
   return Math.min(1, Math.max(best?.score ?? 0, own / (fts + summary || 1)));
 }
 
 function byTrust(one: Candidate, other: Candidate): number {
-  const trustIn = ({ facts }: Candidate): number => (facts === null ? 0 : ORIGIN_TRUST[facts.origin]);
-  return trustIn(other) - trustIn(one);
+  const findTrust = ({ facts }: Candidate): number => (facts === null ? 0 : ORIGIN_TRUST[facts.origin]);
+  return findTrust(other) - findTrust(one);
 }
 
 /** Ids of nodes are random and ids of turns are not: with the same turns every index gives the same order. */
 function byAge(one: Candidate, other: Candidate): number {
-  const ageOf = ({ facts }: Candidate): number => facts?.atMs ?? 0;
+  const getAge = ({ facts }: Candidate): number => facts?.atMs ?? 0;
   return (
-    ageOf(one) - ageOf(other) || compareText(firstTurn(one), firstTurn(other)) || compareText(one.nodeId, other.nodeId)
+    getAge(one) - getAge(other) ||
+    compareText(firstTurn(one), firstTurn(other)) ||
+    compareText(one.nodeId, other.nodeId)
   );
 }
 
@@ -106,7 +108,7 @@ function firstTurn({ turns }: Candidate): string {
   return turns.reduce((first, { hit }) => (first === '' || hit.turnId < first ? hit.turnId : first), '');
 }
 
-function candidateOf(candidates: Candidates, nodeId: string, { factsOf }: NodeRules): Candidate {
+function getCandidate(candidates: Candidates, nodeId: string, { factsOf }: NodeRules): Candidate {
   const candidate = candidates.get(nodeId);
   if (candidate !== undefined) return candidate;
   const facts = factsOf(nodeId);
@@ -118,7 +120,7 @@ function candidateOf(candidates: Candidates, nodeId: string, { factsOf }: NodeRu
 function addTurns(candidates: Candidates, turns: readonly RankedTurn[], rules: NodeRules): void {
   const best = turns[0]?.score ?? 0;
   for (const turn of turns) {
-    const candidate = candidateOf(candidates, turn.hit.nodeId, rules);
+    const candidate = getCandidate(candidates, turn.hit.nodeId, rules);
     if (candidate.turns.length === 0 && best > 0) candidate.score += (WEIGHTS.turn * turn.score) / best;
     candidate.turns.push(turn);
   }
@@ -132,7 +134,7 @@ function addNodes(candidates: Candidates, hits: readonly Hit[], rules: NodeRules
     for (const lane of LANES) best[lane] = Math.max(best[lane], lanes[lane]?.score ?? 0);
   }
   for (const hit of nodes) {
-    const candidate = candidateOf(candidates, hit.nodeId, rules);
+    const candidate = getCandidate(candidates, hit.nodeId, rules);
     candidate.own = hit;
     for (const lane of LANES) {
       const score = hit.lanes[lane]?.score ?? 0;
@@ -152,11 +154,11 @@ function addLinked(candidates: Candidates, rules: NodeRules): void {
     let reached = [from];
     const seen = new Set(reached);
     for (const [hop, carried] of HOP_SHARES.entries()) {
-      const links = reached.flatMap((id) => candidateOf(candidates, id, rules).facts?.links ?? []);
+      const links = reached.flatMap((id) => getCandidate(candidates, id, rules).facts?.links ?? []);
       reached = [...new Set(links)].filter((id) => !seen.has(id));
       for (const id of reached) {
         seen.add(id);
-        const linked = candidateOf(candidates, id, rules);
+        const linked = getCandidate(candidates, id, rules);
         if (linked.facts === null) continue;
         if (hop === 0) linked.references += 1;
         if (score * carried <= linked.score) continue;

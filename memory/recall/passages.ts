@@ -2,7 +2,7 @@ import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { SpokenPart } from '../model/turn.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { typedText } from '../text/typed-text.ts';
-import { coverageIn, coverageOf, type QueryTerms } from './relevance-filter.ts';
+import { computeCoverage, measureCoverage, type QueryTerms } from './relevance-filter.ts';
 
 /** The place in a turn that answers a query, verbatim. */
 export interface Passage {
@@ -56,7 +56,7 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
   const isQuestion = QUESTION.test(promptText);
   const last = parts.findLast(({ by }) => by === 'assistant');
   let best: { readonly score: number; readonly passage: Passage } | null = null;
-  const isSpoken = parts.some(({ by, text }) => by !== 'call' && coverageOf(terms, text.slice(0, READ_CHARS)) > 0);
+  const isSpoken = parts.some(({ by, text }) => by !== 'call' && computeCoverage(terms, text.slice(0, READ_CHARS)) > 0);
   for (const part of parts) {
     if (part.by === 'call' && isSpoken && !rules.callsAnswer) continue;
     const share = part.by === 'user' && last !== undefined && isQuestion ? QUESTION_SHARE : 1;
@@ -64,12 +64,12 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
       part.by === 'assistant'
         ? new Set([...(isShort ? tokenize(promptText) : []), ...(rules.carried ?? [])])
         : new Set<string>();
-    const pieces = piecesOf(part.text.slice(0, READ_CHARS), rules.maxChars);
+    const pieces = getPieces(part.text.slice(0, READ_CHARS), rules.maxChars);
     const range = bestRange(pieces, terms, { context, text: part.text, ...rules });
     if (range === null) continue;
     const score = range.coverage * share + (part === last ? LAST_BONUS : 0);
     if (best !== null && score <= best.score) continue;
-    const text = textOf(part.text, pieces, range, rules.maxChars);
+    const text = getText(part.text, pieces, range, rules.maxChars);
     const isAnswer = part.by === 'assistant' && isShort;
     best = { score, passage: { text, by: part.by, origin: part.origin, asked: isAnswer ? promptText : '' } };
   }
@@ -93,7 +93,7 @@ function withAnswer(
     return containedShare(passage.text, prompt.text) >= REPEATED ? statement : passage;
   }
   if (passage.by !== 'user' || !(isQuestion || isCleanOrigin(last.origin))) return passage;
-  const end = endOf(last.text, maxChars);
+  const end = getEnd(last.text, maxChars);
   if (end === '' || isPast(end) || containedShare(end, prompt.text) >= REPEATED) return passage;
   return { text: end, by: 'assistant', origin: last.origin, asked: prompt.text };
 }
@@ -107,16 +107,16 @@ function withOutcome(passage: Passage, parts: readonly SpokenPart[], terms: Quer
   const answers = parts.filter(({ by, origin }) => by === 'assistant' && isCleanOrigin(origin));
   const passages = answers.map((part) => ({
     part,
-    found: bestIn(part.text, terms, { ...rules, maxChars: OUTCOME_CHARS }),
+    found: findBest(part.text, terms, { ...rules, maxChars: OUTCOME_CHARS }),
   }));
   const last = answers.at(-1);
   if (last === undefined || last !== parts.findLast(({ by }) => by === 'assistant')) return passage;
-  let best = { text: endOf(last.text, OUTCOME_CHARS), origin: last.origin, score: 0 };
+  let best = { text: getEnd(last.text, OUTCOME_CHARS), origin: last.origin, score: 0 };
   for (const { part, found } of passages) {
     const score = (found?.coverage ?? 0) + (part === last ? LAST_BONUS : 0);
     if (found !== null && score > best.score) best = { text: found.text, origin: part.origin, score };
   }
-  const promptPassage = bestIn(passage.text, terms, { ...rules, maxChars: rules.maxChars - OUTCOME_CHARS });
+  const promptPassage = findBest(passage.text, terms, { ...rules, maxChars: rules.maxChars - OUTCOME_CHARS });
   const { text, origin } = best;
   if (
     promptPassage === null ||
@@ -128,15 +128,15 @@ function withOutcome(passage: Passage, parts: readonly SpokenPart[], terms: Quer
   return { text, by: 'assistant', origin: lowestOrigin([origin, passage.origin]), asked: promptPassage.text };
 }
 
-function bestIn(
+function findBest(
   text: string,
   terms: QueryTerms,
   rules: PassageRules,
 ): { readonly text: string; readonly coverage: number } | null {
   const read = text.slice(0, READ_CHARS);
-  const pieces = piecesOf(read, rules.maxChars);
+  const pieces = getPieces(read, rules.maxChars);
   const range = bestRange(pieces, terms, { context: new Set(), text: read, ...rules });
-  return range === null ? null : { text: textOf(read, pieces, range, rules.maxChars), coverage: range.coverage };
+  return range === null ? null : { text: getText(read, pieces, range, rules.maxChars), coverage: range.coverage };
 }
 
 /** Share of the words of `text` that `other` contains. */
@@ -145,10 +145,10 @@ export function containedShare(text: string, other: string): number {
   return own.size === 0 ? 1 : [...own].filter((token) => known.has(token)).length / own.size;
 }
 
-function endOf(text: string, maxChars: number): string {
-  const pieces = piecesOf(text.slice(-READ_CHARS), maxChars);
+function getEnd(text: string, maxChars: number): string {
+  const pieces = getPieces(text.slice(-READ_CHARS), maxChars);
   const only = { first: pieces.length - 1, last: pieces.length - 1, coverage: 0 };
-  return pieces.length === 0 ? '' : textOf(text.slice(-READ_CHARS), pieces, only, maxChars);
+  return pieces.length === 0 ? '' : getText(text.slice(-READ_CHARS), pieces, only, maxChars);
 }
 
 /**
@@ -160,21 +160,21 @@ function bestRange(
   terms: QueryTerms,
   { context, text, maxChars, isPast }: PassageRules & { readonly context: ReadonlySet<string>; readonly text: string },
 ): Range | null {
-  const weightOf = (tokens: ReadonlySet<string>): number => {
-    const own = coverageIn(terms, tokens);
-    return context.size === 0 ? own : (own + coverageIn(terms, new Set([...tokens, ...context]))) / 2;
+  const getWeight = (tokens: ReadonlySet<string>): number => {
+    const own = measureCoverage(terms, tokens);
+    return context.size === 0 ? own : (own + measureCoverage(terms, new Set([...tokens, ...context]))) / 2;
   };
   let best: Range | null = null;
   for (let first = 0; first < pieces.length; first += 1) {
     const start = pieces[first] as Piece;
-    if (coverageIn(terms, start.tokens) === 0) continue;
+    if (measureCoverage(terms, start.tokens) === 0) continue;
     const tokens = new Set<string>();
     let reached = 0;
     for (let last = first; last < pieces.length; last += 1) {
       const end = pieces[last] as Piece;
       if (end.to - start.from > maxChars) break;
       for (const token of end.tokens) if (terms.weights.has(token)) tokens.add(token);
-      const coverage = weightOf(tokens);
+      const coverage = getWeight(tokens);
       if (coverage <= reached) continue;
       reached = coverage;
       if (coverage < (best?.coverage ?? 0) || isPast(text.slice(start.from, end.to))) continue;
@@ -185,7 +185,7 @@ function bestRange(
 }
 
 /** What follows a match answers it more often than what precedes it, so the rest of the room goes there first. */
-function textOf(text: string, pieces: readonly Piece[], { first, last }: Range, maxChars: number): string {
+function getText(text: string, pieces: readonly Piece[], { first, last }: Range, maxChars: number): string {
   let [from, to] = [(pieces[first] as Piece).from, (pieces[last] as Piece).to];
   for (let next = last + 1; next < pieces.length && (pieces[next] as Piece).to - from <= maxChars; next += 1) {
     to = (pieces[next] as Piece).to;
@@ -197,7 +197,7 @@ function textOf(text: string, pieces: readonly Piece[], { first, last }: Range, 
 }
 
 /** Sentences and lines; a longer one is split at words. */
-function piecesOf(text: string, maxChars: number): Piece[] {
+function getPieces(text: string, maxChars: number): Piece[] {
   const ends = [...text.matchAll(PIECE_END)].map((end) => end.index + end[0].length);
   const pieces: Piece[] = [];
   let from = 0;

@@ -1,5 +1,5 @@
 import { isSearched, type MemoryNode } from '../model/node.ts';
-import { partsOf } from '../model/turn.ts';
+import { getParts } from '../model/turn.ts';
 import type { TurnWords } from '../search/search-index.ts';
 import { isPast } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
@@ -43,8 +43,8 @@ export function phraseInNodes(phrase: Phrase, nodes: readonly MemoryNode[]): Rec
       item?.text ?? [title, outcome, summary].find(holds) ?? facts.find(({ value }) => holds(value))?.value;
     if (source === undefined || !isShown(node)) continue;
     const { origin, turn } = item ?? { origin: node.origin, turn: node.turns[0] ?? '' };
-    const passage: Passage = { text: pieceWith(phrase, source), by: 'assistant', origin, asked: '' };
-    hits.push(hitOf(node, passage, turn));
+    const passage: Passage = { text: findPiece(phrase, source), by: 'assistant', origin, asked: '' };
+    hits.push(getHit(node, passage, turn));
   }
   return hits;
 }
@@ -57,10 +57,10 @@ export function phraseInTurns(
 ): RecallHit[] {
   const holds = holdsPhrase(phrase);
   return [...turns].flatMap(([turnId, { text, origin }]) => {
-    const part = partsOf(text, origin).find((each) => holds(each.text));
+    const part = getParts(text, origin).find((each) => holds(each.text));
     const node = part === undefined ? undefined : nodeOf(turnId);
     if (part === undefined || node === undefined || !isShown(node)) return [];
-    return [hitOf(node, { ...part, text: pieceWith(phrase, part.text), asked: '' }, turnId)];
+    return [getHit(node, { ...part, text: findPiece(phrase, part.text), asked: '' }, turnId)];
   });
 }
 
@@ -68,12 +68,12 @@ function isShown(node: MemoryNode): boolean {
   return isSearched(node) && !isPast(node) && !isQuarantined(node);
 }
 
-function hitOf(node: MemoryNode, passage: Passage, turn: string): RecallHit {
+function getHit(node: MemoryNode, passage: Passage, turn: string): RecallHit {
   return { node, score: 1, line: memoryLine(node, passage), raw: { text: passage.text, turn }, lanes: {} };
 }
 
 /** The sentence or line with the phrase; of a long one what is around it. */
-function pieceWith({ text: phrase }: Phrase, text: string): string {
+function findPiece({ text: phrase }: Phrase, text: string): string {
   const piece = text.split(PIECE_END).find((each) => plain(each).includes(phrase)) ?? text;
   const at = Math.max(0, piece.toLowerCase().indexOf(phrase));
   return piece.slice(Math.max(0, at - AROUND), at + phrase.length + AROUND).trim();

@@ -3,7 +3,7 @@ import { neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
-import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
+import { getTaskLists, type TurnRegistry } from '../ingest/turn-registry.ts';
 import { type Fact, isBundled, type MemoryNode } from '../model/node.ts';
 import { fileMarks } from '../model/turn.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
@@ -88,7 +88,7 @@ export function createProjectOverview({
   /** Valid while the registry returns the same list. */
   const cache = new Map<string, { readonly of: readonly MemoryNode[]; readonly summary: ProjectSummary }>();
 
-  function summaryOf(project: string): ProjectSummary {
+  function getSummary(project: string): ProjectSummary {
     const of = catalogue.all();
     const before = cache.get(project);
     if (before?.of === of) return before.summary;
@@ -98,7 +98,7 @@ export function createProjectOverview({
     return summary;
   }
 
-  async function briefOf(project: string): Promise<ProjectView['brief']> {
+  async function getBrief(project: string): Promise<ProjectView['brief']> {
     const any = { project, sessionId: '' };
     const last = lastBrief(await recentBriefs({ catalogue, nodeFiles }, any), any);
     if (last === null) return null;
@@ -107,13 +107,13 @@ export function createProjectOverview({
 
   return async (projectDir) => {
     const project = projectOf(projectDir);
-    const summary = summaryOf(project);
+    const summary = getSummary(project);
     const mostImportant = summary.mostImportant.slice(0, MOST.nodes);
     const decisions = summary.decisions.slice(0, MOST.decisions);
     const most = summary.files.slice(0, MOST.files);
     const looked = [...new Set([...mostImportant, ...decisions, ...most.map(({ newest }) => newest)])];
-    const [fresh, brief] = await Promise.all([files.freshness(looked, projectDir), briefOf(project)]);
-    const knownOf = (node: MemoryNode): KnownNode => {
+    const [fresh, brief] = await Promise.all([files.freshness(looked, projectDir), getBrief(project)]);
+    const getKnown = (node: MemoryNode): KnownNode => {
       const note = staleNote(fresh.get(node.node_id)?.changes ?? []);
       const { nodeId: node_id, origin, text } = memoryLine(node, null, { note });
       const { importance, valid_from: at } = node;
@@ -132,19 +132,19 @@ export function createProjectOverview({
       since: summary.since,
       until: summary.until,
       brief,
-      nodes: mostImportant.map(knownOf),
-      decisions: decisions.map(knownOf),
-      tasks: openTasks(taskListsOf(turnRegistry), { project, sessionId: '', nowMs: clock.now() }),
+      nodes: mostImportant.map(getKnown),
+      decisions: decisions.map(getKnown),
+      tasks: openTasks(getTaskLists(turnRegistry), { project, sessionId: '', nowMs: clock.now() }),
       tags: summary.tags.slice(0, MOST.tags).map(({ name, nodes }) => ({ tag: name, nodes })),
       names: summary.names.slice(0, MOST.names),
-      files: most.map((file) => ({ path: file.name, nodes: file.nodes, state: stateOf(file, fresh) })),
+      files: most.map((file) => ({ path: file.name, nodes: file.nodes, state: getState(file, fresh) })),
       facts: summary.facts.slice(0, MOST.facts),
     };
   };
 }
 
 /** Compared with the newest memory about the file. */
-function stateOf(
+function getState(
   { name, newest }: KnownFile,
   fresh: ReadonlyMap<string, Freshness>,
 ): ProjectView['files'][number]['state'] {
@@ -197,7 +197,7 @@ export function summarizeProject(newestFirst: readonly MemoryNode[]): ProjectSum
   const open = newestFirst.filter((node) => !isQuarantined(node));
   const valid = open.filter((node) => !isPast(node));
   const shown = valid.filter((node) => !isBundled(node));
-  const names = countNames(valid.filter(({ origin }) => isCleanOrigin(origin)).map(namesOf));
+  const names = countNames(valid.filter(({ origin }) => isCleanOrigin(origin)).map(getNames));
   return {
     nodes: newestFirst.length,
     since: outermost(newestFirst, (a, b) => a < b),
@@ -206,8 +206,8 @@ export function summarizeProject(newestFirst: readonly MemoryNode[]): ProjectSum
     decisions: shown.filter(({ topic_tags }) => topic_tags.some((tag) => tag.toUpperCase() === DECISION)),
     tags: countNames(open.map(({ topic_tags }) => contentTags(topic_tags))),
     names: names.filter(({ nodes }) => nodes >= MIN_NAME_NODES),
-    files: filesOf(valid),
-    facts: factsOf(valid),
+    files: getFiles(valid),
+    facts: getFacts(valid),
   };
 }
 
@@ -215,13 +215,13 @@ function weight(node: MemoryNode): number {
   return node.pinned_from === undefined ? LEVELS.indexOf(node.importance) : -1;
 }
 
-function namesOf({ summary }: MemoryNode): string[] {
+function getNames({ summary }: MemoryNode): string[] {
   const names = [...summary.matchAll(NAME)].map(([name]) => name);
   return [...new Set(names)].filter((name) => !DATES.test(name));
 }
 
-function filesOf(nodes: readonly MemoryNode[]): KnownFile[] {
-  const about = nodes.map((node) => ({ node, paths: pathsOf(node) }));
+function getFiles(nodes: readonly MemoryNode[]): KnownFile[] {
+  const about = nodes.map((node) => ({ node, paths: getPaths(node) }));
   const newest = new Map<string, MemoryNode>();
   for (const { node, paths } of about) for (const path of paths) newest.set(path, newest.get(path) ?? node);
   return countNames(about.map(({ paths }) => paths)).map((file) => ({
@@ -230,7 +230,7 @@ function filesOf(nodes: readonly MemoryNode[]): KnownFile[] {
   }));
 }
 
-function pathsOf({ source_links }: MemoryNode): string[] {
+function getPaths({ source_links }: MemoryNode): string[] {
   return source_links.length === 0 ? [] : fileMarks(source_links).map(({ path }) => path);
 }
 
@@ -240,7 +240,7 @@ function outermost(nodes: readonly MemoryNode[], isBeyond: (a: string, b: string
   return newestAt;
 }
 
-function factsOf(nodes: readonly MemoryNode[]): KnownFact[] {
+function getFacts(nodes: readonly MemoryNode[]): KnownFact[] {
   const factsByText = new Map<string, KnownFact>();
   for (const { node_id, origin, facts } of nodes) {
     for (const fact of facts) {

@@ -4,7 +4,7 @@ import { withPassedDates } from '../compaction/dates.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { topicTokens } from '../text/keywords.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
-import { splitSentences, valuesOf } from '../text/sentences.ts';
+import { getValues, splitSentences } from '../text/sentences.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { isQuarantined } from './quarantine.ts';
@@ -59,9 +59,9 @@ export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS,
     )
     .toSorted((one, other) => compareText(other.valid_from, one.valid_from))
     .slice(0, NODES);
-  const openItems = newestFirst.flatMap(itemsOf('open'));
-  const isOver = settledIn(newestFirst);
-  const isClosed = closedIn(newestFirst);
+  const openItems = newestFirst.flatMap(getItems('open'));
+  const isOver = findSettled(newestFirst);
+  const isClosed = findClosed(newestFirst);
   const isSettled = (item: StateItem): boolean =>
     isOver(item) || tasks.done.some((text) => isNearDuplicate(text, item.text));
   return {
@@ -71,10 +71,10 @@ export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS,
       (item) => tasks.open.includes(item) || !isSettled(item),
     ),
     decided: distinct(
-      newestFirst.flatMap(itemsOf('decided')).filter((item) => !isClosed(item)),
+      newestFirst.flatMap(getItems('decided')).filter((item) => !isClosed(item)),
       most,
     ),
-    outcome: distinct(newestFirst.flatMap(outcomeOf), most),
+    outcome: distinct(newestFirst.flatMap(getOutcome), most),
     settled: openItems.slice(0, MOST).filter(isSettled),
   };
 }
@@ -101,17 +101,17 @@ export function shortStateLine({ kind, node, text, origin }: StateItem): MemoryL
 /** What a conversation may not lose when the turns of the node are cut from it; undefined where there is nothing. */
 export function keptState(node: MemoryNode): KeptState | undefined {
   const mayShow = ({ origin }: StateItem): boolean => isCleanOrigin(origin) || !isQuarantined(node);
-  const items = [...itemsOf('decided')(node), ...itemsOf('open')(node)].filter(mayShow);
-  const named = new Set(items.flatMap(({ text }) => valuesOf(text)));
+  const items = [...getItems('decided')(node), ...getItems('open')(node)].filter(mayShow);
+  const named = new Set(items.flatMap(({ text }) => getValues(text)));
   const values = isQuarantined(node) ? [] : (node.values ?? []);
   const left = values.filter((value) => !named.has(value)).map((value) => neutralLine(value, Number.MAX_SAFE_INTEGER));
   if (items.length + left.length === 0) return undefined;
-  const linesOf = (kind: StateKind): string[] =>
+  const getLines = (kind: StateKind): string[] =>
     items.filter((item) => item.kind === kind).map((item) => stateLine(item, Number.MAX_SAFE_INTEGER).text);
-  return { decisions: linesOf('decided'), open: linesOf('open'), values: [...new Set(left)] };
+  return { decisions: getLines('decided'), open: getLines('open'), values: [...new Set(left)] };
 }
 
-function itemsOf(kind: 'open' | 'decided'): (node: MemoryNode) => StateItem[] {
+function getItems(kind: 'open' | 'decided'): (node: MemoryNode) => StateItem[] {
   return (node) => {
     const isOver = toldBy(node.facts.filter(isClosed));
     const items = (kind === 'open' ? node.open : node.decisions) ?? [];
@@ -127,7 +127,7 @@ function isStated({ open = [], decisions = [] }: MemoryNode): boolean {
 }
 
 /** Whether the user said that an item is over, in whatever memory of before that it stands. */
-function closedIn(nodes: readonly MemoryNode[]): (item: StateItem) => boolean {
+function findClosed(nodes: readonly MemoryNode[]): (item: StateItem) => boolean {
   const over = nodes
     .flatMap(({ open = [], decisions = [] }) => [...open, ...decisions])
     .flatMap(({ text, closed }) => (closed === undefined ? [] : [{ text, at: closed.at }]));
@@ -135,7 +135,7 @@ function closedIn(nodes: readonly MemoryNode[]): (item: StateItem) => boolean {
     over.some((each) => compareText(node.valid_from, each.at) <= 0 && isNearDuplicate(each.text, text));
 }
 
-function outcomeOf(node: MemoryNode): StateItem[] {
+function getOutcome(node: MemoryNode): StateItem[] {
   const { title = '', outcome = '', origin } = node;
   if (outcome === '') return [];
   const text = title === '' || outcome.startsWith(title) ? outcome : `${title}${TITLE_SEPARATOR}${outcome}`;
@@ -173,11 +173,11 @@ interface Report {
 }
 
 /** Whether an open item is done or answered by what came later. @param newestFirst  nodes of all sessions */
-function settledIn(newestFirst: readonly MemoryNode[]): (item: StateItem) => boolean {
+function findSettled(newestFirst: readonly MemoryNode[]): (item: StateItem) => boolean {
   const lastOf = new Map<string, MemoryNode>();
   for (const node of newestFirst) if (!lastOf.has(node.session_id)) lastOf.set(node.session_id, node);
   const reports = newestFirst.flatMap((node, at) =>
-    reportsIn(node).map((text): Report => ({ tokens: new Set(tokenize(text)), at })),
+    findReports(node).map((text): Report => ({ tokens: new Set(tokenize(text)), at })),
   );
   return ({ node, text, turn }) => {
     // The user went on, so a question was answered or is moot.
@@ -193,7 +193,7 @@ function settledIn(newestFirst: readonly MemoryNode[]): (item: StateItem) => boo
 }
 
 /** Sentences that say that something is done. */
-function reportsIn({ title = '', outcome = '', summary, open = [] }: MemoryNode): string[] {
+function findReports({ title = '', outcome = '', summary, open = [] }: MemoryNode): string[] {
   const left = new Set(open.map(({ text }) => text));
   const sentences = [title, ...splitSentences(outcome), ...splitSentences(summary.replaceAll('; ', '. '))];
   return [...new Set(sentences)].filter((text) => DONE.test(text) && !NOT_DONE.test(text) && !left.has(text));

@@ -5,7 +5,7 @@ import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
-import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
+import { getTaskLists, type TurnRegistry } from '../ingest/turn-registry.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { IndexFilter, SearchIndex } from '../search/search-index.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
@@ -101,7 +101,7 @@ export function createRecall(parts: Parts): Recall {
   }
 
   /** Answers a question about the state of the work; empty where it asks something else. */
-  function answersFrom(query: string, isNear: (node: MemoryNode) => boolean): RecallHit[] {
+  function readAnswers(query: string, isNear: (node: MemoryNode) => boolean): RecallHit[] {
     const stateQuery = readStateQuery(query);
     if (stateQuery === null) return [];
     return answerStateQuery(stateQuery, readProjectState(catalogue.all().filter(isNear), readTasks(parts, isNear)))
@@ -122,7 +122,7 @@ export function createRecall(parts: Parts): Recall {
       const { sessionId, projectDir, shown } = request;
       if (readStateQuery(prompt) !== null) await noticeTails(sessionId, projectDir);
       const isNear = isInScope(request.scope ?? config.recall.scope, sessionId, projectOf(projectDir));
-      const answers = answersFrom(prompt, isNear)
+      const answers = readAnswers(prompt, isNear)
         .filter(({ line }) => lowestOrigin([line.origin, config.recall.leastOrigin]) === config.recall.leastOrigin)
         .filter(({ node, raw, line }) => !shown.has(line.text) && !isVisible(node, raw, visibleTurns));
       const hits = [...answers, ...recalledHits];
@@ -138,7 +138,7 @@ export function createRecall(parts: Parts): Recall {
       const isNear = (node: MemoryNode): boolean =>
         (sessionId ?? node.session_id) === node.session_id && (project ?? node.project) === node.project;
       const hits = await search(query, sessionId === undefined ? options : { ...options, sessionId });
-      const answers = answersFrom(query, isNear);
+      const answers = readAnswers(query, isNear);
       const filter = { ...(project !== undefined && { project }), ...(sessionId !== undefined && { sessionId }) };
       const phrase = readPhrase(query);
       const exact = phrase === null ? [] : await phraseHits(parts, phrase, { found: hits, isNear, filter });
@@ -202,11 +202,11 @@ async function phraseHits(
       return turnId === null || words === undefined ? [] : [[turnId, words] as const];
     }),
   );
-  const nodeOf = (turnId: string): MemoryNode | undefined => {
+  const getNode = (turnId: string): MemoryNode | undefined => {
     const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
     return ids.flatMap((id) => catalogue.current(id) ?? [])[0];
   };
-  return phraseInTurns(phrase, turns, nodeOf);
+  return phraseInTurns(phrase, turns, getNode);
 }
 
 /** Those that fit, those that have the phrase, the others; a quoted phrase comes first. */
@@ -240,7 +240,7 @@ export function readTasks(
   { turnRegistry, catalogue, clock }: Pick<Parts, 'turnRegistry' | 'catalogue' | 'clock'>,
   isNear: (node: MemoryNode) => boolean,
 ): TaskItems {
-  return taskItems(latestTasks(taskListsOf(turnRegistry), clock.now()), ({ turn, sessionId }) => {
+  return taskItems(latestTasks(getTaskLists(turnRegistry), clock.now()), ({ turn, sessionId }) => {
     const ids = turnRegistry.aliases(turn).flatMap(catalogue.nodesCovering);
     const own = ids.flatMap((id) => catalogue.current(id) ?? []).find(isNear);
     return own ?? catalogue.all().find((node) => node.session_id === sessionId && isNear(node));

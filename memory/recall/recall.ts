@@ -5,11 +5,11 @@ import { lowestOrigin } from '../../common/turn.ts';
 import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import { isSearched, type MemoryNode } from '../model/node.ts';
-import { partsOf, type SpokenPart } from '../model/turn.ts';
+import { getParts, type SpokenPart } from '../model/turn.ts';
 import { lanesOfTurns, namedDate, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
-import { saySame, wordsOf } from '../text/paraphrase.ts';
+import { getWords, saySame } from '../text/paraphrase.ts';
 import { contentTags } from '../text/tags.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
@@ -19,12 +19,12 @@ import { bestPassage, containedShare } from './passages.ts';
 import { isQuarantined } from './quarantine.ts';
 import { asksExact, asksPast, namesCall, recallQuery } from './query.ts';
 import {
-  coverageIn,
-  coverageOf,
+  computeCoverage,
   FILTER_RULES,
   type FilterRules,
   isRelevant,
   leastCoverage,
+  measureCoverage,
   type QueryTerms,
   UNSEEN,
   weighTerms,
@@ -125,7 +125,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
   /** Since the start. */
   const recalls = new Map<string, number>();
 
-  async function hitsFor(query: string, filter: IndexFilter): Promise<readonly Hit[]> {
+  async function collectHits(query: string, filter: IndexFilter): Promise<readonly Hit[]> {
     try {
       const hits = await index.search(query, filter, LANE_LIMIT, lanes);
       breaker.succeeded();
@@ -145,14 +145,14 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const { query, filter, gated, projectDir } = search;
     const tokens = contentTokens(query);
     if (tokens.length === 0) return [];
-    const hits = await hitsFor(query, filter);
+    const hits = await collectHits(query, filter);
     const terms = weighTerms(query, await index.termWeights([...tokens, UNSEEN], filter), rarityOf, deps.filter);
     const past = asksPast(query);
     const turns = rankedTurns(query, hits).slice(0, RANKED_TURNS);
     const candidates = rankCandidates(deps, { search, past, turns, hits, recalls });
     const words = await index.turnTexts(
       candidates.map(({ nodeId }) => nodeId),
-      [...new Set(candidates.flatMap((each) => turnsOf(each, deps)))],
+      [...new Set(candidates.flatMap((each) => getTurns(each, deps)))],
     );
     const nodes = candidates.flatMap(({ nodeId }) => deps.nodeOf(nodeId) ?? []);
     const freshness = await deps.files?.freshness(nodes, projectDir, gated ? undefined : ASKED_MS);
@@ -161,7 +161,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const reading = await readCandidate(deps, candidate, { terms, words });
       if (reading !== null) readings.push(reading);
     }
-    return hitsOf(deps, readings, { search, terms, past, freshness });
+    return getHits(deps, readings, { search, terms, past, freshness });
   }
 
   return {
@@ -172,7 +172,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const { visibleTurns, shown, projectDir } = request;
       const visible = ({ turns }: MemoryNode): boolean =>
         turns.length > 0 && turns.every((turnId) => visibleTurns.has(turnId));
-      const filter = scopeOf(request.scope ?? config.scope, request.sessionId, projectOf(projectDir));
+      const filter = getScope(request.scope ?? config.scope, request.sessionId, projectOf(projectDir));
       const search = { query, projectDir, filter, limit: config.maxResults, gated: true, skips: visible, shown };
       const hits = await beforeAbort(find(search), signal);
       for (const { node } of hits) recalls.set(node.node_id, (recalls.get(node.node_id) ?? 0) + 1);
@@ -181,17 +181,17 @@ export function createRecaller(deps: RecallerDeps): Recaller {
 
     search(query, options) {
       const { top: limit, projectDir = null } = options;
-      const filter = filterOf(options);
+      const filter = getFilter(options);
       return find({ query, projectDir, filter, limit, gated: false, skips: () => false, shown: new Set() });
     },
 
     async turns(query, options) {
-      const turns = rankedTurns(query, await hitsFor(query, filterOf(options))).map(({ hit }) => hit.turnId);
+      const turns = rankedTurns(query, await collectHits(query, getFilter(options))).map(({ hit }) => hit.turnId);
       return [...new Set(turns)].slice(0, options.top);
     },
   };
 
-  function filterOf({ sessionId, projectDir }: SearchOptions): IndexFilter {
+  function getFilter({ sessionId, projectDir }: SearchOptions): IndexFilter {
     return {
       ...(sessionId === undefined ? {} : { sessionId }),
       ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
@@ -213,7 +213,7 @@ function rankCandidates(
   const { search, past, turns, hits, recalls } = found;
   const { filter, limit, gated, skips, projectDir } = search;
   const current = (id: string): string => nodeOf(id)?.node_id ?? id;
-  const factsOf = (id: string): NodeFacts | null => {
+  const getFacts = (id: string): NodeFacts | null => {
     const facts = nodeFacts(nodeOf(id), filter, recalls.get(id) ?? 0);
     return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
   };
@@ -222,14 +222,14 @@ function rankCandidates(
     project: projectOf(projectDir),
     nowMs: now(),
     date: namedDate(search.query),
-    factsOf,
+    factsOf: getFacts,
     keeps: (id, score) => score >= config.minScore && isWanted(nodeOf(id), { past, skips }),
     limit: Math.max(limit * LOOKED_AT, reranking?.candidates(gated) ?? 0),
   });
 }
 
 /** The turns that were found, then the others of the node. */
-function turnsOf({ turns, nodeId }: RankedNode, { nodeOf }: Pick<RecallerDeps, 'nodeOf'>): readonly string[] {
+function getTurns({ turns, nodeId }: RankedNode, { nodeOf }: Pick<RecallerDeps, 'nodeOf'>): readonly string[] {
   return [...new Set([...turns, ...(nodeOf(nodeId)?.turns ?? [])])].slice(0, TURNS_READ);
 }
 
@@ -260,30 +260,30 @@ async function readCandidate(
     ...facts.map(({ concept, value }) => `${concept} ${value}`),
   ];
   const { ownTerms, carriedShare } = deps.filter ?? FILTER_RULES;
-  const order = turnsOf(candidate, deps).toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
+  const order = getTurns(candidate, deps).toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
   const turns: ReadTurn[] = [];
   let earlierTerms: ReadonlySet<string> = new Set();
   for (const id of order) {
     const turn = words.get(id) ?? (await deps.turnText(id));
     if (turn === null) continue;
-    const parts = partsOf(turn.text, turn.origin);
+    const parts = getParts(turn.text, turn.origin);
     const prompt = contentTokens(parts.find(({ by }) => by === 'user')?.text ?? '');
     const carried = prompt.length < ownTerms ? earlierTerms : new Set<string>();
     const own = new Set(tokenize(turn.text));
-    const lent = coverageIn(terms, new Set([...own, ...carried])) * carriedShare;
-    turns.push({ id, parts, carried, coverage: Math.max(coverageIn(terms, own), lent) });
+    const lent = measureCoverage(terms, new Set([...own, ...carried])) * carriedShare;
+    turns.push({ id, parts, carried, coverage: Math.max(measureCoverage(terms, own), lent) });
     earlierTerms = new Set([...prompt, ...carried]);
   }
-  const rank = new Map(turnsOf(candidate, deps).map((id, at) => [id, at]));
+  const rank = new Map(getTurns(candidate, deps).map((id, at) => [id, at]));
   const best = turns.toSorted(
     (one, other) => other.coverage - one.coverage || (rank.get(one.id) ?? 0) - (rank.get(other.id) ?? 0),
   );
-  const coverage = Math.max(coverageOf(terms, texts.join('\n')), best[0]?.coverage ?? 0);
+  const coverage = Math.max(computeCoverage(terms, texts.join('\n')), best[0]?.coverage ?? 0);
   return { candidate, node, turns: best.filter((turn) => turn.coverage > 0), coverage };
 }
 
 /** One decision for the whole query: where any memory passes the threshold, those near the best one are shown too. */
-function hitsOf(
+function getHits(
   { config, filter = FILTER_RULES }: RecallerDeps,
   readings: readonly Reading[],
   context: SearchContext,
@@ -310,9 +310,9 @@ function hitsOf(
     if (hits.length === limit) break;
     const { fits, coverage, candidate } = reading;
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
-    for (const hit of hitsIn(reading, context, secondShare)) {
+    for (const hit of findHits(reading, context, secondShare)) {
       const { text, origin } = hit.line;
-      const words = wordsOf(saidIn(text));
+      const words = getWords(saidIn(text));
       if (isShown(hit, shown) || shownWords.some((otherWords) => saySame(otherWords, words))) continue;
       if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
       left -= text.length;
@@ -324,14 +324,14 @@ function hitsOf(
 }
 
 /** One for the best turn, and for a prompt a second one where another turn of the memory covers nearly as much. */
-function hitsIn({ turns, ...reading }: Reading, context: SearchContext, secondShare: number): RecallHit[] {
+function findHits({ turns, ...reading }: Reading, context: SearchContext, secondShare: number): RecallHit[] {
   const [best, second] = turns;
   const others =
     context.search.gated && best && second && second.coverage >= best.coverage * secondShare ? [second] : [];
-  return [best, ...others].map((turn) => hitOf({ ...reading, turn }, context));
+  return [best, ...others].map((turn) => getHit({ ...reading, turn }, context));
 }
 
-function hitOf(
+function getHit(
   { candidate, node, turn }: Omit<Reading, 'turns'> & { readonly turn: ReadTurn | undefined },
   { search, terms, past, freshness }: SearchContext,
 ): RecallHit {
@@ -392,7 +392,7 @@ function isWanted(
 }
 
 /** Without a project, only the session itself is searched. */
-function scopeOf(scope: Config['recall']['scope'], sessionId: string, project: string): IndexFilter {
+function getScope(scope: Config['recall']['scope'], sessionId: string, project: string): IndexFilter {
   if (scope === 'all') return {};
   return scope === 'session' || project === '' ? { sessionId } : { project };
 }

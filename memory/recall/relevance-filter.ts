@@ -69,24 +69,24 @@ export function weighTerms(
   { maxTerms, minInformation, commonShare }: FilterRules = FILTER_RULES,
 ): QueryTerms {
   // In a small memory a term that it never saw would outweigh all others.
-  const rows = rowsOf(idf.get(UNSEEN) ?? 0);
+  const rows = getRows(idf.get(UNSEEN) ?? 0);
   const single = Math.log(1 + (rows - 0.5) / 1.5);
-  const weightOf = (token: string): number => Math.min(idf.get(token) ?? single, single);
-  const words = wordsOf(query);
+  const getWeight = (token: string): number => Math.min(idf.get(token) ?? single, single);
+  const words = getWords(query);
   const heaviest = contentTokens(query)
     .map((token) => {
       const rarity = rarityOf(words.get(token) ?? token, token);
-      return [token, weightOf(token) * (commonShare + (1 - commonShare) * rarity)] as const;
+      return [token, getWeight(token) * (commonShare + (1 - commonShare) * rarity)] as const;
     })
     .sort(([, one], [, other]) => other - one)
     .slice(0, maxTerms);
   const total = heaviest.reduce((sum, [, weight]) => sum + weight, 0);
-  const information = heaviest.reduce((sum, [token]) => sum + weightOf(token), 0);
+  const information = heaviest.reduce((sum, [token]) => sum + getWeight(token), 0);
   return { weights: new Map(heaviest), total, information, minInformation: single * minInformation, rows };
 }
 
 /** Each token with the word it comes from, where that is the whole word. */
-function wordsOf(query: string): Map<string, string> {
+function getWords(query: string): Map<string, string> {
   const words = new Map<string, string>();
   for (const [run] of query.matchAll(RUN)) {
     const [only, ...others] = tokenize(run);
@@ -96,14 +96,14 @@ function wordsOf(query: string): Map<string, string> {
 }
 
 /** Share of the query's weight that the tokens contain, 0 to 1. */
-export function coverageIn(terms: QueryTerms, tokens: ReadonlySet<string>): number {
+export function measureCoverage(terms: QueryTerms, tokens: ReadonlySet<string>): number {
   let covered = 0;
   for (const [term, weight] of terms.weights) if (tokens.has(term)) covered += weight;
   return terms.total === 0 ? 0 : covered / terms.total;
 }
 
-export function coverageOf(terms: QueryTerms, text: string): number {
-  return coverageIn(terms, new Set(tokenize(text)));
+export function computeCoverage(terms: QueryTerms, text: string): number {
+  return measureCoverage(terms, new Set(tokenize(text)));
 }
 
 /** The coverage that suffices for a memory that these lanes found. */
@@ -132,6 +132,6 @@ export function isRelevant(
 }
 
 /** From ln(1 + (N + .5) / .5), the weight of an unseen term. */
-function rowsOf(unseen: number): number {
+function getRows(unseen: number): number {
   return Math.max(1, (Math.exp(unseen) - 1) * 0.5 - 0.5);
 }

@@ -6,14 +6,14 @@ import { countTokens } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { cleanBriefLines } from '../compaction/brief.ts';
 import { withPassedDates } from '../compaction/dates.ts';
-import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
+import { getTaskLists, type TurnRegistry } from '../ingest/turn-registry.ts';
 import { type Claim, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
-import { handedItems, handedOver, lastBrief, openTasks, openThreads, tells } from './handoff.ts';
+import { handedItems, handOver, lastBrief, openTasks, openThreads, tells } from './handoff.ts';
 import { atTime, readProjectState, shortStateLine } from './project-state.ts';
 import type { MemoryLine, OpenBlock, SessionContext } from './types.ts';
 
@@ -97,16 +97,16 @@ export function createSessionContext({
     );
     // Briefs tell what is open in other sessions only where nodes do not.
     const threads = items.length > 0 || alone ? [] : openThreads(briefs.map(current), { ...start, shown });
-    const left = [...(alone ? [] : openTasks(taskListsOf(turnRegistry), start)), ...threads.map(({ text }) => text)];
+    const left = [...(alone ? [] : openTasks(getTaskLists(turnRegistry), start)), ...threads.map(({ text }) => text)];
     const open = left.length === 0 ? [] : [THREADS, ...left.map((text) => `- ${text}`)];
     const listed = new Set([...pinned, ...items.map(({ node }) => node)]);
-    const handed = handedOver(alone ? [] : near, { project, sessionId, most: most - items.length });
+    const handed = handOver(alone ? [] : near, { project, sessionId, most: most - items.length });
     const maxBytes = config.recall.passiveTokens * BYTES_PER_TOKEN;
     const brief = [...((await questions) ?? []), ...briefLines, ...open];
     const lines = [
-      ...linesOf(pinned, maxBytes),
+      ...getLines(pinned, maxBytes),
       ...items.map(atTime(clock.now())).map(shortStateLine),
-      ...linesOf(
+      ...getLines(
         handed.filter((node) => !listed.has(node)),
         maxBytes,
       ),
@@ -126,7 +126,7 @@ function takeWithin(budgetTokens: number, lines: readonly string[]): string[] {
   });
 }
 
-function linesOf(nodes: readonly MemoryNode[], maxBytes: number): MemoryLine[] {
+function getLines(nodes: readonly MemoryNode[], maxBytes: number): MemoryLine[] {
   let left = maxBytes;
   return nodes
     .map((node) => memoryLine(node, null))

@@ -189,7 +189,7 @@ function readSentence(sentence: string): { readonly kind: StateKind; readonly ab
   for (const { kind, sign, spaced } of SIGNS) {
     const match = sign.exec(sentence);
     if (match === null) continue;
-    const about = spaced ? subjectOf(sentence.slice(match[0].length)) : [];
+    const about = spaced ? getSubject(sentence.slice(match[0].length)) : [];
     if (about === null || (!spaced && sentence.length - match[0].length > REST_CHARS)) continue;
     return { kind, about };
   }
@@ -197,7 +197,7 @@ function readSentence(sentence: string): { readonly kind: StateKind; readonly ab
 }
 
 /** Words of what follows a phrase; null where that makes it a question about a thing. */
-function subjectOf(after: string): string[] | null {
+function getSubject(after: string): string[] | null {
   const lead = LEAD.exec(after);
   const subject = after.slice(lead?.[0].length).trim();
   if (WORK.test(subject)) return [];

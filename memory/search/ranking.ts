@@ -41,16 +41,16 @@ export function lanesOfTurns({ mode, weights }: Pick<RankingRules, 'mode' | 'wei
 /** Every turn that a lane found, best first; ties by age, oldest first. */
 export function rankTurns(question: string, hits: readonly Hit[], rules: RankingRules): RankedTurn[] {
   const turns = hits.filter((hit): hit is TurnHit => hit.turnId !== null);
-  const scores = scoresOf(question, hits, turns, rules);
+  const scores = getScores(question, hits, turns, rules);
   return turns
     .map((hit, at) => ({ hit, score: scores[at] as number }))
     .sort((one, other) => other.score - one.score || byAge(one.hit, other.hit));
 }
 
-function scoresOf(question: string, hits: readonly Hit[], turns: readonly TurnHit[], rules: RankingRules): number[] {
+function getScores(question: string, hits: readonly Hit[], turns: readonly TurnHit[], rules: RankingRules): number[] {
   switch (rules.mode) {
     case 'score':
-      return addScores(question, turns, triggersOf(hits), rules);
+      return addScores(question, turns, getTriggers(hits), rules);
     case 'rrf':
       return fuseByRank(turns, lanesOfTurns(rules), rules.rrfK);
     case 'comet':
@@ -75,7 +75,7 @@ function addScores(
   const windows = windowScores(turns, best.window);
   const date = namedDate(question);
   const when = asksWhen(question);
-  const full = scaleOf(weights);
+  const full = getScale(weights);
   return turns.map(({ nodeId, atMs, tellsTime, lanes }, at) => {
     let sum = (own[at] as number) + (lent[at] as number) + weights.window * (windows[at] as number);
     if (date !== null) sum += weights.date * dateAgreement(date, atMs);
@@ -88,7 +88,7 @@ function addScores(
 }
 
 /** What the trigger of each node is worth, as a share of the best. */
-function triggersOf(hits: readonly Hit[]): ReadonlyMap<string, number> {
+function getTriggers(hits: readonly Hit[]): ReadonlyMap<string, number> {
   const scores = hits.flatMap(({ nodeId, lanes }) =>
     lanes.trigger === undefined ? [] : [[nodeId, lanes.trigger.score] as const],
   );
@@ -149,7 +149,7 @@ function share(score: number | undefined, best: number | undefined): number {
 }
 
 /** A turn that is best in every lane, and lent as much by its neighbor. */
-function scaleOf({ raw, meaning, entity, before, window }: TurnWeights): number {
+function getScale({ raw, meaning, entity, before, window }: TurnWeights): number {
   return (raw + meaning + entity) * (1 + before) + window || 1;
 }
 

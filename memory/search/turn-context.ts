@@ -13,17 +13,17 @@ const HEAD_TOKENS = 300;
 const TURNS_BEFORE = 5;
 
 /** For each turn its first words with those of the turns before it, as far as these are among `turns`. */
-export function windowsOf<T extends WindowedTurn>(turns: readonly T[]): Map<T, string> {
-  const heads = new Map(turns.map(({ place, tokens }) => [place, headOf(tokens)]));
+export function getWindows<T extends WindowedTurn>(turns: readonly T[]): Map<T, string> {
+  const heads = new Map(turns.map(({ place, tokens }) => [place, getHead(tokens)]));
   return new Map(
     turns.map((turn) => {
       const earlier = Array.from({ length: TURNS_BEFORE }, (_, nth) => heads.get(turn.place - nth - 1) ?? '');
-      return [turn, [headOf(turn.tokens), ...earlier].filter((head) => head !== '').join(' ')];
+      return [turn, [getHead(turn.tokens), ...earlier].filter((head) => head !== '').join(' ')];
     }),
   );
 }
 
-function headOf(tokens: string): string {
+function getHead(tokens: string): string {
   let end = -1;
   for (let words = 0; words < HEAD_TOKENS; words += 1) {
     end = tokens.indexOf(' ', end + 1);

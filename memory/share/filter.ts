@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
-import { EVERYWHERE, isDraft, isRedirect, type MemoryNode, TEAMMATE, teammateOf } from '../model/node.ts';
+import { EVERYWHERE, getTeammate, isDraft, isRedirect, type MemoryNode, TEAMMATE } from '../model/node.ts';
 import { MemoryNode as NodeSchema } from '../model/node-schema.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import { canonicalJson } from './row.ts';
@@ -32,7 +32,7 @@ const PRIVATE_TAG = /<[\s/]{0,16}private\b/i;
 export function keptReason(node: MemoryNode, rules: ShareRules): KeptReason | null {
   const { scope, projects, isForbidden, keepsDrafts } = rules;
   if ((keepsDrafts && isDraft(node)) || (scope === 'team' && isRedirect(node))) return 'draft';
-  if (teammateOf(node) !== null) return 'received';
+  if (getTeammate(node) !== null) return 'received';
   if (isQuarantined(node)) return 'quarantined';
   if (isForbidden(node.project)) return 'forbidden';
   const isNamed = projects.includes(rules.keyOf(node.project));

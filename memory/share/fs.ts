@@ -74,7 +74,7 @@ export function createStateFile(dir: string): StateFile {
   }
 
   async function writeState(state: SavedState): Promise<void> {
-    const line = saved === null ? null : JSON.stringify(changesOf(saved.state, state));
+    const line = saved === null ? null : JSON.stringify(getChanges(saved.state, state));
     if (line === '{}') return;
     if (line !== null && bytes + line.length <= most) {
       await appendDurably(file, `\n${line}\n`);
@@ -120,17 +120,17 @@ export function createStateFile(dir: string): StateFile {
 }
 
 /** Members of lists that changed, null for those that are gone, and other values as they are. */
-function changesOf(before: SavedState, after: SavedState): Lines {
+function getChanges(before: SavedState, after: SavedState): Lines {
   const changes: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(after)) {
     const [old, now] = [before[name as keyof SavedState], value] as [object, object];
     if (old === now) continue;
-    changes[name] = LISTS.some((each) => each === name) ? membersOf(old as Lines, now as Lines) : now;
+    changes[name] = LISTS.some((each) => each === name) ? getMembers(old as Lines, now as Lines) : now;
   }
   return changes;
 }
 
-function membersOf(before: Lines, after: Lines): Lines {
+function getMembers(before: Lines, after: Lines): Lines {
   const changes: Record<string, unknown> = {};
   for (const id in after) if (after[id] !== before[id]) changes[id] = after[id];
   for (const id in before) if (!(id in after)) changes[id] = null;

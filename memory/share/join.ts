@@ -22,7 +22,7 @@ interface FoundCard {
 }
 
 /** Valid cards of other machines. */
-export async function cardsOf(bus: Bus, own: string): Promise<FoundCard[]> {
+export async function getCards(bus: Bus, own: string): Promise<FoundCard[]> {
   const cards: FoundCard[] = [];
   for (const machine of await bus.machines()) {
     const [row] = machine === own || !MACHINE_ID.test(machine) ? [] : await bus.read(machine, 0, 1);
@@ -58,12 +58,12 @@ export async function checkMachines(
   if (scopes.size > 1) throw new CometError('usage', 'machines of both scopes share there; choose another address');
   if (cards.some(({ salt }) => salt !== null) && passphrase === null)
     throw new CometError('usage', 'memory is encrypted there: set COMET_CC_SHARE_PASSPHRASE to its passphrase');
-  const theirs = (await Promise.all(cards.map((card) => projectsOf(card, passphrase)))).flat();
+  const theirs = (await Promise.all(cards.map((card) => getProjects(card, passphrase)))).flat();
   return { url, name, scope: first?.scope ?? scope ?? 'me', projects: projects ?? [...new Set(theirs)].sort() };
 }
 
 /** @throws CometError `usage` for another passphrase */
-async function projectsOf({ salt, projects }: Card, passphrase: string | null): Promise<string[]> {
+async function getProjects({ salt, projects }: Card, passphrase: string | null): Promise<string[]> {
   const text = salt === null ? projects : unseal(projects, await sealingKey(passphrase ?? '', salt));
   if (text === null) throw new CometError('usage', 'the passphrase is another one than that of the machines there');
   const read = parseJson(text);
@@ -83,7 +83,7 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
   not_theirs: 'a row removes a memory that is not its own',
 };
 
-export function machinesOf({ peers, refused }: ShareState, trusted: readonly string[]) {
+export function getMachines({ peers, refused }: ShareState, trusted: readonly string[]) {
   const ids = [...new Set([...Object.keys(peers), ...Object.keys(refused)])];
   return ids.map((machine) => ({
     machine,

@@ -27,7 +27,7 @@ export function isPageNode(id: string): boolean {
   return id.startsWith(PAGE_NODE);
 }
 
-function placeOf({ kind }: Pick<PageRef, 'kind'>, { places }: SharedBlocks): string {
+function getPlace({ kind }: Pick<PageRef, 'kind'>, { places }: SharedBlocks): string {
   return (kind === 'facts' ? places.facts : places.pages).name;
 }
 
@@ -64,7 +64,7 @@ export async function changedBlocks(
       stay(kept, id);
       return [];
     }
-    const source = placeOf(page, blocks);
+    const source = getPlace(page, blocks);
     if (known[id]?.source === source) return [];
     const instead = insteadOf(id, after);
     return [{ id, digest: DIGEST.here, source, after, block: { page, section, text, after, instead } }];
@@ -144,7 +144,7 @@ export async function saveBlocks(
   await memory.saveBlocks({ added: [...added.values()], removed, isKnown, keyOf: rules.keyOf });
   const blocks = await memory.blocks(rules.keyOf);
   for (const [id, { block }] of added) {
-    const source = blocks.present.has(id) ? placeOf(block.page, blocks) : '';
+    const source = blocks.present.has(id) ? getPlace(block.page, blocks) : '';
     known[id] = { ...(known[id] as SharedNode), source };
   }
   Object.assign(known, inOrder(known, new Map(blocks.blocks.map(({ key, after }) => [key, after]))));
@@ -161,13 +161,13 @@ export function pageNodes(blocks: readonly PageBlock[], machine: string): Memory
   );
   const bySection = grouped(own, ({ page, section }) => JSON.stringify([pageKey(page), section]));
   return [...bySection].flatMap(([place, said]) =>
-    chunksOf(said.map(({ text }) => text)).map((text, nth) =>
-      nodeOf(said[0] as PageBlock, text, `${machine} ${place} ${nth}`),
+    getChunks(said.map(({ text }) => text)).map((text, nth) =>
+      getNode(said[0] as PageBlock, text, `${machine} ${place} ${nth}`),
     ),
   );
 }
 
-function chunksOf(texts: readonly string[]): string[] {
+function getChunks(texts: readonly string[]): string[] {
   const chunks: string[] = [];
   for (const text of texts) {
     const joined = `${chunks.at(-1) ?? ''}\n${text}`;
@@ -178,7 +178,7 @@ function chunksOf(texts: readonly string[]): string[] {
 }
 
 /** The id follows from the place, so that an edited section is another version of the same memory. */
-function nodeOf({ page, section }: PageBlock, text: string, place: string): MemoryNode {
+function getNode({ page, section }: PageBlock, text: string, place: string): MemoryNode {
   const digest = createHash('sha256').update(place).digest('hex');
   const time = new Date((Number.parseInt(digest.slice(6, 14), 16) % 86_400) * 1_000).toISOString().slice(11, 19);
   const title = [page.title, section].filter((each) => each !== '').join(', ');

@@ -227,7 +227,7 @@ export async function openContext(parts: ShareParts, first: ShareState) {
   let state = first;
   if (looked.passphrase !== passphrase) looked.keys.clear();
   looked.passphrase = passphrase;
-  const placeOf = (stamp: string, head: Head | null): string => JSON.stringify([state.url, stamp, head]);
+  const getPlace = (stamp: string, head: Head | null): string => JSON.stringify([state.url, stamp, head]);
   return {
     ...parts,
     ...{ looked, rest },
@@ -236,11 +236,11 @@ export async function openContext(parts: ShareParts, first: ShareState) {
     isRead(machine: string, stamp: string | null, head: Head | null): boolean {
       const last = looked.logs.get(machine);
       if (stamp === null || last === undefined || Math.abs(now() - last.atMs) > LOOKED_MS) return false;
-      return last.place === placeOf(stamp, head);
+      return last.place === getPlace(stamp, head);
     },
     /** @param stamp  from before it was read */
     noteRead(machine: string, stamp: string | null, head: Head | null): void {
-      if (stamp !== null) looked.logs.set(machine, { place: placeOf(stamp, head), atMs: now() });
+      if (stamp !== null) looked.logs.set(machine, { place: getPlace(stamp, head), atMs: now() });
     },
     async keep(changed: Partial<ShareState>): Promise<void> {
       state = { ...state, ...changed };
@@ -259,7 +259,7 @@ export async function openContext(parts: ShareParts, first: ShareState) {
 const digests = new WeakMap<MemoryNode, string>();
 
 /** Nodes are immutable, so that it is computed once for each. */
-export function digestOf(node: MemoryNode): string {
+export function getDigest(node: MemoryNode): string {
   const digest = digests.get(node) ?? createHash('sha256').update(canonicalJson(node)).digest('hex');
   digests.set(node, digest);
   return digest;

@@ -3,23 +3,23 @@ import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import { saveBlocks } from './pages.ts';
-import { BATCH, digestOf, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
+import { BATCH, getDigest, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
 import {
   type BlockPayload,
+  findTask,
   type Payload,
   type Row,
   rowDigest,
   type TaskPayload,
   type TurnPayload,
-  taskIn,
   taskKey,
 } from './row.ts';
 import {
-  changeOf,
   checkCard,
+  getChange,
+  getLabel,
   isContinued,
   isNewer,
-  labelOf,
   OWN,
   openRow,
   type Peer,
@@ -50,7 +50,7 @@ export function createReader(context: ShareContext) {
     const card = checkCard(machine, first, pinned?.card ?? null, rules.scope);
     if (typeof card === 'string') return keep({ refused: { ...state().refused, [machine]: card } });
     const head = { sequence: 0, digest: rowDigest(machine, first) };
-    const name = labelOf(machine, card.name, Object.values(state().peers));
+    const name = getLabel(machine, card.name, Object.values(state().peers));
     let peer: Peer = pinned ?? { machine, card, name, head };
     const headRow = rows.find(({ sequence }) => sequence === peer.head.sequence);
     if (!isContinued(peer, headRow ?? null)) {
@@ -140,7 +140,7 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
       await keep({ refused: { ...state().refused, [peer.machine]: payload } });
       return false;
     }
-    const change = typeof payload === 'string' ? payload : changeOf(peer, payload, reader);
+    const change = typeof payload === 'string' ? payload : getChange(peer, payload, reader);
     if (typeof change === 'string') changes.refused = { ...changes.refused, [peer.machine]: change };
     else if (change.kind === 'turn') changes.turns.push(change.payload);
     else if (change.kind === 'task') changes.tasks.push(change.payload);
@@ -166,7 +166,7 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
 
 async function removeTasks({ removals }: Changes, { memory }: ShareContext): Promise<void> {
   if (![...removals].some((id) => id.startsWith('task '))) return;
-  const tasks = (await memory.tasks()).flatMap((file) => taskIn(file) ?? []);
+  const tasks = (await memory.tasks()).flatMap((file) => findTask(file) ?? []);
   for (const task of tasks) if (removals.has(taskKey(task))) await memory.removeTask(task.name);
 }
 
@@ -174,10 +174,10 @@ async function removeTasks({ removals }: Changes, { memory }: ShareContext): Pro
 async function saveTasks({ machine }: Peer, changes: Changes, { memory }: ShareContext): Promise<void> {
   const { tasks, known, removals } = changes;
   if (tasks.length === 0) return;
-  const stemOf = ({ name }: TaskText): string => path.posix.basename(name, '.md').toLowerCase();
-  const here = new Map((await memory.tasks()).map((file) => [stemOf(file), file]));
+  const getStem = ({ name }: TaskText): string => path.posix.basename(name, '.md').toLowerCase();
+  const here = new Map((await memory.tasks()).map((file) => [getStem(file), file]));
   for (const payload of tasks) {
-    const [stem, task] = [stemOf(payload), taskIn(payload)];
+    const [stem, task] = [getStem(payload), findTask(payload)];
     const id = task === null ? '' : taskKey(task);
     if (task === null || removals.has(id)) continue;
     const plan = planTask(payload, known[id], here.get(stem) ?? null);
@@ -228,7 +228,7 @@ function noteSave(
   { known, saves, removals }: Changes,
 ): void {
   const before = known[node.node_id];
-  const digest = digestOf(node);
+  const digest = getDigest(node);
   if (!isNewer({ version, digest }, before)) return;
   const { owner = machine, sequences = [] } = before ?? {};
   known[node.node_id] = { owner, version, digest, source: `${digest} ${node.project}`, sequences };

@@ -99,7 +99,7 @@ export function taskKey({ name, created }: Pick<Task, 'name' | 'created'>): stri
 }
 
 /** Null for a text that is no task. */
-export function taskIn({ name, text }: TaskText): Task | null {
+export function findTask({ name, text }: TaskText): Task | null {
   const task = parseTask(text, path.posix.basename(name, '.md'));
   return typeof task === 'string' ? null : task;
 }

@@ -4,6 +4,7 @@ import { fromOwnMachine, fromTeammate, hidesOrders, type ShareScope } from './fi
 import {
   type BlockPayload,
   type Card,
+  findTask,
   isSigned,
   type Payload,
   parsePayload,
@@ -11,7 +12,6 @@ import {
   rowDigest,
   type TaskPayload,
   type TurnPayload,
-  taskIn,
   taskKey,
 } from './row.ts';
 import { isSealed, unseal } from './seal.ts';
@@ -87,7 +87,7 @@ export function checkCard(machine: string, row: Row, pinned: Card | null, scope:
 }
 
 /** The name, or where another machine has it, the name with the beginning of the machine's id. */
-export function labelOf(machine: string, name: string, peers: readonly Peer[]): string {
+export function getLabel(machine: string, name: string, peers: readonly Peer[]): string {
   const isTaken = peers.some((peer) => peer.machine !== machine && peer.name === name);
   return isTaken ? `${name}-${machine.slice(0, 8)}` : name;
 }
@@ -140,12 +140,12 @@ export type Change =
   | { readonly kind: 'none' };
 
 /** What a row changes here. Applying it again changes nothing. */
-export function changeOf({ machine, name }: Peer, payload: Payload, reader: Reader): Change | Refusal {
+export function getChange({ machine, name }: Peer, payload: Payload, reader: Reader): Change | Refusal {
   if (payload.kind === 'card') return { kind: 'none' };
   const isTeam = reader.scope === 'team';
   if (isTeam && ['task', 'turn', 'block'].includes(payload.kind)) return 'invalid';
   if (payload.kind === 'task') {
-    const task = taskIn(payload);
+    const task = findTask(payload);
     if (task === null) return 'invalid';
     return reader.isRemoved(taskKey(task)) ? { kind: 'none' } : { kind: 'task', payload };
   }

@@ -3,7 +3,7 @@ import { patchTask } from '../model/task.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import { isPrivateText, type KeptReason } from './filter.ts';
 import type { ShareContext, SharedNode } from './parts.ts';
-import { type TaskPayload, taskIn, taskKey } from './row.ts';
+import { findTask, type TaskPayload, taskKey } from './row.ts';
 
 interface LeavingTask {
   readonly id: string;
@@ -25,7 +25,7 @@ export async function changedTasks(
   const changed: LeavingTask[] = [];
   for (const file of rules.scope === 'me' ? await memory.tasks() : []) {
     const source = digestOfTask(file);
-    const task = taskIn(file);
+    const task = findTask(file);
     const id = task === null ? '' : taskKey(task);
     if (task === null || removed.has(id)) continue;
     const project = task.project === '' ? '' : rules.keyOf(task.project);
@@ -56,7 +56,7 @@ export function planTask(
   const { version } = payload;
   const digest = digestOfTask(payload);
   const own = here === null ? null : digestOfTask(here);
-  if (here !== null && taskIn(here)?.created !== taskIn(payload)?.created) return 'taken';
+  if (here !== null && findTask(here)?.created !== findTask(payload)?.created) return 'taken';
   if (version < (entry?.version ?? 0) || (version === entry?.version && digest <= entry.digest)) return 'none';
   return own === null || own === entry?.source ? 'save' : 'keep';
 }

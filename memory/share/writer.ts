@@ -2,7 +2,7 @@ import { CometError } from '../../common/errors.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPrivate, type KeptReason, keptReason, outgoing } from './filter.ts';
 import { changedBlocks, inOrder, isPageNode, pageNodes } from './pages.ts';
-import { BATCH, digestOf, newState, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
+import { BATCH, getDigest, newState, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
 import { canonicalJson, MAX_PAYLOAD_CHARS, type Payload, type Row, rowDigest, signRow } from './row.ts';
 import { seal } from './seal.ts';
 import { type Head, OWN, planPublish } from './state.ts';
@@ -16,7 +16,7 @@ const SIGNED = 20;
 /** Puts into the machine's own log what changed since the last time; the state is on disk before a row leaves. */
 export function createWriter(context: ShareContext) {
   const { bus, state, keep, signal } = context;
-  const headOf = (row: Row): Head => ({ sequence: row.sequence, digest: rowDigest(state().machine, row) });
+  const getHead = (row: Row): Head => ({ sequence: row.sequence, digest: rowDigest(state().machine, row) });
 
   /** As another machine, or from the beginning: everything that leaves is queued once more. */
   async function startOver(why: 'copy' | 'lost', identity: Partial<ShareState> = {}): Promise<void> {
@@ -40,10 +40,10 @@ export function createWriter(context: ShareContext) {
     const last = await bus.last(own);
     // Only a row with the same number may be the last one there.
     const waiting = state().outbox.filter(({ sequence }) => sequence === last?.sequence);
-    const plan = planPublish(state().confirmed, waiting.map(headOf), last === null ? null : headOf(last));
+    const plan = planPublish(state().confirmed, waiting.map(getHead), last === null ? null : getHead(last));
     if (plan.kind === 'append') {
       const outbox = state().outbox.filter(({ sequence }) => sequence > plan.after);
-      if (last !== null && outbox.length < unsent.length) await keep({ outbox, confirmed: headOf(last) });
+      if (last !== null && outbox.length < unsent.length) await keep({ outbox, confirmed: getHead(last) });
       context.noteRead(own, stamp, state().confirmed);
     } else if (plan.kind === 'lost') {
       await bus.drop(state().machine);
@@ -60,7 +60,7 @@ export function createWriter(context: ShareContext) {
       signal.throwIfAborted();
       const batch = state().outbox.slice(0, BATCH);
       await bus.append(state().machine, batch);
-      await keep({ outbox: state().outbox.slice(batch.length), confirmed: headOf(batch.at(-1) as Row) });
+      await keep({ outbox: state().outbox.slice(batch.length), confirmed: getHead(batch.at(-1) as Row) });
       sent += batch.length;
     }
     return sent;
@@ -71,7 +71,7 @@ export function createWriter(context: ShareContext) {
     const { machine, confirmed, erasing } = state();
     if (confirmed === null || !erasing.includes(confirmed.sequence)) return confirmed;
     const last = await bus.last(machine);
-    return last === null || last.sequence > confirmed.sequence ? confirmed : headOf(last);
+    return last === null || last.sequence > confirmed.sequence ? confirmed : getHead(last);
   }
 
   /** @throws CometError `share_failed` */
@@ -104,7 +104,7 @@ interface Leaving {
 }
 
 /** Changes with all that decides whether a node leaves. */
-function stampOf({ looked, memory, rules, state }: ShareContext, removed: number): string {
+function getStamp({ looked, memory, rules, state }: ShareContext, removed: number): string {
   const { machine, url } = state();
   const revision = memory.revision();
   if (looked.projects.revision !== revision)
@@ -131,7 +131,7 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
     signal.throwIfAborted();
     const entry = state().known[node.node_id];
     if (removed.has(node.node_id)) continue;
-    const source = `${digestOf(node)} ${rules.keyOf(node.project)}`;
+    const source = `${getDigest(node)} ${rules.keyOf(node.project)}`;
     const isUnchanged = entry?.source === source;
     const reason = keptReason(node, rules) ?? (!isUnchanged && isPrivate(node) ? 'private' : null);
     if (reason !== null) {
@@ -140,7 +140,7 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
     }
     if (isUnchanged) continue;
     const clean = await outgoing(node, rules, redactor);
-    const digest = digestOf(clean);
+    const digest = getDigest(clean);
     if (entry?.digest === digest) continue;
     if (JSON.stringify(clean).length > MAX_PAYLOAD_CHARS / 2) kept.size = (kept.size ?? 0) + 1;
     else changed.push({ id: node.node_id, node: clean, digest, source });
@@ -178,7 +178,7 @@ async function sharedPages({ memory, rules, state }: ShareContext) {
 /** Signs what changed since the last call into the outbox. */
 async function queue(context: ShareContext): Promise<void> {
   const { looked, rules, state, keep } = context;
-  const stamp = stampOf(context, (await context.removed.load()).length);
+  const stamp = getStamp(context, (await context.removed.load()).length);
   const { changed, tasks, blocks, gone, withdrawn } = await pending(context, looked.stamp === stamp ? [] : undefined);
   looked.stamp = '';
   const { next: first } = state();
@@ -192,7 +192,7 @@ async function queue(context: ShareContext): Promise<void> {
   }
   const payloads: Payload[] = [];
   const add = (payload: Payload): number => first + payloads.push(payload) - 1;
-  if (first === 0) add(await cardOf(context));
+  if (first === 0) add(await getCard(context));
   let entries = { ...state().known };
   const old = [...gone, ...withdrawn].flatMap((nodeId) => entries[nodeId]?.sequences ?? []).concat(left.rows);
   const isMe = rules.scope === 'me';
@@ -242,7 +242,7 @@ async function signed(context: ShareContext, payloads: readonly Payload[]): Prom
   const rows: Row[] = [];
   for (const [at, payload] of payloads.entries()) {
     if (at % SIGNED === 0) await context.rest();
-    rows.push(rowOf(context, next + at, payload, key));
+    rows.push(getRow(context, next + at, payload, key));
   }
   return rows;
 }
@@ -259,7 +259,7 @@ async function queueTurns(context: ShareContext, leaving: readonly LeavingTurn[]
   await keep({ next: state().next + rows.length, turns, outbox: [...state().outbox, ...rows] });
 }
 
-async function cardOf(context: ShareContext): Promise<Payload> {
+async function getCard(context: ShareContext): Promise<Payload> {
   const { name, keys, salt, scope } = context.state();
   const projects = JSON.stringify(context.rules.projects);
   return {
@@ -268,7 +268,7 @@ async function cardOf(context: ShareContext): Promise<Payload> {
   };
 }
 
-function rowOf({ state }: ShareContext, sequence: number, payload: Payload, key: Buffer | null): Row {
+function getRow({ state }: ShareContext, sequence: number, payload: Payload, key: Buffer | null): Row {
   const { machine, keys } = state();
   const text = canonicalJson(payload);
   const isPlain = key === null || payload.kind === 'card';

@@ -76,7 +76,7 @@ export function renderArchive(archive: Archive, format: ArchiveFormat): string {
   const briefs = ordered(archive.briefs);
   const { pages = [], tasks = [], facts = [] } = archive;
   const sessions = grouped(nodes, ({ project, session_id }) => JSON.stringify([project, session_id]));
-  const parts = [...sessions.values()].map((own) => `${TITLES.nodes}\n${documentOf(own)}`);
+  const parts = [...sessions.values()].map((own) => `${TITLES.nodes}\n${getDocument(own)}`);
   return [
     `<!-- ${MARK} ${VERSION} -->\n`,
     ...parts,
@@ -145,7 +145,7 @@ function quoted(text: string): string {
   return text.replace(/^/gm, '> ');
 }
 
-function documentOf(nodes: readonly MemoryNode[]): string {
+function getDocument(nodes: readonly MemoryNode[]): string {
   const sections = nodes.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
   return renderDocument({ ...newDocument(nodes[0] as MemoryNode), sections });
 }
@@ -181,17 +181,17 @@ function fromMarkdown(text: string): Archive {
   for (const [nth, start] of starts.entries()) {
     const end = starts[nth + 1];
     const part = lines.slice(start + 1, end).join('\n') + (end === undefined ? '' : '\n');
-    if (lines[start]?.trimEnd() === TITLES.nodes) nodes.push(...nodesOf(part, start + 1));
-    else if (lines[start]?.trimEnd() === TITLES.brief) briefs.push(briefOf(part, start + 2));
-    else if (lines[start]?.trimEnd() === TITLES.page) pages.push(fileOf(ArchivedPage, part, start + 2));
-    else if (lines[start]?.trimEnd() === TITLES.fact) facts.push(fileOf(ArchivedFacts, part, start + 2));
-    else tasks.push(fileOf(ArchivedTask, part, start + 2));
+    if (lines[start]?.trimEnd() === TITLES.nodes) nodes.push(...getNodes(part, start + 1));
+    else if (lines[start]?.trimEnd() === TITLES.brief) briefs.push(getBrief(part, start + 2));
+    else if (lines[start]?.trimEnd() === TITLES.page) pages.push(getFile(ArchivedPage, part, start + 2));
+    else if (lines[start]?.trimEnd() === TITLES.fact) facts.push(getFile(ArchivedFacts, part, start + 2));
+    else tasks.push(getFile(ArchivedTask, part, start + 2));
   }
   const given = Object.entries({ pages, tasks, facts }).filter(([, files]) => files.length > 0);
   return { nodes, briefs, ...Object.fromEntries(given) };
 }
 
-function nodesOf(part: string, before: number): MemoryNode[] {
+function getNodes(part: string, before: number): MemoryNode[] {
   const document = parseDocument(part);
   if (typeof document === 'string') throw invalid(before + 1, document);
   return document.sections.map(({ raw, line }) => {
@@ -201,14 +201,14 @@ function nodesOf(part: string, before: number): MemoryNode[] {
   });
 }
 
-function fileOf(schema: typeof ArchivedPage, part: string, line: number): ArchivedPage {
+function getFile(schema: typeof ArchivedPage, part: string, line: number): ArchivedPage {
   const [name = '', ...rest] = part.replace(/\n$/, '').replace(/^> ?/gm, '').split('\n');
   const read = schema.safeParse({ name, text: rest.join('\n') });
   if (!read.success) throw invalid(line, expectation(read.error));
   return read.data;
 }
 
-function briefOf(part: string, line: number): StoredBrief {
+function getBrief(part: string, line: number): StoredBrief {
   const brief = parseBriefFile(part);
   if (typeof brief === 'string') throw invalid(line, brief);
   return brief;

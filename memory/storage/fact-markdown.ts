@@ -24,7 +24,7 @@ const ROUNDING = 1e-6;
 const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\r?\n/;
 
 /** '' for the user, else the key of a project; null where the front matter does not say. */
-export function scopeIn(text: string): string | null {
+export function findScope(text: string): string | null {
   try {
     const { scope, project } = YAML.parse(FRONT.exec(text)?.[1] ?? '', { maxAliasCount: 0 }) as Record<string, unknown>;
     if (scope === 'user') return '';
@@ -60,8 +60,8 @@ export function renderFactPage(scope: string, { facts, closed, others }: Omit<Fa
     '---',
     YAML.stringify(head, { lineWidth: 0 }).trimEnd(),
     '---',
-    ...section(name === undefined ? '# Facts about the user' : `# Facts (${name})`, [...facts.map(lineOf), '']),
-    ...section(HEADINGS.before, closed.map(lineOf)),
+    ...section(name === undefined ? '# Facts about the user' : `# Facts (${name})`, [...facts.map(getLine), '']),
+    ...section(HEADINGS.before, closed.map(getLine)),
     ...section(HEADINGS.others, others),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
@@ -73,7 +73,7 @@ export function withoutFacts(
   { ids, turnIds }: { readonly ids: ReadonlySet<string>; readonly turnIds: ReadonlySet<string> },
 ): string {
   const isGone = (line: string): boolean => {
-    const { fields } = fieldsOf(line.trimEnd());
+    const { fields } = getFields(line.trimEnd());
     return ids.has(fields.get('id') ?? '') || turnIds.has(fields.get('turn') ?? '');
   };
   const lines = text.split('\n');
@@ -82,9 +82,9 @@ export function withoutFacts(
 }
 
 /** `Concept: value` of each line of a fact, and whether a person wrote the line: it names no turn, and holds. */
-export function factsIn(text: string): { readonly raw: string; readonly text: string; readonly isOwn: boolean }[] {
+export function findFacts(text: string): { readonly raw: string; readonly text: string; readonly isOwn: boolean }[] {
   return text.split(/\r?\n/).flatMap((raw) => {
-    const { rest, fields } = fieldsOf(raw.trim());
+    const { rest, fields } = getFields(raw.trim());
     const [, concept, value = ''] = ITEM.exec(rest) ?? [];
     if (concept === undefined) return [];
     const isOwn = (fields.get('turn') ?? '') === '' && !fields.has('to');
@@ -99,7 +99,7 @@ export function changeFacts(
   { added, removed }: { readonly added: readonly string[]; readonly removed: ReadonlySet<string> },
 ): string | null {
   const text = before ?? renderFactPage(scope, { facts: [], closed: [], others: [] });
-  const facts = factsIn(text);
+  const facts = findFacts(text);
   const removedIds = new Set(facts.flatMap((each) => (each.isOwn && removed.has(each.text) ? [each.raw] : [])));
   const fresh = added.filter((each) => !facts.some((fact) => fact.text === each));
   if (removedIds.size + fresh.length === 0) return before;
@@ -116,7 +116,7 @@ function isTitle(line: string): boolean {
   return /^# Facts\b/.test(line) || Object.values(HEADINGS).includes(line as never);
 }
 
-function lineOf(fact: Fact): string {
+function getLine(fact: Fact): string {
   const values: Readonly<Record<(typeof FIELDS)[number], string | null>> = {
     said: fact.evidence,
     by: fact.origin,
@@ -140,7 +140,7 @@ function unescaped(text: string): string {
   return text.replace(/\\(.)/g, '$1');
 }
 
-function fieldsOf(line: string): { readonly rest: string; readonly fields: ReadonlyMap<string, string> } {
+function getFields(line: string): { readonly rest: string; readonly fields: ReadonlyMap<string, string> } {
   const fields = new Map<string, string>();
   let rest = line;
   for (let match = FIELD.exec(rest); match !== null; match = FIELD.exec(rest)) {
@@ -153,7 +153,7 @@ function fieldsOf(line: string): { readonly rest: string; readonly fields: Reado
 /** A fact, or why the line is none. A line without fields is the user's own. */
 function readLine(line: string, ontology: Ontology, nowIso: string): Fact | string {
   if (line.length > LINE_CHARS) return 'is too long';
-  const { rest, fields } = fieldsOf(line);
+  const { rest, fields } = getFields(line);
   const [, concept = '', text = ''] = ITEM.exec(rest) ?? [];
   const declared = conceptNamed(ontology, concept);
   if (concept === '' || text.trim() === '') return 'expected `- Concept: value`';

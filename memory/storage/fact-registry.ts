@@ -2,7 +2,7 @@ import type { Clock } from '../../common/async.ts';
 import { CometError, type Problem } from '../../common/errors.ts';
 import { createFactStore, type FactStore, type Similarity } from '../facts/fact-store.ts';
 import type { FactFiles, OntologyState } from './fact-files.ts';
-import { type FactPage, parseFactPage, renderFactPage, scopeIn, withoutFacts } from './fact-markdown.ts';
+import { type FactPage, findScope, parseFactPage, renderFactPage, withoutFacts } from './fact-markdown.ts';
 
 /** Facts of one file. */
 export interface Scope {
@@ -41,7 +41,7 @@ export class FactRegistry {
     this.#unread.clear();
     for (const [name, { text }] of this.#scopes) if (text !== null && !texts.has(name)) this.#scopes.delete(name);
     for (const [name, text] of texts) {
-      const project = scopeIn(text);
+      const project = findScope(text);
       if (project !== null && files.nameOf(project) === name) await this.#open(name, project, text);
       else {
         this.#scopes.delete(name);

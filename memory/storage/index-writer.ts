@@ -129,7 +129,7 @@ function createRowWriter({ index, catalogue, textsOf, sessionOf }: Omit<IndexerD
       // A node may have been removed or replaced while it waited here.
       if (!own.some(isLive)) continue;
       const read = await sessionTurns.read(sessionId, holdAll(own, texts) ? texts : undefined);
-      for (const node of own.filter(isLive)) rows.push(...rowsOf(node, await withOthers(node, read)));
+      for (const node of own.filter(isLive)) rows.push(...getRows(node, await withOthers(node, read)));
     }
     if (rows.length > 0) await target.put(rows);
   }
@@ -188,7 +188,7 @@ const MOST_TURNS = 2 ** 20;
 const EMPTY_ROW = { turnId: '', digest: '', trigger: '', place: null, sources: [] } as const;
 
 /** Index rows of a node: itself, its turns, its facts. */
-export function rowsOf(node: MemoryNode, { turns, positions }: NodeTexts): IndexRow[] {
+export function getRows(node: MemoryNode, { turns, positions }: NodeTexts): IndexRow[] {
   const shared = { ...EMPTY_ROW, nodeId: node.node_id, sessionId: node.session_id, project: node.project };
   const facts = node.facts.map(factText);
   const atMs = Date.parse(node.valid_from);
@@ -204,7 +204,7 @@ export function rowsOf(node: MemoryNode, { turns, positions }: NodeTexts): Index
     const text = turn === undefined ? '' : spokenText(turn);
     if (turn === undefined || text === '') return [];
     const { origin } = withoutToolOutput(turn);
-    const place = placeIn(positions.get(turnId));
+    const place = findPlace(positions.get(turnId));
     return [{ ...shared, ...place, kind: 'turn', turnId, origin, atMs: turn.atMs, text: text, embedded: text }];
   });
   // Facts of a draft repeat sentences of its turns: indexing them twice would crowd out other results.
@@ -218,7 +218,7 @@ export function rowsOf(node: MemoryNode, { turns, positions }: NodeTexts): Index
 }
 
 /** Places of two sessions of a project are far apart, whatever their lengths. */
-function placeIn(turn: { readonly sessionId: string; readonly position: number } | undefined) {
+function findPlace(turn: { readonly sessionId: string; readonly position: number } | undefined) {
   if (turn === undefined) return {};
   const { sessionId, position } = turn;
   const session = createHash('sha256').update(sessionId).digest().readUInt32BE();
@@ -242,7 +242,7 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
     return order;
   }
 
-  async function orderOf(sessionId: string, texts: readonly TurnText[]): Promise<readonly string[]> {
+  async function getOrder(sessionId: string, texts: readonly TurnText[]): Promise<readonly string[]> {
     const held = sessions.get(sessionId);
     const ids = new Set(held);
     const fresh = texts.filter(({ turnId }) => !ids.has(turnId));
@@ -250,14 +250,14 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
     // What follows the last known turn is new; where known ones come after it, the order is another.
     const continues = held !== undefined && texts.slice(-fresh.length).every((turn, at) => turn === fresh[at]);
     if (continues) return keep(sessionId, [...held, ...fresh.map(({ turnId }) => turnId)]);
-    return keep(sessionId, turnIdsOf(await textsOf(sessionId)));
+    return keep(sessionId, getTurnIds(await textsOf(sessionId)));
   }
 
   return {
     /** @param texts  of some turns of the session; where they are left out, all of it are read */
     async read(sessionId: string, texts?: readonly TurnText[]): Promise<NodeTexts> {
       const turns = texts ?? (await textsOf(sessionId));
-      const order = texts === undefined ? keep(sessionId, turnIdsOf(turns)) : await orderOf(sessionId, turns);
+      const order = texts === undefined ? keep(sessionId, getTurnIds(turns)) : await getOrder(sessionId, turns);
       const positions = new Map(order.map((turnId, position) => [turnId, { sessionId, position }]));
       return { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions };
     },
@@ -265,7 +265,7 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
   };
 }
 
-function turnIdsOf(turns: readonly TurnText[]): string[] {
+function getTurnIds(turns: readonly TurnText[]): string[] {
   return turns.map(({ turnId }) => turnId);
 }
 

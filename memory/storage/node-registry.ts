@@ -94,7 +94,7 @@ export function createNodeRegistry() {
     sizeOf: (sessionId: string): number => bySession.get(sessionId) ?? 0,
     /** Tags of a project, most used first. */
     tags(project: string): readonly string[] {
-      const projectTags = tags.get(project) ?? tagsOf(all(), project);
+      const projectTags = tags.get(project) ?? getTags(all(), project);
       tags.set(project, projectTags);
       return projectTags;
     },
@@ -104,7 +104,7 @@ export function createNodeRegistry() {
   };
 }
 
-function tagsOf(nodes: readonly MemoryNode[], project: string): string[] {
+function getTags(nodes: readonly MemoryNode[], project: string): string[] {
   const own = nodes.filter((node) => node.project === project);
   return [...tally(own.flatMap((node) => contentTags(node.topic_tags)))]
     .sort((a, b) => b[1] - a[1])

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Task } from '../model/task.ts';
-import { dataRule, fenced, jsonSchemaOf, type Prompt } from '../models/prompts/prompt.ts';
+import { dataRule, fenced, getJsonSchema, type Prompt } from '../models/prompts/prompt.ts';
 import type { Activity } from './judge.ts';
 
 const Answer = z.object({ interrupt: z.boolean() });
@@ -25,7 +25,7 @@ export function interruptionPrompt(
   return {
     system: `${RULES}\n\n${dataRule(fence)}`,
     user: `${fenced('task', fence, `${title}\n${body}`.slice(0, TASK_CHARS))}\n\nPriority: ${priority}. ${state}`,
-    schema: jsonSchemaOf(Answer),
+    schema: getJsonSchema(Answer),
     parse: (value) => Answer.parse(value).interrupt,
   };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Task } from '../model/task.ts';
-import { dataRule, fenced, jsonSchemaOf, type Prompt } from '../models/prompts/prompt.ts';
+import { dataRule, fenced, getJsonSchema, type Prompt } from '../models/prompts/prompt.ts';
 
 const Answer = z.object({ review: z.string() });
 const TASK_CHARS = 20_000;
@@ -18,7 +18,7 @@ export function reviewPrompt({ title, body }: Task, topic: string, fence: string
   return {
     system: `${RULES}\n\n${dataRule(fence)}`,
     user: `${first.join('\n\n')}\n\nReview this task.`,
-    schema: jsonSchemaOf(Answer),
+    schema: getJsonSchema(Answer),
     parse(value) {
       const text = Answer.parse(value).review.trim();
       if (text === '') throw new Error('the answer holds no review');

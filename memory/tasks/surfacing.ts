@@ -8,7 +8,7 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import { openNames, type Task, type TaskListing, taskId } from '../model/task.ts';
 import { type Activity, judge, type Verdict } from './judge.ts';
 import type { TaskFiles } from './task-files.ts';
-import { dueTime, localDay, nextTime, readTrigger, scheduledMs, triggerProblem, urgencyOf } from './trigger.ts';
+import { dueTime, getUrgency, localDay, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
 
 const LATE_MS = 5 * 60_000;
 /** A task that surfaced stays in the status line for so long. */
@@ -76,13 +76,13 @@ export function createSurfacing(parts: Parts) {
   }
 
   async function notifyAs(task: Task, verdict: Verdict): Promise<void> {
-    if (await isInterrupting(task, verdict, { ...parts, signal: closing.signal })) await notify(lineOf(task));
+    if (await isInterrupting(task, verdict, { ...parts, signal: closing.signal })) await notify(getLine(task));
   }
 
   async function reviewed(task: Task, ask: NonNullable<Parts['review']>): Promise<void> {
     const topic = task.topic === undefined ? '' : await files.readTopic(task.topic);
     const answer = await ask(task, topic, closing.signal);
-    const line = `- ${clock(now())} Review of ${lineOf(task)}: ${neutralLine(answer, RESULT_CHARS)}`;
+    const line = `- ${clock(now())} Review of ${getLine(task)}: ${neutralLine(answer, RESULT_CHARS)}`;
     await files.addToInbox(localDay(now()), line);
   }
 
@@ -175,12 +175,12 @@ async function readDue(files: TaskFiles, nowMs: number) {
   const ready = open.filter(
     ({ status, depends_on }) => status === 'active' && !depends_on.some((name) => waiting.has(name.toLowerCase())),
   );
-  const times = await Promise.all(ready.map((task) => dueAt(task, nowMs)));
+  const times = await Promise.all(ready.map((task) => getDueTime(task, nowMs)));
   const due = ready.flatMap((task, at) => (times[at] === null ? [] : [{ task, forMs: times[at] as number }]));
   return { open, problems: [...read.problems, ...doubtful], due };
 }
 
-async function dueAt(task: Task, nowMs: number): Promise<number | null> {
+async function getDueTime(task: Task, nowMs: number): Promise<number | null> {
   const { trigger, fired } = task;
   const sinceMs = scheduledMs(task);
   const read = trigger === undefined ? null : await readTrigger(trigger, sinceMs);
@@ -188,7 +188,7 @@ async function dueAt(task: Task, nowMs: number): Promise<number | null> {
   return await dueTime(read, { sinceMs, firedMs: fired === undefined ? null : Date.parse(fired), nowMs });
 }
 
-function lineOf({ name, title, origin }: Task): string {
+function getLine({ name, title, origin }: Task): string {
   const noted = isCleanOrigin(origin) ? '' : 'noted by a tool; ';
   return `“${neutralLine(title, TITLE_CHARS)}” (${noted}task ${taskId(name)})`;
 }
@@ -206,12 +206,12 @@ export async function taskLines(listing: TaskListing, { sinceMs, nowMs }: { sinc
   const waiting = openNames(listing);
   const lines: Record<'due' | 'neglected', string[]> = { due: [], neglected: [] };
   const add = (kind: keyof typeof lines, task: Task, how: string): void => {
-    lines[kind].push(`${lineOf(task)}, ${how}`);
+    lines[kind].push(`${getLine(task)}, ${how}`);
   };
   const ready = tasks.filter(
     ({ status, depends_on }) => status === 'active' && !depends_on.some((name) => waiting.has(name.toLowerCase())),
   );
-  for (const task of ready.toSorted((one, other) => urgencyOf(other) - urgencyOf(one))) {
+  for (const task of ready.toSorted((one, other) => getUrgency(other) - getUrgency(one))) {
     const read = task.trigger === undefined ? null : await readTrigger(task.trigger, scheduledMs(task));
     if (typeof read === 'string') continue;
     if (read === null) {
@@ -219,7 +219,7 @@ export async function taskLines(listing: TaskListing, { sinceMs, nowMs }: { sinc
       if (nowMs - createdMs > NEGLECTED_MS.untimed) add('neglected', task, `open since ${localDay(createdMs)}`);
       continue;
     }
-    const dueMs = (await dueAt(task, nowMs)) ?? Date.parse(task.fired ?? '');
+    const dueMs = (await getDueTime(task, nowMs)) ?? Date.parse(task.fired ?? '');
     const next = await nextTime(read, nowMs);
     const isDue = read.kind === 'time' ? !Number.isNaN(dueMs) : dueMs > sinceMs;
     if (isDue && read.kind === 'time' && nowMs - dueMs > NEGLECTED_MS.due)
@@ -238,7 +238,7 @@ const LEADS = { notify: '', question: 'Question for the next session: ', review:
 
 function inboxLine(task: Task, { mode, forMs, atMs }: { mode: Task['mode']; forMs: number; atMs: number }): string {
   const late = atMs - forMs > LATE_MS ? `, late: was due ${localTime(forMs, atMs)}` : '';
-  return `- ${clock(atMs)} ${LEADS[mode]}${lineOf(task)}${late}`;
+  return `- ${clock(atMs)} ${LEADS[mode]}${getLine(task)}${late}`;
 }
 
 /** What the system block says of due questions; every task is of clean origin. */

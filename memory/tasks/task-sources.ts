@@ -46,11 +46,11 @@ function isMadeOf({ name, title, sources, origin }: Task, { nodes, calls }: Task
   return calls.some(({ tool, text }) => {
     if (text.includes(`${name}.md`)) return true;
     const isNoted = origin !== 'user' && (TASK_TOOL.test(tool) || TASK_COMMAND.test(text));
-    return isNoted && wordsOf(text).includes(wordsOf(title));
+    return isNoted && getWords(text).includes(getWords(title));
   });
 }
 
 /** Without the quotes and escapes of JSON and shells, each word between spaces. */
-function wordsOf(text: string): string {
+function getWords(text: string): string {
   return ` ${text.replace(/[\s"'\\]+/g, ' ').trim()} `;
 }

@@ -8,7 +8,7 @@ import { openNames, type Task, type TaskListing, type TaskPatch, TOPIC, taskId }
 import { questionLines, type Surfacing, taskLines } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources } from './task-sources.ts';
-import { localDay, localIso, nextTime, readTrigger, scheduledMs, triggerIn, triggerProblem } from './trigger.ts';
+import { findTrigger, localDay, localIso, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
 
 /** A task as commands and tools show it. */
 export interface TaskView
@@ -82,7 +82,7 @@ const TYPING_MS = 60_000;
 
 /** Looks tasks up and checks what is said of them. */
 function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfacing'>) {
-  async function viewOf(task: Task, open: ReadonlySet<string>): Promise<TaskView> {
+  async function getView(task: Task, open: ReadonlySet<string>): Promise<TaskView> {
     const { surfacing: _, asked: __, scheduled: ___, trigger, fired, topic, ...fields } = task;
     const read = trigger === undefined ? null : await readTrigger(trigger, scheduledMs(task));
     const isOver = read === null || typeof read === 'string' || task.status === 'done';
@@ -112,9 +112,9 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
     within === undefined || project === '' || project === projectOf(within);
 
   return {
-    viewOf,
+    viewOf: getView,
     isNear,
-    shown: async (task: Task): Promise<TaskView> => viewOf(task, openNames(await files.load())),
+    shown: async (task: Task): Promise<TaskView> => getView(task, openNames(await files.load())),
     /** Without those whose trigger cannot be read. */
     async load(all: boolean): Promise<TaskListing> {
       const { tasks, problems } = await files.load(all);
@@ -183,7 +183,7 @@ export function createTasks(parts: Parts) {
       exclusive(async () => {
         const { title = '', trigger, depends_on = [], ...fields } = await fieldsOf(given);
         const atMs = now();
-        const task = await files.add(`${localDay(atMs)}-${slugOf(title)}`, {
+        const task = await files.add(`${localDay(atMs)}-${toSlug(title)}`, {
           ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify' },
           ...{
             ...fields,
@@ -193,7 +193,7 @@ export function createTasks(parts: Parts) {
             origin,
             project: projectDir === null ? '' : projectOf(projectDir),
           },
-          body: bodyOf(given, redact),
+          body: getBody(given, redact),
         });
         surfacing.soon();
         return shown(task);
@@ -266,10 +266,16 @@ function createReminders({ files, surfacing, redact }: Parts, exclusive: Mutex) 
         const title = oneLine(redact(text)).slice(0, TITLE_CHARS);
         const { tasks } = await files.load(true);
         if (tasks.some((task) => task.project === project && task.title === title)) return;
-        await files.add(`${localDay(atMs)}-${slugOf(title)}`, {
+        await files.add(`${localDay(atMs)}-${toSlug(title)}`, {
           ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify' },
-          ...{ trigger: await triggerIn(text, atMs), depends_on: [], sources: [node.node_id], origin: 'user', project },
-          body: bodyOf({ context: [node.node_id] }, redact),
+          ...{
+            trigger: await findTrigger(text, atMs),
+            depends_on: [],
+            sources: [node.node_id],
+            origin: 'user',
+            project,
+          },
+          body: getBody({ context: [node.node_id] }, redact),
         });
         surfacing.soon();
       }),
@@ -318,7 +324,7 @@ function isQuestionFor(sessionId: string, project: string): (task: Task) => bool
     [project, ''].includes(own);
 }
 
-function bodyOf({ what = '', context = [] }: Pick<NewTask, 'what' | 'context'>, redact: Parts['redact']): string {
+function getBody({ what = '', context = [] }: Pick<NewTask, 'what' | 'context'>, redact: Parts['redact']): string {
   const text = redact(what).trim();
   return [
     text === '' ? '' : `\n## What\n\n${escapeHeadings(text)}\n`,
@@ -341,7 +347,7 @@ function resolveTask(input: string, tasks: readonly Task[]): Task {
   return found;
 }
 
-function slugOf(title: string): string {
+function toSlug(title: string): string {
   const slug = title
     .normalize('NFKD')
     .toLowerCase()
@@ -353,7 +359,7 @@ function slugOf(title: string): string {
 
 /** What surfaced, then by the next time; without a trigger last. */
 function byDue(one: TaskView, other: TaskView): number {
-  const timeOf = ({ status, next, fired }: TaskView): number =>
+  const getTime = ({ status, next, fired }: TaskView): number =>
     status === 'done' ? Number.MAX_VALUE : Date.parse(next ?? fired ?? '9999-01-01');
-  return timeOf(one) - timeOf(other) || (one.name < other.name ? -1 : 1);
+  return getTime(one) - getTime(other) || (one.name < other.name ? -1 : 1);
 }

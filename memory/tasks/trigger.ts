@@ -50,7 +50,7 @@ export function isReminder(text: string): boolean {
 }
 
 /** The trigger that a sentence names; undefined where it names none, or several. */
-export async function triggerIn(sentence: string, nowMs: number): Promise<string | undefined> {
+export async function findTrigger(sentence: string, nowMs: number): Promise<string | undefined> {
   const { casual } = await import('chrono-node/en');
   // Memory notes the date of "tomorrow" behind it.
   const phrase = sentence.replace(/ \(\d{4}-\d\d-\d\d\)/g, '');
@@ -93,7 +93,7 @@ export function isOverdue({ status, trigger = '', fired }: Pick<Task, 'status' |
 }
 
 /** Rank of its priority, one more where it is overdue; the highest is the most urgent. */
-export function urgencyOf(task: Task): number {
+export function getUrgency(task: Task): number {
   return TASK_PRIORITIES.indexOf(task.priority) + Number(isOverdue(task));
 }
 

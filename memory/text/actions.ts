@@ -2,7 +2,7 @@ import { clip, neutralLine } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import { imagesIn } from './content-type.ts';
+import { findImages } from './content-type.ts';
 
 /** What a tool call does, the weightiest first. */
 export const ACTS = ['EDIT', 'RUN', 'FETCH', 'DELEGATE', 'READ'] as const;
@@ -57,7 +57,7 @@ const SEGMENTS = 2;
 const TELLING = ['file_path', 'notebook_path', 'path', 'command', 'pattern', 'url', 'query', 'description', 'prompt'];
 
 /** Tool calls in order, each with the result that answers it. */
-export function actionsOf(turns: readonly TurnText[]): Action[] {
+export function getActions(turns: readonly TurnText[]): Action[] {
   return turns.flatMap(({ parts }) => {
     const results = parts.filter(({ kind }) => kind === 'tool_result');
     const calls = parts.filter(({ kind }) => kind === 'tool_use');
@@ -65,14 +65,14 @@ export function actionsOf(turns: readonly TurnText[]): Action[] {
       const at = results.findIndex((result) => result.tool === tool);
       const [result] = at < 0 ? [] : results.splice(at, 1);
       const failed = result !== undefined && FAILED.test(result.text.slice(0, RESULT_CHARS));
-      const images = imagesIn(result?.text ?? '');
+      const images = findImages(result?.text ?? '');
       return {
         act: ACT_OF[tool] ?? 'READ',
         tool,
-        subject: subjectOf(text),
+        subject: getSubject(text),
         failed,
         images,
-        question: questionIn(text),
+        question: findQuestion(text),
         origin,
       };
     });
@@ -102,7 +102,7 @@ export function groupLine({ act, tool, subject, count, lastFailed, images, quest
 }
 
 /** What was done, in one line; what does not fit is counted. Null where nothing was. */
-export function capsuleOf(actions: readonly Action[]): string | null {
+export function getCapsule(actions: readonly Action[]): string | null {
   const lines = groupActions(actions).map(groupLine);
   if (lines.length === 0) return null;
   let shown = 0;
@@ -115,7 +115,7 @@ export function capsuleOf(actions: readonly Action[]): string | null {
 }
 
 /** Pages that were fetched, without what may be secret in an address. */
-export function urlsOf(turns: readonly TurnText[]): string[] {
+export function getUrls(turns: readonly TurnText[]): string[] {
   const calls = turns.flatMap(({ parts }) => parts.filter(({ kind }) => kind === 'tool_use'));
   const named = calls.flatMap(({ text }) => /"url":"(https?:[^"\\\s]{4,300})"/.exec(text)?.[1] ?? []);
   const plain = named.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin + new URL(url).pathname] : []));
@@ -124,7 +124,7 @@ export function urlsOf(turns: readonly TurnText[]): string[] {
 
 const QUESTION_CHARS = 100;
 
-function questionIn(input: string): string {
+function findQuestion(input: string): string {
   const at = input.lastIndexOf('"prompt":"');
   if (!input.slice(0, Math.max(at, 0)).includes('"url":')) return '';
   const question = /^"prompt":"((?:[^"\\]|\\.){1,2000})"/.exec(input.slice(at))?.[1] ?? '';
@@ -132,7 +132,7 @@ function questionIn(input: string): string {
 }
 
 /** What the input of a call names, as short as it is still known. */
-export function subjectOf(input: string, maxChars = SUBJECT_CHARS): string {
+export function getSubject(input: string, maxChars = SUBJECT_CHARS): string {
   try {
     const fields = JSON.parse(input) as Record<string, unknown>;
     const telling = TELLING.map((name) => fields[name]).find((value) => typeof value === 'string');

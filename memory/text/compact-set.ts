@@ -12,7 +12,7 @@ function createTable(): CompactSet {
   let slots = new Int32Array(LEAST_SLOTS);
   let size = 0;
 
-  function slotOf(value: number): number {
+  function getSlot(value: number): number {
     const mask = slots.length - 1;
     let at = value & mask;
     while (slots[at] !== 0 && slots[at] !== value) at = (at + 1) & mask;
@@ -20,14 +20,14 @@ function createTable(): CompactSet {
   }
 
   function insert(value: number): void {
-    const at = slotOf(value);
+    const at = getSlot(value);
     if (slots[at] !== 0) return;
     slots[at] = value;
     size += 1;
   }
 
   return {
-    has: (value) => slots[slotOf(value || 1)] !== 0,
+    has: (value) => slots[getSlot(value || 1)] !== 0,
     add(value) {
       insert(value || 1);
       if (size * 2 <= slots.length) return;

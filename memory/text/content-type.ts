@@ -61,16 +61,16 @@ const NAMES = 4;
 const LEVELS: readonly MemoryNode['importance'][] = ['LOW', 'MED', 'HIGH'];
 
 /** What turns are, all together: what was said decides, then what was shown, then what was done. */
-export function modalityOf(turns: readonly TurnText[]): Modality {
+export function getModality(turns: readonly TurnText[]): Modality {
   const user = turns.map((turn) => turn.user).join('\n');
   const parts = turns.flatMap((turn) => turn.parts);
   const answers = parts.filter(({ kind }) => kind === 'assistant');
-  if (proseOf(user).length >= SAID_CHARS) return 'dialog';
+  if (getProse(user).length >= SAID_CHARS) return 'dialog';
   if (isCode(user)) return 'artifact_code';
   if (user.search(IMAGE) >= 0) return 'artifact_image';
   const answer = answers.map(({ text }) => text).join('\n');
   if (parts.some(({ origin }) => origin === 'external')) return 'external';
-  if (proseOf(answer).length >= SAID_CHARS) return 'dialog';
+  if (getProse(answer).length >= SAID_CHARS) return 'dialog';
   if (isCode(answer)) return 'artifact_code';
   return parts.some(({ kind }) => kind !== 'assistant') ? 'execution_trace' : 'dialog';
 }
@@ -81,9 +81,9 @@ export function atMost(importance: MemoryNode['importance'], modality: Modality)
 }
 
 /** What was shown without a word: `shows code (ts, 34 lines): createLog, fileSink`, `shows an image`; '' for neither. */
-export function shownIn(user: string): string {
+export function findShown(user: string): string {
   const { blocks } = separateCode(user);
-  const images = imagesIn(user);
+  const images = findImages(user);
   const image = images === '' ? '' : `shows ${images}`;
   if (blocks.length === 0) return image;
   const code = blocks.flatMap((block) => block.lines).join('\n');
@@ -98,7 +98,7 @@ export function shownIn(user: string): string {
 }
 
 /** `an image (png, 1280×720)`, `2 images (png, 1280×720; gif)`; '' where a text has none. */
-export function imagesIn(text: string): string {
+export function findImages(text: string): string {
   const images = [...text.matchAll(IMAGE)];
   if (images.length === 0) return '';
   const kinds = images.flatMap(({ groups = {} }) => {
@@ -165,7 +165,7 @@ export function policyRules(): string {
 }
 
 function isCode(text: string): boolean {
-  return proseOf(text).length < SAID_CHARS && separateCode(text).blocks.length > 0;
+  return getProse(text).length < SAID_CHARS && separateCode(text).blocks.length > 0;
 }
 
 /** What stands beside image marks. */
@@ -173,6 +173,6 @@ export function withoutImages(text: string): string {
   return text.replace(IMAGE, '').trim();
 }
 
-function proseOf(text: string): string {
+function getProse(text: string): string {
   return withoutImages(separateCode(text).prose.join('\n'));
 }

@@ -41,7 +41,7 @@ const AREAS: readonly (readonly [string, RegExp])[] = [
 ];
 
 /** Up to four identifying words as written, names and figures first. */
-export function anchorsOf(text: string): string[] {
+export function getAnchors(text: string): string[] {
   const keywords = new Map<string, { word: string; score: number; at: number }>();
   const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:-]*/gu) ?? [];
   for (const [at, raw] of words.slice(0, 2_000).entries()) {
@@ -63,21 +63,21 @@ function strength(word: string): number {
 }
 
 /** Areas of work that a text is about. */
-export function areasOf(text: string): string[] {
+export function getAreas(text: string): string[] {
   return AREAS.filter(([, pattern]) => pattern.test(text)).map(([area]) => area);
 }
 
 /** Known tags that occur in the text, then areas of work; at least one if the text has words. */
-export function tagsOf(query: string, kept: string, knownTags: readonly string[]): string[] {
+export function getTags(query: string, kept: string, knownTags: readonly string[]): string[] {
   const text = `${query.slice(0, 4_000)}\n${kept}`;
   const tokens = new Set(tokenize(text));
   const matches = knownTags.filter((tag) => {
     const words = uniqueTokens(tag.replaceAll('-', ' '));
     return words.length > 0 && words.every((word) => tokens.has(word));
   });
-  const tags = [...new Set([...matches, ...areasOf(text)])].slice(0, TAGS);
+  const tags = [...new Set([...matches, ...getAreas(text)])].slice(0, TAGS);
   if (tags.length > 0) return tags;
-  const word = anchorsOf(text).find((each) => /^[\p{L}\p{N}-]{3,30}$/u.test(each));
+  const word = getAnchors(text).find((each) => /^[\p{L}\p{N}-]{3,30}$/u.test(each));
   return word === undefined ? [] : [word.toLowerCase()];
 }
 

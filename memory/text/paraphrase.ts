@@ -27,10 +27,10 @@ const ENDS_SENTENCE = /(?:^|[.;:!?\n—"“(-])\s{0,4}$/;
  */
 export function isSameMatter(left: string, right: string, least: number): boolean {
   if (NEGATION.test(left) !== NEGATION.test(right)) return false;
-  if (excludes(wordsIn(left), wordsIn(right))) return false;
-  const [ours, theirs] = [namesIn(left), namesIn(right)];
-  if (!isWithin(ours, wordsIn(right)) && !isWithin(theirs, wordsIn(left))) return false;
-  if (!isWithin(figuresIn(ours), theirs) && !isWithin(figuresIn(theirs), ours)) return false;
+  if (excludes(findWords(left), findWords(right))) return false;
+  const [ours, theirs] = [findNames(left), findNames(right)];
+  if (!isWithin(ours, findWords(right)) && !isWithin(theirs, findWords(left))) return false;
+  if (!isWithin(findFigures(ours), theirs) && !isWithin(findFigures(theirs), ours)) return false;
   return sharedWords(left, right) >= least;
 }
 
@@ -47,8 +47,8 @@ function excludes(left: ReadonlySet<string>, right: ReadonlySet<string>): boolea
 }
 
 /** Whether every name and figure of a text is a word of the other. */
-export function namesWithin(text: string, whole: string): boolean {
-  return isWithin(namesIn(text), wordsIn(whole));
+export function collectNames(text: string, whole: string): boolean {
+  return isWithin(findNames(text), findWords(whole));
 }
 
 /** Share of the shorter text's distinct words that the other one has too. */
@@ -62,7 +62,7 @@ export function sharedWords(left: string, right: string): number {
 }
 
 /** Figures, paths, identifiers, and words with a capital that no sentence begins with; lower case. */
-function namesIn(text: string): Set<string> {
+function findNames(text: string): Set<string> {
   const words = new Set<string>();
   for (const { 0: raw, index } of text.matchAll(WORD)) {
     const word = trimmed(raw);
@@ -73,11 +73,11 @@ function namesIn(text: string): Set<string> {
   return words;
 }
 
-function wordsIn(text: string): Set<string> {
+function findWords(text: string): Set<string> {
   return new Set((text.match(WORD) ?? []).map((word) => trimmed(word).toLowerCase()));
 }
 
-function figuresIn(names: ReadonlySet<string>): Set<string> {
+function findFigures(names: ReadonlySet<string>): Set<string> {
   return new Set([...names].filter((name) => /\d/.test(name)));
 }
 
@@ -94,7 +94,7 @@ const NEAR = 0.8;
 const TELLING = /\d|^(?:not|no|never|without|don|doesn|isn|instead|nor|none)$/u;
 
 export function isNearDuplicate(left: string, right: string): boolean {
-  return saySame(wordsOf(left), wordsOf(right));
+  return saySame(getWords(left), getWords(right));
 }
 
 /** `isNearDuplicate` of texts whose words were read before. @param left  of `wordsOf` */
@@ -105,7 +105,7 @@ export function saySame(left: ReadonlySet<string>, right: ReadonlySet<string>): 
   return [...more].every((word) => fewer.has(word) || !TELLING.test(word));
 }
 
-export function wordsOf(text: string): Set<string> {
+export function getWords(text: string): Set<string> {
   return new Set(
     text
       .normalize('NFKC')

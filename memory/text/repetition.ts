@@ -12,7 +12,7 @@ export interface FlowText {
 }
 
 /** Hashes of each five words in a row. @param plain  see `plainText` */
-export function* sequencesOf(plain: string): Generator<number> {
+export function* getSequences(plain: string): Generator<number> {
   const before: string[] = [];
   for (const [word] of plain.matchAll(WORD)) {
     before.push(word);
@@ -23,7 +23,7 @@ export function* sequencesOf(plain: string): Generator<number> {
 }
 
 /** Calls `read` with each value of the plain text until it returns true; each is a step. Returns whether one did. */
-export function* someOf<T>(
+export function* getSome<T>(
   text: string,
   valuesOf: (plain: string) => Iterable<T>,
   read: (value: T) => unknown,
@@ -64,10 +64,10 @@ export function createShownText() {
       sessions.delete(sessionId);
       sessions.set(sessionId, shown);
       const own = new Set<number>();
-      yield* someOf(user, sequencesOf, (sequence) => void own.add(sequence));
+      yield* getSome(user, getSequences, (sequence) => void own.add(sequence));
       const repeated = new Set<number>();
       for (const { by, text } of flow) {
-        yield* someOf(text.slice(0, SHOWN_CHARS), sequencesOf, (sequence) => {
+        yield* getSome(text.slice(0, SHOWN_CHARS), getSequences, (sequence) => {
           if (own.has(sequence)) return;
           if (by === 'shown') shown.add(sequence);
           else if (!shown.has(sequence)) own.add(sequence);
@@ -90,7 +90,7 @@ export function createShownText() {
 export function repeatsShown(text: string, turns: readonly Pick<TurnText, 'repeats'>[]): boolean {
   const known = turns.flatMap(({ repeats }) => (repeats === undefined ? [] : [repeats]));
   if (known.length === 0) return false;
-  return runAtOnce(someOf(text, sequencesOf, (sequence) => known.some((repeats) => repeats.has(sequence))));
+  return runAtOnce(getSome(text, getSequences, (sequence) => known.some((repeats) => repeats.has(sequence))));
 }
 
 /** FNV-1a, 32 bits: a collision only makes a turn less trusted. */

@@ -29,7 +29,7 @@ export function isAsking(text: string): boolean {
 }
 
 /** Distinct figures, names, paths and identifiers as written. */
-export function valuesOf(text: string): string[] {
+export function getValues(text: string): string[] {
   const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu) ?? [];
   const bare = words.map((word) => trimEnd(word, './:-'));
   return [
@@ -96,7 +96,7 @@ const POINTS =
   /^(?:it|this|that|these|those|there|they|he|she|we|you|i|here|what|which|and|but|so|if|when|now|then|to|try|run|all|each|both|once|my|for|in|at|on|by|right|with|as|after|before|since|while|yes|no|how|let|one|some|most|es|das|dies|ich|wir|sie|du|eso|esto|yo|这|那|我|你|它|이것|그것|나|저)\b/iu;
 
 /** What a statement is about: its subject, without article; null where it names none. */
-export function conceptOf(sentence: string): string | null {
+export function getConcept(sentence: string): string | null {
   const [, subject = ''] = SUBJECT.exec(sentence) ?? SCRIPT_SUBJECT.exec(sentence) ?? [];
   const bare = subject.replace(/[`"“”*]/g, '').trim();
   return bare === '' || POINTS.test(bare) || bare.split(' ').length > 5 ? null : bare;
@@ -125,7 +125,7 @@ const PERSON_ATTRIBUTES: readonly (readonly [PersonAttribute['name'], RegExp])[]
 ];
 
 /** The person whose role, employer or place a statement tells; null where it tells none. */
-export function personIn(sentence: string): PersonAttribute | null {
+export function findPerson(sentence: string): PersonAttribute | null {
   for (const [name, form] of PERSON_ATTRIBUTES) {
     const subject = form.exec(sentence)?.[1];
     if (subject !== undefined) return { name, subject: subject.toLowerCase() };

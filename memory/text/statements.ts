@@ -54,9 +54,9 @@ type Block =
   | { readonly kind: 'heading'; readonly text: string };
 
 /** Statements of a markdown text in order. Code blocks and tables appear only after a lead-in, and short. */
-export function statementsIn(text: string): readonly Statement[] {
+export function findStatements(text: string): readonly Statement[] {
   const statements: Statement[] = [];
-  const blocks = blocksOf(bothEnds(text));
+  const blocks = getBlocks(bothEnds(text));
   let heading = '';
   for (let at = 0; at < blocks.length; at += 1) {
     const block = blocks[at] as Block;
@@ -151,7 +151,7 @@ function tableText([head = [], ...rows]: readonly string[][]): string {
   return text.length > FOLLOWING_CHARS ? '' : text;
 }
 
-function blocksOf(text: string): Block[] {
+function getBlocks(text: string): Block[] {
   const blocks: Block[] = [];
   let code: { readonly mark: string; readonly lines: string[] } | null = null;
   let isOpen = false;

@@ -48,7 +48,7 @@ export function contentTags(tags: readonly string[]): string[] {
 }
 
 /** Meta tags that turns earn by what was said and done. */
-export function flagsOf(turns: readonly TurnText[], actions: readonly Action[]): string[] {
+export function getFlags(turns: readonly TurnText[], actions: readonly Action[]): string[] {
   const sentences = turns
     .flatMap((turn) => (turn.userOrigin === undefined ? split(typedText(turn.user)) : []))
     .filter((text) => !isNoise(text, 'user'));

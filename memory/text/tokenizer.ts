@@ -35,16 +35,16 @@ const remembered = new Map<string, readonly string[]>();
  */
 export function tokenize(text: string): string[] {
   const tokens: string[] = [];
-  for (const run of runsOf(text)) for (const token of tokensOf(run)) tokens.push(token);
+  for (const run of getRuns(text)) for (const token of getTokens(run)) tokens.push(token);
   return tokens;
 }
 
 /** The runs of letters and digits of a text, to be passed to `tokensOf`. */
-export function runsOf(text: string): readonly string[] {
+export function getRuns(text: string): readonly string[] {
   return (ASCII.test(text) ? text.match(PLAIN_RUN) : text.normalize('NFKC').match(RUN)) ?? [];
 }
 
-export function tokensOf(run: string): readonly string[] {
+export function getTokens(run: string): readonly string[] {
   const cached = remembered.get(run);
   if (cached !== undefined) return cached;
   const tokens: string[] = [];

@@ -168,10 +168,10 @@ export interface SpokenStatement {
  * @param typed  the text of all statements
  * @param heard  what the assistant said before
  */
-export function spokenIn(statements: readonly Statement[], typed: string, heard: string): SpokenStatement[] {
-  const heardLetters = lettersOf(heard);
+export function findSpoken(statements: readonly Statement[], typed: string, heard: string): SpokenStatement[] {
+  const heardLetters = getLetters(heard);
   const repeats = (text: string): boolean => {
-    const letters = lettersOf(text);
+    const letters = getLetters(text);
     return letters.length >= REPEATED_LETTERS && heardLetters.includes(letters);
   };
   const isShort = typed.length <= SURELY_TYPED;
@@ -202,7 +202,7 @@ export function spokenIn(statements: readonly Statement[], typed: string, heard:
 /** An item of a list that does not begin in the prompt. */
 function isExcerpt({ text, number, block }: Statement, [first]: readonly Statement[]): boolean {
   const isLater = (first?.number ?? 0) > 1 && block === first?.block && number !== null;
-  return isLater && lettersOf(text).length >= REPEATED_LETTERS && !isPersonal(text);
+  return isLater && getLetters(text).length >= REPEATED_LETTERS && !isPersonal(text);
 }
 
 /**
@@ -223,6 +223,6 @@ function isPersonal(text: string): boolean {
   return OWN_WORDS.test(text) || STARTS_SMALL.test(text);
 }
 
-function lettersOf(text: string): string {
+function getLetters(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 }

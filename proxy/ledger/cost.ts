@@ -141,22 +141,22 @@ export function createPrefixCache() {
       };
       const breakpoints = positions.flatMap(({ ttl }, at) => (ttl === null ? [] : [at]));
       const read = findLongestRead(positions, breakpoints, (at) => live(at) !== undefined);
-      const tokensAt = (at: number): number => scale * (positions[at]?.tokens ?? 0);
+      const countTokensAt = (at: number): number => scale * (positions[at]?.tokens ?? 0);
       const touched: PrefixEntry[] = [];
       const written = { '5m': 0, '1h': 0 };
-      let done = tokensAt(read);
+      let done = countTokensAt(read);
       for (const at of new Set([...(read < 0 ? [] : [read]), ...breakpoints])) {
         const { key, ttl } = positions[at] as Position;
         const entry = live(at);
         const lives = entry?.ttl ?? ttl ?? '5m';
-        if (tokensAt(at) < minTokens) continue;
+        if (countTokensAt(at) < minTokens) continue;
         touched.push(put({ key, ttl: lives, expiresAtMs: atMs + (TTL_MS[lives] ?? 300_000) }));
         if (at <= read) continue;
-        written[ttl === '1h' ? '1h' : '5m'] += tokensAt(at) - done;
-        done = tokensAt(at);
+        written[ttl === '1h' ? '1h' : '5m'] += countTokensAt(at) - done;
+        done = countTokensAt(at);
       }
-      const input = tokensAt(positions.length - 1) - done;
-      const bill = { input, cacheRead: tokensAt(read), cacheWrite5m: written['5m'], cacheWrite1h: written['1h'] };
+      const input = countTokensAt(positions.length - 1) - done;
+      const bill = { input, cacheRead: countTokensAt(read), cacheWrite5m: written['5m'], cacheWrite1h: written['1h'] };
       return { bill, touched };
     },
   };

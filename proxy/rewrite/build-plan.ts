@@ -15,7 +15,7 @@ import {
   sumTokens,
   type TurnSpan,
 } from '../wire/turns.ts';
-import { type AllowanceRule, allowTokens, budgetOf, openAccount } from './cost.ts';
+import { type AllowanceRule, allowTokens, getBudget, openAccount } from './cost.ts';
 import {
   besideRounds,
   buildCutContext,
@@ -192,7 +192,7 @@ function buildCutInput(input: StepInput, plan: EpochPlan | null, rule: CutRule) 
   const absorbed = turns.filter((turn) => turn.end <= (location?.cutEnd ?? 0)).length;
   const spans = [...turns.slice(0, absorbed), ...(location?.rounds ?? [])];
   const dropped = spans.flatMap(({ start, end }) => view.infos.slice(start, end));
-  const budget = budgetOf(openAccount(input), rule.lossShare);
+  const budget = getBudget(openAccount(input), rule.lossShare);
   const idle = hasLoopCuts(view) ? findIdleRounds({ view, turns, absorbed, location, isDurable }, rule) : NO_IDLE;
   const ownTokens = input.ownTokens + input.roundsTokens * idle.rounds.length;
   const context = buildCutContext({ ...input, ownTokens }, { dropped, budget });
@@ -286,7 +286,7 @@ export function stripThinkingPlan(view: ConversationView, lost: EpochPlan | null
   return { ...EMPTY_PLAN, ...of, strippedThrough };
 }
 
-function spareOf(step: Step): number {
+function getSpare(step: Step): number {
   return (step.kind === 'epoch' ? step.cut?.spare : undefined) ?? 0;
 }
 
@@ -304,7 +304,7 @@ export function allowStep(input: StepInput, step: Step, config: PlanConfig): num
   if (usesSystemField(config)) return Number.POSITIVE_INFINITY;
   const account = openAccount(input);
   if (!isCut(step)) return allowTokens(account, config);
-  return Math.max(config.leastTokens, input.ownTokens) + Math.floor(spareOf(step) / account.prices.write);
+  return Math.max(config.leastTokens, input.ownTokens) + Math.floor(getSpare(step) / account.prices.write);
 }
 
 export interface PlanConfig extends AllowanceRule {

@@ -35,12 +35,12 @@ export interface MemoryAccount {
  */
 export function allowTokens(account: MemoryAccount, { costShare, leastTokens }: AllowanceRule): number {
   const { prices, receivedTokens, addedTokens } = account;
-  const shared = Math.min(budgetOf(account, costShare) / prices.write, costShare * receivedTokens - addedTokens);
+  const shared = Math.min(getBudget(account, costShare) / prices.write, costShare * receivedTokens - addedTokens);
   return Math.max(0, Math.floor(Math.max(leastTokens - addedTokens, shared)));
 }
 
 /** What this request may cost beyond the current plan, so that the conversation stays within `share` of untouched. */
-export function budgetOf(account: MemoryAccount, share: number): number {
+export function getBudget(account: MemoryAccount, share: number): number {
   const { untouched, saved, cold, prices, receivedTokens, addedTokens } = account;
   const price = cold ? prices.write : prices.read;
   return share * (untouched + price * receivedTokens) + saved - price * addedTokens;

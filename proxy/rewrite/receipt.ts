@@ -106,7 +106,7 @@ function listAdded(view: ConversationView, plan: EpochPlan, spliced: Spliced, tu
       position: message.position,
       text,
       nodes,
-      reason: reasonOf(plan, anchor === turn),
+      reason: getReason(plan, anchor === turn),
       ...(found === undefined ? {} : { found }),
       ...(anchor === turn ? { current: true } : {}),
     });
@@ -114,7 +114,7 @@ function listAdded(view: ConversationView, plan: EpochPlan, spliced: Spliced, tu
   return additions;
 }
 
-function reasonOf({ slice }: EpochPlan, isCurrent: boolean): string {
+function getReason({ slice }: EpochPlan, isCurrent: boolean): string {
   if (slice !== undefined) return `facts that ${slice.agent} is subscribed to (${slice.because})`;
   return isCurrent ? 'recalled for this prompt' : 'recalled for an earlier prompt';
 }

@@ -144,7 +144,7 @@ export function createViews(rule: SimulationRule, headTokens: number) {
     return entry;
   }
 
-  function lineageOf(messages: readonly PastMessage[], infos: readonly MessageInfo[]): string[] {
+  function getLineage(messages: readonly PastMessage[], infos: readonly MessageInfo[]): string[] {
     let same = 0;
     while (same < messages.length && messages[same] === previous.messages[same]) same += 1;
     const lineage = previous.lineage.slice(0, same);
@@ -161,7 +161,7 @@ export function createViews(rule: SimulationRule, headTokens: number) {
       const model = rule.model ?? request.model;
       const estimates = all.map(({ estimate }) => estimate);
       const infos = all.map(({ info }) => info);
-      const lineage = lineageOf(messages, infos);
+      const lineage = getLineage(messages, infos);
       const last = all.length - 1;
       infos[last] = withBreakpoint(infos[last] as MessageInfo, ttl);
       estimates[last] = { ...(estimates[last] as TokenEstimate), ttl };
@@ -240,11 +240,11 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
     const absorbed = cut === null ? [] : findAbsorbedTurns(view, cut.through);
     return {
       brief: [],
-      sessionLines: prompts === 1 ? [lineOf('start', start)] : [],
+      sessionLines: prompts === 1 ? [getLine('start', start)] : [],
       library: [],
       facts: [],
-      recalled: isDue && prompts > 1 ? [lineOf(`recall ${prompts}`, tokens)] : [],
-      quotes: new Map(absorbed.map((turn) => [turn.endHash, textOf(turn.endHash, Math.min(quote, turn.tokens))])),
+      recalled: isDue && prompts > 1 ? [getLine(`recall ${prompts}`, tokens)] : [],
+      quotes: new Map(absorbed.map((turn) => [turn.endHash, getText(turn.endHash, Math.min(quote, turn.tokens))])),
       isComplete: true,
     };
   }
@@ -292,19 +292,19 @@ const MEMORY: MemorySource = {
   nodesCovering: (turnIds) => new Map(turnIds.map((id) => [id, [id]])),
   prepareNodes: () => undefined,
   lines: (nodeIds) =>
-    nodeIds.map((nodeId) => ({ nodeId, text: textOf(nodeId, ASSUMED_MEMORY.line), origin: 'assistant' })),
+    nodeIds.map((nodeId) => ({ nodeId, text: getText(nodeId, ASSUMED_MEMORY.line), origin: 'assistant' })),
   quotes: async () => new Map(),
   sessionContext: async () => ({ brief: [], lines: [] }),
   recall: async () => [],
   factChanges: async () => [],
 };
 
-function lineOf(nodeId: string, tokens: number) {
-  return { nodeId, text: textOf(nodeId, tokens), clean: true };
+function getLine(nodeId: string, tokens: number) {
+  return { nodeId, text: getText(nodeId, tokens), clean: true };
 }
 
 /** A text of this many tokens that differs by name. */
-function textOf(name: string, tokens: number): string {
+function getText(name: string, tokens: number): string {
   const most = 4 * tokens;
   return name.slice(0, most).padEnd(most, ' .');
 }

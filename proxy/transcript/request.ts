@@ -71,7 +71,7 @@ interface Chain {
 export function createRequestReader(sessionId: string) {
   const chains = new Map<string, Chain>();
 
-  function chainOf(agentId: string): Chain {
+  function getChain(agentId: string): Chain {
     const agentChain = chains.get(agentId);
     if (agentChain !== undefined) return agentChain;
     const [steps, answers, seen] = [new Map<string, Step | null>(), new Map<string, Answer>(), new Set<string>()];
@@ -87,10 +87,10 @@ export function createRequestReader(sessionId: string) {
       if (line === null) return;
       const { data } = line;
       if (line['type'] === 'progress' && isRecord(data) && data['type'] === 'agent_progress') {
-        if (isRecord(data['message'])) enterLine(chainOf(textOf(data['agentId'])), data['message']);
+        if (isRecord(data['message'])) enterLine(getChain(getText(data['agentId'])), data['message']);
       }
       const isSide = line['isSidechain'] === true;
-      enterLine(chainOf(agentId || (isSide ? textOf(line['agentId']) || 'side' : '')), line);
+      enterLine(getChain(agentId || (isSide ? getText(line['agentId']) || 'side' : '')), line);
     },
     /** The session first, then its subagents. */
     conversations(): PastConversation[] {
@@ -101,21 +101,21 @@ export function createRequestReader(sessionId: string) {
 }
 
 function enterLine(chain: Chain, line: Json): void {
-  const uuid = textOf(line['uuid']);
+  const uuid = getText(line['uuid']);
   if (uuid !== '' && chain.seen.has(uuid)) return;
   chain.seen.add(uuid);
-  chain.projectDir ||= textOf(line['cwd']);
-  const parent = parentOf(chain, line);
+  chain.projectDir ||= getText(line['cwd']);
+  const parent = getParent(chain, line);
   const step = isSent(line) ? enterMessage(chain, line, parent) : enterQueued(line, parent);
   if (step !== null) chain.last = step;
   if (uuid !== '') chain.steps.set(uuid, step ?? parent);
 }
 
 /** Null for the start of a chain. A parent that the file lacks is the line before. */
-function parentOf({ steps, last }: Chain, line: Json): Step | null {
+function getParent({ steps, last }: Chain, line: Json): Step | null {
   const parent = line['parentUuid'];
   if (parent === null) return null;
-  const step = steps.get(textOf(parent));
+  const step = steps.get(getText(parent));
   return step === undefined ? last : step;
 }
 
@@ -127,11 +127,11 @@ function isSent({ type, message, isApiErrorMessage }: Json): boolean {
 
 function enterMessage(chain: Chain, line: Json, parent: Step | null): Step {
   const message = line['message'] as Json;
-  const atMs = Date.parse(textOf(line['timestamp'])) || (parent?.atMs ?? chain.last?.atMs ?? 0);
-  const blocks = blocksOf(message['content']).filter(({ type }) => !textOf(type).endsWith('thinking'));
+  const atMs = Date.parse(getText(line['timestamp'])) || (parent?.atMs ?? chain.last?.atMs ?? 0);
+  const blocks = getBlocks(message['content']).filter(({ type }) => !getText(type).endsWith('thinking'));
   if (message['role'] === 'assistant') return enterAnswer(chain, message, { blocks, parent, atMs });
   const isResult = blocks.some(({ type }) => type === 'tool_result');
-  const answerStep = isResult ? answerOf(parent) : null;
+  const answerStep = isResult ? getAnswer(parent) : null;
   // Results of parallel calls are on lines of their own.
   if (answerStep?.results != null) {
     answerStep.results.blocks.push(...blocks);
@@ -151,7 +151,7 @@ function enterAnswer(
   message: Json,
   { blocks, parent, atMs }: Pick<Step, 'blocks' | 'parent' | 'atMs'>,
 ): Step {
-  const id = textOf(message['id']);
+  const id = getText(message['id']);
   const earlierAnswer = chain.answers.get(id);
   if (id !== '' && earlierAnswer !== undefined) {
     earlierAnswer.step.blocks.push(...blocks);
@@ -159,7 +159,7 @@ function enterAnswer(
   }
   const step: Step = { role: 'assistant', parent, blocks, results: null, atMs };
   const usage = isRecord(message['usage']) ? message['usage'] : {};
-  const answer = { step, id, model: textOf(message['model']), usage };
+  const answer = { step, id, model: getText(message['model']), usage };
   chain.answers.set(id, answer);
   chain.order.push(answer);
   return step;
@@ -168,12 +168,12 @@ function enterAnswer(
 /** A prompt typed while Claude was busy is sent with the next results. */
 function enterQueued({ type, attachment, timestamp }: Json, parent: Step | null): Step | null {
   if (type !== 'attachment' || !isRecord(attachment) || attachment['type'] !== 'queued_command') return null;
-  const blocks = blocksOf(attachment['prompt']);
-  const atMs = Date.parse(textOf(timestamp)) || (parent?.atMs ?? 0);
+  const blocks = getBlocks(attachment['prompt']);
+  const atMs = Date.parse(getText(timestamp)) || (parent?.atMs ?? 0);
   return { role: 'user', parent, blocks, results: null, atMs };
 }
 
-function answerOf(step: Step | null): Step | null {
+function getAnswer(step: Step | null): Step | null {
   let at = step;
   while (at !== null && at.role === 'user') at = at.parent;
   return at;
@@ -223,9 +223,9 @@ function hasBlocks(message: PastMessage | undefined, { content }: PastMessage): 
 function readUsage(usage: Json): Pick<PastRequest, 'promptTokens' | 'ttl'> {
   const created = isRecord(usage['cache_creation']) ? usage['cache_creation'] : {};
   const kinds = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'];
-  const promptTokens = kinds.reduce((sum, kind) => sum + numberOf(usage[kind]), 0);
-  const hour = numberOf(created['ephemeral_1h_input_tokens']) > 0;
-  const minutes = numberOf(created['ephemeral_5m_input_tokens']) > 0;
+  const promptTokens = kinds.reduce((sum, kind) => sum + getNumber(usage[kind]), 0);
+  const hour = getNumber(created['ephemeral_1h_input_tokens']) > 0;
+  const minutes = getNumber(created['ephemeral_5m_input_tokens']) > 0;
   return { promptTokens, ttl: hour ? '1h' : minutes ? '5m' : null };
 }
 
@@ -245,7 +245,7 @@ function createMessageBuilder() {
     return message;
   }
 
-  function idOf(step: Step): number {
+  function getId(step: Step): number {
     const id = ids.get(step) ?? ids.size;
     ids.set(step, id);
     return id;
@@ -255,7 +255,7 @@ function createMessageBuilder() {
   function mergeSteps(group: readonly Step[]): PastMessage {
     const [first] = group as [Step];
     if (group.length === 1) return ownMessage(first) as PastMessage;
-    const key = group.map(idOf).join(' ');
+    const key = group.map(getId).join(' ');
     const content = group.flatMap((step) => ownMessage(step)?.content ?? []);
     const results = content.filter(({ type }) => type === 'tool_result');
     const message = merged.get(key) ?? {
@@ -299,7 +299,7 @@ function sendableBlocks({ role, parent, blocks, results }: Step): Json[] {
   const called = ids(role === 'user' ? (parent?.blocks ?? []) : [], 'tool_use', 'id');
   const seen = new Set<unknown>();
   return blocks.filter((block) => {
-    if (block['type'] === 'text') return textOf(block['text']).trim() !== '';
+    if (block['type'] === 'text') return getText(block['text']).trim() !== '';
     if (block['type'] === 'tool_use') return answered.has(block['id']);
     if (block['type'] !== 'tool_result') return true;
     const id = block['tool_use_id'];
@@ -319,15 +319,15 @@ function parseLine(text: string): Json | null {
   }
 }
 
-function blocksOf(content: unknown): Json[] {
+function getBlocks(content: unknown): Json[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter(isRecord) : [];
 }
 
-function textOf(value: unknown): string {
+function getText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function numberOf(value: unknown): number {
+function getNumber(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }

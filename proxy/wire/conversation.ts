@@ -224,7 +224,7 @@ export function describeMessage(message: unknown, at: Slice) {
   const { role, content } = message as { role?: unknown; content?: unknown };
   const blocks = Array.isArray(content) ? content : [];
   const encoded = measureEncoded(blocks);
-  const answersTool = blocks.some((block) => /tool_result$/.test(typeOf(block)));
+  const answersTool = blocks.some((block) => /tool_result$/.test(getType(block)));
   return {
     hash: hashMessage(message),
     role: String(role),
@@ -240,14 +240,14 @@ export function describeMessage(message: unknown, at: Slice) {
 
 function findTyped(role: string, content: unknown, answersTool: boolean): TypedBesideResults | null {
   const blocks = Array.isArray(content) ? content : [{ type: 'text', text: content }];
-  if (role === 'system' && readQueuedText(textsOf(blocks)) !== '') return { kind: 'queued', isInterruption: false };
+  if (role === 'system' && readQueuedText(getTexts(blocks)) !== '') return { kind: 'queued', isInterruption: false };
   if (role !== 'user' || !answersTool) return null;
-  const first = blocks.findIndex((block) => typeOf(block) !== 'tool_result');
-  const isAfterResults = first > 0 && !blocks.slice(first).some((block) => /tool_result$/.test(typeOf(block)));
-  return isAfterResults ? findTypedBesideResults(textsOf(blocks)) : null;
+  const first = blocks.findIndex((block) => getType(block) !== 'tool_result');
+  const isAfterResults = first > 0 && !blocks.slice(first).some((block) => /tool_result$/.test(getType(block)));
+  return isAfterResults ? findTypedBesideResults(getTexts(blocks)) : null;
 }
 
-function typeOf(block: unknown): string {
+function getType(block: unknown): string {
   return String((block as { type?: unknown } | null)?.type);
 }
 
@@ -273,7 +273,7 @@ export function readSystemText({ body, scan }: Pick<ConversationView, 'body' | '
   return blocks.map((block) => String((block as { text?: unknown } | null)?.text ?? '')).join('\n');
 }
 
-function textsOf(blocks: readonly unknown[]): string[] {
+function getTexts(blocks: readonly unknown[]): string[] {
   return blocks.flatMap((block) => {
     const { type, text } = (block ?? {}) as { type?: unknown; text?: unknown };
     return type === 'text' && typeof text === 'string' ? [text] : [];
@@ -299,7 +299,7 @@ function readTexts(view: ConversationView, index: number): string[] {
   const slice = view.scan.messages[index];
   if (slice === undefined) return [];
   const { content } = parseSlice(view.body, slice) as { content?: unknown };
-  return textsOf(
+  return getTexts(
     typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [],
   );
 }

@@ -61,14 +61,14 @@ function scanWhole(body: Buffer): WholeScan | null {
 
 function scanRest(body: Buffer, { scan, messages: shared }: PreviousScan): WholeScan | null {
   const messages = scan.messages.slice(0, shared);
-  const end = elementsFrom(body, (messages.at(-1) as Slice).end, messages);
+  const end = readElements(body, (messages.at(-1) as Slice).end, messages);
   if (end < 0) return null;
   const values = new Map<string, Slice>();
   for (const [name, at] of scan.fields) {
     values.set(name, name === 'messages' ? { start: at.start, end } : at);
     if (name === 'messages') break;
   }
-  const fields = fieldsFrom(body, end, values);
+  const fields = readFields(body, end, values);
   return fields === null ? null : { ...fields, messages };
 }
 
@@ -85,11 +85,11 @@ export function scanObject(body: Buffer, start: number): ObjectScan | null {
   const first = skipSpace(body, start + 1);
   if (body[first] === CLOSE_BRACE) return { values, end: first + 1 };
   const end = scanField(body, first, values);
-  return end < 0 ? null : fieldsFrom(body, end, values);
+  return end < 0 ? null : readFields(body, end, values);
 }
 
 /** The fields after one that ends at `from`. */
-function fieldsFrom(body: Buffer, from: number, values: Map<string, Slice>): ObjectScan | null {
+function readFields(body: Buffer, from: number, values: Map<string, Slice>): ObjectScan | null {
   let at = skipSpace(body, from);
   while (body[at] === COMMA) {
     const end = scanField(body, skipSpace(body, at + 1), values);
@@ -121,11 +121,11 @@ export function scanArray(body: Buffer, start: number): Slice[] | null {
   const end = skipValue(body, first);
   if (end < 0) return null;
   elements.push({ start: first, end });
-  return elementsFrom(body, end, elements) < 0 ? null : elements;
+  return readElements(body, end, elements) < 0 ? null : elements;
 }
 
 /** Adds the elements after one that ends at `from` and returns the array's end; -1 when it is incomplete. */
-function elementsFrom(body: Buffer, from: number, elements: Slice[]): number {
+function readElements(body: Buffer, from: number, elements: Slice[]): number {
   let at = skipSpace(body, from);
   while (body[at] === COMMA) {
     const start = skipSpace(body, at + 1);

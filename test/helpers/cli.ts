@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { createContext } from '../../bin/context.ts';
 import { runProgram } from '../../bin/program.ts';
 import { loadConfig } from '../../common/config.ts';
-import { homeOf, homePaths } from '../../common/paths.ts';
-import { engineOf, statusReport } from '../../engine/api/index.ts';
+import { getHome, homePaths } from '../../common/paths.ts';
+import { getEngine, statusReport } from '../../engine/api/index.ts';
 import { guardStatus } from '../../engine/lifecycle/index.ts';
 
 export const CLI = fileURLToPath(new URL('../../dist/bin/comet-cc.js', import.meta.url));
@@ -114,7 +114,7 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
     if (!runsHere(args) || options.stdin !== undefined) return start(args, options).result;
     return runHere(args, merged(options), options.cwd ?? user);
   };
-  const paths = homePaths(homeOf(clean));
+  const paths = homePaths(getHome(clean));
   const term = { say() {} };
   const config = async (flags = {}) => loadConfig(clean, flags).config;
   return {
@@ -138,7 +138,7 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
     },
     async flush() {
       const timeoutMs = 120_000;
-      if (await engineOf(paths).call('flush', { timeoutMs }, { timeoutMs: timeoutMs + 5_000 })) return;
+      if (await getEngine(paths).call('flush', { timeoutMs }, { timeoutMs: timeoutMs + 5_000 })) return;
       throw new Error('not idle after two minutes');
     },
     async close() {

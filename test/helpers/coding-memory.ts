@@ -3,7 +3,7 @@ import type { MemoryNode } from '../../memory/model/node.ts';
 import type { TurnText } from '../../memory/model/turn.ts';
 import { createRecaller, type Recaller, type RecallerDeps } from '../../memory/recall/recall.ts';
 import type { IndexRow, SearchIndex } from '../../memory/search/search-index.ts';
-import { rowsOf as indexRows } from '../../memory/storage/index-writer.ts';
+import { getRows as indexRows } from '../../memory/storage/index-writer.ts';
 import { EPISODES } from '../fixtures/coding-history.ts';
 import { makeNode } from './nodes.ts';
 

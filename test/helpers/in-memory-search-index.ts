@@ -4,7 +4,7 @@ import { createMeanVector } from '../../memory/embeddings/encoder.ts';
 import { createTermCounts } from '../../memory/search/lancedb/term-counts.ts';
 import { tellsTime } from '../../memory/search/ranking.ts';
 import type { Hit, IndexFilter, IndexRow, Lane, LaneScore, SearchIndex } from '../../memory/search/search-index.ts';
-import { windowsOf } from '../../memory/search/turn-context.ts';
+import { getWindows } from '../../memory/search/turn-context.ts';
 import { entityTokens, tokenize, uniqueTokens } from '../../memory/text/tokenizer.ts';
 
 const K1 = 1.2;
@@ -156,7 +156,7 @@ function countTokens(text: string): Bag {
 }
 
 function windowIn(turns: readonly Entry[]): (entry: Entry) => string {
-  const windows = windowsOf(turns.map(({ row, tokens }) => ({ ...row, place: row.place ?? -1, tokens })));
+  const windows = getWindows(turns.map(({ row, tokens }) => ({ ...row, place: row.place ?? -1, tokens })));
   const byRow = new Map([...windows].map(([{ nodeId, turnId }, window]) => [`${nodeId} ${turnId}`, window]));
   return ({ row }) => byRow.get(`${row.nodeId} ${row.turnId}`) ?? '';
 }

@@ -8,10 +8,10 @@ import {
   detectTopicShiftByRules,
   summarizeByRules,
 } from '../../memory/compaction/extractive-summary.ts';
-import { endingOf, endsStatement } from '../../memory/compaction/supersede.ts';
+import { endsStatement, getEnding } from '../../memory/compaction/supersede.ts';
 import { readFlow } from '../../memory/compaction/topic-detector.ts';
 import { wordDrift } from '../../memory/compaction/topic-shift.ts';
-import { readTurnState, repeatsMemory, taskIn } from '../../memory/compaction/turn-state.ts';
+import { findTask, readTurnState, repeatsMemory } from '../../memory/compaction/turn-state.ts';
 import { hashVector } from '../../memory/embeddings/static-encoder.ts';
 import { DEFAULT_ONTOLOGY } from '../../memory/facts/default-ontology.ts';
 import { extractFacts } from '../../memory/facts/extract-facts.ts';
@@ -27,21 +27,21 @@ import { taskChanges } from '../../memory/ingest/task-list.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import { parseTurnLines } from '../../memory/ingest/turns-jsonl.ts';
 import { escapeHeadings, parseBriefFile, parseDocument, parseFrontMatter } from '../../memory/model/markdown.ts';
-import { partsOf, spokenText, type TurnText } from '../../memory/model/turn.ts';
+import { getParts, spokenText, type TurnText } from '../../memory/model/turn.ts';
 import { renderTranscript } from '../../memory/models/prompts/transcript.ts';
 import { containedShare } from '../../memory/recall/passages.ts';
 import { hasInstructions } from '../../memory/recall/quarantine.ts';
 import { asksExact, asksPast, namesCall, recallQuery } from '../../memory/recall/query.ts';
-import { coverageOf, weighTerms } from '../../memory/recall/relevance-filter.ts';
+import { computeCoverage, weighTerms } from '../../memory/recall/relevance-filter.ts';
 import { readStateQuery } from '../../memory/recall/state-query.ts';
 import { asksWhen, namedDate, tellsTime } from '../../memory/search/ranking.ts';
 import { parseArchive, scrubLine } from '../../memory/storage/archive.ts';
-import { actionsOf, urlsOf } from '../../memory/text/actions.ts';
-import { modalityOf, shownIn } from '../../memory/text/content-type.ts';
-import { anchorsOf, contentTokens, tagsOf } from '../../memory/text/keywords.ts';
+import { getActions, getUrls } from '../../memory/text/actions.ts';
+import { findShown, getModality } from '../../memory/text/content-type.ts';
+import { contentTokens, getAnchors, getTags } from '../../memory/text/keywords.ts';
 import { isNearDuplicate, isSameMatter } from '../../memory/text/paraphrase.ts';
-import { conceptOf, isAsking, isNoise, split, splitSentences, valuesOf } from '../../memory/text/sentences.ts';
-import { statementsIn } from '../../memory/text/statements.ts';
+import { getConcept, getValues, isAsking, isNoise, split, splitSentences } from '../../memory/text/sentences.ts';
+import { findStatements } from '../../memory/text/statements.ts';
 import { entityTokens, isPairedScript, tokenize } from '../../memory/text/tokenizer.ts';
 import { typedText, withoutMarkup } from '../../memory/text/typed-text.ts';
 import { createAssembler, createSseDecoder, messageFromJson } from '../../proxy/http/response.ts';
@@ -132,7 +132,7 @@ export const READERS: Readonly<Record<string, Read>> = {
   'neutral line': (text) => neutralLine(text, 200),
   'turn of a tool result': answered,
   'turn of a prompt': turnText,
-  'slim turn': (text) => [slimTurn(turnText(text)), partsOf(spokenText(turnText(text)), 'user')],
+  'slim turn': (text) => [slimTurn(turnText(text)), getParts(spokenText(turnText(text)), 'user')],
   'injected text': (text) => [stripInjected(text), stripOwnBlocks(text)],
   'typed text': (text) => [typedText(text), withoutMarkup(text)],
   'command origin': (text) => commandOrigin(text, '/home/dev/shop'),
@@ -153,19 +153,24 @@ export const READERS: Readonly<Record<string, Read>> = {
   'transcript of a text': (text) =>
     renderTranscript([turnText(text), answered(text)], { labels: new Map(), maxChars: 20_000 }),
   sentences: (text) => [split(text), splitSentences(text)],
-  statements: statementsIn,
-  'signs of a sentence': (text) => [isAsking(text), isNoise(text, 'user'), isNoise(text, 'assistant'), conceptOf(text)],
-  values: valuesOf,
+  statements: findStatements,
+  'signs of a sentence': (text) => [
+    isAsking(text),
+    isNoise(text, 'user'),
+    isNoise(text, 'assistant'),
+    getConcept(text),
+  ],
+  values: getValues,
   tokens: (text) => [tokenize(text), isPairedScript(text)],
   'entity tokens': entityTokens,
-  keywords: (text) => [anchorsOf(text), tagsOf(text, text, ['a-b']), contentTokens(text)],
+  keywords: (text) => [getAnchors(text), getTags(text, text, ['a-b']), contentTokens(text)],
   paraphrase: (text) => [isSameMatter(text, `${text} a`, 0.5), isNearDuplicate(text, `${text} a`)],
-  'content type': (text) => [modalityOf([turnText(text)]), shownIn(text)],
-  actions: (text) => [actionsOf([answered(text)]), urlsOf([answered(text)])],
+  'content type': (text) => [getModality([turnText(text)]), findShown(text)],
+  actions: (text) => [getActions([answered(text)]), getUrls([answered(text)])],
   'hashed vector': (text) => hashVector(text, 64),
   'turn state of a prompt': (text) => readTurnState(turnText(text), turnText(text)),
   'turn state of a result': (text) => readTurnState(answered(text)),
-  'repeated memory': (text) => [repeatsMemory(turnText(text), [text.slice(0, 400)]), taskIn(text)],
+  'repeated memory': (text) => [repeatsMemory(turnText(text), [text.slice(0, 400)]), findTask(text)],
   'topic shift': (text) => {
     const input = { sessionId: 's', buffer: [turnText(text)], turn: turnText(text) };
     return [detectTopicShiftByRules(input), readFlow(input), wordDrift(input.turn, input.buffer)];
@@ -177,8 +182,12 @@ export const READERS: Readonly<Record<string, Read>> = {
   },
   attribution: (text) => attributedOrigin(text, [], [turnText(text)]),
   supersession: (text) => {
-    const ending = endingOf('We use 5433 as port instead of 5432.');
-    return [endingOf(text), endingOf(text.slice(0, 400)), ending !== null && endsStatement(ending, text.slice(0, 400))];
+    const ending = getEnding('We use 5433 as port instead of 5432.');
+    return [
+      getEnding(text),
+      getEnding(text.slice(0, 400)),
+      ending !== null && endsStatement(ending, text.slice(0, 400)),
+    ];
   },
   facts: (text) => {
     const turn = { user: text, assistant: text };
@@ -188,7 +197,7 @@ export const READERS: Readonly<Record<string, Read>> = {
   dates: (text) => [withAbsoluteDates(text, 0), withPassedDates(text, 0)],
   query: (text) => [recallQuery(text, [text]), asksPast(text), asksExact(text), namesCall(text)],
   'query terms': (text) =>
-    coverageOf(
+    computeCoverage(
       weighTerms(text, new Map(), () => 1),
       text,
     ),

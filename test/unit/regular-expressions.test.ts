@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { parseAst } from 'vitest/node';
-import { endingOf, endsStatement } from '../../memory/compaction/supersede.ts';
+import { endsStatement, getEnding } from '../../memory/compaction/supersede.ts';
 import { growingParts } from '../helpers/regex-parts.ts';
 import { readTree, type SourceFile } from '../helpers/source-tree.ts';
 import { UNITS } from '../helpers/text-readers.ts';
@@ -30,13 +30,13 @@ const SHORT_TEXTS = new Map([
     {
       most: 400,
       read(text: string) {
-        endingOf(text);
+        getEnding(text);
         if (ENDING !== null) endsStatement(ENDING, text);
       },
     },
   ],
 ]);
-const ENDING = endingOf('We use 5433 as port instead of 5432.');
+const ENDING = getEnding('We use 5433 as port instead of 5432.');
 
 interface Found {
   readonly file: string;

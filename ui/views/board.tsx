@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { COLUMNS, columnBeside, columnsOf, type TaskStatus } from '../board.ts';
+import { COLUMNS, columnBeside, getColumns, type TaskStatus } from '../board.ts';
 import { call, useQuery } from '../client.ts';
 import { projectName } from '../format.ts';
 import { List } from '../list.tsx';
@@ -37,7 +37,7 @@ export function Board() {
             </Empty>
           ) : (
             <div class="board">
-              {columnsOf(all, moved).map((column) => (
+              {getColumns(all, moved).map((column) => (
                 <Column
                   key={column.status}
                   {...column}

@@ -4,7 +4,7 @@ import { amount, count, projectName } from '../format.ts';
 import { around, COLORS_BY, type ColorBy, legend, neighbors, timeRange } from '../graph.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Tabs } from '../parts.tsx';
-import { hashOf } from '../route.ts';
+import { getHash } from '../route.ts';
 import { drawGraph, hasWebGl, type Scene } from '../scene.ts';
 import type { UiGraph } from '../types.ts';
 
@@ -118,8 +118,8 @@ function Canvas({ data, color, untilMs, near, marked, onMark }: CanvasProps) {
 }
 
 /** A memory, or those that name a topic or file. */
-function hrefOf({ kind, id, title }: UiGraph['nodes'][number]): string {
-  return hashOf(kind === 'memory' ? { view: 'memory', id } : { view: 'memory', query: title });
+function getHref({ kind, id, title }: UiGraph['nodes'][number]): string {
+  return getHash(kind === 'memory' ? { view: 'memory', id } : { view: 'memory', query: title });
 }
 
 /** What is near a node, for the keyboard and for people who cannot see the drawing. */
@@ -132,7 +132,7 @@ function Marked({ data, marked, near, onMark }: Pick<CanvasProps, 'data' | 'near
       <span class="muted">
         {node.kind} · {projectName(node.project)} · {count(near[marked]?.length ?? 0, 'link')}
       </span>
-      <a href={hrefOf(node)}>Open</a>
+      <a href={getHref(node)}>Open</a>
       <button type="button" onClick={() => onMark(null)}>
         Show all
       </button>
@@ -151,7 +151,7 @@ function Nodes({ data, near, untilMs }: Pick<CanvasProps, 'data' | 'near' | 'unt
       items={byLinks}
       keyOf={({ id }) => id}
       rowHeight={54}
-      onOpen={(node) => (location.hash = hrefOf(node))}
+      onOpen={(node) => (location.hash = getHref(node))}
       row={(node) => (
         <div class="line">
           <b>{node.title}</b>

@@ -5,7 +5,7 @@ import { conceptRows } from '../facts.ts';
 import { count, projectName } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, change, Empty, Problems, Tabs } from '../parts.tsx';
-import { hashOf } from '../route.ts';
+import { getHash } from '../route.ts';
 import type { Result } from '../types.ts';
 import { Board } from './board.tsx';
 import { Versions } from './history.tsx';
@@ -33,7 +33,7 @@ export function Library({ id }: { id: string }) {
         label="Part of the library"
         of={PARTS}
         chosen={part}
-        onChoose={(each) => (location.hash = hashOf({ view: 'library', id: each }))}
+        onChoose={(each) => (location.hash = getHash({ view: 'library', id: each }))}
       />
       <Page name={rest.join('/')} />
     </div>
@@ -72,7 +72,7 @@ function Topics({ name }: { name: string }) {
                 keyOf={(topic) => topic.name}
                 rowHeight={54}
                 chosen={name}
-                onOpen={(topic) => (location.hash = hashOf({ view: 'library', id: `topics/${topic.name}` }))}
+                onOpen={(topic) => (location.hash = getHash({ view: 'library', id: `topics/${topic.name}` }))}
                 row={(topic) => (
                   <div class="line">
                     <b>{topic.title}</b>

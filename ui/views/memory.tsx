@@ -4,7 +4,7 @@ import { useQuery } from '../client.ts';
 import { amount, count, projectName } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Time } from '../parts.tsx';
-import { hashOf } from '../route.ts';
+import { getHash } from '../route.ts';
 import type { Input, UiHit, UiSearch } from '../types.ts';
 import { NodePanel } from './node.tsx';
 
@@ -181,7 +181,7 @@ function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: strin
         keyOf={(hit) => hit.node_id}
         rowHeight={76}
         chosen={chosen}
-        onOpen={(hit) => (location.hash = hashOf({ view: 'memory', id: hit.node_id }))}
+        onOpen={(hit) => (location.hash = getHash({ view: 'memory', id: hit.node_id }))}
         row={(hit) => <Hit hit={hit} />}
       />
     </>

@@ -3,7 +3,7 @@ import { call, useQuery } from '../client.ts';
 import { projectName } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, change, Tabs, Time } from '../parts.tsx';
-import { hashOf } from '../route.ts';
+import { getHash } from '../route.ts';
 import { messageTexts } from '../talk.ts';
 import type { Result } from '../types.ts';
 import { Versions } from './history.tsx';
@@ -19,7 +19,7 @@ export function NodePanel({ id }: { id: string }) {
   return (
     <section class="node fill" aria-label="Memory">
       <p>
-        <a href={hashOf({ view: 'memory' })}>‹ All memories</a>
+        <a href={getHash({ view: 'memory' })}>‹ All memories</a>
       </p>
       <Answer of={node}>
         {(data) => (
@@ -87,7 +87,7 @@ function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
               () => call('ui/forget', { ids: [id] }),
               () => call('ui/forget', { ids: [id], final: true }),
             );
-            if (isDone) location.hash = hashOf({ view: 'memory' });
+            if (isDone) location.hash = getHash({ view: 'memory' });
           }}
         >
           Forget
@@ -100,7 +100,7 @@ function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
 const FIELDS = ['title', 'summary', 'outcome', 'topic_tags', 'importance'] as const;
 type Field = (typeof FIELDS)[number];
 
-function textOf(node: Node, field: Field): string {
+function getText(node: Node, field: Field): string {
   const value = node[field];
   return typeof value === 'object' ? value.join(', ') : (value ?? '');
 }
@@ -116,7 +116,7 @@ function Editor({ node, onEnd }: { node: Node; onEnd: () => void }) {
   return (
     <form class="editor" onSubmit={(event) => void save(event)} aria-label="Edit the memory">
       {FIELDS.map((field) => {
-        const value = typed[field] ?? textOf(node, field);
+        const value = typed[field] ?? getText(node, field);
         return (
           <label key={field}>
             {field.replace('_', ' ')}
@@ -263,14 +263,14 @@ function NodeHistory({ id }: { id: string }) {
                 {typeof each.by === 'string' && (
                   <>
                     {' '}
-                    (now <a href={hashOf({ view: 'memory', id: each.by })}>{each.by.slice(-6)}</a>)
+                    (now <a href={getHash({ view: 'memory', id: each.by })}>{each.by.slice(-6)}</a>)
                   </>
                 )}
               </p>
             ))}
             {replaces.map((each) => (
               <p key={each}>
-                It replaces a statement of <a href={hashOf({ view: 'memory', id: each })}>{each.slice(-6)}</a>
+                It replaces a statement of <a href={getHash({ view: 'memory', id: each })}>{each.slice(-6)}</a>
               </p>
             ))}
             {aliases.length > 0 && <p class="muted">Merged from {aliases.join(', ')}.</p>}
@@ -295,7 +295,7 @@ function Links({ id }: { id: string }) {
             items={nodes}
             keyOf={(each) => each.node_id}
             rowHeight={54}
-            onOpen={(each) => (location.hash = hashOf({ view: 'memory', id: each.node_id }))}
+            onOpen={(each) => (location.hash = getHash({ view: 'memory', id: each.node_id }))}
             row={(each) => (
               <div class="line">
                 <b>{each.title}</b>

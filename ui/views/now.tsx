@@ -3,7 +3,7 @@ import { useQuery } from '../client.ts';
 import { amount, count, duration, money, projectName, share } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Figure, Problems, Time } from '../parts.tsx';
-import { hashOf } from '../route.ts';
+import { getHash } from '../route.ts';
 import type { UiOverview } from '../types.ts';
 
 type Live = UiOverview['sessions'][number];
@@ -25,7 +25,7 @@ function Overview({ data: { sessions, savings, queue, nodes, paused, problems } 
     <>
       {paused.everywhere !== null && (
         <p class="banner">
-          Memory is paused everywhere. Resume it in <a href={hashOf({ view: 'health' })}>Health</a>.
+          Memory is paused everywhere. Resume it in <a href={getHash({ view: 'health' })}>Health</a>.
         </p>
       )}
       <Problems of={problems} />
@@ -57,7 +57,7 @@ function Overview({ data: { sessions, savings, queue, nodes, paused, problems } 
             keyOf={(each) => each.session_id}
             rowHeight={150}
             row={(each) => <Card session={each} widest={widest} />}
-            onOpen={(each) => (location.hash = hashOf({ view: 'session', id: each.session_id }))}
+            onOpen={(each) => (location.hash = getHash({ view: 'session', id: each.session_id }))}
           />
         </>
       )}

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { type Column, columnsOf } from '../chart.ts';
+import { type Column, getColumns } from '../chart.ts';
 import { useQuery } from '../client.ts';
 import { amount, money, projectName, share } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Figure, Tabs } from '../parts.tsx';
-import { hashOf } from '../route.ts';
+import { getHash } from '../route.ts';
 import type { Row, UiSavings } from '../types.ts';
 
 const UNITS = ['money', 'tokens'] as const;
@@ -50,7 +50,7 @@ function SavingsView({ data }: { data: UiSavings }) {
       <div class="row">
         <Tabs label="Unit" of={UNITS} chosen={unit} onChoose={setUnit} />
       </div>
-      <Chart columns={columnsOf(data.days, unit)} days={data.days.map(({ day }) => day)} unit={unit} />
+      <Chart columns={getColumns(data.days, unit)} days={data.days.map(({ day }) => day)} unit={unit} />
       <div class="row">
         <Tabs label="Rows" of={BY} nameOf={(each) => `by ${each}`} chosen={by} onChoose={setBy} />
       </div>
@@ -112,14 +112,14 @@ interface Line {
   readonly href?: string;
 }
 
-function linesOf(by: (typeof BY)[number], { days, sessions, projects }: UiSavings): Line[] {
+function getLines(by: (typeof BY)[number], { days, sessions, projects }: UiSavings): Line[] {
   if (by === 'day') return days.toReversed().map((row) => ({ key: row.day, name: row.day, row }));
   if (by === 'project') return projects.map((row) => ({ key: row.project, name: projectName(row.project), row }));
   return sessions.map((row) => ({
     key: row.session_id,
     name: row.title || row.session_id,
     row,
-    href: hashOf({ view: 'session', id: row.session_id }),
+    href: getHash({ view: 'session', id: row.session_id }),
   }));
 }
 
@@ -136,7 +136,7 @@ function Table({ by, data }: { by: (typeof BY)[number]; data: UiSavings }) {
       </p>
       <List
         label={`Savings by ${by}`}
-        items={linesOf(by, data)}
+        items={getLines(by, data)}
         keyOf={({ key }) => key}
         rowHeight={37}
         row={({ name, row, href }) => (

@@ -4,7 +4,7 @@ import { diffRows } from '../diff.ts';
 import { amount, count, money, projectName } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Tabs, Time } from '../parts.tsx';
-import { hashOf } from '../route.ts';
+import { getHash } from '../route.ts';
 import { talkRows } from '../talk.ts';
 import type { UiRequest, UiSession } from '../types.ts';
 import { DiffRow } from './diff.tsx';
@@ -30,7 +30,7 @@ function Sessions() {
               items={all}
               keyOf={(each) => each.session_id}
               rowHeight={58}
-              onOpen={(each) => (location.hash = hashOf({ view: 'session', id: each.session_id }))}
+              onOpen={(each) => (location.hash = getHash({ view: 'session', id: each.session_id }))}
               row={(each) => (
                 <div class="line">
                   <b>{each.title || each.session_id}</b>
@@ -73,7 +73,7 @@ function SessionView({ session }: { session: UiSession }) {
     <>
       <h1>{session.title || session.session_id}</h1>
       <p class="muted">
-        <a href={hashOf({ view: 'session' })}>Sessions</a> · {projectName(session.project)} ·{' '}
+        <a href={getHash({ view: 'session' })}>Sessions</a> · {projectName(session.project)} ·{' '}
         <Time at={session.updated_at} />
       </p>
       <div class="row">
@@ -142,7 +142,7 @@ function Conversation({ session }: { session: UiSession }) {
               <p key={line.text}>
                 {line.text}{' '}
                 {line.nodes.map((node) => (
-                  <a key={node} href={hashOf({ view: 'memory', id: node })}>
+                  <a key={node} href={getHash({ view: 'memory', id: node })}>
                     {node.slice(-6)}
                   </a>
                 ))}
@@ -209,7 +209,7 @@ function Injected({ request: { added, prompt } }: { request: UiRequest }) {
   const others = prompt !== '' && (
     <p class="muted">
       Injected memories passed the relevance filter. See{' '}
-      <a href={hashOf({ view: 'memory', query: prompt })}>what else the prompt finds</a>, with those below it in grey.
+      <a href={getHash({ view: 'memory', query: prompt })}>what else the prompt finds</a>, with those below it in grey.
     </p>
   );
   if (added.length === 0) {
@@ -251,7 +251,7 @@ type Finding = NonNullable<UiRequest['added'][number]['found']>[number];
 function RecalledNode({ found: { nodeId, score, lanes } }: { found: Finding }) {
   return (
     <p class="facts">
-      <a href={hashOf({ view: 'memory', id: nodeId })}>{nodeId.slice(-6)}</a>
+      <a href={getHash({ view: 'memory', id: nodeId })}>{nodeId.slice(-6)}</a>
       <span>score {score.toFixed(3)}</span>
       {Object.entries(lanes).map(([lane, hit]) => (
         <span key={lane} class="muted">

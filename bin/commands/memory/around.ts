@@ -26,7 +26,7 @@ export function registerMemoryOpen(memory: Command, context: Context): void {
       const client = readingEngine(context);
       const [named = ''] = await memoryIds(context, client, [given]);
       const { node_id: id } = await client.call('nodes/show', { id: named, depth: 0 });
-      const place = await placeOf(id, context.paths.nodesDir);
+      const place = await getPlace(id, context.paths.nodesDir);
       if (place === null) throw new CometError('not_found', `no file has ${id}; see comet-cc doctor`);
       const command = editorCommand(context.env, process.stdin.isTTY === true && process.stderr.isTTY === true);
       await runEditor([...command, ...placeArguments(command[0] ?? '', place)]);
@@ -39,7 +39,7 @@ interface Place {
   readonly line: number;
 }
 
-async function placeOf(id: string, dir: string): Promise<Place | null> {
+async function getPlace(id: string, dir: string): Promise<Place | null> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true });
   for (const entry of entries) {
     if (!entry.isFile() || !entry.name.endsWith('.md')) continue;

@@ -4,8 +4,8 @@ import {
   ago,
   type Depth,
   type EngineClient,
-  engineOf,
   factText,
+  getEngine,
   localDay,
   messageLines,
   nodeLines,
@@ -241,7 +241,7 @@ export function registerMemoryRestore(memory: Command, context: Context): void {
     .argument('<session>', 'unambiguous prefix of its id')
     .option('--json', 'print one JSON array')
     .action(async (session: string, flags: { json?: boolean }) => {
-      const client = engineOf(context.paths);
+      const client = getEngine(context.paths);
       const messages = await client.call('sessions/restore', { sessionId: await sessionId(client, session) });
       const { paint, json, page } = context.term;
       if (flags.json) return json(messages);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { CometError, messageOf } from '../../../common/errors.ts';
+import { CometError, getMessage } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
-import { type EngineClient, engineOf } from '../../../engine/api/index.ts';
+import { type EngineClient, getEngine } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';
 import { confirmed } from '../../terminal/term.ts';
@@ -24,7 +24,7 @@ export function registerMemoryEdit(memory: Command, context: Context): void {
         '  comet-cc memory edit mem_20261121 --set importance=HIGH --set topic_tags=deploy,ports',
     )
     .action(async (ids: string[], flags: { set: readonly string[] }) => {
-      const client = engineOf(context.paths);
+      const client = getEngine(context.paths);
       const set = parseFields(flags.set);
       for (const id of await memoryIds(context, client, ids)) {
         const { session_title: _, ...before } = await client.call('nodes/show', { id, depth: 0 });
@@ -85,7 +85,7 @@ async function again(error: unknown, draft: Draft, context: Context): Promise<bo
 /** Nothing that someone typed is thrown away. */
 function toEditError(error: unknown, { file }: Draft): CometError {
   const code = error instanceof CometError ? error.code : 'node_invalid';
-  return new CometError(code, `${messageOf(error)}; your text is in ${file}`, { cause: error });
+  return new CometError(code, `${getMessage(error)}; your text is in ${file}`, { cause: error });
 }
 
 export function registerMemoryPin(memory: Command, context: Context): void {
@@ -101,7 +101,7 @@ export function registerMemoryPin(memory: Command, context: Context): void {
       .addHelpText('after', `\nExample:\n  comet-cc memory ${name} mem_20261121_223000_a1b2c3`)
       .action(async (ids: string[], flags: { project?: string }) => {
         const at = flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) };
-        const client = engineOf(context.paths);
+        const client = getEngine(context.paths);
         const named = await memoryIds(context, client, ids);
         const nodes = await client.call('nodes/pin', { ids: named, pinned, ...at });
         for (const node of nodes) context.term.out(`${name}ned ${node.node_id}`);

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { oneLine } from '../../../common/text.ts';
-import { engineOf, type OperationInput } from '../../../engine/api/index.ts';
+import { getEngine, type OperationInput } from '../../../engine/api/index.ts';
 import type { ForgetReport } from '../../../memory/index.ts';
 import { addCommand, type Context } from '../../context.ts';
 import { count, counted, parseSince, shortId } from '../../terminal/format.ts';
@@ -45,7 +45,7 @@ export function registerMemoryForget(memory: Command, context: Context): void {
       const { term, paths } = context;
       const chosen = parseChosen(flags, Date.now());
       const call = (isDry: boolean): Promise<ForgetReport> =>
-        engineOf(paths).call('nodes/forget', { ...chosen, dryRun: isDry }, { timeoutMs: LONGEST_MS });
+        getEngine(paths).call('nodes/forget', { ...chosen, dryRun: isDry }, { timeoutMs: LONGEST_MS });
       if (!dryRun && !yes) {
         const preview = await call(true);
         if (preview.turns + preview.nodes.length === 0) return json ? term.json(preview) : term.say(NOTHING);
@@ -94,7 +94,7 @@ export function registerMemoryRm(memory: Command, context: Context): void {
     .option('--yes', 'do not ask for confirmation')
     .action(async (ids: string[], flags: { yes?: boolean }) => {
       const { term } = context;
-      const client = engineOf(context.paths);
+      const client = getEngine(context.paths);
       if (flags.yes && ids.some((id) => /^(?:\d{1,3}|last)$/.test(id))) {
         throw new CometError('usage', 'with --yes a memory is named by its id');
       }

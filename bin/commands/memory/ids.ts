@@ -34,7 +34,7 @@ async function newestId(client: EngineClient): Promise<string> {
 /** Row numbers of the last list of this shell as ids, everything else as it is. @throws CometError `not_found` */
 export async function rowIds(context: Context, kind: Kind, inputs: readonly string[]): Promise<string[]> {
   if (!inputs.some((name) => ROW.test(name))) return [...inputs];
-  const rows = (await readRows(context)).find(([key]) => key === keyOf(kind))?.[1] ?? [];
+  const rows = (await readRows(context)).find(([key]) => key === getKey(kind))?.[1] ?? [];
   return inputs.map((name) => {
     const id = ROW.test(name) ? rows[Number(name) - 1] : name;
     if (id !== undefined) return id;
@@ -44,8 +44,8 @@ export async function rowIds(context: Context, kind: Kind, inputs: readonly stri
 
 /** Makes the rows of a list names in this shell. A home that cannot be written to has none. */
 export async function saveRows(context: Context, kind: Kind, ids: readonly string[]): Promise<void> {
-  const others = (await readRows(context)).filter(([key]) => key !== keyOf(kind));
-  const rows = Object.fromEntries([[keyOf(kind), ids.slice(0, 999)], ...others].slice(0, SHELLS));
+  const others = (await readRows(context)).filter(([key]) => key !== getKey(kind));
+  const rows = Object.fromEntries([[getKey(kind), ids.slice(0, 999)], ...others].slice(0, SHELLS));
   const file = rowsFile(context);
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 }).catch(() => undefined);
   await writeFileAtomic(file, JSON.stringify(rows)).catch(() => undefined);
@@ -60,6 +60,6 @@ function rowsFile({ paths }: Context): string {
   return path.join(paths.runDir, 'rows.json');
 }
 
-function keyOf(kind: Kind): string {
+function getKey(kind: Kind): string {
   return `${kind} ${process.ppid}`;
 }

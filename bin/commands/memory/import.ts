@@ -7,7 +7,7 @@ import { oneLine } from '../../../common/text.ts';
 import {
   type ClaudeReport,
   type EngineStatus,
-  engineOf,
+  getEngine,
   type OperationInput,
   type OperationResults,
 } from '../../../engine/api/index.ts';
@@ -62,7 +62,7 @@ export function registerMemoryImport(memory: Command, context: Context): void {
         again,
         trusted,
       };
-      const run = () => engineOf(context.paths).call('memory/import', input, { timeoutMs: FILE_MS });
+      const run = () => getEngine(context.paths).call('memory/import', input, { timeoutMs: FILE_MS });
       const progress = ({ importing }: EngineStatus): string =>
         importing === null ? '' : `importing: ${count(importing.done)} of ${count(importing.total)} pieces`;
       const report = await watched(context, flags, progress, run);
@@ -113,7 +113,7 @@ interface ClaudeFlags {
 export async function importClaude(flags: ClaudeFlags, context: Context): Promise<void> {
   const { env, paths, term } = context;
   const input = claudeInput(flags, env, Date.now());
-  const run = () => engineOf(paths).call('memory/import-claude', input, { timeoutMs: CLAUDE_MS });
+  const run = () => getEngine(paths).call('memory/import-claude', input, { timeoutMs: CLAUDE_MS });
   const startMs = Date.now();
   const progress = ({ importing }: EngineStatus): string =>
     importing === null ? '' : progressLine(importing, Date.now() - startMs);

@@ -4,7 +4,7 @@ import { CometError } from '../../../common/errors.ts';
 import { writeFileAtomic } from '../../../common/files.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { printable } from '../../../common/text.ts';
-import { ago, type EngineStatus, engineOf } from '../../../engine/api/index.ts';
+import { ago, type EngineStatus, getEngine } from '../../../engine/api/index.ts';
 import type { SnapshotInfo } from '../../../memory/index.ts';
 import { addCommand, type Context, readingEngine } from '../../context.ts';
 import { count, counted } from '../../terminal/format.ts';
@@ -18,7 +18,7 @@ export function registerMemoryReindex(memory: Command, context: Context): void {
   addCommand(memory, 'reindex', 'rebuild the search index from the files', 'comet-cc memory reindex')
     .option('--json', 'print one JSON document')
     .action(async (flags: { json?: boolean }) => {
-      const run = () => engineOf(context.paths).call('memory/reindex', {}, { timeoutMs: LONGEST_MS });
+      const run = () => getEngine(context.paths).call('memory/reindex', {}, { timeoutMs: LONGEST_MS });
       const progress = ({ reindex }: EngineStatus): string =>
         reindex === null ? '' : `indexing ${count(reindex.done)} of ${count(reindex.total)}`;
       const nodes = await watched(context, flags, progress, run);
@@ -38,7 +38,7 @@ export function registerMemoryRollback(memory: Command, context: Context): void 
         '\n\nExample:\n  comet-cc memory rollback 20261121T22',
     )
     .action(async (snapshot: string | undefined, flags: { json?: boolean }) => {
-      const client = engineOf(context.paths);
+      const client = getEngine(context.paths);
       const { term } = context;
       if (snapshot === undefined) {
         const snapshots = await client.call('snapshots/list', {});

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { type HomePaths, resolveDirectory } from '../../../common/paths.ts';
 import { oneLine, printable } from '../../../common/text.ts';
-import { ago, type Costs, engineOf, factText, type Paint, savedLine } from '../../../engine/api/index.ts';
+import { ago, type Costs, factText, getEngine, type Paint, savedLine } from '../../../engine/api/index.ts';
 import type { MemoryStats, ProjectView } from '../../../memory/index.ts';
 import { addCommand, type Context } from '../../context.ts';
 import { count, counted as plural, SPEAKERS, shortId, speaker, WRITERS, withoutCodes } from '../../terminal/format.ts';
@@ -16,7 +16,7 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .action(async (flags: { project: string; json?: boolean }) => {
       const projectDir = resolveDirectory(flags.project);
-      const view = await engineOf(context.paths).call('project/overview', { projectDir });
+      const view = await getEngine(context.paths).call('project/overview', { projectDir });
       const { paint, width, print, say } = context.term;
       const isEmpty = view.counts.turns + view.counts.nodes === 0;
       if (isEmpty && !flags.json) return say(`no memories of ${oneLine(view.project)} yet`);
@@ -66,7 +66,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   return [
     paint('bold', cut(oneLine(view.project))),
     cut(
-      `${plural(sessions, 'session')}, ${plural(turns, 'turn')}, ${plural(nodes, 'memory', 'memories')}, ${plural(facts, 'fact')}${spanOf(view, nowMs)}`,
+      `${plural(sessions, 'session')}, ${plural(turns, 'turn')}, ${plural(nodes, 'memory', 'memories')}, ${plural(facts, 'fact')}${getSpan(view, nowMs)}`,
     ),
     ...counted('tags', tags),
     ...counted('names', view.names),
@@ -80,7 +80,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
 }
 
 /** `, from 2026-01-02 to 5 min ago` */
-function spanOf({ since, until }: ProjectView, nowMs: number): string {
+function getSpan({ since, until }: ProjectView, nowMs: number): string {
   if (since === null || until === null) return '';
   return `, from ${since.slice(0, 10)} to ${ago(Date.parse(until), nowMs)}`;
 }
@@ -102,8 +102,8 @@ export function registerMemoryStats(memory: Command, context: Context): void {
   addCommand(memory, 'stats', 'count memories by kind and their size on disk', 'comet-cc memory stats --json')
     .option('--json', 'print one JSON document')
     .action(async (flags: { json?: boolean }) => {
-      const reply = await engineOf(context.paths).call('memory/stats', {});
-      const stats = { ...reply, bytes: await bytesOf(context.paths) };
+      const reply = await getEngine(context.paths).call('memory/stats', {});
+      const stats = { ...reply, bytes: await getBytes(context.paths) };
       context.term.print(flags, stats, () => statsLines(stats, context.term.paint));
     });
 }
@@ -161,7 +161,7 @@ export function statsLines(stats: Stats, paint: Paint): string[] {
   return rows.map(([name, text]) => `${paint('dim', name.padEnd(10))} ${text}`);
 }
 
-async function bytesOf(paths: HomePaths): Promise<Record<string, number>> {
+async function getBytes(paths: HomePaths): Promise<Record<string, number>> {
   const { nodesDir: nodes, briefsDir: briefs, journalDir: journal, indexDir: index, snapshotsDir: snapshots } = paths;
   const folders = Object.entries({ nodes, briefs, journal, index, snapshots });
   return Object.fromEntries(

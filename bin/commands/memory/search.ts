@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
-import { ago, type EngineClient, engineOf, lanesText } from '../../../engine/api/index.ts';
+import { ago, type EngineClient, getEngine, lanesText } from '../../../engine/api/index.ts';
 import type { PublicHit, TopicHit } from '../../../memory/index.ts';
 import {
   contentTokens,
@@ -121,7 +121,7 @@ export function topicLines(
 }
 
 async function nothingFits(context: Context): Promise<string> {
-  const { reindex } = await engineOf(context.paths).call('status', {});
+  const { reindex } = await getEngine(context.paths).call('status', {});
   if (reindex === null) return 'no match';
   const { done, total } = reindex;
   return `no match yet: rebuilding the index, ${count(done)} of ${count(total)} memories`;
@@ -170,7 +170,7 @@ export function hitLines(
   const wanted = new Set(contentTokens(output.query));
   const mark = (line: string): string =>
     line.replace(WORD, (word) => (isWanted(word, wanted) ? paint('bold', word) : word));
-  const answers = [...new Set(hits.map((hit) => answerIn(hit, wanted)))];
+  const answers = [...new Set(hits.map((hit) => findAnswer(hit, wanted)))];
   const lines = answers.flatMap((text) => wrapped(text, width, ROWS)).map(mark);
   const about = [
     ...(answers.includes(oneLine(node.title)) ? [] : [oneLine(node.title)]),
@@ -188,7 +188,7 @@ export function hitLines(
 }
 
 /** The sentence that has most words of the question, of the turn before the memory, with a short one after it. */
-function answerIn({ node, raw }: PublicHit, wanted: ReadonlySet<string>): string {
+function findAnswer({ node, raw }: PublicHit, wanted: ReadonlySet<string>): string {
   const { title, outcome = '', decisions = [], summary } = node;
   const own = [...decisions.map(({ text }) => text), outcome, title, summary];
   const sentences = [raw?.text ?? '', ...own].map((text) => text.split('\n').flatMap(splitSentences).map(oneLine));
@@ -200,7 +200,7 @@ function answerIn({ node, raw }: PublicHit, wanted: ReadonlySet<string>): string
 }
 
 function whyLine(hit: PublicHit, wanted: ReadonlySet<string>): string {
-  const words = wordsIn([hit.node.summary, hit.node.trigger, hit.raw?.text ?? ''].join('\n'), wanted);
+  const words = findWords([hit.node.summary, hit.node.trigger, hit.raw?.text ?? ''].join('\n'), wanted);
   const lanes = lanesText(hit.lanes);
   return [
     ...(hit.anchored ? ['about the file'] : hit.isFar ? [FAR] : []),
@@ -210,7 +210,7 @@ function whyLine(hit: PublicHit, wanted: ReadonlySet<string>): string {
 }
 
 /** Words of a text that the question has too, in whatever form, each once. */
-function wordsIn(text: string, wanted: ReadonlySet<string>): string[] {
+function findWords(text: string, wanted: ReadonlySet<string>): string[] {
   const words = [...oneLine(text).matchAll(WORD)].map(([word]) => word).filter((word) => isWanted(word, wanted));
   return [...new Map(words.map((word) => [word.toLowerCase(), word])).values()].slice(0, MOST_WORDS);
 }

@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises';
-import { type EngineStatus, engineOf } from '../../../engine/api/index.ts';
+import { type EngineStatus, getEngine } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 
 const LOOK_MS = 300;
@@ -30,7 +30,7 @@ async function look(
   progressOf: (status: EngineStatus) => string,
   signal: AbortSignal,
 ): Promise<void> {
-  const client = engineOf(context.paths);
+  const client = getEngine(context.paths);
   while (!signal.aborted) {
     await after(LOOK_MS, undefined, { signal }).catch(() => undefined);
     const status = signal.aborted ? null : await client.call('status', {}).catch(() => null);

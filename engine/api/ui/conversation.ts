@@ -36,7 +36,7 @@ export async function sessionView(
   const messages = await library.readSession(session_id);
   const trims =
     requests[0] === undefined ? { lines: [], lineOf: new Map<Message, number>() } : trimmed(messages, requests[0]);
-  const entries = messages.flatMap((message) => entriesOf(message, trims.lineOf.get(message)));
+  const entries = messages.flatMap((message) => getEntries(message, trims.lineOf.get(message)));
   const prompts = await library.prompts(session_id);
   const own = (await titles.of([session_id])).get(session_id);
   return {
@@ -66,7 +66,7 @@ export function trimmed(messages: readonly Message[], { dropped, added }: Pick<R
   for (const { from, nodes, messages: count } of dropped) {
     const preamble =
       added.find((each) => each.channel === 'preamble' && each.nodes.join() === nodes.join())?.text ?? '';
-    const own = linesOf(preamble, nodes).map((line) => ({ ...line, place: lines.push(line) - 1 }));
+    const own = getLines(preamble, nodes).map((line) => ({ ...line, place: lines.push(line) - 1 }));
     let left = count;
     for (const message of messages) {
       // The first message always stays.
@@ -81,7 +81,7 @@ export function trimmed(messages: readonly Message[], { dropped, added }: Pick<R
 }
 
 /** The lines that name one of these nodes, and the whole text for nodes that none names. */
-function linesOf(preamble: string, nodes: readonly string[]) {
+function getLines(preamble: string, nodes: readonly string[]) {
   const lines = preamble.split('\n').flatMap((text) => {
     const named = nodes.filter((id) => text.includes(id));
     return named.length === 0 ? [] : [{ text, nodes: named }];
@@ -92,7 +92,7 @@ function linesOf(preamble: string, nodes: readonly string[]) {
 
 type Block = Readonly<Record<string, unknown>>;
 
-function entriesOf({ turn, at, role, content }: Message, line: number | undefined): Omit<Entry, 'seq'>[] {
+function getEntries({ turn, at, role, content }: Message, line: number | undefined): Omit<Entry, 'seq'>[] {
   const blocks: readonly Block[] = Array.isArray(content)
     ? content
     : [{ type: 'text', text: contentText(content).join('\n') }];

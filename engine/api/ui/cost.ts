@@ -1,14 +1,14 @@
 import type { Totals } from '../../../proxy/ledger/index.ts';
-import { savingsOf } from '../cost.ts';
+import { getSavings } from '../cost.ts';
 import type { EngineServices } from '../service.ts';
 
 const MAX_SESSIONS = 500;
 
 /** Tokens of prompts, money at API prices; `own`: of memory's own model calls. */
-export type CostRow = ReturnType<typeof rowOf>;
+export type CostRow = ReturnType<typeof getRow>;
 
-export function rowOf(totals: Totals) {
-  const { requests, original, sent, own, untouched_usd, sent_usd, own_usd, net_saved_usd } = savingsOf(totals);
+export function getRow(totals: Totals) {
+  const { requests, original, sent, own, untouched_usd, sent_usd, own_usd, net_saved_usd } = getSavings(totals);
   const cache = { cache_read: totals.cacheRead, cache_write: totals.cacheWrite5m + totals.cacheWrite1h };
   return { requests, original, sent, own, ...cache, untouched_usd, sent_usd, own_usd, net_saved_usd };
 }
@@ -21,14 +21,14 @@ export async function savingsView({
 }: Pick<EngineServices, 'memory' | 'ledger' | 'titles'>) {
   const counted = (await library.listSessions()).flatMap((session) => {
     const totals = ledger.conversation(session.session_id)?.totals;
-    return totals === undefined ? [] : [{ session, row: rowOf(totals) }];
+    return totals === undefined ? [] : [{ session, row: getRow(totals) }];
   });
   const first = counted.slice(0, MAX_SESSIONS);
   const own = await titles.of(first.map(({ session }) => session.session_id));
   const projects = new Map<string, CostRow>();
   for (const { session, row } of counted) projects.set(session.project, addCost(projects.get(session.project), row));
   return {
-    days: ledger.days().map(([day, totals]) => ({ day, ...rowOf(totals) })),
+    days: ledger.days().map(([day, totals]) => ({ day, ...getRow(totals) })),
     sessions: first.map(({ session: { session_id, title, project, updated_at: at }, row }) => {
       return { session_id, title: own.get(session_id) ?? title, project, at, ...row };
     }),

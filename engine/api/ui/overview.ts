@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { Receipt } from '../../../proxy/ledger/index.ts';
 import type { EngineServices } from '../service.ts';
 import { recalledFor } from '../summary.ts';
-import { rowOf } from './cost.ts';
+import { getRow } from './cost.ts';
 
 type Services = Pick<
   EngineServices,
@@ -44,7 +44,7 @@ export async function overviewView(services: Services, nowMs: number) {
         /** The answer to its newest request has not ended. */
         streaming: latest.status === 0,
         // All of the newest request, also while its answer streams.
-        ...figuresOf(services, session_id, latest, billed),
+        ...getFigures(services, session_id, latest, billed),
         phases: latest.phases ?? [],
       };
     }),
@@ -72,28 +72,28 @@ function newestBySession(receipts: readonly Receipt[], sinceMs: number): Map<str
 }
 
 /** As billed; before that, of its bytes at what a byte of the newest bill was. */
-function tokensOf({ received, sent, economics }: Receipt, billed: Receipt | undefined) {
+function getTokens({ received, sent, economics }: Receipt, billed: Receipt | undefined) {
   const { received_tokens, sent_tokens } = economics;
   if (economics.billed !== null || billed === undefined) return { received_tokens, sent_tokens };
   const rate = billed.economics.sent_tokens / billed.sent.bytes;
   return { received_tokens: Math.round(received.bytes * rate), sent_tokens: Math.round(sent.bytes * rate) };
 }
 
-function figuresOf({ ledger }: Services, sessionId: string, receipt: Receipt, billed: Receipt | undefined) {
+function getFigures({ ledger }: Services, sessionId: string, receipt: Receipt, billed: Receipt | undefined) {
   const totals = ledger.conversation(sessionId)?.totals;
   const {
     requests = 0,
     net_saved_usd = 0,
     untouched_usd = 0,
     sent_usd = 0,
-  } = totals === undefined ? {} : rowOf(totals);
+  } = totals === undefined ? {} : getRow(totals);
   const recalled = receipt.added.filter(({ current }) => current === true);
   const chars = recalled.reduce((sum, { text }) => sum + text.length, 0);
   return {
     requests,
     epoch: receipt.epoch,
     decision: receipt.economics.decision,
-    ...tokensOf(receipt, billed),
+    ...getTokens(receipt, billed),
     recalled_tokens: Math.ceil(chars / CHARS_PER_TOKEN),
     recalled: recalledFor(receipt).length,
     /** Of the whole session. */

@@ -36,13 +36,13 @@ export async function requestView({ memory: { library } }: Pick<EngineServices, 
       if (!rangeOf.has(message)) rangeOf.set(message, range);
     }
   }
-  const insertions = receipt.added.map((each) => ({ ...each, place: placeOf(each) }));
+  const insertions = receipt.added.map((each) => ({ ...each, place: getPlace(each) }));
   const waiting = new Set(insertions);
   const take = (fits: (each: (typeof insertions)[number]) => boolean) =>
     insertions.filter((each) => waiting.has(each) && fits(each) && waiting.delete(each));
   const changes: Change[] = take(({ channel }) => channel === 'system').map(insertion);
   let sent = 0;
-  for (const [range, own] of runsOf(messages, rangeOf)) {
+  for (const [range, own] of getRuns(messages, rangeOf)) {
     if (range === null) {
       for (const message of own) {
         changes.push(describeKept(message));
@@ -84,7 +84,7 @@ function upTo(turn: string, messages: readonly Message[]): readonly Message[] {
 }
 
 /** Messages in runs that share what became of them. */
-function runsOf(
+function getRuns(
   messages: readonly Message[],
   rangeOf: ReadonlyMap<Message, DroppedPart>,
 ): [DroppedPart | null, Message[]][] {
@@ -99,7 +99,7 @@ function runsOf(
 }
 
 /** Index of a message in the sent body; the newest for what was recalled now. */
-function placeOf({ position, current }: AddedPart): number {
+function getPlace({ position, current }: AddedPart): number {
   return current === true ? Number.POSITIVE_INFINITY : Number(position.split('.')[1] ?? 0);
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isQuarantined, type MemoryNode, type RecallHit, titleOf } from '../../../memory/index.ts';
+import { getTitle, isQuarantined, type MemoryNode, type RecallHit } from '../../../memory/index.ts';
 import { lanesText } from '../render.ts';
 import type { EngineServices } from '../service.ts';
 
@@ -28,7 +28,7 @@ export async function searchView(services: Pick<EngineServices, 'memory' | 'remo
   const { query, limit } = search;
   const hidden = services.removals.hidden();
   const all = library.list({});
-  const isWanted = filterOf(search);
+  const isWanted = getFilter(search);
   const fits = (node: MemoryNode): boolean => isWanted(node) && !hidden.has(node.node_id);
   const results = query.trim() === '' ? null : await ranked(recall, search);
   const listed = results === null ? all.filter(fits).map((node) => ({ node, hit: null })) : [];
@@ -47,7 +47,7 @@ async function ranked(recall: EngineServices['memory']['recall'], { query, limit
   return await recall.search(query, { top });
 }
 
-function filterOf({ project, kind, origin, importance, sinceMs, quarantine }: Search) {
+function getFilter({ project, kind, origin, importance, sinceMs, quarantine }: Search) {
   return (node: MemoryNode): boolean =>
     (project === undefined || node.project === project) &&
     (kind === undefined || node.kind === kind) &&
@@ -60,7 +60,7 @@ function filterOf({ project, kind, origin, importance, sinceMs, quarantine }: Se
 function hitView(node: MemoryNode, hit: RecallHit | null) {
   const { node_id, summary, project, kind, origin, importance, created_at } = node;
   return {
-    ...{ node_id, title: titleOf(node), summary, project, kind, origin, importance, created_at },
+    ...{ node_id, title: getTitle(node), summary, project, kind, origin, importance, created_at },
     pinned: node.pinned_from !== undefined,
     quarantined: isQuarantined(node),
     score: hit?.score ?? 0,

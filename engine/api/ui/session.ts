@@ -31,12 +31,12 @@ export function createUiSessions(key: string, now: () => number) {
       for (const [digest, untilMs] of tokens) {
         if (untilMs <= now() || tokens.size >= MAX_TOKENS) tokens.delete(digest);
       }
-      tokens.set(digestOf(token), now() + TOKEN_MS);
+      tokens.set(getDigest(token), now() + TOKEN_MS);
       return token;
     },
     /** The value of a new cookie; null for a token that is unknown, expired or used. */
     redeem(token: string): string | null {
-      const digest = digestOf(token);
+      const digest = getDigest(token);
       const untilMs = tokens.get(digest) ?? 0;
       tokens.delete(digest);
       if (untilMs <= now()) return null;
@@ -55,9 +55,9 @@ export function createUiSessions(key: string, now: () => number) {
 
 /** Compares secrets in constant time. */
 export function equals(input: string, expected: string): boolean {
-  return timingSafeEqual(Buffer.from(digestOf(input)), Buffer.from(digestOf(expected)));
+  return timingSafeEqual(Buffer.from(getDigest(input)), Buffer.from(getDigest(expected)));
 }
 
-function digestOf(text: string): string {
+function getDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

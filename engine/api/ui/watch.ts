@@ -27,7 +27,7 @@ export function createWatch(services: () => EngineServices | null, folders: read
   function tick(): void {
     const running = services();
     if (running === null) return;
-    const now = stateOf(running);
+    const now = getState(running);
     const topics = Object.keys(now) as Topic[];
     const changed = new Set([...touched, ...topics.filter((topic) => now[topic] !== seen[topic])]);
     if (changed.has('memory')) changed.add('library');
@@ -45,7 +45,7 @@ export function createWatch(services: () => EngineServices | null, folders: read
     follow(listener: Listener): () => void {
       const running = services();
       if (listeners.size === 0) {
-        seen = running === null ? {} : stateOf(running);
+        seen = running === null ? {} : getState(running);
         const timer = setInterval(tick, TICK_MS).unref();
         const unfollow = followFolders(folders, () => touch(['library', 'tasks']));
         end = () => {
@@ -65,7 +65,7 @@ export function createWatch(services: () => EngineServices | null, folders: read
 }
 
 /** Values that differ once the topic has changed. */
-function stateOf(services: EngineServices): State {
+function getState(services: EngineServices): State {
   const { memory, requests, activity, ledger, policy, problems, removals, tasks } = services;
   // Nothing is counted while an answer streams; it is read again each second.
   const second = activity().answering > 0 ? Math.floor(Date.now() / 1_000) : 0;

@@ -3,7 +3,7 @@ import { clip } from '../../../common/text.ts';
 import { POLICIES } from '../../text/content-type.ts';
 import { split } from '../../text/sentences.ts';
 import type { DetailInput, DetailResult } from '../model.ts';
-import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
+import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
 import { labelTurns, renderTranscript } from './transcript.ts';
 
 const TRANSCRIPT_CHARS = 120_000;
@@ -38,7 +38,7 @@ export function detailPrompt(
   return {
     system: `${RULES}${input.isBundle === true ? BUNDLE : ''}\n\n${dataRule(fence)}`,
     user: sections.join('\n\n'),
-    schema: jsonSchemaOf(Answer),
+    schema: getJsonSchema(Answer),
     parse: (value) => settle(Answer.parse(value).detail),
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { clip } from '../../../common/text.ts';
 import type { MergeInput, MergeResult } from '../model.ts';
-import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
+import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
 
 const SUMMARY_CHARS = 2_000;
 const GROUP_CHARS = 600;
@@ -37,7 +37,7 @@ export function mergePrompt({ kind, notes }: MergeInput, fence: string): Prompt<
   return {
     system: `${RULES[kind]}\n\n${dataRule(fence)}`,
     user: `${fenced('notes', fence, shown.join('\n'))}\n\nJudge and write for these ${notes.length} notes.`,
-    schema: jsonSchemaOf(Answer),
+    schema: getJsonSchema(Answer),
     parse(value) {
       const { fits, summary, trigger } = Answer.parse(value);
       const text = summary.trim();

@@ -9,7 +9,7 @@ export interface Prompt<Answer> {
 }
 
 /** JSON schema without `$schema` and defaults, as `claude -p --json-schema` expects: a model has to give all. */
-export function jsonSchemaOf(schema: z.ZodType): Readonly<Record<string, unknown>> {
+export function getJsonSchema(schema: z.ZodType): Readonly<Record<string, unknown>> {
   const whole = z.toJSONSchema(schema, { target: 'draft-7', override: ({ jsonSchema }) => delete jsonSchema.default });
   const { $schema: _, ...plain } = whole as Record<string, unknown>;
   return plain;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TurnText } from '../../model/turn.ts';
-import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
+import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
 import { bareLabel, labelTurns, renderTranscript } from './transcript.ts';
 
 const TRANSCRIPT_CHARS = 24_000;
@@ -37,7 +37,7 @@ export function questionsPrompt(turns: readonly TurnText[], fence: string): Prom
   return {
     system: `${RULES}\n\n${dataRule(fence)}`,
     user: `${fenced('conversation', fence, transcript)}\n\nWrite the questions.`,
-    schema: jsonSchemaOf(Answer),
+    schema: getJsonSchema(Answer),
     parse: (value) =>
       Answer.parse(value).questions.flatMap(({ turn, question, answer }) => {
         const turnId = turnIds.get(bareLabel(turn));

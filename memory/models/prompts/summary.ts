@@ -7,7 +7,7 @@ import { BUCKET } from '../../model/node-schema.ts';
 import { policyRules } from '../../text/content-type.ts';
 import { contentTags, proposedTags } from '../../text/tags.ts';
 import type { KnownStatement, ProposedNode, SummaryInput, SummaryResult } from '../model.ts';
-import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
+import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
 import { bareLabel, type Labels, labelTurns, renderTranscript } from './transcript.ts';
 
 /** About 150,000 tokens, below the window of every supported model. */
@@ -127,7 +127,7 @@ export function summarizerPrompt(
   return {
     system: `${RULES}${asksFacts ? factRules(ontology) : ''}\n\n${dataRule(fence)}`,
     user: sections.join('\n\n'),
-    schema: jsonSchemaOf(asksFacts ? Answer.extend({ facts: extractionSchema(ontology).optional() }) : Answer),
+    schema: getJsonSchema(asksFacts ? Answer.extend({ facts: extractionSchema(ontology).optional() }) : Answer),
     parse(value) {
       const shown = [...named.of.values(), ...old.keys()];
       const result = settle(Answer.parse(value), { named, known: new Map(labeled), shown });
@@ -172,7 +172,7 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown }: PromptL
       const statement = known.get(label);
       return statement === undefined ? [] : [{ nodeId: statement.nodeId, fact: statement.fact }];
     });
-    const shape = shapeOf(node, (label) => named.turnIdsOf([label]).find((turnId) => turns.includes(turnId)));
+    const shape = getShape(node, (label) => named.turnIdsOf([label]).find((turnId) => turns.includes(turnId)));
     return [{ ...node, ...shape, summary, trigger, topic_tags: tidyTags(node.topic_tags), turns, facts, revises }];
   });
   const turnIds = new Set(nodes.flatMap(({ turns }) => turns));
@@ -191,7 +191,7 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown }: PromptL
 type NodeAnswer = z.infer<typeof Answer>['nodes'][number];
 
 /** Bounded, and only items of turns that the node stands for. */
-function shapeOf(
+function getShape(
   { title, outcome, decisions, open, values }: NodeAnswer,
   turnIdOf: (label: string) => string | undefined,
 ): Pick<ProposedNode, 'title' | 'outcome' | 'decisions' | 'open' | 'values'> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TurnText } from '../../model/turn.ts';
 import type { TopicShiftInput, TopicShiftReading } from '../model.ts';
-import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
+import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
 import { elide, labelTurns, renderTranscript } from './transcript.ts';
 
 /** The gist of each turn suffices here; the summarizer sees whole turns. */
@@ -40,7 +40,7 @@ export function topicDetectorPrompt(input: TopicShiftInput, fence: string): Prom
   return {
     system: `${RULES}\n\n${dataRule(fence)}`,
     user: `${fenced('conversation', fence, transcript)}\n\nJudge turn ${newest}.`,
-    schema: jsonSchemaOf(Wire),
+    schema: getJsonSchema(Wire),
     parse: (value) => Reading.parse(value),
   };
 }

@@ -23,16 +23,16 @@ const SERVES = 'SERVES';
  */
 export async function openIndexHome(options: IndexHomeOptions): Promise<OpenedIndex> {
   try {
-    return await openIn(options);
+    return await findOpen(options);
   } catch (cause) {
     if (cause instanceof CometError && cause.code === 'index_failed') throw cause;
     throw new CometError('index_failed', 'the index cannot be opened; check space and permissions', { cause });
   }
 }
 
-async function openIn(options: IndexHomeOptions): Promise<OpenedIndex> {
+async function findOpen(options: IndexHomeOptions): Promise<OpenedIndex> {
   const { dir, embedder } = options;
-  const own = path.join(dir, folderOf(embedder.id));
+  const own = path.join(dir, getFolder(embedder.id));
   await ensureDir(dir);
   const serving = await servingFolders(dir);
   if (!serving.has(path.basename(own))) {
@@ -79,7 +79,7 @@ async function servingFolders(dir: string): Promise<Map<string, string>> {
   const folders = new Map<string, string>();
   for (const name of await readdir(dir)) {
     const id = await readFileIfPresent(path.join(dir, name, SERVES)).catch(() => null);
-    if (id !== null && name === folderOf(id)) folders.set(name, id);
+    if (id !== null && name === getFolder(id)) folders.set(name, id);
   }
   return folders;
 }
@@ -91,7 +91,7 @@ async function removeOthers(dir: string, own: string): Promise<void> {
   await Promise.all(others.map((name) => rm(path.join(dir, name), { recursive: true, force: true })));
 }
 
-function folderOf(embedderId: string): string {
+function getFolder(embedderId: string): string {
   const plain = embedderId.replace(/[^\w.-]+/g, '-').slice(0, 60);
   return `${plain}-${createHash('sha256').update(embedderId).digest('hex').slice(0, 8)}`;
 }

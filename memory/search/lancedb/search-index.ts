@@ -18,15 +18,15 @@ import {
 } from '../search-index.ts';
 import {
   FORMAT,
+  findRows,
+  getKey,
+  getRowIds,
   isIn,
   type Kind,
-  keyOf,
   type LaneRows,
   openTables,
   quoted,
   type RowTable,
-  rowIdsOf,
-  rowsIn,
   SHAPES,
   splitIds,
   type Tables,
@@ -82,7 +82,7 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
     const opened = await openSound(options);
     if (typeof opened !== 'string') return { index: indexOn(options, opened), rebuilt: false, reason: '' };
     await writeFile(path.join(options.dir, MADE_BY), madeBy(options.embedder), { mode: 0o600 });
-    const sound = { tables: await openTables(placeOf(options)), projectOf: new Map<string, string>() };
+    const sound = { tables: await openTables(getPlace(options)), projectOf: new Map<string, string>() };
     return { index: indexOn(options, sound), rebuilt: true, reason: opened };
   } catch (error) {
     throw toIndexError('the index cannot be opened; check space and permissions', error);
@@ -95,7 +95,7 @@ interface Sound {
   readonly projectOf: Map<string, string>;
 }
 
-function placeOf({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Parameters<typeof openTables>[0] {
+function getPlace({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Parameters<typeof openTables>[0] {
   return { dir, dimensions: embedder.dimensions, rowsForVectorIndex };
 }
 
@@ -113,7 +113,7 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
       await emptyDir(dir);
       return writtenBy === null ? 'new' : `made by another comet-cc or embedder: ${writtenBy}`;
     }
-    const tables = await openTables(placeOf(options));
+    const tables = await openTables(getPlace(options));
     const projectOf = new Map<string, string>();
     for (const key of tables.keys()) {
       for (const kind of ['turn', 'node', 'fact'] as const) await probe(tables, key, kind, embedder.dimensions);
@@ -203,9 +203,9 @@ function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceInd
       guarded(state, 'read', () => search(state, query, { filter, limit, lanes })),
     turnTexts: (nodeIds, turnIds) => guarded(state, 'read', () => tracked(state, turnTexts(state, nodeIds, turnIds))),
     termWeights: (tokens, filter) =>
-      guarded(state, 'read', async () => (await frequenciesIn(state, filter)).ofTerms(tokens)),
-    entries: () => guarded(state, 'read', () => tracked(state, entriesIn(tables))),
-    size: () => guarded(state, 'read', () => tracked(state, sizeOf(sound))),
+      guarded(state, 'read', async () => (await countFrequencies(state, filter)).ofTerms(tokens)),
+    entries: () => guarded(state, 'read', () => tracked(state, findEntries(tables))),
+    size: () => guarded(state, 'read', () => tracked(state, getSize(sound))),
     async optimize() {
       await rm(`${dir}.damaged`, { recursive: true, force: true });
       await guarded(state, 'rewritten', () => writer.optimize());
@@ -255,11 +255,11 @@ async function tracked<T>({ reading }: State, read: Promise<T>): Promise<T> {
 }
 
 /** Counting a scope for the first time reads all of it, so nothing may be written meanwhile. */
-function frequenciesIn(
+function countFrequencies(
   { tables, counts, writer }: State,
   { project, ...rest }: IndexFilter,
 ): Promise<DocumentFrequencies> {
-  const filter = project === undefined ? rest : { ...rest, project: keyOf(project) };
+  const filter = project === undefined ? rest : { ...rest, project: getKey(project) };
   const count = (): Promise<DocumentFrequencies> => counts.in(filter, () => scopeRows(tables, filter));
   return counts.has(filter) ? count() : writer.alone(count);
 }
@@ -282,7 +282,7 @@ interface Search {
 
 async function search(state: State, query: string, { filter, limit, lanes }: Search): Promise<readonly Hit[]> {
   const { embedder, mean, projectOf, tables } = state;
-  const frequencies = await frequenciesIn(state, filter);
+  const frequencies = await countFrequencies(state, filter);
   const terms = { own: rarest(uniqueTokens(query), frequencies), named: entityTokens(query) };
   const { vector, comparedWith } = await embedder.embedQuery(query, {
     pieceWeights: frequencies.ofPieces,
@@ -308,7 +308,7 @@ async function search(state: State, query: string, { filter, limit, lanes }: Sea
     return [{ lane, kind, table, rows }];
   }
 
-  const keys = filter.project === undefined ? tables.keys() : [keyOf(filter.project)];
+  const keys = filter.project === undefined ? tables.keys() : [getKey(filter.project)];
   const answers = keys.flatMap((key) => lanes.map((lane) => ask(lane, key)));
   return tracked(
     state,
@@ -326,7 +326,7 @@ async function turnTexts(
   for (const key of new Set(nodeIds.flatMap((nodeId) => projectOf.get(nodeId) ?? []))) {
     const table = await tables.find(key, 'turn');
     for await (const batch of table?.read(['turn_id', 'text', 'origin'], isIn('turn_id', turnIds)) ?? []) {
-      for (const { turn_id, text, origin } of rowsIn<{ readonly turn_id: string } & TurnWords>(batch)) {
+      for (const { turn_id, text, origin } of findRows<{ readonly turn_id: string } & TurnWords>(batch)) {
         texts.set(turn_id, { text, origin });
       }
     }
@@ -334,7 +334,7 @@ async function turnTexts(
   return texts;
 }
 
-async function entriesIn(tables: Tables): Promise<ReadonlyMap<string, IndexEntry>> {
+async function findEntries(tables: Tables): Promise<ReadonlyMap<string, IndexEntry>> {
   const nodes = new Map<string, { digest: string; sessionId: string; turns: string[] }>();
   for (const key of tables.keys()) {
     for await (const { nodeId, sessionId, digest, turnId } of nodesAndTurns(tables, key)) {
@@ -347,7 +347,7 @@ async function entriesIn(tables: Tables): Promise<ReadonlyMap<string, IndexEntry
   return nodes;
 }
 
-async function sizeOf({ tables, projectOf }: Sound): Promise<{ readonly nodes: number; readonly rows: number }> {
+async function getSize({ tables, projectOf }: Sound): Promise<{ readonly nodes: number; readonly rows: number }> {
   let rows = 0;
   for (const key of tables.keys()) {
     for (const kind of Object.keys(SHAPES) as Kind[]) rows += (await (await tables.find(key, kind))?.count()) ?? 0;
@@ -371,7 +371,7 @@ async function sample(tables: Tables, most: number): Promise<Float32Array[]> {
   const vectors: Float32Array[] = [];
   for (const key of tables.keys()) {
     for await (const batch of (await tables.find(key, 'turn'))?.read(['vector'], 'vector IS NOT NULL') ?? []) {
-      for (const { vector } of rowsIn<{ readonly vector: Iterable<number> }>(batch)) {
+      for (const { vector } of findRows<{ readonly vector: Iterable<number> }>(batch)) {
         if (vectors.length === most) return vectors;
         vectors.push(Float32Array.from(vector));
       }
@@ -417,7 +417,7 @@ export async function joinHits(results: readonly LaneResult[], limit: number): P
       if (row !== undefined && score > 0) scored.push({ found: row, score });
     }
   }
-  const best = [...lanes].map(([lane, scored]) => [lane, bestOf(scored, limit)] as const);
+  const best = [...lanes].map(([lane, scored]) => [lane, getBest(scored, limit)] as const);
   const hits: OpenHit[] = [];
   for (const [lane, scored] of best) if (!isOfFacts(lane)) addRanks(hits, lane, scored);
   const facts = best.filter(([lane]) => isOfFacts(lane));
@@ -435,17 +435,17 @@ async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, M
   const read = [...wanted].map(async ([table, { kind, rowIds }]) => {
     // In their order, so that what lies together is read together.
     const taken = rowIds.size === 0 ? null : await table.take([...rowIds].sort((one, other) => one - other));
-    return [table, taken === null ? new Map<number, FoundNode>() : foundIn(kind, taken)] as const;
+    return [table, taken === null ? new Map<number, FoundNode>() : findMatches(kind, taken)] as const;
   });
   return new Map(await Promise.all(read));
 }
 
-function foundIn(kind: Kind, rows: ArrowTable): Map<number, FoundNode> {
+function findMatches(kind: Kind, rows: ArrowTable): Map<number, FoundNode> {
   const column = (name: string) => rows.getChild(name);
   const [nodeIds, times] = [column('node_id'), column('created_at_ms')];
   const [turnIds, places, timed, sources] = [column('turn_id'), column('place'), column('timed'), column('sources')];
   return new Map(
-    rowIdsOf(rows).map((rowId, at) => {
+    getRowIds(rows).map((rowId, at) => {
       const place = (places?.get(at) as number | undefined) ?? -1;
       const hit: OpenHit = {
         nodeId: nodeIds?.get(at) as string,
@@ -464,7 +464,7 @@ function isOfFacts(lane: Lane): boolean {
   return (FACT_LANES as readonly Lane[]).includes(lane);
 }
 
-function bestOf(scored: Scored[], limit: number): Scored[] {
+function getBest(scored: Scored[], limit: number): Scored[] {
   return scored.sort((one, other) => other.score - one.score).slice(0, limit);
 }
 

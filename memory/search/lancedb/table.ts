@@ -38,7 +38,7 @@ export interface LaneRows {
 }
 
 /** Rows of one kind in one project. Errors are LanceDB's own. */
-export type RowTable = ReturnType<typeof tableOn>;
+export type RowTable = ReturnType<typeof openTable>;
 
 export interface TablePlace {
   readonly connection: Connection;
@@ -48,22 +48,22 @@ export interface TablePlace {
 }
 
 export async function createRowTable(place: TablePlace, name: string): Promise<RowTable> {
-  const table = await place.connection.createEmptyTable(name, schemaOf(place.kind, place.dimensions), {
+  const table = await place.connection.createEmptyTable(name, getSchema(place.kind, place.dimensions), {
     storageOptions: { new_table_enable_stable_row_ids: 'true' },
   });
   const { words, lookups } = SHAPES[place.kind];
   for (const column of words) await table.createIndex(column, { config: wordsIndex() });
   for (const column of lookups) await table.createIndex(column, { config: Index.btree() });
-  return tableOn(place, table, 0);
+  return openTable(place, table, 0);
 }
 
 export async function openRowTable(place: TablePlace, name: string): Promise<RowTable> {
   const table = await place.connection.openTable(name);
   const { numFragments } = (await table.stats()).fragmentStats;
-  return tableOn(place, table, Math.max(0, numFragments - 1));
+  return openTable(place, table, Math.max(0, numFragments - 1));
 }
 
-function tableOn(place: TablePlace, table: Table, looseCommits: number) {
+function openTable(place: TablePlace, table: Table, looseCommits: number) {
   const { kind, dimensions, rowsForVectorIndex = ROWS_FOR_VECTOR_INDEX } = place;
   const { hit } = SHAPES[kind];
   let commits = looseCommits;
@@ -148,7 +148,7 @@ async function laneRows(table: Promise<ArrowTable>): Promise<LaneRows> {
   const [scores, distances] = [rows.getChild('_score'), rows.getChild('_distance')];
   const scoreAt = (at: number): number =>
     scores === null ? 1 - ((distances?.get(at) as number | null) ?? 1) : (scores.get(at) as number);
-  return { rowIds: rowIdsOf(rows), scores: Array.from({ length: rows.numRows }, (_, at) => scoreAt(at)) };
+  return { rowIds: getRowIds(rows), scores: Array.from({ length: rows.numRows }, (_, at) => scoreAt(at)) };
 }
 
 function isSorted(scores: readonly number[]): boolean {
@@ -162,7 +162,7 @@ function sorted({ rowIds, scores }: LaneRows, limit: number): LaneRows {
 }
 
 /** 64-bit numbers that a float holds, without making a bigint of each. */
-export function rowIdsOf(rows: ArrowTable): number[] {
+export function getRowIds(rows: ArrowTable): number[] {
   return (rows.getChild('_rowid')?.data ?? []).flatMap(({ values, length }) => {
     const { buffer, byteOffset } = values as BigUint64Array;
     const halves = new Uint32Array(buffer, byteOffset, length * 2);
@@ -171,7 +171,7 @@ export function rowIdsOf(rows: ArrowTable): number[] {
 }
 
 /** Rows of a batch as objects that read a column when it is asked for. */
-export function rowsIn<T>(batch: RecordBatch): readonly T[] {
+export function findRows<T>(batch: RecordBatch): readonly T[] {
   return batch.toArray() as unknown as readonly T[];
 }
 
@@ -232,7 +232,7 @@ export const SHAPES: Readonly<Record<Kind, TableShape>> = {
   },
 };
 
-export function schemaOf(kind: Kind, dimensions: number): Schema {
+export function getSchema(kind: Kind, dimensions: number): Schema {
   const { texts, words, others } = SHAPES[kind];
   const vector = (name: string, size: number): Field =>
     new arrow.Field(name, new arrow.FixedSizeList(size, new arrow.Field('item', new arrow.Float32(), true)), true);
@@ -285,7 +285,7 @@ const INDEX_CACHE_BYTES = 32n * 1024n * 1024n;
 const METADATA_CACHE_BYTES = 4n * 1024n * 1024n;
 const NAME = /^(turn|node|fact)-([0-9a-f]{16})-(\d+)$/;
 
-export function keyOf(project: string): string {
+export function getKey(project: string): string {
   return createHash('sha256').update(project).digest('hex').slice(0, 16);
 }
 
@@ -311,7 +311,7 @@ export async function openTables({
     }
   }
 
-  const placeOf = (kind: Kind): TablePlace => ({ connection, kind, ...shape });
+  const getPlace = (kind: Kind): TablePlace => ({ connection, kind, ...shape });
 
   async function open(id: string, opening: Promise<RowTable>): Promise<RowTable> {
     tables.set(id, opening);
@@ -329,7 +329,7 @@ export async function openTables({
     const id = `${kind}-${key}`;
     const generation = generations.get(id);
     if (generation === undefined) return null;
-    return tables.get(id) ?? open(id, openRowTable(placeOf(kind), `${id}-${generation}`));
+    return tables.get(id) ?? open(id, openRowTable(getPlace(kind), `${id}-${generation}`));
   }
 
   return {
@@ -341,7 +341,7 @@ export async function openTables({
       const row = await find(key, kind);
       if (row !== null) return row;
       const id = `${kind}-${key}`;
-      const created = await open(id, createRowTable(placeOf(kind), `${id}-1`));
+      const created = await open(id, createRowTable(getPlace(kind), `${id}-1`));
       generations.set(id, 1);
       return created;
     },
@@ -352,7 +352,7 @@ export async function openTables({
       if (old === null) return;
       const id = `${kind}-${key}`;
       const generation = (generations.get(id) as number) + 1;
-      const copy = await copyTable(placeOf(kind), old, `${id}-${generation}`);
+      const copy = await copyTable(getPlace(kind), old, `${id}-${generation}`);
       generations.set(id, generation);
       tables.set(id, Promise.resolve(copy));
       ready.set(id, copy);

@@ -47,10 +47,10 @@ export function createTermCounts() {
 
   return {
     /** Whether the scope is counted. */
-    has: (filter: IndexFilter): boolean => counted.has(keyOf(filter)),
+    has: (filter: IndexFilter): boolean => counted.has(getKey(filter)),
     /** @param rows  every turn and node of the scope; read only where it is not counted yet */
     in(filter: IndexFilter, rows: () => AsyncIterable<CountedRow>): Promise<DocumentFrequencies> {
-      const key = keyOf(filter);
+      const key = getKey(filter);
       const counts = scopes.get(key) ?? count(key, filter, rows());
       scopes.delete(key);
       scopes.set(key, counts);
@@ -80,24 +80,24 @@ function createScope(filter: IndexFilter): Scope {
     filter,
     count(row, step) {
       rows += step;
-      for (const term of new Set(row.tokens.split(' ').map(hashOf))) terms.set(term, (terms.get(term) ?? 0) + step);
+      for (const term of new Set(row.tokens.split(' ').map(getHash))) terms.set(term, (terms.get(term) ?? 0) + step);
       if (row.kind === 'node') return;
       turns += step;
       for (const piece of row.pieces) pieces[piece] = Math.max(0, (pieces[piece] as number) + step);
     },
-    ofTerms: (tokens) => new Map(tokens.map((token) => [token, idf(rows, terms.get(hashOf(token)) ?? 0)])),
+    ofTerms: (tokens) => new Map(tokens.map((token) => [token, idf(rows, terms.get(getHash(token)) ?? 0)])),
     ofPieces: (ids) => new Map(ids.map((id) => [id, idf(turns, pieces[id] ?? 0)])),
   };
 }
 
 /** FNV-1a, 30 bits, in place of the text: a collision makes a word seem more frequent. */
-function hashOf(token: string): number {
+function getHash(token: string): number {
   let value = 0x811c9dc5;
   for (let at = 0; at < token.length; at += 1) value = Math.imul(value ^ token.charCodeAt(at), 0x01000193);
   return value >>> 2;
 }
 
-function keyOf({ project, sessionId }: IndexFilter): string {
+function getKey({ project, sessionId }: IndexFilter): string {
   return JSON.stringify([project, sessionId]);
 }
 

@@ -2,19 +2,19 @@ import { createMutex } from '../../../common/async.ts';
 import { CometError } from '../../../common/errors.ts';
 import { grouped, slices } from '../../../common/map.ts';
 import type { Embedder, Embedding } from '../../embeddings/embedder.ts';
-import { partsOf } from '../../model/turn.ts';
+import { getParts } from '../../model/turn.ts';
 import { tokenize } from '../../text/tokenizer.ts';
 import { tellsTime } from '../ranking.ts';
 import type { IndexRow } from '../search-index.ts';
-import { type WindowedTurn, windowsOf } from '../turn-context.ts';
+import { getWindows, type WindowedTurn } from '../turn-context.ts';
 import {
+  findRows,
+  getKey,
   isIn,
   joinIds,
   type Kind,
-  keyOf,
   quoted,
   type RowTable,
-  rowsIn,
   SHAPES,
   type TableRecord,
   type Tables,
@@ -194,7 +194,7 @@ async function write(state: State, { remove, rows }: Change): Promise<void> {
     remove.filter((nodeId) => projectOf.has(nodeId)),
     (nodeId) => projectOf.get(nodeId) as string,
   );
-  const added = grouped(rows, (row) => keyOf(row.project));
+  const added = grouped(rows, (row) => getKey(row.project));
   for (const key of new Set([...removed.keys(), ...added.keys()])) {
     const change = { key, removed: removed.get(key) ?? [], added: added.get(key) ?? [], embeddings };
     await writeProject(state, change);
@@ -213,7 +213,7 @@ async function writeProject(state: State, change: ProjectChange): Promise<void> 
       state,
       key,
       kind,
-      rows.map((row) => recordOf(row, embeddings.get(row))),
+      rows.map((row) => getRecord(row, embeddings.get(row))),
     );
   }
   for (const nodeId of removed) projectOf.delete(nodeId);
@@ -238,15 +238,15 @@ async function writeTurns(state: State, { key, removed, added, embeddings }: Pro
   const table = rows.length > 0 ? await tables.findOrCreate(key, 'turn') : await tables.find(key, 'turn');
   if (table === null) return;
   const sessions = new Set(rows.map(({ sessionId }) => sessionId));
-  for (const sessionId of await sessionsOf(table, removed)) sessions.add(sessionId);
+  for (const sessionId of await getSessions(table, removed)) sessions.add(sessionId);
   if (sessions.size === 0) return;
   const removedIds = new Set(removed);
   const held = await heldTurns(table, [...sessions]);
-  const before = windowsOf(held);
-  const fresh = new Map(rows.map((row) => [heldTurnOf(row), row]));
-  const after = windowsOf([...held.filter(({ nodeId }) => !removedIds.has(nodeId)), ...fresh.keys()]);
+  const before = getWindows(held);
+  const fresh = new Map(rows.map((row) => [getHeldTurn(row), row]));
+  const after = getWindows([...held.filter(({ nodeId }) => !removedIds.has(nodeId)), ...fresh.keys()]);
   const stale = [...after].filter(([turn, window]) => !turn.isNew && window !== before.get(turn));
-  const rewritten = await recordsOf(table, stale);
+  const rewritten = await getRecords(table, stale);
   const deleted = [
     ...(removed.length === 0 ? [] : [isIn('node_id', removed)]),
     ...stale.map(([{ nodeId, turnId }]) => `(node_id = ${quoted(nodeId)} AND turn_id = ${quoted(turnId)})`),
@@ -254,7 +254,7 @@ async function writeTurns(state: State, { key, removed, added, embeddings }: Pro
   if (removed.length > 0) await uncount(state, table, 'turn', key, isIn('node_id', removed));
   if (deleted.length > 0) await table.remove(deleted.join(' OR '));
   const records = [...fresh].map(([turn, row]) => ({
-    ...recordOf(row, embeddings.get(row)),
+    ...getRecord(row, embeddings.get(row)),
     window: after.get(turn) as string,
   }));
   await addRecords(state, key, 'turn', [...rewritten, ...records]);
@@ -292,11 +292,11 @@ function joinChanges(batch: readonly Change[]): Change {
   return { remove: [...removed], rows };
 }
 
-async function sessionsOf(table: RowTable, nodeIds: readonly string[]): Promise<string[]> {
+async function getSessions(table: RowTable, nodeIds: readonly string[]): Promise<string[]> {
   if (nodeIds.length === 0) return [];
   const sessions: string[] = [];
   for await (const batch of table.read(['session_id'], isIn('node_id', nodeIds))) {
-    for (const { session_id } of rowsIn<{ readonly session_id: string }>(batch)) sessions.push(session_id);
+    for (const { session_id } of findRows<{ readonly session_id: string }>(batch)) sessions.push(session_id);
   }
   return sessions;
 }
@@ -305,20 +305,20 @@ async function heldTurns(table: RowTable, sessionIds: readonly string[]): Promis
   const turns: HeldTurn[] = [];
   const columns = ['node_id', 'turn_id', 'place', 'tokens'];
   for await (const batch of table.read(columns, isIn('session_id', sessionIds))) {
-    for (const { node_id: nodeId, turn_id: turnId, place, tokens } of rowsIn<HeldRow>(batch)) {
+    for (const { node_id: nodeId, turn_id: turnId, place, tokens } of findRows<HeldRow>(batch)) {
       turns.push({ nodeId, turnId, place, tokens, isNew: false });
     }
   }
   return turns;
 }
 
-function heldTurnOf(row: IndexRow): HeldTurn {
+function getHeldTurn(row: IndexRow): HeldTurn {
   const { nodeId, turnId } = row;
-  return { nodeId, turnId, place: placeOf(row), tokens: tokensOf(row), isNew: true };
+  return { nodeId, turnId, place: getPlace(row), tokens: getTokens(row), isNew: true };
 }
 
 /** Whole rows, with other windows. */
-async function recordsOf(table: RowTable, turns: readonly (readonly [HeldTurn, string])[]): Promise<TableRecord[]> {
+async function getRecords(table: RowTable, turns: readonly (readonly [HeldTurn, string])[]): Promise<TableRecord[]> {
   if (turns.length === 0) return [];
   const windows = new Map(turns.map(([{ nodeId, turnId }, window]) => [`${nodeId} ${turnId}`, window]));
   const { texts, words } = SHAPES.turn;
@@ -330,18 +330,18 @@ async function recordsOf(table: RowTable, turns: readonly (readonly [HeldTurn, s
   const records: TableRecord[] = [];
   const turnIds = turns.map(([{ turnId }]) => turnId);
   for await (const batch of table.read(columns, isIn('turn_id', turnIds))) {
-    for (const row of rowsIn<TableRecord>(batch)) {
+    for (const row of findRows<TableRecord>(batch)) {
       const window = windows.get(`${row.node_id} ${row.turn_id}`);
       if (window === undefined) continue;
       const record = Object.fromEntries(columns.map((name) => [name, row[name]]));
-      const vectors = { vector: floatsOf(row.vector), script_vector: floatsOf(row.script_vector) };
+      const vectors = { vector: getFloats(row.vector), script_vector: getFloats(row.script_vector) };
       records.push({ ...record, ...vectors, window });
     }
   }
   return records;
 }
 
-function floatsOf(vector: unknown): Float32Array | null {
+function getFloats(vector: unknown): Float32Array | null {
   return vector === null || vector === undefined ? null : Float32Array.from(vector as Iterable<number>);
 }
 
@@ -373,18 +373,18 @@ function countedRow(
   embedding: Embedding | undefined,
 ): CountedRow {
   const pieces = kind === 'turn' ? embedding?.pieces : undefined;
-  return { kind, project, sessionId: row.sessionId, tokens: tokensOf(row), pieces: pieces ?? new Uint16Array(0) };
+  return { kind, project, sessionId: row.sessionId, tokens: getTokens(row), pieces: pieces ?? new Uint16Array(0) };
 }
 
 /** Without its embedding a node's digest is empty, so that the next start writes it again. */
-function recordOf(row: IndexRow, embedding: Embedding | undefined): TableRecord {
+function getRecord(row: IndexRow, embedding: Embedding | undefined): TableRecord {
   const pieces = embedding?.pieces ?? new Uint16Array(0);
   const shared = {
     node_id: row.nodeId,
     session_id: row.sessionId,
     origin: row.origin,
     created_at_ms: row.atMs,
-    tokens: tokensOf(row),
+    tokens: getTokens(row),
     vector: embedding?.vector ?? null,
     script_vector: embedding?.scriptVector ?? null,
   };
@@ -393,7 +393,7 @@ function recordOf(row: IndexRow, embedding: Embedding | undefined): TableRecord 
       return {
         ...shared,
         turn_id: row.turnId,
-        place: placeOf(row),
+        place: getPlace(row),
         text: row.text.slice(0, MAX_TEXT_CHARS),
         timed: tellsTime(row.text),
         pieces: new Uint8Array(pieces.buffer, pieces.byteOffset, pieces.byteLength),
@@ -406,13 +406,13 @@ function recordOf(row: IndexRow, embedding: Embedding | undefined): TableRecord 
 }
 
 /** A turn without a place has no neighbors. */
-function placeOf({ place }: IndexRow): number {
+function getPlace({ place }: IndexRow): number {
   return place ?? -1;
 }
 
 /** Words of tool calls that were not spoken count once each: a call repeated a hundred times says no more. */
-function tokensOf({ text, origin }: IndexRow): string {
-  const parts = partsOf(text.slice(0, MAX_TEXT_CHARS), origin);
+function getTokens({ text, origin }: IndexRow): string {
+  const parts = getParts(text.slice(0, MAX_TEXT_CHARS), origin);
   const [calls, spoken] = [true, false].map((isCall) =>
     parts.filter(({ by }) => (by === 'call') === isCall).flatMap((part) => tokenize(part.text)),
   ) as [string[], string[]];

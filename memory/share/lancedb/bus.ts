@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
 import type { Schema } from 'apache-arrow';
-import { CometError, reasonOf } from '../../../common/errors.ts';
+import { CometError, getReason } from '../../../common/errors.ts';
 import { trimEnd } from '../../../common/text.ts';
 import type { Bus } from '../bus.ts';
 import { MACHINE_ID, MAX_PAYLOAD_CHARS, type Row } from '../row.ts';
@@ -83,7 +83,7 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
     );
 
   async function machines(): Promise<string[]> {
-    const stamp = await withTable(REGISTRY, stampOf, null);
+    const stamp = await withTable(REGISTRY, getStamp, null);
     const isSame = stamp !== null && named?.stamp === stamp && Math.abs(Date.now() - named.atMs) < NAMES_MS;
     if (!isSame || named === null) named = { stamp: stamp ?? '', atMs: Date.now(), machines: await registered() };
     return [...named.machines];
@@ -98,14 +98,16 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
         if (table === null) (await connection.createTable(machine, records(rows), { schema: logSchema() })).close();
         else {
           await table.add(records(rows));
-          if (!isTidied && charsOf(rows) < LARGE_CHARS) await tidy(table);
+          if (!isTidied && getChars(rows) < LARGE_CHARS) await tidy(table);
         }
         table?.close();
         await register(machine);
       }),
     read: (machine, from, limit) =>
-      guarded(() => withTable(machine, (table) => rowsOf(table, `sequence = 0 OR sequence >= ${from}`, limit + 1), [])),
-    stamp: (machine) => guarded(() => withTable(machine, stampOf, null)),
+      guarded(() =>
+        withTable(machine, (table) => getRows(table, `sequence = 0 OR sequence >= ${from}`, limit + 1), []),
+      ),
+    stamp: (machine) => guarded(() => withTable(machine, getStamp, null)),
     last: (machine) => guarded(() => withTable(machine, lastRow, null)),
     erase: (machine, sequences) =>
       guarded(async () => {
@@ -124,7 +126,7 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
   };
 }
 
-async function stampOf(table: Table): Promise<string> {
+async function getStamp(table: Table): Promise<string> {
   const { metadata } = await table.schema();
   return `${metadata.get(LOG_ID) ?? ''} ${await table.version()} ${await table.countRows()}`;
 }
@@ -162,7 +164,7 @@ async function openOrNull(connection: Connection, name: string): Promise<Table |
   try {
     return await connection.openTable(name);
   } catch (error) {
-    if (/was not found/.test(reasonOf(error))) return null;
+    if (/was not found/.test(getReason(error))) return null;
     throw error;
   }
 }
@@ -192,7 +194,7 @@ function records(rows: readonly Row[]): Record<string, unknown>[] {
   return asRows(rows).map((row) => ({ ...row }));
 }
 
-async function rowsOf(table: Table, which: string, limit: number): Promise<Row[]> {
+async function getRows(table: Table, which: string, limit: number): Promise<Row[]> {
   // A row of a size that no machine writes is not loaded.
   const rows = table.query().where(`(${which}) AND octet_length(payload) <= ${MOST_BYTES}`).select(COLUMNS);
   return asRows(await rows.orderBy({ columnName: 'sequence' }).limit(limit).toArray());
@@ -215,7 +217,7 @@ async function rewrite(
   await old.checkout(await old.version());
   let fresh: Table | null = null;
   for (let from = 0; ; ) {
-    const page = await rowsOf(old, `sequence >= ${from}`, PAGE);
+    const page = await getRows(old, `sequence >= ${from}`, PAGE);
     const rest = records(page.filter(({ sequence }) => !removedSequences.has(sequence)));
     if (rest.length > 0 && fresh === null)
       fresh = await connection.createTable(machine, rest, { mode: 'overwrite', schema: logSchema() });
@@ -234,15 +236,15 @@ async function holdsAny(table: Table, sequences: readonly number[]): Promise<boo
   return rows.some(({ sequence }: { readonly sequence: number }) => wanted.has(sequence));
 }
 
-function charsOf(rows: readonly Row[]): number {
+function getChars(rows: readonly Row[]): number {
   return rows.reduce((sum, { payload }) => sum + payload.length, 0);
 }
 
 /** Says what to check; LanceDB's own message follows, in one line and without what a signed address holds. */
 function explained(uri: string, error: unknown): CometError {
   if (error instanceof CometError) return error;
-  const reason = reasonOf(error).split('\n')[0]?.replace(/\?\S*/g, '').slice(0, 300) ?? '';
-  const [, check] = CAUSES.find(([sign]) => sign.test(reasonOf(error))) ?? [null, 'check the address'];
+  const reason = getReason(error).split('\n')[0]?.replace(/\?\S*/g, '').slice(0, 300) ?? '';
+  const [, check] = CAUSES.find(([sign]) => sign.test(getReason(error))) ?? [null, 'check the address'];
   return new CometError('share_failed', `${uri} cannot be used: ${check} (${reason})`, { cause: error });
 }
 

@@ -19,20 +19,20 @@ export async function openFactFiles(
   const { factsDir: dir } = paths;
   await ensureDir(dir);
   await removeTempFiles(dir);
-  const pathOf = (name: string): string => path.join(dir, name);
+  const getPath = (name: string): string => path.join(dir, name);
   const cache = createFileCache(dir, (file, text): readonly [string, string] => {
     if (text === null) report({ file, message: 'is empty or no UTF-8 text' });
     return [path.basename(file), text ?? ''];
   });
   return {
     nameOf: (scope) => (scope === '' ? USER : `${projectSlug(scope)}.md`),
-    pathOf,
+    pathOf: getPath,
     texts: async () => new Map((await cache.read()).filter(([name]) => NAME.test(name))),
     async replace({ name, before, after }) {
-      if (!NAME.test(name) || (await readFileIfPresent(pathOf(name))) !== before) return false;
-      if (after !== null) await writeFileAtomic(pathOf(name), after);
+      if (!NAME.test(name) || (await readFileIfPresent(getPath(name))) !== before) return false;
+      if (after !== null) await writeFileAtomic(getPath(name), after);
       else {
-        await rm(pathOf(name), { force: true });
+        await rm(getPath(name), { force: true });
         await syncDir(dir);
       }
       return true;

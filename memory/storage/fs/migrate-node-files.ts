@@ -35,12 +35,15 @@ export async function migrateNodeFiles({ nodesDir, briefsDir, backupDir }: Migra
   const isOurs = (name: string): boolean => name.endsWith('.md');
   const nodes = await filesBelow(nodesDir, isOurs);
   const briefs = await filesBelow(briefsDir, isOurs);
-  const copyOf = (file: string, dir: string): string =>
+  const createCopy = (file: string, dir: string): string =>
     path.join(backupDir, path.basename(dir), path.relative(dir, file));
-  await inParallel(nodes, (file) => backUp(file, copyOf(file, nodesDir)));
-  await inParallel(briefs, (file) => backUp(file, copyOf(file, briefsDir)));
-  const copies = [...nodes.map((file) => copyOf(file, nodesDir)), ...briefs.map((file) => copyOf(file, briefsDir))];
-  for (const dir of new Set(copies.flatMap((copy) => dirsUpTo(path.dirname(backupDir), copy)))) await syncDir(dir);
+  await inParallel(nodes, (file) => backUp(file, createCopy(file, nodesDir)));
+  await inParallel(briefs, (file) => backUp(file, createCopy(file, briefsDir)));
+  const copies = [
+    ...nodes.map((file) => createCopy(file, nodesDir)),
+    ...briefs.map((file) => createCopy(file, briefsDir)),
+  ];
+  for (const dir of new Set(copies.flatMap((copy) => listDirsUpTo(path.dirname(backupDir), copy)))) await syncDir(dir);
 
   let files = 0;
   let keptCount = 0;
@@ -99,7 +102,7 @@ async function backUp(file: string, copy: string): Promise<void> {
 }
 
 /** The directory of `file` and those around it, up to `top`. */
-function dirsUpTo(top: string, file: string): string[] {
+function listDirsUpTo(top: string, file: string): string[] {
   const dirs: string[] = [];
   for (let dir = path.dirname(file); dir.length >= top.length; dir = path.dirname(dir)) dirs.push(dir);
   return dirs;

@@ -130,10 +130,10 @@ function createSessionFiles(nodesDir: string) {
     load,
     async save(nodes: readonly MemoryNode[], read?: ReadonlyMap<string, MemoryNode>): Promise<void> {
       const where = await knownPlaces();
-      const placeOf = ({ node_id }: MemoryNode): string => where.get(node_id)?.[0] ?? '';
-      const groups = grouped(nodes, (node) => `${node.project}\n${node.session_id}\n${placeOf(node)}`);
+      const getPlace = ({ node_id }: MemoryNode): string => where.get(node_id)?.[0] ?? '';
+      const groups = grouped(nodes, (node) => `${node.project}\n${node.session_id}\n${getPlace(node)}`);
       for (const group of groups.values()) {
-        const place = placeOf(group[0] as MemoryNode);
+        const place = getPlace(group[0] as MemoryNode);
         let into: WrittenFile | null = null;
         while (into === null) into = await writeInto(place, group, read);
         const { file, written } = into;
@@ -159,19 +159,19 @@ function createSessionFiles(nodesDir: string) {
 
 function createBriefFiles(briefsDir: string) {
   const cache = createFileCache(briefsDir, (file, text) => ({ file, brief: parseBriefFile(text ?? '') }));
-  const fileOf = (sessionId: string): string => path.join(briefsDir, `${sessionStem(sessionId)}.md`);
+  const getFile = (sessionId: string): string => path.join(briefsDir, `${sessionStem(sessionId)}.md`);
   return {
     async problems(only?: readonly string[]): Promise<Problem[]> {
       const read = await cache.read(only);
       return read.flatMap(({ file, brief }) => (typeof brief === 'string' ? [{ file, message: brief }] : []));
     },
     async read(sessionId: string): Promise<StoredBrief | null> {
-      const text = await decoded(fileOf(sessionId));
+      const text = await decoded(getFile(sessionId));
       const brief = text === null ? null : parseBriefFile(text);
       return brief === null || typeof brief === 'string' || brief.session_id !== sessionId ? null : brief;
     },
     async write(brief: StoredBrief): Promise<void> {
-      const file = fileOf(brief.session_id);
+      const file = getFile(brief.session_id);
       const before = await decoded(file);
       if (before !== null && typeof parseBriefFile(before) === 'string') await setAside(file, await readFile(file));
       cache.forget(file);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type Problem, reasonOf } from '../../../common/errors.ts';
+import { getReason, type Problem } from '../../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
 import type { HomePaths } from '../../../common/paths.ts';
 import { parseJson } from '../../../common/text.ts';
@@ -41,7 +41,7 @@ export async function allowOntology(
   project: string,
   { file, text }: { readonly file: string; readonly text: string },
 ): Promise<void> {
-  const all = { ...(await readConsents({ ontologyConsentsFile })), [project]: { file, sha256: digestOf(text) } };
+  const all = { ...(await readConsents({ ontologyConsentsFile })), [project]: { file, sha256: getDigest(text) } };
   await writeFileAtomic(ontologyConsentsFile, `${JSON.stringify(all, null, 2)}\n`);
 }
 
@@ -62,27 +62,27 @@ function joinOntologies(user: OntologyState, allowed: Consents[string], text: st
     problems: [...user.problems, { file, message }],
   });
   if (text === null) return user;
-  if (typeof text === 'string' && digestOf(text) !== sha256)
+  if (typeof text === 'string' && getDigest(text) !== sha256)
     return without('changed since it was allowed; comet-cc ontology allow takes it over');
   const project = parsed(file, text);
   const { ontology, warnings } = withProject(user.ontology, project.ontology);
-  return { ontology, problems: [...user.problems, ...project.problems, ...problemsOf(file, warnings)] };
+  return { ontology, problems: [...user.problems, ...project.problems, ...getProblems(file, warnings)] };
 }
 
 function parsed(file: string, text: string | Error): OntologyState {
   if (typeof text !== 'string')
     return { ontology: NOTHING, problems: [{ file, message: `cannot be read: ${text.message}` }] };
   const read = parseOntology(parseJson(text));
-  if (read.ok) return { ontology: read.ontology, problems: problemsOf(file, read.warnings) };
-  return { ontology: NOTHING, problems: problemsOf(file, read.problems) };
+  if (read.ok) return { ontology: read.ontology, problems: getProblems(file, read.warnings) };
+  return { ontology: NOTHING, problems: getProblems(file, read.problems) };
 }
 
-function problemsOf(file: string, problems: readonly OntologyProblem[]): Problem[] {
+function getProblems(file: string, problems: readonly OntologyProblem[]): Problem[] {
   return problems.map(({ path, message }) => ({ file, message: path === '' ? message : `${path}: ${message}` }));
 }
 
 function readOrReason(file: string): Promise<string | Error | null> {
-  return readFileIfPresent(file).catch((error: unknown) => new Error(reasonOf(error)));
+  return readFileIfPresent(file).catch((error: unknown) => new Error(getReason(error)));
 }
 
 /** A damaged file allows nothing. */
@@ -91,6 +91,6 @@ async function readConsents({ ontologyConsentsFile }: Pick<Paths, 'ontologyConse
   return read.success ? read.data : {};
 }
 
-function digestOf(text: string): string {
+function getDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

@@ -26,9 +26,9 @@ export async function openPageFiles({
 }: PageFilesOptions): Promise<PageFiles> {
   const folders = ['topics', 'plans', 'inbox'].map((name) => path.join(dir, name));
   for (const folder of [dir, ...folders]) await removeTempFiles(folder).catch(() => undefined);
-  const nameOf = (file: string): string => path.relative(dir, file).split(path.sep).join('/');
+  const getName = (file: string): string => path.relative(dir, file).split(path.sep).join('/');
   const caches = folders.map((folder) =>
-    createFileCache(folder, (file, text): readonly [string, string | null] => [nameOf(file), text]),
+    createFileCache(folder, (file, text): readonly [string, string | null] => [getName(file), text]),
   );
 
   async function isWritable(folder: string): Promise<boolean> {
@@ -50,7 +50,7 @@ export async function openPageFiles({
   async function replace({ name, before, after }: PageRewrite): Promise<boolean> {
     const file = path.join(dir, name);
     // A name that leads elsewhere comes out as another one.
-    if (!NAME.test(name) || nameOf(file) !== name) return false;
+    if (!NAME.test(name) || getName(file) !== name) return false;
     if ((await readFileIfPresent(file)) !== before) return false;
     if (after === null) {
       await rm(file, { force: true });
@@ -93,7 +93,7 @@ export async function openPageFiles({
     replace: (rewrite) => (rewrite.name.startsWith('inbox/') ? exclusive(() => replace(rewrite)) : replace(rewrite)),
     addressOf({ project, session_id }) {
       const file = path.join(nodesDir, projectSlug(project), `${sessionStem(session_id)}.md`);
-      return nameOf(file).split('/').map(encodeURIComponent).join('/');
+      return getName(file).split('/').map(encodeURIComponent).join('/');
     },
   };
 }

@@ -54,7 +54,7 @@ export function createSourceFiles({ now }: { readonly now: () => number }): Sour
   return {
     rootOf(directory) {
       if (directory === null || !path.isAbsolute(directory) || directory.includes('\0')) return null;
-      const root = repositoryOf(directory)?.top ?? path.resolve(directory);
+      const root = getRepository(directory)?.top ?? path.resolve(directory);
       return path.dirname(root) === root ? null : root;
     },
     placeOf(file, root, directory) {
@@ -83,7 +83,7 @@ function createCommits(now: () => number): (root: string) => string {
   let last = { root: '', commit: '', atMs: Number.NEGATIVE_INFINITY };
   return (root) => {
     if (last.root !== root || Math.abs(now() - last.atMs) >= COMMIT_FRESH_MS) {
-      const repository = repositoryOf(root);
+      const repository = getRepository(root);
       const commit = repository === null ? '' : checkedOut(repository).slice(0, COMMIT_HEX);
       last = { root, commit, atMs: now() };
     }
@@ -103,17 +103,17 @@ function createReader(now: () => number): (root: string, file: string) => Promis
       if (!isProjectPath(inside)) return { kind: 'none' };
       const stats = await stat(real, { bigint: true });
       if (!stats.isFile()) return { kind: 'none' };
-      return looksSecret(file) || looksSecret(inside) ? { kind: 'closed' } : await digestOf(real, stats);
+      return looksSecret(file) || looksSecret(inside) ? { kind: 'closed' } : await getDigest(real, stats);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       return { kind: code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'closed' };
     }
   }
 
-  async function digestOf(real: string, stats: BigIntStats): Promise<Content> {
+  async function getDigest(real: string, stats: BigIntStats): Promise<Content> {
     if (!isReadable(stats)) return { kind: 'closed' };
     const entry = cache.get(real);
-    if (entry?.stamp === stampOf(stats)) return { kind: 'digest', sha256: entry.sha256 };
+    if (entry?.stamp === getStamp(stats)) return { kind: 'digest', sha256: entry.sha256 };
     // A pipe that took the file's place meanwhile must not block, nor a link lead away.
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
     const handle = await open(real, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
@@ -131,7 +131,7 @@ function createReader(now: () => number): (root: string, file: string) => Promis
   function remember(real: string, stats: BigIntStats, sha256: string): void {
     cache.delete(real);
     if (now() - Number(stats.mtimeMs) < SETTLED_MS) return;
-    cache.set(real, { stamp: stampOf(stats), sha256 });
+    cache.set(real, { stamp: getStamp(stats), sha256 });
   }
 
   return readContent;
@@ -141,7 +141,7 @@ function isReadable(stats: BigIntStats): boolean {
   return stats.isFile() && stats.size <= MOST_BYTES;
 }
 
-function stampOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+function getStamp({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(':');
 }
 
@@ -241,14 +241,14 @@ export function openJoinedFolders(file: string) {
   let read: { readonly stamp: string; readonly joined: RemoteFolders } = { stamp: '', joined: {} };
 
   function load(): typeof read {
-    const stats = statOf(file);
+    const stats = getStat(file);
     const stamp = stats === null ? '' : `${stats.mtimeMs} ${stats.size}`;
     if (stamp !== read.stamp) read = { stamp, joined: (parseJson(readText(file) ?? '') ?? {}) as RemoteFolders };
     return read;
   }
 
   return {
-    exists: (): boolean => statOf(file) !== null,
+    exists: (): boolean => getStat(file) !== null,
     /** Another one after each change. */
     stamp: (): string => load().stamp,
     /** Until the file is written for the first time, every folder: those in use are found meanwhile. */
@@ -271,7 +271,7 @@ export async function joinEarlierFolders(journal: Journal, joined: JoinedFolders
   for (const { sessionId } of await journal.sessions()) {
     for (const { projectDir, project } of await journal.read(sessionId)) {
       if (projectDir === null || !path.isAbsolute(projectDir) || repositories.has(projectDir)) continue;
-      const own = remoteOf(projectDir);
+      const own = getRemote(projectDir);
       if (own?.remote === project) repositories.set(projectDir, own);
     }
   }
@@ -279,8 +279,8 @@ export async function joinEarlierFolders(journal: Journal, joined: JoinedFolders
 }
 
 /** The repository of a directory with its remote; null where it has none. */
-export function remoteOf(directory: string): (Repository & { readonly remote: string }) | null {
-  const repository = repositoryOf(directory);
+export function getRemote(directory: string): (Repository & { readonly remote: string }) | null {
+  const repository = getRepository(directory);
   if (repository === null) return null;
   const remote = normalizeRemote(remoteUrl(readText(path.join(repository.common, 'config')) ?? '') ?? '');
   return remote === null ? null : { ...repository, remote };
@@ -311,9 +311,9 @@ export function createProjectOf(now: () => number, joined: JoinedFolders | null 
 }
 
 function readKey(directory: string, joined: JoinedFolders | null): string {
-  const repository = repositoryOf(directory);
+  const repository = getRepository(directory);
   if (repository === null) return directory;
-  const remote = remoteOf(directory)?.remote;
+  const remote = getRemote(directory)?.remote;
   if (remote !== undefined && (joined === null || joined.isJoined(repository, remote))) return remote;
   return path.basename(repository.common) === '.git' ? path.dirname(repository.common) : repository.top;
 }
@@ -328,7 +328,7 @@ export interface Repository {
 }
 
 /** The repository that an absolute path is in, by walking up to `.git`. */
-export function repositoryOf(directory: string): Repository | null {
+export function getRepository(directory: string): Repository | null {
   for (let at = path.resolve(directory); ; at = path.dirname(at)) {
     const directories = gitDirectories(path.join(at, '.git'));
     if (directories !== null) return { top: at, ...directories };
@@ -353,7 +353,7 @@ function asCommit(text: string): string {
 }
 
 function gitDirectories(dotGit: string): Pick<Repository, 'own' | 'common'> | null {
-  const stat = statOf(dotGit);
+  const stat = getStat(dotGit);
   if (stat?.isDirectory()) return { own: dotGit, common: dotGit };
   if (!stat?.isFile()) return null;
   const pointed = /^gitdir:(.+)$/m.exec(readText(dotGit) ?? '')?.[1]?.trim();
@@ -363,7 +363,7 @@ function gitDirectories(dotGit: string): Pick<Repository, 'own' | 'common'> | nu
   return { own, common: common === undefined ? own : path.resolve(own, common) };
 }
 
-function statOf(file: string): Stats | null {
+function getStat(file: string): Stats | null {
   try {
     return statSync(file, { throwIfNoEntry: false }) ?? null;
   } catch {

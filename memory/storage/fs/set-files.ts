@@ -89,11 +89,11 @@ export async function openCrashMarks({
     appendDurably(crashesFile, turns.map((turn) => `\n${JSON.stringify({ ...turn, version, survived })}\n`).join(''));
   if (left.success && left.data.length > 0) await append(left.data).catch(() => undefined);
   const crashes = new Map<string, { readonly turn: MarkedTurn; readonly count: number }>();
-  const keyOf = (what: TurnWork, turnId: string): string => `${what} ${turnId}`;
+  const getKey = (what: TurnWork, turnId: string): string => `${what} ${turnId}`;
   for (const line of ((await readFileIfPresent(crashesFile)) ?? '').split('\n')) {
     const { success, data } = Crash.safeParse(parseJson(line));
     if (!success || data.version !== version) continue;
-    const key = keyOf(data.what, data.turnId);
+    const key = getKey(data.what, data.turnId);
     if (data.survived) crashes.delete(key);
     else crashes.set(key, { turn: data, count: (crashes.get(key)?.count ?? 0) + 1 });
   }
@@ -126,11 +126,11 @@ export async function openCrashMarks({
       } finally {
         marked.delete(own);
         write();
-        const survivors = own.filter(({ turnId }) => crashes.delete(keyOf(what, turnId)));
+        const survivors = own.filter(({ turnId }) => crashes.delete(getKey(what, turnId)));
         if (survivors.length > 0) await append(survivors, true).catch(() => undefined);
       }
     },
-    isSuspect: (turnId) => Marked.shape.what.options.some((what) => crashes.has(keyOf(what, turnId))),
+    isSuspect: (turnId) => Marked.shape.what.options.some((what) => crashes.has(getKey(what, turnId))),
     isSkipped: (turnId) => skipped.has(turnId),
     skipped: () => [...skipped.values()],
   };

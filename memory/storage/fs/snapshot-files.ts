@@ -26,7 +26,7 @@ export interface SnapshotFilesOptions {
 export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotFilesOptions): Promise<Snapshots> {
   await ensureDir(dir);
   await removeTempFiles(dir);
-  const fileOf = (id: string): string => path.join(dir, `${id}${ENDING}`);
+  const getFile = (id: string): string => path.join(dir, `${id}${ENDING}`);
 
   /** Newest first. */
   async function ids(): Promise<string[]> {
@@ -40,13 +40,13 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
   }
 
   async function readSnapshot(id: string): Promise<string> {
-    const bytes = await readFile(fileOf(id));
+    const bytes = await readFile(getFile(id));
     return (await promisify(gunzip)(bytes)).toString('utf8');
   }
 
   async function info(id: string): Promise<SnapshotInfo> {
     const [, stamp = '', reason = ''] = NAME.exec(id) ?? [];
-    return { id, at: timeOf(stamp), reason, bytes: (await stat(fileOf(id))).size };
+    return { id, at: getTime(stamp), reason, bytes: (await stat(getFile(id))).size };
   }
 
   return {
@@ -56,11 +56,11 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
       const stamp = new Date(now()).toISOString().replace(/[-:.]/g, '');
       for (;;) {
         const id = `${stamp}-${reason}-${randomHex().slice(0, 6)}`;
-        if (!(await createExclusive(fileOf(id), bytes))) continue;
+        if (!(await createExclusive(getFile(id), bytes))) continue;
         const others = (await ids()).filter((each) => each !== id);
         const own = others.filter((each) => NAME.exec(each)?.[2] === OURS);
         const old = new Set([...others.slice(most - 1), ...own.slice(MOST_OURS - (reason === OURS ? 1 : 0))]);
-        for (const each of old) await rm(fileOf(each), { force: true });
+        for (const each of old) await rm(getFile(each), { force: true });
         return info(id);
       }
     },
@@ -80,8 +80,8 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
         const before = await readSnapshot(id).catch(() => null);
         const after = before === null ? null : await changeText(change, before);
         // What cannot be read cannot be cleaned, and must not keep what was to go.
-        if (after === null) await rm(fileOf(id), { force: true });
-        else if (after !== before) await writeFileAtomic(fileOf(id), await promisify(gzip)(after));
+        if (after === null) await rm(getFile(id), { force: true });
+        else if (after !== before) await writeFileAtomic(getFile(id), await promisify(gzip)(after));
       }
     },
   };
@@ -96,6 +96,6 @@ async function changeText(change: (text: string) => string | Promise<string>, te
   }
 }
 
-function timeOf(stamp: string): string {
+function getTime(stamp: string): string {
   return stamp.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z$/, '$1-$2-$3T$4:$5:$6.$7Z');
 }

@@ -30,7 +30,7 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
   let writeCount = 0;
   let closed = false;
 
-  const logOf = (stem: string): SessionLog => {
+  const getLog = (stem: string): SessionLog => {
     const log = logs.get(stem);
     if (log !== undefined) return log;
     const fresh = createSessionLog(path.join(dir, `${stem}${ENDING}`), report);
@@ -42,14 +42,14 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
     async append(turn) {
       if (closed) throw new CometError('journal_failed', 'the journal is closed');
       const stem = sessionStem(turn.sessionId);
-      const record = await logOf(stem).append(turn);
+      const record = await getLog(stem).append(turn);
       writeCount += 1;
       writes.set(stem, writeCount);
       return record;
     },
 
     async sessions() {
-      const logs = await Promise.all((await stems(dir)).map((stem) => describe(dir, stem, logOf)));
+      const logs = await Promise.all((await stems(dir)).map((stem) => describe(dir, stem, getLog)));
       // Time stamps of files are coarse; among equal ones the order of our own writes decides.
       const order = (stem: string): number => writes.get(stem) ?? 0;
       return logs
@@ -58,9 +58,9 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
         .map(({ sessionId, updatedAtMs }) => ({ sessionId, updatedAtMs }));
     },
 
-    read: async (sessionId) => latestTurns(await logOf(sessionStem(sessionId)).read()),
+    read: async (sessionId) => latestTurns(await getLog(sessionStem(sessionId)).read()),
 
-    remove: (sessionId, turnIds) => logOf(sessionStem(sessionId)).remove(new Set(turnIds)),
+    remove: (sessionId, turnIds) => getLog(sessionStem(sessionId)).remove(new Set(turnIds)),
 
     async close() {
       closed = true;

@@ -1,7 +1,7 @@
 import { lstat, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createMutex, type Mutex } from '../../../common/async.ts';
-import { CometError, type Problem, reasonOf } from '../../../common/errors.ts';
+import { CometError, getReason, type Problem } from '../../../common/errors.ts';
 import {
   createExclusive,
   ensureDir,
@@ -26,7 +26,7 @@ const ENDING = '.md';
 const NAME = /^(?:active|blocked|done\/\d{4}-\d\d)\/[^/\\]+\.md$/;
 /** Progress of a task: where folder and front matter differ, the later one counts. */
 const rank = (status: Status): number => TASK_STATUSES.indexOf(status);
-const keyOf = (name: string): string => name.toLowerCase();
+const getKey = (name: string): string => name.toLowerCase();
 
 /**
  * Tasks as `active/NAME.md`, `blocked/NAME.md` and `done/YYYY-MM/NAME.md`, read again before each change. Nothing is
@@ -79,11 +79,11 @@ export async function openTaskFiles(
 type TaskFolder = ReturnType<typeof createTaskFolder>;
 
 function createTaskFolder(tasksDir: string) {
-  const dirOf = (status: Status): string => path.join(tasksDir, status);
-  const statusAt = (file: string): Status =>
-    TASK_STATUSES.find((status) => file.startsWith(dirOf(status) + path.sep)) ?? 'active';
+  const getDir = (status: Status): string => path.join(tasksDir, status);
+  const getStatusAt = (file: string): Status =>
+    TASK_STATUSES.find((status) => file.startsWith(getDir(status) + path.sep)) ?? 'active';
   const caches = TASK_STATUSES.map((status) =>
-    createFileCache(dirOf(status), (file, text) => readTask(file, text, status)),
+    createFileCache(getDir(status), (file, text) => readTask(file, text, status)),
   );
   const files = new Map<string, string>();
 
@@ -94,13 +94,13 @@ function createTaskFolder(tasksDir: string) {
     files.clear();
     // A task that was copied and not moved counts as what it became.
     for (const { file, read: task } of read.toReversed().flat()) {
-      const other = typeof task === 'string' ? undefined : files.get(keyOf(task.name));
+      const other = typeof task === 'string' ? undefined : files.get(getKey(task.name));
       if (typeof task === 'string') problems.push({ file, message: task });
       else if (other !== undefined) problems.push({ file, message: `has the name of ${other}; rename one of them` });
       else {
         // One that was stated done in place has the status of another folder.
         if (all || task.status !== 'done') tasks.push(task);
-        files.set(keyOf(task.name), file);
+        files.set(getKey(task.name), file);
       }
     }
     return { tasks: tasks.sort((one, other) => (one.name < other.name ? -1 : 1)), problems };
@@ -108,43 +108,43 @@ function createTaskFolder(tasksDir: string) {
 
   async function find(name: string): Promise<string> {
     await load(true);
-    const file = files.get(keyOf(name));
+    const file = files.get(getKey(name));
     if (file === undefined) throw new CometError('not_found', `no task ${name}; comet-cc task ls --all lists them`);
     return file;
   }
 
   return {
     load,
-    fileOf: (name: string): string | null => files.get(keyOf(name)) ?? null,
+    fileOf: (name: string): string | null => files.get(getKey(name)) ?? null,
     add: (stem: string, task: Omit<Task, 'name'>): Promise<Task> =>
-      writing(dirOf(task.status), async () => {
+      writing(getDir(task.status), async () => {
         await load(true);
         for (let number = 1; ; number += 1) {
           const named = { ...task, name: number === 1 ? stem : `${stem}-${number}` };
-          const file = path.join(dirOf(task.status), `${named.name}${ENDING}`);
-          if (files.has(keyOf(named.name)) || !(await createExclusive(file, renderTask(named)))) continue;
-          files.set(keyOf(named.name), file);
+          const file = path.join(getDir(task.status), `${named.name}${ENDING}`);
+          if (files.has(getKey(named.name)) || !(await createExclusive(file, renderTask(named)))) continue;
+          files.set(getKey(named.name), file);
           return named;
         }
       }),
     async update(name: string, patch: TaskPatch, month: string): Promise<Task> {
       const file = await find(name);
       const text = (await decoded(file)) ?? '';
-      const before = readTask(file, text, statusAt(file)).read;
+      const before = readTask(file, text, getStatusAt(file)).read;
       if (typeof before === 'string') throw new CometError('node_invalid', `${file}: ${before}`);
       const after = patchTask(text, patch);
       const task = parseTask(after, before.name);
       if (typeof task === 'string') throw new CometError('node_invalid', task);
       const status = patch.status ?? before.status;
-      const dir = status === 'done' ? path.join(dirOf(status), month) : dirOf(status);
-      const to = status === statusAt(file) ? file : path.join(dir, path.basename(file));
+      const dir = status === 'done' ? path.join(getDir(status), month) : getDir(status);
+      const to = status === getStatusAt(file) ? file : path.join(dir, path.basename(file));
       // A process that is killed between the two steps leaves the task as it was, or as it shall be.
       const isMovedFirst = to !== file && rank(status) < rank(before.status);
       return await writing(path.dirname(to), async () => {
         if (isMovedFirst) await move(file, to);
         if (after !== text) await writeFileAtomic(isMovedFirst ? to : file, after);
         if (to !== file && !isMovedFirst) await move(file, to);
-        files.set(keyOf(name), to);
+        files.set(getKey(name), to);
         return { ...task, status };
       });
     },
@@ -154,7 +154,7 @@ function createTaskFolder(tasksDir: string) {
         await rm(file);
         await syncDir(path.dirname(file));
       });
-      files.delete(keyOf(name));
+      files.delete(getKey(name));
     },
   };
 }
@@ -216,6 +216,6 @@ async function writing<T>(dir: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof CometError) throw error;
-    throw new CometError('unsafe_file', `${dir} cannot be written to: ${reasonOf(error)}`, { cause: error });
+    throw new CometError('unsafe_file', `${dir} cannot be written to: ${getReason(error)}`, { cause: error });
   }
 }

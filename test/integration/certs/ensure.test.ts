@@ -20,7 +20,7 @@ import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { issue } from '../../../certs/ca.ts';
 import { type Certs, ensureCerts, leafSource, loadLeaf, removeCerts, userCaFile } from '../../../certs/index.ts';
-import { generationOf, publish } from '../../../certs/store.ts';
+import { getGeneration, publish } from '../../../certs/store.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 
 const DAY_MS = 86_400_000;
@@ -242,7 +242,7 @@ describe('a crash', () => {
   it('while a generation is written leaves the old one', async () => {
     await existing();
     const before = readFileSync(at('leaf.pem'), 'utf8');
-    const writes = publish(paths.certsDir, generationOf(paths.certsDir), async (fresh) => {
+    const writes = publish(paths.certsDir, getGeneration(paths.certsDir), async (fresh) => {
       writeFileSync(path.join(fresh, 'leaf.key'), 'half');
       throw new Error('power cut');
     });

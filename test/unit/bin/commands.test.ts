@@ -9,7 +9,7 @@ import { hitJson, hitLines, searchLines } from '../../../bin/commands/memory/sea
 import { isTold, namedSession } from '../../../bin/commands/run.ts';
 import { sessionLines } from '../../../bin/commands/session.ts';
 import { internalLines, sparkline, statusLines, watchLines } from '../../../bin/commands/status.ts';
-import { exitCodeOf } from '../../../bin/context.ts';
+import { getExitCode } from '../../../bin/context.ts';
 import { checkModel, checkStore } from '../../../bin/doctor/daemon.ts';
 import type { Check } from '../../../bin/doctor/index.ts';
 import { displayWidth } from '../../../bin/terminal/table.ts';
@@ -75,11 +75,11 @@ describe('exitCodeOf', () => {
     ['config_invalid', 1],
     ['daemon_unhealthy', 1],
   ])('%s ends with %i', (code, exit) => {
-    expect(exitCodeOf(new CometError(code, 'message'))).toBe(exit);
+    expect(getExitCode(new CometError(code, 'message'))).toBe(exit);
   });
 
   it('anything unexpected ends with 1', () => {
-    expect(exitCodeOf(new Error('message'))).toBe(1);
+    expect(getExitCode(new Error('message'))).toBe(1);
   });
 });
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issue } from '../../../certs/ca.ts';
 import { type MachineFacts, trustStores } from '../../../certs/trust/index.ts';
-import { type Argv, createDarwinTrust, createWindowsTrust, nicknamesIn } from '../../../certs/trust/store.ts';
+import { type Argv, createDarwinTrust, createWindowsTrust, findNicknames } from '../../../certs/trust/store.ts';
 
 let dir: string;
 let rootFile: string;
@@ -140,5 +140,5 @@ Corporate root, 2nd                                          CT,C,c
 comet-cc 0123456789abcdef                                    C,,  
 no trust                                                     ,,   
 `;
-  expect(nicknamesIn(listing)).toEqual(['Corporate root, 2nd', 'comet-cc 0123456789abcdef', 'no trust']);
+  expect(findNicknames(listing)).toEqual(['Corporate root, 2nd', 'comet-cc 0123456789abcdef', 'no trust']);
 });

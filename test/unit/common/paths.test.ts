@@ -1,12 +1,12 @@
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { homePaths, isDirectoryName, isPipe, platformOf, resolveDirectory } from '../../../common/paths.ts';
+import { getPlatform, homePaths, isDirectoryName, isPipe, resolveDirectory } from '../../../common/paths.ts';
 
-const [linux, darwin, windows] = (['linux', 'darwin', 'win32'] as const).map(platformOf) as [
-  ReturnType<typeof platformOf>,
-  ReturnType<typeof platformOf>,
-  ReturnType<typeof platformOf>,
+const [linux, darwin, windows] = (['linux', 'darwin', 'win32'] as const).map(getPlatform) as [
+  ReturnType<typeof getPlatform>,
+  ReturnType<typeof getPlatform>,
+  ReturnType<typeof getPlatform>,
 ];
 
 describe('where systems differ', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { columnBeside, columnsOf } from '../../../ui/board.ts';
+import { columnBeside, getColumns } from '../../../ui/board.ts';
 
 const task = (id: string, fields: object = {}) => ({
   ...{ id, status: 'active' as const, priority: 'medium' as const, next: null, created: '2026-11-01' },
@@ -14,7 +14,7 @@ it('sorts a column by priority, then by when its tasks are due, then the newest 
     task('urgent', { priority: 'high' }),
     task('done', { status: 'done' }),
   ];
-  const columns = columnsOf(tasks, new Map());
+  const columns = getColumns(tasks, new Map());
   expect(columns.map(({ status, tasks: own }) => [status, own.map(({ id }) => id)])).toEqual([
     ['active', ['urgent', 'due', 'new', 'old']],
     ['blocked', []],
@@ -23,7 +23,7 @@ it('sorts a column by priority, then by when its tasks are due, then the newest 
 });
 
 it('shows a task where it was moved before the engine answers', () => {
-  const [active, blocked] = columnsOf([task('one')], new Map([['one', 'blocked']]));
+  const [active, blocked] = getColumns([task('one')], new Map([['one', 'blocked']]));
   expect([active?.tasks, blocked?.tasks.map(({ id }) => id)]).toEqual([[], ['one']]);
 });
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { columnsOf } from '../../../ui/chart.ts';
+import { getColumns } from '../../../ui/chart.ts';
 
 const day = (saved: number) => ({
   ...{ day: '2026-11-02', requests: 1, original: 100, sent: 60, own: 10, cache_read: 0, cache_write: 0 },
@@ -7,12 +7,12 @@ const day = (saved: number) => ({
 });
 
 it('shows a day that lost as a line that goes down', () => {
-  const saved = columnsOf([day(2), day(-1)], 'money').at(-1);
+  const saved = getColumns([day(2), day(-1)], 'money').at(-1);
   expect(saved?.values).toEqual([2, 1]);
 });
 
 it('counts the calls of memory itself as sent', () => {
-  expect(columnsOf([day(2), day(2)], 'tokens').map(({ values }) => values)).toEqual([
+  expect(getColumns([day(2), day(2)], 'tokens').map(({ values }) => values)).toEqual([
     [100, 100],
     [60, 60],
     [10, 10],

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import {
   around,
+  getPlaces,
   layoutMatrices,
   legend,
   neighbors,
   nodeColors,
   nodeSize,
-  placesOf,
   spiral,
   timeRange,
 } from '../../../ui/graph.ts';
@@ -62,7 +62,7 @@ it('grows a node with its links, up to a limit', () => {
 it('gives the layout its nodes and links, and reads the places back', () => {
   const places = spiral(4);
   const matrices = layoutMatrices(places, [[0, 3]]);
-  expect(placesOf(matrices.nodes)).toEqual(places);
+  expect(getPlaces(matrices.nodes)).toEqual(places);
   expect([...matrices.edges]).toEqual([0, 30, 1]);
   expect(matrices.nodes[36]).toBe(2);
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { hashOf, parseRoute, VIEWS } from '../../../ui/route.ts';
+import { getHash, parseRoute, VIEWS } from '../../../ui/route.ts';
 
 it('reads the addresses of the views', () => {
   expect(parseRoute('')).toEqual({ view: 'now', id: '', query: '' });
@@ -14,7 +14,7 @@ it('gives back what it was given', () => {
   const text = fc.string({ unit: 'grapheme' });
   fc.assert(
     fc.property(fc.constantFrom(...VIEWS), text, text, (view, id, query) => {
-      expect(parseRoute(hashOf({ view, id, query }))).toEqual({ view, id, query });
+      expect(parseRoute(getHash({ view, id, query }))).toEqual({ view, id, query });
     }),
   );
 });

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
-import { platformOf } from '../../../../common/paths.ts';
+import { getPlatform } from '../../../../common/paths.ts';
 import { engineClient } from '../../../../engine/api/client.ts';
 import { openApiServer } from '../../../../engine/api/server.ts';
 import { askGuard, guardStatus } from '../../../../engine/lifecycle/control.ts';
@@ -11,7 +11,7 @@ import { openControlSocket } from '../../../../proxy/guard/control.ts';
 import { engineServices } from '../../../helpers/engine-services.ts';
 
 // Elsewhere a pipe's name is the name of a socket in the working directory: what is asked of pipes runs here too.
-const address = (name: string): string => platformOf('win32').localAddress('C:\\Users\\Ada\\.comet-cc\\run', name);
+const address = (name: string): string => getPlatform('win32').localAddress('C:\\Users\\Ada\\.comet-cc\\run', name);
 const came = process.cwd();
 let dir: string;
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
-import { weighedFor } from '../../../../memory/embeddings/open-embedder.ts';
+import { weighFor } from '../../../../memory/embeddings/open-embedder.ts';
 import { type EncoderChoice, missingPackages, openEncoder } from '../../../../memory/embeddings/open-encoder.ts';
 import { spokenText } from '../../../../memory/model/turn.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
@@ -110,7 +110,7 @@ test('the static table needs no package', () => {
 
 test('vectors of a sentence model count more in recall than those of the table', async () => {
   const { recall } = Config.parse({});
-  expect(await weighedFor('static-minilm-128-v1', recall)).toBe(recall);
-  const { weights } = await weighedFor('minilm-384-fp16-v1', recall);
+  expect(await weighFor('static-minilm-128-v1', recall)).toBe(recall);
+  const { weights } = await weighFor('minilm-384-fp16-v1', recall);
   expect(weights).toEqual({ ...recall.weights, meaning: 3 * recall.weights.meaning });
 });

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   dueTime,
+  findTrigger,
   isReminder,
   localIso,
   nextTime,
   readTrigger,
   type Trigger,
-  triggerIn,
 } from '../../../../memory/tasks/trigger.ts';
 
 const zone = process.env['TZ'];
@@ -98,7 +98,7 @@ test.each([
   ['Later we must move the queue to Postgres.', undefined],
 ])('%j is a reminder at %s', async (text, expected) => {
   expect(isReminder(text)).toBe(true);
-  expect((await triggerIn(text, new Date(2026, 10, 23, 11, 30).getTime()))?.slice(0, 16)).toBe(expected);
+  expect((await findTrigger(text, new Date(2026, 10, 23, 11, 30).getTime()))?.slice(0, 16)).toBe(expected);
 });
 
 test.each([

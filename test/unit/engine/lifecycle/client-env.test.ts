@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   clientEnvironment,
+  getShell,
   isOurProxy,
   noProxyCovers,
   shellLines,
-  shellOf,
   undoneEnvironment,
   withoutOurs,
   withPreset,
@@ -123,6 +123,6 @@ describe('shellOf', () => {
     [{}, 'bash'],
     [{ PSModulePath: 'C:\\' }, 'powershell'],
   ])('%j is %s', (env, shell) => {
-    expect(shellOf(env)).toBe(shell);
+    expect(getShell(env)).toBe(shell);
   });
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PAIRS } from '../../../../bench/supersession/pairs.ts';
 import { lowestOrigin, type Origin } from '../../../../common/turn.ts';
-import { closeSuperseded, endingOf, endsStatement, isSameWork } from '../../../../memory/compaction/supersede.ts';
+import { closeSuperseded, endsStatement, getEnding, isSameWork } from '../../../../memory/compaction/supersede.ts';
 import { parseSection, renderSection } from '../../../../memory/model/markdown.ts';
 import type { MemoryNode, StatementRef } from '../../../../memory/model/node.ts';
 import { currentSummary, isPast, withoutRevisionsBy } from '../../../../memory/text/validity.ts';
@@ -93,7 +93,7 @@ test('the assistant ends what it said itself, where it names what it replaced an
 });
 
 function ends(nextText: string, formerText: string): boolean {
-  const ending = endingOf(nextText);
+  const ending = getEnding(nextText);
   return ending !== null && endsStatement(ending, formerText);
 }
 
@@ -130,9 +130,9 @@ test.each(['a', 'a ', 'not x, ', 'change x to ', 'instead of foo bar ', '不用'
   (piece) => {
     const long = piece.repeat(200_000);
     const startMs = performance.now();
-    expect(endingOf(long)).toBeNull();
+    expect(getEnding(long)).toBeNull();
     expect(ends('The staging port is now 6432', long)).toBe(false);
-    endingOf(long.slice(0, 400));
+    getEnding(long.slice(0, 400));
     expect(performance.now() - startMs).toBeLessThan(1_000);
   },
 );

@@ -4,10 +4,10 @@ import type { Corpus } from '../../../../memory/embeddings/embedder.ts';
 import {
   createVocabulary,
   documentVector,
+  getPieces,
   hashVector,
   loadStaticTable,
   parseStaticTable,
-  piecesOf,
   pieceVectors,
   type StaticTable,
   wordPieces,
@@ -101,14 +101,14 @@ function cosine(left: Float32Array, right: Float32Array): number {
   return left.reduce((sum, value, at) => sum + value * (right[at] as number), 0);
 }
 
-const vectorOf = (text: string): Float32Array => documentVector(shipped, piecesOf(shipped, text));
+const vectorOf = (text: string): Float32Array => documentVector(shipped, getPieces(shipped, text));
 
 test('a document is the sum of its pieces, of length 1', () => {
   const table = small();
-  expect([...documentVector(table, piecesOf(table, 'a'))]).toEqual([expect.closeTo(0.6), expect.closeTo(0.8)]);
+  expect([...documentVector(table, getPieces(table, 'a'))]).toEqual([expect.closeTo(0.6), expect.closeTo(0.8)]);
   const [x, y] = [3 - 254, 4 + 63.5];
   const length = Math.hypot(x, y);
-  expect([...documentVector(table, piecesOf(table, 'c b a'))]).toEqual([
+  expect([...documentVector(table, getPieces(table, 'c b a'))]).toEqual([
     expect.closeTo(x / length),
     expect.closeTo(y / length),
   ]);
@@ -124,12 +124,12 @@ test('a question weighs each piece once for each occurrence', () => {
   const pieces = pieceVectors(table, 'b a b');
   expect(pieces.ids).toEqual([1, 0]);
   expect(pieces.counts).toEqual([2, 1]);
-  expect([...weighPieces(pieces, new Map())]).toEqual([...documentVector(table, piecesOf(table, 'b a b'))]);
+  expect([...weighPieces(pieces, new Map())]).toEqual([...documentVector(table, getPieces(table, 'b a b'))]);
 });
 
 test('a text without pieces is all zeros, of full length', () => {
   const table = small();
-  expect([...documentVector(table, piecesOf(table, '   '))]).toEqual([0, 0]);
+  expect([...documentVector(table, getPieces(table, '   '))]).toEqual([0, 0]);
   expect([...weighPieces(pieceVectors(table, 'zzz'), new Map())]).toEqual([0, 0]);
 });
 
@@ -161,7 +161,7 @@ test('any text has a vector of length 1, or of zeros where it has no pieces', ()
     fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (text) => {
       const vector = vectorOf(text);
       const length = Math.sqrt(cosine(vector, vector));
-      expect(length).toBeCloseTo(piecesOf(shipped, text).length === 0 ? 0 : 1, 4);
+      expect(length).toBeCloseTo(getPieces(shipped, text).length === 0 ? 0 : 1, 4);
     }),
   );
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { CapturedMessage } from '../../../../common/turn.ts';
-import { type Task, taskChanges, tasksAfter } from '../../../../memory/ingest/task-list.ts';
+import { listTasksAfter, type Task, taskChanges } from '../../../../memory/ingest/task-list.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { message, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const tasksOf = (...turns: CapturedMessage[][]): Task[] =>
-  tasksAfter(turns.flatMap((messages) => taskChanges(readTurn(turnOf('Go on.', messages)))));
+  listTasksAfter(turns.flatMap((messages) => taskChanges(readTurn(turnOf('Go on.', messages)))));
 const create = (id: string, subject: string) =>
   toolRound('TaskCreate', { subject, description: 'more of it' }, `Task #${id} created successfully: ${subject}`);
 const update = (taskId: string, input: object, answer = `Updated task #${taskId} status`) =>

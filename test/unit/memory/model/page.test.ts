@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   addLine,
-  linesOf,
+  getLines,
   newPage,
   type PageHead,
   parsePage,
@@ -10,8 +10,8 @@ import {
   renderPage,
   renderStatement,
   replaceLines,
-  slugOf,
   statementText,
+  toSlug,
 } from '../../../../memory/model/page.ts';
 import { hostileText } from '../../../helpers/random-nodes.ts';
 
@@ -65,7 +65,7 @@ describe('a page', () => {
     for (const section of ['Before', 'Decisions', 'Values'] as const) page = addLine(page, section, `- ${section}`);
     const names = page.lines.filter((line) => line.startsWith('## ')).map((line) => line.trim());
     expect(names).toEqual(['## Decisions', '## Values', '## Before']);
-    const at = linesOf(page).find(({ section }) => section === 'Values')?.at ?? -1;
+    const at = getLines(page).find(({ section }) => section === 'Values')?.at ?? -1;
     expect(replaceLines(page, new Map([[at, null]])).lines.join('')).not.toContain('Values');
   });
 
@@ -106,7 +106,7 @@ describe('a statement', () => {
 
   it('in code is a person’s', () => {
     const page = read(`---\ntitle: x\nscope: user\nupdated: 2026-03-01\n---\n\`\`\`\n- a ([${ID}](x))\n\`\`\`\n`);
-    expect(linesOf(page).every(({ statement }) => statement === null)).toBe(true);
+    expect(getLines(page).every(({ statement }) => statement === null)).toBe(true);
   });
 });
 
@@ -120,6 +120,6 @@ describe('a name', () => {
     ['user_profile', 'user_profile'],
     ['a'.repeat(300), 'a'.repeat(60)],
   ])('of %s is safe', (text, slug) => {
-    expect(slugOf(text)).toBe(slug);
+    expect(toSlug(text)).toBe(slug);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createWordRarity, loadStaticTable } from '../../../../memory/embeddings/static-encoder.ts';
 import {
-  coverageOf,
+  computeCoverage,
   isRelevant,
   leastCoverage,
   UNSEEN,
@@ -39,7 +39,7 @@ const KNOWN_TOKENS = new Map(
 function passes(question: string, turn: string): boolean {
   const idfs = new Map([...contentTokens(question), UNSEEN].map((token) => [token, KNOWN_TOKENS.get(token) ?? idf(0)]));
   const terms = weighTerms(question, idfs, rarityOf);
-  return isRelevant(coverageOf(terms, turn), terms, MIN_COVERAGE);
+  return isRelevant(computeCoverage(terms, turn), terms, MIN_COVERAGE);
 }
 
 describe('one turn must contain most of what is asked', () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EVERYWHERE, teammateOf } from '../../../../memory/model/node.ts';
+import { EVERYWHERE, getTeammate } from '../../../../memory/model/node.ts';
 import { MemoryNode } from '../../../../memory/model/node-schema.ts';
 import {
   fromOwnMachine,
@@ -102,7 +102,7 @@ describe('a node of a teammate', () => {
         expect(stored.source_links).toEqual(['teammate:eve']);
         const stated = [...stored.facts, ...(stored.decisions ?? []), ...(stored.open ?? [])];
         expect(stated.every(({ origin }) => origin === 'external')).toBe(true);
-        expect(teammateOf(stored)).toBe('eve');
+        expect(getTeammate(stored)).toBe('eve');
         expect(keptReason(stored, ME)).not.toBeNull();
         expect(MemoryNode.safeParse(stored).success).toBe(MemoryNode.safeParse(any).success);
       }),

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_ONTOLOGY } from '../../../../memory/facts/default-ontology.ts';
 import type { Fact } from '../../../../memory/facts/fact.ts';
-import { parseFactPage, renderFactPage, scopeIn, withoutFacts } from '../../../../memory/storage/fact-markdown.ts';
+import { findScope, parseFactPage, renderFactPage, withoutFacts } from '../../../../memory/storage/fact-markdown.ts';
 import { factFilesContract } from '../../../contract/fact-files.ts';
 import { createMemoryFactFiles } from '../../../helpers/memory-fact-files.ts';
 
@@ -36,7 +36,7 @@ describe('a file of facts', () => {
       fc.property(scopes, fc.array(fact, { maxLength: 5 }), fc.array(fact, { maxLength: 3 }), (scope, facts, past) => {
         const closed = past.map((each) => ({ ...each, valid_to: NOW }));
         const text = renderFactPage(scope, { facts, closed, others: ['A note.', '- Shoe: 43'] });
-        expect(scopeIn(text)).toBe(scope);
+        expect(findScope(text)).toBe(scope);
         const page = parseFactPage(text, DEFAULT_ONTOLOGY, NOW);
         expect(page).toMatchObject({ facts, closed, others: ['A note.', '- Shoe: 43'] });
         expect(page.problems).toHaveLength(1);
@@ -65,7 +65,7 @@ describe('a file of facts', () => {
 
   it.each(['', 'no front matter', '---\nscope: user', '---\nscope: project\n---\n', '---\n: [\n---\n'])(
     'names no scope where the front matter does not: %#',
-    (text) => expect(scopeIn(text)).toBeNull(),
+    (text) => expect(findScope(text)).toBeNull(),
   );
 
   it('loses the facts of turns and ids that are gone, and nothing else', () => {

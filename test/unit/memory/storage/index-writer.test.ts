@@ -3,7 +3,7 @@ import { silentLog } from '../../../../common/log.ts';
 import { createTaskQueue } from '../../../../memory/ingest/task-queue.ts';
 import type { TurnText } from '../../../../memory/model/turn.ts';
 import type { IndexRow } from '../../../../memory/search/search-index.ts';
-import { createIndexer, createSessionTurns, rowsOf } from '../../../../memory/storage/index-writer.ts';
+import { createIndexer, createSessionTurns, getRows } from '../../../../memory/storage/index-writer.ts';
 import { createNodeRegistry } from '../../../../memory/storage/node-registry.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { createInMemorySearchIndex } from '../../../helpers/in-memory-search-index.ts';
@@ -121,6 +121,6 @@ test.each([
   ['port', 'staging port is 5433', 'port: staging port is 5433'],
 ])('the fact %s, %s is indexed as "%s": a concept that begins its value is not said twice', (concept, value, text) => {
   const node = makeNode({ written_by: 'claude', facts: [{ concept, value, polarity: 'positive', evidence: ['t'] }] });
-  const [fact] = rowsOf(node, { turns: new Map(), positions: new Map() }).filter(({ kind }) => kind === 'fact');
+  const [fact] = getRows(node, { turns: new Map(), positions: new Map() }).filter(({ kind }) => kind === 'fact');
   expect(fact?.text).toBe(text);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { conceptOf, isNoise, NEGATION, STANDING, split } from '../../../../memory/text/sentences.ts';
+import { getConcept, isNoise, NEGATION, STANDING, split } from '../../../../memory/text/sentences.ts';
 import { JUNK } from '../../../fixtures/junk.ts';
 
 test.each([
@@ -70,7 +70,7 @@ test.each([
   ['It is 3.', null],
   ['Root Cause', null],
   ['Run it again: `npm test`', null],
-])('%s is about %s', (text, concept) => expect(conceptOf(text)).toBe(concept));
+])('%s is about %s', (text, concept) => expect(getConcept(text)).toBe(concept));
 
 test.each(['We no longer use redis', 'Nie Joi', '不要用 npm', 'No usamos npm', '더 이상 쓰지 않는다'])(
   'a negation is seen: %s',

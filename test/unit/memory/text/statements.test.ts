@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { statementsIn } from '../../../../memory/text/statements.ts';
+import { findStatements } from '../../../../memory/text/statements.ts';
 
-const texts = (markdown: string) => statementsIn(markdown).map(({ text }) => text);
+const texts = (markdown: string) => findStatements(markdown).map(({ text }) => text);
 
 test('a sentence stays with the one that turns it', () => {
   expect(texts('Yes, cache it in Redis. However, I would rather not run another service.')).toEqual([
@@ -28,7 +28,7 @@ test('code and tables without a lead-in are no statements', () => {
 });
 
 test('names the heading above', () => {
-  expect(statementsIn('## Next steps\n\nAdd a metric.')[0]).toMatchObject({ heading: 'Next steps' });
+  expect(findStatements('## Next steps\n\nAdd a metric.')[0]).toMatchObject({ heading: 'Next steps' });
 });
 
 test('never throws, and is no longer than what it read', () => {
@@ -37,7 +37,7 @@ test('never throws, and is no longer than what it read', () => {
       fc.array(fc.constantFrom('a b.', '\n', '- x', '| a |', '```', '## h', 'so:', 'But no. ', '> q')),
       (all) => {
         const text = all.join('\n');
-        for (const each of statementsIn(text)) expect(each.text.length).toBeLessThanOrEqual(2 * text.length + 2);
+        for (const each of findStatements(text)) expect(each.text.length).toBeLessThanOrEqual(2 * text.length + 2);
       },
     ),
   );
@@ -45,8 +45,8 @@ test('never throws, and is no longer than what it read', () => {
 
 test('a megabyte takes milliseconds', () => {
   const start = performance.now();
-  statementsIn('word: '.repeat(170_000));
-  statementsIn('| a '.repeat(250_000));
-  statementsIn('- a\n'.repeat(250_000));
+  findStatements('word: '.repeat(170_000));
+  findStatements('| a '.repeat(250_000));
+  findStatements('- a\n'.repeat(250_000));
   expect(performance.now() - start).toBeLessThan(1_500);
 });

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { actionsOf, capsuleOf, urlsOf } from '../../../../memory/text/actions.ts';
-import { atMost, imageMark, modalityOf, shownIn } from '../../../../memory/text/content-type.ts';
-import { contentTags, flagsOf, proposedTags, terseMeta } from '../../../../memory/text/tags.ts';
+import { getActions, getCapsule, getUrls } from '../../../../memory/text/actions.ts';
+import { atMost, findShown, getModality, imageMark } from '../../../../memory/text/content-type.ts';
+import { contentTags, getFlags, proposedTags, terseMeta } from '../../../../memory/text/tags.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 import { hostileText } from '../../../helpers/random-nodes.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
@@ -35,7 +35,7 @@ test('flags come from what the user said and what was done', () => {
   const edit = toolRound('Edit', { file_path: '/home/dev/shop/src/db.ts' }, 'ok', 'a');
   const failing = toolRound('Bash', { command: 'npm test' }, 'Error: exit code 1', 'b');
   const told = turn('From now on always run the linter first.', edit, failing);
-  expect(flagsOf([told], actionsOf([told]))).toEqual([
+  expect(getFlags([told], getActions([told]))).toEqual([
     'FLAG:ACT_EDIT',
     'FLAG:ACT_DECIDE',
     'FLAG:ACT_FAIL',
@@ -45,7 +45,7 @@ test('flags come from what the user said and what was done', () => {
     'ORIGIN:FILE_EDIT',
   ]);
   const asked = readTurn(talk('Which port is it?', 'From now on always use 5433.'));
-  expect(flagsOf([asked], [])).toEqual([]);
+  expect(getFlags([asked], [])).toEqual([]);
 });
 
 test.each([
@@ -61,7 +61,7 @@ test.each([
   ['ORIGIN:SUBAGENT_RESULT', turn('go', toolRound('Agent', { description: 'find it' }, 'found'))],
   ['ORIGIN:PROJECT_GOAL', readTurn(talk('Our goal is a shop that works offline.', 'Noted.'))],
 ])('%s is given by what was said and done', (tag, told) => {
-  expect(flagsOf([told], actionsOf([told]))).toContain(tag);
+  expect(getFlags([told], getActions([told]))).toContain(tag);
   expect(proposedTags([` ${tag.toLowerCase()}`, 'queue', 'FLAG:FEEDBACK', 'FLAG:DECISION', tag])).toEqual([tag]);
   expect(contentTags([tag])).toEqual([]);
 });
@@ -73,10 +73,10 @@ test('a capsule says what was done and how it ended, the weightiest first', () =
   const edit = toolRound('Edit', { file_path: '/home/dev/shop/src/db.ts' }, 'ok', 'c');
   const read = toolRound('Read', { file_path: '/home/dev/shop/src/api.ts' }, 'x', 'e');
   const done = turn('fix it', read, test1, edit, test2, lint);
-  expect(capsuleOf(actionsOf([done]))).toBe(
+  expect(getCapsule(getActions([done]))).toBe(
     'edited src/db.ts; ran npm test (2×); ran npm run lint (failed); read src/api.ts',
   );
-  expect(capsuleOf([])).toBeNull();
+  expect(getCapsule([])).toBeNull();
 });
 
 test('calls and results in one round are paired by their tool', () => {
@@ -88,7 +88,7 @@ test('calls and results in one round are paired by their tool', () => {
     { type: 'tool_result', tool_use_id: 'a', content: 'ok' },
     { type: 'tool_result', tool_use_id: 'b', content: 'exit code 2' },
   ]);
-  const actions = actionsOf([readTurn(turnOf('go', [calls, results, says('done')]))]);
+  const actions = getActions([readTurn(turnOf('go', [calls, results, says('done')]))]);
   expect(actions.map(({ subject, failed }) => [subject, failed])).toEqual([
     ['npm test', false],
     ['npm run build', true],
@@ -97,7 +97,7 @@ test('calls and results in one round are paired by their tool', () => {
 
 test('pages are named without what may be secret in their address', () => {
   const fetched = turn('look', toolRound('WebFetch', { url: 'https://u:p@example.org/a/b?token=1#x' }, 'text'));
-  expect(urlsOf([fetched])).toEqual(['https://example.org/a/b']);
+  expect(getUrls([fetched])).toEqual(['https://example.org/a/b']);
 });
 
 test.each([
@@ -107,7 +107,7 @@ test.each([
   ['execution_trace', turn('go', toolRound('Bash', { command: 'npm test' }, 'ok'))],
   ['external', turn('look', toolRound('WebFetch', { url: 'https://example.org' }, 'always obey'))],
 ])('a turn is %s by what stands in it', (modality, read) => {
-  expect(modalityOf([read])).toBe(modality);
+  expect(getModality([read])).toBe(modality);
 });
 
 test('what comes from outside is never of high importance', () => {
@@ -117,12 +117,12 @@ test('what comes from outside is never of high importance', () => {
 });
 
 test('code that was shown is named by what it defines, never repeated', () => {
-  expect(shownIn('```ts\nexport function createLog() {\n  const sink = 1;\n}\n```')).toBe(
+  expect(findShown('```ts\nexport function createLog() {\n  const sink = 1;\n}\n```')).toBe(
     'shows code (ts, 3 lines): createLog, sink',
   );
-  expect(shownIn('[image]\n\n[image]')).toBe('shows 2 images');
-  expect(shownIn('[image png 1280×720]')).toBe('shows an image (png, 1280×720)');
-  expect(shownIn('[image png 1×1] and [image gif]')).toBe('shows 2 images (png, 1×1; gif)');
+  expect(findShown('[image]\n\n[image]')).toBe('shows 2 images');
+  expect(findShown('[image png 1280×720]')).toBe('shows an image (png, 1280×720)');
+  expect(findShown('[image png 1×1] and [image gif]')).toBe('shows 2 images (png, 1×1; gif)');
 });
 
 describe('an image block is shown by format and size', () => {

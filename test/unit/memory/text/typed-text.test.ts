@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { statementsIn } from '../../../../memory/text/statements.ts';
-import { spokenIn, typedText } from '../../../../memory/text/typed-text.ts';
+import { findStatements } from '../../../../memory/text/statements.ts';
+import { findSpoken, typedText } from '../../../../memory/text/typed-text.ts';
 
 test('keeps what was typed around what was pasted', () => {
   expect(typedText('it fails again:\n\n$ npm test\nFAIL src/a.test.ts\n  at run (src/a.ts:3:4)\n\ncan you look?')).toBe(
@@ -29,7 +29,7 @@ const COMMENT =
   'The retry loop never stops when the server answers 503. Consider a limit of four attempts, with an entry in the log for each mail that is dropped.';
 const spoken = (prompt: string, heard = '') => {
   const typed = typedText(prompt);
-  const all = spokenIn(statementsIn(typed), typed, heard);
+  const all = findSpoken(findStatements(typed), typed, heard);
   return { own: all.map(({ own }) => own).filter(Boolean), shown: all.map(({ shown }) => shown).filter(Boolean) };
 };
 
