@@ -1,7 +1,7 @@
 import { CometError } from '../../common/errors.ts';
 import { getMode, type Mode } from '../../common/policy.ts';
 import { amount, clip, formatCount, oneLine, percentSaved } from '../../common/text.ts';
-import { isReminder, type Memory } from '../../memory/index.ts';
+import type { Memory } from '../../memory/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
 import type { Policy } from '../policy/index.ts';
 import type { SessionTitles } from './session-titles.ts';
@@ -81,6 +81,8 @@ export async function finishSessions(
   await Promise.all(ids.map((id) => memory.capture.closeSession(id)));
   const all = own.filter((receipt) => ids.includes(receipt.session_id));
   const last = (all.find((receipt) => receipt.session_id === newest) as Receipt).economics;
+  // Commands load this file too, which should not load memory.
+  const { isReminder } = await import('../../memory/index.ts');
   return {
     session_id: newest,
     kept: ids.reduce((sum, id) => sum + library.list({ sessionId: id, sinceMs }).length, 0),
