@@ -85,7 +85,7 @@ export function renderTask({ name: _, body, ...fields }: Task): string {
 
 /** @returns the task, or what is wrong with its file */
 export function parseTask(text: string | null, name: string): Task | string {
-  if (text === null) return 'is empty, or not text in UTF-8';
+  if (text === null) return 'is empty, no UTF-8 text, or not yours to read';
   if (text.length > MAX_CHARS) return `expected at most ${MAX_CHARS / 1024} KB`;
   const parts = splitFrontMatter(text);
   if (parts === null) return 'front matter: expected it between two lines of ---';

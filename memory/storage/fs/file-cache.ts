@@ -10,8 +10,13 @@ const AT_ONCE = 32;
  * Markdown files below a directory, each parsed again only after a change.
  *
  * @param parse  given null where the file is not UTF-8, and what the file was before, where that is known
+ * @param decode  how a file is read
  */
-export function createFileCache<T>(dir: string, parse: (file: string, text: string | null, before?: T) => T) {
+export function createFileCache<T>(
+  dir: string,
+  parse: (file: string, text: string | null, before?: T) => T,
+  decode = decoded,
+) {
   const entries = new Map<string, { readonly stamp: string; readonly value: T }>();
   const forgotten = new Set<string>();
   let complete = false;
@@ -21,7 +26,7 @@ export function createFileCache<T>(dir: string, parse: (file: string, text: stri
     const stats = await lstat(file, { bigint: true }).catch(orMissing);
     const stamp = stats === null ? '' : [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join();
     if (stats !== null && entries.get(file)?.stamp === stamp) return;
-    const text = stats?.isFile() ? await decoded(file) : null;
+    const text = stats?.isFile() ? await decode(file) : null;
     if (text === null) return void entries.delete(file);
     const settled = stats !== null && startedMs - Number(stats.ctimeMs) > TICK_MS;
     const value = parse(file, text === '' ? null : text, entries.get(file)?.value);
@@ -56,6 +61,15 @@ export async function decoded(file: string): Promise<string | null> {
   const text = bytes.toString('utf8');
   return Buffer.from(text).equals(bytes) ? text : '';
 }
+
+/** For a file that belongs to somebody else. */
+export function orDenied(error: NodeJS.ErrnoException): '' {
+  if (error.code === 'EACCES' || error.code === 'EPERM') return '';
+  throw error;
+}
+
+/** As `decoded`; '' too where reading is not allowed. */
+export const decodedIfAllowed = (file: string): Promise<string | null> => decoded(file).catch(orDenied);
 
 export async function filesBelow(dir: string, wanted: (name: string) => boolean): Promise<string[]> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch(orMissing);

@@ -6,7 +6,7 @@ import type { Problem } from '../../../common/errors.ts';
 import { orMissing, readFileIfPresent, replaceFile, syncDir } from '../../../common/files.ts';
 import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../page-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
-import { createFileCache, removeTempFiles } from './file-cache.ts';
+import { createFileCache, decodedIfAllowed, removeTempFiles } from './file-cache.ts';
 
 const NAME = /^(?:(?:topics|plans|inbox)\/.+|(?!\.\.$)[^/]+)$/;
 
@@ -28,7 +28,7 @@ export async function openPageFiles({
   for (const folder of [dir, ...folders]) await removeTempFiles(folder).catch(() => undefined);
   const getName = (file: string): string => path.relative(dir, file).split(path.sep).join('/');
   const caches = folders.map((folder) =>
-    createFileCache(folder, (file, text): readonly [string, string | null] => [getName(file), text]),
+    createFileCache(folder, (file, text): readonly [string, string | null] => [getName(file), text], decodedIfAllowed),
   );
 
   async function isWritable(folder: string): Promise<boolean> {
@@ -72,8 +72,8 @@ export async function openPageFiles({
           texts.set(name, text ?? '');
           const file = path.join(dir, name);
           // Anybody may empty a page of the inbox, and the day goes on in it.
-          if (text === null && !(name.startsWith('inbox/') && (await readFileIfPresent(file)) === ''))
-            problems.push({ file, message: 'is empty or no UTF-8 text' });
+          if (text === null && !(name.startsWith('inbox/') && (await readFileIfPresent(file).catch(() => null)) === ''))
+            problems.push({ file, message: 'is empty, no UTF-8 text, or not yours to read' });
         }
       }
       let blocked = await findBlocked([dir, ...folders.filter((folder) => !folder.endsWith('plans'))]);

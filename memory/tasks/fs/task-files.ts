@@ -11,7 +11,14 @@ import {
   writeFileAtomic,
 } from '../../../common/files.ts';
 import { parseTask, patchTask, renderTask, TASK_STATUSES, type Task, type TaskPatch } from '../../model/task.ts';
-import { createFileCache, decoded, filesBelow, removeTempFiles } from '../../storage/fs/file-cache.ts';
+import {
+  createFileCache,
+  decoded,
+  decodedIfAllowed,
+  filesBelow,
+  orDenied,
+  removeTempFiles,
+} from '../../storage/fs/file-cache.ts';
 import type { libraryPaths } from '../../storage/paths.ts';
 import type { TaskFiles, TaskText } from '../task-files.ts';
 
@@ -63,7 +70,7 @@ export async function openTaskFiles(
       exclusive(async () => {
         for (const file of await filesBelow(inboxDir, (name) => name.endsWith(ENDING))) {
           // What is looked for is ASCII, and a page in any encoding keeps its other bytes.
-          const lines = (await readFile(file, 'latin1')).split('\n');
+          const lines = (await readFile(file, 'latin1').catch(orDenied)).split('\n');
           const rest = lines.filter((line) => !isGone(line));
           const bytes = Buffer.from(rest.join('\n'), 'latin1');
           if (rest.length < lines.length) await writing(inboxDir, () => writeFileAtomic(file, bytes));
@@ -72,7 +79,7 @@ export async function openTaskFiles(
     texts: () => exclusive(() => textsBelow(tasksDir)),
     restore: (file) => exclusive(() => restoreFile(file, tasksDir, folder)),
     replace: (file) => exclusive(() => replaceFile(file, tasksDir, folder)),
-    readTopic: async (topic) => (await decoded(path.join(root, 'topics', `${topic}${ENDING}`))) ?? '',
+    readTopic: async (topic) => (await decodedIfAllowed(path.join(root, 'topics', `${topic}${ENDING}`))) ?? '',
   };
 }
 
@@ -83,7 +90,7 @@ function createTaskFolder(tasksDir: string) {
   const getStatusAt = (file: string): Status =>
     TASK_STATUSES.find((status) => file.startsWith(getDir(status) + path.sep)) ?? 'active';
   const caches = TASK_STATUSES.map((status) =>
-    createFileCache(getDir(status), (file, text) => readTask(file, text, status)),
+    createFileCache(getDir(status), (file, text) => readTask(file, text, status), decodedIfAllowed),
   );
   const files = new Map<string, string>();
 
@@ -163,7 +170,10 @@ async function textsBelow(tasksDir: string): Promise<readonly TaskText[]> {
   const files = await filesBelow(tasksDir, (name) => name.endsWith(ENDING));
   const texts = await Promise.all(
     files.map(async (file) => {
-      return { name: path.relative(tasksDir, file).split(path.sep).join('/'), text: (await decoded(file)) ?? '' };
+      return {
+        name: path.relative(tasksDir, file).split(path.sep).join('/'),
+        text: (await decodedIfAllowed(file)) ?? '',
+      };
     }),
   );
   return texts

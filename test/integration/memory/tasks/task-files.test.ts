@@ -1,6 +1,7 @@
-import { chmod, mkdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
 import { libraryPaths } from '../../../../memory/storage/paths.ts';
 import { openTaskFiles } from '../../../../memory/tasks/fs/task-files.ts';
 import { TASK, taskFilesContract } from '../../../contract/task-files.ts';
@@ -91,6 +92,35 @@ describe('task files on disk', () => {
     expect(await readFile(page)).toEqual(bytes);
     await files.cleanInbox((line) => line.includes('gone'));
     expect(await readFile(page)).toEqual(Buffer.from('caf\xe9\nna\xefve\n', 'latin1'));
+  });
+
+  test('names and skips files that belong to somebody else', async () => {
+    const dir = await tempDir();
+    const topics = path.join(dir, 'topics');
+    const locked = [path.join(dir, 'tasks/active/locked.md'), path.join(dir, 'inbox/2026-11-24.md')];
+    const user = process.geteuid?.() ?? 0;
+    // For root no file is locked.
+    const other = user === 0 ? 65_534 : user;
+    await chown(dir, other, -1);
+    process.seteuid?.(other);
+    try {
+      const files = await openAt(dir);
+      for (const folder of ['tasks/active', 'inbox', 'topics'])
+        await mkdir(path.join(dir, folder), { recursive: true });
+      await writeFile(path.join(dir, 'tasks/active/check.md'), '---\ntitle: Check\ncreated: 2026-11-24\n---\n');
+      for (const file of [...locked, path.join(topics, 'locked.md')]) await writeFile(file, 'x', { mode: 0o000 });
+      await writeFile(path.join(topics, 'mine.md'), 'mine');
+      const { tasks, problems } = await files.load(true);
+      expect([tasks.length, problems.map(({ file }) => file)]).toEqual([1, locked.slice(0, 1)]);
+      await files.cleanInbox((line) => line === 'x');
+      expect((await files.texts()).map(({ name }) => name)).toEqual(['active/check.md']);
+      const pages = await (await openPageFiles({ dir, nodesDir: dir })).load();
+      expect(pages.texts.get('topics/mine.md')).toBe('mine');
+      expect(pages.problems.map(({ file }) => path.basename(file))).toEqual(['locked.md', '2026-11-24.md']);
+      expect(pages.isWritable).toBe(true);
+    } finally {
+      process.seteuid?.(user);
+    }
   });
 
   test('replaces no file when a task moves', async () => {

@@ -106,6 +106,6 @@ describe('a task file', () => {
   test('is refused where it is too long to be one', () => {
     const text = `---\ntitle: x\ncreated: 2026-11-24\n---\n${'a'.repeat(2_000_000)}`;
     expect(parseTask(text, 'x')).toBe('expected at most 256 KB');
-    expect(parseTask(null, 'x')).toBe('is empty, or not text in UTF-8');
+    expect(parseTask(null, 'x')).toBe('is empty, no UTF-8 text, or not yours to read');
   });
 });
