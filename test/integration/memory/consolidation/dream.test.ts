@@ -187,7 +187,10 @@ describe('a dream', () => {
     await memory.maintenance.flush(10_000);
     const before = await memory.library.exportAll('jsonl');
     failing = true;
-    await expect(memory.maintenance.dream(calm)).rejects.toThrow('no space left');
+    await expect(memory.maintenance.dream(calm)).rejects.toMatchObject({
+      code: 'unsafe_file',
+      message: expect.stringContaining('no space left): nothing was changed'),
+    });
     expect(await memory.library.exportAll('jsonl')).toBe(before);
     expect((await memory.maintenance.dream(calm)).merged).toHaveLength(1);
     await memory.maintenance.close();
