@@ -74,7 +74,7 @@ describe('comet-cc task', () => {
     }
     for (const day of ['yesterday', '2026-02-30', '../../x']) {
       const { code, stderr } = await rig.home.run(['inbox', '--date', day]);
-      expect({ code, stderr }).toEqual({ code: 2, stderr: 'comet-cc: day: expected a day, as 2026-11-24\n' });
+      expect({ code, stderr }, day).toEqual({ code: 2, stderr: expect.stringContaining('a day') });
     }
   });
 });
