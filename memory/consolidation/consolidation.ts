@@ -2,7 +2,7 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
-import { CometError, type Problem, reasonOf } from '../../common/errors.ts';
+import { CometError, getReason, type Problem } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { formatCount, localTime } from '../../common/text.ts';
 import { createSimilarNodeFinder, linkStrength, linkThresholds, type NodeSimilarity } from '../compaction/linker.ts';
@@ -463,7 +463,7 @@ async function writeChange(
     await undo(record, files, dreams, pageFiles);
     await dreams.end();
     const hint = 'nothing was changed; make room, or see whether the folder may be written, and run comet-cc dream';
-    throw new CometError('unsafe_file', `memory and pages cannot be written (${reasonOf(error)}): ${hint}`, {
+    throw new CometError('unsafe_file', `memory and pages cannot be written (${getReason(error)}): ${hint}`, {
       cause: error,
     });
   }
