@@ -23,7 +23,8 @@ export function isBlockId(text: string): boolean {
   return BLOCK_ID.test(text);
 }
 const PLACE = /^(?:page [0-9a-f]{64})?$/;
-const PAGE_FILE = /^(?:|(?:topics|plans)\/[^\p{Cc}/\\.][^\p{Cc}/\\]{0,190}\.md)$/u;
+const PAGE_FILE =
+  /^(?:|(?:topics|plans)\/(?:[^\p{Cc}/\\.][^\p{Cc}/\\]{0,190}\/){0,8}[^\p{Cc}/\\.][^\p{Cc}/\\]{0,190}\.md)$/u;
 const line = (most: number) =>
   z
     .string()

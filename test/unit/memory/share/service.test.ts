@@ -547,13 +547,13 @@ describe('what a person writes into pages', () => {
       page(['## Values', '', OURS, '- ask Ada first', '', '## Notes', '', 'By hand.']),
     );
     one.texts.set(
-      'plans/move.md',
+      'plans/next year/move.md',
       '# Move\n\n1. pack\n2. drive\n\n```sh\nrm -r\n\nmv a b\n```\n\n## Later\n\nunpack\n',
     );
     one.texts.set('topics/user_profile.md', '# Me\n\nTea, no coffee.\n');
     two.texts.set('topics/gateway.md', page(['## Values', '', OURS]));
     await syncAll(one, two);
-    expect(two.texts.get('plans/move.md')).toBe(one.texts.get('plans/move.md'));
+    expect(two.texts.get('plans/next year/move.md')).toBe(one.texts.get('plans/next year/move.md'));
     expect(two.texts.get('topics/gateway.md')).toBe(
       page(['## Values', '', '- ask Ada first', OURS, '', '## Notes', '', 'By hand.']),
     );
