@@ -7,7 +7,7 @@
  *
  *   npm run bench:replay -- [DIR] [--data DIR | --projects DIR] [--models A,B] [--ttl 5m,1h] [--every N]
  *                           [--set trim.keepTurns=1]... [--at-once N] [--resume] [--forks] [--restart-every N]
- *                           [--lancedb] [--kill N] [--simulate] [--json]
+ *                           [--lancedb] [--kill N] [--twice] [--simulate] [--json]
  *
  * DIR, or `--projects`, is a folder of transcripts, as `~/.claude/projects`; without one `real` in `--data`, by default
  * `../shared/data` beside the checkout. Every Nth session is played (1: all), the oldest first, in one memory.
@@ -18,7 +18,9 @@
  *   --restart-every N  after every Nth request the engine starts again with what its stores hold, before the answer
  *   --lancedb          searches are the product's, not those of the index in memory; latency says more then
  *   --kill N           instead, real processes: the built daemon, whose engine is killed N times with SIGKILL, cuts as
- *                      early as it may; two sessions at once and their forks, as fast as they are answered
+ *                      early as it may; two sessions at once and their forks, as fast as they are answered. 0 measures the
+ *                      engine's memory
+ *   --twice            afterwards the same sessions are played again, under other ids
  *   --simulate         only the simulation and the bound; nothing is played
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -38,7 +40,7 @@ import { playWithKills } from './real/kill.ts';
 import { findLeastCost } from './real/oracle.ts';
 import { openPlayer, type Played } from './real/play.ts';
 import { countRestored, type Restored } from './real/restored.ts';
-import { atOnce, forked, resumedNextDay } from './real/schedule.ts';
+import { again, atOnce, forked, resumedNextDay } from './real/schedule.ts';
 import { withSessions } from './real/sessions.ts';
 
 /** Sessions by their number of requests. */
@@ -75,6 +77,7 @@ const { values, positionals } = parseArgs({
     'restart-every': { type: 'string' },
     lancedb: { type: 'boolean', default: false },
     kill: { type: 'string' },
+    twice: { type: 'boolean', default: false },
     simulate: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
@@ -113,7 +116,8 @@ interface Run {
 
 const config = configOf(values.set);
 await withSessions({ data: values.data, projects: positionals[0] ?? values.projects }, async (all) => {
-  const sessions = all.filter((_, at) => at % Number(values.every) === 0);
+  const some = all.filter((_, at) => at % Number(values.every) === 0);
+  const sessions = values.twice ? again(some) : some;
   if (values.kill !== undefined) return killAndPrint(sessions, Number(values.kill));
   const reports = [];
   for (const model of values.models.split(',')) {
@@ -131,7 +135,7 @@ await withSessions({ data: values.data, projects: positionals[0] ?? values.proje
 
 async function killAndPrint(past: readonly PastSession[], kills: number): Promise<void> {
   const [model = '', ttl = ''] = [values.models.split(',')[0], values.ttl.split(',')[0]];
-  const killed = await playWithKills(atOnce(past.map(forked), 2), { model, ttl: ttlOf(ttl), kills });
+  const killed = await playWithKills(atOnce(kills > 0 ? past.map(forked) : past, 2), { model, ttl: ttlOf(ttl), kills });
   const { refusals, recoveredMs, ...counts } = killed;
   const recovered_ms = percentiles(recoveredMs);
   const report = { model, ttl, ...counts, refused: refusals.length, refusals: [...new Set(refusals)], recovered_ms };

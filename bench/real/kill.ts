@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import http, { type IncomingMessage } from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
@@ -35,6 +35,10 @@ export interface Killed {
   readonly untouched: number;
   /** From the kill to the answer. */
   readonly recoveredMs: readonly number[];
+  /** Resident, when so many sessions were over. */
+  readonly engineMb: readonly { readonly sessions: number; readonly mb: number }[];
+  /** Warnings of Node about listeners, in the logs of guard and engine. */
+  readonly listenerWarnings: number;
 }
 
 interface Due {
@@ -72,6 +76,8 @@ export async function playWithKills(
   const every = Math.max(1, Math.floor(total / (kills + 1)));
   const sums = { kills: 0, requests: 0, repeated: 0, rewritten: 0, untouched: 0 };
   const [refusals, recoveredMs, signed] = [[] as string[], [] as number[], new Map<string, Signed>()];
+  const engineMb: { readonly sessions: number; readonly mb: number }[] = [];
+  const ended = new Set<string>();
   const heads = new Map<PastMessage, number>();
   let daemon = await startDaemon(folder, { port: api.port, caFile: certs.caFile });
   let killsOfLife = 0;
@@ -149,13 +155,21 @@ export async function playWithKills(
         await Promise.all(due.splice(0, isOther ? 2 : 1).map((one) => send(one.conversation, one.request)));
         if (killsOfLife >= KILLS_A_LIFE) await renew();
       }
+      for (const { sessionId } of group) ended.add(sessionId);
+      engineMb.push({ sessions: ended.size, mb: (await daemon.rss()).engine });
     }
-    return { ...sums, refusals, recoveredMs };
+    const listenerWarnings = await countWarnings(path.join(daemon.home, 'logs'));
+    return { ...sums, refusals, recoveredMs, engineMb, listenerWarnings };
   } finally {
     await daemon.stop();
     await api.close();
     for (const made of [folder, certs.dir]) await rm(made, { recursive: true, force: true });
   }
+}
+
+async function countWarnings(logsDir: string): Promise<number> {
+  const texts = (await readdir(logsDir)).map((name) => readFile(path.join(logsDir, name), 'utf8'));
+  return (await Promise.all(texts)).join('').split('MaxListenersExceededWarning').length - 1;
 }
 
 /** The session that a fork was made of, or the session itself. */

@@ -37,6 +37,20 @@ export function forked(session: PastSession): PastSession {
   return [...session, { ...own, sessionId: `fork-${own.sessionId}`, requests, compactions: 0, rewinds: 0 }];
 }
 
+/** The same sessions once more after their last request, under other ids. */
+export function again(sessions: readonly PastSession[]): PastSession[] {
+  const times = sessions.flat().flatMap(({ requests }) => requests.map(({ atMs }) => atMs));
+  const ms =
+    times.reduce((most, at) => Math.max(most, at), 0) -
+    times.reduce((least, at) => Math.min(least, at), Number.POSITIVE_INFINITY) +
+    DAY_MS;
+  const repeat = (one: PastConversation): PastConversation => ({
+    ...later(one, 0, ms),
+    sessionId: `again-${one.sessionId}`,
+  });
+  return [...sessions, ...sessions.map((session) => session.map(repeat))];
+}
+
 function startOf([first]: PastSession): number {
   return first?.requests[0]?.atMs ?? 0;
 }
