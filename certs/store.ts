@@ -87,7 +87,7 @@ export function getGeneration(certsDir: string): number | null {
  * Replaces the certificates in `certsDir` as a whole. A crash leaves the old ones, the new ones or none. When another
  * process replaced them first, its certificates stay.
  *
- * @param expected  what `generationOf` returned when the old ones were checked
+ * @param expected  what `getGeneration` returned when the old ones were checked
  * @param write     writes every file into the directory it is given
  */
 export async function publish(

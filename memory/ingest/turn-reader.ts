@@ -10,10 +10,10 @@ import { readTurn, readTurnPart } from './turn-trust.ts';
 const CACHED_CHARS = 2_000_000;
 
 interface TurnWords {
-  /** Marked, see `partsOf`. */
+  /** Marked, see `getParts`. */
   readonly text: string;
   readonly origin: Origin;
-  /** What was said, see `quoteOf`. */
+  /** What was said, see `getQuote`. */
   readonly quote: string;
 }
 

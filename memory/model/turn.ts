@@ -75,7 +75,7 @@ const MARKS = /[\x01-\x03\x11-\x14]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
 const MARKED_PART = /([\x01-\x03])([\x11-\x14])([^\x01-\x03]*)/g;
 
-/** User text, assistant text and tool calls; tool output is not indexed. Marked, see `partsOf`. */
+/** User text, assistant text and tool calls; tool output is not indexed. Marked, see `getParts`. */
 export function spokenText(turn: TurnText): string {
   const answers = turn.parts.filter((part) => part.kind === 'assistant');
   const calls = turn.parts.filter((part) => part.kind === 'tool_use').slice(0, CALLS);

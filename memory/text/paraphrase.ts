@@ -97,7 +97,7 @@ export function isNearDuplicate(left: string, right: string): boolean {
   return saySame(getWords(left), getWords(right));
 }
 
-/** `isNearDuplicate` of texts whose words were read before. @param left  of `wordsOf` */
+/** `isNearDuplicate` of texts whose words were read before. @param left  of `getWords` */
 export function saySame(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {
   const [fewer, more] = left.size <= right.size ? [left, right] : [right, left];
   if (fewer.size < NEAR * more.size) return false;

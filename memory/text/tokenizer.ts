@@ -39,7 +39,7 @@ export function tokenize(text: string): string[] {
   return tokens;
 }
 
-/** The runs of letters and digits of a text, to be passed to `tokensOf`. */
+/** The runs of letters and digits of a text, to be passed to `getTokens`. */
 export function getRuns(text: string): readonly string[] {
   return (ASCII.test(text) ? text.match(PLAIN_RUN) : text.normalize('NFKC').match(RUN)) ?? [];
 }
