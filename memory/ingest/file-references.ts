@@ -166,7 +166,7 @@ export function createFileReferences({
       const directory = ancestors(file).find((each) => projects.has(projectOf(each))) ?? null;
       const root = sources?.rootOf(directory) ?? null;
       if (directory === null || root === null) return null;
-      // `getPlace` returns no path for the root itself.
+      // `placeOf` returns no path for the root itself.
       const place = path.resolve(file) === root ? '' : sources?.placeOf(file, root, root);
       if (typeof place !== 'string') return null;
       const project = projectOf(directory);
