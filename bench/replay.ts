@@ -16,11 +16,11 @@
  *   --resume           the second half of each session is sent a day later
  *   --forks            each session is forked in its middle: the fork sends the next requests as well
  *   --restart-every N  after every Nth request the engine starts again with what its stores hold, before the answer
- *   --lancedb          searches are the product's, not those of the index in memory; latency says more then
+ *   --lancedb          searches the product's index instead of one in memory, for realistic latency
  *   --kill N           instead, real processes: the built daemon, whose engine is killed N times with SIGKILL, cuts as
  *                      early as it may; two sessions at once and their forks, as fast as they are answered. 0 measures the
  *                      engine's memory
- *   --twice            afterwards the same sessions are played again, under other ids
+ *   --twice            plays the same sessions again afterwards, under other ids
  *   --simulate         only the simulation and the bound; nothing is played
  */
 import { mkdtemp, rm } from 'node:fs/promises';

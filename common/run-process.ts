@@ -3,7 +3,7 @@ import { CometError, type ErrorCode } from './errors.ts';
 import { PLATFORM } from './paths.ts';
 
 const OUTPUT_CHARS = 1_000_000;
-/** Loaded with the first program that is run: it is 130 modules, and most engines run none. */
+/** Loaded on first use: execa is 130 modules, and most engines run no program. */
 const loadExeca = async () => (await import('execa')).execa;
 
 interface ChildRun {

@@ -35,7 +35,7 @@ export interface Killed {
   readonly untouched: number;
   /** From the kill to the answer. */
   readonly recoveredMs: readonly number[];
-  /** Resident, when so many sessions were over. */
+  /** Resident memory after that many sessions. */
   readonly engineMb: readonly { readonly sessions: number; readonly mb: number }[];
   /** Warnings of Node about listeners, in the logs of guard and engine. */
   readonly listenerWarnings: number;

@@ -37,7 +37,7 @@ export function forked(session: PastSession): PastSession {
   return [...session, { ...own, sessionId: `fork-${own.sessionId}`, requests, compactions: 0, rewinds: 0 }];
 }
 
-/** The same sessions once more after their last request, under other ids. */
+/** The same sessions again, under other ids, after their last request. */
 export function again(sessions: readonly PastSession[]): PastSession[] {
   const times = sessions.flat().flatMap(({ requests }) => requests.map(({ atMs }) => atMs));
   const ms =

@@ -81,7 +81,7 @@ export async function finishSessions(
   await Promise.all(ids.map((id) => memory.capture.closeSession(id)));
   const all = own.filter((receipt) => ids.includes(receipt.session_id));
   const last = (all.find((receipt) => receipt.session_id === newest) as Receipt).economics;
-  // Commands load this file too, which should not load memory.
+  // Commands import this file and should not load memory.
   const { isReminder } = await import('../../memory/index.ts');
   return {
     session_id: newest,
@@ -92,7 +92,7 @@ export async function finishSessions(
     own: conversation(newest)?.own ?? 0,
     left: (await library.listItems({ projectDir }))
       .filter(({ kind, session_id }) => kind === 'todo' && ids.includes(session_id))
-      // Of these there is a task.
+      // A reminder of the user is a task already.
       .filter(({ origin, text }) => origin !== 'user' || !isReminder(text))
       .map(({ id, text }) => ({ id, text: clip(oneLine(text), TITLE_CHARS) })),
   };

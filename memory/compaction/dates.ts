@@ -56,7 +56,7 @@ interface Day {
 }
 
 interface Rule {
-  /** Matches wherever `sign` does. V8 compiles it in a tenth of the time, again after each rest. */
+  /** Matches wherever `sign` does. V8 discards its compiled code when idle, and compiles it in a tenth of the time. */
   readonly hint?: RegExp;
   readonly sign: RegExp;
   readonly dateOf: (match: readonly (string | undefined)[], today: Day) => Day;

@@ -386,7 +386,7 @@ async function apply(state: State, session: Session, turn: BufferedTurn, reading
   if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, rule)) sense(state, session);
 }
 
-/** What the user typed to come back to becomes a task; an imported turn is history. */
+/** Adds a task for each reminder that the user typed. Imported turns are history and add none. */
 async function addReminders(
   { tasks, log }: State,
   nodes: readonly MemoryNode[],

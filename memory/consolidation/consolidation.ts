@@ -148,7 +148,7 @@ export async function openConsolidator(parts: Parts) {
       const { at, merged, groups, pruned, left } = last;
       return { at, merged, groups, pruned, left, running };
     },
-    /** Why the last pass left the pages as they were. */
+    /** Why the last pass changed no page. */
     problems: () => blocked,
     /** When the last pass of all phases ended well, ms; null before the first. */
     lastFullMs: (): number | null => (last?.full === undefined ? null : Date.parse(last.full)),
@@ -254,7 +254,7 @@ interface BriefParts extends Before {
   readonly untold: Untold;
 }
 
-/** Whether the day's page can take a brief; where it cannot, the next brief tells the same. */
+/** Whether the day's page is writable; if not, the next brief covers the same days. */
 function mayTell(shelf: Shelf | null, nowMs: number): boolean {
   const page = `/${inboxName(localDay(nowMs))}`;
   return shelf === null || (shelf.isWritable && !shelf.problems.some(({ file }) => file.endsWith(page)));

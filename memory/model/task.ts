@@ -71,7 +71,7 @@ export type TaskPatch = { readonly [K in keyof TaskFields]?: TaskFields[K] | und
 
 export interface TaskListing {
   readonly tasks: readonly Task[];
-  /** Files that are skipped, and why. */
+  /** Skipped files, with the reason. */
   readonly problems: readonly Problem[];
 }
 
@@ -116,7 +116,7 @@ export function taskId(name: string): string {
   return createHash('sha256').update(name.toLowerCase()).digest('hex').slice(0, 6);
 }
 
-/** Names of tasks that others may wait for; a file that cannot be read is one that somebody is writing. */
+/** Names of open tasks. A task whose file cannot be read counts as open, because an editor may be saving it. */
 export function openNames({ tasks, problems }: TaskListing): ReadonlySet<string> {
   const open = tasks.filter(({ status }) => status !== 'done').map(({ name }) => name);
   const files = problems.map(({ file }) => file).filter((file) => !/[\\/]done[\\/]\d{4}-\d\d[\\/]/.test(file));

@@ -71,7 +71,7 @@ function section(title: string, lines: readonly string[], most: number, folder: 
   return ['', `## ${title}`, '', ...lines.slice(0, most), ...more];
 }
 
-/** A page may be in a folder of its own. */
+/** A page may be in a subfolder. */
 export function pageAddress(name: string): string {
   return name.split('/').map(encodeURIComponent).join('/');
 }

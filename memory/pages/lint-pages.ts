@@ -9,7 +9,7 @@ import { getAttribute } from './statement.ts';
 export interface PageProblem {
   /** As in `topics/x.md`. */
   readonly file: string;
-  /** From 1; null where it is about the whole file. */
+  /** Line number from 1; null for a problem of the whole file. */
   readonly line: number | null;
   readonly kind: 'contradiction' | 'source_gone' | 'orphan' | 'dead_link' | 'too_long' | 'unreadable';
   readonly message: string;

@@ -213,7 +213,7 @@ const SIGNS = (Object.keys(PHRASES) as StateKind[]).flatMap((kind) => {
   ];
 });
 
-/** Where none of these matches, none of `SIGNS` does. V8 drops what it compiled of rare ones, and two compile faster. */
+/** If none of these matches, none of `SIGNS` does. V8 discards compiled code of rarely used expressions; two compile faster than all. */
 const HINTS = [
   new RegExp(
     `^(?:${Object.values(PHRASES)

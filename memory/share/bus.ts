@@ -13,7 +13,7 @@ export interface Bus {
   append(machine: string, rows: readonly Row[]): Promise<void>;
   /** The first row, and up to `limit` rows from this number on, ascending; none where there is no log. */
   read(machine: string, from: number, limit: number): Promise<Row[]>;
-  /** Another text after each change of the log, also where another one takes its place; null where there is none. */
+  /** Changes with each change or replacement of the log; null where there is no log. */
   stamp(machine: string): Promise<string | null>;
   /** The row with the highest number. */
   last(machine: string): Promise<Row | null>;

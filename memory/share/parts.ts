@@ -178,7 +178,7 @@ export interface ShareParts {
   readonly onRead?: (rows: number) => void;
 }
 
-/** A log that looks the same is read all the same after so long. */
+/** A log with an unchanged stamp is read again after this time. */
 const LOOKED_MS = 3_600_000;
 
 type Looked = ReturnType<typeof createLooked>;

@@ -30,7 +30,7 @@ export interface TaskView
 
 export interface TaskList {
   readonly tasks: readonly TaskView[];
-  /** Files that are skipped, and why. */
+  /** Skipped files, with the reason. */
   readonly problems: readonly Problem[];
 }
 
@@ -260,7 +260,7 @@ export interface Reminder {
 
 function createReminders({ files, surfacing, redact }: Parts, exclusive: Mutex) {
   return {
-    /** Makes a task of a reminder, unless the project has one that says the same, a done one included. */
+    /** Adds a task for a reminder, unless the project already has one with the same title, open or done. */
     addReminder: ({ text, atMs, project, node }: Reminder): Promise<void> =>
       exclusive(async () => {
         const title = oneLine(redact(text)).slice(0, TITLE_CHARS);
@@ -301,7 +301,7 @@ function createExchanged({ files, surfacing }: Parts, exclusive: Mutex) {
   };
 }
 
-/** Whether any of these tasks is it, or depends on it through others. */
+/** Whether one of these tasks is `name`, or depends on it directly or through others. */
 function isWaitingFor(name: string, names: readonly string[], tasks: readonly Task[]): boolean {
   const waited = new Set(names);
   for (const each of waited)

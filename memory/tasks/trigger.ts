@@ -41,7 +41,7 @@ function isInCalendar(phrase: string): boolean {
   return at.getUTCMonth() === Number(month) - 1 && at.getUTCDate() === day;
 }
 
-/** What a person says to come back to. */
+/** How a person asks to be reminded of something. */
 const REMINDER =
   /^(?:please |and |also ){0,2}(?:(?:can|could|will) you )?remind me\b(?! (?:how|of|what|when|where|which|who|why)\b)|^to-?dos?\s?[:–-]\s|\b(?:later|at some point),? (?:i|we) (?:have to|must|need to|should)\b/i;
 
@@ -52,7 +52,7 @@ export function isReminder(text: string): boolean {
 /** The trigger that a sentence names; undefined where it names none, or several. */
 export async function findTrigger(sentence: string, nowMs: number): Promise<string | undefined> {
   const { casual } = await import('chrono-node/en');
-  // Memory notes the date of "tomorrow" behind it.
+  // Memory adds a date in parentheses after a word such as "tomorrow".
   const phrase = sentence.replace(/ \(\d{4}-\d\d-\d\d\)/g, '');
   const [found, another] = casual.parse(phrase, { instant: new Date(nowMs) }, { forwardDate: true });
   const read = found === undefined || another !== undefined ? null : await readTrigger(found.text, nowMs);

@@ -193,7 +193,7 @@ class RewritePipeline implements Rewriter {
     try {
       return await this.#advanceMain(context, input, signal);
     } finally {
-      // The request goes out first.
+      // Send the request first.
       setImmediate(() => this.#captureHistory(context, completeTurns, input));
     }
   }

@@ -8,7 +8,7 @@ import type { Result } from '../types.ts';
 
 type Task = Result<'tasks/list'>['tasks'][number];
 type Move = (task: Task, to: TaskStatus) => Promise<void>;
-/** The task that takes the focus once its card is drawn in that column. */
+/** The task whose card takes the focus when it is drawn in that column. */
 type Focused = { current: { readonly id: string; readonly to: TaskStatus } | null };
 
 export function Board() {
@@ -100,7 +100,7 @@ function Column({ status, tasks, focused, onMove, onDrop }: ColumnProps) {
 
 function TaskCard({ task, focused, onMove }: { task: Task; focused: Focused; onMove: Move }) {
   const card = useRef<HTMLElement>(null);
-  // As it is drawn: after the paint, it would take the focus from what the user chose since.
+  // A layout effect: after the paint, the card could take the focus from what the user chose meanwhile.
   useLayoutEffect(() => {
     if (focused.current?.id !== task.id || focused.current.to !== task.status) return;
     focused.current = null;

@@ -24,7 +24,7 @@ const FILES = { least: 8, most: 64, bytesEach: 1_000_000 } as const;
 const LARGE_CHARS = 200_000;
 /** Others may read an older version for so long. */
 const READERS_MS = 3_600_000;
-/** Names of machines are read again after so long, also where their table looks the same. */
+/** Names of machines are read again after this time, even if their table is unchanged. */
 const NAMES_MS = 3_600_000;
 /** Of manifests, so that opening a log that did not change is one list; LanceDB itself would keep up to 7 GB. */
 const CACHE_BYTES = 16_000_000n;

@@ -62,13 +62,13 @@ export async function decoded(file: string): Promise<string | null> {
   return Buffer.from(text).equals(bytes) ? text : '';
 }
 
-/** For a file that belongs to somebody else. */
+/** For a file that this user may not read. */
 export function orDenied(error: NodeJS.ErrnoException): '' {
   if (error.code === 'EACCES' || error.code === 'EPERM') return '';
   throw error;
 }
 
-/** As `decoded`; '' too where reading is not allowed. */
+/** Like `decoded`, but '' where the user may not read the file. */
 export const decodedIfAllowed = (file: string): Promise<string | null> => decoded(file).catch(orDenied);
 
 export async function filesBelow(dir: string, wanted: (name: string) => boolean): Promise<string[]> {

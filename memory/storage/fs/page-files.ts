@@ -49,7 +49,7 @@ export async function openPageFiles({
 
   async function replace({ name, before, after }: PageRewrite): Promise<boolean> {
     const file = path.join(dir, name);
-    // A name that leads elsewhere comes out as another one.
+    // Refuse a name that resolves to a path outside its folder.
     if (!NAME.test(name) || getName(file) !== name) return false;
     if ((await readFileIfPresent(file)) !== before) return false;
     if (after === null) {
@@ -71,7 +71,7 @@ export async function openPageFiles({
         for (const [name, text] of await cache.read()) {
           texts.set(name, text ?? '');
           const file = path.join(dir, name);
-          // Anybody may empty a page of the inbox, and the day goes on in it.
+          // A user may empty an inbox page; later lines of the day are added to it.
           if (text === null && !(name.startsWith('inbox/') && (await readFileIfPresent(file).catch(() => null)) === ''))
             problems.push({ file, message: 'is empty, no UTF-8 text, or not yours to read' });
         }
