@@ -186,21 +186,13 @@ class RewritePipeline implements Rewriter {
     if (context.request.path === 'count_tokens') return this.#replayPlan(context);
     if (context.kind === 'side') setImmediate(() => this.#captureSummarized(context));
     if (context.kind !== 'main') return (await this.#giveSlice(context, signal)) ?? this.#replayPlan(context);
-    const { view } = context;
+    const { memory, config, clock, randomHex } = this.#deps;
+    const { view, sessionId } = context;
+
     const turns = splitTurns(view);
     const input = this.#createStepInput(context, turns);
     const completeTurns = findFreshPrompt(view) >= 0 ? turns.slice(0, -1) : [];
-    try {
-      return await this.#advanceMain(context, input, signal);
-    } finally {
-      // Send the request first.
-      setImmediate(() => this.#captureHistory(context, completeTurns, input));
-    }
-  }
-
-  async #advanceMain(context: RequestContext, input: StepInput, signal: AbortSignal): Promise<RewriteResult> {
-    const { memory, config, clock, randomHex } = this.#deps;
-    const { view, sessionId } = context;
+    setImmediate(() => this.#captureHistory(context, completeTurns, input));
     const step = decideStep(input);
     const { timer } = context.request;
     timer?.end('decide');

@@ -425,35 +425,3 @@ describe('the rewriter', () => {
     ).toBeNull();
   });
 });
-
-it('takes the history to memory when the request has its memory, not before', async () => {
-  const steps: string[] = [];
-  let wasCaptured = (): void => {};
-  const captured = new Promise<void>((resolve) => {
-    wasCaptured = resolve;
-  });
-  const rewriter = await openRewriter({
-    memory: {
-      ...createFakeMemory(),
-      captureTurns: (turns) => {
-        if (turns.length === 0) return;
-        steps.push('capture');
-        wasCaptured();
-      },
-      async recall() {
-        for (let turns = 0; turns < 5; turns += 1) await new Promise(setImmediate);
-        steps.push('recall');
-        return [];
-      },
-    },
-    plans: createMemoryPlanStore(),
-    config,
-    clock: { now: () => 0 },
-    randomHex: () => 'ab',
-  });
-  const { sent } = await play(seededPlan(3, { turns: 6, bulk: 400 }), { config });
-  const { request } = sent.findLast((one) => one.request.fresh) as Played;
-  await rewriter.rewrite(messagesRequest(request), new AbortController().signal);
-  await captured;
-  expect(steps.slice(0, 2)).toEqual(['recall', 'capture']);
-});
