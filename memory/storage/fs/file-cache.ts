@@ -2,6 +2,7 @@ import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { orMissing, TEMPORARY_NAME } from '../../../common/files.ts';
 
+export const NO_FILE = 'is no file but a link, folder or device; it is not read';
 /** A file written again within the same tick of the disk's clock carries the same time stamp. */
 const TICK_MS = 100;
 const AT_ONCE = 32;
@@ -19,6 +20,7 @@ export function createFileCache<T>(
 ) {
   const entries = new Map<string, { readonly stamp: string; readonly value: T }>();
   const forgotten = new Set<string>();
+  let others: readonly string[] = [];
   let complete = false;
 
   async function look(file: string): Promise<void> {
@@ -36,12 +38,12 @@ export function createFileCache<T>(
   return {
     /** In order of their paths. With `only`, no other file is looked at but those that `forget` named. */
     async read(only?: readonly string[]): Promise<readonly T[]> {
-      const files =
-        complete && only !== undefined
-          ? only.filter((file) => file.startsWith(dir + path.sep))
-          : await markdownFiles(dir);
+      const isPartial = complete && only !== undefined;
+      const found = isPartial ? null : await filesAndOthers(dir, isMarkdown);
+      const files = found?.files ?? (only ?? []).filter((file) => file.startsWith(dir + path.sep));
+      others = found?.others ?? others;
       const wanted = new Set([...files, ...forgotten]);
-      if (!complete || only === undefined) {
+      if (!isPartial) {
         for (const file of entries.keys()) if (!wanted.has(file)) entries.delete(file);
       }
       forgotten.clear();
@@ -49,6 +51,8 @@ export function createFileCache<T>(
       complete = true;
       return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { value }]) => value);
     },
+    /** Of the last whole read: links, folders and devices with the name of a markdown file. */
+    others: (): readonly string[] => others,
     /** The next read looks at this file, whatever it is asked for. */
     forget: (file: string): void => void forgotten.add(file),
   };
@@ -72,9 +76,17 @@ export function orDenied(error: NodeJS.ErrnoException): '' {
 export const decodedIfAllowed = (file: string): Promise<string | null> => decoded(file).catch(orDenied);
 
 export async function filesBelow(dir: string, wanted: (name: string) => boolean): Promise<string[]> {
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch(orMissing);
-  const files = (entries ?? []).filter((entry) => entry.isFile() && wanted(entry.name));
-  return files.map((entry) => path.join(entry.parentPath, entry.name)).sort();
+  return (await filesAndOthers(dir, wanted)).files;
+}
+
+async function filesAndOthers(dir: string, wanted: (name: string) => boolean) {
+  const entries = (await readdir(dir, { recursive: true, withFileTypes: true }).catch(orMissing)) ?? [];
+  const getPaths = (isFile: boolean): string[] =>
+    entries
+      .filter((entry) => entry.isFile() === isFile && wanted(entry.name))
+      .map((entry) => path.join(entry.parentPath, entry.name))
+      .sort();
+  return { files: getPaths(true), others: getPaths(false) };
 }
 
 /** A crash between write and rename leaves a temporary file, which may hold removed text. */
@@ -99,4 +111,4 @@ export async function inParallel(files: readonly string[], work: (file: string) 
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-const markdownFiles = (dir: string): Promise<string[]> => filesBelow(dir, (name) => name.endsWith('.md'));
+const isMarkdown = (name: string): boolean => name.endsWith('.md');

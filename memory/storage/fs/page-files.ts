@@ -6,7 +6,7 @@ import type { Problem } from '../../../common/errors.ts';
 import { orMissing, readFileIfPresent, replaceFile, syncDir } from '../../../common/files.ts';
 import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../page-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
-import { createFileCache, decodedIfAllowed, removeTempFiles } from './file-cache.ts';
+import { createFileCache, decodedIfAllowed, NO_FILE, removeTempFiles } from './file-cache.ts';
 
 const NAME = /^(?:(?:topics|plans|inbox)\/.+|(?!\.\.$)[^/]+)$/;
 
@@ -75,6 +75,7 @@ export async function openPageFiles({
           if (text === null && !(name.startsWith('inbox/') && (await readFileIfPresent(file).catch(() => null)) === ''))
             problems.push({ file, message: 'is empty, no UTF-8 text, or not yours to read' });
         }
+        problems.push(...cache.others().map((file) => ({ file, message: NO_FILE })));
       }
       let blocked = await findBlocked([dir, ...folders.filter((folder) => !folder.endsWith('plans'))]);
       for (const name of Object.values(PAGE_NAMES)) {

@@ -16,6 +16,7 @@ import {
   decoded,
   decodedIfAllowed,
   filesBelow,
+  NO_FILE,
   orDenied,
   removeTempFiles,
 } from '../../storage/fs/file-cache.ts';
@@ -110,6 +111,7 @@ function createTaskFolder(tasksDir: string) {
         files.set(getKey(task.name), file);
       }
     }
+    for (const file of caches.flatMap((cache) => cache.others())) problems.push({ file, message: NO_FILE });
     return { tasks: tasks.sort((one, other) => (one.name < other.name ? -1 : 1)), problems };
   }
 
@@ -221,8 +223,8 @@ function readTask(file: string, text: string | null, folder: Status): Entry {
 
 /** @throws CometError `unsafe_file`, as on a full disk; nothing was changed then */
 async function writing<T>(dir: string, work: () => Promise<T>): Promise<T> {
-  await ensureDir(dir);
   try {
+    await ensureDir(dir);
     return await work();
   } catch (error) {
     if (error instanceof CometError) throw error;

@@ -75,6 +75,7 @@ describe('task files on disk', () => {
       'bytes.md',
       'good.md',
       'half.md',
+      'link.md',
       'topic.md',
     ]);
     await expect(files.update('half', { status: 'done' }, MONTH)).rejects.toMatchObject({ code: 'not_found' });
