@@ -11,7 +11,7 @@ import type { Tasks } from '../tasks/tasks.ts';
 import { isPast } from '../text/validity.ts';
 import { type Episode, type IndexInput, renderIndex, SCHEMA } from './index-page.ts';
 import { lintPages, type PageProblem } from './lint-pages.ts';
-import { type MergedPages, mergePages } from './merge-pages.ts';
+import { type MergedPages, mergePages, type NodeLinker } from './merge-pages.ts';
 import { getCandidates } from './statement.ts';
 
 /** The library as it is on disk. */
@@ -35,7 +35,7 @@ interface Parts {
   readonly pageFiles: PageFiles;
   readonly clock: Clock;
   /** Absent where no tasks are kept. */
-  readonly tasks?: Pick<Tasks, 'active'>;
+  readonly tasks?: Pick<Tasks, 'active' | 'lint'>;
 }
 
 /** Reads the pages and plans their changes. The caller must apply a plan completely or not at all. */
@@ -51,8 +51,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
 
   const getRewrites = async (now: Shelf, after: Texts, nodes: readonly MemoryNode[]) =>
     planRewrites(now, after, { parse, episodes: getEpisodes(nodes, pageFiles), tasks: (await tasks?.active()) ?? [] });
-  /** Addresses of nodes, relative to a page of the library. */
-  const getLinker = (nodes: readonly MemoryNode[]): ((id: string) => string) =>
+  const getLinker = (nodes: readonly MemoryNode[]): NodeLinker =>
     linker(new Map(nodes.map((node) => [node.node_id, node])), pageFiles);
 
   return {
@@ -93,7 +92,10 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       const problems = now.problems.map(({ file, message }) => {
         return { file: file.replace(`${pageFiles.dir}/`, ''), message };
       });
-      return lintPages({ ...now, texts, problems, isNode });
+      const read = ((await tasks?.lint()) ?? []).map(({ file, kind, message }): PageProblem => {
+        return { file: file.replace(`${pageFiles.dir}/`, ''), line: null, kind, message };
+      });
+      return [...(await lintPages({ ...now, texts, problems, isNode })), ...read];
     },
     /** What has to change when these nodes are removed for good. @param nodes  those that stay */
     async planRemoval(removedIds: ReadonlySet<string>, nodes: readonly MemoryNode[]): Promise<readonly PageRewrite[]> {
@@ -101,7 +103,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       const linkOf = getLinker(nodes);
       const after = new Map<string, string | null>();
       for (const [name, page] of now.pages) {
-        const left = withoutNodes(page, removedIds, linkOf);
+        const left = withoutNodes(page, removedIds, (id) => linkOf(id, name));
         if (left !== page) after.set(`topics/${name}.md`, left === null ? null : renderPage(left));
       }
       for (const [name, text] of now.texts)
@@ -234,10 +236,10 @@ function findPlaced({ texts, pages }: Shelf): ReadonlySet<string> {
   return new Set(read.success && pages.size > 0 ? read.data.placed : []);
 }
 
-function linker(nodes: ReadonlyMap<string, MemoryNode>, { addressOf }: PageFiles): (id: string) => string {
-  return (id) => {
+function linker(nodes: ReadonlyMap<string, MemoryNode>, { addressOf }: PageFiles): NodeLinker {
+  return (id, page = '') => {
     const node = nodes.get(id);
-    return node === undefined ? '#' : `../${addressOf(node)}#${id}`;
+    return node === undefined ? '#' : `${'../'.repeat(page.split('/').length)}${addressOf(node)}#${id}`;
   };
 }
 

@@ -24,8 +24,11 @@ export interface MergeInput {
   readonly candidates: readonly Candidate[];
   /** Ids of statements that an earlier pass placed: what a person removed since stays away. */
   readonly placed: ReadonlySet<string>;
-  readonly linkOf: (nodeId: string) => string;
+  readonly linkOf: NodeLinker;
 }
+
+/** Address of a node, relative to the file of a page: its name below its folder, without ending. */
+export type NodeLinker = (nodeId: string, page?: string) => string;
 
 export interface MergedPages {
   /** Pages that changed or are new, by name. */
@@ -83,7 +86,7 @@ export function mergePages(input: MergeInput): MergedPages {
     if (candidate.section === REPORTED && report(state, candidate)) placed.push(candidate.id);
   const changed = new Map<string, Page>();
   for (const [name, draft] of state.drafts) {
-    const page = finishPage(draft, input.linkOf);
+    const page = finishPage(draft, (nodeId) => input.linkOf(nodeId, name));
     if (page !== null) changed.set(name, page);
   }
   const { added, ended, past } = state;
