@@ -8,6 +8,7 @@ import { getTitle, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { readProjectState, type StateItem } from './recall/project-state.ts';
 import { readTasks } from './recall/recall-service.ts';
+import { isNearDuplicate } from './text/paraphrase.ts';
 
 /** An open item, a decision, or the outcome of a memory. */
 export interface Item {
@@ -55,6 +56,19 @@ export function createItems(parts: MemoryParts) {
     });
   }
 
+  const closeItems = (ids: readonly string[], as: Closing['as']): Promise<readonly Item[]> =>
+    withFreshFiles(store, async (store) => {
+      const all = getStates({}).filter(({ kind }) => kind !== 'outcome');
+      const chosen = ids.map((id) => resolveItem(id, all));
+      const at = new Date(clock.now()).toISOString();
+      if (chosen.length > 0) await snapshooter.take('edit');
+      for (const item of chosen) {
+        const node = catalogue.current(item.node.node_id) ?? item.node;
+        await store.save([findClosed(node, item, { at, as })]);
+      }
+      return chosen.map(getItem);
+    });
+
   return {
     /** Newest first. */
     listItems({ sinceMs = 0, ...filter }: ItemFilter): readonly Item[] {
@@ -76,18 +90,18 @@ export function createItems(parts: MemoryParts) {
      *
      * @throws CometError `not_found`, `ambiguous_id`; nothing is changed
      */
-    closeItems: (ids: readonly string[], as: 'done' | 'dropped'): Promise<readonly Item[]> =>
-      withFreshFiles(store, async (store) => {
-        const all = getStates({}).filter(({ kind }) => kind !== 'outcome');
-        const chosen = ids.map((id) => resolveItem(id, all));
-        const at = new Date(clock.now()).toISOString();
-        if (chosen.length > 0) await snapshooter.take('edit');
-        for (const item of chosen) {
-          const node = catalogue.current(item.node.node_id) ?? item.node;
-          await store.save([findClosed(node, item, { at, as })]);
-        }
-        return chosen.map(getItem);
-      }),
+    closeItems,
+    /** Marks as done what a task was made of, by its title. @param project  key; '' for every project */
+    closeSame: (title: string, project: string): Promise<readonly Item[]> => {
+      const same = getStates({}).filter(
+        ({ kind, node, text }) =>
+          kind === 'open' && [node.project, ''].includes(project) && isNearDuplicate(text, title),
+      );
+      return closeItems(
+        same.map((item) => getItem(item).id),
+        'done',
+      );
+    },
     /** Makes the text of a note an open item or a decision; `isTyped`: the user typed it in a terminal. */
     stateNote: (id: string, kind: 'todo' | 'decision', isTyped: boolean): Promise<Item> =>
       withFreshFiles(store, async (store) => {

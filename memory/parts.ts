@@ -64,14 +64,15 @@ export interface MemoryOptions {
   readonly tasks?: Pick<
     Tasks,
     | 'active'
-    | 'addReminder'
     | 'briefLines'
     | 'drop'
     | 'forget'
+    | 'lint'
     | 'madeOf'
     | 'questions'
     | 'receive'
     | 'restore'
+    | 'takeStatement'
     | 'texts'
   >;
   /** What requests saved from the one time to the other, ms. Absent where it is not counted. */

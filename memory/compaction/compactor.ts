@@ -1,14 +1,18 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/async.ts';
+import type { Log } from '../../common/log.ts';
 import { clip } from '../../common/text.ts';
-import { lowestOrigin } from '../../common/turn.ts';
+import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Ontology } from '../facts/ontology.ts';
 import { type Claim, getAuthor, type MemoryNode, nodeId, type StoredBrief } from '../model/node.ts';
+import { taskId } from '../model/task.ts';
 import { type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
+import { findTaskStatements } from '../tasks/statement.ts';
+import type { Tasks } from '../tasks/tasks.ts';
 import { getSubject } from '../text/actions.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { buildBrief, buildNodes } from './build-nodes.ts';
@@ -52,6 +56,8 @@ export interface Compactor {
   /** Fills turns that the model's answer omits with rule-made nodes. */
   summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult>;
   buildNodes(result: SummaryResult, batch: Batch, model: string | null): readonly MemoryNode[];
+  /** Adds and changes tasks as these nodes of the batch say; imported turns are history and do not. Never rejects. */
+  takeTasks(nodes: readonly MemoryNode[], batch: Batch): Promise<void>;
   /** Does nothing when a later batch of the session is compacted already. */
   writeBrief(result: Briefing, batch: Batch): Promise<void>;
   newId(atMs?: number): string;
@@ -73,6 +79,9 @@ type Parts = {
   readonly nodeLimit: NodeLimit;
   /** Null where no facts are kept. */
   readonly facts: { ontologyOf(project: string): Ontology | null } | null;
+  /** Absent where no tasks are kept. */
+  readonly tasks?: Pick<Tasks, 'active' | 'takeStatement'>;
+  readonly log: Log;
 };
 
 const NEVER_ABORTS = new AbortController().signal;
@@ -88,9 +97,10 @@ export function createCompactor({
   linker,
   nodeLimit,
   facts,
+  tasks,
+  log,
 }: Parts): Compactor {
-  const getClaims = async (sessionId: string): Promise<readonly Claim[]> =>
-    findClaims(await nodeFiles.readBrief(sessionId));
+  const getClaims = async (sessionId: string) => findClaims(await nodeFiles.readBrief(sessionId));
 
   function getInput({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
@@ -169,9 +179,9 @@ export function createCompactor({
       await store.save(buildNodes(drafts, assembly), shown);
     },
     async summarize(model, batch, signal) {
-      const statements = revisions.knownStatements(batch.project, batch.turns);
       const input = getInput(batch, await getClaims(batch.sessionId));
-      const result = await model.summarize({ ...input, known: statements, ...chooseOntology(batch, facts) }, signal);
+      const known = await findKnown(batch, { revisions, tasks });
+      const result = await model.summarize({ ...input, ...known, ...chooseOntology(batch, facts) }, signal);
       const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...(result.skipped ?? [])]);
       const missing = batch.turns.filter((turn) => !covered.has(turn.turnId));
       const own = result.nodes.map(
@@ -184,6 +194,7 @@ export function createCompactor({
       return { ...result, nodes: [...nodes, ...filled.nodes], skipped };
     },
     buildNodes: buildBatchNodes,
+    takeTasks: (nodes, batch) => takeTasks(nodes, batch, { tasks, log }),
     newId,
     writeBrief,
     writeLocalBrief: async (batch, given) => writeBrief(given ?? (await locally(batch)), withoutTools(batch)),
@@ -194,6 +205,31 @@ export function createCompactor({
 function chooseOntology({ project, past }: Batch, facts: Parts['facts']): Pick<SummaryInput, 'ontology'> {
   const ontology = past === undefined ? facts?.ontologyOf(project) : null;
   return ontology ? { ontology } : {};
+}
+
+async function takeTasks(
+  nodes: readonly MemoryNode[],
+  { turns, past }: Batch,
+  { tasks, log }: Pick<Parts, 'tasks' | 'log'>,
+): Promise<void> {
+  if (tasks === undefined || past !== undefined) return;
+  for (const statement of findTaskStatements(nodes, turns))
+    await tasks.takeStatement(statement).catch((error: unknown) => log.warn('a task stays as it is', { error }));
+}
+
+const TASKS = 30;
+
+/** Statements that these turns may end, and open tasks of the project; history says nothing of tasks. */
+async function findKnown(
+  { project, turns, past }: Batch,
+  { revisions, tasks }: Pick<Parts, 'revisions' | 'tasks'>,
+): Promise<Pick<SummaryInput, 'known' | 'tasks'>> {
+  const active = past === undefined ? ((await tasks?.active().catch(() => [])) ?? []) : [];
+  const open = active
+    .filter((task) => [project, ''].includes(task.project) && isCleanOrigin(task.origin))
+    .slice(-TASKS)
+    .map(({ name, title, trigger }) => ({ id: taskId(name), title, trigger }));
+  return { known: revisions.knownStatements(project, turns), tasks: open };
 }
 
 function withoutTools(batch: Batch): Batch {

@@ -228,7 +228,8 @@ async function summarize(
   const result = await beforeAbort(compactor.summarize(model, batch, closing.signal), closing.signal);
   gate.succeeded();
   state.answers += 1;
-  await replace(state, drafts, result, batch);
+  const saved = await replace(state, drafts, result, batch);
+  await compactor.takeTasks(saved, batch);
   if (!isKnown(state, batch)) return;
   await compactor.writeBrief(result, batch);
   await state.facts?.readSummary(batch, result.facts ?? []);
@@ -244,14 +245,14 @@ async function replace(
   drafts: readonly MemoryNode[],
   result: SummaryResult,
   batch: Batch,
-): Promise<void> {
+): Promise<readonly MemoryNode[]> {
   const { compactor, model, store, catalogue, clock, revisions, linker, nodeLimit } = state;
   const fresh = compactor.buildNodes(result, batch, model?.name ?? '');
-  await store.exclusive(async (store) => {
+  return store.exclusive(async (store) => {
     await store.refresh();
     // Discard the result if a draft was removed or edited during the model call.
     const now = drafts.flatMap((node) => catalogue.get(node.node_id) ?? []);
-    if (now.length < drafts.length || drafts.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return;
+    if (now.length < drafts.length || drafts.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return [];
     const skipped = new Set(result.skipped);
     const idle = now.filter(
       ({ turns, pinned_from }) => pinned_from === undefined && turns.every((id) => skipped.has(id)),
@@ -270,6 +271,7 @@ async function replace(
     await store.dismiss([...skipped]);
     linker.link(saved.slice(0, fresh.length));
     nodeLimit.enforce(batch.sessionId);
+    return saved.slice(0, fresh.length);
   });
 }
 

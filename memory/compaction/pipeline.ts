@@ -16,14 +16,12 @@ import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { knownOrigins, readTurnPart } from '../ingest/turn-trust.ts';
-import { isDraft, type MemoryNode } from '../model/node.ts';
+import { isDraft } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { TopicShiftReading } from '../models/model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { CrashMarks, Journal } from '../storage/turn-log.ts';
-import type { Tasks } from '../tasks/tasks.ts';
-import { isReminder } from '../tasks/trigger.ts';
 import { createShownText, type ShownText } from '../text/repetition.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './compaction.ts';
 import type { Compactor } from './compactor.ts';
@@ -82,8 +80,6 @@ export type PipelineParts = {
   readonly sealedOrigin?: (text: string) => Origin | null;
   /** Null where no facts are kept. */
   readonly facts: TurnFacts | null;
-  /** Absent where no tasks are kept. */
-  readonly tasks?: Pick<Tasks, 'addReminder'>;
   /** Rules of the presets that a run may choose; absent: that of the configuration. */
   readonly presets?: Readonly<Record<Preset, CompactionRule>>;
 };
@@ -386,22 +382,6 @@ async function apply(state: State, session: Session, turn: BufferedTurn, reading
   if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, rule)) sense(state, session);
 }
 
-/** Adds a task for each reminder that the user typed. Imported turns are history and add none. */
-async function addReminders(
-  { tasks, log }: State,
-  nodes: readonly MemoryNode[],
-  turns: readonly TurnText[],
-): Promise<void> {
-  for (const node of nodes.filter((each) => !isImported(each))) {
-    for (const { text, origin, turn } of node.open ?? []) {
-      const { atMs } = turns.find(({ turnId }) => turnId === turn) ?? {};
-      if (origin !== 'user' || atMs === undefined || !isReminder(text)) continue;
-      const added = tasks?.addReminder({ text, atMs, project: node.project, node });
-      await added?.catch((error: unknown) => log.warn('a reminder became no task', { error }));
-    }
-  }
-}
-
 async function compact(state: State, session: Session, count: number, reason: CompactionReason): Promise<void> {
   const { compactor, crashMarks, toolRounds, modelUpgrades } = state;
   const { maxL1Buffer } = getRule(state, session);
@@ -416,7 +396,7 @@ async function compact(state: State, session: Session, count: number, reason: Co
     const drafts = await crashMarks.during('compact', marked, () =>
       compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns)),
     );
-    await addReminders(state, drafts.nodes, turns);
+    await compactor.takeTasks(drafts.nodes, batch);
     session.buffer = session.buffer.slice(turns.length);
     session.before = turns.at(-1);
     left -= turns.length;

@@ -2,8 +2,11 @@ import { z } from 'zod';
 import { isRecord } from '../../common/text.ts';
 
 const iso = z.iso.datetime();
-/** Where a statement goes: `skip`, `episode`, `task` or `topic:<name>`; rules decide where it is not given. */
-export const BUCKET = /^(?:skip|episode|task|topic:[^\n]{1,60})$/;
+/**
+ * Where a statement goes: `skip`, `episode`, `topic:<name>`, `task` for a new one or `task:<id>` for an open one. A model
+ * always chooses; rules decide where it is not given.
+ */
+export const BUCKET = /^(?:skip|episode|task(?::[\da-f]{6})?|topic:[^\n]{1,60})$/;
 const bucket = z.string().regex(BUCKET).optional();
 
 /** A statement with the turns it rests on. */
@@ -34,11 +37,12 @@ export const StatedItem = z.object({
   turn: z.string(),
   /** The user's word that it is over. */
   closed: z.object({ at: iso, as: z.enum(['done', 'dropped']) }).optional(),
+  bucket,
 });
 export type StatedItem = z.infer<typeof StatedItem>;
 
 /** An option that was taken, or rejected. */
-export const Decision = StatedItem.extend({ by: z.enum(['user', 'assistant']), bucket });
+export const Decision = StatedItem.extend({ by: z.enum(['user', 'assistant']) });
 export type Decision = z.infer<typeof Decision>;
 
 /** Who wrote the text of a node. */

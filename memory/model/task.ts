@@ -20,7 +20,10 @@ const line = z
   .refine((text) => text !== '' && text.length <= LONGEST && isOneLine(text), `expected 1 to ${LONGEST} characters`);
 const time = z
   .string('expected a date, as 2026-11-24')
-  .refine((text) => /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text)), 'expected a date, as 2026-11-24')
+  .refine(
+    (text) => z.iso.date().safeParse(text.slice(0, 10)).success && !Number.isNaN(Date.parse(text)),
+    'expected a date, as 2026-11-24',
+  )
   .transform((text) => new Date(text).toISOString());
 const choice = <const T extends string>(values: readonly T[], fallback: NoInfer<T>) =>
   z.enum(values, `expected ${values.join(', ')}`).default(fallback as never);
@@ -66,8 +69,10 @@ export interface Task extends TaskFields {
   readonly body: string;
 }
 
-/** Values to write; undefined removes the key. */
-export type TaskPatch = { readonly [K in keyof TaskFields]?: TaskFields[K] | undefined };
+/** Values to write; undefined removes the key. `editBody` is given all after the front matter. */
+export type TaskPatch = { readonly [K in keyof TaskFields]?: TaskFields[K] | undefined } & {
+  readonly editBody?: (body: string) => string;
+};
 
 export interface TaskListing {
   readonly tasks: readonly Task[];
@@ -99,7 +104,7 @@ export function parseTask(text: string | null, name: string): Task | string {
 }
 
 /** The text with these values set; everything else, comments included, stays as it is. */
-export function patchTask(text: string, patch: TaskPatch): string {
+export function patchTask(text: string, { editBody = (body) => body, ...patch }: TaskPatch): string {
   const parts = splitFrontMatter(text);
   if (parts === null) return text;
   const document = YAML.parseDocument(parts.lines.join('\n'), { schema: 'core' });
@@ -108,7 +113,7 @@ export function patchTask(text: string, patch: TaskPatch): string {
     else document.set(key, value);
   }
   const head = `---\n${document.toString({ lineWidth: 0 })}---\n`;
-  return (/^[^\n]*\r\n/.test(text) ? head.replace(/\n/g, '\r\n') : head) + parts.rest;
+  return (/^[^\n]*\r\n/.test(text) ? head.replace(/\n/g, '\r\n') : head) + editBody(parts.rest);
 }
 
 /** Six hex digits. */
@@ -116,10 +121,10 @@ export function taskId(name: string): string {
   return createHash('sha256').update(name.toLowerCase()).digest('hex').slice(0, 6);
 }
 
-/** Names of open tasks. A task whose file cannot be read counts as open, because an editor may be saving it. */
+/** Names and ids of open tasks. A task whose file cannot be read counts as open, because an editor may be saving it. */
 export function openNames({ tasks, problems }: TaskListing): ReadonlySet<string> {
   const open = tasks.filter(({ status }) => status !== 'done').map(({ name }) => name);
   const files = problems.map(({ file }) => file).filter((file) => !/[\\/]done[\\/]\d{4}-\d\d[\\/]/.test(file));
   const unread = files.map((file) => file.replace(/^.*[\\/]|\.md$/g, ''));
-  return new Set([...open, ...unread].map((name) => name.toLowerCase()));
+  return new Set([...open, ...unread].flatMap((name) => [name.toLowerCase(), taskId(name)]));
 }

@@ -33,6 +33,8 @@ export interface SummaryInput {
   readonly briefClaims?: readonly Claim[];
   /** Current statements that these turns may supersede. */
   readonly known?: readonly KnownStatement[];
+  /** Open tasks that these turns may say more of. */
+  readonly tasks?: readonly KnownTask[];
   /** What facts may be about; none are asked for without it. */
   readonly ontology?: Ontology;
 }
@@ -42,6 +44,14 @@ export interface KnownStatement extends StatementRef {
   readonly text: string;
   /** Valid from, as `2026-03-01`. */
   readonly date: string;
+}
+
+export interface KnownTask {
+  /** Six hex digits. */
+  readonly id: string;
+  readonly title: string;
+  /** A time or a cron form. */
+  readonly trigger?: string | undefined;
 }
 
 /** Its origin is set by rules only; a model names no origin. */

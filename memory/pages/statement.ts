@@ -109,7 +109,7 @@ function getCandidate(
   node: MemoryNode,
   { text, origin, isDecision, endedAt, bucket }: NodeStatement,
 ): Candidate | null {
-  if (bucket === 'skip' || bucket === 'episode' || bucket === 'task' || isReminder(text)) return null;
+  if ((bucket !== undefined && !bucket.startsWith('topic:')) || isReminder(text)) return null;
   const attribute = getAttribute(text);
   const chosen = bucket === undefined ? '' : toSlug(bucket.slice('topic:'.length));
   const isChosen = chosen !== '' && isCleanOrigin(origin) && (chosen !== PROFILE || origin === 'user');

@@ -6,7 +6,7 @@ import { topicTokens } from '../text/keywords.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
 import { getValues, splitSentences } from '../text/sentences.ts';
 import { tokenize } from '../text/tokenizer.ts';
-import { isClosed, isPast, toldBy } from '../text/validity.ts';
+import { isClosed, isPast, reportsDone, toldBy } from '../text/validity.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { KeptState, MemoryLine } from './types.ts';
 
@@ -157,10 +157,6 @@ function distinct(
   return kept;
 }
 
-const DONE =
-  /\b(?:done|finished|completed?|fixed|resolved|implemented|shipped|merged|deployed|released|closed|added|removed|migrated|moved|renamed|rotated|updated|replaced|upgraded|written|wrote|sent|answered|created|built|works now|passes|(?:has|have|was|were|is|are) (?:now |been )*\p{Ll}+(?:ed|en))\b|(?<!\p{L})(?:erledigt|fertig|behoben|umgesetzt|abgeschlossen|hecho|terminad[oa]|listo|resuelt[oa]|fait|terminée?|corrigée?)(?!\p{L})|(?:已完成|完成了|已修复|已经|完了|済み|완료|끝났|했습니다)/iu;
-const NOT_DONE =
-  /\b(?:not|isn't|aren't|wasn't|never|still|yet|todo|to do|open|pending|remaining|next|until|will|should|must|needs?|has to|have to|would|could|before|once|if|when)\b|[?？]$|(?<!\p{L})(?:noch|nicht|offen|pendiente|falta|todavía|reste|encore)(?!\p{L})|(?:还|未|没|아직|안 |まだ)/iu;
 /** Tells when, not what. */
 const WHEN =
   /\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|week|month|(?:jan|febr)uary|march|april|june|july|august|(?:septem|octo|novem|decem)ber|end)\b|\d+/gi;
@@ -196,5 +192,5 @@ function findSettled(newestFirst: readonly MemoryNode[]): (item: StateItem) => b
 function findReports({ title = '', outcome = '', summary, open = [] }: MemoryNode): string[] {
   const left = new Set(open.map(({ text }) => text));
   const sentences = [title, ...splitSentences(outcome), ...splitSentences(summary.replaceAll('; ', '. '))];
-  return [...new Set(sentences)].filter((text) => DONE.test(text) && !NOT_DONE.test(text) && !left.has(text));
+  return [...new Set(sentences)].filter((text) => reportsDone(text) && !left.has(text));
 }

@@ -76,13 +76,13 @@ export function createSurfacing(parts: Parts) {
   }
 
   async function notifyAs(task: Task, verdict: Verdict): Promise<void> {
-    if (await isInterrupting(task, verdict, { ...parts, signal: closing.signal })) await notify(getLine(task));
+    if (await isInterrupting(task, verdict, { ...parts, signal: closing.signal })) await notify(getTaskLine(task));
   }
 
   async function reviewed(task: Task, ask: NonNullable<Parts['review']>): Promise<void> {
     const topic = task.topic === undefined ? '' : await files.readTopic(task.topic);
     const answer = await ask(task, topic, closing.signal);
-    const line = `- ${clock(now())} Review of ${getLine(task)}: ${neutralLine(answer, RESULT_CHARS)}`;
+    const line = `- ${clock(now())} Review of ${getTaskLine(task)}: ${neutralLine(answer, RESULT_CHARS)}`;
     await files.addToInbox(localDay(now()), line);
   }
 
@@ -188,7 +188,8 @@ async function getDueTime(task: Task, nowMs: number): Promise<number | null> {
   return await dueTime(read, { sinceMs, firedMs: fired === undefined ? null : Date.parse(fired), nowMs });
 }
 
-function getLine({ name, title, origin }: Task): string {
+/** A title with the id that `comet-cc task` takes. */
+export function getTaskLine({ name, title, origin }: Task): string {
   const noted = isCleanOrigin(origin) ? '' : 'noted by a tool; ';
   return `“${neutralLine(title, TITLE_CHARS)}” (${noted}task ${taskId(name)})`;
 }
@@ -206,7 +207,7 @@ export async function taskLines(listing: TaskListing, { sinceMs, nowMs }: { sinc
   const waiting = openNames(listing);
   const lines: Record<'due' | 'neglected', string[]> = { due: [], neglected: [] };
   const add = (kind: keyof typeof lines, task: Task, how: string): void => {
-    lines[kind].push(`${getLine(task)}, ${how}`);
+    lines[kind].push(`${getTaskLine(task)}, ${how}`);
   };
   const ready = tasks.filter(
     ({ status, depends_on }) => status === 'active' && !depends_on.some((name) => waiting.has(name.toLowerCase())),
@@ -230,7 +231,7 @@ export async function taskLines(listing: TaskListing, { sinceMs, nowMs }: { sinc
   return { open: tasks.length, ...lines };
 }
 
-function clock(atMs: number): string {
+export function clock(atMs: number): string {
   return localTime(atMs, atMs);
 }
 
@@ -238,7 +239,7 @@ const LEADS = { notify: '', question: 'Question for the next session: ', review:
 
 function inboxLine(task: Task, { mode, forMs, atMs }: { mode: Task['mode']; forMs: number; atMs: number }): string {
   const late = atMs - forMs > LATE_MS ? `, late: was due ${localTime(forMs, atMs)}` : '';
-  return `- ${clock(atMs)} ${LEADS[mode]}${getLine(task)}${late}`;
+  return `- ${clock(atMs)} ${LEADS[mode]}${getTaskLine(task)}${late}`;
 }
 
 /** What the system block says of due questions; every task is of clean origin. */

@@ -1,4 +1,5 @@
 import { type Task, taskId } from '../model/task.ts';
+import { withoutContextOf } from './statement.ts';
 import type { TaskFiles } from './task-files.ts';
 import { localDay } from './trigger.ts';
 
@@ -10,13 +11,18 @@ export interface TaskSources {
   readonly calls: readonly { readonly tool: string; readonly text: string }[];
 }
 
+interface Parts {
+  readonly files: TaskFiles;
+  readonly now: () => number;
+}
+
 /** A call that adds or changes a task: an MCP tool, a command, or a change of the file itself. */
 const TASK_TOOL = /(?:^|__)(?:add|update)_task$/;
 const TASK_COMMAND = /\btask (?:add|edit)\b/;
 const NODE_ID = /mem_\d{8}_\d{6}_[0-9a-f]{6}/g;
 
 /** Tasks, done ones too, that were made of what is removed. A link that a person wrote into a task makes it none. */
-export function createTaskSources({ files, now }: { readonly files: TaskFiles; readonly now: () => number }) {
+export function createTaskSources({ files, now }: Parts) {
   const madeOf = async (sources: TaskSources): Promise<readonly Task[]> =>
     (await files.load(true)).tasks.filter((task) => isMadeOf(task, sources));
   return {
@@ -25,20 +31,32 @@ export function createTaskSources({ files, now }: { readonly files: TaskFiles; r
     madeOf,
     /** Removes them, and lines of the inbox that name them or a memory that is removed. */
     async forget(sources: TaskSources): Promise<void> {
-      const removedIds = new Set((await madeOf(sources)).map(({ name }) => name));
-      for (const name of removedIds) await files.remove(name);
-      for (const { name, depends_on } of (await files.load(true)).tasks) {
-        const rest = depends_on.filter((each) => !removedIds.has(each));
-        if (rest.length < depends_on.length)
-          await files.update(name, { depends_on: rest }, localDay(now()).slice(0, 7));
-      }
-      const marks = [...removedIds].map((name) => `task ${taskId(name)})`);
+      const removedNames = (await madeOf(sources)).map(({ name }) => name);
+      await removeTasks(removedNames, { files, now }, sources.nodes);
+      const marks = removedNames.map((name) => `task ${taskId(name)})`);
       await files.cleanInbox((line) => {
         const nodes = line.match(NODE_ID) ?? [];
         return marks.some((mark) => line.includes(mark)) || nodes.some((id) => sources.nodes.has(id));
       });
     },
   };
+}
+
+/** Removes tasks, and what others say of them and of `nodes`: that they depend on them, and lines of context. */
+export async function removeTasks(
+  names: readonly string[],
+  { files, now }: Parts,
+  nodes: TaskSources['nodes'] = new Set(),
+): Promise<void> {
+  for (const name of names) await files.remove(name);
+  const gone = new Set(names.flatMap((name) => [name.toLowerCase(), taskId(name)]));
+  for (const { name, depends_on, body } of (await files.load(true)).tasks) {
+    const rest = depends_on.filter((each) => !gone.has(each.toLowerCase()));
+    const isFreed = rest.length < depends_on.length;
+    if (!isFreed && withoutContextOf(body, nodes) === body) continue;
+    const editBody = (text: string): string => withoutContextOf(text, nodes);
+    await files.update(name, { ...(isFreed ? { depends_on: rest } : {}), editBody }, localDay(now()).slice(0, 7));
+  }
 }
 
 function isMadeOf({ name, title, sources, origin }: Task, { nodes, calls }: TaskSources): boolean {

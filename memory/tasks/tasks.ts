@@ -3,11 +3,13 @@ import { CometError, type Problem } from '../../common/errors.ts';
 import { oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { escapeHeadings } from '../model/markdown.ts';
-import type { MemoryNode } from '../model/node.ts';
 import { openNames, type Task, type TaskListing, type TaskPatch, TOPIC, taskId } from '../model/task.ts';
-import { questionLines, type Surfacing, taskLines } from './surfacing.ts';
+import { isNearDuplicate } from '../text/paraphrase.ts';
+import { isWaitingFor, lintTasks, type TaskProblem } from './lint-tasks.ts';
+import { planTaskChange, type TaskStatement } from './statement.ts';
+import { clock, getTaskLine, questionLines, type Surfacing, taskLines } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
-import { createTaskSources } from './task-sources.ts';
+import { createTaskSources, removeTasks } from './task-sources.ts';
 import { findTrigger, localDay, localIso, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
 
 /** A task as commands and tools show it. */
@@ -139,7 +141,7 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
       if (topic !== undefined && topic !== '' && !TOPIC.test(topic)) {
         throw new CometError('usage', `a topic is named by lower-case letters, digits, - and _ (got "${topic}")`);
       }
-      if (name !== '' && names !== undefined && isWaitingFor(name, names, tasks))
+      if (name !== '' && names !== undefined && isWaitingFor({ name }, names, tasks))
         throw new CometError('usage', `${name} cannot depend on itself, nor on what waits for it`);
       return {
         ...(title === undefined ? {} : { title: oneLine(redact(title)) }),
@@ -216,15 +218,10 @@ export function createTasks(parts: Parts) {
     remove: (input: string): Promise<TaskView> =>
       exclusive(async () => {
         const view = await shown(await find(input));
-        await files.remove(view.name);
+        await removeTasks([view.name], parts);
         surfacing.soon();
         return view;
       }),
-    /** See `taskLines`; with the number of open tasks. */
-    briefLines: async (since: { readonly sinceMs: number; readonly nowMs: number }) =>
-      taskLines(await load(false), since),
-    /** Active ones of every project. */
-    active: async (): Promise<readonly Task[]> => (await load(false)).tasks.filter(({ status }) => status === 'active'),
     /** Titles of tasks that surfaced lately and are still open, newest first; synchronous, as of the last look. */
     due: (projectDir?: string): readonly string[] => {
       const near = surfacing.recent().filter(({ project }) => isNear(project, projectDir));
@@ -244,39 +241,62 @@ export function createTasks(parts: Parts) {
     inbox: async (day = localDay(now())) => ({ day, text: await files.readInbox(day) }),
     ...createTaskSources(parts),
     ...createExchanged(parts, exclusive),
-    ...createReminders(parts, exclusive),
+    ...createStatements(parts, exclusive),
+    ...createListings(parts, load),
     problems: surfacing.problems,
     close: surfacing.close,
   };
 }
 
-export interface Reminder {
-  /** What the user said. */
-  readonly text: string;
-  readonly atMs: number;
-  readonly project: string;
-  readonly node: Pick<MemoryNode, 'node_id'>;
+function createListings({ files }: Parts, load: (all: boolean) => Promise<TaskListing>) {
+  return {
+    /** See `taskLines`; with the number of open tasks. */
+    briefLines: async (since: { readonly sinceMs: number; readonly nowMs: number }) =>
+      taskLines(await load(false), since),
+    /** Active ones of every project. */
+    active: async (): Promise<readonly Task[]> => (await load(false)).tasks.filter(({ status }) => status === 'active'),
+    lint: async (): Promise<readonly TaskProblem[]> => lintTasks(await load(true), files.fileOf),
+  };
 }
 
-function createReminders({ files, surfacing, redact }: Parts, exclusive: Mutex) {
+function createStatements({ files, surfacing, now, redact }: Parts, exclusive: Mutex) {
+  async function addTask({ text, atMs, project, nodeId, origin }: TaskStatement): Promise<void> {
+    const created = new Date(atMs).toISOString();
+    const trigger = await findTrigger(text, atMs);
+    const own = (await files.load(true)).tasks.filter((task) => task.project === project);
+    // A model may word what rules have read in the same turn otherwise.
+    const isSame = (task: Task): boolean =>
+      task.created === created && task.trigger === trigger && isNearDuplicate(task.title, text);
+    if (own.some((task) => task.title === text || isSame(task))) return;
+    await files.add(`${localDay(atMs)}-${toSlug(text)}`, {
+      ...{ title: text, created, status: 'active', priority: 'medium', mode: 'notify', trigger },
+      ...{ depends_on: [], sources: [nodeId], origin, project },
+      body: getBody({ context: [nodeId] }, redact),
+    });
+  }
+
+  async function changeTask(statement: TaskStatement): Promise<void> {
+    const { tasks } = await files.load();
+    const task = tasks.find(({ name, project }) => {
+      return taskId(name) === statement.taskId && [statement.project, ''].includes(project);
+    });
+    const patch = task === undefined ? null : await planTaskChange(task, statement);
+    if (task === undefined || patch === null) return;
+    const day = localDay(now());
+    await files.update(task.name, patch, day.slice(0, 7));
+    const change = patch.status === 'done' ? 'is done' : patch.trigger && `is due at ${patch.trigger}`;
+    if (change) await files.addToInbox(day, `- ${clock(now())} ${getTaskLine(task)} ${change}, as you said`);
+  }
+
   return {
-    /** Adds a task for a reminder, unless the project already has one with the same title, open or done. */
-    addReminder: ({ text, atMs, project, node }: Reminder): Promise<void> =>
+    /**
+     * Adds a task, unless the project already has it, open or done; or changes the open one that the statement names,
+     * with a line in the inbox where that is more than context.
+     */
+    takeStatement: ({ text, ...statement }: TaskStatement): Promise<void> =>
       exclusive(async () => {
-        const title = oneLine(redact(text)).slice(0, TITLE_CHARS);
-        const { tasks } = await files.load(true);
-        if (tasks.some((task) => task.project === project && task.title === title)) return;
-        await files.add(`${localDay(atMs)}-${toSlug(title)}`, {
-          ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify' },
-          ...{
-            trigger: await findTrigger(text, atMs),
-            depends_on: [],
-            sources: [node.node_id],
-            origin: 'user',
-            project,
-          },
-          body: getBody({ context: [node.node_id] }, redact),
-        });
+        const said = { ...statement, text: oneLine(redact(text)).slice(0, TITLE_CHARS) };
+        await (statement.taskId === null ? addTask(said) : changeTask(said));
         surfacing.soon();
       }),
   };
@@ -299,15 +319,6 @@ function createExchanged({ files, surfacing }: Parts, exclusive: Mutex) {
         surfacing.soon();
       }),
   };
-}
-
-/** Whether one of these tasks is `name`, or depends on it directly or through others. */
-function isWaitingFor(name: string, names: readonly string[], tasks: readonly Task[]): boolean {
-  const waited = new Set(names);
-  for (const each of waited)
-    for (const next of tasks.find((task) => task.name === each && task.status !== 'done')?.depends_on ?? [])
-      waited.add(next);
-  return waited.has(name);
 }
 
 /** A trigger that was set again has surfaced nothing. */

@@ -21,11 +21,20 @@ const TELLING = 3;
 /** A value of more words is a whole statement. */
 const BARE_VALUE = 4;
 
+const DONE =
+  /\b(?:done|finished|completed?|fixed|resolved|implemented|shipped|merged|deployed|released|closed|added|removed|migrated|moved|renamed|rotated|updated|replaced|upgraded|written|wrote|sent|answered|created|built|works now|passes|(?:has|have|was|were|is|are) (?:now |been )*\p{Ll}+(?:ed|en))\b|(?<!\p{L})(?:erledigt|fertig|behoben|umgesetzt|abgeschlossen|hecho|terminad[oa]|listo|resuelt[oa]|fait|terminée?|corrigée?)(?!\p{L})|(?:已完成|完成了|已修复|已经|完了|済み|완료|끝났|했습니다)/iu;
+const NOT_DONE =
+  /\b(?:not|isn't|aren't|wasn't|never|still|yet|todo|to do|open|pending|remaining|next|until|will|should|must|needs?|has to|have to|would|could|before|once|if|when)\b|[?？]$|(?<!\p{L})(?:noch|nicht|offen|pendiente|falta|todavía|reste|encore)(?!\p{L})|(?:还|未|没|아직|안 |まだ)/iu;
 /** A single statement of a summary. */
 export interface SummaryPart {
   readonly text: string;
   /** It stands where only words of the user stand; told for nodes of the local writer alone. */
   readonly isUsers: boolean;
+}
+
+/** Says that something is done. */
+export function reportsDone(text: string): boolean {
+  return DONE.test(text) && !NOT_DONE.test(text);
 }
 
 /** No longer so. */

@@ -4,8 +4,11 @@ import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../common/log.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
+import { parseTask, type Task } from '../../memory/model/task.ts';
 import { createClaudeCli } from '../../memory/models/claude-code.ts';
 import { topicDetectorPrompt } from '../../memory/models/prompts/topic-detector.ts';
+import { interruptionPrompt } from '../../memory/tasks/interruption.ts';
+import { reviewPrompt } from '../../memory/tasks/review.ts';
 import { talk } from '../helpers/turns.ts';
 import {
   createStandin,
@@ -97,7 +100,7 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
       summary: 'staging database listens on port 5433',
       outcome: 'It listens on port 5433.',
       decisions: [],
-      open: [{ text: 'Mara moves production by Friday', turn: 't1' }],
+      open: [{ text: 'Mara moves production by Friday', turn: 't1', bucket: 'task' }],
       values: ['5433'],
       trigger: 'When I connect to the staging database',
       topic_tags: ['database'],
@@ -117,6 +120,21 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
     expect(result.nodes[0]?.turns).toEqual([turn.turnId]);
     expect(result.nodes[0]?.open).toMatchObject([{ text: 'Mara moves production by Friday', turn: turn.turnId }]);
     expect(result.brief.active).toEqual([{ text: 'staging on 5433', sources: [turn.turnId] }]);
+    expect(standin.refused).toEqual([]);
+  });
+
+  test('reviews a due task and judges whether it interrupts, once each and without tools of its own', async () => {
+    const task = parseTask('---\ntitle: Check dispenser 47\n---\n\nIt leaks.\n', '2026-11-24-check') as Task;
+    const answers: Record<string, unknown>[] = [{ review: 'The valve is old.' }, { interrupt: false }];
+    const standin = await createStandin({ brain: structuredBrain(() => answers.shift() ?? {}, echoBrain) });
+    const model = await modelOver(standin);
+    expect(await model.ask(reviewPrompt(task, 'Dispenser 47 is in Ghent.', 'f00d'), calm)).toBe('The valve is old.');
+    const moment = { answering: 1, lastRequestMs: 0, nowMs: 5_000 };
+    expect(await model.ask(interruptionPrompt(task, moment, 'f00d'), calm)).toBe(false);
+    const sent = inference(standin).map(({ body }) => JSON.stringify(body));
+    expect(sent).toHaveLength(2);
+    for (const text of sent) expect(text).toContain('It leaks.');
+    expect(sent[0]).toContain('in Ghent');
     expect(standin.refused).toEqual([]);
   });
 

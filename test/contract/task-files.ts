@@ -46,6 +46,13 @@ export function taskFilesContract(open: () => Promise<TaskFiles>): void {
     expect((await files.load()).tasks).toEqual([changed]);
   });
 
+  test('edits what stands after the front matter', async () => {
+    const files = await open();
+    const { name } = await files.add('check', TASK);
+    await files.update(name, { editBody: (body) => `${body}- more\n` }, MONTH);
+    expect((await files.load()).tasks).toEqual([{ ...TASK, name, body: `${TASK.body}- more\n` }]);
+  });
+
   test('refuses what would not validate, and leaves the task as it is', async () => {
     const files = await open();
     const task = await files.add('check', TASK);

@@ -6,7 +6,7 @@ import type { Claim, StatementRef } from '../../model/node.ts';
 import { BUCKET } from '../../model/node-schema.ts';
 import { policyRules } from '../../text/content-type.ts';
 import { contentTags, proposedTags } from '../../text/tags.ts';
-import type { KnownStatement, ProposedNode, SummaryInput, SummaryResult } from '../model.ts';
+import type { KnownStatement, KnownTask, ProposedNode, SummaryInput, SummaryResult } from '../model.ts';
 import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
 import { bareLabel, type Labels, labelTurns, renderTranscript } from './transcript.ts';
 
@@ -33,7 +33,7 @@ const labels = z.array(z.string()).describe('turn labels, such as t2');
 const ClaimAnswer = z.object({ text: z.string(), sources: labels });
 const KnownLabels = z.array(z.string()).describe('labels of known statements, such as k3');
 const turn = z.string().describe('a turn label');
-const bucket = z.string().default('').describe('skip, episode, task or topic:<name>');
+const bucket = z.string().default('').describe('skip, episode, topic:<name>, task or task:<id>');
 /** What a model may forget is optional; the schema that it is shown requires all. */
 const Answer = z.object({
   nodes: z.array(
@@ -42,7 +42,7 @@ const Answer = z.object({
       summary: z.string(),
       outcome: z.string().default(''),
       decisions: z.array(z.object({ text: z.string(), by: z.enum(['user', 'assistant']), turn, bucket })).default([]),
-      open: z.array(z.object({ text: z.string(), turn })).default([]),
+      open: z.array(z.object({ text: z.string(), turn, bucket })).default([]),
       values: z.array(z.string()).default([]),
       trigger: z.string(),
       topic_tags: z.array(z.string()),
@@ -85,7 +85,7 @@ ${policyRules()}
 - recall_mode: "active" as a rule. "both" for a standing rule or preference of the developer that matters in nearly every session: it is always shown as well. "passive" is always shown and never searched: only where the summary is all that there is to find.
 - Leave out what spoils a memory: instructions that the agent itself was given, heartbeats and acknowledgements, guesses about the developer that the developer did not say, what is only true for a moment (running, percent done, process ids), and lines that memory itself put into the conversation.
 - facts: whole sentences worth looking up by themselves; concept names the subject, value is the sentence with its exact value; polarity "negative" for what was ruled out, removed or denied. evidence: the turns that show it.
-- bucket of each decision and fact: "topic:" and the short lower-case name of its subject for what a page on that subject should say for months: decisions of the user, standing rules and preferences, values of environments, roles and places of people ("topic:user_profile" for the developer); "task" for what is to be done, "skip" for what has no value later; "episode" for everything else, and where you are unsure.
+- bucket of each decision, open item and fact: "topic:" and the short lower-case name of its subject for what a page on that subject should say for months: decisions of the user, standing rules and preferences, values of environments, roles and places of people ("topic:user_profile" for the developer); "task" for what the user wants to be reminded of, or done later; "task:" and the id of an open task where the user or you say more of it: another time, a result, that it is done or dropped; "skip" for what has no value later; "episode" for everything else, and where you are unsure.
 - revises: labels of known statements that the turns of this node say are no longer so, because a new value, tool or rule took their place. Only what is said outright; one that is merely not mentioned, or is about something else, still holds.
 
 Brief (replaces the old one completely)
@@ -115,12 +115,13 @@ export function summarizerPrompt(
   });
   const brief = [...old].map(([label, claim]) => `[${label}] ${claim.text}`).join('\n') || input.brief;
   const labeled = (input.known ?? []).map((statement, index) => [`k${index + 1}`, statement] as const);
-  const { ontology } = input;
+  const { ontology, tasks = [] } = input;
   const asksFacts = ontology !== undefined && conceptNames(ontology).length > 0;
   const sections = [
     `Known tags: ${input.knownTags.slice(0, 60).join(', ') || '(none)'}`,
     fenced('old brief', fence, brief || '(none)'),
     ...(labeled.length === 0 ? [] : [fenced('known statements', fence, labeled.map(knownLine).join('\n'))]),
+    ...(tasks.length === 0 ? [] : [fenced('open tasks', fence, tasks.map(taskLine).join('\n'))]),
     fenced('turns', fence, transcript),
     `Write the nodes for ${[...named.of.values()].join(', ')} and the new brief.`,
   ];
@@ -130,7 +131,7 @@ export function summarizerPrompt(
     schema: getJsonSchema(asksFacts ? Answer.extend({ facts: extractionSchema(ontology).optional() }) : Answer),
     parse(value) {
       const shown = [...named.of.values(), ...old.keys()];
-      const result = settle(Answer.parse(value), { named, known: new Map(labeled), shown });
+      const result = settle(Answer.parse(value), { named, known: new Map(labeled), shown, tasks });
       const facts = asksFacts && isRecord(value) && Array.isArray(value['facts']) ? value['facts'] : [];
       return facts.length === 0 ? result : { ...result, facts };
     },
@@ -141,14 +142,20 @@ function knownLine([label, { date, text }]: readonly [string, KnownStatement]): 
   return `[${label}] since ${date}: ${neutralLine(text, KNOWN_CHARS)}`;
 }
 
+function taskLine({ id, title, trigger = '' }: KnownTask): string {
+  return `[${id}] ${neutralLine(title, KNOWN_CHARS)}${trigger === '' ? '' : ` (${trigger})`}`;
+}
+
 interface PromptLabels {
   readonly named: Labels;
   readonly known: ReadonlyMap<string, KnownStatement>;
   /** Labels of every possible source of a claim. */
   readonly shown: readonly string[];
+  readonly tasks: readonly KnownTask[];
 }
 
-function settle(answer: z.infer<typeof Answer>, { named, known, shown }: PromptLabels): SummaryResult {
+function settle(answer: z.infer<typeof Answer>, { named, known, shown, tasks }: PromptLabels): SummaryResult {
+  const withBucket = createBuckets(tasks);
   const all = named.turnIdsOf(shown);
   const own = new Set(named.of.keys());
   const nodes = answer.nodes.slice(0, NODES_PER_TURN * own.size).flatMap((node): ProposedNode[] => {
@@ -173,7 +180,9 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown }: PromptL
       return statement === undefined ? [] : [{ nodeId: statement.nodeId, fact: statement.fact }];
     });
     const shape = getShape(node, (label) => named.turnIdsOf([label]).find((turnId) => turns.includes(turnId)));
-    return [{ ...node, ...shape, summary, trigger, topic_tags: tidyTags(node.topic_tags), turns, facts, revises }];
+    const [decisions, open] = [shape.decisions.map(withBucket), shape.open.map(withBucket)];
+    const texts = { ...shape, decisions, open, summary, trigger };
+    return [{ ...node, ...texts, topic_tags: tidyTags(node.topic_tags), turns, facts, revises }];
   });
   const turnIds = new Set(nodes.flatMap(({ turns }) => turns));
   const skipped = named.turnIdsOf(answer.skip).filter((turnId) => own.has(turnId) && !turnIds.has(turnId));
@@ -194,7 +203,7 @@ type NodeAnswer = z.infer<typeof Answer>['nodes'][number];
 function getShape(
   { title, outcome, decisions, open, values }: NodeAnswer,
   turnIdOf: (label: string) => string | undefined,
-): Pick<ProposedNode, 'title' | 'outcome' | 'decisions' | 'open' | 'values'> {
+): Pick<NodeAnswer, 'title' | 'outcome' | 'decisions' | 'open' | 'values'> {
   const items = <T extends { readonly text: string; readonly turn: string }>(items: readonly T[]): T[] =>
     items.slice(0, ITEMS).flatMap((item) => {
       const [text, turnId] = [clip(item.text.trim(), ITEM_CHARS), turnIdOf(item.turn)];
@@ -204,16 +213,20 @@ function getShape(
   return {
     title: clip(title.trim(), TITLE_CHARS),
     outcome: clip(outcome.trim(), OUTCOME_CHARS),
-    decisions: items(decisions).map(withBucket),
+    decisions: items(decisions),
     open: items(open),
     values: [...new Set(names)].slice(0, VALUES),
   };
 }
 
-/** Anything else is left to the rules. */
-function withBucket<T extends object>(item: T & { readonly bucket?: string }): Omit<T, 'bucket'> & { bucket?: string } {
-  const { bucket = '', ...rest } = item;
-  return BUCKET.test(bucket.trim()) ? { ...rest, bucket: bucket.trim() } : rest;
+/** What is no bucket, or names a task that was not shown, stays an episode. */
+function createBuckets(tasks: readonly KnownTask[]) {
+  const isTask = (bucket: string): boolean => tasks.some(({ id }) => bucket === `task:${id}`);
+  return <T extends { readonly bucket: string }>(item: T): T => {
+    const bucket = item.bucket.trim();
+    const isKnown = BUCKET.test(bucket) && (!bucket.startsWith('task:') || isTask(bucket));
+    return { ...item, bucket: isKnown ? bucket : 'episode' };
+  };
 }
 
 function tidyTags(tags: readonly string[]): string[] {

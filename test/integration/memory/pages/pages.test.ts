@@ -249,7 +249,12 @@ describe('pages', () => {
     await mkdir(path.join(rig.dir, 'topics', 'my shop'));
     await rename(path.join(rig.dir, 'topics', name), path.join(rig.dir, 'topics', 'my shop', name));
     await rig.week(1, ['We decided to no longer use Redis for caching.']);
-    expect(await rig.text(`topics/my shop/${name}`)).toMatch(/## Before\n\n- We decided to use Redis/);
+    const moved = await rig.text(`topics/my shop/${name}`);
+    expect(moved).toMatch(/## Before\n\n- We decided to use Redis/);
+    const addresses = [...moved.matchAll(/\]\(([^()#]+)#mem_/g)].map(([, address = '']) => address);
+    expect(addresses).toHaveLength(2);
+    for (const address of addresses)
+      expect(path.resolve(rig.dir, 'topics/my shop', address)).toMatch(`${path.dirname(rig.dir)}/nodes/`);
     expect(await rig.text('INDEX.md')).toContain(`(topics/my%20shop/${name})`);
     const exported = await rig.memory.library.exportAll('jsonl');
     await rig.memory.library.forget({ dryRun: false, sessionId: 'week-1' });
@@ -282,6 +287,37 @@ describe('pages', () => {
     ]);
     const [node] = rig.memory.library.list({}).filter(({ open: left }) => (left ?? []).length > 0);
     expect(node?.open?.map(({ text }) => text)).toContain(said[1]);
+    await rig.memory.maintenance.close();
+  });
+
+  test('and tasks change as a model chooses in the call that summarizes the turn', async () => {
+    const texts = new Map<string, string>();
+    const pages = new Map<string, string>();
+    const { tasks, clock } = openTaskRig(createMemoryTaskFiles(texts, pages));
+    clock.nowMs = WEEKS_START_MS;
+    const compact = ({ turns, tasks: open = [] }: SummaryInput): SummaryResult => {
+      const nodes = turns.map(({ turnId, user: text }): ProposedNode => {
+        const bucket = open[0] === undefined ? 'task' : `task:${open[0].id}`;
+        const node = { summary: text, trigger: 'When I order', topic_tags: [], recall_mode: 'active' as const };
+        return { ...node, importance: 'MED', turns: [turnId], facts: [], open: [{ text, turn: turnId, bucket }] };
+      });
+      return { nodes, brief: { active: [], hints: [] } };
+    };
+    const model = scriptedModel({ sense: () => calmReading, compact });
+    const rig = await open('', { llm: 'claude', model, tasks });
+    await rig.week(0, ['The valves of dispenser 47 have to be ordered.']);
+    const made = parseTask([...texts.values()][0] ?? '', 'x');
+    expect(made).toMatchObject({ title: 'The valves of dispenser 47 have to be ordered.', origin: 'user' });
+    await rig.week(1, ['Take the brass valves for 47, not steel.']);
+    expect([...texts.values()].join()).toMatch(
+      /## Context\n\n- mem_\w+\n- [\d-]+: Take the brass valves for 47, not steel\. \(mem_/,
+    );
+    await rig.memory.library.forget({ dryRun: false, sessionId: 'week-1' });
+    expect([...texts.values()].join()).not.toContain('brass');
+    await rig.week(2, ['The valves of 47 are ordered, done.']);
+    expect((await tasks.list({ all: true })).tasks).toMatchObject([{ status: 'done' }]);
+    expect([...pages.values()].join()).toContain('is done, as you said');
+    expect(texts.size).toBe(1);
     await rig.memory.maintenance.close();
   });
 

@@ -121,6 +121,20 @@ describe('the compacter’s prompt', () => {
     });
   });
 
+  test('every statement has a bucket: what is none, or no task that was shown, stays an episode', () => {
+    const tasks = [{ id: '3f2a91', title: 'Check dispenser 47', trigger: '2026-11-24T09:00:00Z' }];
+    const prompt = summarizerPrompt({ ...input, tasks }, 'f00d');
+    expect(prompt.user).toContain('[3f2a91] Check dispenser 47 (2026-11-24T09:00:00Z)');
+    const buckets = ['task:3f2a91', 'task', 'topic:shop', 'task:000000', 'pages', '', undefined];
+    const decisions = buckets.map((bucket) => ({ text: 'Use port 5433', by: 'user', turn: 't1', bucket }));
+    const open = [{ text: 'Check it', turn: 't1', bucket: 'task:3f2a91' }];
+    const [made] = prompt.parse({ nodes: [{ ...node, decisions, open }], brief: { active: [], hints: [] } }).nodes;
+    const episodes = Array(4).fill('episode');
+    expect(made?.decisions?.map(({ bucket }) => bucket)).toEqual(['task:3f2a91', 'task', 'topic:shop', ...episodes]);
+    expect(made?.open?.[0]?.bucket).toBe('task:3f2a91');
+    expect(made?.facts[0]?.bucket).toBe('episode');
+  });
+
   test('an answer may skip turns, all of them too, but no turn that a node stands for', () => {
     const brief = { active: [], hints: [] };
     const all = summarizerPrompt(input, 'f').parse({ nodes: [], skip: ['t1', 't2', 't9'], brief });

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { findTaskStatements, type TaskStatement } from '../../../../memory/tasks/statement.ts';
 import { localDay, localIso } from '../../../../memory/tasks/trigger.ts';
 import { createMemoryTaskFiles } from '../../../helpers/memory-task-files.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
 import { openTaskRig } from '../../../helpers/task-rig.ts';
 
 const HOUR = 3_600_000;
@@ -262,4 +264,139 @@ test('the inbox is that of a day', async () => {
   await at(START + HOUR);
   expect(await tasks.inbox()).toMatchObject({ day: localDay(START), text: expect.stringContaining('“Check”') });
   expect(await tasks.inbox('2020-01-01')).toEqual({ day: '2020-01-01', text: '' });
+});
+
+describe('what is said of a task', () => {
+  const [FIRST, LATER] = ['mem_20261123_100000_00000a', 'mem_20261123_110000_00000b'];
+  const said = (text: string, over: Partial<TaskStatement> = {}): TaskStatement => {
+    return { text, origin: 'user', atMs: START, project: SHOP, nodeId: FIRST, taskId: null, ...over };
+  };
+  const only = (texts: ReadonlyMap<string, string>): string => [...texts.values()].join('\n');
+
+  test('makes one, once, however a model words what the rules have read', async () => {
+    const { tasks, texts } = open();
+    for (const text of [
+      'Remind me tomorrow at 9 to renew the payments certificate.',
+      'Remind me tomorrow at 9 to renew the payments certificate.',
+      'Renew the payments certificate (remind me tomorrow at 9)',
+    ])
+      await tasks.takeStatement(said(text));
+    expect((await tasks.list({})).tasks).toMatchObject([{ next: localIso(START + 23 * HOUR), origin: 'user' }]);
+    await tasks.takeStatement(said('Remind me tomorrow at 11 to renew the payments certificate.'));
+    expect(texts.size).toBe(2);
+  });
+
+  test('is a line of its context, once, and goes with its memory; a person’s lines stay', async () => {
+    const { tasks, texts } = open();
+    await tasks.takeStatement(said('Later we must renew the certificate.'));
+    const [{ id, name } = { id: '', name: '' }] = (await tasks.list({})).tasks;
+    const own = `- my own line (${LATER})\n\n## Mine\n\nwords\n`;
+    texts.set(name, `${texts.get(name)}${own}`);
+    const more = { taskId: id, nodeId: LATER, origin: 'assistant' } as const;
+    for (const text of ['The CA is hunter2-corp.', 'The CA is hunter2-corp.', 'Later we must renew the certificate!'])
+      await tasks.takeStatement(said(text, more));
+    const line = `- 2026-11-23: The CA is [REDACTED]-corp. (${LATER})\n`;
+    expect(only(texts)).toContain(`## Context\n\n- ${FIRST}\n- my own line (${LATER})\n${line}\n## Mine\n\nwords\n`);
+    await tasks.forget({ nodes: new Set([LATER]), calls: [] });
+    expect(only(texts)).toContain(`- ${FIRST}\n- my own line (${LATER})\n\n## Mine\n\nwords\n`);
+    expect(only(texts)).not.toContain('corp');
+  });
+
+  test('moves it and ends it in the words of the user alone, with a line in the inbox', async () => {
+    const { tasks, page } = open();
+    const { id } = await tasks.add({ ...user, title: 'Check dispenser 47', at: 'tomorrow 9:00' });
+    const about = { taskId: id, nodeId: LATER };
+    await tasks.takeStatement(said('Dispenser 47 can wait until Friday at 14:00.', { ...about, origin: 'assistant' }));
+    await tasks.takeStatement(said('Dispenser 47 is fixed.', { ...about, origin: 'assistant' }));
+    await tasks.takeStatement(said('Dispenser 47 is not fixed yet.', about));
+    await tasks.takeStatement(said('Dispenser 47 is fixed.', { ...about, project: '/other' }));
+    expect((await tasks.list({})).tasks).toMatchObject([{ id, next: localIso(START + 23 * HOUR) }]);
+    expect(page()).toEqual([]);
+    await tasks.takeStatement(said('Dispenser 47 can wait until Friday at 15:00.', about));
+    const friday = localIso(new Date(2026, 10, 27, 15).getTime());
+    expect((await tasks.list({})).tasks).toMatchObject([{ id, next: friday }]);
+    await tasks.takeStatement(said('I fixed dispenser 47, it is done.', about));
+    expect((await tasks.list({})).tasks).toEqual([]);
+    expect(page()).toEqual([
+      `- 10:00 “Check dispenser 47” (task ${id}) is due at ${friday}, as you said`,
+      `- 10:00 “Check dispenser 47” (task ${id}) is done, as you said`,
+    ]);
+  });
+
+  test('is not a task where it is not the user’s, and changes none that is done or unknown', async () => {
+    const { tasks, texts } = open();
+    await tasks.takeStatement(said('todo: pay', { taskId: 'ffffff' }));
+    expect(texts.size).toBe(0);
+    const { id, name } = await tasks.add({ ...user, title: 'Check' });
+    await tasks.setStatus(id, 'done');
+    const before = texts.get(name);
+    await tasks.takeStatement(said('The valve of 47 leaks.', { taskId: id }));
+    expect(texts.get(name)).toBe(before);
+  });
+
+  test('is read from the buckets of a node, and from what the user typed as a reminder', () => {
+    const turn = 't1';
+    const node = makeNode({
+      node_id: FIRST,
+      origin: 'user',
+      project: SHOP,
+      open: [
+        { text: 'Remind me to call.', turn, origin: 'user' },
+        { text: 'Remind me to pay.', turn, origin: 'tool' },
+        { text: 'Order parts', turn, origin: 'assistant', bucket: 'task' },
+        { text: 'Order more', turn: 'gone', origin: 'user', bucket: 'task' },
+      ],
+      decisions: [{ text: 'Move 47 to Friday', turn, origin: 'user', by: 'user', bucket: 'task:3f2a91' }],
+      facts: [
+        {
+          concept: '47',
+          value: 'It leaks',
+          polarity: 'positive',
+          evidence: [turn],
+          origin: 'assistant',
+          bucket: 'task:3f2a91',
+        },
+        {
+          concept: '48',
+          value: 'It leaks',
+          polarity: 'positive',
+          evidence: [turn],
+          origin: 'tool',
+          bucket: 'task:3f2a91',
+        },
+        { concept: 'port', value: '5433', polarity: 'positive', evidence: [turn], bucket: 'topic:shop' },
+      ],
+    });
+    const turns = [{ turnId: turn, atMs: START, origin: 'user' as const, user: '', parts: [] }];
+    expect(findTaskStatements([node], turns).map(({ text, taskId }) => [text, taskId])).toEqual([
+      ['Remind me to call.', null],
+      ['Move 47 to Friday', '3f2a91'],
+      ['It leaks', '3f2a91'],
+    ]);
+  });
+});
+
+test('a task that depends on none, or waits for itself, is named', async () => {
+  const { tasks, texts } = open();
+  const first = await tasks.add({ ...user, title: 'Order parts' });
+  const second = await tasks.add({ ...user, title: 'Build', dependsOn: [first.id] });
+  expect(await tasks.lint()).toEqual([]);
+  const depends = (name: string, on: string): unknown =>
+    texts.set(
+      name,
+      (texts.get(name) ?? '').replace(/depends_on:.*\n(?: +-.*\n)*|(?=origin:)/, `depends_on: [${on}]\n`),
+    );
+  depends(second.name, `${first.id}, tpyo`);
+  expect((await tasks.show(second.id)).waits_for).toEqual([first.id]);
+  expect(await tasks.lint()).toMatchObject([
+    { file: second.name, kind: 'dead_link', message: expect.stringContaining('tpyo') },
+  ]);
+  depends(first.name, second.id);
+  expect((await tasks.lint()).map(({ file, kind }) => [file, kind])).toEqual([
+    [second.name, 'dead_link'],
+    [second.name, 'contradiction'],
+    [first.name, 'contradiction'],
+  ]);
+  await tasks.remove(first.id);
+  expect(await tasks.show(second.id)).toMatchObject({ waits_for: [], depends_on: ['tpyo'] });
 });
