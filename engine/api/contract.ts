@@ -1,6 +1,8 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { z } from 'zod';
+import { CometError } from '../../common/errors.ts';
 import { getMode, type Mode } from '../../common/policy.ts';
+import { oneLine } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import { publicNode, type SessionDetail, TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../../memory/index.ts';
 import { claudeImportInput } from './import-claude.ts';
@@ -265,8 +267,13 @@ export const operations = {
       access.projectFilter(within);
       const item = from === undefined ? null : await library.findItem(from);
       const about = item === null ? {} : { context: [`${item.node_id}: ${item.title}`], sources: [item.node_id] };
+      const title = given.title || item?.text || '';
+      const open = item === null ? [] : (await tasks.list({})).tasks;
+      const same = open.find((task) => task.title === oneLine(title) && task.project === item?.project);
+      if (same !== undefined)
+        throw new CometError('usage', `it is task ${same.id} already: comet-cc task show ${same.id}`);
       return tasks.add({
-        ...{ ...given, ...about, title: given.title || item?.text || '' },
+        ...{ ...given, ...about, title },
         ...{ origin: lowestOrigin([by, item?.origin ?? by]), projectDir: projectDir ?? null },
       });
     },
@@ -278,7 +285,11 @@ export const operations = {
   ),
   'tasks/status': operation(
     z.strictObject({ id, status: z.enum(TASK_STATUSES), within }),
-    ({ tasks, access }, { id, status, within }) => tasks.setStatus(id, status, access.projectFilter(within).projectDir),
+    async ({ memory: { library }, tasks, access }, { id, status, within }) => {
+      const task = await tasks.setStatus(id, status, access.projectFilter(within).projectDir);
+      if (status === 'done') await library.closeSame(task.title, task.project);
+      return task;
+    },
   ),
   'tasks/remove': operation(z.strictObject({ id }), ({ tasks }, { id }) => tasks.remove(id)),
   'inbox/show': operation(

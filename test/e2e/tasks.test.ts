@@ -59,6 +59,20 @@ describe('comet-cc task', () => {
     expect(await readdir(path.join(rig.home.home, 'library/tasks/active'))).toEqual([]);
   });
 
+  it('makes one of an open item, once, which is done with it', async () => {
+    await rig.home.json(['todo', 'add', 'Send Anna the invoices of dispenser 52', '--project', SHOP, '--json']);
+    const todo = async (): Promise<{ id: string }[]> =>
+      ((await rig.home.json(['todo', '--project', SHOP, '--json'])) as { id: string; text: string }[]).filter(
+        ({ text }) => text.includes('dispenser 52'),
+      );
+    const [item] = await todo();
+    const { id } = await task('add', '--from', item?.id ?? '', '--project', SHOP);
+    const again = await rig.home.run(['task', 'add', '--from', item?.id ?? '', '--project', SHOP]);
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining(`task ${id}`) });
+    await task('done', id);
+    expect(await todo()).toEqual([]);
+  });
+
   it('refuses what it cannot read, by the usual exit codes', async () => {
     for (const [code, ...args] of [
       [2, 'add', 'x', '--at', 'feb 30'],
