@@ -1,4 +1,5 @@
 import { trimEnd } from '../../common/text.ts';
+import { STOP_WORDS } from './tokenizer.ts';
 
 /** A rule that outlives the task. */
 export const STANDING =
@@ -17,6 +18,10 @@ const SENTENCE_END =
 const FENCE = /^ {0,3}(```|~~~)/;
 const VALUE = /\d|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
 const NAME = /^\p{Lu}\p{Ll}+$/u;
+const ORDINAL = /^\d{1,2}$/;
+/** Ends what comes before the first word of a sentence or an item. */
+const OPENING = /(?:^|[.!?:;…\n→—|]| - )[\s"'“”‘’()[\]*_`>#+-]{0,11}$/u;
+const OPENING_CHARS = 12;
 
 /** Ends as a question. */
 export function isQuestion(text: string): boolean {
@@ -28,15 +33,22 @@ export function isAsking(text: string): boolean {
   return isQuestion(text) || ASKS.test(text) || text.startsWith('¿');
 }
 
-/** Distinct figures, names, paths and identifiers as written. */
+/** Distinct figures, names, paths and identifiers as written; no capital that opens a sentence, no number of a list. */
 export function getValues(text: string): string[] {
-  const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu) ?? [];
-  const bare = words.map((word) => trimEnd(word, './:-'));
-  return [
-    ...new Set(
-      bare.filter((word, at) => !/^(?:e\.g|i\.e)$/i.test(word) && (VALUE.test(word) || (at > 0 && NAME.test(word)))),
-    ),
-  ];
+  const values = new Set<string>();
+  for (const { 0: whole, index } of text.matchAll(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu)) {
+    const word = trimEnd(whole, './:-');
+    if (isGrammar(word) || !(NAME.test(word) || VALUE.test(word))) continue;
+    const opens = OPENING.test(text.slice(Math.max(0, index - OPENING_CHARS), index));
+    if (opens && (NAME.test(word) || (ORDINAL.test(word) && /[.):]/.test(text[index + word.length] ?? '')))) continue;
+    values.add(word);
+  }
+  return [...values];
+}
+
+/** A word that says nothing by itself, capitals or not. */
+function isGrammar(word: string): boolean {
+  return STOP_WORDS.has(word.toLowerCase()) || /^(?:e\.g|i\.e)$/i.test(word);
 }
 
 /** Sentences of one paragraph. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { getConcept, isNoise, NEGATION, STANDING, split } from '../../../../memory/text/sentences.ts';
+import { getConcept, getValues, isNoise, NEGATION, STANDING, split } from '../../../../memory/text/sentences.ts';
 import { JUNK } from '../../../fixtures/junk.ts';
 
 test.each([
@@ -80,3 +80,14 @@ test.each(['We no longer use redis', 'Nie Joi', '不要用 npm', 'No usamos npm'
 test.each(['The export notes the port', 'Notar läuft', '포트는 5433입니다'])('no negation: %s', (text) =>
   expect(NEGATION.test(text)).toBe(false),
 );
+
+test.each([
+  [
+    '1. `src/db.ts:12` - Best place, `poolSize` is known. The most are #1 and #2.',
+    ['src/db.ts:12', 'poolSize', '1', '2'],
+  ],
+  ['Ask Mara on Friday; it must NOT be JSON, e.g. v1.2. Both fit.', ['Mara', 'Friday', 'JSON', 'v1.2']],
+  ['- Added: Redis\n- **Summary**: 3 of 40 ms on the Postgres cluster', ['3', '40', 'Postgres']],
+])('values are figures, names and paths, no capital that opens a sentence: %s', (text, values) => {
+  expect(getValues(text)).toEqual(values);
+});
