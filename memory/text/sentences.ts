@@ -16,7 +16,8 @@ export const LEAD_IN =
 const SENTENCE_END =
   /(?<=[.!?])(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=[。！？])/u;
 const FENCE = /^ {0,3}(```|~~~)/;
-const VALUE = /\d|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
+const WORD = /(?:[~.]{0,2}\/\.?|\.)?[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu;
+const VALUE = /\d|^[~./]{1,4}\p{L}|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
 const NAME = /^\p{Lu}\p{Ll}+$/u;
 const ORDINAL = /^\d{1,2}$/;
 /** Ends what comes before the first word of a sentence or an item. */
@@ -36,7 +37,7 @@ export function isAsking(text: string): boolean {
 /** Distinct figures, names, paths and identifiers as written; no capital that opens a sentence, no number of a list. */
 export function getValues(text: string): string[] {
   const values = new Set<string>();
-  for (const { 0: whole, index } of text.matchAll(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu)) {
+  for (const { 0: whole, index } of text.matchAll(WORD)) {
     const word = trimEnd(whole, './:-');
     if (isGrammar(word) || !(NAME.test(word) || VALUE.test(word))) continue;
     const opens = OPENING.test(text.slice(Math.max(0, index - OPENING_CHARS), index));

@@ -87,6 +87,10 @@ test.each([
     ['src/db.ts:12', 'poolSize', '1', '2'],
   ],
   ['Ask Mara on Friday; it must NOT be JSON, e.g. v1.2. Both fit.', ['Mara', 'Friday', 'JSON', 'v1.2']],
+  [
+    'Look at ~/.claude/projects, `.env`, ../lib/a.ts and /etc/hosts. and/or wait...',
+    ['~/.claude/projects', '.env', '../lib/a.ts', '/etc/hosts', 'and/or'],
+  ],
   ['- Added: Redis\n- **Summary**: 3 of 40 ms on the Postgres cluster', ['3', '40', 'Postgres']],
 ])('values are figures, names and paths, no capital that opens a sentence: %s', (text, values) => {
   expect(getValues(text)).toEqual(values);
