@@ -32,6 +32,8 @@ interface MitmOptions {
 
 /** How often the server looks for slow headers. */
 const CHECK_MS = 5_000;
+/** Clients show no certificate, and parsing the public roots blocks the event loop for 30 ms. */
+const NO_ROOTS = { ca: [] };
 const ESTABLISHED = 'HTTP/1.1 200 Connection Established\r\n\r\n';
 
 type Leaf = NonNullable<ReturnType<CertSource['leaf']>>;
@@ -112,7 +114,8 @@ export class Mitm {
     try {
       const leaf = this.#options.certs.leaf();
       if (leaf === null) return false;
-      if (leaf.cert !== this.#servedLeaf?.cert) server.setSecureContext({ key: leaf.key, cert: leaf.cert });
+      if (leaf.cert !== this.#servedLeaf?.cert)
+        server.setSecureContext({ key: leaf.key, cert: leaf.cert, ...NO_ROOTS });
       this.#servedLeaf = leaf;
       return true;
     } catch (error) {
@@ -127,6 +130,7 @@ export class Mitm {
     secureDefaults(http, this.#options);
     const { headersMs, handshakeMs } = this.#options;
     const tls = await this.#proxy.createTlsServer({
+      ...NO_ROOTS,
       noDelay: true,
       connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
       handshakeTimeout: handshakeMs,

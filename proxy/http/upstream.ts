@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Readable } from 'node:stream';
-import { createSecureContext, rootCertificates } from 'node:tls';
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
 import { CometError } from '../../common/errors.ts';
 import { connectViaProxy, type Route } from '../guard/upstream-proxy.ts';
@@ -62,13 +62,13 @@ export function createUpstream(options: UpstreamOptions) {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   // Plain http is for loopback only, which no proxy can reach.
   const proxy = protocol === 'http:' ? null : (options.route?.({ host, port: Number(port) || 443 }) ?? null);
+  const ca = options.caFile ? readCa(options.caFile) : '';
   const connect = buildConnector({
     allowH2: false,
     timeout: connectMs,
     noDelay: true,
     autoSelectFamilyAttemptTimeout: 1_000,
-    // Created once: parsing the public roots blocks the event loop for 30 ms.
-    secureContext: createSecureContext(options.caFile ? { ca: [...rootCertificates, readCa(options.caFile)] } : {}),
+    ...(protocol === 'https:' && { secureContext: trustRoots(ca) }),
   });
   const servername = isIP(host) === 0 ? host : '';
   const openPool = (): Pool =>
@@ -158,6 +158,15 @@ function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler)
 
 function decodeHeaders(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   return Array.isArray(raw) ? raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1'))) : [];
+}
+
+let extended: { readonly ca: string; readonly context: SecureContext } | null = null;
+
+/** Created once for a set of roots: parsing the public ones blocks the event loop for 30 ms. */
+function trustRoots(ca: string): SecureContext {
+  if (ca === '') return createSecureContext();
+  if (extended?.ca !== ca) extended = { ca, context: createSecureContext({ ca: [...rootCertificates, ca] }) };
+  return extended.context;
 }
 
 function readCa(file: string): string {
