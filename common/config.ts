@@ -423,9 +423,12 @@ export interface ConfigKey {
   readonly description: string;
 }
 
+let allKeys: readonly ConfigKey[] | null = null;
+
 /** Every key, in the order of the schema. */
-export function configKeys(): ConfigKey[] {
-  return listKeys(Config.shape, [], Config.parse({}));
+export function configKeys(): readonly ConfigKey[] {
+  allKeys ??= listKeys(Config.shape, [], Config.parse({}));
+  return allKeys;
 }
 
 export interface Setting extends ConfigKey {
