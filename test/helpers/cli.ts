@@ -17,7 +17,7 @@ import { guardStatus } from '../../engine/lifecycle/index.ts';
 export const CLI = fileURLToPath(new URL('../../dist/bin/comet-cc.js', import.meta.url));
 
 /** Between two looks at a status that a test waits for. */
-export const LOOK_MS = 20;
+export const LOOK_MS = 50;
 
 interface CliResult {
   readonly code: number | null;
@@ -152,7 +152,7 @@ async function createHome(env: Readonly<Record<string, string>>, certs: string |
 const HERE = new Set(
   (
     'start stop restart status logs doctor pause resume config env memory session explain flush dream todo decisions ' +
-    'task inbox project library facts ontology hooks editor ui share'
+    'task inbox project library facts ontology hooks editor ui share completion savings install-ca'
   ).split(' '),
 );
 /** These write relative to the folder of the process, read its input, or end with a signal. */
