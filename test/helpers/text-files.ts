@@ -8,14 +8,25 @@ export interface TextFiles extends NodeFiles {
   texts: Map<string, string>;
 }
 
-export const readTexts = (texts: ReadonlyMap<string, string>) =>
-  joinFiles([...texts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([file, text]) => readNodeFile(file, text)));
+type Read = (file: string, text: string) => ReturnType<typeof readNodeFile>;
+
+export const readTexts = (texts: ReadonlyMap<string, string>, read: Read = readNodeFile) =>
+  joinFiles([...texts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([file, text]) => read(file, text)));
 
 export function createTextFiles(): TextFiles {
+  const known = new Map<string, { readonly text: string; readonly nodes: ReturnType<Read> }>();
+  // A file is parsed again where its text has changed, as on a disk.
+  const readKnown: Read = (file, text) => {
+    const last = known.get(file);
+    if (last?.text === text) return last.nodes;
+    const nodes = readNodeFile(file, text);
+    known.set(file, { text, nodes });
+    return nodes;
+  };
   const files: TextFiles = {
     texts: new Map(),
     async load() {
-      return readTexts(files.texts);
+      return readTexts(files.texts, readKnown);
     },
     async save(nodes, read) {
       for (const node of nodes) if (read === undefined || stands(read.get(node.node_id))) put(node);
@@ -40,10 +51,10 @@ export function createTextFiles(): TextFiles {
     });
 
   function put(node: MemoryNode): void {
-    const place = readTexts(files.texts).places.get(node.node_id)?.[0];
-    const known = place === undefined ? '' : parseDocument(files.texts.get(place) ?? '');
-    if (place !== undefined && typeof known !== 'string' && fits(known, node)) {
-      files.texts.set(place, renderDocument(withNodes(known, [node]).document));
+    const place = readTexts(files.texts, readKnown).places.get(node.node_id)?.[0];
+    const document = place === undefined ? '' : parseDocument(files.texts.get(place) ?? '');
+    if (place !== undefined && typeof document !== 'string' && fits(document, node)) {
+      files.texts.set(place, renderDocument(withNodes(document, [node]).document));
       return;
     }
     const file = `own/${node.node_id}.md`;

@@ -395,8 +395,11 @@ describe('hostile text', () => {
   it.each(unit)('made of %j costs eight times as much as an eighth of it, not sixty-four times', (piece) => {
     const [small, large] = [sized(piece, 50_000), sized(piece, 400_000)];
     costUs(small);
-    const ratios = [1, 2, 3].map(() => costUs(large) / Math.max(1_000, costUs(small), costUs(small)));
-    expect(Math.min(...ratios)).toBeLessThan(24);
+    let ratio = Number.POSITIVE_INFINITY;
+    for (let tries = 0; tries < 3 && ratio >= 24; tries += 1) {
+      ratio = costUs(large) / Math.max(1_000, costUs(small), costUs(small));
+    }
+    expect(ratio).toBeLessThan(24);
   });
 });
 
