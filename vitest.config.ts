@@ -15,7 +15,7 @@ export default defineConfig({
           server,
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
-          setupFiles: SETUP_FILES,
+          setupFiles: [...SETUP_FILES, 'test/helpers/temp-in-memory.ts'],
           pool: 'threads',
           isolate: false,
           maxWorkers: CORES,

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect } from 'vitest';
 
 /** Storage, its faults and kills are tried on the disk of this machine. */
-const ON_DISK = /^test\/(?:faults|integration\/memory\/storage)\/|\/(?:bad-disk|kill)\.test\.ts$/;
+const ON_DISK = /^test\/(?:faults|(?:unit|integration)\/memory\/storage)\/|\/(?:bad-disk|kill)\.test\.ts$/;
 const SHM = '/dev/shm';
 const GB = 2 ** 30;
 
