@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { makeTestCerts } from '../../../helpers/certs.ts';
 import { busyness, median } from '../../../helpers/cpu-load.ts';
 import { type Rig, type RigOptions, removeRigCerts, SECRET, startRig } from '../../../helpers/proxy-rig.ts';
 import { sseMessage } from '../../../helpers/sse.ts';
-import { CLIENT, connectThrough, openRequest, secureThrough } from '../../../helpers/tls-client.ts';
+import { CLIENT, connectThrough, openRequest, secureThrough, startStandIn } from '../../../helpers/tls-client.ts';
 
 let rig: Rig | null = null;
 
@@ -314,6 +315,22 @@ describe('an upstream in trouble', () => {
     expect(reply.status).toBe(502);
     expect(reply.body.toString()).toMatch(/COMET_CC_UPSTREAM_CA/);
     expect(standIn.received).toEqual([]);
+  });
+
+  it('is trusted by what the CA file holds when the proxy starts, whatever was read before', async () => {
+    const [certs, others] = [makeTestCerts(['127.0.0.1']), makeTestCerts(['127.0.0.1'])];
+    const standIn = await startStandIn(certs, (_request, response) => void response.end('{}'));
+    const upstream = { origin: standIn.origin, caFile: certs.caFile };
+    const statuses: number[] = [];
+    for (const ca of [others.ca, certs.ca, certs.ca, others.ca]) {
+      writeFileSync(certs.caFile, ca);
+      const { ask, close } = await startRig({ deps: { upstream } });
+      statuses.push((await ask({ headers: CLIENT, body: '{}' })).status);
+      await close();
+    }
+    expect(statuses).toEqual([502, 200, 200, 502]);
+    await standIn.close();
+    for (const { dir } of [certs, others]) rmSync(dir, { recursive: true });
   });
 
   it('that cuts the stream cuts the client, adds no event, and stores no whole turn', async () => {
