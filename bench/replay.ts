@@ -38,7 +38,7 @@ import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { measureAdded } from './real/added.ts';
 import { playWithKills } from './real/kill.ts';
 import { findLeastCost } from './real/oracle.ts';
-import { openPlayer, type Played } from './real/play.ts';
+import { isPrompt, openPlayer, type Played } from './real/play.ts';
 import { countRestored, type Restored } from './real/restored.ts';
 import { again, atOnce, forked, resumedNextDay } from './real/schedule.ts';
 import { withSessions } from './real/sessions.ts';
@@ -107,7 +107,8 @@ interface Run {
   readonly unplayable: number;
   /** Requests of subagents, and those that were changed. */
   readonly subagents: { readonly requests: number; readonly changed: number };
-  readonly latency: Readonly<Record<'prompt' | 'round', readonly number[]>>;
+  /** `early`: prompts that came before memory was made of the answer before. */
+  readonly latency: Readonly<Record<'prompt' | 'early' | 'round', readonly number[]>>;
   /** Of the slowest tenth of prompts: mean milliseconds of each step. */
   readonly slowest: Readonly<Record<string, number>>;
   readonly added: ReturnType<typeof measureAdded>;
@@ -152,7 +153,7 @@ async function play(past: readonly PastSession[], model: string, ttl: '5m' | '1h
   const sessions: Session[] = [];
   const prompts: Played[] = [];
   const refusals: string[] = [];
-  const latency = { prompt: [] as number[], round: [] as number[] };
+  const latency = { prompt: [] as number[], early: [] as number[], round: [] as number[] };
   const subagents = { requests: 0, changed: 0 };
   for (const group of atOnce(past.map(changed), Number(values['at-once']))) {
     const sums = new Map(group.map(({ sessionId }) => [sessionId, newSum()]));
@@ -164,8 +165,9 @@ async function play(past: readonly PastSession[], model: string, ttl: '5m' | '1h
         return;
       }
       addTo(sums.get(played.conversation.sessionId) as Sum, played);
-      if (played.request.kind === 'main' && isPrompt(played)) prompts.push(played);
-      if (played.request.kind === 'main') latency[isPrompt(played) ? 'prompt' : 'round'].push(played.ms);
+      if (played.request.kind !== 'main') return;
+      if (isPrompt(played)) prompts.push(played);
+      latency[!isPrompt(played) ? 'round' : played.rested ? 'prompt' : 'early'].push(played.ms);
     });
     for (const conversation of group.filter(({ agentId }) => agentId === '')) {
       const { sessionId: session_id, rewinds, compactions } = conversation;
@@ -175,7 +177,7 @@ async function play(past: readonly PastSession[], model: string, ttl: '5m' | '1h
       sessions.push({ session_id, rewinds, compactions, ...sum, restored });
     }
   }
-  const added = measureAdded(player.plans(), latency.prompt.length);
+  const added = measureAdded(player.plans(), prompts.length);
   await stored?.index.close();
   await rm(dir, { recursive: true, force: true });
   const slowest = meanPhases(prompts.toSorted((a, b) => b.ms - a.ms).slice(0, Math.ceil(prompts.length / 10)));
@@ -221,10 +223,6 @@ function addTo(sum: Sum, { direct, sent, refusal }: Played): void {
   sum.peak.sent = Math.max(sum.peak.sent, sizeOf(sent.usage));
 }
 
-function isPrompt({ request }: Played): boolean {
-  return request.messages.at(-1)?.content.every(({ type }) => type !== 'tool_result') === true;
-}
-
 function reportOf({ sessions, latency, refusals, ...rest }: Run) {
   const groups = LENGTHS.map((most, at) => {
     const least = LENGTHS[at - 1] ?? 0;
@@ -241,7 +239,12 @@ function reportOf({ sessions, latency, refusals, ...rest }: Run) {
     deciles: Array.from({ length: 11 }, (_, tenth) => shareOf(ratios, tenth / 10)),
     refusals: [...new Set(refusals.map((text) => text.replace(/^messages[\d.a-z]+: /, '').slice(0, 100)))],
     restore: { sessions: restored.length, messages: sum('messages'), missing: sum('missing') },
-    latency_ms: { prompt: percentiles(latency.prompt), round: percentiles(latency.round) },
+    latency_ms: {
+      all: percentiles([...latency.prompt, ...latency.early]),
+      prompt: percentiles(latency.prompt),
+      early: { prompts: latency.early.length, ...percentiles(latency.early) },
+      round: percentiles(latency.round),
+    },
     ...rest,
   };
 }
@@ -328,7 +331,7 @@ function restLines(
     ended = 0,
   }: Partial<ReturnType<typeof reportOf>>,
 ): string[] {
-  const [prompt, round] = [latency_ms?.prompt, latency_ms?.round];
+  const { all: prompts, prompt, early, round } = latency_ms ?? {};
   return [
     `cost by session, deciles: ${deciles.map((ratio) => ratio.toFixed(2)).join(' ')}`,
     `furthest behind direct after any request: ${(100 * all.behind).toFixed(1)} %`,
@@ -337,7 +340,8 @@ function restLines(
     `subagents: ${subagents?.requests} requests, ${subagents?.changed} changed`,
     `restore: ${restore?.missing} of ${restore?.messages} messages missing in ${restore?.sessions} compacted sessions`,
     `memory added, mean tokens: ${added?.start.toFixed()} at a start; a recall ${added?.recall.toFixed()}, at ${(100 * (added?.recallShare ?? 0)).toFixed()} % of prompts; a preamble ${added?.cut.tokens.toFixed()}, ${added?.cut.perNode.toFixed()} a node (of rounds ${added?.rounds.tokens.toFixed()} and ${added?.rounds.perNode.toFixed()})`,
-    `rewriter, p50 and p95 ms: prompts ${prompt?.p50} and ${prompt?.p95}, tool rounds ${round?.p50} and ${round?.p95}`,
+    `rewriter, p50 and p95 ms: prompts ${prompts?.p50} and ${prompts?.p95}, tool rounds ${round?.p50} and ${round?.p95}`,
+    `of the prompts, ${early?.prompts} came while memory was made of the answer before: ${early?.p50} and ${early?.p95}, the others ${prompt?.p50} and ${prompt?.p95}`,
     `slowest tenth of prompts, mean ms: ${Object.entries(slowest)
       .map(([name, ms]) => `${name} ${ms.toFixed(1)}`)
       .join(', ')}`,

@@ -40,6 +40,8 @@ export function createMaintenance(parts: Parts) {
   }
 
   return {
+    /** Resolves when what was captured is stored, summarized and searchable as far as is due; compacts no tail. */
+    settled: (): Promise<void> => taskQueue.idle(),
     /** Compacts every tail and waits until sensor, compacter and indexer are idle; false on timeout. */
     flush: (timeoutMs: number): Promise<boolean> => finishesWithin(settleAll(), timeoutMs),
     /** Merges repetitions, groups related nodes, normalizes tags and links; see `dream` in docs/DOMAIN.md. */

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { cutRule } from '../../engine/cut-config.ts';
@@ -51,9 +52,14 @@ export interface Played {
   readonly ms: number;
   /** Of its steps. */
   readonly phases: readonly Phase[];
+  /** Memory was made of all earlier answers when it came. */
+  readonly rested: boolean;
 }
 
 type Accepted = Extract<Verdict, { refusal: null }>;
+
+/** Memory takes less. */
+const LONGEST_PAUSE_MS = 60_000;
 
 /** A request of the client, in the order of time. */
 interface Due {
@@ -95,7 +101,7 @@ export async function openPlayer(options: PlayOptions) {
   /** Answers with the thinking that the mock API signed for what the product sent. */
   const signed = new Map<PastMessage, PastMessage>();
 
-  async function send({ conversation, request }: Due): Promise<Played | null> {
+  async function send({ conversation, request }: Due, rested: boolean): Promise<Played | null> {
     const sending = { model, ttl, index: played, headTokens: headOf(conversation, request) };
     const client = buildRequest(
       conversation,
@@ -126,7 +132,8 @@ export async function openPlayer(options: PlayOptions) {
     if (played % (options.restartEvery ?? Number.POSITIVE_INFINITY) === 0) engine = await openEngine();
     else outcome.onResponse(responseOf(signedAnswer(request), sent.usage, judged.refusal?.message ?? null));
     await settle(engine.memory);
-    return { conversation, request, direct, sent, refusal: judged.refusal?.message ?? null, ms, phases: timer.phases };
+    const refusal = judged.refusal?.message ?? null;
+    return { conversation, request, direct, sent, refusal, ms, phases: timer.phases, rested };
   }
 
   function headOf(conversation: PastConversation, { messages: [first] }: PastRequest): number {
@@ -140,12 +147,20 @@ export async function openPlayer(options: PlayOptions) {
   }
 
   return {
-    /** Plays these conversations by the time of their requests, then consolidates memory. */
+    /**
+     * Plays these conversations by the time of their requests, then consolidates memory. The pause before a prompt ends
+     * when memory is made of all earlier answers.
+     */
     async play(conversations: readonly PastConversation[], onPlayed: (played: Played) => void): Promise<void> {
+      let answeredMs = 0;
       for (const due of inOrder(conversations)) {
-        if (due.request.atMs - disk.nowMs > config.compaction.idleMs) await rest(engine.memory);
-        disk.nowMs = due.request.atMs;
-        const one = await send(due);
+        const { atMs, answeredAtMs } = due.request;
+        if (atMs - disk.nowMs > config.compaction.idleMs) await rest(engine.memory);
+        const pauseMs = Math.min(Math.max(0, atMs - answeredMs), LONGEST_PAUSE_MS);
+        const rested = isPrompt(due) && (await finishesWithin(engine.memory.maintenance.settled(), pauseMs));
+        disk.nowMs = atMs;
+        const one = await send(due, rested);
+        answeredMs = Math.max(answeredMs, answeredAtMs);
         if (one !== null) onPlayed(one);
       }
       await rest(engine.memory);
@@ -160,6 +175,10 @@ export async function openPlayer(options: PlayOptions) {
     /** Conversations in which the ledger ended trimming. */
     ended: () => engine.ledger.disabledConversations().length,
   };
+}
+
+export function isPrompt({ request }: Pick<Due, 'request'>): boolean {
+  return request.messages.at(-1)?.content.every(({ type }) => type !== 'tool_result') === true;
 }
 
 function inOrder(conversations: readonly PastConversation[]): Due[] {

@@ -1,4 +1,3 @@
-import { setTimeout as after } from 'node:timers/promises';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { cutRule } from '../../engine/cut-config.ts';
@@ -60,7 +59,9 @@ export async function openReplay(memory: Memory, mode: Config['trim']['mode']): 
       const outcome = await rewriter.rewrite(message, new AbortController().signal);
       // The answer comes to memory with the history of the next request, tool rounds included.
       outcome.onResponse({ status: 200, end: 'aborted_by_client', message: null, errorText: '', headers: {} });
-      await settled(memory);
+      // A person thinks for minutes; memory is done by then.
+      await new Promise(setImmediate);
+      await memory.maintenance.settled();
       const texts = textsIn(outcome.body);
       return { received: textsIn(body).join('\n'), body: texts.join('\n'), texts };
     },
@@ -82,11 +83,4 @@ export function sendable(messages: readonly Message[]): readonly { role: string;
   return messages
     .map(({ role, content }) => ({ role, content: content.filter(isSendable) }))
     .filter(({ content }) => content.length > 0);
-}
-
-/** A person thinks for minutes; memory is done by then. */
-async function settled({ maintenance }: Memory): Promise<void> {
-  await new Promise(setImmediate);
-  await after(5);
-  while (Object.values(maintenance.status().queue).some((waiting) => waiting > 0)) await after(2);
 }

@@ -62,5 +62,5 @@ function later(conversation: PastConversation, from: number, ms: number): PastCo
 }
 
 function delayed(request: PastRequest, ms: number): PastRequest {
-  return { ...request, atMs: request.atMs + ms };
+  return { ...request, atMs: request.atMs + ms, answeredAtMs: request.answeredAtMs + ms };
 }

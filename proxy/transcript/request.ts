@@ -11,6 +11,8 @@ export interface PastRequest {
   readonly kind: 'main' | 'compaction';
   /** Time of the newest message that it sends. */
   readonly atMs: number;
+  /** Time of the last block of its answer; `atMs` for a compaction. */
+  readonly answeredAtMs: number;
   readonly model: string;
   /** Id of the answer, which a copied line repeats in another file; '' for a compaction. */
   readonly answerId: string;
@@ -51,6 +53,8 @@ interface Answer {
   readonly id: string;
   readonly model: string;
   readonly usage: Json;
+  /** Time of its last block. */
+  endMs: number;
 }
 
 interface Chain {
@@ -155,11 +159,12 @@ function enterAnswer(
   const earlierAnswer = chain.answers.get(id);
   if (id !== '' && earlierAnswer !== undefined) {
     earlierAnswer.step.blocks.push(...blocks);
+    earlierAnswer.endMs = Math.max(earlierAnswer.endMs, atMs);
     return earlierAnswer.step.results ?? earlierAnswer.step;
   }
   const step: Step = { role: 'assistant', parent, blocks, results: null, atMs };
   const usage = isRecord(message['usage']) ? message['usage'] : {};
-  const answer = { step, id, model: getText(message['model']), usage };
+  const answer = { step, id, model: getText(message['model']), usage, endMs: atMs };
   chain.answers.set(id, answer);
   chain.order.push(answer);
   return step;
@@ -198,11 +203,11 @@ function describeChain(sessionId: string, { agentId, order, projectDir }: Chain)
       const sent = [...(lastPrompt === undefined ? messages : messages.slice(0, -1)), prompt];
       atMs = Math.max(atMs, entry.before.atMs);
       const unknown = { answerId: '', answer: null, promptTokens: 0, ttl: requests.at(-1)?.ttl ?? null };
-      requests.push({ kind: 'compaction', atMs, model, messages: sent, ...unknown });
+      requests.push({ kind: 'compaction', atMs, answeredAtMs: atMs, model, messages: sent, ...unknown });
       previous = [];
       continue;
     }
-    const { step, id, usage } = entry;
+    const { step, id, usage, endMs } = entry;
     const messages = build(step.parent);
     const answer = build.own(step);
     if (messages.at(-1)?.role !== 'user' || answer === null) continue;
@@ -210,7 +215,8 @@ function describeChain(sessionId: string, { agentId, order, projectDir }: Chain)
     previous = messages;
     atMs = Math.max(atMs, step.parent?.atMs ?? 0);
     model = entry.model;
-    requests.push({ kind: 'main', atMs, model, answerId: id, messages, answer, ...readUsage(usage) });
+    const times = { atMs, answeredAtMs: Math.max(atMs, endMs) };
+    requests.push({ kind: 'main', ...times, model, answerId: id, messages, answer, ...readUsage(usage) });
   }
   return { sessionId, agentId, projectDir, requests, rewinds, compactions };
 }

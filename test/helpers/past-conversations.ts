@@ -10,6 +10,7 @@ interface PastTurn {
 }
 
 const STEP_MS = 20_000;
+const ANSWER_MS = 8_000;
 
 /** A session of these turns; each round is a call and its result. */
 export function pastConversation(turns: readonly PastTurn[], over: Partial<PastRequest> = {}): PastConversation {
@@ -19,7 +20,7 @@ export function pastConversation(turns: readonly PastTurn[], over: Partial<PastR
   const ask = (answer: PastMessage): void => {
     const answerId = `m${requests.length}`;
     const known = { kind: 'main', model: 'claude-opus-4-8', promptTokens: 0, ttl: '5m' } as const;
-    requests.push({ ...known, answerId, atMs, messages, answer, ...over });
+    requests.push({ ...known, answerId, atMs, answeredAtMs: atMs + ANSWER_MS, messages, answer, ...over });
     messages = [...messages, answer];
     atMs += STEP_MS;
   };

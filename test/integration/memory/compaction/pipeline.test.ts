@@ -60,6 +60,19 @@ describe('captured turns', () => {
     expect(await memory.library.restoreSession('s1')).toHaveLength(6);
   });
 
+  test('are in the journal, and those asked for have nodes, once memory has settled', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    const said = turns();
+    memory.capture.captureTurns(said);
+    memory.capture.prepareNodes('s1', [said[0]?.turnId ?? '']);
+    await memory.maintenance.settled();
+    expect(await disk.journal.read('s1')).toHaveLength(said.length);
+    const covered = memory.recall.nodesCovering(said.map(({ turnId }) => turnId));
+    expect(covered.has(said[0]?.turnId ?? '')).toBe(true);
+    expect(covered.has(said.at(-1)?.turnId ?? '')).toBe(false);
+  });
+
   test('are redacted before anything keeps them', async () => {
     const disk = createDisk();
     const memory = await start(disk);

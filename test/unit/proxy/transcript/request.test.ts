@@ -60,6 +60,8 @@ describe('requests of a transcript', () => {
       assistant('7', '6', 'm2', text('done')),
     ]);
     expect(sent(session)).toEqual(['u:look', 'u:look a:a+b u:=a+=b']);
+    const times = session?.requests.map(({ atMs, answeredAtMs }) => answeredAtMs - atMs);
+    expect(times).toEqual([3_000, 1_000]);
   });
 
   it('leave out calls without a result, results without a call, and blank texts', () => {
