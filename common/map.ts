@@ -1,10 +1,16 @@
-/** A map that keeps its `limit` most recently used entries; `peek` is a read that does not count as use. */
+/**
+ * A map that keeps its most recently used entries, as many as together are no larger than `limit`; `peek` is a read that
+ * does not count as use.
+ */
 export class LruMap<K, V> extends Map<K, V> {
   readonly #limit: number;
+  readonly #sizeOf: (value: V) => number;
+  #used = 0;
 
-  constructor(limit: number) {
+  constructor(limit: number, sizeOf: (value: V) => number = () => 1) {
     super();
     this.#limit = limit;
+    this.#sizeOf = sizeOf;
   }
 
   override get(key: K): V | undefined {
@@ -20,8 +26,23 @@ export class LruMap<K, V> extends Map<K, V> {
   override set(key: K, value: V): this {
     this.delete(key);
     super.set(key, value);
-    if (this.size > this.#limit) this.delete(this.keys().next().value as K);
+    this.#used += this.#sizeOf(value);
+    for (const oldest of this.keys()) {
+      if (this.#used <= this.#limit) break;
+      this.delete(oldest);
+    }
     return this;
+  }
+
+  override delete(key: K): boolean {
+    const value = this.peek(key);
+    if (value !== undefined) this.#used -= this.#sizeOf(value);
+    return super.delete(key);
+  }
+
+  override clear(): void {
+    super.clear();
+    this.#used = 0;
   }
 
   getOrCreate(key: K, create: () => V): V {

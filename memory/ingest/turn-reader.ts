@@ -1,3 +1,4 @@
+import { LruMap } from '../../common/map.ts';
 import { clip, neutralLine } from '../../common/text.ts';
 import { isContinuation, type Origin } from '../../common/turn.ts';
 import { type JournalTurn, spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
@@ -36,27 +37,8 @@ export function createTurnReader(
   turnRegistry: TurnRegistry,
   isSkipped: (turnId: string) => boolean = () => false,
 ): TurnReader {
-  const cache = new Map<string, TurnWords>();
-  let chars = 0;
-
-  function drop(turnIds: readonly string[]): void {
-    for (const turnId of turnIds) {
-      chars -= getChars(cache.get(turnId));
-      cache.delete(turnId);
-    }
-  }
-
-  function keep(turn: TurnText): void {
-    drop([turn.turnId]);
-    const words = findWords(turn);
-    cache.set(turn.turnId, words);
-    chars += getChars(words);
-    for (const oldest of cache.keys()) {
-      if (chars <= CACHED_CHARS) break;
-      drop([oldest]);
-    }
-  }
-
+  const cache = new LruMap<string, TurnWords>(CACHED_CHARS, ({ text, quote }) => text.length + quote.length);
+  const keep = (turn: TurnText): void => void cache.set(turn.turnId, findWords(turn));
   const getName = (turnId: string): string => turnRegistry.aliases(turnId)[0] ?? turnId;
 
   async function joinSession(sessionId: string): Promise<JoinedRecords> {
@@ -84,7 +66,9 @@ export function createTurnReader(
     agents: async (sessionId) => (await joinSession(sessionId)).parts.filter(({ part }) => part?.of !== undefined),
     ofSession,
     keep,
-    drop,
+    drop(turnIds) {
+      for (const turnId of turnIds) cache.delete(turnId);
+    },
     async words(turnId) {
       const name = getName(turnId);
       const sessionId = turnRegistry.sessionOf(name);
@@ -141,10 +125,6 @@ function ends(text: string, [first, last]: readonly [number, number]): string {
   if (line.length <= first + last) return line;
   const end = line.slice(-last);
   return `${clip(line, first)} ${end.slice(end.indexOf(' ') + 1).replace(/^[\udc00-\udfff]/, '')}`;
-}
-
-function getChars(words: TurnWords | undefined): number {
-  return words === undefined ? 0 : words.text.length + words.quote.length;
 }
 
 /** Taint carries over from part to part; a part whose predecessor is missing counts as tainted. */
