@@ -20,6 +20,7 @@ export interface IndexerDeps {
   readonly textsOf: (sessionId: string) => Promise<readonly TurnText[]>;
   readonly sessionOf: (turnId: string) => string | undefined;
   readonly taskQueue: { run<T>(kind: 'indexer', work: () => Promise<T>): Promise<T> };
+  readonly priority: { rest(): Promise<void> };
   readonly log: Log;
 }
 
@@ -28,7 +29,7 @@ const NODES_AT_ONCE = 8;
 /** Many short sessions share a commit: each one costs the index the same, however few rows it has. */
 const NODES_PER_WRITE = 100;
 
-export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue, log }: IndexerDeps) {
+export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue, priority, log }: IndexerDeps) {
   const serial = createSerialQueue((error) => log.error('index not written; the next start rebuilds it', { error }));
   const { sessionTurns, write } = createRowWriter({ index, catalogue, textsOf, sessionOf });
   const queued = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => serial(work));
@@ -46,8 +47,9 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
   }
 
   return {
-    /** Turns that `texts` does not hold are read from the journal. */
-    upsert: (nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void => void queued(() => write(nodes, texts)),
+    /** Turns that `texts` does not hold are read from the journal. Gives way to a running recall. */
+    upsert: (nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void =>
+      void queued(() => priority.rest().then(() => write(nodes, texts))),
     remove: (ids: readonly string[]) =>
       queued(async () => {
         // Whatever is taken away must not stay in what is kept for windows.
@@ -116,7 +118,12 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
   };
 }
 
-function createRowWriter({ index, catalogue, textsOf, sessionOf }: Omit<IndexerDeps, 'taskQueue' | 'log'>) {
+function createRowWriter({
+  index,
+  catalogue,
+  textsOf,
+  sessionOf,
+}: Omit<IndexerDeps, 'taskQueue' | 'priority' | 'log'>) {
   const sessionTurns = createSessionTurns(textsOf);
 
   async function write(

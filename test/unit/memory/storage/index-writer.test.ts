@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createPriority } from '../../../../common/async.ts';
 import { silentLog } from '../../../../common/log.ts';
 import { createTaskQueue } from '../../../../memory/ingest/task-queue.ts';
 import type { TurnText } from '../../../../memory/model/turn.ts';
@@ -41,6 +42,7 @@ test.each(['reconcile', 'rebuild'] as const)('%s writes short sessions together,
     catalogue,
     textsOf,
     taskQueue: createTaskQueue(),
+    priority: createPriority(),
     log: silentLog,
   });
   const told: string[] = [];
@@ -70,6 +72,7 @@ test('an older node that is written along with a batch keeps the rows of its tur
     catalogue,
     textsOf: async () => turns,
     taskQueue: createTaskQueue(),
+    priority: createPriority(),
     log: silentLog,
   });
   const [older, fresh] = nodes.slice(0, 2).map((node) => ({ ...node, session_id: 'one' }));
@@ -80,6 +83,37 @@ test('an older node that is written along with a batch keeps the rows of its tur
   const entries = await index.entries();
   expect(entries.get(older.node_id)?.turns).toEqual(['end-0']);
   expect(entries.get(fresh.node_id)?.turns).toEqual(['end-1']);
+});
+
+test('writing what was captured waits for a recall that runs', async () => {
+  const index = createInMemorySearchIndex(createHashEmbedder());
+  const order: string[] = [];
+  const put = async (rows: readonly IndexRow[]): Promise<void> => {
+    order.push('written');
+    await index.put(rows);
+  };
+  const catalogue = createNodeRegistry();
+  const [node] = nodes;
+  if (node === undefined) throw new Error('there are nodes');
+  catalogue.put([node]);
+  const priority = createPriority(60_000);
+  const indexer = createIndexer({
+    sessionOf: () => undefined,
+    index: { ...index, put },
+    catalogue,
+    textsOf: async () => [],
+    taskQueue: createTaskQueue(),
+    priority,
+    log: silentLog,
+  });
+  const recall = priority.answer(async () => {
+    indexer.upsert([node]);
+    for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+    order.push('recalled');
+  });
+  await recall;
+  await indexer.settled();
+  expect(order).toEqual(['recalled', 'written']);
 });
 
 const turn = (at: number): TurnText => ({ turnId: `t${at}`, atMs: at, origin: 'user', user: `said ${at}`, parts: [] });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { createPriority } from '../../../../common/async.ts';
 import { silentLog } from '../../../../common/log.ts';
 import { createTaskQueue, type TaskQueue } from '../../../../memory/ingest/task-queue.ts';
 import { isRedirect } from '../../../../memory/model/node.ts';
@@ -44,6 +45,7 @@ async function shelf(
     textsOf: async () => TURNS,
     sessionOf: () => undefined,
     taskQueue,
+    priority: createPriority(),
     log: silentLog,
   });
   const dismissed: string[] = [];
