@@ -137,6 +137,27 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     await index.close();
   });
 
+  test('a hit says in every search what its turn is now, and how that query found it', async () => {
+    const turn = (atMs: number) => turnRow('a', 't1', 'the kettle broke', { atMs, place: 7 });
+    const other = turnRow('b', 't2', 'the mirror broke', { atMs: 1, place: 2 });
+    const index = await filled([turn(5), other]);
+    const find = async (query: string) => {
+      const hits = await index.search(query, {}, 10, ['raw']);
+      return hits.map(({ turnId, atMs, place, lanes }) => [turnId, atMs, place, lanes.raw?.rank]);
+    };
+    const isSecond = ['t2', 1, 2, 2];
+    expect(await find('kettle broke')).toEqual([['t1', 5, 7, 1], isSecond]);
+    expect(await find('mirror broke')).toEqual([
+      ['t2', 1, 2, 1],
+      ['t1', 5, 7, 2],
+    ]);
+    await index.remove(['a']);
+    expect(await find('kettle broke')).toEqual([['t2', 1, 2, 1]]);
+    await index.put([turn(6)]);
+    expect(await find('kettle broke')).toEqual([['t1', 6, 7, 1], isSecond]);
+    await index.close();
+  });
+
   test('texts of turns are read by their ids', async () => {
     const index = await filled([nodeRow('a', 'alpha'), turnRow('a', "t'1", 'said so')]);
     const texts = await index.turnTexts(['a', 'unknown'], ["t'1", 'unknown']);

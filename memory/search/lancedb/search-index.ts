@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Table as ArrowTable } from 'apache-arrow';
 import { CometError, type Problem } from '../../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
+import { LruMap } from '../../../common/map.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
 import { createMeanVector } from '../../embeddings/encoder.ts';
 import { entityTokens, SCRIPT_DIMENSIONS, uniqueTokens } from '../../text/tokenizer.ts';
@@ -11,6 +12,7 @@ import {
   type Hit,
   type IndexEntry,
   type IndexFilter,
+  type IndexRow,
   type Lane,
   type LaneScore,
   type SearchIndex,
@@ -59,6 +61,9 @@ const DOUBT = 'REBUILD';
 const MADE_BY = 'made-by.json';
 /** Lanes of nodes give no more hits. */
 const NODE_LIMIT = 60;
+/** Of a table. */
+const KEPT_ROWS = 4_096;
+const CACHED_CHARS = 600_000;
 /** More terms slow full text down and add little. */
 const MAX_TERMS = 48;
 
@@ -174,6 +179,8 @@ async function* nodesAndTurns(
 
 interface State extends Pick<LanceIndexOptions, 'dir' | 'embedder'>, Sound {
   readonly counts: TermCounts;
+  /** By turn; consecutive prompts read the same ones. */
+  readonly texts: LruMap<string, TurnWords>;
   readonly mean: ReturnType<typeof createMeanVector>;
   /** Searches that run: a table that is being read is not dropped. */
   readonly reading: Set<Promise<unknown>>;
@@ -194,11 +201,21 @@ function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceInd
     },
   });
   const mean = createMeanVector((most) => sample(tables, most));
-  const state: State = { ...sound, dir, embedder, counts, mean, reading, writer, closed: false };
+  const texts = new LruMap<string, TurnWords>(CACHED_CHARS, ({ text }) => text.length);
+  const state: State = { ...sound, dir, embedder, counts, texts, mean, reading, writer, closed: false };
+  /** Forgets texts before, so that none stays that is taken away, and after, as a search may have read it meanwhile. */
+  const changing = async (forget: () => void, write: () => Promise<void>): Promise<void> => {
+    forget();
+    await write().finally(forget);
+  };
+  const forgetRows = (rows: readonly IndexRow[]) => () => {
+    for (const { turnId } of rows) texts.delete(turnId);
+  };
+  const forgetAll = (): void => texts.clear();
   return {
     embedderId: () => embedder.id,
-    put: (rows) => guarded(state, 'written', () => writer.put(rows)),
-    remove: (nodeIds) => guarded(state, 'written', () => writer.remove(nodeIds)),
+    put: (rows) => guarded(state, 'written', () => changing(forgetRows(rows), () => writer.put(rows))),
+    remove: (nodeIds) => guarded(state, 'written', () => changing(forgetAll, () => writer.remove(nodeIds))),
     search: (query, filter, limit, lanes) =>
       guarded(state, 'read', () => search(state, query, { filter, limit, lanes })),
     turnTexts: (nodeIds, turnIds) => guarded(state, 'read', () => tracked(state, turnTexts(state, nodeIds, turnIds))),
@@ -212,7 +229,7 @@ function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceInd
     },
     clear: () =>
       guarded(state, 'cleared', async () => {
-        await writer.clear();
+        await changing(forgetAll, () => writer.clear());
         // Somebody may have removed the folder.
         await ensureDir(dir);
         await writeFile(path.join(dir, MADE_BY), madeBy(embedder), { mode: 0o600 });
@@ -317,21 +334,31 @@ async function search(state: State, query: string, { filter, limit, lanes }: Sea
 }
 
 async function turnTexts(
-  { tables, projectOf }: State,
+  { tables, projectOf, texts }: State,
   nodeIds: readonly string[],
   turnIds: readonly string[],
 ): Promise<ReadonlyMap<string, TurnWords>> {
-  const texts = new Map<string, TurnWords>();
-  if (turnIds.length === 0) return texts;
+  const found = new Map(
+    turnIds.flatMap((turnId) => {
+      const words = texts.get(turnId);
+      return words === undefined ? [] : [[turnId, words] as const];
+    }),
+  );
+  const missing = turnIds.filter((turnId) => !found.has(turnId));
+  if (missing.length === 0) return found;
   for (const key of new Set(nodeIds.flatMap((nodeId) => projectOf.get(nodeId) ?? []))) {
     const table = await tables.find(key, 'turn');
-    for await (const batch of table?.read(['turn_id', 'text', 'origin'], isIn('turn_id', turnIds)) ?? []) {
+    for await (const batch of table?.read(['turn_id', 'text', 'origin'], isIn('turn_id', missing)) ?? []) {
       for (const { turn_id, text, origin } of findRows<{ readonly turn_id: string } & TurnWords>(batch)) {
-        texts.set(turn_id, { text, origin });
+        found.set(turn_id, { text, origin });
       }
     }
   }
-  return texts;
+  for (const turnId of missing) {
+    const words = found.get(turnId);
+    if (words !== undefined) texts.set(turnId, words);
+  }
+  return found;
 }
 
 async function findEntries(tables: Tables): Promise<ReadonlyMap<string, IndexEntry>> {
@@ -406,13 +433,13 @@ export interface LaneResult {
 
 /** One hit for each turn and node that lanes found. Rows that several lanes found are read once. */
 export async function joinHits(results: readonly LaneResult[], limit: number): Promise<Hit[]> {
-  const hitRows = await readRows(results);
+  const foundRows = await readRows(results);
   const lanes = new Map<Lane, Scored[]>();
   for (const { lane, table, rows } of results) {
     const scored = lanes.get(lane) ?? [];
     lanes.set(lane, scored);
     for (const [at, rowId] of rows.rowIds.entries()) {
-      const row = hitRows.get(table)?.get(rowId);
+      const row = foundRows.get(table)?.get(rowId);
       const score = rows.scores[at] as number;
       if (row !== undefined && score > 0) scored.push({ found: row, score });
     }
@@ -425,6 +452,11 @@ export async function joinHits(results: readonly LaneResult[], limit: number): P
   return hits;
 }
 
+type HitRow = Omit<FoundNode['hit'], 'lanes'> & Pick<FoundNode, 'sources'>;
+
+/** Row ids are not used again, so what was read of one stays. */
+const hitRows = new WeakMap<RowTable, LruMap<number, HitRow>>();
+
 async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, Map<number, FoundNode>>> {
   const wanted = new Map<RowTable, { readonly kind: Kind; readonly rowIds: Set<number> }>();
   for (const { table, kind, rows } of results) {
@@ -433,31 +465,44 @@ async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, M
     wanted.set(table, { kind, rowIds });
   }
   const read = [...wanted].map(async ([table, { kind, rowIds }]) => {
+    const known = hitRows.get(table) ?? new LruMap<number, HitRow>(KEPT_ROWS);
+    hitRows.set(table, known);
+    const found = new Map<number, FoundNode>();
+    for (const rowId of rowIds) {
+      const row = known.get(rowId);
+      if (row !== undefined) found.set(rowId, toFound(row));
+    }
     // In their order, so that what lies together is read together.
-    const taken = rowIds.size === 0 ? null : await table.take([...rowIds].sort((one, other) => one - other));
-    return [table, taken === null ? new Map<number, FoundNode>() : findMatches(kind, taken)] as const;
+    const missing = [...rowIds].filter((rowId) => !found.has(rowId)).sort((one, other) => one - other);
+    for (const [rowId, row] of missing.length === 0 ? [] : toHitRows(kind, await table.take(missing))) {
+      known.set(rowId, row);
+      found.set(rowId, toFound(row));
+    }
+    return [table, found] as const;
   });
   return new Map(await Promise.all(read));
 }
 
-function findMatches(kind: Kind, rows: ArrowTable): Map<number, FoundNode> {
+function toFound({ sources, ...hit }: HitRow): FoundNode {
+  return { hit: { ...hit, lanes: {} }, sources };
+}
+
+function toHitRows(kind: Kind, rows: ArrowTable): (readonly [rowId: number, row: HitRow])[] {
   const column = (name: string) => rows.getChild(name);
   const [nodeIds, times] = [column('node_id'), column('created_at_ms')];
   const [turnIds, places, timed, sources] = [column('turn_id'), column('place'), column('timed'), column('sources')];
-  return new Map(
-    getRowIds(rows).map((rowId, at) => {
-      const place = (places?.get(at) as number | undefined) ?? -1;
-      const hit: OpenHit = {
-        nodeId: nodeIds?.get(at) as string,
-        turnId: kind === 'turn' ? (turnIds?.get(at) as string) : null,
-        atMs: times?.get(at) as number,
-        tellsTime: (timed?.get(at) as boolean | undefined) ?? false,
-        place: place < 0 ? null : place,
-        lanes: {},
-      };
-      return [rowId, { hit, sources: kind === 'fact' ? splitIds(sources?.get(at) as string) : [] }];
-    }),
-  );
+  return getRowIds(rows).map((rowId, at) => {
+    const place = (places?.get(at) as number | undefined) ?? -1;
+    const row: HitRow = {
+      nodeId: nodeIds?.get(at) as string,
+      turnId: kind === 'turn' ? (turnIds?.get(at) as string) : null,
+      atMs: times?.get(at) as number,
+      tellsTime: (timed?.get(at) as boolean | undefined) ?? false,
+      place: place < 0 ? null : place,
+      sources: kind === 'fact' ? splitIds(sources?.get(at) as string) : [],
+    };
+    return [rowId, row];
+  });
 }
 
 function isOfFacts(lane: Lane): boolean {
