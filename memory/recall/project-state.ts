@@ -3,7 +3,7 @@ import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { withPassedDates } from '../compaction/dates.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { topicTokens } from '../text/keywords.ts';
-import { isNearDuplicate } from '../text/paraphrase.ts';
+import { getWords, isNearDuplicate, saySame } from '../text/paraphrase.ts';
 import { getValues, splitSentences } from '../text/sentences.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { isClosed, isPast, reportsDone, toldBy } from '../text/validity.ts';
@@ -148,13 +148,14 @@ function distinct(
   most: number,
   isWanted: (item: StateItem) => boolean = () => true,
 ): StateItem[] {
-  const kept: StateItem[] = [];
+  const kept = new Map<StateItem, ReadonlySet<string>>();
   for (const item of items) {
-    if (kept.length === most) break;
-    if (kept.some(({ text }) => isNearDuplicate(text, item.text)) || !isWanted(item)) continue;
-    kept.push(item);
+    if (kept.size === most) break;
+    const words = getWords(item.text);
+    if ([...kept.values()].some((others) => saySame(others, words)) || !isWanted(item)) continue;
+    kept.set(item, words);
   }
-  return kept;
+  return [...kept.keys()];
 }
 
 /** Tells when, not what. */
@@ -172,9 +173,7 @@ interface Report {
 function findSettled(newestFirst: readonly MemoryNode[]): (item: StateItem) => boolean {
   const lastOf = new Map<string, MemoryNode>();
   for (const node of newestFirst) if (!lastOf.has(node.session_id)) lastOf.set(node.session_id, node);
-  const reports = newestFirst.flatMap((node, at) =>
-    findReports(node).map((text): Report => ({ tokens: new Set(tokenize(text)), at })),
-  );
+  const reports = newestFirst.flatMap((node, at) => findReports(node).map((tokens): Report => ({ tokens, at })));
   return ({ node, text, turn }) => {
     // The user went on, so a question was answered or is moot.
     if (/[?？]$/.test(text.trim())) return lastOf.get(node.session_id) !== node || turn !== (node.turns.at(-1) ?? turn);
@@ -188,9 +187,18 @@ function findSettled(newestFirst: readonly MemoryNode[]): (item: StateItem) => b
   };
 }
 
-/** Sentences that say that something is done. */
-function findReports({ title = '', outcome = '', summary, open = [] }: MemoryNode): string[] {
+/** Nodes are immutable. */
+const reportsOf = new WeakMap<MemoryNode, readonly ReadonlySet<string>[]>();
+
+/** The tokens of each sentence that says that something is done. */
+function findReports(node: MemoryNode): readonly ReadonlySet<string>[] {
+  const before = reportsOf.get(node);
+  if (before !== undefined) return before;
+  const { title = '', outcome = '', summary, open = [] } = node;
   const left = new Set(open.map(({ text }) => text));
   const sentences = [title, ...splitSentences(outcome), ...splitSentences(summary.replaceAll('; ', '. '))];
-  return [...new Set(sentences)].filter((text) => reportsDone(text) && !left.has(text));
+  const said = [...new Set(sentences)].filter((text) => reportsDone(text) && !left.has(text));
+  const reports = said.map((text) => new Set(tokenize(text)));
+  reportsOf.set(node, reports);
+  return reports;
 }

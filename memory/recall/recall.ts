@@ -266,11 +266,10 @@ async function readCandidate(
   for (const id of order) {
     const turn = words.get(id) ?? (await deps.turnText(id));
     if (turn === null) continue;
-    const parts = getParts(turn.text, turn.origin);
-    const prompt = contentTokens(parts.find(({ by }) => by === 'user')?.text ?? '');
+    const { parts, prompt, own } = getSpoken(turn);
     const carried = prompt.length < ownTerms ? earlierTerms : new Set<string>();
-    const own = new Set(tokenize(turn.text));
-    const lent = measureCoverage(terms, new Set([...own, ...carried])) * carriedShare;
+    const both = { has: (term: string) => own.has(term) || carried.has(term) };
+    const lent = measureCoverage(terms, both) * carriedShare;
     turns.push({ id, parts, carried, coverage: Math.max(measureCoverage(terms, own), lent) });
     earlierTerms = new Set([...prompt, ...carried]);
   }
@@ -280,6 +279,26 @@ async function readCandidate(
   );
   const coverage = Math.max(computeCoverage(terms, texts.join('\n')), best[0]?.coverage ?? 0);
   return { candidate, node, turns: best.filter((turn) => turn.coverage > 0), coverage };
+}
+
+interface Spoken {
+  readonly parts: readonly SpokenPart[];
+  /** Terms of its prompt. */
+  readonly prompt: readonly string[];
+  readonly own: ReadonlySet<string>;
+}
+
+/** For as long as the texts are cached. */
+const spokenOf = new WeakMap<TurnWords, Spoken>();
+
+function getSpoken(turn: TurnWords): Spoken {
+  const before = spokenOf.get(turn);
+  if (before !== undefined) return before;
+  const parts = getParts(turn.text, turn.origin);
+  const prompt = contentTokens(parts.find(({ by }) => by === 'user')?.text ?? '');
+  const spoken = { parts, prompt, own: new Set(tokenize(turn.text)) };
+  spokenOf.set(turn, spoken);
+  return spoken;
 }
 
 /** One decision for the whole query: where any memory passes the threshold, those near the best one are shown too. */

@@ -96,7 +96,7 @@ function getWords(query: string): Map<string, string> {
 }
 
 /** Share of the query's weight that the tokens contain, 0 to 1. */
-export function measureCoverage(terms: QueryTerms, tokens: ReadonlySet<string>): number {
+export function measureCoverage(terms: QueryTerms, tokens: Pick<ReadonlySet<string>, 'has'>): number {
   let covered = 0;
   for (const [term, weight] of terms.weights) if (tokens.has(term)) covered += weight;
   return terms.total === 0 ? 0 : covered / terms.total;
