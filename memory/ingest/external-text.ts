@@ -3,7 +3,8 @@ import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import { trimEnd } from '../../common/text.ts';
 import { type CapturedMessage, type CapturedTurn, isCleanOrigin, isContinuation } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
-import { getSequences, getSome } from '../text/repetition.ts';
+import { createCompactSet } from '../text/compact-set.ts';
+import { getSequences, getSome, hashText } from '../text/repetition.ts';
 import { contentText, getBlocks, stripInjected } from './content-blocks.ts';
 import { readTurn } from './turn-trust.ts';
 
@@ -12,12 +13,10 @@ const MAX_SESSION_SHINGLES = 40_000;
 /** About 2 MB of text. */
 const MAX_SHINGLES = 400_000;
 const EARLIER_TEXT_CHARS = 20_000;
-const NO_SHINGLES: ReadonlySet<Shingle> = new Set();
+const NO_SHINGLES: ReadonlySet<number> = new Set();
 /** A URL, path or address identifies a text by itself. */
 const PLACE =
   /(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+|(?:(?<!\w)\w+:\/\/|\/)[\w@:%.~/-]{5,}|(?<![\w.-])(?:[\w-]+\.)+[a-z]{2,}\/[\w%.~/-]+/giu;
-
-type Shingle = string | number;
 
 /** Remembers external text of a session so that a later repetition of it is recognized. */
 export interface ExternalTextTracker {
@@ -25,7 +24,7 @@ export interface ExternalTextTracker {
    * @param messages  raw messages: their injected parts, which `turn` lacks, are external too
    * @param shingles  shingles of earlier trusted text, which a summary may repeat
    */
-  addTurn(turn: TurnText, messages?: readonly CapturedMessage[], shingles?: ReadonlySet<Shingle>): Steps<void>;
+  addTurn(turn: TurnText, messages?: readonly CapturedMessage[], shingles?: ReadonlySet<number>): Steps<void>;
   addText(text: string): void;
   size(): number;
   /** Whether the assistant repeats external text that the user did not write. */
@@ -65,11 +64,11 @@ export function createExternalTextTrackers(
 }
 
 export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () => {} } = {}): ExternalTextTracker {
-  const external = new Set<Shingle>();
+  const external = createCompactSet(2 * MAX_SESSION_SHINGLES);
   /** Over capacity: any trusted text may repeat what was not stored. */
   let isFull = wasFull;
 
-  function* add(text: string, shingles: ReadonlySet<Shingle> = NO_SHINGLES): Steps<void> {
+  function* add(text: string, shingles: ReadonlySet<number> = NO_SHINGLES): Steps<void> {
     yield* getSome(text, getShingles, (shingle) => {
       if (isFull || shingles.has(shingle)) return isFull;
       if (!external.has(shingle)) onAdd();
@@ -91,9 +90,9 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
       if (external.size === 0 && !isFull) return false;
       const trusted = parts.filter(({ kind, origin }) => kind !== 'tool_result' && isCleanOrigin(origin));
       if (isFull) return trusted.length > 0;
-      const own = new Set<Shingle>();
+      const own = new Set<number>();
       yield* getSome(user, getShingles, (shingle) => void own.add(shingle));
-      const isRepeated = (shingle: Shingle): boolean => external.has(shingle) && !own.has(shingle);
+      const isRepeated = (shingle: number): boolean => external.has(shingle) && !own.has(shingle);
       for (const { text } of trusted) if (yield* getSome(text, getShingles, isRepeated)) return true;
       return false;
     },
@@ -102,12 +101,12 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
 
 /** Collects the shingles of `text` that trusted parts of earlier turns contain. */
 export function* createRepeatedTextFinder(text: string): Steps<{
-  readonly found: ReadonlySet<Shingle>;
+  readonly found: ReadonlySet<number>;
   search(turn: TurnText): Steps<void>;
 }> {
-  const wanted = new Set<Shingle>();
+  const wanted = new Set<number>();
   yield* getSome(text, getShingles, (shingle) => void wanted.add(shingle));
-  const shingles = new Set<Shingle>();
+  const shingles = new Set<number>();
   return {
     found: shingles,
     *search({ user, parts }) {
@@ -127,8 +126,8 @@ function hiddenResults(message: CapturedMessage): string[] {
   return results.map((block) => contentText(block['content'])).filter((text) => stripInjected(text) !== text);
 }
 
-function* getShingles(plain: string): Generator<Shingle> {
-  for (const [place] of plain.matchAll(PLACE)) yield trimEnd(place, './');
+function* getShingles(plain: string): Generator<number> {
+  for (const [place] of plain.matchAll(PLACE)) yield hashText(trimEnd(place, './'));
   yield* getSequences(plain);
 }
 

@@ -17,7 +17,7 @@ export function* getSequences(plain: string): Generator<number> {
   for (const [word] of plain.matchAll(WORD)) {
     before.push(word);
     if (before.length < SEQUENCE_WORDS) continue;
-    yield hash(before.join(' '));
+    yield hashText(before.join(' '));
     before.shift();
   }
 }
@@ -94,7 +94,7 @@ export function repeatsShown(text: string, turns: readonly Pick<TurnText, 'repea
 }
 
 /** FNV-1a, 32 bits: a collision only makes a turn less trusted. */
-function hash(text: string): number {
+export function hashText(text: string): number {
   let value = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
   return value | 0;
