@@ -23,7 +23,7 @@ export interface QueryVector {
   readonly comparedWith: 'vector' | 'scriptVector';
 }
 
-/** Turns text into vectors. Never runs on the thread that streams. */
+/** Turns text into vectors. Never holds the thread that streams for more than a few milliseconds. */
 export interface Embedder {
   /** Stored with each vector; a different id requires a new index. */
   readonly id: string;

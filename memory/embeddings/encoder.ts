@@ -1,4 +1,4 @@
-import type { Corpus, Embedding, QueryVector } from './embedder.ts';
+import type { Corpus, Embedder, Embedding, QueryVector } from './embedder.ts';
 
 /** A query as an encoder returns it, before the corpus is applied. */
 export type EncodedQuery =
@@ -14,6 +14,17 @@ export interface Encoder {
   readonly dimensions: number;
   documents(texts: readonly string[]): Promise<readonly Embedding[]>;
   query(text: string): Promise<EncodedQuery>;
+}
+
+/** Runs an encoder on the calling thread. */
+export function createDirectEmbedder(encoder: Encoder): Embedder {
+  return {
+    id: encoder.id,
+    dimensions: encoder.dimensions,
+    embed: async (texts) => (texts.length === 0 ? [] : encoder.documents(texts)),
+    embedQuery: async (text, corpus) => encodeQuery(await encoder.query(text), corpus),
+    close: async () => {},
+  };
 }
 
 export async function encodeQuery(query: EncodedQuery, corpus: Corpus): Promise<QueryVector> {

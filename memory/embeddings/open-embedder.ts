@@ -24,13 +24,13 @@ export async function openEmbedder(parts: EmbedderParts): Promise<Embedder> {
   const { config, paths, log } = parts;
   try {
     if (config.embedder === 'endpoint') return await openEndpoint(parts);
-    return await openWorker({ kind: config.embedder, dir: paths.modelsDir });
+    return await openLocal({ kind: config.embedder, dir: paths.modelsDir });
   } catch (error) {
     log.error('the embedder did not open; static replaces it until the next start', {
       embedder: config.embedder,
       error,
     });
-    return openWorker({ kind: 'static', dir: paths.modelsDir });
+    return openLocal({ kind: 'static', dir: paths.modelsDir });
   }
 }
 
@@ -44,7 +44,7 @@ export async function getEmbedder(
   const kinds = Object.keys(ENCODER_FACTS) as EncoderChoice['kind'][];
   const kind = kinds.find((each) => ENCODER_FACTS[each].id === id);
   if (kind === undefined) return null;
-  return await openWorker({ kind, dir: paths.modelsDir }).then(wrap, () => null);
+  return await openLocal({ kind, dir: paths.modelsDir }).then(wrap, () => null);
 }
 
 /** The rules of recall with the weight that vectors of this embedder have; the same object where that is the standard. */
@@ -56,7 +56,13 @@ export async function weighFor(id: string, recall: Config['recall']): Promise<Co
 }
 
 /** @throws CometError `index_failed` where packages are missing */
-async function openWorker(encoder: EncoderChoice): Promise<Embedder> {
+async function openLocal(encoder: EncoderChoice): Promise<Embedder> {
+  if (encoder.kind === 'static') {
+    // A thread of its own would take 30 MB, and the table takes microseconds for a word.
+    const { createDirectEmbedder } = await import('./encoder.ts');
+    const { createStaticEncoder } = await import('./static-encoder.ts');
+    return createDirectEmbedder(createStaticEncoder());
+  }
   const { missingPackages } = await import('./open-encoder.ts');
   const { createWorkerEmbedder } = await import('./worker-embedder.ts');
   const { detail, install } = missingPackages(encoder);

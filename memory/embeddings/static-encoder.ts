@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import { tally } from '../../common/map.ts';
 import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS, tokenize } from '../text/tokenizer.ts';
+import type { Embedding } from './embedder.ts';
 import { type Encoder, type PieceVectors, toUnit } from './encoder.ts';
 
 export const STATIC = { id: 'static-minilm-128-v1', dimensions: 128 } as const;
@@ -10,21 +12,26 @@ export const STATIC = { id: 'static-minilm-128-v1', dimensions: 128 } as const;
 export function createStaticEncoder(table: StaticTable = loadStaticTable()): Encoder {
   return {
     ...STATIC,
-    documents: async (texts) =>
-      texts.map((text) => {
-        const pieces = getPieces(table, text);
-        return {
-          vector: documentVector(table, pieces),
-          // The table contains no Hangul, kana and Han.
-          scriptVector: hasPairedScript(text) ? hashVector(text, SCRIPT_DIMENSIONS) : null,
-          pieces: Uint16Array.from(new Set(pieces)).sort(),
-        };
-      }),
+    documents: (texts) => runInSlices(encodeDocuments(table, texts)),
     async query(text) {
       if (!isPairedScript(text)) return { kind: 'pieces', pieces: pieceVectors(table, text) };
       return { kind: 'vector', vector: hashVector(text, SCRIPT_DIMENSIONS), comparedWith: 'scriptVector' };
     },
   };
+}
+
+function* encodeDocuments(table: StaticTable, texts: readonly string[]): Steps<Embedding[]> {
+  const embeddings: Embedding[] = [];
+  for (const text of texts) {
+    const pieces = getPieces(table, text);
+    yield;
+    const vector = documentVector(table, pieces);
+    // The table contains no Hangul, kana and Han.
+    const scriptVector = hasPairedScript(text) ? yield* hashText(text, SCRIPT_DIMENSIONS) : null;
+    embeddings.push({ vector, scriptVector, pieces: Uint16Array.from(new Set(pieces)).sort() });
+    yield;
+  }
+  return embeddings;
 }
 
 const FILE = new URL('./data/static-table.bin', import.meta.url);
@@ -58,8 +65,13 @@ const GRAM_SHARE = 1;
  * @returns a unit vector, or all zeros for a text without words
  */
 export function hashVector(text: string, dimensions: number): Float32Array {
+  return runAtOnce(hashText(text, dimensions));
+}
+
+function* hashText(text: string, dimensions: number): Steps<Float32Array> {
   const vector = new Float32Array(dimensions);
   for (const [token, count] of tally(tokenize(text.slice(0, MAX_CHARS)))) {
+    yield;
     const weight = Math.sqrt(count);
     addFeature(vector, `w:${token}`, weight);
     const grams = characterGrams(token);

@@ -6,7 +6,6 @@ import type { Embedder, Embedding } from './embedder.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
 import { type EncodedQuery, encodeQuery } from './encoder.ts';
 import { ENCODER_FACTS, type EncoderChoice } from './open-encoder.ts';
-import { createStaticEncoder } from './static-encoder.ts';
 
 type Result = { readonly embeddings: readonly Embedding[] } | { readonly query: EncodedQuery };
 
@@ -101,9 +100,6 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
       return results.flatMap((result) => ('embeddings' in result ? result.embeddings : []));
     },
     async embedQuery(text, corpus) {
-      if (closed) throw toWorkerError('the embedder is closed');
-      // A table lookup of a few words is faster than a message to the thread.
-      if (encoder.kind === 'static') return encodeQuery(await createStaticEncoder().query(text), corpus);
       const result = await ask(queries, { query: text });
       if (!('query' in result)) throw toWorkerError('unexpected reply from the embedding thread');
       return encodeQuery(result.query, corpus);

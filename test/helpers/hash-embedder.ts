@@ -1,6 +1,6 @@
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
+import { createDirectEmbedder } from '../../memory/embeddings/encoder.ts';
 import { hashVector } from '../../memory/embeddings/static-encoder.ts';
-import { createDirectEmbedder } from './static-embedder.ts';
 
 const DIMENSIONS = 256;
 

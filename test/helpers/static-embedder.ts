@@ -1,20 +1,9 @@
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
-import { type Encoder, encodeQuery } from '../../memory/embeddings/encoder.ts';
+import { createDirectEmbedder } from '../../memory/embeddings/encoder.ts';
 import { createStaticEncoder, type StaticTable } from '../../memory/embeddings/static-encoder.ts';
 
 export function createStaticEmbedder(): Embedder {
   return createDirectEmbedder(createStaticEncoder());
-}
-
-/** Runs an encoder on the calling thread. */
-export function createDirectEmbedder(encoder: Encoder): Embedder {
-  return {
-    id: encoder.id,
-    dimensions: encoder.dimensions,
-    embed: async (texts) => (texts.length === 0 ? [] : encoder.documents(texts)),
-    embedQuery: async (text, corpus) => encodeQuery(await encoder.query(text), corpus),
-    close: async () => {},
-  };
 }
 
 const HEADER_BYTES = 16;

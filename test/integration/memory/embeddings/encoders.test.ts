@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
+import { createDirectEmbedder } from '../../../../memory/embeddings/encoder.ts';
 import { weighFor } from '../../../../memory/embeddings/open-embedder.ts';
 import { type EncoderChoice, missingPackages, openEncoder } from '../../../../memory/embeddings/open-encoder.ts';
 import { spokenText } from '../../../../memory/model/turn.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
 import { installFakePackages } from '../../../helpers/model-packages.ts';
-import { createDirectEmbedder } from '../../../helpers/static-embedder.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
