@@ -54,6 +54,7 @@ import { cutRule } from './cut-config.ts';
 import { deferredMemory, deferredSharing, deferredTasks } from './deferred.ts';
 import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.ts';
 import { openHostMark } from './lifecycle/host.ts';
+import { createIdleCollector } from './lifecycle/memory.ts';
 import { openSchema } from './lifecycle/schema.ts';
 import { getClaudeEnvironment } from './lifecycle/user-proxy.ts';
 import { createLinkedBlock, type LinkedBlock } from './linked-block.ts';
@@ -68,6 +69,7 @@ const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine accepts requests after this, even when its store needs longer to open. */
 const STORE_MS = 300;
 const OWNERSHIP_MS = 1_000;
+const COLLECTOR_MS = 15_000;
 
 export type RunningEngine = Awaited<ReturnType<typeof composeEngine>>;
 
@@ -158,10 +160,10 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
   log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
-  const watch = watchOwnership(api, onLost);
+  const timers = [watchOwnership(api, onLost), startCollecting(proxy.activity, log)];
   let closing: Promise<void> | null = null;
   const closeAll = (): Promise<void> => {
-    clearInterval(watch);
+    for (const timer of timers) clearInterval(timer);
     return closeParts(
       [ui, removals, linked, proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api],
       log,
@@ -375,6 +377,15 @@ function watchOwnership(api: ApiServer, onLost: () => void): NodeJS.Timeout {
     );
   }, OWNERSHIP_MS);
   return watch;
+}
+
+function startCollecting(activity: () => Activity, log: Log): NodeJS.Timeout {
+  const collect = (): void => {
+    const startMs = performance.now();
+    globalThis.gc?.();
+    log.debug('garbage was collected', { ms: Math.round(performance.now() - startMs) });
+  };
+  return setInterval(createIdleCollector({ activity, now: systemClock.now, collect }), COLLECTOR_MS).unref();
 }
 
 export interface Stores {
