@@ -68,6 +68,8 @@ type Parts = {
   readonly nodeLimit: NodeLimit;
   readonly turnReader: TurnReader;
   readonly taskQueue: TaskQueue;
+  /** Reading what a session said takes time that a running recall needs. */
+  readonly priority: { rest(): Promise<void> };
   /** Null where no facts are kept. */
   readonly facts: SummaryFacts | null;
   readonly log: Log;
@@ -131,7 +133,12 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
 }
 
 function queue(state: State, job: Job): void {
-  void state.taskQueue.run('compacter', () => state.serial(() => upgrade(state, job)));
+  void state.taskQueue.run('compacter', () =>
+    state.serial(async () => {
+      await state.priority.rest();
+      await upgrade(state, job);
+    }),
+  );
 }
 
 function defer(state: State, job: Job): void {
