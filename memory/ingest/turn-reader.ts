@@ -8,7 +8,7 @@ import type { TurnRegistry } from './turn-registry.ts';
 import { readTurn, readTurnPart } from './turn-trust.ts';
 
 /** Older turns are found through the search index; the cache serves recent ones. */
-const CACHED_CHARS = 2_000_000;
+const CACHED_CHARS = 1_000_000;
 
 interface TurnWords {
   /** Marked, see `getParts`. */

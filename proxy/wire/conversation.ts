@@ -105,13 +105,15 @@ export class ConversationCache {
     const tools = this.#tools.find((each) => each.bytes.equals(bytes));
     if (tools !== undefined) return tools.shapes;
     const shapes = shapeTools(parseSlice(body, at));
-    this.#tools = [...this.#tools.slice(1 - MAX_THREADS), { bytes: Buffer.from(bytes), shapes }];
+    this.#tools = [...this.#tools.slice(1 - MAX_TOOLS), { bytes: Buffer.from(bytes), shapes }];
     return shapes;
   }
 }
 
 const MAX_THREAD_BYTES = 8 * 1024 * 1024;
 const MAX_THREADS = 16;
+/** Sessions and their subagents mostly have the same ones, of 100 KB and more. */
+const MAX_TOOLS = 6;
 const PIECE_BYTES = 64 * 1024;
 
 /** Length of the longest common prefix. */
