@@ -22,7 +22,7 @@ export function summariseAndDrop(): {
       const newest = kept.findLast((message) => message['role'] === 'user') as Json;
       const { content } = newest;
       const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Json[]);
-      newest['content'] = [...blocks, { type: 'text', text: `Summary so far:\n${summaryOf(messages.slice(1, cut))}` }];
+      newest['content'] = [...blocks, { type: 'text', text: `Summary so far:\n${getSummary(messages.slice(1, cut))}` }];
       return Buffer.from(JSON.stringify({ ...request.body, messages: kept }));
     },
     seen: async () => {},
@@ -30,7 +30,7 @@ export function summariseAndDrop(): {
 }
 
 /** First sentence of what each side said, the newest that fit. */
-function summaryOf(messages: readonly Json[]): string {
+function getSummary(messages: readonly Json[]): string {
   const lines = messages.flatMap(({ role, content }) => {
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Json[]);
     return blocks.flatMap((block) =>

@@ -28,7 +28,7 @@ export function codingSession(turns: number, model: string, seed = 1): CostStory
   const next = random(seed);
   const asked = Math.max(2, Math.floor(turns / 10));
   const facts = Math.max(asked, Math.floor(turns / 6));
-  const told = Array.from({ length: facts }, (_, index) => factOf(index, next));
+  const told = Array.from({ length: facts }, (_, index) => getFact(index, next));
   const planned: PlannedTurn[] = [];
   const questions: LateQuestion[] = [];
   for (let turn = 0; turn < turns; turn += 1) {
@@ -42,11 +42,11 @@ export function codingSession(turns: number, model: string, seed = 1): CostStory
     else planned.push(working(turn, next));
   }
   const breaks = new Set(Array.from({ length: Math.floor(turns / 25) }, (_, index) => (index + 1) * 25));
-  return { plan: planOf(planned, model), questions, breaks };
+  return { plan: getPlan(planned, model), questions, breaks };
 }
 
 /** The same under another cache lifetime, or for a model that does not think. */
-export function variantOf(story: CostStory, { ttl, thinking }: Variant): CostStory {
+export function getVariant(story: CostStory, { ttl, thinking }: Variant): CostStory {
   const plan = { ...story.plan, ttl };
   if (thinking === 'on') return { ...story, plan };
   const turns = plan.turns.map((turn) => {
@@ -68,10 +68,10 @@ export function onePrompt(rounds: number, model: string, seed = 2): CostStory {
     ...quiet('Go through every module, fix what the linter says, and run the tests after each.', 'All done.'),
     rounds: Array.from({ length: rounds }, (_, round) => toolRound(round, next)),
   };
-  return { plan: planOf([turn], model), questions: [], breaks: new Set() };
+  return { plan: getPlan([turn], model), questions: [], breaks: new Set() };
 }
 
-function planOf(turns: readonly PlannedTurn[], model: string): ConversationPlan {
+function getPlan(turns: readonly PlannedTurn[], model: string): ConversationPlan {
   return {
     model,
     sessionId: '6f1c2d3e-0000-4000-8000-00000000c057',
@@ -88,7 +88,7 @@ interface Fact {
   readonly value: string;
 }
 
-function factOf(index: number, next: () => number): Fact {
+function getFact(index: number, next: () => number): Fact {
   const name = `${THINGS[index % THINGS.length]} ${KINDS[Math.floor(index / THINGS.length) % KINDS.length]}`;
   const port = String(4_000 + index * 37 + Math.floor(next() * 30));
   return {

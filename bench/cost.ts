@@ -22,7 +22,7 @@ import { createMemoryPlanStore, openRewriter } from '../test/helpers/open-rewrit
 import { type ClientRequest, growConversation, type Reply, replyFrom } from '../test/helpers/transcripts.ts';
 import { createJudge, type Judge } from '../test/mock-anthropic/index.ts';
 import { summariseAndDrop } from './cost-naive.ts';
-import { type CostStory, codingSession, onePrompt, type Variant, variantOf } from './cost-story.ts';
+import { type CostStory, codingSession, getVariant, onePrompt, type Variant } from './cost-story.ts';
 
 interface Run {
   readonly name: string;
@@ -64,7 +64,7 @@ const { values } = parseArgs({
   },
 });
 
-const variant: Variant = { ttl: oneOf(values.ttl, ['1h', '5m']), thinking: oneOf(values.thinking, ['on', 'off']) };
+const variant: Variant = { ttl: pickOne(values.ttl, ['1h', '5m']), thinking: pickOne(values.thinking, ['on', 'off']) };
 const runs: Run[] = [];
 for (const turns of values.turns.split(',').filter(Boolean).map(Number))
   await compare(codingSession(turns, values.model), `${turns} turns`);
@@ -72,14 +72,14 @@ if (values.rounds !== '0')
   await compare(onePrompt(Number(values.rounds), values.model), `1 prompt, ${values.rounds} rounds`);
 if (values.json) process.stdout.write(`${JSON.stringify({ runs }, null, 2)}\n`);
 
-function oneOf<T extends string>(value: string, known: readonly T[]): T {
+function pickOne<T extends string>(value: string, known: readonly T[]): T {
   const found = known.find((each) => each === value);
   if (found === undefined) throw new Error(`expected one of ${known.join(', ')}, not ${value}`);
   return found;
 }
 
 async function compare(plain: CostStory, title: string): Promise<void> {
-  const story = variantOf(plain, variant);
+  const story = getVariant(plain, variant);
   const direct = await measure('direct', story, direct_(), null);
   const ours = await measure('comet-cc', story, await rewritten('auto'), direct.cost);
   const field = await measure('comet-cc, system-field', story, await rewritten('system-field'), direct.cost);

@@ -108,15 +108,15 @@ function manifestIn(folder: string): Manifest {
 }
 
 function megabytes(folders: readonly string[]): string {
-  const bytes = folders.reduce((sum, folder) => sum + sizeOf(folder), 0);
+  const bytes = folders.reduce((sum, folder) => sum + getSize(folder), 0);
   return (bytes / 1e6).toFixed(1);
 }
 
 /** Without packages nested inside, which are counted as what they are. */
-function sizeOf(folder: string): number {
+function getSize(folder: string): number {
   return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {
     const at = path.join(folder, entry.name);
-    if (entry.isDirectory()) return entry.name === 'node_modules' ? sum : sum + sizeOf(at);
+    if (entry.isDirectory()) return entry.name === 'node_modules' ? sum : sum + getSize(at);
     return sum + (entry.isFile() ? statSync(at).size : 0);
   }, 0);
 }

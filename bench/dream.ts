@@ -20,7 +20,7 @@ import { isRepetition } from '../memory/consolidation/merge-writer.ts';
 import type { MemoryNode } from '../memory/model/node.ts';
 import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';
 import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
-import { restated, statementOf } from './dream/restated.ts';
+import { getStatement, restated } from './dream/restated.ts';
 import { type Corpus, days, story, talks } from './links/corpora.ts';
 import { type Kin, kinIn, type Pair } from './links/kin.ts';
 
@@ -53,7 +53,7 @@ const known: readonly (readonly [string, readonly Corpus[]])[] = [
 const merges = await Promise.all(
   told.map(async ([name, corpora]) => {
     const all = await Promise.all(corpora.map((corpus) => kinIn(corpus, embedder)));
-    const rows = COSINES.flatMap((same) => WORDS.map((words) => ({ same, words, ...mergesOf(all, same, words) })));
+    const rows = COSINES.flatMap((same) => WORDS.map((words) => ({ same, words, ...getMerges(all, same, words) })));
     return { name, rows };
   }),
 );
@@ -61,18 +61,18 @@ const groups = await Promise.all(
   known.map(async ([name, corpora]) => {
     const all = await Promise.all(corpora.map((corpus) => kinIn(corpus, embedder)));
     const steps = ABOVE_LINKS.map((above) => rounded(link.least + above));
-    return { name, rows: steps.map((least) => ({ least, ...groupsOf(all, least) })) };
+    return { name, rows: steps.map((least) => ({ least, ...getGroups(all, least) })) };
   }),
 );
 if (values.json) process.stdout.write(`${JSON.stringify({ embedder: id, used, merges, groups }, null, 2)}\n`);
 else print();
 await embedder.close();
 
-function mergesOf(all: readonly Kin[], same: number, words: number) {
+function getMerges(all: readonly Kin[], same: number, words: number) {
   const sum = { asked: 0, asked_right: 0, alone: 0, alone_right: 0, repeated: 0 };
   for (const kin of all) {
     const byId = new Map(kin.nodes.map((node) => [node.node_id, node]));
-    const says = new Map(kin.nodes.map(({ node_id }, at) => [node_id, statementOf(kin.topics[at] as string)]));
+    const says = new Map(kin.nodes.map(({ node_id }, at) => [node_id, getStatement(kin.topics[at] as string)]));
     sum.repeated += kin.nodes.length - new Set(says.values()).size;
     const near = nearIn(kin, ({ cosine }) => cosine, same);
     for (const { keeper, absorbed } of chooseMerges(byId, near, { ...rule, words })) {
@@ -89,7 +89,7 @@ function mergesOf(all: readonly Kin[], same: number, words: number) {
   return sum;
 }
 
-function groupsOf(all: readonly Kin[], least: number) {
+function getGroups(all: readonly Kin[], least: number) {
   const sum = { groups: 0, pairs: 0, right: 0, grouped: 0, nodes: 0 };
   for (const kin of all) {
     const byId = new Map(kin.nodes.map((node) => [node.node_id, node]));
@@ -109,10 +109,10 @@ function groupsOf(all: readonly Kin[], least: number) {
   return { groups: made, right: rounded(right / Math.max(1, pairs)), grouped: rounded(grouped / Math.max(1, nodes)) };
 }
 
-function nearIn({ nodes, pairs }: Kin, likenessOf: (pair: Pair) => number, least: number) {
-  const idOf = (at: number): string => (nodes[at] as MemoryNode).node_id;
+function nearIn({ nodes, pairs }: Kin, getLikeness: (pair: Pair) => number, least: number) {
+  const getId = (at: number): string => (nodes[at] as MemoryNode).node_id;
   return pairs
-    .map((pair) => ({ left: idOf(pair.from), right: idOf(pair.to), similarity: likenessOf(pair) }))
+    .map((pair) => ({ left: getId(pair.from), right: getId(pair.to), similarity: getLikeness(pair) }))
     .filter(({ similarity }) => similarity >= least);
 }
 

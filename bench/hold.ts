@@ -14,7 +14,7 @@ import { ConversationCache, parseConversation } from '../proxy/wire/conversation
 import { splitTurns } from '../proxy/wire/turns.ts';
 import { createDisk, openRig } from '../test/helpers/memory-rig.ts';
 import { UNITS } from '../test/helpers/text-readers.ts';
-import { message, talk, toolRound, turnOf } from '../test/helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../test/helpers/turns.ts';
 
 const { values } = parseArgs({ options: { chars: { type: 'string', default: '200000' } } });
 const CHARS = Number(values.chars);
@@ -25,7 +25,7 @@ const REPEATS = 3;
 const filled = (unit: string, chars: number): string => unit.repeat(Math.ceil(chars / unit.length)).slice(0, chars);
 const rows = (count: number, end: string): string => Array.from({ length: count }, (_, at) => `w${at}`).join(end);
 const shown = (tool: string, text: string): CapturedTurn =>
-  turnOf('look', [
+  getTurn('look', [
     ...toolRound(tool, { file_path: 'a' }, text),
     message('assistant', [{ type: 'text', text: 'Done.' }]),
   ]);
@@ -44,7 +44,7 @@ const TURNS: Readonly<Record<string, () => CapturedTurn[]>> = {
 };
 
 /** How long it takes to understand a request of which nothing was seen before, with this text as its newest result, ms. */
-function readingOf(text: string): number {
+function getReading(text: string): number {
   const said = [
     { role: 'user', content: 'look' },
     { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'cat a' } }] },
@@ -82,14 +82,14 @@ async function longestHold(turns: readonly CapturedTurn[]): Promise<number> {
 }
 
 const held: (readonly [name: string, ms: number])[] = [];
-for (const [name, turnsOf] of Object.entries(TURNS)) {
+for (const [name, getTurns] of Object.entries(TURNS)) {
   let longest = Number.POSITIVE_INFINITY;
-  for (let at = 0; at < REPEATS; at += 1) longest = Math.min(longest, await longestHold(turnsOf()));
+  for (let at = 0; at < REPEATS; at += 1) longest = Math.min(longest, await longestHold(getTurns()));
   held.push([name, longest]);
 }
 for (const [name, unit] of Object.entries(UNITS)) {
   const text = filled(unit, CHARS);
-  held.push([`reading a request: ${name}`, Math.min(...Array.from({ length: REPEATS }, () => readingOf(text)))]);
+  held.push([`reading a request: ${name}`, Math.min(...Array.from({ length: REPEATS }, () => getReading(text)))]);
 }
 held.sort(([, one], [, other]) => other - one);
 for (const [name, ms] of held) console.log(`${ms.toFixed().padStart(6)} ms  ${name}`);

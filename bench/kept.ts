@@ -16,7 +16,7 @@ import type { Config } from '../common/config.ts';
 import { type RealTurn, withCorpus } from './real/corpus.ts';
 import { type MarkKind, readLabels } from './real/labels.ts';
 import { openRealMemory } from './real/product.ts';
-import { lettersOf } from './real/quality.ts';
+import { getLetters } from './real/quality.ts';
 import { openReplay, type Replayed } from './real/replay.ts';
 
 const KINDS: Readonly<Record<MarkKind, string>> = { d: 'decisions', t: 'to-dos', v: 'values' };
@@ -64,7 +64,7 @@ async function run(turns: readonly RealTurn[], home: string): Promise<void> {
   } finally {
     await memory.maintenance.close();
   }
-  const report = reportOf(cuts);
+  const report = getReport(cuts);
   if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
   else print(report);
   if (values.misses) printMisses(cuts);
@@ -75,10 +75,10 @@ function judge(
   { body, received, texts }: Replayed,
   labels: ReturnType<typeof readLabels>,
 ): CutSeen {
-  const sent = lettersOf(body);
+  const sent = getLetters(body);
   // A quote of a turn is not the turn.
-  const blocks = new Set(texts.map(lettersOf));
-  const absorbed = history.filter((turn) => !blocks.has(lettersOf(turn.answers.at(-1) ?? turn.prompts.join('\n'))));
+  const blocks = new Set(texts.map(getLetters));
+  const absorbed = history.filter((turn) => !blocks.has(getLetters(turn.answers.at(-1) ?? turn.prompts.join('\n'))));
   const naive = newestWithin(history, body.length);
   const marks = absorbed.flatMap((turn) => labels.of(turn)?.marks ?? []);
   return {
@@ -89,8 +89,8 @@ function judge(
     marks: marks.map(({ kind, text }) => ({
       kind,
       text,
-      kept: sent.includes(lettersOf(text)),
-      naive: naive.includes(lettersOf(text)),
+      kept: sent.includes(getLetters(text)),
+      naive: naive.includes(getLetters(text)),
     })),
   };
 }
@@ -105,18 +105,21 @@ function newestWithin(history: readonly RealTurn[], chars: number): string {
     if (left < 0) break;
     kept.unshift(turn.text);
   }
-  return lettersOf(kept.join('\n'));
+  return getLetters(kept.join('\n'));
 }
 
-function reportOf(cuts: readonly CutSeen[]) {
+function getReport(cuts: readonly CutSeen[]) {
   const sum = (value: (cut: CutSeen) => number): number => cuts.reduce((total, cut) => total + value(cut), 0);
   const marks = cuts.flatMap((cut) => cut.marks);
-  const rowOf = (own: readonly Seen[]) => ({
+  const getRow = (own: readonly Seen[]) => ({
     marks: own.length,
     kept: share(own.filter(({ kept }) => kept).length, own.length),
     newest_turns: share(own.filter(({ naive }) => naive).length, own.length),
   });
-  const byKind = Object.entries(KINDS).map(([kind, name]) => [name, rowOf(marks.filter((mark) => mark.kind === kind))]);
+  const byKind = Object.entries(KINDS).map(([kind, name]) => [
+    name,
+    getRow(marks.filter((mark) => mark.kind === kind)),
+  ]);
   return {
     cuts: cuts.length,
     cuts_with_absorbed: cuts.filter(({ absorbed }) => absorbed > 0).length,
@@ -126,8 +129,8 @@ function reportOf(cuts: readonly CutSeen[]) {
       sum(({ sent }) => sent),
       sum(({ chars }) => chars),
     ),
-    all: rowOf(marks),
-    by_kind: Object.fromEntries(byKind) as Record<string, ReturnType<typeof rowOf>>,
+    all: getRow(marks),
+    by_kind: Object.fromEntries(byKind) as Record<string, ReturnType<typeof getRow>>,
   };
 }
 
@@ -143,7 +146,7 @@ function print({
   sent_of_received,
   all,
   by_kind,
-}: ReturnType<typeof reportOf>) {
+}: ReturnType<typeof getReport>) {
   const lines = [
     `${cuts} cuts, ${cuts_with_absorbed} with absorbed turns; ${absorbed} of ${turns} turns absorbed, ${sent_of_received} of the text sent`,
     ...Object.entries({ 'all marks': all, ...by_kind }).map(

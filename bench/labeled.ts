@@ -15,16 +15,16 @@ const Dialogues = z.array(
 /** The demo's story: each part and each late question begins a topic. */
 export function storyConversations(): Labelled[][] {
   return STORY.map(({ turns }) =>
-    turns.map((turn, at) => ({ turn: textOf(turn), begins: isQuestion(turn) || turn.topic !== turns[at - 1]?.topic })),
+    turns.map((turn, at) => ({ turn: getText(turn), begins: isQuestion(turn) || turn.topic !== turns[at - 1]?.topic })),
   );
 }
 
-function textOf({ prompt, rounds, answer }: StoryTurn): TurnText {
+function getText({ prompt, rounds, answer }: StoryTurn): TurnText {
   const parts = rounds.flatMap(({ text = '', tools }) => [
-    partOf('assistant', text),
+    getPart('assistant', text),
     ...tools.flatMap(({ name, input, result }) => [
-      partOf('tool_use', JSON.stringify(input), name),
-      partOf('tool_result', result, name),
+      getPart('tool_use', JSON.stringify(input), name),
+      getPart('tool_result', result, name),
     ]),
   ]);
   return {
@@ -32,7 +32,7 @@ function textOf({ prompt, rounds, answer }: StoryTurn): TurnText {
     atMs: 0,
     origin: 'user',
     user: prompt,
-    parts: [...parts, partOf('assistant', answer ?? '')],
+    parts: [...parts, getPart('assistant', answer ?? '')],
   };
 }
 
@@ -44,13 +44,13 @@ export function dialogues(json: string): Labelled[][] {
         at % 2 === 0 ? [[turn.text, turns[at + 1]?.text ?? ''] as const] : [],
       );
       return pairs.map(([user, answer], at): Labelled => {
-        const parts = [partOf('assistant', answer)];
+        const parts = [getPart('assistant', answer)];
         return { begins: at === 0, turn: { turnId: '', atMs: 0, origin: 'user', user, parts } };
       });
     }),
   );
 }
 
-function partOf(kind: TurnPart['kind'], text: string, tool = ''): TurnPart {
+function getPart(kind: TurnPart['kind'], text: string, tool = ''): TurnPart {
   return { kind, origin: 'assistant', tool, text };
 }

@@ -21,10 +21,10 @@ import {
   type DrawnStatement,
   drawStatements,
   type GroupReport,
-  halfOf,
+  getHalf,
+  getStatements,
   judgeStatements,
   readLabels,
-  statementsOf,
 } from './library/statements.ts';
 import { timeTopics } from './library/topics.ts';
 import { askWeeks, type WeeksReport, weeksStatements } from './library/weeks.ts';
@@ -69,7 +69,7 @@ async function judge(corpus: Corpus, home: string): Promise<void> {
   try {
     await importCorpus(memory, home);
     await memory.maintenance.dream({ dryRun: false });
-    real = await statementsOf(memory, halfOf(corpus));
+    real = await getStatements(memory, getHalf(corpus));
   } finally {
     await memory.maintenance.close();
   }
@@ -139,8 +139,8 @@ async function sectionsFor(memory: Memory, prompt: string, recalled: string): Pr
   const hits = await memory.library.searchTopics(prompt, { top: SECTIONS, projectDir: PROJECT_DIR });
   const fitting = hits.filter(({ fits }) => fits);
   const fresh = fitting.filter(({ nodes }) => nodes.length === 0 || !nodes.every((id) => recalled.includes(id)));
-  const textOf = (all: typeof hits): string => all.map(({ title, lines }) => [title, ...lines].join('\n')).join('\n');
-  return { fresh: textOf(fresh), sections: textOf(fitting) };
+  const getText = (all: typeof hits): string => all.map(({ title, lines }) => [title, ...lines].join('\n')).join('\n');
+  return { fresh: getText(fresh), sections: getText(fitting) };
 }
 
 async function askAll(

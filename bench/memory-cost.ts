@@ -75,7 +75,7 @@ async function run(past: readonly PastSession[]): Promise<void> {
   for (const session of past.filter((_, at) => at % Number(values.every) === 0)) {
     sessions.push(await product.replay(session));
   }
-  const report = reportOf(sessions);
+  const report = getReport(sessions);
   if (values.json) process.stdout.write(`${JSON.stringify({ ...report, sessions }, null, 2)}\n`);
   else print(report);
 }
@@ -138,7 +138,7 @@ function countingModel(local: LanguageModel, onCall: (call: Call) => void): Lang
   };
 }
 
-function reportOf(sessions: readonly SessionCost[]) {
+function getReport(sessions: readonly SessionCost[]) {
   const spent = sessions.map(({ calls }) => calls.reduce((sum, { input, output }) => sum + input + output, 0));
   const all = sessions.flatMap(({ calls }) => calls);
   const kinds = [...new Set(all.map(({ what, model }) => `${what} (${model})`))].map((name) => {
@@ -159,29 +159,29 @@ function reportOf(sessions: readonly SessionCost[]) {
     refused: sessions.reduce((sum, { refused }) => sum + refused, 0),
     /** Means of a session. */
     kinds,
-    calls: distributionOf(sessions.map(({ calls }) => calls.length)),
-    tokens: distributionOf(spent),
-    usd: distributionOf(sessions.map(({ calls }) => calls.reduce((sum, { usd }) => sum + usd, 0))),
-    saved_tokens: distributionOf(sessions.map(({ direct, sent }) => direct - sent)),
-    saved_usd: distributionOf(sessions.map(({ saved_usd }) => saved_usd)),
-    prompt_tokens: distributionOf(sessions.map(({ direct }) => direct)),
+    calls: getDistribution(sessions.map(({ calls }) => calls.length)),
+    tokens: getDistribution(spent),
+    usd: getDistribution(sessions.map(({ calls }) => calls.reduce((sum, { usd }) => sum + usd, 0))),
+    saved_tokens: getDistribution(sessions.map(({ direct, sent }) => direct - sent)),
+    saved_usd: getDistribution(sessions.map(({ saved_usd }) => saved_usd)),
+    prompt_tokens: getDistribution(sessions.map(({ direct }) => direct)),
     over_budget: spent.filter((tokens) => tokens > models.sessionTokens).length,
   };
 }
 
-function distributionOf(numbers: readonly number[]) {
+function getDistribution(numbers: readonly number[]) {
   const sorted = numbers.toSorted((a, b) => a - b);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   return { mean: numbers.reduce((sum, each) => sum + each, 0) / numbers.length, median: at(0.5), p90: at(0.9) };
 }
 
-function print(report: ReturnType<typeof reportOf>): void {
+function print(report: ReturnType<typeof getReport>): void {
   const row = (name: string, cells: readonly string[]): string =>
     [name.padEnd(34), ...cells.map((cell) => cell.padStart(12))].join('');
   const whole = (value: number): string => Math.round(value).toLocaleString('en');
   const small = (value: number): string => value.toFixed(1);
   const money = (value: number): string => `$${value.toFixed(3)}`;
-  const spread = (name: string, { mean, median, p90 }: ReturnType<typeof distributionOf>, text = whole): string =>
+  const spread = (name: string, { mean, median, p90 }: ReturnType<typeof getDistribution>, text = whole): string =>
     row(name, [mean, median, p90].map(text));
   const lines = [
     `${report.replayed} sessions, ${whole(report.requests)} requests (${report.refused} refused), ${values.model}`,

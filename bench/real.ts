@@ -158,7 +158,7 @@ async function measure(memory: Memory, corpus: Corpus) {
   return {
     ...(await askAll(memory, corpus, await openAsker(memory))),
     quality: measureQuality(memory, corpus, labels),
-    worth: worthOf(memory, turns, corpus, labels),
+    worth: getWorth(memory, turns, corpus, labels),
   };
 }
 
@@ -183,10 +183,10 @@ async function askAll(memory: Memory, corpus: Corpus, hurried?: Asker) {
   const hard = await listen(HARD, patient);
   const furtherHard = await listen(FURTHER_HARD, patient);
   return {
-    questions: summaryOf(questions),
-    paraphrases: summaryOf(paraphrases),
-    further: summaryOf(further),
-    unanswerable: { easy: loudOf(easy), hard: loudOf(hard), further: loudOf(furtherHard) },
+    questions: getSummary(questions),
+    paraphrases: getSummary(paraphrases),
+    further: getSummary(further),
+    unanswerable: { easy: getLoudness(easy), hard: getLoudness(hard), further: getLoudness(furtherHard) },
     deadline_misses: { count: asker.misses(), of: questions.length + paraphrases.length + further.length },
     latency_ms: { p50: round(spread(times).p50), p95: round(spread(times).p95) },
     details: { questions, paraphrases, easy, hard },
@@ -274,7 +274,7 @@ async function answer(
   const hurried = await asker.send(prompt);
   const unhurried = asker === patient ? hurried : await patient.send(prompt);
   const startMs = performance.now();
-  const recalled = await memory.recall.recall(requestOf(prompt), new AbortController().signal);
+  const recalled = await memory.recall.recall(getRequest(prompt), new AbortController().signal);
   times.push(performance.now() - startMs);
   const found = await memory.recall.search(prompt, { top: RANKED, projectDir: PROJECT_DIR });
   const right = (turn: RealTurn | undefined): boolean => turn !== undefined && isRight(turn, asked);
@@ -299,7 +299,7 @@ async function answer(
   };
 }
 
-function requestOf(prompt: string) {
+function getRequest(prompt: string) {
   const none = { recent: [], visibleTurns: new Set<string>(), shown: new Set<string>() };
   return { sessionId: 'asker', projectDir: PROJECT_DIR, prompt, ...none };
 }
@@ -311,7 +311,7 @@ async function listen(prompts: readonly string[], asker: Asker): Promise<Silence
 }
 
 /** What memories were made from, by a reader's labels of the turns. */
-function worthOf(memory: Memory, turns: ReadonlyMap<string, RealTurn>, corpus: Corpus, labels: Labels) {
+function getWorth(memory: Memory, turns: ReadonlyMap<string, RealTurn>, corpus: Corpus, labels: Labels) {
   const labeled = new Map<RealTurn, Label>();
   for (const turn of corpus.turns) {
     const label = labels.of(turn);
@@ -334,12 +334,12 @@ function worthOf(memory: Memory, turns: ReadonlyMap<string, RealTurn>, corpus: C
   };
 }
 
-function summaryOf(answers: readonly Answered[]) {
-  const among = (rankOf: (ranks: Ranks) => number): number =>
-    share(answers.filter(({ ranks }) => rankOf(ranks) > 0 && rankOf(ranks) <= SHOWN).length, answers.length);
-  const mrr = (rankOf: (ranks: Ranks) => number): number =>
+function getSummary(answers: readonly Answered[]) {
+  const among = (getRank: (ranks: Ranks) => number): number =>
+    share(answers.filter(({ ranks }) => getRank(ranks) > 0 && getRank(ranks) <= SHOWN).length, answers.length);
+  const mrr = (getRank: (ranks: Ranks) => number): number =>
     share(
-      answers.reduce((sum, { ranks }) => sum + (rankOf(ranks) > 0 ? 1 / rankOf(ranks) : 0), 0),
+      answers.reduce((sum, { ranks }) => sum + (getRank(ranks) > 0 ? 1 / getRank(ranks) : 0), 0),
       answers.length,
     );
   const count = (test: (each: Answered) => boolean): number => answers.filter(test).length;
@@ -367,7 +367,7 @@ function summaryOf(answers: readonly Answered[]) {
   };
 }
 
-function loudOf(heard: readonly Silence[]) {
+function getLoudness(heard: readonly Silence[]) {
   return { injected: heard.filter(({ injected }) => injected !== '').length, of: heard.length };
 }
 

@@ -16,9 +16,9 @@ import type { TurnWeights } from '../memory/search/ranking.ts';
 import { FACT_LANES, type Hit, NODE_LANES, type SearchIndex, TURN_LANES } from '../memory/search/search-index.ts';
 import { createWordReranker } from '../test/helpers/word-reranker.ts';
 import { spread } from './latency/stats.ts';
-import { type Dialogue, modelWithFacts, projectOf, readDialogues, turnsOf } from './recall/dialogues.ts';
+import { type Dialogue, getTurns, modelWithFacts, projectOf, readDialogues } from './recall/dialogues.ts';
 import { openProduct, type Product } from './recall/product.ts';
-import { meanOf, type Score, scoreOf } from './recall/score.ts';
+import { getMean, getScore, type Score } from './recall/score.ts';
 
 const FLUSH_MS = 600_000;
 const RANKED = 50;
@@ -83,7 +83,7 @@ interface Question {
 
 async function ingest({ memory, index }: Product, all: readonly Dialogue[]): Promise<void> {
   for (const dialogue of all) {
-    memory.capture.captureTurns(turnsOf(dialogue).map(({ turn }) => turn));
+    memory.capture.captureTurns(getTurns(dialogue).map(({ turn }) => turn));
     if (!(await memory.maintenance.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
     process.stderr.write(`${dialogue.id} is in memory\n`);
   }
@@ -92,7 +92,7 @@ async function ingest({ memory, index }: Product, all: readonly Dialogue[]): Pro
 }
 
 async function measure({ memory, index }: Product) {
-  const questions = dialogues.flatMap(questionsOf);
+  const questions = dialogues.flatMap(getQuestions);
   const times: number[] = [];
   for (const { text, projectDir } of questions.slice(0, TIMED)) {
     const start = performance.now();
@@ -108,7 +108,7 @@ async function measure({ memory, index }: Product) {
   for (const question of questions) {
     for (const { recaller, scores } of ways) scores.push(await scored(recaller, question));
   }
-  const texts = new Map(dialogues.flatMap(turnsOf).map(({ turn }) => [turn.turnId, textOf(turn)]));
+  const texts = new Map(dialogues.flatMap(getTurns).map(({ turn }) => [turn.turnId, getText(turn)]));
   const inOrder = recallerOn(asked, defaults);
   const reranker = createWordReranker();
   const reordered: Score[] = [];
@@ -117,25 +117,25 @@ async function measure({ memory, index }: Product) {
   const categories = [...new Set(questions.map(({ category }) => category))].sort();
   const byCategory = categories.map((category) => [
     category,
-    meanOf(whole.scores.filter((_, at) => questions[at]?.category === category)),
+    getMean(whole.scores.filter((_, at) => questions[at]?.category === category)),
   ]);
   const { p50, p95 } = spread(times);
   return {
     questions: questions.length,
-    turns: dialogues.reduce((sum, dialogue) => sum + turnsOf(dialogue).length, 0),
+    turns: dialogues.reduce((sum, dialogue) => sum + getTurns(dialogue).length, 0),
     facts: values.facts,
-    overall: meanOf(whole.scores),
+    overall: getMean(whole.scores),
     by_category: Object.fromEntries(byCategory) as Record<string, Score>,
     ablation: [
-      ...parts.map(({ name, scores }) => ({ name, ...meanOf(scores) })),
-      { name: 'reranked by shared words', ...meanOf(reordered) },
+      ...parts.map(({ name, scores }) => ({ name, ...getMean(scores) })),
+      { name: 'reranked by shared words', ...getMean(reordered) },
     ],
     latency_ms: { p50: Number(p50.toFixed(1)), p95: Number(p95.toFixed(1)) },
   };
 }
 
-function questionsOf(dialogue: Dialogue): Question[] {
-  const turnIds = new Map(turnsOf(dialogue).map(({ id, turn }) => [id, turn.turnId]));
+function getQuestions(dialogue: Dialogue): Question[] {
+  const turnIds = new Map(getTurns(dialogue).map(({ id, turn }) => [id, turn.turnId]));
   return dialogue.qa.flatMap(({ question, category, evidence }) => {
     const known = evidence.flatMap((id) => turnIds.get(id) ?? []);
     return known.length === 0 ? [] : [{ text: question, category, projectDir: projectOf(dialogue), evidence: known }];
@@ -159,9 +159,9 @@ function recallerOn(index: SearchIndex, config: RecallConfig): Recaller {
   const projectOfDirectory = (directory: string | null): string => directory ?? '';
   return createRecaller({
     index,
-    nodeOf: () => null,
+    getNode: () => null,
     turnText: () => null,
-    projectOf: projectOfDirectory,
+    getProject: projectOfDirectory,
     config,
     now: Date.now,
   });
@@ -169,7 +169,7 @@ function recallerOn(index: SearchIndex, config: RecallConfig): Recaller {
 
 async function scored(recaller: Recaller, { text, projectDir, evidence }: Question): Promise<Score> {
   const ranked = await recaller.turns(text, { top: RANKED, projectDir });
-  return scoreOf(ranked, evidence);
+  return getScore(ranked, evidence);
 }
 
 /** The best turns, ordered again by a reranker: it proves the way, a model would judge better. */
@@ -188,10 +188,10 @@ async function scoredBy(
     signal,
   );
   const order = [...first.keys()].sort((one, other) => (worth[other] ?? 0) - (worth[one] ?? 0) || one - other);
-  return scoreOf([...order.map((at) => first[at] as string), ...ranked.slice(RERANKED)], evidence);
+  return getScore([...order.map((at) => first[at] as string), ...ranked.slice(RERANKED)], evidence);
 }
 
-function textOf({ messages }: CapturedTurn): string {
+function getText({ messages }: CapturedTurn): string {
   return messages.map(({ content }) => JSON.parse(content) as string).join('\n');
 }
 

@@ -115,16 +115,16 @@ interface Run {
   readonly ended: number;
 }
 
-const config = configOf(values.set);
+const config = getConfig(values.set);
 await withSessions({ data: values.data, projects: positionals[0] ?? values.projects }, async (all) => {
   const some = all.filter((_, at) => at % Number(values.every) === 0);
   const sessions = values.twice ? again(some) : some;
   if (values.kill !== undefined) return killAndPrint(sessions, Number(values.kill));
   const reports = [];
   for (const model of values.models.split(',')) {
-    for (const ttl of values.ttl.split(',').map(ttlOf)) {
+    for (const ttl of values.ttl.split(',').map(getTtl)) {
       const run = values.simulate ? null : await play(sessions, model, ttl);
-      const report = { model, ttl, ...(run === null ? {} : reportOf(run)), what_if: simulate(sessions, model, ttl) };
+      const report = { model, ttl, ...(run === null ? {} : getReport(run)), what_if: simulate(sessions, model, ttl) };
       reports.push({ ...report, sessions: run?.sessions ?? [] });
       if (!values.json) print(report);
     }
@@ -136,7 +136,11 @@ await withSessions({ data: values.data, projects: positionals[0] ?? values.proje
 
 async function killAndPrint(past: readonly PastSession[], kills: number): Promise<void> {
   const [model = '', ttl = ''] = [values.models.split(',')[0], values.ttl.split(',')[0]];
-  const killed = await playWithKills(atOnce(kills > 0 ? past.map(forked) : past, 2), { model, ttl: ttlOf(ttl), kills });
+  const killed = await playWithKills(atOnce(kills > 0 ? past.map(forked) : past, 2), {
+    model,
+    ttl: getTtl(ttl),
+    kills,
+  });
   const { refusals, recoveredMs, ...counts } = killed;
   const recovered_ms = percentiles(recoveredMs);
   const report = { model, ttl, ...counts, refused: refusals.length, refusals: [...new Set(refusals)], recovered_ms };
@@ -219,24 +223,24 @@ function addTo(sum: Sum, { direct, sent, refusal }: Played): void {
   sum.direct += direct.cost;
   sum.sent += sent.cost;
   sum.behind = Math.max(sum.behind, sum.sent / sum.direct - 1);
-  sum.peak.direct = Math.max(sum.peak.direct, sizeOf(direct.usage));
-  sum.peak.sent = Math.max(sum.peak.sent, sizeOf(sent.usage));
+  sum.peak.direct = Math.max(sum.peak.direct, getSize(direct.usage));
+  sum.peak.sent = Math.max(sum.peak.sent, getSize(sent.usage));
 }
 
-function reportOf({ sessions, latency, refusals, ...rest }: Run) {
+function getReport({ sessions, latency, refusals, ...rest }: Run) {
   const groups = LENGTHS.map((most, at) => {
     const least = LENGTHS[at - 1] ?? 0;
     const own = sessions.filter(({ requests }) => requests > least && requests <= most);
     const name = Number.isFinite(most) ? `${least + 1} to ${most}` : `over ${least}`;
-    return { name, ...summaryOf(own) };
+    return { name, ...getSummary(own) };
   });
   const ratios = sessions.map(({ sent, direct }) => sent / direct).sort((a, b) => a - b);
   const restored = sessions.flatMap((session) => session.restored ?? []);
   const sum = (key: keyof Restored): number => restored.reduce((total, each) => total + each[key], 0);
   return {
     groups,
-    all: summaryOf(sessions),
-    deciles: Array.from({ length: 11 }, (_, tenth) => shareOf(ratios, tenth / 10)),
+    all: getSummary(sessions),
+    deciles: Array.from({ length: 11 }, (_, tenth) => getShare(ratios, tenth / 10)),
     refusals: [...new Set(refusals.map((text) => text.replace(/^messages[\d.a-z]+: /, '').slice(0, 100)))],
     restore: { sessions: restored.length, messages: sum('messages'), missing: sum('missing') },
     latency_ms: {
@@ -249,7 +253,7 @@ function reportOf({ sessions, latency, refusals, ...rest }: Run) {
   };
 }
 
-function summaryOf(sessions: readonly Session[]) {
+function getSummary(sessions: readonly Session[]) {
   const sum = (value: (session: Session) => number): number =>
     sessions.reduce((total, session) => total + value(session), 0);
   const ratios = sessions.map(({ sent, direct }) => sent / direct).sort((a, b) => a - b);
@@ -260,7 +264,7 @@ function summaryOf(sessions: readonly Session[]) {
     refused: sum(({ refused }) => refused),
     /** Cost of all their requests together, direct 1. */
     cost: sent / Math.max(1, direct),
-    median: shareOf(ratios, 0.5),
+    median: getShare(ratios, 0.5),
     worst: ratios.at(-1) ?? 0,
     over_direct: ratios.filter((ratio) => ratio > 1).length,
     over_two_percent: ratios.filter((ratio) => ratio > 1.02).length,
@@ -293,22 +297,22 @@ function simulate(past: readonly PastSession[], model: string, ttl: '5m' | '1h')
 }
 
 type Report = { readonly model: string; readonly ttl: string; readonly what_if: ReturnType<typeof simulate> } & Partial<
-  ReturnType<typeof reportOf>
+  ReturnType<typeof getReport>
 >;
 
 function print({ model, ttl, groups = [], all, what_if, ...rest }: Report): void {
   const row = (name: string, cells: readonly string[]): string =>
     [name.padEnd(20), ...cells.map((cell) => cell.padStart(10))].join('');
   const heads = ['sessions', 'requests', 'refused', 'cost', 'median', 'worst', 'over 1', 'over 1.02'];
-  const cellsOf = (each: ReturnType<typeof summaryOf>): string[] => [
+  const getCells = (each: ReturnType<typeof getSummary>): string[] => [
     ...[each.sessions, each.requests, each.refused].map(String),
     ...[each.cost, each.median, each.worst].map((ratio) => ratio.toFixed(3)),
     ...[each.over_direct, each.over_two_percent].map(String),
   ];
   const lines = [`${model}, prompt cache of ${ttl}; cost of direct`];
   if (all !== undefined) {
-    lines.push(row('requests a session', heads), ...groups.map(({ name, ...group }) => row(name, cellsOf(group))));
-    lines.push(row('all', cellsOf(all)), ...restLines(all, rest));
+    lines.push(row('requests a session', heads), ...groups.map(({ name, ...group }) => row(name, getCells(group))));
+    lines.push(row('all', getCells(all)), ...restLines(all, rest));
   }
   lines.push('', 'simulated: rule, cost of direct, sessions over 1.02');
   for (const { name, cost, over_two_percent } of what_if) {
@@ -318,7 +322,7 @@ function print({ model, ttl, groups = [], all, what_if, ...rest }: Report): void
 }
 
 function restLines(
-  all: ReturnType<typeof summaryOf>,
+  all: ReturnType<typeof getSummary>,
   {
     deciles = [],
     refusals = [],
@@ -329,7 +333,7 @@ function restLines(
     added,
     unplayable = 0,
     ended = 0,
-  }: Partial<ReturnType<typeof reportOf>>,
+  }: Partial<ReturnType<typeof getReport>>,
 ): string[] {
   const { all: prompts, prompt, early, round } = latency_ms ?? {};
   return [
@@ -350,24 +354,24 @@ function restLines(
 
 function percentiles(all: readonly number[]) {
   const sorted = [...all].sort((a, b) => a - b);
-  return { p50: Number(shareOf(sorted, 0.5).toFixed(1)), p95: Number(shareOf(sorted, 0.95).toFixed(1)) };
+  return { p50: Number(getShare(sorted, 0.5).toFixed(1)), p95: Number(getShare(sorted, 0.95).toFixed(1)) };
 }
 
-function shareOf(sorted: readonly number[], share: number): number {
+function getShare(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-function sizeOf(usage: object): number {
+function getSize(usage: object): number {
   return Object.values(usage).reduce((sum: number, each: number) => sum + each, 0);
 }
 
-function ttlOf(text: string): '5m' | '1h' {
+function getTtl(text: string): '5m' | '1h' {
   if (text === '5m' || text === '1h') return text;
   throw new Error(`expected 5m or 1h, not ${text}`);
 }
 
 /** Of settings as `trim.keepTurns=1`. */
-function configOf(settings: readonly string[]): Config {
+function getConfig(settings: readonly string[]): Config {
   const input: Record<string, Record<string, unknown>> = { llm: 'local' as never };
   for (const setting of settings) {
     const [, group = '', key = '', value = ''] = /^(\w+)\.(\w+)=(.*)$/.exec(setting) ?? [];

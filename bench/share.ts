@@ -127,27 +127,27 @@ const SESSION_TURNS = 50;
 /** A journal of some 2 KB a turn, as a home has it before memory opens. */
 async function writeTurns(home: string, size: number): Promise<MemoryNode[]> {
   const journal = await openJournal({ dir: homePaths(home).journalDir, report: () => {} });
-  const idOf = (at: number): string => createHash('sha256').update(`turn ${at}`).digest('hex');
-  const textOf = (at: number, words: number): string =>
+  const getId = (at: number): string => createHash('sha256').update(`turn ${at}`).digest('hex');
+  const getText = (at: number, words: number): string =>
     Array.from({ length: words }, (_, nth) => `${WORDS[(at * 7 + nth * (nth + at)) % WORDS.length]} ${at * nth}`).join(
       ' ',
     );
-  const sessionOf = (at: number): string => `raw-${Math.floor(at / SESSION_TURNS)}`;
+  const getSession = (at: number): string => `raw-${Math.floor(at / SESSION_TURNS)}`;
   for (let from = 0; from < size; from += SESSION_TURNS) {
     const turns = Array.from({ length: Math.min(SESSION_TURNS, size - from) }, (_, nth) => from + nth);
     await Promise.all(
       turns.map((at) =>
         journal.append({
           ...{
-            key: idOf(at),
-            turnId: idOf(at),
-            sessionId: sessionOf(at),
+            key: getId(at),
+            turnId: getId(at),
+            sessionId: getSession(at),
             projectDir: PROJECT,
             model: 'claude-opus-5-5',
           },
           ...{ atMs: Date.UTC(2026, 0, 1) + at * 60_000, project: PROJECT, redacted: false },
           messages: (['user', 'assistant'] as const).map((role, nth) => {
-            const content = JSON.stringify(textOf(at, nth === 0 ? 20 : 150));
+            const content = JSON.stringify(getText(at, nth === 0 ? 20 : 150));
             return { role, content, sha256: createHash('sha256').update(content).digest('hex') };
           }),
         }),
@@ -158,7 +158,7 @@ async function writeTurns(home: string, size: number): Promise<MemoryNode[]> {
   const nodes = madeNodes(Math.ceil(size / TURNS_EACH));
   return nodes.map((node, nth) => {
     const covered = Array.from({ length: TURNS_EACH }, (_, each) => nth * TURNS_EACH + each).filter((at) => at < size);
-    return { ...node, session_id: sessionOf(nth * TURNS_EACH), turns: covered.map(idOf) };
+    return { ...node, session_id: getSession(nth * TURNS_EACH), turns: covered.map(getId) };
   });
 }
 

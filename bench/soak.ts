@@ -131,7 +131,7 @@ try {
       if (nth % COLLECT_EVERY === 0) await collector.collect();
       readings.push(await read(stage.daemon, pids));
     }
-    return lowestOf(readings);
+    return getLowest(readings);
   }
 } finally {
   await stage.close();
@@ -144,7 +144,7 @@ interface Growth {
   readonly turns: number;
 }
 
-function lowestOf(readings: readonly Reading[]): Reading {
+function getLowest(readings: readonly Reading[]): Reading {
   return mapReading((name) => Math.min(...readings.map((reading) => reading[name])));
 }
 

@@ -40,7 +40,7 @@ const { values } = parseArgs({
 const dir = await mkdtemp(path.join(os.tmpdir(), 'cc-table-'));
 try {
   const model = await installModel(dir);
-  const table = distil(await embeddingsOf(model), WIDTH, DIMENSIONS);
+  const table = distil(await getEmbeddings(model), WIDTH, DIMENSIONS);
   const bytes = encodeStaticTable(table, model.vocabulary);
   await mkdir(path.dirname(values.out), { recursive: true });
   await writeFile(values.out, bytes);
@@ -72,7 +72,7 @@ async function installModel(into: string): Promise<Model> {
   return { vocabulary, embed: (texts) => embedder.embed(texts) };
 }
 
-async function embeddingsOf({ vocabulary, embed }: Model): Promise<Float32Array> {
+async function getEmbeddings({ vocabulary, embed }: Model): Promise<Float32Array> {
   const kept = values.embeddings;
   if (kept !== undefined && existsSync(kept)) {
     const bytes = new Uint8Array(await readFile(kept));

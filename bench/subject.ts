@@ -83,8 +83,8 @@ async function measure(level: Level, seed: number): Promise<Outcome> {
     const { p50, p95 } = spread(asked.map(({ ms }) => ms));
     const texts = asked.map(({ text }) => text);
     const forms = Object.entries(plain(conversation, budgetTokens));
-    const rows = [await rowOf('recalled', questions, texts)];
-    for (const [name, text] of forms) rows.push(await rowOf(name, questions, [text]));
+    const rows = [await getRow('recalled', questions, texts)];
+    for (const [name, text] of forms) rows.push(await getRow(name, questions, [text]));
     return {
       level,
       turns: turns.length,
@@ -101,7 +101,7 @@ async function measure(level: Level, seed: number): Promise<Outcome> {
 }
 
 /** @param texts  one for each question, or one for all */
-async function rowOf(name: string, questions: readonly Question[], texts: readonly string[]): Promise<Row> {
+async function getRow(name: string, questions: readonly Question[], texts: readonly string[]): Promise<Row> {
   const all = questions.map((question, at) => ({ question, text: texts[at] ?? texts[0] ?? '' }));
   const answered = all.filter(({ question, text }) => holds(text, question.answer));
   const verdicts = await judge?.judge(all);

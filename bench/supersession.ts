@@ -101,16 +101,16 @@ async function marksIn(directory: string): Promise<readonly Mark[]> {
   try {
     const seen = new Set<string>();
     for (const file of files) {
-      const turns = (await turnsOf(path.join(directory, file))).filter(isComplete);
+      const turns = (await getTurns(path.join(directory, file))).filter(isComplete);
       await product.memory.imports.importTurns({ turns, imported: 'claude', dryRun: false, seen });
     }
-    return marksOf(product.memory.library.list({ all: true }));
+    return getMarks(product.memory.library.list({ all: true }));
   } finally {
     await product.close();
   }
 }
 
-async function turnsOf(file: string) {
+async function getTurns(file: string) {
   const bytes = await readFile(file);
   const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
   const sessionId = path.basename(file).replace(/\.jsonl(?:\.gz)?$/, '');
@@ -119,7 +119,7 @@ async function turnsOf(file: string) {
   return reader.turns();
 }
 
-function marksOf(nodes: readonly MemoryNode[]): Mark[] {
+function getMarks(nodes: readonly MemoryNode[]): Mark[] {
   const summaries = new Map(nodes.map((node) => [node.node_id, node]));
   return nodes.flatMap((node) =>
     node.facts.filter(isClosed).map((fact) => {

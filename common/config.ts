@@ -552,14 +552,16 @@ function readJson(file: string): Tree {
 function validate(
   value: unknown,
   source: string,
-  nameOf = (keys: readonly string[]): string => keys.join('.'),
+  getName = (keys: readonly string[]): string => keys.join('.'),
 ): Config {
   const result = Config.safeParse(value);
   if (result.success) return result.data;
   const problems = result.error.issues.flatMap((issue) => {
     const at = issue.path.map(String);
-    if (issue.code !== 'unrecognized_keys') return `${at.length > 0 ? nameOf(at) : '(top level)'}: ${expected(issue)}`;
-    return issue.keys.map((key) => `${nameOf([...at, key])}: no such key; expected one of ${getKeysAt(at).join(', ')}`);
+    if (issue.code !== 'unrecognized_keys') return `${at.length > 0 ? getName(at) : '(top level)'}: ${expected(issue)}`;
+    return issue.keys.map(
+      (key) => `${getName([...at, key])}: no such key; expected one of ${getKeysAt(at).join(', ')}`,
+    );
   });
   throw new CometError('config_invalid', `${source} does not validate: ${problems.join('; ')}`, {
     cause: result.error,

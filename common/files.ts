@@ -97,8 +97,8 @@ export function backUp(file: string, text: string): Promise<string> {
 }
 
 /** Creates the first of these files that does not exist, numbered from 1, as `createExclusive`. Returns its name. */
-export async function createFree(nameOf: (number: number) => string, data: string | Uint8Array): Promise<string> {
-  for (let number = 1; ; number += 1) if (await createExclusive(nameOf(number), data)) return nameOf(number);
+export async function createFree(getName: (number: number) => string, data: string | Uint8Array): Promise<string> {
+  for (let number = 1; ; number += 1) if (await createExclusive(getName(number), data)) return getName(number);
 }
 
 /** Null for a file that is missing, or one whose folder is: a folder of the path may have become a file. */

@@ -7,10 +7,10 @@ export class LruMap<K, V> extends Map<K, V> {
   readonly #sizeOf: (value: V) => number;
   #used = 0;
 
-  constructor(limit: number, sizeOf: (value: V) => number = () => 1) {
+  constructor(limit: number, getSize: (value: V) => number = () => 1) {
     super();
     this.#limit = limit;
-    this.#sizeOf = sizeOf;
+    this.#sizeOf = getSize;
   }
 
   override get(key: K): V | undefined {
@@ -65,10 +65,10 @@ export function tally<T>(items: Iterable<T>): Map<T, number> {
   return counts;
 }
 
-export function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+export function grouped<T>(items: readonly T[], getKey: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
-    const key = keyOf(item);
+    const key = getKey(item);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [item]);
     else group.push(item);

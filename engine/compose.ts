@@ -116,7 +116,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(async () => {
     if (stores.locked !== null) throw stores.locked;
     const claudeEnvironment = await getClaudeEnvironment(env, paths);
-    const own = { redactor, sealedOrigin: seals.originOf, usage: getUsage(budget, ledger), claudeEnvironment };
+    const own = { redactor, sealedOrigin: seals.getOrigin, usage: getUsage(budget, ledger), claudeEnvironment };
     const share = shareOptions(env, paths, policy);
     const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings: getSavings(ledger), share };
     return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
@@ -287,12 +287,12 @@ function getServices(
 ) {
   const now = systemClock.now;
   const { library } = memory;
-  const projectOf = createProjectOf(now, openJoinedFolders(paths.projectsFile));
+  const getProject = createProjectOf(now, openJoinedFolders(paths.projectsFile));
   return {
     memory,
     policy,
     pagesChanged: linked.refreshSoon,
-    access: createAccess(policy, library, projectOf),
+    access: createAccess(policy, library, getProject),
     hooks: createHookHandlers({ memory, policy, subagents, config, linkedText: linked.text, log, now }),
     claudeImport: createClaudeImport({
       imports: memory.imports,
@@ -300,7 +300,7 @@ function getServices(
       done: createIdSetFile(path.join(paths.journalDir, 'imported')),
       hasModel: config.llm === 'claude' || config.llm === 'openai',
       captures: (projectDir) => policy.of(projectDir).captures,
-      projectOf,
+      getProject,
       now,
     }),
     costs: () => getCosts(ledger, now()),

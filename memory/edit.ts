@@ -16,7 +16,7 @@ type Parts = MemoryParts & { readonly resolve: (prefix: string) => MemoryNode };
 
 /** Each edit reads the files first and can be rolled back. */
 export function createEditing(parts: Parts) {
-  const { catalogue, projectOf, redactor, resolve, snapshooter, store } = parts;
+  const { catalogue, getProject, redactor, resolve, snapshooter, store } = parts;
 
   async function redacted(set: Readonly<Record<string, string>>): Promise<Record<string, string>> {
     const fields = Object.entries(set).map(async ([field, text]) => [field, await redactor.full.text(text)] as const);
@@ -59,7 +59,7 @@ export function createEditing(parts: Parts) {
     pin: (ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]> =>
       withFreshFiles(store, async (store) => {
         const nodes = [...new Set(ids.map(resolve))].map((node) => {
-          const project = projectDir === undefined ? node.project : projectOf(projectDir);
+          const project = projectDir === undefined ? node.project : getProject(projectDir);
           return isPinned ? findPinned(node, project) : unpinnedIn(node, project);
         });
         await store.save(nodes.filter((node) => catalogue.get(node.node_id) !== node));

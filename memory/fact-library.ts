@@ -18,8 +18,8 @@ export interface FactReason extends FactView {
 }
 
 /** What commands and tools read and erase of facts. */
-export function createFactLibrary({ facts, config, projectOf, turnRegistry, catalogue, snapshooter }: MemoryParts) {
-  const getKey = ({ projectDir }: Where): string | null => (projectDir === undefined ? null : projectOf(projectDir));
+export function createFactLibrary({ facts, config, getProject, turnRegistry, catalogue, snapshooter }: MemoryParts) {
+  const getKey = ({ projectDir }: Where): string | null => (projectDir === undefined ? null : getProject(projectDir));
   const kept = (): NonNullable<typeof facts> => {
     if (facts === null) throw new CometError('not_found', 'this memory keeps no facts');
     return facts;
@@ -40,7 +40,7 @@ export function createFactLibrary({ facts, config, projectOf, turnRegistry, cata
     /** One section with the facts that a filter names, within `facts.tokens`; '' without any. */
     async subscribedFacts(filter: FactFilter & { readonly sessionId: string }, projectDir: string): Promise<string> {
       await facts?.refresh();
-      const source = facts?.current(projectOf(projectDir)) ?? null;
+      const source = facts?.current(getProject(projectDir)) ?? null;
       const rules = { sessionId: filter.sessionId, told: [], budgetTokens: config.facts.tokens };
       return source === null ? '' : factLines(filterFacts(source, filter), rules).join('\n');
     },

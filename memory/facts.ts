@@ -117,7 +117,7 @@ export async function openFacts(parts: Parts) {
         log.warn('facts of a summary were not kept', { sessionId: batch.sessionId, error }),
       ),
     /** What facts of a project may be about, as it was read last; null before the first turn there. */
-    ontologyOf: (project: string): Ontology | null => newestState(scopes, project)?.ontology ?? null,
+    getOntology: (project: string): Ontology | null => newestState(scopes, project)?.ontology ?? null,
     /** Drops what held for the session only. */
     endSession: (sessionId: string): Promise<void> =>
       exclusive(async () => {

@@ -80,7 +80,7 @@ export function createForgetting(parts: Parts) {
   function getNames(turns: readonly TurnText[]): Set<string> {
     return new Set(
       turns.flatMap(({ turnId }) => {
-        const wholes = turnRegistry.wholesOf(turnId).map((whole) => turnRegistry.canonicalId(whole.turnId));
+        const wholes = turnRegistry.getWholes(turnId).map((whole) => turnRegistry.canonicalId(whole.turnId));
         return wholes.length > 0 ? wholes : [turnId];
       }),
     );
@@ -89,14 +89,14 @@ export function createForgetting(parts: Parts) {
   async function remake(nodes: readonly MemoryNode[], removedIds: ReadonlySet<string>): Promise<number> {
     const stays = new Set(nodes.flatMap((node) => node.turns).map(turnRegistry.canonicalId));
     for (const turnId of removedIds) stays.delete(turnId);
-    const bySession = grouped([...stays], (turnId) => turnRegistry.sessionOf(turnId) ?? '');
+    const bySession = grouped([...stays], (turnId) => turnRegistry.getSession(turnId) ?? '');
     let made = 0;
     for (const [sessionId, turnIds] of bySession) {
       const turns = (await turnReader.ofSession(sessionId)).filter(({ turnId }) => turnIds.includes(turnId));
       const project = turnRegistry.session(sessionId)?.project ?? '';
       if (turns.length === 0) continue;
       const batch = { sessionId, project, reason: 'forced', turns } as const;
-      const { nodes: fresh } = await compactor.draftNodes([batch], (nodes) => toolRounds.childrenOf(nodes, turns));
+      const { nodes: fresh } = await compactor.draftNodes([batch], (nodes) => toolRounds.getChildren(nodes, turns));
       modelUpgrades.add(fresh);
       made += fresh.length;
     }
@@ -121,9 +121,9 @@ export function createForgetting(parts: Parts) {
     const nodes = catalogue.all().filter((node) => isHit(node) || (!last && fits(node, what)));
     for (const node of nodes)
       if (!isHit(node)) for (const turnId of node.turns) turnIds.add(turnRegistry.canonicalId(turnId));
-    const sessions = new Set([...turnIds].flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
+    const sessions = new Set([...turnIds].flatMap((turnId) => turnRegistry.getSession(turnId) ?? []));
     for (const { session_id } of nodes) sessions.add(session_id);
-    const tasks = (await parts.tasks?.madeOf(getTaskSources(nodes, await getTexts([...turnIds], parts)))) ?? [];
+    const tasks = (await parts.tasks?.findDerived(getTaskSources(nodes, await getTexts([...turnIds], parts)))) ?? [];
     const remade = dryRun ? 0 : await remake(nodes, turnIds);
     if (!dryRun && nodes.length + turnIds.size > 0) await parts.removal.remove(nodes, [...turnIds]);
     const skipped = (last ? [] : findSkipped(what)).filter(({ turnId }) => !parts.removal.isForgotten(turnId));
@@ -221,7 +221,7 @@ interface RemovalParts {
   /** Null where memory keeps no pages. */
   readonly topicPages: LibraryPages | null;
   /** Absent where no tasks are kept. */
-  readonly tasks?: Pick<Tasks, 'forget' | 'madeOf'>;
+  readonly tasks?: Pick<Tasks, 'forget' | 'findDerived'>;
   /** Null where no facts are kept. */
   readonly facts: Pick<Facts, 'forgetTurns'> | null;
 }
@@ -282,21 +282,21 @@ async function removeNodes(
   const getForms = (names: readonly string[]): string[] =>
     names.flatMap((turnId) => [turnId, ...turnRegistry.aliases(turnId)]);
   const turns = getForms(of);
-  const rounds = getForms(turns.flatMap((turnId) => turnRegistry.partsOf(turnId)));
+  const rounds = getForms(turns.flatMap((turnId) => turnRegistry.getParts(turnId)));
   const turnIds = [...new Set([...turns, ...rounds])];
   const bundles = rounds.flatMap((turnId) => catalogue.nodesCovering(turnId)).flatMap((id) => catalogue.get(id) ?? []);
   const named = [...new Set([...chosen, ...bundles])];
-  const calls = named.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
+  const calls = named.flatMap((node) => catalogue.getChildren(node.node_id)).filter(isCall);
   // A group's text quotes its members.
   const groups = named.flatMap((node) => catalogue.get(node.parent_node_id ?? '') ?? []).filter(isGroup);
   const nodes = [...new Set([...named, ...calls, ...groups])];
   const sessions = new Set([
-    ...turnIds.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []),
+    ...turnIds.flatMap((turnId) => turnRegistry.getSession(turnId) ?? []),
     ...nodes.map(({ session_id }) => session_id),
   ]);
   // Turns that stay although some of their rounds are removed.
   const wholes = turnIds
-    .flatMap((turnId) => turnRegistry.wholesOf(turnId))
+    .flatMap((turnId) => turnRegistry.getWholes(turnId))
     .filter(({ turnId }) => !turnIds.includes(turnId));
   const texts = await getTexts(turnIds, parts);
   await parts.forget([...turnIds, ...texts.map(({ sessionId, turn }) => turnContentHash(sessionId, turn))]);
@@ -307,7 +307,7 @@ async function removeNodes(
   for (const turnId of turnIds) turnRegistry.reserve(turnId);
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ turnId }) => turnId);
   const getSessionId = (turnId: string): string =>
-    turnRegistry.sessionOf(turnId) ?? nodes.find((node) => node.turns.includes(turnId))?.session_id ?? '';
+    turnRegistry.getSession(turnId) ?? nodes.find((node) => node.turns.includes(turnId))?.session_id ?? '';
   for (const [sessionId, own] of grouped([...turnIds, ...copies], getSessionId)) {
     if (sessionId !== '') await journal.remove(sessionId, own);
   }
@@ -353,7 +353,7 @@ type SaidTurn = { readonly sessionId: string; readonly turn: TurnText };
 /** The turns; their content hashes keep imports from restoring them under another id. */
 async function getTexts(turnIds: readonly string[], { turnRegistry, turnReader }: RemovalParts): Promise<SaidTurn[]> {
   const removedIds = new Set(turnIds.map(turnRegistry.canonicalId));
-  const sessions = new Set(turnIds.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
+  const sessions = new Set(turnIds.flatMap((turnId) => turnRegistry.getSession(turnId) ?? []));
   const read = await Promise.all([...sessions].map(async (id) => ({ id, turns: await turnReader.ofSession(id) })));
   return read.flatMap(({ id: sessionId, turns }) =>
     turns.filter(({ turnId }) => removedIds.has(turnId)).map((turn) => ({ sessionId, turn })),

@@ -28,11 +28,11 @@ export async function saveSubagent(
   { catalogue, compactor, removal, journal, redactor, store, turnRegistry, turnReader }: MemoryParts,
 ): Promise<boolean> {
   const { isGone } = removal;
-  const coveringOf = (turnId: string): readonly string[] =>
+  const getCovering = (turnId: string): readonly string[] =>
     turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
   const captured = captureAgent(agent, turn, index);
-  const parent = coveringOf(turn.turnId).flatMap((id) => catalogue.current(id) ?? [])[0];
-  if (isGone(captured.turnId) || isGone(turn.turnId) || coveringOf(captured.turnId).length > 0) return false;
+  const parent = getCovering(turn.turnId).flatMap((id) => catalogue.current(id) ?? [])[0];
+  if (isGone(captured.turnId) || isGone(turn.turnId) || getCovering(captured.turnId).length > 0) return false;
   if (dryRun || parent === undefined) return dryRun;
   // The assistant may have passed on what it had read.
   const isTainted = readTurn(turn).parts.some(({ kind, origin }) => kind === 'tool_use' && origin === 'external');

@@ -73,7 +73,7 @@ interface Fresh {
 
 /** Imports past turns of one session, oldest first. */
 export function createTurnImport(parts: MemoryParts): (request: ImportTurnsRequest) => Promise<ImportTurnsReport> {
-  const { projectOf, redactor, turnRegistry, catalogue, files, pipeline, turnReader, store, removal } = parts;
+  const { getProject, redactor, turnRegistry, catalogue, files, pipeline, turnReader, store, removal } = parts;
 
   const isCovered = (turnId: string): boolean =>
     turnRegistry.aliases(turnId).some((form) => catalogue.nodesCovering(form).length > 0 || store.isDismissed(form));
@@ -92,7 +92,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
   }
 
   async function asFresh(turn: CapturedTurn, project: string, repeated: Repeated): Promise<Fresh> {
-    const marks = files.namesOf(turn);
+    const marks = files.getNames(turn);
     const stamped = {
       ...(await redactTurn(turn, redactor)),
       ...repeated,
@@ -107,7 +107,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     const tally = { ...NO_TURNS };
     if (first === undefined) return tally;
     const { sessionId } = first;
-    const projects = sessionProjects(request.turns, projectOf);
+    const projects = sessionProjects(request.turns, getProject);
     const sayings = await captured(sessionId);
     const repetitionIn = traceRepetition();
     const batch: Fresh[] = [];
@@ -208,7 +208,7 @@ async function writeTurns(
   };
   const turns = batch.map(({ text }) => slimTurn(text));
   const batches = slices(turns, config.compaction.maxL1Buffer).map(asBatch);
-  const stoodIn = await compactor.draftNodes(batches, (nodes) => toolRounds.childrenOf(nodes, turns));
+  const stoodIn = await compactor.draftNodes(batches, (nodes) => toolRounds.getChildren(nodes, turns));
   // The next start of this session or of its project shows it.
   await compactor.writeLocalBrief(asBatch(turns), stoodIn);
 }

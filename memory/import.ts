@@ -131,13 +131,13 @@ export interface ImportProgress {
 
 /** Imports the user's own files. */
 function createDocuments(parts: MemoryParts) {
-  const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, turnReader } = parts;
+  const { journal, getProject, clock, redactor, catalogue, indexer, snapshooter, store, turnReader } = parts;
   let progress: ImportProgress | null = null;
 
   /** Counts of chunks; all but `outdated` add up to `chunks`. */
   async function importText(request: DocumentRequest) {
     const { file, projectDir } = request;
-    const source = { file, projectDir, project: projectOf(projectDir) };
+    const source = { file, projectDir, project: getProject(projectDir) };
     const session_id = documentSession(source);
     // Before chunking: half of a secret is not recognized.
     const text = await redactor.full.text(stripOwnBlocks(request.text));
@@ -223,13 +223,13 @@ interface SavedNote {
 
 /** Saves notes of programs. Who asked a program to note something is unknown, so the origin is `tool`. */
 function createNotes(parts: MemoryParts): (request: NoteRequest) => Promise<SavedNote> {
-  const { projectOf, clock, redactor, catalogue, turnReader, indexer, removal } = parts;
+  const { getProject, clock, redactor, catalogue, turnReader, indexer, removal } = parts;
 
   return async (request) => {
     const text = (await redactor.full.text(stripOwnBlocks(request.text))).trim();
     if (text === '')
       throw new CometError('node_invalid', 'nothing is left of the note after redaction; say it in your own words');
-    const project = projectOf(request.projectDir);
+    const project = getProject(request.projectDir);
     const source = { file: NOTE, projectDir: request.projectDir, project };
     const turn = documentTurn({ from: 0, to: text.length, text, headings: [] }, source, clock.now());
     const [held] = catalogue.nodesCovering(turn.turnId).flatMap((id) => catalogue.get(id) ?? []);

@@ -39,10 +39,10 @@ export type Items = ReturnType<typeof createItems>;
 
 /** Open items, decisions and outcomes as memory reads them from its nodes and the agents' task lists. */
 export function createItems(parts: MemoryParts) {
-  const { catalogue, clock, projectOf, snapshooter, store } = parts;
+  const { catalogue, clock, getProject, snapshooter, store } = parts;
 
   function getStates({ projectDir, sessionId }: ItemFilter): StateItem[] {
-    const project = projectDir === undefined ? undefined : projectOf(projectDir);
+    const project = projectDir === undefined ? undefined : getProject(projectDir);
     const nodes = catalogue.all().filter((node) => project === undefined || node.project === project);
     const own = nodes.filter((node) => sessionId === undefined || node.session_id === sessionId);
     return [...grouped(own, (node) => node.project).values()].flatMap((near) => {

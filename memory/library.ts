@@ -85,11 +85,11 @@ interface Parts extends MemoryParts {
 }
 
 export function createLibrary({ libraryBlock, ...parts }: Parts) {
-  const { projectOf, turnRegistry, catalogue, turnReader, details, sessions, started, follow, resolve } = parts;
+  const { getProject, turnRegistry, catalogue, turnReader, details, sessions, started, follow, resolve } = parts;
 
   function list(filter: NodeFilter): readonly MemoryNode[] {
     const sessionId = filter.sessionId === undefined ? undefined : sessions.named(filter.sessionId);
-    const project = filter.projectDir === undefined ? undefined : projectOf(filter.projectDir);
+    const project = filter.projectDir === undefined ? undefined : getProject(filter.projectDir);
     const tag = filter.tag?.toLowerCase();
     const fits = (node: MemoryNode): boolean =>
       (filter.quarantine === true || filter.all === true || !isBundled(node)) &&
@@ -117,7 +117,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
   async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
     const match = resolve(id);
     const node = { ...match, session_title: turnRegistry.session(match.session_id)?.title ?? '' };
-    const below = catalogue.childrenOf(node.node_id).map(({ node_id, summary }) => ({ node_id, summary }));
+    const below = catalogue.getChildren(node.node_id).map(({ node_id, summary }) => ({ node_id, summary }));
     const children = below.length === 0 ? {} : { children: below };
     if (depth === 1) return { ...node, ...children, ...(await details.show(match)) };
     if (depth === 0) return { ...node, ...children };
@@ -182,7 +182,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     restoreSession: (id: string) => started.then(() => restoreSession(id)),
     projectOverview: (projectDir: string) => started.then(() => parts.projectOverview(projectDir)),
     /** What each session is given of the library; '' for nothing. Null: what belongs to the user alone. */
-    block: (projectDir: string | null) => started.then(() => libraryBlock.text(projectOf(projectDir))),
+    block: (projectDir: string | null) => started.then(() => libraryBlock.text(getProject(projectDir))),
     /** What `library link` writes. */
     linkedBlock: () => started.then(libraryBlock.linkedText),
   };
@@ -203,8 +203,8 @@ function findRelated(node: MemoryNode, depth: number, catalogue: NodeRegistry): 
 }
 
 /** A merged node covers turns of several sessions. */
-function getSessions({ session_id, turns }: MemoryNode, { sessionOf }: MemoryParts['turnRegistry']): string[] {
-  return [...new Set([session_id, ...turns.flatMap((turnId) => sessionOf(turnId) ?? [])])];
+function getSessions({ session_id, turns }: MemoryNode, { getSession }: MemoryParts['turnRegistry']): string[] {
+  return [...new Set([session_id, ...turns.flatMap((turnId) => getSession(turnId) ?? [])])];
 }
 
 /** The one node whose id, or a former one, begins with `prefix`. @throws CometError `not_found` or `ambiguous_id` */
@@ -301,7 +301,7 @@ async function listTurnsBefore(
   const seen = new Set<string>();
   for (let before = first?.before ?? ''; before !== '' && !seen.has(before); ) {
     seen.add(before);
-    const sessionId = turnRegistry.sessionOf(before);
+    const sessionId = turnRegistry.getSession(before);
     if (sessionId === undefined) break;
     const turns = read.get(sessionId) ?? turnReader.turns(sessionId);
     read.set(sessionId, turns);

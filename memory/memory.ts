@@ -131,7 +131,7 @@ function getFactChanges({ facts, config }: MemoryParts) {
 }
 
 function getSearch(parts: MemoryParts & { readonly libraryBlock: OpenBlock }, repair: BackgroundTasks['repair']) {
-  const { catalogue, clock, config, files, filter, index, log, projectOf, reranker, turnReader } = parts;
+  const { catalogue, clock, config, files, filter, index, log, getProject, reranker, turnReader } = parts;
   const { recall, rerank: rules } = config;
   const reranking =
     reranker === undefined
@@ -140,9 +140,9 @@ function getSearch(parts: MemoryParts & { readonly libraryBlock: OpenBlock }, re
   const { answer } = parts.priority;
   const found = createRecaller({
     index,
-    nodeOf: (id) => displayNode(catalogue.current(id), catalogue),
+    getNode: (id) => displayNode(catalogue.current(id), catalogue),
     turnText: turnReader.words,
-    projectOf,
+    getProject,
     files,
     config: recall,
     repair,

@@ -92,7 +92,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
       embedder,
       now: systemClock.now,
       report,
-      embedderOf: (id) => getEmbedder(id, paths, withTimeout),
+      getEmbedder: (id) => getEmbedder(id, paths, withTimeout),
       unembedded: (error) => log.warn('texts were indexed by their words only', { error }),
     }),
   );
@@ -100,11 +100,11 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const journal = await openJournal({ dir: paths.journalDir, report });
   const nodeFiles = await openNodeFiles(paths);
   const model = await openLanguageModel(parts);
-  const projectOf = await openProjectOf(parts, journal);
+  const getProject = await openProjectOf(parts, journal);
   const inbox = createMutex();
   const shared = await getShare(parts);
   const onRemove = async (task: Task) => shared.share?.removed.add([taskKey(task)]);
-  const opening = { ...parts, quota: parts.budget, projectOf, model, randomHex, exclusive: inbox, onRemove };
+  const opening = { ...parts, quota: parts.budget, getProject, model, randomHex, exclusive: inbox, onRemove };
   const { tasks, start } = await openTasks(opening);
   const memory = await createMemory({
     config: { ...config, recall: await weighFor(embedder.id, config.recall) },
@@ -123,7 +123,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
     ...(parts.activity === undefined ? {} : { activity: parts.activity }),
     redactor,
     ...(parts.sealedOrigin === undefined ? {} : { sealedOrigin: parts.sealedOrigin }),
-    projectOf,
+    getProject,
     sources: createSourceFiles({ now: systemClock.now }),
     forgotten: createIdSetFile(path.join(paths.journalDir, 'forgotten')),
     dismissed: createIdSetFile(path.join(paths.journalDir, 'dismissed')),

@@ -68,7 +68,7 @@ export interface MemoryOptions {
     | 'drop'
     | 'forget'
     | 'lint'
-    | 'madeOf'
+    | 'findDerived'
     | 'questions'
     | 'receive'
     | 'restore'
@@ -83,7 +83,7 @@ export interface MemoryOptions {
   /** Origin of a text that our own program printed; null for any other. Absent where none prints. */
   readonly sealedOrigin?: (text: string) => Origin | null;
   /** Project key of a directory, see `createProjectOf`. */
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   /** Turns that the user removed: they are not captured again. */
   readonly forgotten: IdSetFile;
   /** Turns whose nodes the user took out of the files: they stay in the journal, without a node. */
@@ -128,7 +128,7 @@ export async function createParts(options: MemoryOptions) {
     priority: createPriority(),
     turnReader: createTurnReader(journal, turnRegistry, crashMarks.isSkipped),
   };
-  const indexer = createIndexer({ ...base, textsOf: base.turnReader.ofSession, sessionOf: turnRegistry.sessionOf });
+  const indexer = createIndexer({ ...base, getTexts: base.turnReader.ofSession, getSession: turnRegistry.getSession });
   const snapshooter = createSnapshotService(base);
   const store = createStore({ ...base, indexer, snapshot: () => snapshooter.take('edit') });
   const facts =
@@ -163,9 +163,9 @@ export async function createParts(options: MemoryOptions) {
 }
 
 /** Other machines keep what fades on this one. */
-function createFadeNote({ redactor, projectOf, share }: MemoryOptions) {
+function createFadeNote({ redactor, getProject, share }: MemoryOptions) {
   return async (project: string, facts: readonly Fact[]): Promise<void> => {
-    const page = factsRef(path.isAbsolute(project) ? projectOf(project) : project);
+    const page = factsRef(path.isAbsolute(project) ? getProject(project) : project);
     const keys = facts.map(({ concept, value }) => createBlockKeys()(page, '', redactor.text(`${concept}: ${value}`)));
     await share?.faded.add(keys);
   };

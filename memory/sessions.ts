@@ -11,7 +11,7 @@ export type SessionDetail = Awaited<ReturnType<Sessions['show']>>;
 
 /** A session stays closed until its next turn. */
 export async function openSessions(parts: MemoryParts) {
-  const { config, clock, closings, projectOf, turnRegistry, catalogue, pipeline, nodeFiles, facts } = parts;
+  const { config, clock, closings, getProject, turnRegistry, catalogue, pipeline, nodeFiles, facts } = parts;
   const closedAt = new Map(await closings.load());
 
   function getView(id: string, nodeIds: readonly string[] = getNodeIds(id)) {
@@ -68,7 +68,7 @@ export async function openSessions(parts: MemoryParts) {
   return {
     /** Newest first. */
     list: ({ projectDir }: { readonly projectDir?: string } = {}) =>
-      getAll(projectDir === undefined ? null : projectOf(projectDir)),
+      getAll(projectDir === undefined ? null : getProject(projectDir)),
     /** `nodes`: oldest first. @throws CometError `not_found` */
     async show(id: string) {
       const view = getView(id);

@@ -38,11 +38,11 @@ function createRedact({ redactor }: Parts): Redact {
 }
 
 function createPages({ topicPages, clock }: Parts, redact: Redact) {
-  async function readPageTexts(keyOf: KeyOf) {
+  async function readPageTexts(getKey: KeyOf) {
     const shelf = await topicPages?.shelf();
     const files = [...(shelf?.texts ?? [])].filter(([name]) => /^(?:topics|plans)\//.test(name));
     const found = files.flatMap(([name, text]) => {
-      const page = getRef(name, text, keyOf);
+      const page = getRef(name, text, getKey);
       return page === null ? [] : [{ page, text }];
     });
     // A folder that is gone, or a page that cannot be read, removes nothing elsewhere.
@@ -54,14 +54,14 @@ function createPages({ topicPages, clock }: Parts, redact: Redact) {
     (await topicPages?.files.replace({ name, before, after })) ?? true;
 
   return {
-    async blocks(keyOf: KeyOf) {
-      const { found, isWhole } = await readPageTexts(keyOf);
+    async blocks(getKey: KeyOf) {
+      const { found, isWhole } = await readPageTexts(getKey);
       const nameKey = createBlockKeys();
       return { isWhole, blocks: found.flatMap(({ page, text }) => findBlocks(text, page, nameKey, redact)) };
     },
     /** False where somebody edited a page meanwhile. */
-    async change({ added, removed, isKnown, keyOf }: BlockChange): Promise<boolean> {
-      const { found, names } = await readPageTexts(keyOf);
+    async change({ added, removed, isKnown, getKey }: BlockChange): Promise<boolean> {
+      const { found, names } = await readPageTexts(getKey);
       const own = grouped(
         added.filter(({ block }) => block.page.kind !== 'facts'),
         ({ block }) => pageKey(block.page),
@@ -87,10 +87,10 @@ function createPages({ topicPages, clock }: Parts, redact: Redact) {
 }
 
 function createFacts({ facts }: Parts, redact: Redact) {
-  async function readFactTexts(keyOf: KeyOf) {
+  async function readFactTexts(getKey: KeyOf) {
     const { files = [], isWhole = false } = (await facts?.texts()) ?? {};
     const lines = files.flatMap(({ project, text }) => {
-      const page = factsRef(project && keyOf(project));
+      const page = factsRef(project && getKey(project));
       return findFacts(text).map((fact) => {
         const value = redact(fact.text);
         const key = createBlockKeys()(page, '', value);
@@ -103,8 +103,8 @@ function createFacts({ facts }: Parts, redact: Redact) {
 
   return {
     read: readFactTexts,
-    async change({ added, removed, keyOf }: BlockChange): Promise<void> {
-      const { lines } = await readFactTexts(keyOf);
+    async change({ added, removed, getKey }: BlockChange): Promise<void> {
+      const { lines } = await readFactTexts(getKey);
       const removals = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
       const fresh = added.filter(({ block }) => block.page.kind === 'facts').map(({ block }) => block);
       const projectOf = new Map(lines.map(({ project, block }) => [block.page.project, project]));
@@ -129,9 +129,9 @@ export function createSharedPages(
   const pages = createPages(parts, redact);
   const facts = createFacts(parts, redact);
   return {
-    async blocks(keyOf): Promise<SharedBlocks> {
-      const written = await pages.blocks(keyOf);
-      const stated = await facts.read(keyOf);
+    async blocks(getKey): Promise<SharedBlocks> {
+      const written = await pages.blocks(getKey);
+      const stated = await facts.read(getKey);
       const own = stated.lines.filter((line) => line.isOwn).map(({ block }) => block);
       return {
         blocks: [...written.blocks, ...new Map(own.map((block) => [block.key, block])).values()],
@@ -139,7 +139,7 @@ export function createSharedPages(
         present: new Set([...written.blocks, ...stated.lines.map(({ block }) => block)].map(({ key }) => key)),
         places: {
           pages: { name: topicPages?.files.dir ?? '', isWhole: written.isWhole },
-          facts: { name: factFiles?.pathOf('') ?? '', isWhole: stated.isWhole },
+          facts: { name: factFiles?.getPath('') ?? '', isWhole: stated.isWhole },
         },
       };
     },

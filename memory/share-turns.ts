@@ -6,13 +6,16 @@ import type { MemoryParts } from './parts.ts';
 import type { SharedMemory } from './share/parts.ts';
 
 /** Verbatim turns, as far as sharing reads and adds them. */
-export function createSharedTurns(parts: MemoryParts): Pick<SharedMemory, 'turnsOf' | 'saveTurns' | 'isForgotten'> {
+export function createSharedTurns(parts: MemoryParts): Pick<SharedMemory, 'getTurns' | 'saveTurns' | 'isForgotten'> {
   const { catalogue, indexer, journal, removal, toolRounds, turnReader, turnRegistry } = parts;
 
   function getNodes(turnId: string): string[] {
     const names = turnRegistry
       .aliases(turnId)
-      .flatMap((form) => [form, ...turnRegistry.wholesOf(form).map((whole) => turnRegistry.canonicalId(whole.turnId))]);
+      .flatMap((form) => [
+        form,
+        ...turnRegistry.getWholes(form).map((whole) => turnRegistry.canonicalId(whole.turnId)),
+      ]);
     return [...new Set(names.flatMap((name) => catalogue.nodesCovering(name)))];
   }
 
@@ -31,7 +34,7 @@ export function createSharedTurns(parts: MemoryParts): Pick<SharedMemory, 'turns
   }
 
   return {
-    async turnsOf(sessionId) {
+    async getTurns(sessionId) {
       const turns = (await journal.read(sessionId)).filter(({ turnId }) => !removal.isGone(turnId));
       return turns.map((turn) => ({ turn, nodeIds: getNodes(turn.turnId) }));
     },

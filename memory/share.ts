@@ -91,9 +91,9 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     await started;
     const passphrase = await options.passphrase(env);
     const { keepsDrafts } = options;
-    const keyOf = onceEach((project) => (path.isAbsolute(project) ? parts.projectOf(project) : project));
+    const getKey = onceEach((project) => (path.isAbsolute(project) ? parts.getProject(project) : project));
     const isForbidden = onceEach(options.isForbidden);
-    const rules = { scope, projects, raw: raw && scope === 'me', isForbidden, keepsDrafts, keyOf };
+    const rules = { scope, projects, raw: raw && scope === 'me', isForbidden, keepsDrafts, getKey };
     return withBus(url, async (bus) => {
       const read = (rows: number): void => {
         reading = { rows: (reading?.rows ?? 0) + rows };

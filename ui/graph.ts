@@ -31,8 +31,8 @@ type Node = UiGraph['nodes'][number];
 
 /** Of each node; topics and files have one of their own. */
 export function nodeColors(nodes: readonly Node[], by: ColorBy): string[] {
-  const colorOf = memoryColors(nodes, by);
-  return nodes.map((node) => (node.kind === 'memory' ? colorOf(node) : KINDS[node.kind]));
+  const getColor = memoryColors(nodes, by);
+  return nodes.map((node) => (node.kind === 'memory' ? getColor(node) : KINDS[node.kind]));
 }
 
 function memoryColors(nodes: readonly Node[], by: ColorBy): (node: Node) => string {

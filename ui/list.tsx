@@ -6,7 +6,7 @@ import { moveInList } from './keys.ts';
 interface ListProps<T> {
   readonly items: readonly T[];
   readonly label: string;
-  readonly keyOf: (item: T, at: number) => string;
+  readonly getKey: (item: T, at: number) => string;
   readonly row: (item: T, at: number) => ComponentChildren;
   /** Height of a row before it is measured, in px. */
   readonly rowHeight: number;
@@ -20,7 +20,7 @@ interface ListProps<T> {
 let lists = 0;
 
 /** A list that renders only the rows in sight, however many there are. */
-export function List<T>({ items, label, keyOf, row, rowHeight, onOpen, chosen, class: name = '' }: ListProps<T>) {
+export function List<T>({ items, label, getKey, row, rowHeight, onOpen, chosen, class: name = '' }: ListProps<T>) {
   const scroller = useRef<HTMLDivElement>(null);
   const [, redraw] = useState({});
   const [active, setActive] = useState(-1);
@@ -28,7 +28,7 @@ export function List<T>({ items, label, keyOf, row, rowHeight, onOpen, chosen, c
   const virtual = useMemo(() => new Virtualizer<HTMLDivElement, HTMLElement>(getOptions(0, rowHeight, scroller)), []);
   virtual.setOptions({
     ...getOptions(items.length, rowHeight, scroller),
-    getItemKey: (at) => keyOf(items[at] as T, at),
+    getItemKey: (at) => getKey(items[at] as T, at),
     onChange: () => redraw({}),
   });
   useLayoutEffect(() => virtual._didMount(), []);

@@ -148,15 +148,15 @@ export function Tabs<T extends string>(props: {
   label: string;
   of: readonly T[];
   chosen: T;
-  nameOf?: (tab: T) => string;
+  getName?: (tab: T) => string;
   onChoose: (tab: T) => void;
 }) {
-  const { label, of, chosen, nameOf = (tab: T) => tab, onChoose } = props;
+  const { label, of, chosen, getName = (tab: T) => tab, onChoose } = props;
   return (
     <div class="tabs" role="group" aria-label={label}>
       {of.map((tab) => (
         <button type="button" key={tab} aria-pressed={tab === chosen} onClick={() => onChoose(tab)}>
-          {nameOf(tab)}
+          {getName(tab)}
         </button>
       ))}
     </div>

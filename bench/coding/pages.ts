@@ -14,11 +14,11 @@ export function withPages(turns: readonly CapturedTurn[], others: readonly Captu
     if (turn.sessionId === session) return [turn];
     session = turn.sessionId;
     pages += 1;
-    return [pageTurn(turn, textOf(others, pages)), turn];
+    return [pageTurn(turn, getText(others, pages)), turn];
   });
 }
 
-function textOf(others: readonly CapturedTurn[], page: number): string {
+function getText(others: readonly CapturedTurn[], page: number): string {
   const at = (page * TURNS_IN_PAGE) % Math.max(1, others.length - TURNS_IN_PAGE);
   const messages = others.slice(at, at + TURNS_IN_PAGE).flatMap((turn) => turn.messages);
   return messages.map(({ content }) => JSON.parse(content) as string).join('\n');

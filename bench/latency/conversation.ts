@@ -26,8 +26,8 @@ export function createConversation(turnBytes: number, numbers = NUMBERS): Conver
   let call: Json | null = null;
 
   const sent = (messages: readonly Json[], answer: Json | null): Sent => ({
-    headers: headersOf(sessionId, answer),
-    body: Buffer.from(JSON.stringify(bodyOf(sessionId, messages))),
+    headers: getHeaders(sessionId, answer),
+    body: Buffer.from(JSON.stringify(getBody(sessionId, messages))),
   });
   const newCall = (): Json => ({
     id: `toolu_${randomBytes(9).toString('hex')}`,
@@ -75,10 +75,10 @@ export function lone(bytes: number): Sent {
     max_tokens: 64,
     messages: [{ role: 'user', content: text(bytes) }],
   };
-  return { headers: headersOf(randomUUID(), null), body: Buffer.from(JSON.stringify(body)) };
+  return { headers: getHeaders(randomUUID(), null), body: Buffer.from(JSON.stringify(body)) };
 }
 
-function bodyOf(sessionId: string, messages: readonly Json[]): Json {
+function getBody(sessionId: string, messages: readonly Json[]): Json {
   const last = messages.length - 1;
   return {
     model: 'claude-opus-5-5',
@@ -98,7 +98,7 @@ function marked(message: Json): Json {
   return { ...message, content: blocks.map((block) => ({ ...block, cache_control: CONTROL })) };
 }
 
-function headersOf(sessionId: string, answer: Json | null): Readonly<Record<string, string>> {
+function getHeaders(sessionId: string, answer: Json | null): Readonly<Record<string, string>> {
   return {
     'anthropic-version': '2023-06-01',
     'content-type': 'application/json',

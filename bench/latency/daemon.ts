@@ -28,7 +28,7 @@ export interface Daemon {
   nodeMs(): Promise<number>;
   /** Resident memory of guard and engine, MB. */
   rss(): Promise<{ guard: number; engine: number }>;
-  rssOf(pids: { guard: number; engine: number }): Promise<{ guard: number; engine: number }>;
+  getRss(pids: { guard: number; engine: number }): Promise<{ guard: number; engine: number }>;
   /** Ends it and keeps its home. */
   halt(): Promise<void>;
   stop(): Promise<void>;
@@ -96,9 +96,9 @@ export async function startDaemon(
     },
     async rss() {
       const { pid, engine } = await status();
-      return rssOf({ guard: pid, engine: engine.pid });
+      return getRss({ guard: pid, engine: engine.pid });
     },
-    rssOf,
+    getRss,
     halt: async () => void (await run('stop', '--now')),
     async stop() {
       await run('stop', '--now');
@@ -107,7 +107,7 @@ export async function startDaemon(
   };
 }
 
-async function rssOf(pids: { guard: number; engine: number }): Promise<{ guard: number; engine: number }> {
+async function getRss(pids: { guard: number; engine: number }): Promise<{ guard: number; engine: number }> {
   return { guard: await residentMb(pids.guard), engine: await residentMb(pids.engine) };
 }
 

@@ -71,7 +71,7 @@ export async function post(secure: tls.TLSSocket, { headers, body }: Sent): Prom
     method: 'POST',
     path: '/v1/messages?beta=true',
     headers: { ...headers, host: HOST, 'content-length': String(body.length) },
-    agent: agentOf(secure),
+    agent: getAgent(secure),
   });
   request.end(body);
   const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -80,7 +80,7 @@ export async function post(secure: tls.TLSSocket, { headers, body }: Sent): Prom
 
 const agents = new WeakMap<tls.TLSSocket, http.Agent>();
 
-function agentOf(secure: tls.TLSSocket): http.Agent {
+function getAgent(secure: tls.TLSSocket): http.Agent {
   let agent = agents.get(secure);
   if (agent === undefined) {
     agent = new http.Agent({ keepAlive: true, maxSockets: 1 });

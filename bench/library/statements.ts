@@ -36,15 +36,15 @@ export interface GroupReport {
 }
 
 /** Of the sessions by id. */
-export function halfOf({ turns }: Corpus): (sessionId: string) => string {
+export function getHalf({ turns }: Corpus): (sessionId: string) => string {
   const sessions = [...new Set(turns.map(({ sessionId }) => sessionId))].sort();
   return (sessionId) => (sessions.indexOf(sessionId) < sessions.length / 2 ? 'real, first half' : 'real, second half');
 }
 
 /** Every statement of every page, by the session of its first memory. */
-export async function statementsOf(
+export async function getStatements(
   { library }: Memory,
-  groupOf: (sessionId: string) => string,
+  getGroup: (sessionId: string) => string,
 ): Promise<DrawnStatement[]> {
   const sessions = new Map(library.list({}).map(({ node_id, session_id }) => [node_id, session_id]));
   const { topics } = await library.listTopics({});
@@ -53,7 +53,7 @@ export async function statementsOf(
     lines.map(({ text: line }) => {
       const text = withoutMarks(line);
       const nodeId = /\(.{0,2}(mem_\d{8}_\d{6}_[0-9a-f]{6})/.exec(line)?.[1] ?? '';
-      return { text, digest: digestOf(text), group: groupOf(sessions.get(nodeId) ?? '') };
+      return { text, digest: getDigest(text), group: getGroup(sessions.get(nodeId) ?? '') };
     }),
   );
 }
@@ -66,7 +66,7 @@ export async function codingStatements(seed: number): Promise<DrawnStatement[]> 
     memory.capture.captureTurns(createHistory(seed).turns);
     if (!(await memory.maintenance.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
     await memory.maintenance.dream({ dryRun: false });
-    return await statementsOf(memory, () => 'invented services');
+    return await getStatements(memory, () => 'invented services');
   } finally {
     await memory.maintenance.close();
     await rm(home, { recursive: true, force: true });
@@ -127,6 +127,6 @@ function withoutMarks(line: string): string {
     .replace(/^- /, '');
 }
 
-function digestOf(text: string): string {
+function getDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }

@@ -15,7 +15,7 @@ import type { Memory } from '../../memory/index.ts';
 import { SENTENCES, WEEK_MS, WEEKS_START_MS } from '../../test/helpers/library-weeks.ts';
 import { talk } from '../../test/helpers/turns.ts';
 import { openRealMemory } from '../real/product.ts';
-import { type DrawnStatement, statementsOf } from './statements.ts';
+import { type DrawnStatement, getStatements } from './statements.ts';
 
 const PROJECT_DIR = '/home/dev/shop';
 const FLUSH_MS = 120_000;
@@ -65,7 +65,7 @@ export async function askWeeks(): Promise<WeeksReport> {
 }
 
 export async function weeksStatements(): Promise<DrawnStatement[]> {
-  return withWeeks((memory) => statementsOf(memory, () => 'invented weeks'));
+  return withWeeks((memory) => getStatements(memory, () => 'invented weeks'));
 }
 
 async function withWeeks<T>(use: (memory: Memory, home: string) => Promise<T>): Promise<T> {
@@ -115,7 +115,7 @@ async function askAll(memory: Memory, pages: readonly string[]): Promise<WeeksRe
           ? []
           : [[line.text, raw?.text ?? '', node.valid_from.slice(0, 10), node.valid_to?.slice(0, 10)].join(' ')],
       );
-      tokens += tokensOf(found);
+      tokens += getTokens(found);
       for (const [how, lines] of Object.entries({ pages, search: found })) {
         const isRight = answers(lines, question);
         sums[how as 'pages' | 'search'] += Number(isRight);
@@ -126,7 +126,7 @@ async function askAll(memory: Memory, pages: readonly string[]): Promise<WeeksRe
   };
   const [now, before] = [await ask(NOW), await ask(BEFORE)];
   const search = Math.round(tokens / (NOW.length + BEFORE.length));
-  return { now, before, tokens: { pages: tokensOf(pages), search }, misses };
+  return { now, before, tokens: { pages: getTokens(pages), search }, misses };
 }
 
 function answers(lines: readonly string[], { about, answer, days = [] }: Question): boolean {
@@ -137,6 +137,6 @@ function answers(lines: readonly string[], { about, answer, days = [] }: Questio
   return own[0] !== undefined && isAnswer(own[0]);
 }
 
-function tokensOf(lines: readonly string[]): number {
+function getTokens(lines: readonly string[]): number {
   return lines.reduce((sum, line) => sum + countTokens(line), 0);
 }

@@ -8,7 +8,7 @@ import { SERVICES } from '../coding/topics.ts';
 import { storyConversations } from '../labeled.ts';
 import { plantedConversation } from '../local/planted.ts';
 import { THEMES } from '../local/themes.ts';
-import { readDialogues, turnsOf } from '../recall/dialogues.ts';
+import { getTurns, readDialogues } from '../recall/dialogues.ts';
 
 /** Turns that are known to belong together; in a project many of them share a topic. */
 interface Stretch {
@@ -36,7 +36,7 @@ export function services(seed: number): Corpus {
     const topic = SERVICES.find((name) => text.user.includes(name));
     return topic === undefined ? [] : [{ topic, turns: [text] }];
   });
-  return { name: `services, seed ${seed}`, nodes: nodesOf(stretches) };
+  return { name: `services, seed ${seed}`, nodes: getNodes(stretches) };
 }
 
 /** Invented days of work in one project; nodes about one theme belong together, whatever the day. */
@@ -47,7 +47,7 @@ export function days(seeds: readonly number[]): Corpus {
       return { topic: String(THEMES.indexOf(theme)), turns: own.map(({ turn }) => turn) };
     }),
   );
-  return { name: `days, seeds ${seeds.join(' ')}`, nodes: nodesOf(stretches) };
+  return { name: `days, seeds ${seeds.join(' ')}`, nodes: getNodes(stretches) };
 }
 
 /** The demo's story; nodes of one part belong together. */
@@ -59,24 +59,24 @@ export function story(): Corpus {
       return { topic: `${session} ${part}`, turns: [turn] };
     });
   });
-  return { name: 'demo story', nodes: nodesOf(stretches) };
+  return { name: 'demo story', nodes: getNodes(stretches) };
 }
 
 /** Dialogues in LoCoMo's shape, a project each; nodes of one session belong together. */
 export function talks(file: string): Corpus[] {
   return readDialogues(file).map((dialogue) => {
-    const bySession = grouped(turnsOf(dialogue), ({ turn }) => turn.sessionId);
+    const bySession = grouped(getTurns(dialogue), ({ turn }) => turn.sessionId);
     const stretches = [...bySession].map(([topic, turns]): Stretch => {
       return {
         topic,
         turns: turns.map(({ turn }) => readTurn(turn)),
       };
     });
-    return { name: `dialogue ${dialogue.id}`, nodes: nodesOf(stretches) };
+    return { name: `dialogue ${dialogue.id}`, nodes: getNodes(stretches) };
   });
 }
 
-export function nodesOf(stretches: readonly Stretch[]): TopicNode[] {
+export function getNodes(stretches: readonly Stretch[]): TopicNode[] {
   return stretches.flatMap(({ topic, turns }) =>
     turns.length === 0
       ? []

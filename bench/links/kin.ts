@@ -40,10 +40,10 @@ export async function kinIn(corpus: Corpus, embedder: Embedder): Promise<Kin> {
     await index.put(getRows(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions: new Map() }));
   }
   const places = new Map(nodes.map(({ node_id }, at) => [node_id, at]));
-  const kinOf = createSimilarNodeFinder(index, (id) => nodes[places.get(id) as number]);
+  const getKin = createSimilarNodeFinder(index, (id) => nodes[places.get(id) as number]);
   const pairs: Pair[] = [];
   for (const [from, node] of nodes.entries()) {
-    for (const { node: other, similarity } of await kinOf(node)) {
+    for (const { node: other, similarity } of await getKin(node)) {
       pairs.push({ from, to: places.get(other.node_id) as number, ...similarity });
     }
   }

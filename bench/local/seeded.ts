@@ -2,7 +2,7 @@
 export interface Seeded {
   /** Whole, from 0 to below `most`. */
   below(most: number): number;
-  oneOf<T>(choices: readonly T[]): T;
+  pickOne<T>(choices: readonly T[]): T;
   shuffled<T>(items: readonly T[]): T[];
 }
 
@@ -17,7 +17,7 @@ export function seeded(seed: number): Seeded {
   const below = (most: number): number => Math.floor(next() * most);
   return {
     below,
-    oneOf: (choices) => choices[below(choices.length)] as (typeof choices)[number],
+    pickOne: (choices) => choices[below(choices.length)] as (typeof choices)[number],
     shuffled: (items) => {
       const left = [...items];
       return Array.from({ length: left.length }, () => left.splice(below(left.length), 1)[0] as (typeof left)[number]);

@@ -158,7 +158,7 @@ function isSpoken(line: Line): boolean {
 function enter(line: Line, turns: OpenTurn[]): void {
   const message = line['message'] as Line;
   const role = message['role'] as Message['role'];
-  const content = blocksOf(message['content']).filter(({ type }) => !String(type).includes('thinking'));
+  const content = getBlocks(message['content']).filter(({ type }) => !String(type).includes('thinking'));
   const atMs = Date.parse(String(line['timestamp']));
   const isPrompt = role === 'user' && !content.some(({ type }) => type === 'tool_result');
   const last = turns.at(-1);
@@ -177,7 +177,7 @@ function enter(line: Line, turns: OpenTurn[]): void {
   else if (content.length > 0) turn.messages.push({ role, id, content: [...content], atMs });
 }
 
-function blocksOf(content: unknown): Block[] {
+function getBlocks(content: unknown): Block[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter(isRecord) : [];
 }

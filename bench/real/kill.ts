@@ -103,7 +103,7 @@ export async function playWithKills(
     const headTokens = heads.get(first) ?? findHeadTokens(conversation);
     heads.set(first, headTokens);
     const index = sums.requests;
-    const own = signed.get(sessionId) ?? new Map(signed.get(originOf(conversation)));
+    const own = signed.get(sessionId) ?? new Map(signed.get(getOrigin(conversation)));
     signed.set(sessionId, own);
     const messages = request.messages.map((one) => own.get(one) ?? one);
     const { body, headers } = buildRequest(conversation, { ...request, messages }, { model, ttl, index, headTokens });
@@ -151,7 +151,7 @@ export async function playWithKills(
         .sort((a, b) => a.request.atMs - b.request.atMs);
       while (due.length > 0) {
         const [first, second] = due as [Due, Due?];
-        const isOther = second !== undefined && originOf(second.conversation) !== originOf(first.conversation);
+        const isOther = second !== undefined && getOrigin(second.conversation) !== getOrigin(first.conversation);
         await Promise.all(due.splice(0, isOther ? 2 : 1).map((one) => send(one.conversation, one.request)));
         if (killsOfLife >= KILLS_A_LIFE) await renew();
       }
@@ -173,7 +173,7 @@ async function countWarnings(logsDir: string): Promise<number> {
 }
 
 /** The session that a fork was made of, or the session itself. */
-function originOf({ sessionId }: PastConversation): string {
+function getOrigin({ sessionId }: PastConversation): string {
   return sessionId.replace(/^fork-/, '');
 }
 

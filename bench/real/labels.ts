@@ -55,7 +55,7 @@ export function readLabels(): Labels {
       // Pasted spans are cut out from behind, so that the offsets before them stay.
       for (const [kind, offset, length, sha256] of spans.toSorted((a, b) => b[1] - a[1])) {
         const marked = text.slice(offset, offset + length);
-        if (digestOf(marked) !== sha256) throw new Error(`a mark of ${sessionId}, turn ${at}, is not where it was`);
+        if (getDigest(marked) !== sha256) throw new Error(`a mark of ${sessionId}, turn ${at}, is not where it was`);
         if (kind === 'p') ownWords = `${ownWords.slice(0, offset)}\n${ownWords.slice(offset + length)}`;
         else marks.unshift({ kind, text: marked });
       }
@@ -65,6 +65,6 @@ export function readLabels(): Labels {
   };
 }
 
-function digestOf(text: string): string {
+function getDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }

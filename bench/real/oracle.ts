@@ -47,7 +47,7 @@ export function findLeastCost(
     };
   });
   const [first] = conversation.requests;
-  return first === undefined ? 0 : leastCostOf(rounds, rule, first);
+  return first === undefined ? 0 : getLeastCost(rounds, rule, first);
 }
 
 /** Leading messages that the request before sent as well; a rewind and a compaction share fewer than it had. */
@@ -67,29 +67,29 @@ const QUOTED = { share: 0.25, most: 10_000 };
 function listCuts(view: ConversationView, billed: Billed, rule: CutRule): Map<number, number> {
   const turns = splitTurns(view);
   const cuts = new Map<number, number>();
-  const tokensOf = ({ start, end }: { readonly start: number; readonly end: number }): number =>
+  const getTokens = ({ start, end }: { readonly start: number; readonly end: number }): number =>
     sumTokens(billed.slice(start, end));
-  const idleOf = (absorbed: number) => {
+  const getIdle = (absorbed: number) => {
     const input = { view, turns, absorbed, location: null, isDurable: () => true };
     const { rounds } = findIdleRounds(input, rule);
-    const tokens = rounds.reduce((sum, one) => sum + tokensOf(one) - ASSUMED_MEMORY.line * one.parts.length, 0);
+    const tokens = rounds.reduce((sum, one) => sum + getTokens(one) - ASSUMED_MEMORY.line * one.parts.length, 0);
     return { tokens, end: rounds.at(-1)?.end ?? 0 };
   };
   const head = sumTokens(billed.slice(0, findHeadEnd(view)));
   let [absorbed, quotes, saved] = [-head, 0, 0];
-  let idle = idleOf(0);
+  let idle = getIdle(0);
   if (idle.end > 0) cuts.set(idle.end, idle.tokens);
   for (const [at, turn] of turns.slice(0, countEligibleTurns(turns, rule)).entries()) {
-    absorbed += tokensOf(turn);
+    absorbed += getTokens(turn);
     quotes += Math.min(ASSUMED_MEMORY.quote, turn.tokens);
     saved = absorbed - Math.min(quotes, QUOTED.share * absorbed, QUOTED.most);
-    idle = idleOf(at + 1);
+    idle = getIdle(at + 1);
     cuts.set(turn.end, saved + idle.tokens);
   }
   saved += idle.tokens;
   const running = turns.at(-1);
   for (const round of running === undefined ? [] : listRounds(view, running, rule)) {
-    saved += tokensOf(round);
+    saved += getTokens(round);
     cuts.set(round.end, saved - ASSUMED_MEMORY.line);
   }
   return cuts;
@@ -103,7 +103,11 @@ function listRounds(view: ConversationView, turn: TurnSpan, rule: CutRule): Turn
   return rounds.slice(0, countEligibleTurns([...rounds, last], keep));
 }
 
-function leastCostOf(rounds: readonly Round[], rule: SimulationRule, { model: own, ttl: ownTtl }: PastRequest): number {
+function getLeastCost(
+  rounds: readonly Round[],
+  rule: SimulationRule,
+  { model: own, ttl: ownTtl }: PastRequest,
+): number {
   const traits = findModelTraits(rule.model ?? own);
   const ttl = rule.ttl ?? ownTtl ?? '5m';
   const write = ttl === '1h' ? traits.cacheWrite1h : traits.cacheWrite5m;

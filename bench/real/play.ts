@@ -102,7 +102,7 @@ export async function openPlayer(options: PlayOptions) {
   const signed = new Map<PastMessage, PastMessage>();
 
   async function send({ conversation, request }: Due, rested: boolean): Promise<Played | null> {
-    const sending = { model, ttl, index: played, headTokens: headOf(conversation, request) };
+    const sending = { model, ttl, index: played, headTokens: getHead(conversation, request) };
     const client = buildRequest(
       conversation,
       { ...request, messages: request.messages.map((one) => signed.get(one) ?? one) },
@@ -130,13 +130,13 @@ export async function openPlayer(options: PlayOptions) {
     }
     played += 1;
     if (played % (options.restartEvery ?? Number.POSITIVE_INFINITY) === 0) engine = await openEngine();
-    else outcome.onResponse(responseOf(signedAnswer(request), sent.usage, judged.refusal?.message ?? null));
+    else outcome.onResponse(getResponse(signedAnswer(request), sent.usage, judged.refusal?.message ?? null));
     await settle(engine.memory);
     const refusal = judged.refusal?.message ?? null;
     return { conversation, request, direct, sent, refusal, ms, phases: timer.phases, rested };
   }
 
-  function headOf(conversation: PastConversation, { messages: [first] }: PastRequest): number {
+  function getHead(conversation: PastConversation, { messages: [first] }: PastRequest): number {
     const tokens = heads.get(first as PastMessage) ?? findHeadTokens(conversation);
     heads.set(first as PastMessage, tokens);
     return tokens;
@@ -255,7 +255,7 @@ function paddingTool(bytes: number) {
 export const THINKING = { type: 'thinking', thinking: 'The next step follows from what was found.' } as const;
 export const SUMMARY = [{ type: 'text', text: 'A summary of the conversation.' }];
 
-function responseOf({ answer, model }: PastRequest, billed: Omit<Usage, 'output'>, refusal: string | null) {
+function getResponse({ answer, model }: PastRequest, billed: Omit<Usage, 'output'>, refusal: string | null) {
   if (refusal !== null)
     return { status: 400, end: 'complete', message: null, errorText: refusal, headers: {} } as const;
   const content = [...(answer?.content ?? SUMMARY)];

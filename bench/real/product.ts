@@ -58,7 +58,7 @@ export async function importCorpus(memory: Memory, home: string): Promise<{ read
     tokensToday: () => 0,
     done: { load: async () => [], add: async () => {} },
     hasModel: false,
-    projectOf: createProjectOf(Date.now),
+    getProject: createProjectOf(Date.now),
     captures: () => true,
     now: Date.now,
   });
@@ -131,7 +131,7 @@ export async function openAsker(memory: Memory, memoryDeadlineMs = config.recall
     const message = { requestId: String(sent), path: 'messages', headers, body, receivedAtMs: Date.now() } as const;
     const outcome = await rewriter.rewrite(message, new AbortController().signal);
     const ms = performance.now() - startMs;
-    const [before, now] = [textsOf(body), textsOf(outcome.body)];
+    const [before, now] = [getTexts(body), getTexts(outcome.body)];
     const fresh = (part: 'messages' | 'system'): string =>
       now[part].filter((text) => !before[part].includes(text)).join('\n');
     return { recalled: fresh('messages'), block: fresh('system'), ms };
@@ -170,7 +170,7 @@ function toolTexts(content: unknown): string[] {
   ]);
 }
 
-function textsOf(body: Buffer): { readonly messages: readonly string[]; readonly system: readonly string[] } {
+function getTexts(body: Buffer): { readonly messages: readonly string[]; readonly system: readonly string[] } {
   const { messages, system } = JSON.parse(body.toString('utf8')) as Body;
   return { messages: messages.flatMap(({ content }) => texts(content)), system: texts(system) };
 }

@@ -90,20 +90,21 @@ function userStatements({ summary, facts, decisions = [], origin }: MemoryNode):
   const told = [...summary.matchAll(TOLD)].map(([, text = '']) => text.replace(QUOTED, '…'));
   const own = facts.filter((fact) => (fact.origin ?? origin) === 'user').map(({ value }) => value);
   const decided = decisions.filter(({ by }) => by === 'user').map(({ text }) => /^“([^”]*)”/.exec(text)?.[1] ?? text);
-  return [...told, ...own, ...decided].map((text) => text.replace(DATE, '')).filter((text) => lettersOf(text) !== '');
+  return [...told, ...own, ...decided].map((text) => text.replace(DATE, '')).filter((text) => getLetters(text) !== '');
 }
 
-function lettersBySession({ turns }: Corpus, textOf: (turn: RealTurn) => string): Map<string, string> {
+function lettersBySession({ turns }: Corpus, getText: (turn: RealTurn) => string): Map<string, string> {
   const texts = new Map<string, string>();
-  for (const turn of turns) texts.set(turn.sessionId, `${texts.get(turn.sessionId) ?? ''}\n${lettersOf(textOf(turn))}`);
+  for (const turn of turns)
+    texts.set(turn.sessionId, `${texts.get(turn.sessionId) ?? ''}\n${getLetters(getText(turn))}`);
   return texts;
 }
 
 function isSaid(text: string, typed: string): boolean {
-  return text.split('…').every((piece) => typed.includes(lettersOf(piece)));
+  return text.split('…').every((piece) => typed.includes(getLetters(piece)));
 }
 
 /** Letters and digits only: marks of redaction aside, quoting changes nothing else. */
-export function lettersOf(text: string): string {
+export function getLetters(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 }

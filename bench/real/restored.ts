@@ -19,7 +19,7 @@ export async function countRestored(
   conversation: PastConversation,
   restore: (sessionId: string) => Promise<readonly RestoredMessage[]>,
 ): Promise<Restored> {
-  const found = (await restore(conversation.sessionId).catch(() => [])).map(canonicalOf);
+  const found = (await restore(conversation.sessionId).catch(() => [])).map(getCanonical);
   const exact = new Set(found);
   const redacted = found.filter((text) => REDACTED.test(text));
   const expected = [...new Set(sentMessages(conversation).map((message) => canonicalizeMessage(message)))];
@@ -37,7 +37,7 @@ function sentMessages({ requests }: PastConversation): PastMessage[] {
   return [...all].filter((message) => !last.has(message));
 }
 
-function canonicalOf({ role, content }: RestoredMessage): string {
+function getCanonical({ role, content }: RestoredMessage): string {
   return canonicalizeMessage({ role, content });
 }
 

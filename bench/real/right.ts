@@ -37,12 +37,12 @@ export function isRight({ text, prompts, ...place }: RealTurn, asked: Asked): bo
   if (asked.turn !== undefined) {
     const { session, at } = asked.turn;
     const off = place.sessionId.startsWith(session) ? Math.abs(place.at - at) : 2;
-    return off === 0 || (off === 1 && matchesOf(text, asked.answer).length > 0);
+    return off === 0 || (off === 1 && getMatches(text, asked.answer).length > 0);
   }
-  const stems = stemsOf(asked.question);
+  const stems = getStems(asked.question);
   const least = Math.max(Math.min(2, stems.length), Math.ceil(stems.length / 2));
   const told = prompts.join('\n').slice(0, PROMPT_CHARS);
-  return matchesOf(text, asked.answer).some((at) => {
+  return getMatches(text, asked.answer).some((at) => {
     const near = `${told}\n${text.slice(Math.max(0, at - AROUND_CHARS), at + AROUND_CHARS)}`.toLowerCase();
     return stems.filter((stem) => near.includes(stem)).length >= least;
   });
@@ -50,16 +50,16 @@ export function isRight({ text, prompts, ...place }: RealTurn, asked: Asked): bo
 
 export function holdsAnswer(text: string, { question, answer }: Asked): boolean {
   const lower = text.toLowerCase();
-  return matchesOf(text, answer).length > 0 && stemsOf(question).some((stem) => lower.includes(stem));
+  return getMatches(text, answer).length > 0 && getStems(question).some((stem) => lower.includes(stem));
 }
 
-function stemsOf(question: string): string[] {
+function getStems(question: string): string[] {
   const words = findWords(question).filter((word) => word.length > 1 && !STOP.has(word));
   return [...new Set(words.map((word) => word.slice(0, STEM)))];
 }
 
 /** Where the pattern matches. */
-function matchesOf(text: string, pattern: string): number[] {
+function getMatches(text: string, pattern: string): number[] {
   return pattern.split('|').flatMap((alternative) => {
     const flags = /\p{Lu}/u.test(alternative) ? 'gu' : 'giu';
     return [...text.matchAll(new RegExp(alternative, flags))].map(({ index }) => index);

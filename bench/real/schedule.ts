@@ -10,8 +10,8 @@ export function atOnce(sessions: readonly PastSession[], size: number): PastConv
   const groups: PastConversation[][] = [];
   for (let at = 0; at < sessions.length; at += size) {
     const group = sessions.slice(at, at + size);
-    const startMs = Math.max(...group.map(startOf));
-    groups.push(group.flatMap((session) => session.map((one) => later(one, 0, startMs - startOf(session)))));
+    const startMs = Math.max(...group.map(getStart));
+    groups.push(group.flatMap((session) => session.map((one) => later(one, 0, startMs - getStart(session)))));
   }
   return groups;
 }
@@ -51,7 +51,7 @@ export function again(sessions: readonly PastSession[]): PastSession[] {
   return [...sessions, ...sessions.map((session) => session.map(repeat))];
 }
 
-function startOf([first]: PastSession): number {
+function getStart([first]: PastSession): number {
   return first?.requests[0]?.atMs ?? 0;
 }
 

@@ -29,8 +29,8 @@ async function readSessions(dir: string, home: string): Promise<PastSession[]> {
   const reader = createSessionReader();
   const sessions: PastSession[] = [];
   for (const file of files.length > 0 ? files : await unpack(dir, home)) sessions.push(await reader.read(file));
-  const startOf = ([first]: PastSession): number => first?.requests[0]?.atMs ?? 0;
-  return sessions.filter((session) => session.length > 0).sort((a, b) => startOf(a) - startOf(b));
+  const getStart = ([first]: PastSession): number => first?.requests[0]?.atMs ?? 0;
+  return sessions.filter((session) => session.length > 0).sort((a, b) => getStart(a) - getStart(b));
 }
 
 /** Transcripts at any depth of `dir`, also packed ones. */

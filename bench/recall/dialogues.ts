@@ -36,10 +36,10 @@ export function projectOf({ id }: Dialogue): string {
 }
 
 /** Each utterance as a turn of its own, for evidence names utterances. */
-export function turnsOf(dialogue: Dialogue): readonly { readonly id: string; readonly turn: CapturedTurn }[] {
+export function getTurns(dialogue: Dialogue): readonly { readonly id: string; readonly turn: CapturedTurn }[] {
   return dialogue.sessions.flatMap((session) =>
     session.turns.map(({ id, speaker, text }, at) => {
-      const atMs = dateOf(session.date) + at * TURN_MS;
+      const atMs = getDate(session.date) + at * TURN_MS;
       const place = { sessionId: `${dialogue.id}-${session.id}`, projectDir: projectOf(dialogue), atMs };
       return { id, turn: capturedTurn(`${dialogue.id} ${id}`, [['user', `${speaker}: ${text}`]], place) };
     }),
@@ -47,7 +47,7 @@ export function turnsOf(dialogue: Dialogue): readonly { readonly id: string; rea
 }
 
 /** `1:56 pm on 8 May, 2023`, or whatever Date can read. */
-function dateOf(text: string): number {
+function getDate(text: string): number {
   const spoken = /(\d+):(\d+) (am|pm) on (\d+) (\w+), (\d+)/i.exec(text);
   if (spoken === null) return Date.parse(text);
   const [, hour, minute, half, day, month = '', year] = spoken;
@@ -59,7 +59,7 @@ function dateOf(text: string): number {
 export function modelWithFacts(dialogues: readonly Dialogue[]): LanguageModel {
   const local = createLocalModel();
   const facts = dialogues.flatMap((dialogue) => {
-    const turnIds = new Map(turnsOf(dialogue).map(({ id, turn }) => [id, turn.turnId]));
+    const turnIds = new Map(getTurns(dialogue).map(({ id, turn }) => [id, turn.turnId]));
     return dialogue.observations.map(({ text, evidence }) => ({
       text,
       evidence: evidence.flatMap((id) => turnIds.get(id) ?? []),

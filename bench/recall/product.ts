@@ -51,7 +51,7 @@ export async function openProduct({ model, local, embedder, now = Date.now }: Pr
     model: model ?? null,
     local: local ?? createLocalModel(),
     redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
-    projectOf: (directory) => directory ?? '',
+    getProject: (directory) => directory ?? '',
     forgotten: nothing,
     dismissed: nothing,
     closings: { load: async () => new Map(), add: async () => {} },

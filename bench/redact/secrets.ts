@@ -132,18 +132,18 @@ function plant(project: string, line: string, random: Seeded): Omit<Planted, 'ha
       ? rest.replaceAll('\\n', '\n')
       : sign === '='
         ? named(rest, random)
-        : random.oneOf(PLACES).replace('{s}', () => `«${rest}»`);
+        : random.pickOne(PLACES).replace('{s}', () => `«${rest}»`);
   const filled = marked.replace(/\{([A-Za-z]+?)(\d*)\}/g, (_, alphabet: string, length: string) =>
     run(alphabet, Number(length), random),
   );
-  const text = random.oneOf(SOURCES)(filled.replace(/[«»]/g, ''));
+  const text = random.pickOne(SOURCES)(filled.replace(/[«»]/g, ''));
   return { rule: `${project} ${name}`, secret: /«([^»]*)»/.exec(filled)?.[1] ?? '', text };
 }
 
 function named(rest: string, random: Seeded): string {
   const [identifier = '', shape = ''] = rest.split(': ');
   return random
-    .oneOf(SYNTAXES)
+    .pickOne(SYNTAXES)
     .replaceAll('{i}', () => identifier)
     .replaceAll('{s}', () => `«${shape}»`);
 }

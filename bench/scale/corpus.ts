@@ -45,23 +45,23 @@ const ENDINGS = ['.ts', '.py', '.go', '.sql', '.yaml', '.md'];
 export function createCorpus(turns: number): Corpus {
   const count = Math.ceil(turns / TURNS_PER_SESSION);
   const sessions = Array.from({ length: count }, (_, at) => `session-${String(at).padStart(6, '0')}`);
-  const turnsOf = (at: number): number => Math.min(TURNS_PER_SESSION, turns - at * TURNS_PER_SESSION);
+  const getTurns = (at: number): number => Math.min(TURNS_PER_SESSION, turns - at * TURNS_PER_SESSION);
   return {
     turns,
     sessions,
-    session: (at) => Array.from({ length: turnsOf(at) }, (_, nth) => turnAt(at * TURNS_PER_SESSION + nth)),
+    session: (at) => Array.from({ length: getTurns(at) }, (_, nth) => turnAt(at * TURNS_PER_SESSION + nth)),
     nodes: () =>
       sessions.flatMap((_, at) =>
-        Array.from({ length: Math.ceil(turnsOf(at) / TURNS_PER_NODE) }, (__, nth) => {
+        Array.from({ length: Math.ceil(getTurns(at) / TURNS_PER_NODE) }, (__, nth) => {
           const first = at * TURNS_PER_SESSION + nth * TURNS_PER_NODE;
-          const last = Math.min(first + TURNS_PER_NODE, at * TURNS_PER_SESSION + turnsOf(at));
-          return nodeOf(first, last);
+          const last = Math.min(first + TURNS_PER_NODE, at * TURNS_PER_SESSION + getTurns(at));
+          return getNode(first, last);
         }),
       ),
     question(nth) {
-      const at = Math.floor(randomOf(nth * 7_919 + 13)() * turns);
-      const { subject, name, verb } = topicOf(at);
-      return { text: `why was the ${subject.join(' ')} ${verb}, and what does ${name} do?`, turn: endOf(at) };
+      const at = Math.floor(getRandom(nth * 7_919 + 13)() * turns);
+      const { subject, name, verb } = getTopic(at);
+      return { text: `why was the ${subject.join(' ')} ${verb}, and what does ${name} do?`, turn: getEnd(at) };
     },
   };
 }
@@ -69,7 +69,7 @@ export function createCorpus(turns: number): Corpus {
 /** One more turn, as the pipeline would hand it to the index. */
 export function turnAt(at: number): JournalTurn {
   const sessionId = `session-${String(Math.floor(at / TURNS_PER_SESSION)).padStart(6, '0')}`;
-  const { subject, name, file, value, verb, random } = topicOf(at);
+  const { subject, name, file, value, verb, random } = getTopic(at);
   const filler = (words: number): string => Array.from({ length: words }, () => anyWord(random)).join(' ');
   const user = `In ${file} we ${verb} the ${subject.join(' ')}: ${filler(18)}. Is ${name} still right?`;
   const answer = `Yes. ${name} is ${value} now; ${filler(30)}. The ${subject[1]} ${filler(8)}, see ${file}.`;
@@ -79,7 +79,7 @@ export function turnAt(at: number): JournalTurn {
   };
   return {
     key: hex(`key ${at}`),
-    turnId: endOf(at),
+    turnId: getEnd(at),
     sessionId,
     projectDir: PROJECT_DIR,
     model: 'claude-opus-4-8',
@@ -91,8 +91,8 @@ export function turnAt(at: number): JournalTurn {
   };
 }
 
-export function nodeOf(first: number, last: number): MemoryNode {
-  const topics = Array.from({ length: last - first }, (_, nth) => topicOf(first + nth));
+export function getNode(first: number, last: number): MemoryNode {
+  const topics = Array.from({ length: last - first }, (_, nth) => getTopic(first + nth));
   const atMs = FIRST_MS + first * TURN_MS;
   const at = new Date(atMs).toISOString();
   const { subject, name, verb } = topics[0] as Topic;
@@ -120,7 +120,7 @@ export function nodeOf(first: number, last: number): MemoryNode {
     superseded_by: null,
     compaction_reason: 'topic_shift',
     created_at: at,
-    turns: topics.map((_, nth) => endOf(first + nth)),
+    turns: topics.map((_, nth) => getEnd(first + nth)),
     kind: 'turn',
     author: { by: 'model', model: 'claude' },
     status: 'current',
@@ -139,8 +139,8 @@ interface Topic {
   readonly random: () => number;
 }
 
-function topicOf(at: number): Topic {
-  const random = randomOf(at);
+function getTopic(at: number): Topic {
+  const random = getRandom(at);
   const subject = [pick(AREAS, random), pick(RARE, random), pick(THINGS, random)] as const;
   const number = Math.floor(random() * 4_000);
   const name = `${subject[0]}${capital(subject[2])}${number}`;
@@ -153,7 +153,7 @@ function anyWord(random: () => number): string {
   return WORDS[Math.floor(WORDS.length ** random()) - 1] as string;
 }
 
-function endOf(at: number): string {
+function getEnd(at: number): string {
   return hex(`end ${at}`);
 }
 
@@ -170,7 +170,7 @@ function capital(word: string): string {
 }
 
 /** mulberry32 */
-export function randomOf(seed: number): () => number {
+export function getRandom(seed: number): () => number {
   let state = (seed + 1) * 0x9e3779b1;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -3,7 +3,7 @@ import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import type { SearchIndex } from '../../memory/search/search-index.ts';
 import { getRows } from '../../memory/storage/index-writer.ts';
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
-import { createCorpus, nodeOf, PROJECT_DIR, turnAt } from './corpus.ts';
+import { createCorpus, getNode, PROJECT_DIR, turnAt } from './corpus.ts';
 import { diskBytes, openCorpusMemory, peakMb } from './stage.ts';
 
 export interface ScaleReport {
@@ -125,7 +125,7 @@ async function measured(work: (nth: number) => Promise<void>): Promise<Asked> {
 async function putFresh(index: SearchIndex): Promise<void> {
   for (let nth = 0; nth < FRESH_COMMITS; nth += 1) {
     const first = turns + nth * TURNS_PER_NODE;
-    const node = nodeOf(first, first + TURNS_PER_NODE);
+    const node = getNode(first, first + TURNS_PER_NODE);
     const read = [0, 1, 2].map((at) => readTurn(turnAt(first + at)));
     const positions = read.map(
       ({ turnId }, at) => [turnId, { sessionId: node.session_id, position: first + at }] as const,

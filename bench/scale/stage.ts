@@ -45,13 +45,13 @@ export async function openCorpusMemory(
   const nothing = { load: async () => [], add: async () => {} };
   const memory = await createMemory({
     config: Config.parse({ llm: 'off' }),
-    journal: journalOf(corpus),
-    nodeFiles: nodeFilesOf(corpus),
+    journal: getJournal(corpus),
+    nodeFiles: getNodeFiles(corpus),
     index,
     model: null,
     local: createLocalModel(),
     redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
-    projectOf: (directory) => directory ?? '',
+    getProject: (directory) => directory ?? '',
     forgotten: nothing,
     dismissed: nothing,
     closings: { load: async () => new Map(), add: async () => {} },
@@ -70,7 +70,7 @@ export async function openCorpusMemory(
   return { memory, index, close };
 }
 
-function journalOf(corpus: Corpus): Journal {
+function getJournal(corpus: Corpus): Journal {
   const places = new Map(corpus.sessions.map((sessionId, at) => [sessionId, at]));
   return {
     append: refused,
@@ -85,7 +85,7 @@ function journalOf(corpus: Corpus): Journal {
 }
 
 /** Files that did not change give the very same nodes, as the real ones do. */
-function nodeFilesOf(corpus: Corpus): NodeFiles {
+function getNodeFiles(corpus: Corpus): NodeFiles {
   const nodes = corpus.nodes();
   return {
     load: async () => ({ nodes, problems: [] }),

@@ -2,7 +2,7 @@ import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import type { IndexRow, Lane, SearchIndex } from '../../memory/search/search-index.ts';
 import { getRows } from '../../memory/storage/index-writer.ts';
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
-import { createCorpus, nodeOf, PROJECT_DIR, turnAt } from './corpus.ts';
+import { createCorpus, getNode, PROJECT_DIR, turnAt } from './corpus.ts';
 import { diskBytes, openIndex, peakMb } from './stage.ts';
 
 export interface SteadyReport {
@@ -68,7 +68,7 @@ async function run(): Promise<SteadyReport> {
 function* freshNodes(): Generator<readonly IndexRow[]> {
   for (let first = turns; ; first += 3) {
     const read = [0, 1, 2].map((nth) => readTurn(turnAt(first + nth)));
-    const node = nodeOf(first, first + 3);
+    const node = getNode(first, first + 3);
     const positions = read.map(
       ({ turnId }, at) => [turnId, { sessionId: node.session_id, position: first + at }] as const,
     );

@@ -17,7 +17,7 @@ export interface Reading {
 }
 
 export async function read(daemon: Daemon, pids: { guard: number; engine: number }): Promise<Reading> {
-  const rss = await daemon.rssOf(pids);
+  const rss = await daemon.getRss(pids);
   const engineFds = await descriptors(pids.engine);
   return {
     guardMb: rss.guard,

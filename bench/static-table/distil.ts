@@ -1,4 +1,4 @@
-import { meanOf, principalAxes } from './principal-axes.ts';
+import { getMean, principalAxes } from './principal-axes.ts';
 
 export interface Distilled {
   readonly dimensions: number;
@@ -39,7 +39,7 @@ export function distil(embeddings: Float32Array, width: number, dimensions: numb
 }
 
 function withoutMean(embeddings: Float32Array, width: number): Float64Array {
-  const mean = meanOf(embeddings, width);
+  const mean = getMean(embeddings, width);
   return Float64Array.from(embeddings, (value, at) => value - (mean[at % width] as number));
 }
 

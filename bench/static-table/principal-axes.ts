@@ -19,7 +19,7 @@ export function principalAxes(points: Float64Array, dimensions: number, count: n
     .map(facingUp);
 }
 
-export function meanOf(points: Float32Array | Float64Array, dimensions: number): Float64Array {
+export function getMean(points: Float32Array | Float64Array, dimensions: number): Float64Array {
   const sums = new Float64Array(dimensions);
   for (let at = 0; at < points.length; at += 1) {
     sums[at % dimensions] = (sums[at % dimensions] as number) + (points[at] as number);

@@ -58,23 +58,23 @@ export function cometConversation(level: Level, seed: number): CometConversation
     say(`Let us turn to the ${subject}.`, filler(subject, random));
     for (const each of now) {
       const byUser = random.below(2) === 0;
-      const statement = filled(random.oneOf(each.aspect.said), each);
-      const order = random.oneOf(PASSING.orders).replaceAll('{s}', subject);
+      const statement = filled(random.pickOne(each.aspect.said), each);
+      const order = random.pickOne(PASSING.orders).replaceAll('{s}', subject);
       if (byUser) say(`${statement} ${order}`, filler(subject, random));
       else say(order, `${filler(subject, random)} ${statement} ${filler(subject, random)}`);
-      if (random.below(3) === 0) say(random.oneOf(PASSING.thanks), filler(subject, random));
+      if (random.below(3) === 0) say(random.pickOne(PASSING.thanks), filler(subject, random));
     }
     const before = passing.shift();
     if (before !== undefined) {
-      say(`${random.oneOf(PASSING.asides)} ${filled(random.oneOf(before.aspect.said), before)}`, 'Noted.');
+      say(`${random.pickOne(PASSING.asides)} ${filled(random.pickOne(before.aspect.said), before)}`, 'Noted.');
     }
     passing.push(last);
   }
   for (const each of passing)
-    say(`${random.oneOf(PASSING.asides)} ${filled(random.oneOf(each.aspect.said), each)}`, 'Noted.');
+    say(`${random.pickOne(PASSING.asides)} ${filled(random.pickOne(each.aspect.said), each)}`, 'Noted.');
   const questions = settled.map(({ subject, aspect, value }): Question => {
     const near = settled.filter((other) => other.aspect === aspect && other.subject !== subject);
-    const text = random.oneOf(aspect.asked).replaceAll('{s}', subject);
+    const text = random.pickOne(aspect.asked).replaceAll('{s}', subject);
     return { text, subject, aspect: aspect.name, answer: value, near: near.map((other) => other.value) };
   });
   return { turns, texts, questions };
@@ -89,7 +89,7 @@ function settle(subjects: readonly string[], level: Level, random: Seeded): Sett
   const used = new Set<string>();
   const bases = ASPECTS.map(({ least, span }) => least + random.below(span));
   const places = ASPECTS.map(() => random.shuffled(subjects));
-  const figureOf = (subject: string, kind: number): string => {
+  const getFigure = (subject: string, kind: number): string => {
     const { least, span } = ASPECTS[kind] as Aspect;
     if (level === 'hard') return String((bases[kind] as number) + (places[kind] as string[]).indexOf(subject));
     for (;;) {
@@ -100,7 +100,7 @@ function settle(subjects: readonly string[], level: Level, random: Seeded): Sett
   return subjects.flatMap((subject, at) => {
     const kinds = Array.from({ length: SETTLED }, (_, nth) => (level === 'hard' ? nth : at + nth) % ASPECTS.length);
     return kinds.map((kind): Settled => {
-      const value = figureOf(subject, kind);
+      const value = getFigure(subject, kind);
       used.add(value);
       return { subject, aspect: ASPECTS[kind] as Aspect, value };
     });

@@ -279,10 +279,10 @@ const KEPT: Pairs = {
   ],
 };
 
-function pairsOf(table: Pairs, closes: boolean): StatementPair[] {
+function getPairs(table: Pairs, closes: boolean): StatementPair[] {
   return Object.entries(table).flatMap(([kind, pairs]) =>
     pairs.map(([former, next]) => ({ kind, former, next, closes })),
   );
 }
 
-export const PAIRS: readonly StatementPair[] = [...pairsOf(CHANGED, true), ...pairsOf(KEPT, false)];
+export const PAIRS: readonly StatementPair[] = [...getPairs(CHANGED, true), ...getPairs(KEPT, false)];

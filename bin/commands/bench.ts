@@ -199,9 +199,9 @@ async function localConfig(config: Context['config']): Promise<Config> {
 async function measure(
   samples: readonly { readonly turns: readonly PastTurn[]; readonly questions: readonly Question[] }[],
   scratch: string,
-  { env, paths, config: configOf, term }: Context,
+  { env, paths, config: getConfig, term }: Context,
 ): Promise<{ readonly turns: readonly PastTurn[]; readonly outcome: Outcome }[]> {
-  const config = await localConfig(configOf);
+  const config = await localConfig(getConfig);
   const usage = createUsageCounter(Date.now);
   const store = { load: async () => null, save: async () => {} };
   const memory = await openMemory({

@@ -49,7 +49,7 @@ function settingJson({ value, fallback, source, variable, description }: Setting
 }
 
 function settingLines(settings: readonly Setting[], width: number): string[] {
-  const cells = (cellOf: (setting: Setting) => unknown): string[] => settings.map((each) => String(cellOf(each)));
+  const cells = (getCell: (setting: Setting) => unknown): string[] => settings.map((each) => String(getCell(each)));
   return table(
     [
       { title: 'KEY', cells: cells(({ key }) => key) },

@@ -88,7 +88,7 @@ type Row = SimulatedSavings['all'];
 
 export function simulatedLines({ all, by_length, subagents, assumptions, ...found }: SimulatedSavings): string[] {
   const rows = [...by_length.filter(({ sessions }) => sessions > 0), { length: 'all', ...all }];
-  const column = (title: string, cellOf: (row: Row) => string) => ({ title, cells: rows.map(cellOf), right: true });
+  const column = (title: string, getCell: (row: Row) => string) => ({ title, cells: rows.map(getCell), right: true });
   const { models, cache, added_tokens: added } = assumptions;
   const prices = models.map(({ model, usd_per_million }) => `${oneLine(model)} $${usd_per_million}`).join(', ');
   const lifetimes = cache.recorded.length === 0 ? cache.otherwise : `${cache.recorded.join(' or ')} as recorded`;

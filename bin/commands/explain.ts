@@ -167,7 +167,7 @@ function economicsLines(economics: NamedReceipt['economics']): string[] {
 }
 
 function listed(receipts: readonly NamedReceipt[], width: number, nowMs: number): string[] {
-  const cells = (cellOf: (receipt: NamedReceipt) => string): string[] => receipts.map(cellOf);
+  const cells = (getCell: (receipt: NamedReceipt) => string): string[] => receipts.map(getCell);
   const saved = ({ economics }: NamedReceipt): string =>
     `${percentSaved(economics.received_tokens, economics.sent_tokens)} %`;
   const sessions = new Set(receipts.map(({ session_id }) => session_id));

@@ -128,7 +128,8 @@ function registerExchange(share: Command, context: Context): void {
     .action(async (flags: Flags) => {
       const preview = await readingEngine(context).call('share/preview', { env }, { timeoutMs: LONGEST_MS });
       const { nodes, tasks, pages, kept, removed, withdrawn, turns } = preview;
-      const cells = (cellOf: (node: (typeof nodes)[number]) => string) => nodes.map((node) => printable(cellOf(node)));
+      const cells = (getCell: (node: (typeof nodes)[number]) => string) =>
+        nodes.map((node) => printable(getCell(node)));
       term.print(flags, preview, () => [
         ...(nodes.length === 0
           ? ['nothing would leave now']

@@ -62,11 +62,11 @@ export function table(columns: readonly Column[], width: number): string[] {
     column.stretch ? Math.min(natural[at] as number, Math.max(12, left)) : (natural[at] as number),
   );
   const rows = columns[0]?.cells.length ?? 0;
-  const line = (cellOf: (column: Column) => string, row: number): string =>
+  const line = (getCell: (column: Column) => string, row: number): string =>
     columns
       .map((column, at) => {
         const width = widths[at] as number;
-        const cell = truncate(cellOf(column), width);
+        const cell = truncate(getCell(column), width);
         const painted = row < 0 || column.paint === undefined || cell === '' ? cell : column.paint(cell, row);
         const space = ' '.repeat(at === columns.length - 1 && !column.right ? 0 : width - displayWidth(cell));
         return column.right ? space + painted : painted + space;

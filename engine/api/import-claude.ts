@@ -49,7 +49,7 @@ export interface ClaudeImportDeps {
   readonly hasModel: boolean;
   /** Whether the project of a directory allows capture now. */
   readonly captures: (projectDir: string) => boolean;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   readonly now: () => number;
 }
 
@@ -60,7 +60,7 @@ export function createClaudeImport({
   done,
   hasModel,
   captures,
-  projectOf,
+  getProject,
   now,
 }: ClaudeImportDeps) {
   let progress: ImportProgress | null = null;
@@ -139,8 +139,8 @@ export function createClaudeImport({
     { projectDir, sinceMs = 0 }: Input,
     turns: readonly ImportedTurn[],
   ): (turn: ImportedTurn) => boolean {
-    const project = projectDir === undefined ? null : projectOf(projectDir);
-    const projects = sessionProjects(turns, projectOf);
+    const project = projectDir === undefined ? null : getProject(projectDir);
+    const projects = sessionProjects(turns, getProject);
     const inProject = new Set(turns.filter((_, at) => project === null || projects[at] === project));
     return (turn) => turn.atMs >= sinceMs && inProject.has(turn);
   }

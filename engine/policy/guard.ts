@@ -66,7 +66,7 @@ export type Access = ReturnType<typeof createAccess>;
 export function createAccess(
   policy: Pick<Policy, 'of'>,
   library: Pick<Library, 'show'>,
-  projectOf: (directory: string) => string,
+  getProject: (directory: string) => string,
 ) {
   function projectFilter(within: string | undefined): { readonly projectDir?: string } {
     if (within === undefined) return {};
@@ -91,7 +91,7 @@ export function createAccess(
     async assertReachable(ids: readonly string[], within: string | undefined, use: 'read' | 'remove'): Promise<void> {
       const { projectDir } = projectFilter(within);
       if (projectDir === undefined) return;
-      const asking = projectOf(projectDir);
+      const asking = getProject(projectDir);
       const isOpen = (project: string): boolean => project === asking || project === EVERYWHERE;
       for (const id of ids) {
         const { node_id, project, pinned_in = [] } = await library.show(id, 0);

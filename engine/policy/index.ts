@@ -50,11 +50,11 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   const file = createIdSetFile(path.join(paths.journalDir, 'withheld'));
   const withheld = new Set(await file.load());
   const joined = openJoinedFolders(paths.projectsFile);
-  const projectOf = createProjectOf(now, joined);
-  const remoteProjectOf = createProjectOf(now);
+  const getProject = createProjectOf(now, joined);
+  const getRemoteProject = createProjectOf(now);
   /** A pause of the remote's project also holds in a folder that did not join it. */
   const getKeys = (projectDir: string | null): string[] => [
-    ...new Set([projectOf(projectDir), remoteProjectOf(projectDir)]),
+    ...new Set([getProject(projectDir), getRemoteProject(projectDir)]),
   ];
   const problems = new Map<string, Problem>();
   const fileRules = new Map<string, { readonly rules: readonly FileRule[]; readonly atMs: number }>();

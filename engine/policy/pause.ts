@@ -91,9 +91,9 @@ export type PauseSwitch = ReturnType<typeof createPauseSwitch>;
 
 /** Sets and ends pauses by project key; null: everywhere. */
 export function createPauseSwitch(file: string, now: () => number) {
-  async function change(changeOf: (before: Pauses) => Pauses): Promise<Pauses> {
+  async function change(getChange: (before: Pauses) => Pauses): Promise<Pauses> {
     // A damaged file pauses everything; a change repairs it.
-    const wanted = changeOf(await readPauses(file, now()).catch(() => NO_PAUSES));
+    const wanted = getChange(await readPauses(file, now()).catch(() => NO_PAUSES));
     await writePauses(file, wanted);
     return wanted;
   }

@@ -22,7 +22,7 @@ export function createSeals(key: Buffer = randomBytes(32)) {
     /** The last line of the text. */
     lineFor: (digest: string, origin: Origin): string => `${START}${origin}, seal ${getMac(digest, origin)}]`,
     /** Null where the text lacks a seal, or was changed after it was sealed. */
-    originOf(text: string): Origin | null {
+    getOrigin(text: string): Origin | null {
       const at = text.lastIndexOf(START);
       const [, origin, mac] = (at < 0 ? null : LINE.exec(text.slice(at, at + 100))) ?? [];
       return mac !== undefined && mac === getMac(sealDigest(text.slice(0, at)), origin as string)

@@ -12,10 +12,10 @@ export type SourcedClaim = Claim & { readonly origin: Origin };
 type Claims = Pick<StoredBrief, 'active' | 'hints'>;
 
 /** Adds origins and drops whole claims that exceed the size of the rendered brief. */
-export function attributeBrief(brief: SummaryResult['brief'], originOf: (claim: Claim) => Origin): Claims {
+export function attributeBrief(brief: SummaryResult['brief'], getOrigin: (claim: Claim) => Origin): Claims {
   const settle = (claims: readonly Claim[]): SourcedClaim[] =>
     claims
-      .map((claim) => ({ ...claim, text: neutralLine(claim.text, CLAIM_CHARS), origin: originOf(claim) }))
+      .map((claim) => ({ ...claim, text: neutralLine(claim.text, CLAIM_CHARS), origin: getOrigin(claim) }))
       .filter((claim) => claim.text !== '');
   return withinSize({ active: settle(brief.active), hints: settle(brief.hints) });
 }

@@ -49,7 +49,7 @@ export interface Compactor {
    */
   draftNodes(
     batches: readonly Batch[],
-    childrenOf: (nodes: readonly MemoryNode[]) => readonly MemoryNode[],
+    getChildren: (nodes: readonly MemoryNode[]) => readonly MemoryNode[],
   ): Promise<Briefing & { readonly nodes: readonly MemoryNode[] }>;
   /** Writes one node for finished tool rounds of a running turn; durable and searchable when resolved. */
   bundle(batch: Batch, prompt: string): Promise<void>;
@@ -78,7 +78,7 @@ type Parts = {
   readonly linker: Linker;
   readonly nodeLimit: NodeLimit;
   /** Null where no facts are kept. */
-  readonly facts: { ontologyOf(project: string): Ontology | null } | null;
+  readonly facts: { getOntology(project: string): Ontology | null } | null;
   /** Absent where no tasks are kept. */
   readonly tasks?: Pick<Tasks, 'active' | 'takeStatement'>;
   readonly log: Log;
@@ -137,7 +137,7 @@ export function createCompactor({
   }
 
   return {
-    async draftNodes(batches, childrenOf) {
+    async draftNodes(batches, getChildren) {
       const nodes: MemoryNode[] = [];
       let brief: Briefing['brief'] = { active: [], hints: [] };
       const skipped: string[] = [];
@@ -154,7 +154,7 @@ export function createCompactor({
         const all = await revisions.apply(nodes);
         const own = all.slice(0, nodes.length);
         await store.save(
-          [...all, ...childrenOf(own)],
+          [...all, ...getChildren(own)],
           batches.flatMap((batch) => batch.turns),
         );
         await store.dismiss(skipped);
@@ -203,7 +203,7 @@ export function createCompactor({
 
 /** Facts say what holds now, which imported turns do not. */
 function chooseOntology({ project, past }: Batch, facts: Parts['facts']): Pick<SummaryInput, 'ontology'> {
-  const ontology = past === undefined ? facts?.ontologyOf(project) : null;
+  const ontology = past === undefined ? facts?.getOntology(project) : null;
   return ontology ? { ontology } : {};
 }
 

@@ -47,12 +47,12 @@ export function createLinker({ index, catalogue, indexer, store, taskQueue, log 
     const ids = [...waiting];
     waiting.clear();
     const chosen = new Map<string, readonly string[]>();
-    const kinOf = createSimilarNodeFinder(index, (id) => catalogue.get(id));
+    const getKin = createSimilarNodeFinder(index, (id) => catalogue.get(id));
     for (const id of ids) {
       const node = catalogue.get(id);
       if (node === undefined || !isLinked(node)) continue;
       const fit = linkThresholds(index.embedderId(), isPairedScript(node.summary));
-      chosen.set(id, strongest(await kinOf(node), fit));
+      chosen.set(id, strongest(await getKin(node), fit));
     }
     if (![...chosen.values()].some((links) => links.length > 0)) return;
     await store.exclusive(async (store) => {
@@ -81,7 +81,7 @@ export function createLinker({ index, catalogue, indexer, store, taskQueue, log 
 /** Caches tokens between calls, since nodes of one session have the same neighbors: create one finder per batch. */
 export function createSimilarNodeFinder(
   index: SearchIndex,
-  nodeOf: (id: string) => MemoryNode | undefined,
+  getNode: (id: string) => MemoryNode | undefined,
 ): (node: MemoryNode) => Promise<SimilarNode[]> {
   const met = new Map<MemoryNode, readonly string[]>();
 
@@ -96,7 +96,7 @@ export function createSimilarNodeFinder(
     const filter: IndexFilter = { project: node.project };
     const hits = await index.search(query, filter, CANDIDATES, LANES);
     const cosines = new Map(hits.map(({ nodeId, lanes }) => [nodeId, lanes.summary?.score ?? 0]));
-    const others = [...cosines.keys()].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
+    const others = [...cosines.keys()].filter((id) => id !== node.node_id).flatMap((id) => getNode(id) ?? []);
     const own = new Set(getWords(node));
     const weights = await index.termWeights([...new Set([...own, ...others.flatMap(getWords)])], filter);
     return others.map((other) => ({

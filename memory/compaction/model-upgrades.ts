@@ -273,7 +273,7 @@ async function replace(
       batch.turns,
     );
     await store.save([...saved, ...all.slice(fresh.length)], batch.turns);
-    const calls = idle.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
+    const calls = idle.flatMap((node) => catalogue.getChildren(node.node_id)).filter(isCall);
     await store.remove([...idle, ...calls].map(({ node_id }) => node_id));
     await store.dismiss([...skipped]);
     linker.link(saved.slice(0, fresh.length));

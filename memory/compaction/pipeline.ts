@@ -64,7 +64,7 @@ export type PipelineParts = {
   readonly config: Pick<Config, 'llm' | 'compaction'>;
   readonly journal: Journal;
   readonly crashMarks: CrashMarks;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   readonly clock: Clock;
   readonly log: Log;
   readonly turnRegistry: TurnRegistry;
@@ -105,7 +105,7 @@ interface State extends PipelineParts {
 }
 
 export function createPipeline(parts: PipelineParts): Pipeline {
-  const { config, projectOf, clock, log, toolRounds } = parts;
+  const { config, getProject, clock, log, toolRounds } = parts;
   const isPatient = config.llm === 'off' || config.compaction.idleMs === 0;
   const sessions = createSessionCache({
     mayEvictBuffered: isPatient,
@@ -123,7 +123,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     capture(turns) {
       for (const turn of turns) {
         if (state.closed) return;
-        void notice(state, turn.sessionId, projectOf(turn.projectDir));
+        void notice(state, turn.sessionId, getProject(turn.projectDir));
         offer(state, turn);
       }
     },
@@ -215,7 +215,7 @@ async function ingest(state: State, session: Session, turn: CapturedTurn, former
 
 /** Whether a former version stored the turn that begins with this prompt under `turnId`, with what followed it. */
 async function isStoredAs(state: State, turnId: string, key: string): Promise<boolean> {
-  const sessionId = state.turnRegistry.sessionOf(turnId);
+  const sessionId = state.turnRegistry.getSession(turnId);
   if (sessionId === undefined) return false;
   const forms = state.turnRegistry.aliases(turnId);
   return (await readable(state, sessionId)).some((turn) => turn.key === key && forms.includes(turn.turnId));
@@ -223,7 +223,7 @@ async function isStoredAs(state: State, turnId: string, key: string): Promise<bo
 
 /** @returns whether the session has another turn */
 async function store(state: State, session: Session, captured: CapturedTurn): Promise<boolean> {
-  const { turnRegistry, projectOf, files, heardBy, shownText, toolRounds } = state;
+  const { turnRegistry, getProject, files, heardBy, shownText, toolRounds } = state;
   const reported = state.reported.peek(session.id);
   const sealedOrigin = (text: string): Origin | null => state.sealedOrigin?.(text) ?? null;
   const isReported = (digest: string): boolean => reported?.has(digest) === true;
@@ -232,8 +232,8 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
   let repeatedText: RepeatedText;
   try {
     if (turnRegistry.isRecorded(turn.turnId)) return false;
-    session.project = projectOf(turn.projectDir) || session.project;
-    const marks = await files.marksOf(turn);
+    session.project = getProject(turn.projectDir) || session.project;
+    const marks = await files.getMarks(turn);
     const { text, flow } = readTurnPart(turn, false);
     const repeated = await inSlices(turn, shownText.read(session.id, flow, text.user));
     const repeats = repeated.length === 0 ? {} : { repeats: repeated };
@@ -292,7 +292,7 @@ function* take(state: State, session: Session, stored: JournalTurn, repeats: Rep
 
 function isFirst(turnRegistry: TurnRegistry, session: Session, turnId: string): boolean {
   const isWaiting = session.buffer.some((turn) => turn.turnId === turnId);
-  return !isWaiting && turnRegistry.canonicalId(turnId) === turnId && turnRegistry.sessionOf(turnId) === session.id;
+  return !isWaiting && turnRegistry.canonicalId(turnId) === turnId && turnRegistry.getSession(turnId) === session.id;
 }
 
 async function hydrate(state: State, session: Session): Promise<void> {
@@ -394,7 +394,7 @@ async function compact(state: State, session: Session, count: number, reason: Co
     const batch = { sessionId: session.id, project, reason, turns, before: session.before };
     const marked = turns.map(({ turnId, atMs }) => ({ sessionId: session.id, turnId, atMs }));
     const drafts = await crashMarks.during('compact', marked, () =>
-      compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns)),
+      compactor.draftNodes([batch], (fresh) => toolRounds.getChildren(fresh, turns)),
     );
     await compactor.takeTasks(drafts.nodes, batch);
     session.buffer = session.buffer.slice(turns.length);
@@ -430,7 +430,7 @@ async function compactTails(state: State): Promise<void> {
 function prepare(state: State, sessionId: string, turnIds: readonly string[]): void {
   const { turnRegistry, sessions, toolRounds } = state;
   const wanted = new Set(turnIds.flatMap((turnId) => turnRegistry.aliases(turnId)));
-  for (const id of new Set([sessionId, ...[...wanted].flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])])) {
+  for (const id of new Set([sessionId, ...[...wanted].flatMap((turnId) => turnRegistry.getSession(turnId) ?? [])])) {
     const session = sessions.restore(id);
     void run(state, session, async () => {
       await hydrate(state, session);

@@ -30,7 +30,7 @@ export interface ToolRounds {
   /** Writes nodes for parts that no node or turn covers. */
   draftNodes(sessionId: string): Promise<void>;
   /** Nodes of the turns' parts or, without parts, nodes for the tool calls. */
-  childrenOf(nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[];
+  getChildren(nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[];
 }
 
 type Stamp = Pick<JournalTurn, 'project' | 'files' | 'echoes' | 'repeats'>;
@@ -99,7 +99,7 @@ export function createToolRounds(parts: Parts): ToolRounds {
   /** Writes missing parts; empty if the parts belong to another session. */
   async function writtenParts(turn: CapturedTurn, stamp: Stamp): Promise<NonNullable<CapturedTurn['parts']>> {
     const own = turn.parts ?? [];
-    const isOwn = (turnId: string): boolean => turnRegistry.sessionOf(turnId) === turn.sessionId;
+    const isOwn = (turnId: string): boolean => turnRegistry.getSession(turnId) === turn.sessionId;
     if (!own.some(({ turnId }) => isOwn(turnId))) return [];
     if (own.some(({ turnId }) => turnRegistry.isRecorded(turnId) && !isOwn(turnId))) return [];
     let from = 0;
@@ -135,11 +135,11 @@ export function createToolRounds(parts: Parts): ToolRounds {
     },
     async draftNodes(sessionId) {
       const own = [...entered].filter(([, known]) => known.sessionId === sessionId).map(([turnId]) => turnId);
-      const bare = new Set(own.filter((turnId) => turnRegistry.wholesOf(turnId).length === 0 && !isCovered(turnId)));
+      const bare = new Set(own.filter((turnId) => turnRegistry.getWholes(turnId).length === 0 && !isCovered(turnId)));
       if (bare.size === 0) return;
       for (const part of await turnReader.ofSession(sessionId)) if (bare.has(part.turnId)) await bundle(part);
     },
-    childrenOf(nodes, turns) {
+    getChildren(nodes, turns) {
       return nodes.flatMap((parent) => {
         const rounds = roundsBelow(parent, turnRegistry, catalogue);
         const own = turns.filter(({ turnId }) => parent.turns.includes(turnId));
@@ -153,7 +153,7 @@ export function createToolRounds(parts: Parts): ToolRounds {
 
 function roundsBelow(parent: MemoryNode, turnRegistry: TurnRegistry, catalogue: NodeRegistry): MemoryNode[] {
   const turnIds = parent.turns
-    .flatMap((turnId) => turnRegistry.partsOf(turnId))
+    .flatMap((turnId) => turnRegistry.getParts(turnId))
     .flatMap((turnId) => turnRegistry.aliases(turnId));
   const ids = new Set(turnIds.flatMap((turnId) => catalogue.nodesCovering(turnId)));
   return [...ids].flatMap((id): MemoryNode[] => {

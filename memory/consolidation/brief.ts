@@ -32,7 +32,7 @@ export interface BriefInput {
   readonly untold: Untold;
   /** Null where they are not known. */
   readonly saved: Savings | null;
-  readonly linkOf: (nodeId: string) => string;
+  readonly getLink: (nodeId: string) => string;
 }
 
 const DAY_MS = 86_400_000;
@@ -112,7 +112,7 @@ function listed(lines: readonly string[]): string[] {
 }
 
 /** By project, the one with most memories first. What came from outside is only counted. */
-function happenedLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): string[] {
+function happenedLines(fresh: readonly MemoryNode[], { getLink }: BriefInput): string[] {
   const projects = [...grouped(fresh, (node) => node.project)].toSorted(
     ([, one], [, other]) => other.length - one.length,
   );
@@ -126,7 +126,7 @@ function happenedLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): st
       const of = `${formatCount(sessions.length, 'session')}, ${formatCount(nodes.length, 'memory', 'memories')}`;
       return [
         `- ${neutralLine(projectName(project), TITLE_CHARS)}: ${of}`,
-        ...episodes.slice(0, MOST.sessions).map((node) => `  ${getLine(datedTitle(node), node, linkOf)}`),
+        ...episodes.slice(0, MOST.sessions).map((node) => `  ${getLine(datedTitle(node), node, getLink)}`),
       ];
     }),
     ...(left > 0 ? [`- … and ${formatCount(left, 'more project')}`] : []),
@@ -141,28 +141,28 @@ function isTellable(node: MemoryNode): boolean {
   return isCleanOrigin(node.origin) && !hasInstructions(getTitle(node));
 }
 
-function decisionLines(fresh: readonly MemoryNode[], { linkOf }: BriefInput): string[] {
+function decisionLines(fresh: readonly MemoryNode[], { getLink }: BriefInput): string[] {
   const lines = new Map<string, string>();
   for (const node of fresh.toSorted((a, b) => compareText(a.valid_from, b.valid_from))) {
     for (const { text, origin, closed } of node.decisions ?? []) {
       if (!isCleanOrigin(origin) || closed !== undefined || hasInstructions(text)) continue;
       const who = origin === 'user' ? '' : 'Claude: ';
       const line = `${neutralLine(projectName(node.project), TITLE_CHARS)}: ${who}${text}`;
-      lines.set(line.toLowerCase(), getLine(line, node, linkOf).slice(2));
+      lines.set(line.toLowerCase(), getLine(line, node, getLink).slice(2));
     }
   }
   return listed([...lines.values()]);
 }
 
 /** What contradicted earlier memory: statements that moved to `Before` since the last brief. */
-function pastLines({ pages, untold, linkOf }: BriefInput): string[] {
+function pastLines({ pages, untold, getLink }: BriefInput): string[] {
   const past = new Set(untold.past);
   const lines = [...pages.values()].flatMap((page) =>
     getLines(page).flatMap(({ section: name, statement }) => {
       if (name !== 'Before' || statement === null || !past.has(pageStatementId(statement))) return [];
       const { text, nodes, validTo = '' } = statement;
       const line = `${page.head.title}: “${text}” held until ${validTo}`;
-      return [renderStatement({ text: statementText(line), nodes }, linkOf).slice(2)];
+      return [renderStatement({ text: statementText(line), nodes }, getLink).slice(2)];
     }),
   );
   return listed(lines);
@@ -199,8 +199,8 @@ function savedLines({ received, sent, usd }: Savings): string[] {
   return [`- ${amount(received - sent)} of ${amount(received)} tokens of context, $${usd.toFixed(2)} at API prices`];
 }
 
-function getLine(text: string, { node_id }: MemoryNode, linkOf: BriefInput['linkOf']): string {
-  return renderStatement({ text: statementText(text), nodes: [node_id] }, linkOf);
+function getLine(text: string, { node_id }: MemoryNode, getLink: BriefInput['getLink']): string {
+  return renderStatement({ text: statementText(text), nodes: [node_id] }, getLink);
 }
 
 /** What is appended during the day stands below this. */

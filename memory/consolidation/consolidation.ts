@@ -78,7 +78,7 @@ type Parts = {
   readonly model: LanguageModel | null;
   readonly nodeFiles: NodeFiles;
   readonly quota?: ModelQuota;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
   readonly snapshooter: SnapshotService;
@@ -111,7 +111,7 @@ export async function openConsolidator(parts: Parts) {
       signal,
       refused: last?.refused,
     });
-    const project = projectDir === undefined ? null : parts.projectOf(projectDir);
+    const project = projectDir === undefined ? null : parts.getProject(projectDir);
     for (let tried = 1; tried <= MAX_TRIES; tried += 1) {
       await indexer.settled();
       const pass = await planPass(parts, { request, project, rule, mergeWriter, signal, last, nowMs: clock.now() });
@@ -267,8 +267,8 @@ function getBrief({ topicPages, savings }: Parts, { request, nowMs }: PassInput,
     return null;
   const pages = new Map([...shelf.pages, ...merged.changed]);
   const saved = savings?.(sinceMs, nowMs) ?? null;
-  const linkOf = topicPages.linkerOf(nodes);
-  const text = renderBrief({ ...{ sinceMs, nowMs, nodes, pages, tasks, untold, saved, linkOf } });
+  const getLink = topicPages.getLinker(nodes);
+  const text = renderBrief({ ...{ sinceMs, nowMs, nodes, pages, tasks, untold, saved, getLink } });
   if (text === '') return null;
   const day = localDay(nowMs);
   const name = inboxName(day);
@@ -333,9 +333,9 @@ async function findNeighbors({ index, catalogue }: Parts, node: MemoryNode): Pro
     consolidationThresholds(index.embedderId(), isScript),
   ];
   const kin = await createSimilarNodeFinder(index, (id) => catalogue.get(id))(node);
-  const pairs = (similarityOf: (similarity: NodeSimilarity) => number, least: number): NodePair[] =>
+  const pairs = (getSimilarity: (similarity: NodeSimilarity) => number, least: number): NodePair[] =>
     kin
-      .map((each) => ({ left: node.node_id, right: each.node.node_id, similarity: similarityOf(each.similarity) }))
+      .map((each) => ({ left: node.node_id, right: each.node.node_id, similarity: getSimilarity(each.similarity) }))
       .filter(({ similarity }) => similarity >= least);
   const strength = (similarity: NodeSimilarity): number => linkStrength(similarity, link);
   return {

@@ -17,7 +17,7 @@ type Parts = {
   readonly clock: Clock;
   readonly log: Log;
   readonly model: LanguageModel | null;
-  readonly catalogue: Pick<NodeRegistry, 'every' | 'sizeOf'>;
+  readonly catalogue: Pick<NodeRegistry, 'every' | 'getSize'>;
   readonly store: Pick<Store, 'exclusive'>;
   readonly taskQueue: TaskQueue;
 };
@@ -27,7 +27,7 @@ export function createNodeLimit({ clock, log, model, catalogue, store, taskQueue
   const serial = createSerialQueue((error) => log.warn('could not merge old memories of a long session', { error }));
 
   function getFolds(sessionId: string): readonly OldPair[] {
-    if (catalogue.sizeOf(sessionId) <= MOST) return [];
+    if (catalogue.getSize(sessionId) <= MOST) return [];
     const own = catalogue.every().filter((node) => node.session_id === sessionId && !isRedirect(node));
     return chooseOldPairs(own, { sparesDrafts: model !== null });
   }

@@ -36,9 +36,9 @@ export interface FileReferences {
   /** Records the latest working tree of a project. */
   noteProject(projectDir: string | null, atMs: number): void;
   /** Hashes the project files that the turn's tool calls name; bounded in time, never rejects. */
-  marksOf(turn: CapturedTurn): Promise<readonly FileMark[]>;
+  getMarks(turn: CapturedTurn): Promise<readonly FileMark[]>;
   /** Without hashes: an imported turn's files may have changed since. */
-  namesOf(turn: CapturedTurn): readonly FileMark[];
+  getNames(turn: CapturedTurn): readonly FileMark[];
   /** By node id, for nodes that reference files. Never rejects. */
   freshness(
     nodes: readonly MemoryNode[],
@@ -46,13 +46,13 @@ export interface FileReferences {
     budgetMs?: number,
   ): Promise<ReadonlyMap<string, Freshness>>;
   /** Null outside known projects. `file` is absolute and may be deleted. */
-  anchorOf(file: string): FileAnchor | null;
+  getAnchor(file: string): FileAnchor | null;
 }
 
 type Parts = {
   readonly sources: SourceFiles | null;
   readonly sourcePatience?: number;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   readonly redactor: Redactor;
   readonly catalogue: NodeRegistry;
 };
@@ -61,24 +61,24 @@ type Parts = {
 function namedFiles(turn: CapturedTurn, root: string, sources: SourceFiles, redactor: Redactor): string[] {
   const { projectDir } = turn;
   if (projectDir === null) return [];
-  const places = touchedFiles(turn).flatMap((file) => sources.placeOf(file, root, projectDir) ?? []);
+  const places = touchedFiles(turn).flatMap((file) => sources.getPlace(file, root, projectDir) ?? []);
   return [...new Set(places)].filter((place) => redactor.text(place) === place);
 }
 
 /** Remembers the latest working tree of each project. */
-function createWorkingTrees(sources: SourceFiles | null, projectOf: (directory: string | null) => string) {
+function createWorkingTrees(sources: SourceFiles | null, getProject: (directory: string | null) => string) {
   const lastSeen = new Map<string, { readonly directory: string; readonly atMs: number }>();
   return {
     note(projectDir: string | null, atMs: number): void {
       if (projectDir === null || sources === null) return;
-      const project = projectOf(projectDir);
+      const project = getProject(projectDir);
       if (project === '' || (lastSeen.get(project)?.atMs ?? Number.NEGATIVE_INFINITY) > atMs) return;
       lastSeen.set(project, { directory: projectDir, atMs });
     },
-    rootOf(project: string, projectDir: string | null): string | null {
+    getRoot(project: string, projectDir: string | null): string | null {
       if (sources === null || project === '') return null;
-      if (projectDir !== null && projectOf(projectDir) === project) return sources.rootOf(projectDir);
-      return sources.rootOf(lastSeen.get(project)?.directory ?? project);
+      if (projectDir !== null && getProject(projectDir) === project) return sources.getRoot(projectDir);
+      return sources.getRoot(lastSeen.get(project)?.directory ?? project);
     },
   };
 }
@@ -91,7 +91,7 @@ function createStateCache(sources: SourceFiles | null) {
       const state = (await sources?.compare(root, mark).catch(() => 'unknown' as const)) ?? 'unknown';
       states.set(stateKey(root, mark), state);
     },
-    changesOf(marks: readonly FileMark[], root: string): FileChange[] {
+    getChanges(marks: readonly FileMark[], root: string): FileChange[] {
       return marks.flatMap((mark) => {
         const state = states.get(stateKey(root, mark));
         return state === 'changed' || state === 'deleted' ? [{ path: mark.path, state }] : [];
@@ -103,11 +103,11 @@ function createStateCache(sources: SourceFiles | null) {
 export function createFileReferences({
   sources,
   sourcePatience = 1,
-  projectOf,
+  getProject,
   redactor,
   catalogue,
 }: Parts): FileReferences {
-  const trees = createWorkingTrees(sources, projectOf);
+  const trees = createWorkingTrees(sources, getProject);
   const states = createStateCache(sources);
   const marksByNode = new WeakMap<MemoryNode, readonly FileMark[]>();
 
@@ -120,15 +120,15 @@ export function createFileReferences({
   return {
     noteProject: trees.note,
 
-    namesOf(turn) {
-      const root = sources?.rootOf(turn.projectDir) ?? null;
+    getNames(turn) {
+      const root = sources?.getRoot(turn.projectDir) ?? null;
       if (sources === null || root === null) return [];
       const places = namedFiles(turn, root, sources, redactor).slice(0, MAX_FILES);
       return places.map((place) => ({ path: place, sha256: '', commit: '' }));
     },
 
-    async marksOf(turn) {
-      const root = sources?.rootOf(turn.projectDir) ?? null;
+    async getMarks(turn) {
+      const root = sources?.getRoot(turn.projectDir) ?? null;
       if (sources === null || root === null) return [];
       const places = namedFiles(turn, root, sources, redactor);
       const marks = new Map<string, FileMark>();
@@ -143,7 +143,7 @@ export function createFileReferences({
     async freshness(nodes, projectDir, budgetMs = RECALL_TIMEOUT_MS) {
       const looked = nodes.flatMap((node) => {
         const marks = getMarksFor(node).filter(({ sha256 }) => sha256 !== '');
-        const root = marks.length === 0 ? null : trees.rootOf(node.project, projectDir);
+        const root = marks.length === 0 ? null : trees.getRoot(node.project, projectDir);
         return root === null ? [] : [{ node, marks, root }];
       });
       const stateByMark = new Map(
@@ -155,21 +155,21 @@ export function createFileReferences({
       return new Map(
         looked.map(({ node, marks, root }) => [
           node.node_id,
-          { files: marks.length, changes: states.changesOf(marks, root) },
+          { files: marks.length, changes: states.getChanges(marks, root) },
         ]),
       );
     },
 
-    anchorOf(file) {
+    getAnchor(file) {
       const all = catalogue.all();
       const projects = new Set(all.map((node) => node.project));
-      const directory = ancestors(file).find((each) => projects.has(projectOf(each))) ?? null;
-      const root = sources?.rootOf(directory) ?? null;
+      const directory = ancestors(file).find((each) => projects.has(getProject(each))) ?? null;
+      const root = sources?.getRoot(directory) ?? null;
       if (directory === null || root === null) return null;
       // `placeOf` returns no path for the root itself.
-      const place = path.resolve(file) === root ? '' : sources?.placeOf(file, root, root);
+      const place = path.resolve(file) === root ? '' : sources?.getPlace(file, root, root);
       if (typeof place !== 'string') return null;
-      const project = projectOf(directory);
+      const project = getProject(directory);
       const isAbout = (node: MemoryNode): boolean =>
         node.project === project &&
         node.source_links.length > 0 &&

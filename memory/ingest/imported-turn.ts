@@ -77,11 +77,11 @@ export function captureAgent(
  */
 export function sessionProjects(
   turns: readonly Pick<ImportedTurn, 'projectDir'>[],
-  projectOf: (directory: string | null) => string,
+  getProject: (directory: string | null) => string,
 ): string[] {
   const ids: string[] = [];
   return turns.map(({ projectDir }) => {
-    const key = projectDir === null ? (ids.at(-1) ?? '') : projectOf(projectDir);
+    const key = projectDir === null ? (ids.at(-1) ?? '') : getProject(projectDir);
     const project = ids.find((one) => one !== '' && key.startsWith(one) && /^[\\/]/.test(key.slice(one.length))) ?? key;
     ids.push(project);
     return project;

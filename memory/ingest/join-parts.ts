@@ -13,24 +13,27 @@ export interface JoinedRecords {
   readonly parts: readonly JournalTurn[];
 }
 
-/** Joins turns with the parts written before them, each message once. @param nameOf  canonical id */
-export function joinParts(records: readonly JournalTurn[], nameOf = (turnId: string): string => turnId): JoinedRecords {
+/** Joins turns with the parts written before them, each message once. @param getName  canonical id */
+export function joinParts(
+  records: readonly JournalTurn[],
+  getName = (turnId: string): string => turnId,
+): JoinedRecords {
   const parts = new Map<string, JournalTurn>();
-  for (const record of records) if (record.part !== undefined) parts.set(nameOf(record.turnId), record);
+  for (const record of records) if (record.part !== undefined) parts.set(getName(record.turnId), record);
   const ids = new Set<string>();
-  for (const { turnId, part } of records) if (part?.of !== undefined) ids.add(nameOf(turnId));
-  for (const { parts: own = [] } of records) for (const { turnId } of own) ids.add(nameOf(turnId));
+  for (const { turnId, part } of records) if (part?.of !== undefined) ids.add(getName(turnId));
+  for (const { parts: own = [] } of records) for (const { turnId } of own) ids.add(getName(turnId));
   const turns = records
-    .filter((record) => record.part === undefined || !ids.has(nameOf(record.turnId)))
-    .map((record) => joinRecord(record, (turnId) => parts.get(nameOf(turnId))));
-  return { turns, parts: [...parts.values()].filter((part) => ids.has(nameOf(part.turnId))) };
+    .filter((record) => record.part === undefined || !ids.has(getName(record.turnId)))
+    .map((record) => joinRecord(record, (turnId) => parts.get(getName(turnId))));
+  return { turns, parts: [...parts.values()].filter((part) => ids.has(getName(part.turnId))) };
 }
 
-function joinRecord(record: JournalTurn, partOf: (turnId: string) => JournalTurn | undefined): JoinedTurn {
+function joinRecord(record: JournalTurn, getPart: (turnId: string) => JournalTurn | undefined): JoinedTurn {
   if (record.part !== undefined) return { ...record, messages: nameMessages(record.messages, record.turnId) };
   const own = record.parts ?? [];
   if (record.tail === true) {
-    const before = own.flatMap(({ turnId }) => nameMessages(partOf(turnId)?.messages ?? [], turnId));
+    const before = own.flatMap(({ turnId }) => nameMessages(getPart(turnId)?.messages ?? [], turnId));
     return { ...record, messages: [...before, ...record.messages] };
   }
   let from = 0;

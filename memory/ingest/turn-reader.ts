@@ -27,7 +27,7 @@ export interface TurnReader {
   ofSession(sessionId: string): Promise<readonly TurnText[]>;
   words(turnId: string): Promise<TurnWords | null>;
   /** Words of several turns; reads each session once at most. */
-  wordsOf(turnIds: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
+  getWords(turnIds: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
   keep(turn: TurnText): void;
   drop(turnIds: readonly string[]): void;
 }
@@ -71,18 +71,18 @@ export function createTurnReader(
     },
     async words(turnId) {
       const name = getName(turnId);
-      const sessionId = turnRegistry.sessionOf(name);
+      const sessionId = turnRegistry.getSession(name);
       if (!cache.has(name) && sessionId !== undefined) {
         for (const turn of await ofSession(sessionId)) keep(turn);
       }
       return cache.get(name) ?? null;
     },
-    async wordsOf(turnIds) {
+    async getWords(turnIds) {
       const words = new Map<string, TurnWords>();
       const read = new Map<string, Promise<ReadonlyMap<string, TurnWords>>>();
       for (const turnId of turnIds) {
         const name = getName(turnId);
-        const sessionId = turnRegistry.sessionOf(name);
+        const sessionId = turnRegistry.getSession(name);
         if (!cache.has(name) && sessionId !== undefined && !read.has(sessionId)) {
           const turns = ofSession(sessionId);
           read.set(

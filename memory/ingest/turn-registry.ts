@@ -34,10 +34,10 @@ export interface TurnRegistry {
   canonicalId(turnId: string): string;
   /** Every id of this turn, oldest first. */
   aliases(turnId: string): readonly string[];
-  sessionOf(turnId: string): string | undefined;
-  partsOf(turnId: string): readonly string[];
+  getSession(turnId: string): string | undefined;
+  getParts(turnId: string): readonly string[];
   /** Whole turns that contain this part; `isCopied`: their record repeats its messages. */
-  wholesOf(part: string): readonly { readonly turnId: string; readonly isCopied: boolean }[];
+  getWholes(part: string): readonly { readonly turnId: string; readonly isCopied: boolean }[];
   session(sessionId: string): SessionInfo | undefined;
   sessions(): ReadonlyMap<string, SessionInfo>;
   /** To-do lists by session. */
@@ -80,7 +80,7 @@ function createTurnColumns() {
       sessionOfTurn = grown(sessionOfTurn, turn);
       sessionOfTurn[turn] = names.of(sessionId);
     },
-    sessionOf(turnId: string): string | undefined {
+    getSession(turnId: string): string | undefined {
       return has(turnId, RECORDED) ? names.text(sessionOfTurn[names.of(turnId)] as number) : undefined;
     },
   };
@@ -204,7 +204,7 @@ export function createTurnRegistry(): TurnRegistry {
     drop(turnIds) {
       tasks.drop([...turnIds, ...turnIds.flatMap((turnId) => wholesOf.get(turnId) ?? []).map((whole) => whole.turnId)]);
       for (const turnId of turnIds) {
-        const sessionId = columns.sessionOf(turnId);
+        const sessionId = columns.getSession(turnId);
         const session = sessions.get(sessionId ?? '');
         columns.unset(turnId, RECORDED);
         if (sessionId === undefined || session === undefined || !columns.unset(turnId, COUNTED)) continue;
@@ -214,9 +214,9 @@ export function createTurnRegistry(): TurnRegistry {
     },
     canonicalId: forms.canonicalId,
     aliases: forms.of,
-    sessionOf: columns.sessionOf,
-    partsOf: (turnId) => partsOf.get(turnId) ?? [],
-    wholesOf: (part) => wholesOf.get(part) ?? [],
+    getSession: columns.getSession,
+    getParts: (turnId) => partsOf.get(turnId) ?? [],
+    getWholes: (part) => wholesOf.get(part) ?? [],
     session: (sessionId) => sessions.get(sessionId),
     sessions: () => sessions,
     tasks: tasks.lists,

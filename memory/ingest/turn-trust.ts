@@ -30,7 +30,7 @@ interface Reading {
   readonly isDocument: boolean;
   /** From a file: neither the user nor the assistant wrote it in this conversation. */
   readonly isCopy: boolean;
-  readonly originOf: (text: string) => Origin | undefined;
+  readonly getOrigin: (text: string) => Origin | undefined;
   readonly user: string[];
   readonly queued: string[];
   readonly parts: TurnPart[];
@@ -67,7 +67,7 @@ export function readTurnPart(turn: Marked, tainted: boolean): ReadPart {
     projectDir,
     isDocument,
     isCopy,
-    originOf: (text) => (hasKnown ? known[digestText(text)] : undefined),
+    getOrigin: (text) => (hasKnown ? known[digestText(text)] : undefined),
     user: [],
     queued: [],
     parts: [],
@@ -106,7 +106,7 @@ function readUserMessage(message: CapturedMessage, reading: Reading): void {
   const isSkill = uses.some((use) => SKILLS.has(toText(use?.['name'])));
   const texts = readUserTexts(findTexts(blocks), {
     answers: isSkill ? 'skill' : uses.length > 0 ? 'tool' : null,
-    isReported: (text) => reading.originOf(text) === 'user',
+    isReported: (text) => reading.getOrigin(text) === 'user',
   });
   let at = 0;
   for (const block of blocks) {
@@ -197,7 +197,7 @@ function readTexts(texts: readonly SourcedText[], reading: Reading): void {
 function readResult(block: Block, reading: Reading): void {
   const use = reading.uses.get(toText(block['tool_use_id']));
   const texts = contentText(block['content']);
-  const origin = reading.originOf(texts) ?? toolOrigin(use, reading.projectDir);
+  const origin = reading.getOrigin(texts) ?? toolOrigin(use, reading.projectDir);
   if (origin === 'external') reading.tainted = true;
   // Also what looks injected: the file or program may have written it.
   if (!isCleanOrigin(origin)) reading.flow.push({ by: 'shown', text: texts });

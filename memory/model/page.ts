@@ -113,14 +113,14 @@ export function parseStatement(line: string): PageStatement | null {
   return { text, nodes, ...dates };
 }
 
-/** @param linkOf  address of a node's file, relative to the page */
-export function renderStatement(statement: PageStatement, linkOf: (nodeId: string) => string): string {
+/** @param getLink  address of a node's file, relative to the page */
+export function renderStatement(statement: PageStatement, getLink: (nodeId: string) => string): string {
   const { text, nodes, validFrom, validTo } = statement;
   const dates = [
     ...(validFrom === undefined ? [] : [` [valid_from:: ${validFrom}]`]),
     ...(validTo === undefined ? [] : [` [valid_to:: ${validTo}]`]),
   ];
-  const links = nodes.map((id) => `[${id}](${linkOf(id).replace(/[()\s]/g, encodeURIComponent)})`);
+  const links = nodes.map((id) => `[${id}](${getLink(id).replace(/[()\s]/g, encodeURIComponent)})`);
   return `- ${text}${dates.join('')} (${links.join(', ')})`;
 }
 
@@ -236,14 +236,14 @@ export function toSlug(text: string): string {
 export function withoutNodes(
   page: Page,
   removedIds: ReadonlySet<string>,
-  linkOf: (nodeId: string) => string,
+  getLink: (nodeId: string) => string,
 ): Page | null {
   const changes = new Map<number, string | null>();
   const lines = getLines(page);
   for (const { at, statement } of lines) {
     if (statement === null || !statement.nodes.some((id) => removedIds.has(id))) continue;
     const nodes = statement.nodes.filter((id) => !removedIds.has(id));
-    changes.set(at, nodes.length === 0 ? null : renderStatement({ ...statement, nodes }, linkOf));
+    changes.set(at, nodes.length === 0 ? null : renderStatement({ ...statement, nodes }, getLink));
   }
   const sources = page.head.sources.filter((id) => !removedIds.has(id));
   if (changes.size === 0 && sources.length === page.head.sources.length) return page;

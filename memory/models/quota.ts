@@ -108,7 +108,7 @@ export function decideQuota(
   }
   const reasons = windows
     .filter((window) => isRunning(window, nowMs) && window.utilization >= rule.maxUtilization)
-    .map((window) => ({ untilMs: window.resetAtMs, because: saidOf(window, rule) }));
+    .map((window) => ({ untilMs: window.resetAtMs, because: getSaid(window, rule) }));
   if (tokensToday >= rule.dailyTokens) {
     const untilMs = (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS;
     const because = `our own calls have taken ${tokensToday} of the ${rule.dailyTokens} tokens allowed for a day`;
@@ -123,7 +123,7 @@ function isRunning({ resetAtMs }: QuotaWindow, nowMs: number): boolean {
   return resetAtMs > nowMs && resetAtMs <= nowMs + LONGEST_MS;
 }
 
-function saidOf({ name, utilization }: QuotaWindow, rule: QuotaRule): string {
+function getSaid({ name, utilization }: QuotaWindow, rule: QuotaRule): string {
   if (name === 'retry-after') return 'the API asked for a pause';
   const limit = name === 'unified' ? 'the usage limit' : `the ${name} limit`;
   const used = Math.floor(utilization * 100);

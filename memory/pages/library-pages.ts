@@ -65,7 +65,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
         names: [...now.texts.keys()].filter((name) => name.startsWith('topics/')).map(getStem),
         candidates: now.isWritable ? own.flatMap(getCandidates) : [],
         placed: findPlaced(now),
-        linkOf: getLinker(nodes),
+        getLink: getLinker(nodes),
       });
     },
     /** Every file that changes with these topics, the index included. */
@@ -83,7 +83,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       }
       return await getRewrites(now, after, nodes);
     },
-    linkerOf: getLinker,
+    getLinker,
     /** What a person should look at. */
     async lint(isNode: (id: string) => boolean): Promise<readonly PageProblem[]> {
       const now = await shelf();
@@ -100,10 +100,10 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
     /** What has to change when these nodes are removed for good. @param nodes  those that stay */
     async planRemoval(removedIds: ReadonlySet<string>, nodes: readonly MemoryNode[]): Promise<readonly PageRewrite[]> {
       const now = await shelf();
-      const linkOf = getLinker(nodes);
+      const getLink = getLinker(nodes);
       const after = new Map<string, string | null>();
       for (const [name, page] of now.pages) {
-        const left = withoutNodes(page, removedIds, (id) => linkOf(id, name));
+        const left = withoutNodes(page, removedIds, (id) => getLink(id, name));
         if (left !== page) after.set(`topics/${name}.md`, left === null ? null : renderPage(left));
       }
       for (const [name, text] of now.texts)
@@ -236,15 +236,15 @@ function findPlaced({ texts, pages }: Shelf): ReadonlySet<string> {
   return new Set(read.success && pages.size > 0 ? read.data.placed : []);
 }
 
-function linker(nodes: ReadonlyMap<string, MemoryNode>, { addressOf }: PageFiles): NodeLinker {
+function linker(nodes: ReadonlyMap<string, MemoryNode>, { getAddress }: PageFiles): NodeLinker {
   return (id, page = '') => {
     const node = nodes.get(id);
-    return node === undefined ? '#' : `${'../'.repeat(page.split('/').length)}${addressOf(node)}#${id}`;
+    return node === undefined ? '#' : `${'../'.repeat(page.split('/').length)}${getAddress(node)}#${id}`;
   };
 }
 
 /** The newest memory of each of the newest sessions. */
-export function getEpisodes(nodes: readonly MemoryNode[], { addressOf }: Pick<PageFiles, 'addressOf'>): Episode[] {
+export function getEpisodes(nodes: readonly MemoryNode[], { getAddress }: Pick<PageFiles, 'getAddress'>): Episode[] {
   const bySession = new Map<string, MemoryNode>();
   for (const node of nodes) {
     if (node.kind !== 'turn' || isRedirect(node) || isPast(node) || !isCleanOrigin(node.origin)) continue;
@@ -256,6 +256,6 @@ export function getEpisodes(nodes: readonly MemoryNode[], { addressOf }: Pick<Pa
     .slice(0, EPISODES)
     .map((node) => {
       const { project, valid_from } = node;
-      return { day: valid_from.slice(0, 10), title: getTitle(node), project, link: addressOf(node) };
+      return { day: valid_from.slice(0, 10), title: getTitle(node), project, link: getAddress(node) };
     });
 }

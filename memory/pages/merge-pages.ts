@@ -24,7 +24,7 @@ export interface MergeInput {
   readonly candidates: readonly Candidate[];
   /** Ids of statements that an earlier pass placed: what a person removed since stays away. */
   readonly placed: ReadonlySet<string>;
-  readonly linkOf: NodeLinker;
+  readonly getLink: NodeLinker;
 }
 
 /** Address of a node, relative to the file of a page: its name below its folder, without ending. */
@@ -86,7 +86,7 @@ export function mergePages(input: MergeInput): MergedPages {
     if (candidate.section === REPORTED && report(state, candidate)) placed.push(candidate.id);
   const changed = new Map<string, Page>();
   for (const [name, draft] of state.drafts) {
-    const page = finishPage(draft, (nodeId) => input.linkOf(nodeId, name));
+    const page = finishPage(draft, (nodeId) => input.getLink(nodeId, name));
     if (page !== null) changed.set(name, page);
   }
   const { added, ended, past } = state;
@@ -344,18 +344,18 @@ export function projectName(project: string): string {
 }
 
 /** Null where nothing changed. */
-function finishPage({ page, entries, sources, updated }: Draft, linkOf: (nodeId: string) => string): Page | null {
+function finishPage({ page, entries, sources, updated }: Draft, getLink: (nodeId: string) => string): Page | null {
   const changed = entries.filter(({ isChanged }) => isChanged);
   const head = { ...page.head, updated, sources: [...sources] };
   if (changed.length === 0 && isDeepStrictEqual(head, page.head)) return null;
   const sectionAt = new Map(getLines(page).map(({ at, section }) => [at, section]));
   const isMoved = ({ at, section }: Entry): boolean => at === null || sectionAt.get(at) !== section;
   const replaced = changed.flatMap((entry) =>
-    entry.at === null ? [] : [[entry.at, isMoved(entry) ? null : renderStatement(entry.statement, linkOf)] as const],
+    entry.at === null ? [] : [[entry.at, isMoved(entry) ? null : renderStatement(entry.statement, getLink)] as const],
   );
   let next = replaceLines({ ...page, head }, new Map(replaced));
   for (const { section, statement } of changed.filter(isMoved)) {
-    next = addLine(next, section as SectionName, renderStatement(statement, linkOf));
+    next = addLine(next, section as SectionName, renderStatement(statement, getLink));
   }
   return next;
 }

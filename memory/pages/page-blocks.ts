@@ -80,8 +80,8 @@ export function factsRef(project: string): PageRef {
 
 type KeyOf = ReturnType<typeof createBlockKeys>;
 
-/** @param keyOf  project as every machine names it. Null for a page that is still being written. */
-export function getRef(file: string, text: string, keyOf: (project: string) => string): PageRef | null {
+/** @param getKey  project as every machine names it. Null for a page that is still being written. */
+export function getRef(file: string, text: string, getKey: (project: string) => string): PageRef | null {
   const stem = file.slice(file.indexOf('/') + 1).replace(/\.md$/, '');
   const user = { file, title: stem, scope: 'user', project: '', topic: stem, updated: '' } as const;
   if (file.startsWith('plans/')) return { ...user, kind: 'plan' };
@@ -89,18 +89,18 @@ export function getRef(file: string, text: string, keyOf: (project: string) => s
   if (page === 'has no front matter') return { ...user, kind: 'topic' };
   if (typeof page === 'string') return null;
   const { title, scope, project, topic, updated } = page.head;
-  const own = scope === 'user' ? '' : keyOf(project);
+  const own = scope === 'user' ? '' : getKey(project);
   return { kind: 'topic', file, title, scope, project: own, topic: topic || stem, updated };
 }
 
 /** Blocks in their order. @param redact  of each text: what leaves and what is compared has no secret */
-export function findBlocks(text: string, page: PageRef, keyOf: KeyOf, redact: (text: string) => string): PageBlock[] {
-  return nameBlocks(findSegments(text, page), { page, keyOf, redact });
+export function findBlocks(text: string, page: PageRef, getKey: KeyOf, redact: (text: string) => string): PageBlock[] {
+  return nameBlocks(findSegments(text, page), { page, getKey, redact });
 }
 
 function nameBlocks(
   segments: readonly Segment[],
-  { page, keyOf, redact }: { page: PageRef; keyOf: KeyOf; redact: (text: string) => string },
+  { page, getKey, redact }: { page: PageRef; getKey: KeyOf; redact: (text: string) => string },
 ): PageBlock[] {
   let after = '';
   return segments
@@ -109,7 +109,7 @@ function nameBlocks(
       const { section, lines } = segment;
       const whole = withoutMark(lines.join('\n'));
       const text = redact(whole);
-      const key = keyOf(page, section, text);
+      const key = getKey(page, section, text);
       const block = { key, page, section, text, after, isPrivate: text !== whole };
       segment.key = key;
       after = key;
@@ -178,7 +178,7 @@ export function changeBlocks(
 ): string | null {
   const { page: parsed } = getParts(text, page);
   const segments = findSegments(text, page);
-  nameBlocks(segments, { page, keyOf: createBlockKeys(), redact });
+  nameBlocks(segments, { page, getKey: createBlockKeys(), redact });
   const before = segments.flatMap(({ lines }) => [...lines]);
   const has = (key: string): boolean => key !== '' && segments.some((each) => each.key === key);
   for (const { block, instead, label } of added) {

@@ -52,7 +52,7 @@ interface Parts {
   readonly topicPages: Pick<LibraryPages, 'shelf'> | null;
   /** Null where no facts are kept. */
   readonly facts: { list(project: string | null): Promise<{ readonly facts: readonly Fact[] }> } | null;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   readonly redactor: Redactor;
   readonly index: Pick<SearchIndex, 'termWeights'>;
   readonly catalogue: Pick<NodeRegistry, 'current'>;
@@ -66,11 +66,11 @@ interface TopicFilter {
 
 interface TopicSearch extends TopicFilter, Pick<SectionQuery, 'top'>, Partial<Pick<SectionQuery, 'told'>> {}
 
-export function createTopics({ topicPages, facts, projectOf, redactor, index, catalogue, config }: Parts) {
-  const rarityOf = createWordRarity(loadStaticTable);
+export function createTopics({ topicPages, facts, getProject, redactor, index, catalogue, config }: Parts) {
+  const getRarity = createWordRarity(loadStaticTable);
   const shelf = async (): Promise<Pages> => (await topicPages?.shelf()) ?? NOTHING;
   const getKey = ({ projectDir }: TopicFilter): string | null =>
-    projectDir === undefined ? null : projectOf(projectDir);
+    projectDir === undefined ? null : getProject(projectDir);
   return {
     listTopics: async (filter: TopicFilter): Promise<TopicList> => listTopics(await shelf(), getKey(filter)),
     /** Facts and sections of pages, with the relevance filter of recall; reads both as they are now. */
@@ -85,7 +85,7 @@ export function createTopics({ topicPages, facts, projectOf, redactor, index, ca
       if (tokens.length === 0 || pages.length + rows.length === 0) return [];
       const idf = await index.termWeights([...tokens, UNSEEN], project === null ? {} : { project });
       const sectionQuery: SectionQuery = {
-        ...{ top, told, terms: weighTerms(query, idf, rarityOf), past: asksPast(query), redact: redactor.text },
+        ...{ top, told, terms: weighTerms(query, idf, getRarity), past: asksPast(query), redact: redactor.text },
         minCoverage: config.recall.minCoverage,
         isShown(id) {
           const node = catalogue.current(id);

@@ -9,7 +9,7 @@ interface Parts {
   readonly config: Pick<Config, 'recall'>;
   readonly catalogue: Pick<NodeRegistry, 'all'>;
   readonly turnReader: Pick<TurnReader, 'words'>;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
 }
 
 /** Files that Claude Code reads itself and sends with every request. */
@@ -20,7 +20,10 @@ const LEAST_LINE_CHARS = 12;
 /**
  * Adds what belongs to every project to a search in one of them, and leaves out of recall what the client sends anyway.
  */
-export function withClientDocuments(recaller: Recaller, { config, catalogue, turnReader, projectOf }: Parts): Recaller {
+export function withClientDocuments(
+  recaller: Recaller,
+  { config, catalogue, turnReader, getProject }: Parts,
+): Recaller {
   const documents = (isNear: (node: MemoryNode) => boolean): MemoryNode[] =>
     catalogue.all().filter((node) => node.kind === 'document' && isNear(node));
   const isShared = ({ project }: MemoryNode): boolean => project === EVERYWHERE;
@@ -28,7 +31,7 @@ export function withClientDocuments(recaller: Recaller, { config, catalogue, tur
   async function sentTurns({ sends, projectDir }: RecallRequest): Promise<Set<string>> {
     const sent = new Set<string>();
     if (sends === undefined) return sent;
-    const project = projectOf(projectDir);
+    const project = getProject(projectDir);
     const own = documents((node) => isShared(node) || node.project === project);
     for (const turnId of own.filter(isClientFile).flatMap(({ turns }) => turns)) {
       if (isSent((await turnReader.words(turnId))?.text ?? '', sends)) sent.add(turnId);

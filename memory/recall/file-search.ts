@@ -8,7 +8,7 @@ import type { RecallHit, SearchOptions } from './types.ts';
 
 export interface FileSearchParts {
   readonly recaller: Pick<Recaller, 'search'>;
-  readonly files: Pick<FileReferences, 'anchorOf' | 'freshness'>;
+  readonly files: Pick<FileReferences, 'getAnchor' | 'freshness'>;
 }
 
 /** Search that puts memories about `options.file` first. */
@@ -17,7 +17,7 @@ export function createFileSearch({
   files,
 }: FileSearchParts): (query: string, options: SearchOptions) => Promise<readonly RecallHit[]> {
   async function searchFile(file: string, query: string, options: Options): Promise<readonly RecallHit[]> {
-    const anchor = files.anchorOf(file);
+    const anchor = files.getAnchor(file);
     if (anchor === null) return query === '' ? [] : recaller.search(query, options);
     const { directory } = anchor;
     const nodes = anchor.nodes.filter(isSearched);

@@ -124,10 +124,10 @@ function taskText({ text, status }: Task): string {
 /** Tasks as items of a project's state; one without a node is left out. */
 export function taskItems(
   tasks: readonly StatedTask[],
-  nodeOf: (task: StatedTask) => MemoryNode | undefined,
+  getNode: (task: StatedTask) => MemoryNode | undefined,
 ): TaskItems {
   const open = tasks.filter(isUnfinished).flatMap((task): StateItem[] => {
-    const node = nodeOf(task);
+    const node = getNode(task);
     const { origin, turn } = task;
     return node === undefined ? [] : [{ kind: 'open', node, text: taskText(task), origin, turn }];
   });

@@ -37,7 +37,7 @@ export interface NodeRules {
   /** The date that the query names. */
   readonly date: NamedDate | null;
   /** Null for a node that is gone. */
-  readonly factsOf: (nodeId: string) => NodeFacts | null;
+  readonly getFacts: (nodeId: string) => NodeFacts | null;
   /** Whether a node of this score may be given. */
   readonly keeps: (nodeId: string, score: number) => boolean;
   readonly limit: number;
@@ -108,10 +108,10 @@ function firstTurn({ turns }: Candidate): string {
   return turns.reduce((first, { hit }) => (first === '' || hit.turnId < first ? hit.turnId : first), '');
 }
 
-function getCandidate(candidates: Candidates, nodeId: string, { factsOf }: NodeRules): Candidate {
+function getCandidate(candidates: Candidates, nodeId: string, { getFacts }: NodeRules): Candidate {
   const candidate = candidates.get(nodeId);
   if (candidate !== undefined) return candidate;
-  const facts = factsOf(nodeId);
+  const facts = getFacts(nodeId);
   const fresh: Candidate = { nodeId, facts, turns: [], own: null, score: 0, references: 0, linkedFrom: null };
   candidates.set(nodeId, fresh);
   return fresh;

@@ -53,12 +53,12 @@ export function phraseInNodes(phrase: Phrase, nodes: readonly MemoryNode[]): Rec
 export function phraseInTurns(
   phrase: Phrase,
   turns: ReadonlyMap<string, TurnWords>,
-  nodeOf: (turnId: string) => MemoryNode | undefined,
+  getNode: (turnId: string) => MemoryNode | undefined,
 ): RecallHit[] {
   const holds = holdsPhrase(phrase);
   return [...turns].flatMap(([turnId, { text, origin }]) => {
     const part = getParts(text, origin).find((each) => holds(each.text));
-    const node = part === undefined ? undefined : nodeOf(turnId);
+    const node = part === undefined ? undefined : getNode(turnId);
     if (part === undefined || node === undefined || !isShown(node)) return [];
     return [getHit(node, { ...part, text: findPiece(phrase, part.text), asked: '' }, turnId)];
   });

@@ -70,7 +70,7 @@ const SUMMARY_CHARS = 400;
 
 type Parts = {
   readonly nodeFiles: NodeFiles;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   readonly clock: Clock;
   readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
@@ -81,7 +81,7 @@ export function createProjectOverview({
   turnRegistry,
   catalogue,
   nodeFiles,
-  projectOf,
+  getProject,
   clock,
   files,
 }: Parts): (projectDir: string) => Promise<ProjectView> {
@@ -106,7 +106,7 @@ export function createProjectOverview({
   }
 
   return async (projectDir) => {
-    const project = projectOf(projectDir);
+    const project = getProject(projectDir);
     const summary = getSummary(project);
     const mostImportant = summary.mostImportant.slice(0, MOST.nodes);
     const decisions = summary.decisions.slice(0, MOST.decisions);

@@ -62,9 +62,9 @@ interface Parts {
   readonly config: Pick<Config, 'recall'>;
   readonly clock: Clock;
   readonly redactor: Redactor;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   readonly turnRegistry: TurnRegistry;
-  readonly turnReader: Pick<TurnReader, 'wordsOf'>;
+  readonly turnReader: Pick<TurnReader, 'getWords'>;
   readonly index: Pick<SearchIndex, 'search' | 'turnTexts'>;
   readonly catalogue: NodeRegistry;
   readonly pipeline: Pick<Pipeline, 'notice' | 'showed'>;
@@ -91,13 +91,13 @@ const TAILS_MS = 60;
 const WHOLE_LINES_CHARS = 7_000;
 
 export function createRecall(parts: Parts): Recall {
-  const { config, clock, redactor, projectOf, turnRegistry, turnReader } = parts;
+  const { config, clock, redactor, getProject, turnRegistry, turnReader } = parts;
   const { catalogue, pipeline, recaller, search, openContext } = parts;
   const { named, isGone, isClosing, onActivity } = parts;
 
   /** Waiting turns of the project's other sessions are summarized first, as far as that takes no time. */
   async function noticeTails(sessionId: string, projectDir: string | null): Promise<void> {
-    if (!isClosing()) await finishesWithin(pipeline.notice(sessionId, projectOf(projectDir)), TAILS_MS);
+    if (!isClosing()) await finishesWithin(pipeline.notice(sessionId, getProject(projectDir)), TAILS_MS);
   }
 
   /** Answers a question about the state of the work; empty where it asks something else. */
@@ -121,7 +121,7 @@ export function createRecall(parts: Parts): Recall {
       const recalledHits = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
       const { sessionId, projectDir, shown } = request;
       if (readStateQuery(prompt) !== null) await noticeTails(sessionId, projectDir);
-      const isNear = isInScope(request.scope ?? config.recall.scope, sessionId, projectOf(projectDir));
+      const isNear = isInScope(request.scope ?? config.recall.scope, sessionId, getProject(projectDir));
       const answers = readAnswers(prompt, isNear)
         .filter(({ line }) => lowestOrigin([line.origin, config.recall.leastOrigin]) === config.recall.leastOrigin)
         .filter(({ node, raw, line }) => !shown.has(line.text) && !isVisible(node, raw, visibleTurns));
@@ -134,7 +134,7 @@ export function createRecall(parts: Parts): Recall {
     },
     async search(query, { sessionId: prefix, ...options }) {
       const sessionId = prefix === undefined ? undefined : named(prefix);
-      const project = options.projectDir === undefined ? undefined : projectOf(options.projectDir);
+      const project = options.projectDir === undefined ? undefined : getProject(options.projectDir);
       const isNear = (node: MemoryNode): boolean =>
         (sessionId ?? node.session_id) === node.session_id && (project ?? node.project) === node.project;
       const hits = await search(query, sessionId === undefined ? options : { ...options, sessionId });
@@ -147,7 +147,7 @@ export function createRecall(parts: Parts): Recall {
     lines: (nodeIds) => nodeLines(nodeIds, catalogue),
     async quotes(turnIds) {
       const texts = new Map<string, string>();
-      for (const [turnId, { quote, origin }] of await turnReader.wordsOf(turnIds)) {
+      for (const [turnId, { quote, origin }] of await turnReader.getWords(turnIds)) {
         const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
         const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
         const [node] = nodes;
@@ -165,7 +165,7 @@ export function createRecall(parts: Parts): Recall {
     },
     async factChanges(sessionId, projectDir, shown, scope) {
       if (scope === 'session') return [];
-      return parts.factChanges({ ...shown, sessionId, project: projectOf(projectDir) });
+      return parts.factChanges({ ...shown, sessionId, project: getProject(projectDir) });
     },
     async sessionContext(sessionId, projectDir, scope) {
       onActivity();

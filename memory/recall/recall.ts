@@ -38,11 +38,11 @@ export type RecallConfig = Config['recall'];
 export interface RecallerDeps {
   readonly index: SearchIndex;
   /** The node of an id from memory; null where the index is behind. */
-  readonly nodeOf: (nodeId: string) => MemoryNode | null;
+  readonly getNode: (nodeId: string) => MemoryNode | null;
   /** Marked text and origin of a turn by its id, redacted; null where it is not known. */
   readonly turnText: (turnId: string) => TurnWords | null | Promise<TurnWords | null>;
   /** Project key of a directory, '' for null. */
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   /** Where it is not given, no memory is stale. */
   readonly files?: Pick<FileReferences, 'freshness'>;
   readonly config: RecallConfig;
@@ -117,10 +117,10 @@ interface SearchContext {
 }
 
 export function createRecaller(deps: RecallerDeps): Recaller {
-  const { index, projectOf, config, repair = async () => {}, now } = deps;
+  const { index, getProject, config, repair = async () => {}, now } = deps;
   const ranking = rankingRules(config);
   const lanes = [...new Set<Lane>([...lanesOfTurns(ranking), 'fts', 'summary'])];
-  const rarityOf = createWordRarity(loadStaticTable);
+  const getRarity = createWordRarity(loadStaticTable);
   const breaker = createBreaker(now);
   /** Since the start. */
   const recalls = new Map<string, number>();
@@ -146,7 +146,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const tokens = contentTokens(query);
     if (tokens.length === 0) return [];
     const hits = await collectHits(query, filter);
-    const terms = weighTerms(query, await index.termWeights([...tokens, UNSEEN], filter), rarityOf, deps.filter);
+    const terms = weighTerms(query, await index.termWeights([...tokens, UNSEEN], filter), getRarity, deps.filter);
     const past = asksPast(query);
     const turns = rankedTurns(query, hits).slice(0, RANKED_TURNS);
     const candidates = rankCandidates(deps, { search, past, turns, hits, recalls });
@@ -154,7 +154,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       candidates.map(({ nodeId }) => nodeId),
       [...new Set(candidates.flatMap((each) => getTurns(each, deps)))],
     );
-    const nodes = candidates.flatMap(({ nodeId }) => deps.nodeOf(nodeId) ?? []);
+    const nodes = candidates.flatMap(({ nodeId }) => deps.getNode(nodeId) ?? []);
     const freshness = await deps.files?.freshness(nodes, projectDir, gated ? undefined : ASKED_MS);
     const readings: Reading[] = [];
     for (const candidate of demoted(await inOrder(deps, candidates, { search, words }), freshness)) {
@@ -172,7 +172,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const { visibleTurns, shown, projectDir } = request;
       const visible = ({ turns }: MemoryNode): boolean =>
         turns.length > 0 && turns.every((turnId) => visibleTurns.has(turnId));
-      const filter = getScope(request.scope ?? config.scope, request.sessionId, projectOf(projectDir));
+      const filter = getScope(request.scope ?? config.scope, request.sessionId, getProject(projectDir));
       const search = { query, projectDir, filter, limit: config.maxResults, gated: true, skips: visible, shown };
       const hits = await beforeAbort(find(search), signal);
       for (const { node } of hits) recalls.set(node.node_id, (recalls.get(node.node_id) ?? 0) + 1);
@@ -194,13 +194,13 @@ export function createRecaller(deps: RecallerDeps): Recaller {
   function getFilter({ sessionId, projectDir }: SearchOptions): IndexFilter {
     return {
       ...(sessionId === undefined ? {} : { sessionId }),
-      ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
+      ...(projectDir === undefined ? {} : { project: getProject(projectDir) }),
     };
   }
 }
 
 function rankCandidates(
-  { nodeOf, projectOf, config, reranking, now }: RecallerDeps,
+  { getNode, getProject, config, reranking, now }: RecallerDeps,
   found: {
     readonly search: Search;
     readonly past: boolean;
@@ -212,35 +212,35 @@ function rankCandidates(
 ): RankedNode[] {
   const { search, past, turns, hits, recalls } = found;
   const { filter, limit, gated, skips, projectDir } = search;
-  const current = (id: string): string => nodeOf(id)?.node_id ?? id;
+  const current = (id: string): string => getNode(id)?.node_id ?? id;
   const getFacts = (id: string): NodeFacts | null => {
-    const facts = nodeFacts(nodeOf(id), filter, recalls.get(id) ?? 0);
+    const facts = nodeFacts(getNode(id), filter, recalls.get(id) ?? 0);
     return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
   };
   return rankNodes(turns, hits, {
     boosts: config.boosts,
-    project: projectOf(projectDir),
+    project: getProject(projectDir),
     nowMs: now(),
     date: namedDate(search.query),
-    factsOf: getFacts,
-    keeps: (id, score) => score >= config.minScore && isWanted(nodeOf(id), { past, skips }),
+    getFacts,
+    keeps: (id, score) => score >= config.minScore && isWanted(getNode(id), { past, skips }),
     limit: Math.max(limit * LOOKED_AT, reranking?.candidates(gated) ?? 0),
   });
 }
 
 /** The turns that were found, then the others of the node. */
-function getTurns({ turns, nodeId }: RankedNode, { nodeOf }: Pick<RecallerDeps, 'nodeOf'>): readonly string[] {
-  return [...new Set([...turns, ...(nodeOf(nodeId)?.turns ?? [])])].slice(0, TURNS_READ);
+function getTurns({ turns, nodeId }: RankedNode, { getNode }: Pick<RecallerDeps, 'getNode'>): readonly string[] {
+  return [...new Set([...turns, ...(getNode(nodeId)?.turns ?? [])])].slice(0, TURNS_READ);
 }
 
 async function inOrder(
-  { nodeOf, reranking }: RecallerDeps,
+  { getNode, reranking }: RecallerDeps,
   nodes: readonly RankedNode[],
   { search, words }: { readonly search: Search; readonly words: ReadonlyMap<string, TurnWords> },
 ): Promise<readonly RankedNode[]> {
   const most = reranking?.candidates(search.gated) ?? 0;
   const first = nodes.slice(0, most);
-  const texts = first.map((node) => rerankedText(nodeOf(node.nodeId)?.summary ?? '', node, words));
+  const texts = first.map((node) => rerankedText(getNode(node.nodeId)?.summary ?? '', node, words));
   const worth = await reranking?.worth(search.query, texts, search.gated);
   return worth ? [...reranked(first, worth), ...nodes.slice(most)] : nodes;
 }
@@ -250,7 +250,7 @@ async function readCandidate(
   candidate: RankedNode,
   { terms, words }: { readonly terms: QueryTerms; readonly words: ReadonlyMap<string, TurnWords> },
 ): Promise<Reading | null> {
-  const node = deps.nodeOf(candidate.nodeId);
+  const node = deps.getNode(candidate.nodeId);
   if (node === null) return null;
   const { summary, trigger, topic_tags, facts } = node;
   const texts = [

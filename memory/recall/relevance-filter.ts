@@ -65,7 +65,7 @@ const RUN = /[\p{L}\p{N}_]+/gu;
 export function weighTerms(
   query: string,
   idf: ReadonlyMap<string, number>,
-  rarityOf: WordRarity,
+  getRarity: WordRarity,
   { maxTerms, minInformation, commonShare }: FilterRules = FILTER_RULES,
 ): QueryTerms {
   // In a small memory a term that it never saw would outweigh all others.
@@ -75,7 +75,7 @@ export function weighTerms(
   const words = getWords(query);
   const heaviest = contentTokens(query)
     .map((token) => {
-      const rarity = rarityOf(words.get(token) ?? token, token);
+      const rarity = getRarity(words.get(token) ?? token, token);
       return [token, getWeight(token) * (commonShare + (1 - commonShare) * rarity)] as const;
     })
     .sort(([, one], [, other]) => other - one)

@@ -27,7 +27,7 @@ export type OpenContext = (sessionId: string, projectDir: string | null, scope?:
 type Parts = {
   readonly config: Pick<Config, 'recall' | 'inject'>;
   readonly nodeFiles: NodeFiles;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   readonly clock: Clock;
   readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
@@ -40,7 +40,7 @@ type Parts = {
 export function createSessionContext({
   config,
   nodeFiles,
-  projectOf,
+  getProject,
   clock,
   turnRegistry,
   catalogue,
@@ -77,7 +77,7 @@ export function createSessionContext({
 
   return async (sessionId, projectDir, scope) => {
     const alone = scope === 'session';
-    const project = projectOf(projectDir);
+    const project = getProject(projectDir);
     const questions = tasks?.questions(sessionId, project).catch((error: unknown) => {
       log.warn('due tasks could not be read', { error });
       return [];

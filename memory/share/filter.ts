@@ -18,7 +18,7 @@ export interface ShareRules {
   /** Whether a `.comet-cc.json` keeps this project on the machine. */
   readonly isForbidden: (project: string) => boolean;
   /** Key of a project on every machine: its remote, where a folder joined one. */
-  readonly keyOf: (project: string) => string;
+  readonly getKey: (project: string) => string;
   /** Whether drafts stay until a model has rewritten them; false where none ever does. */
   readonly keepsDrafts: boolean;
 }
@@ -35,7 +35,7 @@ export function keptReason(node: MemoryNode, rules: ShareRules): KeptReason | nu
   if (getTeammate(node) !== null) return 'received';
   if (isQuarantined(node)) return 'quarantined';
   if (isForbidden(node.project)) return 'forbidden';
-  const isNamed = projects.includes(rules.keyOf(node.project));
+  const isNamed = projects.includes(rules.getKey(node.project));
   if (scope === 'team' && node.project === EVERYWHERE) return 'scope';
   if (scope === 'team' ? !isNamed : projects.length > 0 && !isNamed) return 'project';
   return null;
@@ -56,10 +56,10 @@ export function isPrivateText(text: string): boolean {
  */
 export async function outgoing(
   { project, ...own }: MemoryNode,
-  { scope, keyOf }: Pick<ShareRules, 'scope' | 'keyOf'>,
+  { scope, getKey }: Pick<ShareRules, 'scope' | 'getKey'>,
   redactor: Redactor,
 ): Promise<MemoryNode> {
-  const node = { ...own, project: keyOf(project) };
+  const node = { ...own, project: getKey(project) };
   const { text } = await redactor.full.json(JSON.stringify(node));
   const clean = NodeSchema.parse(JSON.parse(text));
   if (scope === 'me') return clean;

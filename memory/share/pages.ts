@@ -45,7 +45,7 @@ export async function changedBlocks(
   stay: (reason: KeptReason, id: string) => void,
 ): Promise<LeavingBlocks> {
   if (rules.scope !== 'me') return { leaving: [], order: new Map(), faded: [] };
-  const blocks = await memory.blocks(rules.keyOf);
+  const blocks = await memory.blocks(rules.getKey);
   const { known } = state();
   const { places, present } = blocks;
   const whole = [places.pages, places.facts].flatMap(({ name, isWhole }) => (isWhole ? [name] : []));
@@ -53,7 +53,7 @@ export async function changedBlocks(
   const removals = blockIds(known)
     .filter((id) => whole.includes(known[id]?.source ?? '') && !present.has(id) && !faded.has(id))
     .map((id): LeavingBlock => ({ id, digest: DIGEST.gone, source: '', after: '', block: null }));
-  const insteadOf = createReplacements(removals, known);
+  const getInstead = createReplacements(removals, known);
   const added = blocks.blocks.flatMap((block): LeavingBlock[] => {
     const { key: id, page, section, text, after, isPrivate } = block;
     const isOther = rules.projects.length > 0 && !rules.projects.includes(page.project);
@@ -66,7 +66,7 @@ export async function changedBlocks(
     }
     const source = getPlace(page, blocks);
     if (known[id]?.source === source) return [];
-    const instead = insteadOf(id, after);
+    const instead = getInstead(id, after);
     return [{ id, digest: DIGEST.here, source, after, block: { page, section, text, after, instead } }];
   });
   // A block comes before those that it replaces go: where it meets another in their place, both were written apart.
@@ -119,7 +119,7 @@ export async function saveBlocks(
   const added = new Map<string, ReceivedBlock>();
   const removed = new Set<string>();
   const before = { ...known };
-  const { present } = await memory.blocks(rules.keyOf);
+  const { present } = await memory.blocks(rules.getKey);
   const label = `${name}, ${new Date(now()).toISOString().slice(0, 10)}`;
   for (const { id, version, block } of payloads) {
     const digest = block === null ? DIGEST.gone : DIGEST.here;
@@ -141,8 +141,8 @@ export async function saveBlocks(
   }
   if (added.size + removed.size === 0) return;
   const isKnown = (id: string): boolean => before[id] !== undefined;
-  await memory.saveBlocks({ added: [...added.values()], removed, isKnown, keyOf: rules.keyOf });
-  const blocks = await memory.blocks(rules.keyOf);
+  await memory.saveBlocks({ added: [...added.values()], removed, isKnown, getKey: rules.getKey });
+  const blocks = await memory.blocks(rules.getKey);
   for (const [id, { block }] of added) {
     const source = blocks.present.has(id) ? getPlace(block.page, blocks) : '';
     known[id] = { ...(known[id] as SharedNode), source };

@@ -53,7 +53,7 @@ export interface BlockChange {
   readonly removed: ReadonlySet<string>;
   /** Whether a block was here once. */
   readonly isKnown: (key: string) => boolean;
-  readonly keyOf: ShareRules['keyOf'];
+  readonly getKey: ShareRules['getKey'];
 }
 
 /** What a machine keeps between runs; it holds the private key. */
@@ -106,7 +106,7 @@ export interface SharedMemory {
   /** Removes every trace, without asking other machines to. */
   remove(nodeIds: readonly string[]): Promise<void>;
   /** Verbatim turns of a session, each with the nodes that stand for it. */
-  turnsOf(sessionId: string): Promise<readonly { readonly turn: JournalTurn; readonly nodeIds: readonly string[] }[]>;
+  getTurns(sessionId: string): Promise<readonly { readonly turn: JournalTurn; readonly nodeIds: readonly string[] }[]>;
   /** Adds turns that are not known; their nodes are there. */
   saveTurns(turns: readonly JournalTurn[]): Promise<void>;
   /** Every task file. */
@@ -114,7 +114,7 @@ export interface SharedMemory {
   /** Writes the file in place of the one that its task had. */
   saveTask(file: TaskText): Promise<void>;
   removeTask(name: string): Promise<void>;
-  blocks(keyOf: ShareRules['keyOf']): Promise<SharedBlocks>;
+  blocks(getKey: ShareRules['getKey']): Promise<SharedBlocks>;
   /** @throws CometError `share_failed` */
   saveBlocks(change: BlockChange): Promise<void>;
   /** What faded is noted. */
@@ -247,7 +247,7 @@ export async function openContext(parts: ShareParts, first: ShareState) {
       await stateFile.save(state);
     },
     /** Null where there is no passphrase. */
-    async keyOf(salt: string): Promise<Buffer | null> {
+    async getKey(salt: string): Promise<Buffer | null> {
       if (passphrase === null) return null;
       const key = looked.keys.get(salt) ?? (await sealingKey(passphrase, salt));
       looked.keys.set(salt, key);

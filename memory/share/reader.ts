@@ -117,7 +117,7 @@ interface Changes {
 
 /** False where they wait for the right passphrase. */
 async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): Promise<boolean> {
-  const { memory, rules, state, keep, keyOf, trusted } = context;
+  const { memory, rules, state, keep, getKey, trusted } = context;
   const head = rows.at(-1);
   if (head === undefined) return true;
   const before = new Set(await context.removed.load());
@@ -128,11 +128,11 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
   };
   const reader = {
     ...{ scope: rules.scope, projects: rules.projects, raw: rules.raw, trusted },
-    ownerOf: (nodeId: string) => changes.known[nodeId]?.owner ?? (isHere.has(nodeId) ? OWN : null),
+    getOwner: (nodeId: string) => changes.known[nodeId]?.owner ?? (isHere.has(nodeId) ? OWN : null),
     isRemoved: (nodeId: string) => before.has(nodeId) || changes.removed.has(nodeId),
   };
   const { salt } = peer.card;
-  const key = salt === null ? null : await keyOf(salt);
+  const key = salt === null ? null : await getKey(salt);
   for (const [at, row] of rows.entries()) {
     if (at % SLICE === 0) await context.rest();
     const payload = openRow(peer, row, key);

@@ -158,17 +158,17 @@ function createKeyReader(read: (der: Buffer) => KeyObject): (key: string) => Key
   };
 }
 
-const privateKeyOf = createKeyReader((key) => createPrivateKey({ key, type: 'pkcs8', format: 'der' }));
-const publicKeyOf = createKeyReader((key) => createPublicKey({ key, type: 'spki', format: 'der' }));
+const getPrivateKey = createKeyReader((key) => createPrivateKey({ key, type: 'pkcs8', format: 'der' }));
+const getPublicKey = createKeyReader((key) => createPublicKey({ key, type: 'spki', format: 'der' }));
 
 export function signRow(machine: string, row: Omit<Row, 'signature'>, privateKey: string): Row {
-  return { ...row, signature: sign(null, signedBytes(machine, row), privateKeyOf(privateKey)).toString('base64') };
+  return { ...row, signature: sign(null, signedBytes(machine, row), getPrivateKey(privateKey)).toString('base64') };
 }
 
 /** False also for a key that is none, or one of another kind. */
 export function isSigned(machine: string, row: Row, publicKey: string): boolean {
   try {
-    const key = publicKeyOf(publicKey);
+    const key = getPublicKey(publicKey);
     if (key.asymmetricKeyType !== 'ed25519') return false;
     return verify(null, signedBytes(machine, row), key, Buffer.from(row.signature, 'base64'));
   } catch {

@@ -124,7 +124,7 @@ export interface Reader {
   /** Ids of teammates' machines that the user trusts. */
   readonly trusted: readonly string[];
   /** The machine that published a node; `own` for one that was made here, null for one that is not known. */
-  readonly ownerOf: (nodeId: string) => string | null;
+  readonly getOwner: (nodeId: string) => string | null;
   /** The user removed it, or its publisher did: it does not come back. */
   readonly isRemoved: (nodeId: string) => boolean;
 }
@@ -155,7 +155,7 @@ export function getChange({ machine, name }: Peer, payload: Payload, reader: Rea
     return isOther ? 'project' : { kind: 'block', payload };
   }
   const nodeId = payload.kind === 'node' ? payload.node.node_id : payload.nodeId;
-  const owner = reader.ownerOf(nodeId);
+  const owner = reader.getOwner(nodeId);
   const isTheirs = owner === machine || !isTeam;
   if (payload.kind === 'tombstone') {
     if (isTheirs) return { kind: 'remove', nodeId };

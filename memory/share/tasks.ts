@@ -28,7 +28,7 @@ export async function changedTasks(
     const task = findTask(file);
     const id = task === null ? '' : taskKey(task);
     if (task === null || removed.has(id)) continue;
-    const project = task.project === '' ? '' : rules.keyOf(task.project);
+    const project = task.project === '' ? '' : rules.getKey(task.project);
     const isOther = rules.projects.length > 0 && !rules.projects.includes(project);
     const reason = rules.isForbidden(task.project) ? 'forbidden' : isOther ? 'project' : null;
     if (reason !== null || isPrivateText(file.text)) {

@@ -55,12 +55,12 @@ export async function nextTurns(context: ShareContext): Promise<LeavingTurn[]> {
   const leaving: LeavingTurn[] = [];
   let chars = 0;
   for (const [sessionId, nodes] of withUnsentTurns(context)) {
-    const held = new Map((await memory.turnsOf(sessionId)).map((each) => [each.turn.turnId, each]));
+    const held = new Map((await memory.getTurns(sessionId)).map((each) => [each.turn.turnId, each]));
     for (const { turn, nodeIds } of held.values()) {
       signal.throwIfAborted();
       const nodeId = nodeIds.find((id) => (known[id]?.digest ?? '') !== '');
       if (turn.turnId in turns || nodeId === undefined) continue;
-      const clean = { ...turn, ...(await redactTurn(turn, redactor)), project: rules.keyOf(turn.project) };
+      const clean = { ...turn, ...(await redactTurn(turn, redactor)), project: rules.getKey(turn.project) };
       const packed = await pack({ ...clean, redacted: turn.redacted || clean.redacted, projectDir: null });
       const isLarge = packed.length > MAX_PAYLOAD_CHARS / 2;
       leaving.push({ turnId: turn.turnId, nodeId, payload: isLarge ? null : { kind: 'turn', nodeId, turn: packed } });

@@ -109,8 +109,8 @@ function getStamp({ looked, memory, rules, state }: ShareContext, removed: numbe
   const revision = memory.revision();
   if (looked.projects.revision !== revision)
     looked.projects = { revision, names: [...new Set(memory.nodes().map(({ project }) => project))] };
-  const { scope, projects, raw, keepsDrafts, keyOf, isForbidden } = rules;
-  const places = looked.projects.names.map((each) => [each, keyOf(each), isForbidden(each)]);
+  const { scope, projects, raw, keepsDrafts, getKey, isForbidden } = rules;
+  const places = looked.projects.names.map((each) => [each, getKey(each), isForbidden(each)]);
   return JSON.stringify([revision, removed, machine, url, scope, projects, raw, keepsDrafts, places]);
 }
 
@@ -131,7 +131,7 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
     signal.throwIfAborted();
     const entry = state().known[node.node_id];
     if (removed.has(node.node_id)) continue;
-    const source = `${getDigest(node)} ${rules.keyOf(node.project)}`;
+    const source = `${getDigest(node)} ${rules.getKey(node.project)}`;
     const isUnchanged = entry?.source === source;
     const reason = keptReason(node, rules) ?? (!isUnchanged && isPrivate(node) ? 'private' : null);
     if (reason !== null) {
@@ -165,7 +165,7 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
 
 /** What people wrote into pages of the team's projects, as memories, and those that left and are no more. */
 async function sharedPages({ memory, rules, state }: ShareContext) {
-  const { blocks, places } = await memory.blocks(rules.keyOf);
+  const { blocks, places } = await memory.blocks(rules.getKey);
   const { known, machine } = state();
   const nodes = pageNodes(blocks, machine);
   const ids = new Set(nodes.map(({ node_id }) => node_id));
@@ -276,8 +276,8 @@ function getRow({ state }: ShareContext, sequence: number, payload: Payload, key
 }
 
 /** @throws CometError `share_failed`: rows of a machine that seals them never leave in the clear */
-async function ownKey({ keyOf }: ShareContext, salt: string): Promise<Buffer> {
-  const key = await keyOf(salt);
+async function ownKey({ getKey }: ShareContext, salt: string): Promise<Buffer> {
+  const key = await getKey(salt);
   if (key === null) throw new CometError('share_failed', 'the passphrase is missing: set COMET_CC_SHARE_PASSPHRASE');
   return key;
 }

@@ -11,9 +11,9 @@ export interface FactRewrite {
 /** Facts as markdown, one file for the user and one for each project. */
 export interface FactFiles {
   /** Name of a scope's file: '' is the user, else the key of a project. */
-  nameOf(scope: string): string;
+  getName(scope: string): string;
   /** Path of a file, for messages. */
-  pathOf(name: string): string;
+  getPath(name: string): string;
   /** What is there, by name. */
   texts(): Promise<ReadonlyMap<string, string>>;
   /** Makes the change where the file is as it was before; false, without a change, where somebody edited it. */

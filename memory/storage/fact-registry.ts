@@ -42,11 +42,11 @@ export class FactRegistry {
     for (const [name, { text }] of this.#scopes) if (text !== null && !texts.has(name)) this.#scopes.delete(name);
     for (const [name, text] of texts) {
       const project = findScope(text);
-      if (project !== null && files.nameOf(project) === name) await this.#open(name, project, text);
+      if (project !== null && files.getName(project) === name) await this.#open(name, project, text);
       else {
         this.#scopes.delete(name);
         const message = 'has no front matter with `scope: user`, or with the project that its name stands for';
-        this.#unread.set(name, { file: files.pathOf(name), message });
+        this.#unread.set(name, { file: files.getPath(name), message });
       }
     }
   }
@@ -69,7 +69,7 @@ export class FactRegistry {
 
   /** Null where the file cannot be read: it is left alone. */
   async of(project: string): Promise<Scope | null> {
-    const name = this.#parts.files.nameOf(project);
+    const name = this.#parts.files.getName(project);
     return this.#unread.has(name) ? null : this.#open(name, project, this.#scopes.get(name)?.text ?? null);
   }
 
@@ -96,7 +96,7 @@ export class FactRegistry {
       await this.load();
     }
     const { files } = this.#parts;
-    throw new CometError('journal_failed', `${files.pathOf(files.nameOf(project))} changes while it is written`);
+    throw new CometError('journal_failed', `${files.getPath(files.getName(project))} changes while it is written`);
   }
 
   /** False where somebody edited the file meanwhile. */
@@ -147,7 +147,7 @@ export class FactRegistry {
   problems(): Problem[] {
     const { files } = this.#parts;
     const ofLines = this.near(null).flatMap(({ name, page }) =>
-      page.problems.map((message) => ({ file: files.pathOf(name), message })),
+      page.problems.map((message) => ({ file: files.getPath(name), message })),
     );
     const all = [...this.#unread.values(), ...ofLines, ...this.near(null).flatMap(({ state }) => state.problems)];
     const keys = all.map(({ file, message }) => `${file}\n${message}`);

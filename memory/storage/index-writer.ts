@@ -17,8 +17,8 @@ type Progress = (done: number, total: number) => void;
 export interface IndexerDeps {
   readonly index: SearchIndex;
   readonly catalogue: NodeRegistry;
-  readonly textsOf: (sessionId: string) => Promise<readonly TurnText[]>;
-  readonly sessionOf: (turnId: string) => string | undefined;
+  readonly getTexts: (sessionId: string) => Promise<readonly TurnText[]>;
+  readonly getSession: (turnId: string) => string | undefined;
   readonly taskQueue: { run<T>(kind: 'indexer', work: () => Promise<T>): Promise<T> };
   readonly priority: { rest(): Promise<void> };
   readonly log: Log;
@@ -29,9 +29,9 @@ const NODES_AT_ONCE = 8;
 /** Many short sessions share a commit: each one costs the index the same, however few rows it has. */
 const NODES_PER_WRITE = 100;
 
-export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue, priority, log }: IndexerDeps) {
+export function createIndexer({ index, catalogue, getTexts, getSession, taskQueue, priority, log }: IndexerDeps) {
   const serial = createSerialQueue((error) => log.error('index not written; the next start rebuilds it', { error }));
-  const { sessionTurns, write } = createRowWriter({ index, catalogue, textsOf, sessionOf });
+  const { sessionTurns, write } = createRowWriter({ index, catalogue, getTexts, getSession });
   const queued = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => serial(work));
 
   /** Queued like other writes, but rejects on failure. */
@@ -121,10 +121,10 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
 function createRowWriter({
   index,
   catalogue,
-  textsOf,
-  sessionOf,
+  getTexts,
+  getSession,
 }: Omit<IndexerDeps, 'taskQueue' | 'priority' | 'log'>) {
-  const sessionTurns = createSessionTurns(textsOf);
+  const sessionTurns = createSessionTurns(getTexts);
 
   async function write(
     nodes: readonly MemoryNode[],
@@ -143,7 +143,7 @@ function createRowWriter({
 
   /** A node that others were merged into stands for turns of their sessions too. */
   async function withOthers(node: MemoryNode, own: NodeTexts): Promise<NodeTexts> {
-    const away = node.turns.filter((turnId) => !own.turns.has(turnId)).flatMap((turnId) => sessionOf(turnId) ?? []);
+    const away = node.turns.filter((turnId) => !own.turns.has(turnId)).flatMap((turnId) => getSession(turnId) ?? []);
     const others = [...new Set(away)].filter((sessionId) => sessionId !== node.session_id);
     let all = own;
     for (const sessionId of others) {
@@ -240,8 +240,8 @@ function factText({ concept, value }: Fact): string {
 
 const SESSIONS = 16;
 
-/** Turns with those right before them in their session. @param textsOf  every turn of a session, oldest first */
-export function createSessionTurns(textsOf: (sessionId: string) => Promise<readonly TurnText[]>) {
+/** Turns with those right before them in their session. @param getTexts  every turn of a session, oldest first */
+export function createSessionTurns(getTexts: (sessionId: string) => Promise<readonly TurnText[]>) {
   const sessions = new LruMap<string, readonly string[]>(SESSIONS);
 
   function keep(sessionId: string, order: readonly string[]): readonly string[] {
@@ -257,13 +257,13 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
     // What follows the last known turn is new; where known ones come after it, the order is another.
     const continues = held !== undefined && texts.slice(-fresh.length).every((turn, at) => turn === fresh[at]);
     if (continues) return keep(sessionId, [...held, ...fresh.map(({ turnId }) => turnId)]);
-    return keep(sessionId, getTurnIds(await textsOf(sessionId)));
+    return keep(sessionId, getTurnIds(await getTexts(sessionId)));
   }
 
   return {
     /** @param texts  of some turns of the session; where they are left out, all of it are read */
     async read(sessionId: string, texts?: readonly TurnText[]): Promise<NodeTexts> {
-      const turns = texts ?? (await textsOf(sessionId));
+      const turns = texts ?? (await getTexts(sessionId));
       const order = texts === undefined ? keep(sessionId, getTurnIds(turns)) : await getOrder(sessionId, turns);
       const positions = new Map(order.map((turnId, position) => [turnId, { sessionId, position }]));
       return { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions };

@@ -79,7 +79,7 @@ export function createNodeRegistry() {
         ? [prefix]
         : [...nodes.keys()].filter((id) => id.startsWith(prefix) || (isShort(prefix) && idTail(id).startsWith(prefix))),
     /** Rounds and calls of the turns that a node stands for, in order. */
-    childrenOf: (id: string): readonly MemoryNode[] =>
+    getChildren: (id: string): readonly MemoryNode[] =>
       [...nodes.values()].filter(
         ({ kind, parent_node_id: parent }) => kind === 'tool' && parent !== null && current(parent)?.node_id === id,
       ),
@@ -91,7 +91,7 @@ export function createNodeRegistry() {
     /** Without pointers and calls, newest first. */
     all,
     /** How many nodes a session has, pointers and calls included. */
-    sizeOf: (sessionId: string): number => bySession.get(sessionId) ?? 0,
+    getSize: (sessionId: string): number => bySession.get(sessionId) ?? 0,
     /** Tags of a project, most used first. */
     tags(project: string): readonly string[] {
       const projectTags = tags.get(project) ?? getTags(all(), project);

@@ -71,7 +71,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
     const changed = loaded.nodes.filter((node) => !isDeepStrictEqual(node, catalogue.get(node.node_id)));
     if (missing.length + changed.length === 0) equal = { nodes: loaded.nodes, revision: catalogue.revision() };
     for (const node of lost) removals.set(node.node_id, node);
-    const orphans = lost.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
+    const orphans = lost.flatMap((node) => catalogue.getChildren(node.node_id)).filter(isCall);
     catalogue.remove(lost.map((node) => node.node_id));
     const byHand = editedByHand(changed, (id) => removals.get(id) ?? catalogue.get(id));
     take(changed);
@@ -144,9 +144,9 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
 }
 
 /** Nodes that are kept in another form than the user left them in. */
-function editedByHand(changed: readonly MemoryNode[], nodeOf: (id: string) => MemoryNode | undefined): MemoryNode[] {
+function editedByHand(changed: readonly MemoryNode[], getNode: (id: string) => MemoryNode | undefined): MemoryNode[] {
   return changed.flatMap((node) => {
-    const before = nodeOf(node.node_id);
+    const before = getNode(node.node_id);
     const kept = before === undefined || isDeepStrictEqual(before, node) ? node : keptByHand(node, before);
     return kept === node ? [] : [kept];
   });

@@ -15,7 +15,7 @@ export interface PageFiles {
   /** Makes the change where the file is as it was before; false, without a change, where somebody edited it. */
   replace(rewrite: PageRewrite): Promise<boolean>;
   /** Address of a session's file, relative to the folder. */
-  addressOf(node: { readonly project: string; readonly session_id: string }): string;
+  getAddress(node: { readonly project: string; readonly session_id: string }): string;
 }
 
 export interface PageFolder {

@@ -7,7 +7,7 @@ export interface TaskProblem extends Problem {
 }
 
 /** Files that cannot be used, dependencies that are no task, and tasks that wait for themselves. @param listing  of all */
-export function lintTasks({ tasks, problems }: TaskListing, fileOf: (name: string) => string | null): TaskProblem[] {
+export function lintTasks({ tasks, problems }: TaskListing, getFile: (name: string) => string | null): TaskProblem[] {
   const byName = new Map(
     tasks.flatMap((task) => [[task.name.toLowerCase(), task] as const, [taskId(task.name), task]]),
   );
@@ -16,7 +16,7 @@ export function lintTasks({ tasks, problems }: TaskListing, fileOf: (name: strin
   return [
     ...problems.map((problem): TaskProblem => ({ ...problem, kind: 'unreadable' })),
     ...open.flatMap((task): TaskProblem[] => {
-      const file = fileOf(task.name) ?? task.name;
+      const file = getFile(task.name) ?? task.name;
       const lost = task.depends_on
         .map((name) => name.toLowerCase())
         .filter((name) => !byName.has(name) && !unread.has(name));

@@ -23,7 +23,7 @@ interface Parts {
   readonly env: NodeJS.ProcessEnv;
   readonly config: Config;
   readonly paths: HomePaths;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   readonly redactor: Redactor;
   readonly model: LanguageModel | null;
   readonly quota: ModelQuota;
@@ -40,7 +40,7 @@ interface Parts {
 export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; readonly start: Surfacing['start'] }> {
   const { now } = systemClock;
   const { library, tasks: rule } = parts.config;
-  const { env, paths, projectOf, redactor, model, quota, randomHex, log } = parts;
+  const { env, paths, getProject, redactor, model, quota, randomHex, log } = parts;
   const { activity = () => ({ answering: 0, lastRequestMs: 0 }) } = parts;
   const opened = await openTaskFiles(libraryPaths(library.dir, paths), parts.exclusive);
   const files = {
@@ -73,7 +73,7 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
             return await ask(interruptionPrompt(task, { ...moment, nowMs: now() }, randomHex()), limit);
           },
   });
-  const tasks = createTasks({ files, surfacing, now, projectOf, redact: redactor.text });
+  const tasks = createTasks({ files, surfacing, now, getProject, redact: redactor.text });
   return { tasks, start: surfacing.start };
 }
 

@@ -95,7 +95,7 @@ export function createSurfacing(parts: Parts) {
       for (const { task, forMs } of due.due) {
         if (closing.signal.aborted) return;
         await surface(task, forMs).catch((error: unknown) => {
-          problems = [...problems, { file: files.fileOf(task.name) ?? task.name, message: (error as Error).message }];
+          problems = [...problems, { file: files.getFile(task.name) ?? task.name, message: (error as Error).message }];
           log.warn('a due task could not be surfaced; it is tried again', { task: taskId(task.name), error });
         });
       }
@@ -169,7 +169,7 @@ async function readDue(files: TaskFiles, nowMs: number) {
   const doubts = await Promise.all(read.tasks.map(triggerProblem));
   const open = read.tasks.filter((_, at) => doubts[at] === null);
   const doubtful = read.tasks.flatMap(({ name }, at) =>
-    doubts[at] === null ? [] : [{ file: files.fileOf(name) ?? name, message: `trigger: ${doubts[at]}` }],
+    doubts[at] === null ? [] : [{ file: files.getFile(name) ?? name, message: `trigger: ${doubts[at]}` }],
   );
   const waiting = openNames(read);
   const ready = open.filter(

@@ -26,7 +26,7 @@ export interface TaskFiles {
   /** @throws CometError `not_found` */
   remove(name: string): Promise<void>;
   /** Path of a task's file; null where there is none. */
-  fileOf(name: string): string | null;
+  getFile(name: string): string | null;
   /** The page of `day` (`2026-11-24`); '' where there is none. */
   readInbox(day: string): Promise<string>;
   /** Appends a line to the page of `day`, unless the page has it. */

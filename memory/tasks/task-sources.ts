@@ -23,15 +23,15 @@ const NODE_ID = /mem_\d{8}_\d{6}_[0-9a-f]{6}/g;
 
 /** Tasks, done ones too, that were made of what is removed. A link that a person wrote into a task makes it none. */
 export function createTaskSources({ files, now }: Parts) {
-  const madeOf = async (sources: TaskSources): Promise<readonly Task[]> =>
+  const findDerived = async (sources: TaskSources): Promise<readonly Task[]> =>
     (await files.load(true)).tasks.filter((task) => isMadeOf(task, sources));
   return {
     texts: files.texts,
     restore: files.restore,
-    madeOf,
+    findDerived: findDerived,
     /** Removes them, and lines of the inbox that name them or a memory that is removed. */
     async forget(sources: TaskSources): Promise<void> {
-      const removedNames = (await madeOf(sources)).map(({ name }) => name);
+      const removedNames = (await findDerived(sources)).map(({ name }) => name);
       await removeTasks(removedNames, { files, now }, sources.nodes);
       const marks = removedNames.map((name) => `task ${taskId(name)})`);
       await files.cleanInbox((line) => {

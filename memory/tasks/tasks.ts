@@ -74,7 +74,7 @@ interface Parts {
   readonly files: TaskFiles;
   readonly surfacing: Surfacing;
   readonly now: () => number;
-  readonly projectOf: (directory: string | null) => string;
+  readonly getProject: (directory: string | null) => string;
   readonly redact: (text: string) => string;
 }
 
@@ -83,7 +83,7 @@ const [SLUG_CHARS, TITLE_CHARS] = [48, 300];
 const TYPING_MS = 60_000;
 
 /** Looks tasks up and checks what is said of them. */
-function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfacing'>) {
+function createTaskReader({ files, now, getProject, redact }: Omit<Parts, 'surfacing'>) {
   async function getView(task: Task, open: ReadonlySet<string>): Promise<TaskView> {
     const { surfacing: _, asked: __, scheduled: ___, trigger, fired, topic, ...fields } = task;
     const read = trigger === undefined ? null : await readTrigger(trigger, scheduledMs(task));
@@ -97,7 +97,7 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
       fired: fired === undefined ? null : localIso(Date.parse(fired)),
       topic: topic ?? null,
       waits_for: task.depends_on.filter((name) => open.has(name.toLowerCase())),
-      file: files.fileOf(task.name) ?? '',
+      file: files.getFile(task.name) ?? '',
     };
   }
 
@@ -111,10 +111,10 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
   }
 
   const isNear = (project: string, within: string | undefined): boolean =>
-    within === undefined || project === '' || project === projectOf(within);
+    within === undefined || project === '' || project === getProject(within);
 
   return {
-    viewOf: getView,
+    getView,
     isNear,
     shown: async (task: Task): Promise<TaskView> => getView(task, openNames(await files.load())),
     /** Without those whose trigger cannot be read. */
@@ -122,7 +122,7 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
       const { tasks, problems } = await files.load(all);
       const doubts = await Promise.all(tasks.map(triggerProblem));
       const doubtful = tasks.flatMap(({ name }, at) =>
-        doubts[at] === null ? [] : [{ file: files.fileOf(name) ?? name, message: `trigger: ${doubts[at]}` }],
+        doubts[at] === null ? [] : [{ file: files.getFile(name) ?? name, message: `trigger: ${doubts[at]}` }],
       );
       return { tasks: tasks.filter((_, at) => doubts[at] === null), problems: [...problems, ...doubtful] };
     },
@@ -134,7 +134,7 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
       );
     },
     /** @param name  of the task, where it exists. @throws CometError `usage`, `not_found`, `ambiguous_id` */
-    async fieldsOf({ title, at, mode, priority, topic, dependsOn }: TaskFields, name = '') {
+    async getFields({ title, at, mode, priority, topic, dependsOn }: TaskFields, name = '') {
       const { tasks } = dependsOn === undefined || dependsOn.length === 0 ? { tasks: [] } : await files.load(true);
       const names = dependsOn?.map((given) => resolveTask(given, tasks).name);
       if (title !== undefined && oneLine(title) === '') throw new CometError('usage', 'a task needs a title');
@@ -156,15 +156,15 @@ function createTaskReader({ files, now, projectOf, redact }: Omit<Parts, 'surfac
 }
 
 export function createTasks(parts: Parts) {
-  const { files, surfacing, now, projectOf, redact } = parts;
-  const { viewOf, isNear, shown, load, find, fieldsOf } = createTaskReader(parts);
+  const { files, surfacing, now, getProject, redact } = parts;
+  const { getView, isNear, shown, load, find, getFields } = createTaskReader(parts);
   const exclusive = createMutex();
   const month = (): string => localDay(now()).slice(0, 7);
 
-  async function change(input: string, within: string | undefined, patchOf: (task: Task) => Promise<TaskPatch>) {
+  async function change(input: string, within: string | undefined, getPatch: (task: Task) => Promise<TaskPatch>) {
     return await exclusive(async () => {
       const task = await find(input, within);
-      const changed = await files.update(task.name, await patchOf(task), month());
+      const changed = await files.update(task.name, await getPatch(task), month());
       surfacing.soon();
       return shown(changed);
     });
@@ -175,7 +175,7 @@ export function createTasks(parts: Parts) {
     async list({ projectDir, all = false }: TaskFilter): Promise<TaskList> {
       const { tasks, problems } = await load(all);
       const near = tasks.filter(({ project }) => isNear(project, projectDir));
-      const views = await Promise.all(near.map((task) => viewOf(task, openNames({ tasks, problems }))));
+      const views = await Promise.all(near.map((task) => getView(task, openNames({ tasks, problems }))));
       return { tasks: views.sort(byDue), problems };
     },
     /** @param within  only tasks of this folder's project. @throws CometError `not_found`, `ambiguous_id` */
@@ -183,7 +183,7 @@ export function createTasks(parts: Parts) {
     /** @throws CometError `usage` for a time that cannot be read, `unsafe_file` where the folder cannot be written to */
     add: ({ projectDir, origin, sources = [], ...given }: NewTask): Promise<TaskView> =>
       exclusive(async () => {
-        const { title = '', trigger, depends_on = [], ...fields } = await fieldsOf(given);
+        const { title = '', trigger, depends_on = [], ...fields } = await getFields(given);
         const atMs = now();
         const task = await files.add(`${localDay(atMs)}-${toSlug(title)}`, {
           ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify' },
@@ -193,7 +193,7 @@ export function createTasks(parts: Parts) {
             depends_on,
             sources: [...sources],
             origin,
-            project: projectDir === null ? '' : projectOf(projectDir),
+            project: projectDir === null ? '' : getProject(projectDir),
           },
           body: getBody(given, redact),
         });
@@ -208,7 +208,7 @@ export function createTasks(parts: Parts) {
       change(input, within, async (task) => {
         const isReworded = [fields.title, fields.topic, fields.mode].some((value) => value !== undefined);
         return {
-          ...(await fieldsOf(fields, task.name)),
+          ...(await getFields(fields, task.name)),
           ...(isReworded ? { origin: lowestOrigin([task.origin, by]) } : {}),
           ...(fields.at === undefined ? {} : { ...UNFIRED, scheduled: new Date(now()).toISOString() }),
         };
@@ -255,7 +255,7 @@ function createListings({ files }: Parts, load: (all: boolean) => Promise<TaskLi
       taskLines(await load(false), since),
     /** Active ones of every project. */
     active: async (): Promise<readonly Task[]> => (await load(false)).tasks.filter(({ status }) => status === 'active'),
-    lint: async (): Promise<readonly TaskProblem[]> => lintTasks(await load(true), files.fileOf),
+    lint: async (): Promise<readonly TaskProblem[]> => lintTasks(await load(true), files.getFile),
   };
 }
 

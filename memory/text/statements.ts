@@ -65,7 +65,7 @@ export function findStatements(text: string): readonly Statement[] {
     if (!leads && block.kind !== 'prose' && block.kind !== 'item') continue;
     const sentences = leads ? [`${heading}:`] : withTurns(splitSentences(plain(block.text)));
     const last = sentences.at(-1) ?? '';
-    const follows = LEAD_IN.test(last) ? followingOf(blocks, at + 1) : null;
+    const follows = LEAD_IN.test(last) ? getFollowing(blocks, at + 1) : null;
     if (follows !== null) sentences.pop();
     const number = block.kind === 'item' ? block.number : null;
     const place = { heading, number, block: at, isCopied: isCopied(block) };
@@ -106,7 +106,7 @@ function isCopied(block: Block | undefined): boolean {
 }
 
 /** What a lead-in announces, as one text, and the number of blocks that it takes. */
-function followingOf(blocks: readonly Block[], from: number): { text: string; taken: number; items: Item[] } {
+function getFollowing(blocks: readonly Block[], from: number): { text: string; taken: number; items: Item[] } {
   const first = blocks[from];
   if (first?.kind === 'code') {
     const code = first.lines.map((line) => line.trim()).filter((line) => line !== '');

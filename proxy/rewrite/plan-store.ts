@@ -206,14 +206,14 @@ export async function openPlanCache(plans: PlanStore, log: ProxyLog, maxSessions
     },
     /** Resolves once the record is durable; the record is applied only then. */
     async save(sessionId: string, record: PlanRecord): Promise<void> {
-      await plans.append(sessionId, record, true, () => index.recordsOf(sessionId));
+      await plans.append(sessionId, record, true, () => index.getRecords(sessionId));
       apply([record]);
     },
     /** Applies the record now and writes it in the background. */
     saveLater(sessionId: string, record: PlanRecord): void {
       apply([record]);
       plans
-        .append(sessionId, record, false, () => index.recordsOf(sessionId))
+        .append(sessionId, record, false, () => index.getRecords(sessionId))
         .catch((error: unknown) => {
           unwritten.add(sessionId);
           log.warn('plan record not written', { sessionId, error });
@@ -301,7 +301,7 @@ export class PlanIndex {
   }
 
   /** Records that rebuild what the index has of this session. */
-  recordsOf(sessionId: string): PlanRecord[] {
+  getRecords(sessionId: string): PlanRecord[] {
     const session = this.#sessions.get(sessionId);
     return [...(session?.plans ?? [])].flatMap((id) => {
       const plan = this.#plans.get(id) as EpochPlan;

@@ -5,7 +5,7 @@ import { CLAUDE_MISSING, findClaude, QUIET_CLAUDE } from '../helpers/claude.ts';
 import type { Aside } from '../helpers/claude-code-replies.ts';
 import { type ClientRig, createClientRig } from '../helpers/claude-code-rig.ts';
 import { CLI } from '../helpers/cli.ts';
-import { CODES, INSIDE, proseOf } from '../helpers/inside-words.ts';
+import { CODES, getProse, INSIDE } from '../helpers/inside-words.ts';
 import { hasTmux, openTmux, type TmuxTerminal } from '../helpers/tmux.ts';
 
 /** `npm run docs:captures` writes it; otherwise it is compared with what is printed now. */
@@ -20,9 +20,9 @@ const SANDBOX = 'The sandbox of the carrier API of the second shop listens on po
 const RETRIES = 'We decided on three retries for the carrier client. Tobias still has to renew the key by Friday.';
 const QUESTION = 'Where were we?';
 
-const reply = (when: string, textOf: (body: string) => string): Aside => ({
+const reply = (when: string, getText: (body: string) => string): Aside => ({
   when,
-  answer: ({ bytes }) => ({ kind: 'message', blocks: [{ type: 'text', text: textOf(bytes.toString()) }] }),
+  answer: ({ bytes }) => ({ kind: 'message', blocks: [{ type: 'text', text: getText(bytes.toString()) }] }),
 });
 /** The last answer holds only what was in the request. */
 const ASIDES: Aside[] = [
@@ -108,10 +108,10 @@ describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missi
     captures.push(['Set-up for every day', await terminal.run('comet-cc setup', 'y')]);
     captures.push(['And back', await terminal.run('comet-cc setup --undo', 'y')]);
     const ids = (await rig.nodes()).map(({ node_id }) => node_id);
-    const text = tidied(documentOf(captures), rig, ids);
+    const text = tidied(getDocument(captures), rig, ids);
     expect(text).not.toContain('I do not know');
     expect(text).not.toMatch(INSIDE);
-    expect(proseOf(text)).not.toMatch(CODES);
+    expect(getProse(text)).not.toMatch(CODES);
     if (WRITES) writeFileSync(DOCUMENT, text);
     expect(masked(text)).toBe(masked(readFileSync(DOCUMENT, 'utf8')));
   });
@@ -154,7 +154,7 @@ function conversation(screen: string): string {
     .trimEnd();
 }
 
-function documentOf(captures: readonly (readonly [title: string, text: string])[]): string {
+function getDocument(captures: readonly (readonly [title: string, text: string])[]): string {
   const parts = captures.map(([title, text]) => `## ${title}\n\n\`\`\`text\n${text}\n\`\`\`\n`);
   const about =
     'The terminal of a first day, recorded by `npm run docs:captures` with the real Claude Code against a mock API. ' +

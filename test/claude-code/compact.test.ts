@@ -96,8 +96,8 @@ describe.skipIf(claude === null)(`/compact and forks${claude === null ? `: ${CLA
     expect(remembered.forkId).not.toBe(remembered.sessionId);
     const parent = mainRequests(rig.standin, remembered.sessionId).at(-1);
     const fork = mainRequests(rig.standin, remembered.forkId)[0];
-    expect(preambleOf(parent)).not.toBeNull();
-    expect(preambleOf(fork)).toBe(preambleOf(parent));
+    expect(getPreamble(parent)).not.toBeNull();
+    expect(getPreamble(fork)).toBe(getPreamble(parent));
   });
 
   it('reports no fault of its own', () => {
@@ -106,7 +106,7 @@ describe.skipIf(claude === null)(`/compact and forks${claude === null ? `: ${CLA
   });
 });
 
-function preambleOf(request: ServedRequest | undefined): string | null {
+function getPreamble(request: ServedRequest | undefined): string | null {
   return (
     /<comet-cc-memory fence=[^>]*>\\nEarlier turns.*?<\/comet-cc-memory/.exec(request?.bytes.toString() ?? '')?.[0] ??
     null

@@ -9,7 +9,7 @@ const OPUS = ['--model', 'claude-opus-5-5', ...TOOLS];
 const prompt = (step: number): string => `Step ${step}: count the settings of module ${step}.`;
 
 /** `messages` as they stand in the body. */
-function messagesOf({ bytes }: ServedRequest): string {
+function getMessages({ bytes }: ServedRequest): string {
   const text = bytes.toString();
   return text.slice(text.indexOf('"messages":['), text.indexOf('],"system":['));
 }
@@ -157,7 +157,7 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
     const [cut, again] = sent().slice(first) as [ServedRequest, ServedRequest];
     expect(cut.end).toBe('aborted');
     // The client may ask again without a stream, which changes its digest of the request in the first system block.
-    expect(messagesOf(again)).toBe(messagesOf(cut));
+    expect(getMessages(again)).toBe(getMessages(cut));
     expectSamePrefix(cut, again);
     expect(refused()).toBe(refusals);
   });

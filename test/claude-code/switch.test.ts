@@ -26,7 +26,7 @@ describe.skipIf(claude === null)(
 
     const resumed = (id: string, model: string): readonly string[] => [...TOOLS, '--model', model, '--resume', id];
     const carried = (request: ServedRequest): boolean => request.bytes.includes('comet-cc');
-    const refusedOf = (id: string): ServedRequest[] =>
+    const getRefused = (id: string): ServedRequest[] =>
       rig.standin.refused.filter((request) => request.sessionId === id);
 
     beforeAll(async () => {
@@ -42,7 +42,7 @@ describe.skipIf(claude === null)(
       expect(await steps(rig.remembered(resumed(id, 'sonnet')), [7])).toBe(id);
       expect(await steps(rig.remembered(resumed(id, 'haiku')), [8])).toBe(id);
       expect(await steps(rig.remembered(resumed(id, OPUS)), [9, 10, 11, 12, 13, 14])).toBe(id);
-      expect(refusedOf(id).map(({ refusal }) => refusal)).toEqual([]);
+      expect(getRefused(id).map(({ refusal }) => refusal)).toEqual([]);
       const last = mainRequests(rig.standin, id).at(-1);
       expect(last?.bytes.toString()).toContain('Earlier turns of this conversation');
     });
@@ -50,10 +50,10 @@ describe.skipIf(claude === null)(
     it('is refused nothing more when it went past us for a turn and comes back', async () => {
       const id = await steps(rig.remembered([...TOOLS, '--model', OPUS]), [1, 2, 3, 4, 5, 6]);
       await steps(rig.alone(resumed(id, OPUS)), [7]);
-      const before = refusedOf(id).length;
+      const before = getRefused(id).length;
       await steps(rig.remembered(resumed(id, OPUS)), [8, 9]);
       expect(
-        refusedOf(id)
+        getRefused(id)
           .slice(before)
           .map(({ refusal }) => refusal),
       ).toEqual([]);

@@ -13,15 +13,15 @@ export function factFilesContract(open: () => Promise<FactFiles>): void {
 
   test('gives each scope a name of its own, the same each time', async () => {
     const files = await open();
-    const names = ['', '/home/dev/shop', 'github.com/dev/till', '/home/dev/user'].map(files.nameOf);
+    const names = ['', '/home/dev/shop', 'github.com/dev/till', '/home/dev/user'].map(files.getName);
     expect(new Set(names).size).toBe(4);
-    expect(files.nameOf('/home/dev/shop')).toBe(names[1]);
-    expect(files.pathOf(names[1] as string)).toContain(names[1]);
+    expect(files.getName('/home/dev/shop')).toBe(names[1]);
+    expect(files.getPath(names[1] as string)).toContain(names[1]);
   });
 
   test('changes a text only where it is as it was', async () => {
     const files = await open();
-    const name = files.nameOf('/home/dev/shop');
+    const name = files.getName('/home/dev/shop');
     expect(await files.replace({ name, before: 'other', after: 'a' })).toBe(false);
     expect(await files.replace({ name, before: null, after: 'a' })).toBe(true);
     expect(await files.replace({ name, before: null, after: 'b' })).toBe(false);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { IndexRow, SearchIndex } from '../../memory/search/search-index.ts';
-import { EVERY_LANE, idsOf, searched } from '../helpers/lane-hits.ts';
+import { EVERY_LANE, getIds, searched } from '../helpers/lane-hits.ts';
 
 export function nodeRow(nodeId: string, text: string, over: Partial<IndexRow> = {}): IndexRow {
   return {
@@ -50,7 +50,7 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     const turn = turnRow('a', 't1', 'psql: 데이터베이스 o\'clock "5433"\nsecond line');
     const index = await filled([node, turn]);
     const { fts, raw, summary, meaning, trigger } = await searched(index, 'staging 데이터베이스');
-    expect([fts, raw, summary, meaning, trigger].map(idsOf)).toEqual([['a'], ['t1'], ['a'], ['t1'], ['a']]);
+    expect([fts, raw, summary, meaning, trigger].map(getIds)).toEqual([['a'], ['t1'], ['a'], ['t1'], ['a']]);
     await index.close();
   });
 
@@ -95,9 +95,9 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     const fact = factRow('a', 'staging port: 5433', ['t1', 't2']);
     const index = await filled([nodeRow('a', 'databases'), turnRow('a', 't1', 'moved it'), fact]);
     const found = await searched(index, 'staging port');
-    expect(idsOf(found.fact)).toEqual(['t1', 't2']);
-    expect(idsOf(found.factMeaning)).toEqual(['t1', 't2']);
-    expect([idsOf(found.fts), idsOf(found.raw)]).toEqual([[], []]);
+    expect(getIds(found.fact)).toEqual(['t1', 't2']);
+    expect(getIds(found.factMeaning)).toEqual(['t1', 't2']);
+    expect([getIds(found.fts), getIds(found.raw)]).toEqual([[], []]);
     expect(await index.entries()).toEqual(new Map([['a', { digest: 'digest of a', sessionId: 's', turns: ['t1'] }]]));
     await index.remove(['a']);
     expect((await searched(index, 'staging port')).fact).toEqual([]);
@@ -122,8 +122,8 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     const index = await filled([turnRow('a', 't1', 'shall we rename the warehouse table?', { place: 1 })]);
     await index.put([turnRow('b', 't2', 'yes, go ahead', { place: 2 })]);
     const { raw, window } = await searched(index, 'warehouse');
-    expect(idsOf(raw)).toEqual(['t1']);
-    expect(new Set(idsOf(window))).toEqual(new Set(['t1', 't2']));
+    expect(getIds(raw)).toEqual(['t1']);
+    expect(new Set(getIds(window))).toEqual(new Set(['t1', 't2']));
     await index.close();
   });
 
@@ -133,7 +133,7 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     await index.remove(['a']);
     expect((await searched(index, 'warehouse')).window).toEqual([]);
     await index.put([turnRow('c', 't1', 'shall we rename the warehouse table?', { place: 1 })]);
-    expect(new Set(idsOf((await searched(index, 'warehouse')).window))).toEqual(new Set(['t1', 't2']));
+    expect(new Set(getIds((await searched(index, 'warehouse')).window))).toEqual(new Set(['t1', 't2']));
     await index.close();
   });
 
@@ -178,12 +178,12 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     const index = await filled(rows);
     for (const [at, project] of names.entries()) {
       const { fts, summary } = await searched(index, 'deploy key', { filter: { project } });
-      expect([idsOf(fts), idsOf(summary)]).toEqual([[`n${at}`], [`n${at}`]]);
+      expect([getIds(fts), getIds(summary)]).toEqual([[`n${at}`], [`n${at}`]]);
     }
     const { fts } = await searched(index, 'deploy key', { filter: { sessionId: "s'1" } });
-    expect(idsOf(fts)).toEqual(['n1']);
+    expect(getIds(fts)).toEqual(['n1']);
     expect((await searched(index, 'deploy key', { filter: { project: 'none' } })).fts).toEqual([]);
-    expect(new Set(idsOf((await searched(index, 'deploy key')).fts))).toEqual(new Set(['n0', 'n1', 'n2']));
+    expect(new Set(getIds((await searched(index, 'deploy key')).fts))).toEqual(new Set(['n0', 'n1', 'n2']));
     await index.close();
   });
 
@@ -192,7 +192,7 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     await index.put([nodeRow('a', 'cache lives in kafka'), nodeRow('c', 'mail goes through postfix')]);
     expect(await index.size()).toEqual({ nodes: 3, rows: 3 });
     expect((await searched(index, 'redis')).fts).toEqual([]);
-    expect(idsOf((await searched(index, 'kafka')).fts)).toEqual(['a']);
+    expect(getIds((await searched(index, 'kafka')).fts)).toEqual(['a']);
     const weights = await index.termWeights(['redis', 'kafka'], {});
     expect(weights.get('redis')).toBeGreaterThan(weights.get('kafka') as number);
     await index.close();
@@ -203,7 +203,7 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     await index.remove(['a', 'unknown', "o'x"]);
     expect(await index.size()).toEqual({ nodes: 1, rows: 1 });
     const { fts, raw, summary } = await searched(index, 'alpha');
-    expect([fts, raw, summary].map(idsOf)).toEqual([['b'], [], ['b']]);
+    expect([fts, raw, summary].map(getIds)).toEqual([['b'], [], ['b']]);
     await index.remove([]);
     await index.close();
   });
@@ -226,11 +226,11 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     await index.remove(['b']);
     const before = await searched(index, 'alpha beta');
     const [during] = await Promise.all([searched(index, 'alpha beta'), index.optimize()]);
-    expect(idsOf(during.fts)).toEqual(idsOf(before.fts));
+    expect(getIds(during.fts)).toEqual(getIds(before.fts));
     const after = await searched(index, 'alpha beta');
-    expect([idsOf(after.fts), idsOf(after.raw)]).toEqual([idsOf(before.fts), idsOf(before.raw)]);
+    expect([getIds(after.fts), getIds(after.raw)]).toEqual([getIds(before.fts), getIds(before.raw)]);
     await index.put([nodeRow('c', 'alpha gamma')]);
-    expect(idsOf((await searched(index, 'gamma')).fts)).toEqual(['c']);
+    expect(getIds((await searched(index, 'gamma')).fts)).toEqual(['c']);
     await index.remove(['a', 'c']);
     await index.optimize();
     expect(await index.size()).toEqual({ nodes: 0, rows: 0 });
@@ -241,7 +241,7 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     const index = await filled([nodeRow('old', 'port of old')]);
     for (let at = 0; at < 20; at += 1) await index.put([nodeRow(`n${at}`, `port ${at === 17 ? 'needle' : at}`)]);
     await index.remove(['old']);
-    expect(idsOf((await searched(index, 'needle port', { limit: 3 })).fts)[0]).toBe('n17');
+    expect(getIds((await searched(index, 'needle port', { limit: 3 })).fts)[0]).toBe('n17');
     await index.close();
   });
 
@@ -274,7 +274,7 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
       ),
     );
     expect(await index.size()).toEqual({ nodes: 60, rows: 60 });
-    expect(idsOf((await searched(index, 'wordcp')).fts)).toEqual(['n42']);
+    expect(getIds((await searched(index, 'wordcp')).fts)).toEqual(['n42']);
     await index.close();
   });
 
@@ -285,7 +285,7 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     ]);
     expect(await index.search('… !!!', {}, 10, EVERY_LANE)).toEqual([]);
     const long = `${'common words again and again '.repeat(300)} zebrafish`;
-    expect(idsOf((await searched(index, long)).fts)).toContain('a');
+    expect(getIds((await searched(index, long)).fts)).toContain('a');
     await index.close();
   });
 
@@ -295,7 +295,7 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     expect(await index.size()).toEqual({ nodes: 0, rows: 0 });
     expect((await searched(index, 'alpha')).fts).toEqual([]);
     await index.put([nodeRow('b', 'alpha')]);
-    expect(idsOf((await searched(index, 'alpha')).fts)).toEqual(['b']);
+    expect(getIds((await searched(index, 'alpha')).fts)).toEqual(['b']);
     await index.close();
     await index.close();
   });

@@ -18,7 +18,7 @@ export function taskFilesContract(open: () => Promise<TaskFiles>): void {
     expect(await files.load(true)).toEqual({ tasks: [], problems: [] });
     expect(await files.readInbox('2026-11-24')).toBe('');
     expect(await files.readTopic('billing')).toBe('');
-    expect(files.fileOf('x')).toBeNull();
+    expect(files.getFile('x')).toBeNull();
   });
 
   test('gives each task a name of its own, in whatever case', async () => {

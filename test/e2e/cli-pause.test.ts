@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => rig.close());
 
-const turnsOf = async (sessionId: string): Promise<number | undefined> => {
+const getTurns = async (sessionId: string): Promise<number | undefined> => {
   const sessions = (await rig.home.json(['session', 'ls', '--json'])) as { session_id: string; turns: number }[];
   return sessions.find((session) => session.session_id === sessionId)?.turns;
 };
@@ -21,7 +21,7 @@ describe('a pause in a running session', () => {
     const terminal = openTerminal(rig);
     await longTalk(rig, terminal, { topic: 'the ledger' });
     await rig.flush();
-    const before = await turnsOf(terminal.sessionId);
+    const before = await getTurns(terminal.sessionId);
     const { requests } = await rig.status();
     expect(requests.rewritten).toBeGreaterThan(0);
 
@@ -35,7 +35,7 @@ describe('a pause in a running session', () => {
     await terminal.say('The ledger keeps its journal for ninety days.');
     await rig.flush();
     expect(await rig.filesWith('Annegret')).toEqual([]);
-    expect(await turnsOf(terminal.sessionId)).toBe((before as number) + 1);
+    expect(await getTurns(terminal.sessionId)).toBe((before as number) + 1);
     expect(await rig.filesWith('ninety days')).not.toEqual([]);
     // What went out is the whole conversation all the same.
     expect(rig.standin.requests.at(-1)?.bytes.toString('utf8')).toContain('Annegret');

@@ -7,7 +7,7 @@ import { createContext } from '../../bin/context.ts';
 import { wholeProgram } from '../../bin/program.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { unpackHome } from '../helpers/earlier-homes.ts';
-import { CODES, INSIDE, proseOf } from '../helpers/inside-words.ts';
+import { CODES, getProse, INSIDE } from '../helpers/inside-words.ts';
 
 const SESSION = '5b0c7c52-6f5e-4c7e-9d55-000000000002';
 /** Of a memory that a later one replaces, of an external one, and of one that links others. */
@@ -122,7 +122,7 @@ afterAll(async () => {
 async function output(command: string): Promise<string> {
   const { stdout, stderr, code } = await home.run(command.split(' '), { cwd: project });
   expect({ command, code, text: stdout + stderr }).toMatchObject({ code: command === 'doctor' ? 1 : 0 });
-  return proseOf(stdout + stderr);
+  return getProse(stdout + stderr);
 }
 
 describe('what a command prints is in words that users know', () => {

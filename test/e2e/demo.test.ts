@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Outcome, printOutcome } from '../../bin/demo/report.ts';
 import { createTerm } from '../../bin/terminal/term.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
-import { INSIDE, proseOf } from '../helpers/inside-words.ts';
+import { getProse, INSIDE } from '../helpers/inside-words.ts';
 
 const homes: TestHome[] = [];
 
@@ -51,7 +51,7 @@ describe('comet-cc demo', () => {
     const printed: string[] = [];
     const stream = { write: (text: string) => printed.push(text) > 0 };
     printOutcome(outcome, createTerm(stream, stream, {}));
-    expect(proseOf(printed.join(''))).not.toMatch(INSIDE);
+    expect(getProse(printed.join(''))).not.toMatch(INSIDE);
     expect(existsSync(home.home)).toBe(false);
     expect(outcome.questions).toHaveLength(4);
     const kept = { COMET_CC_HOME: outcome.home ?? '', COMET_CC_PORT: '0' };

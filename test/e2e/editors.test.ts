@@ -41,10 +41,10 @@ afterEach(async () => {
   await home.close();
 });
 
-const fileOf = (editor: Editor): string => editorSettingsFile(editor, process.platform, { HOME: home.user });
+const getFile = (editor: Editor): string => editorSettingsFile(editor, process.platform, { HOME: home.user });
 
 async function given(editor: Editor): Promise<string> {
-  const file = fileOf(editor);
+  const file = getFile(editor);
   await mkdir(path.dirname(file), { recursive: true });
   await writeFile(file, RECORDED[editor]);
   await chmod(file, 0o644);
@@ -132,6 +132,6 @@ it('two editors are set up and undone each by itself', async () => {
   }
   expect(await check('editors')).toMatchObject({ ok: true, detail: 'vscode, cursor point to comet-cc' });
   await home.run(['editor', 'uninstall', 'vscode']);
-  expect(await readFile(fileOf('vscode'), 'utf8')).toBe(RECORDED.vscode);
+  expect(await readFile(getFile('vscode'), 'utf8')).toBe(RECORDED.vscode);
   expect(await check('editors')).toMatchObject({ ok: true, detail: 'cursor points to comet-cc' });
 });

@@ -23,7 +23,7 @@ let standin: Standin;
 let plan: ConversationPlan;
 let pinned: MemoryNode;
 
-const scriptOf = (hook: Hook): string => path.resolve('dist', 'hooks', `${hook}.js`);
+const getScript = (hook: Hook): string => path.resolve('dist', 'hooks', `${hook}.js`);
 
 interface Ended {
   readonly status: number | null;
@@ -31,7 +31,7 @@ interface Ended {
 }
 
 async function run(hook: Hook, input: unknown, env: NodeJS.ProcessEnv = home.env): Promise<Ended> {
-  const child = spawn(process.execPath, [scriptOf(hook), 'comet-cc'], { env });
+  const child = spawn(process.execPath, [getScript(hook), 'comet-cc'], { env });
   child.stdin.end(JSON.stringify(input));
   const [stdout, [status]] = await Promise.all([text(child.stdout), once(child, 'close')]);
   return { status: status as number | null, stdout };

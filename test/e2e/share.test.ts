@@ -64,13 +64,13 @@ const clockOff = (hours: number): Env => {
   return { NODE_OPTIONS: `--import=data:text/javascript,${source}` };
 };
 
-const shopOf = (home: TestHome) => ({ cwd: path.join(home.user, 'shop') });
-const share = (home: TestHome, ...args: string[]) => home.json(['share', ...args, '--json'], shopOf(home));
-const todo = (home: TestHome, text: string) => home.json(['todo', 'add', text, '--json'], shopOf(home));
+const getShop = (home: TestHome) => ({ cwd: path.join(home.user, 'shop') });
+const share = (home: TestHome, ...args: string[]) => home.json(['share', ...args, '--json'], getShop(home));
+const todo = (home: TestHome, text: string) => home.json(['todo', 'add', text, '--json'], getShop(home));
 
 async function found(home: TestHome, query: string): Promise<string[]> {
   await home.flush();
-  const hits = (await home.json(['memory', 'search', query, '--json'], shopOf(home))) as { summary?: string }[];
+  const hits = (await home.json(['memory', 'search', query, '--json'], getShop(home))) as { summary?: string }[];
   return hits.map((hit) => JSON.stringify(hit)).filter((text) => text.includes(query));
 }
 
@@ -105,9 +105,9 @@ describe('three machines of one person', () => {
 
   it('have the same memory, and a removal leaves nothing of it anywhere', async () => {
     expect(await found(laptop, 'kingfisher')).toHaveLength(1);
-    const facts = await laptop.run(['facts', 'ls'], shopOf(laptop));
+    const facts = await laptop.run(['facts', 'ls'], getShop(laptop));
     expect(facts.stdout).toContain('tabs');
-    const open = await laptop.run(['todo'], shopOf(laptop));
+    const open = await laptop.run(['todo'], getShop(laptop));
     expect(open.stdout).toContain('kingfisher');
     await todo(laptop, 'replace the pelican cable');
     expect(await share(laptop, 'push')).toEqual({ sent: 1 });
@@ -115,8 +115,8 @@ describe('three machines of one person', () => {
     expect(await found(box, 'pelican')).toHaveLength(1);
     expect(await inBucket('pelican')).toBe(true);
 
-    const [hit] = (await box.json(['memory', 'search', 'pelican', '--json'], shopOf(box))) as { node_id: string }[];
-    await box.run(['memory', 'rm', hit?.node_id ?? '', '--yes'], shopOf(box));
+    const [hit] = (await box.json(['memory', 'search', 'pelican', '--json'], getShop(box))) as { node_id: string }[];
+    await box.run(['memory', 'rm', hit?.node_id ?? '', '--yes'], getShop(box));
     await share(box, 'push');
     for (const home of [desktop, laptop]) {
       await share(home, 'pull');
@@ -138,19 +138,19 @@ describe('three machines of one person', () => {
 
   it('have the same tasks', async () => {
     const tasks = async (home: TestHome) =>
-      (await home.json(['task', 'ls', '--done', '--json'], shopOf(home))) as { title: string; status: string }[];
-    await desktop.run(['task', 'add', 'oil the wigeon hinge', '--at', 'in 3 days'], shopOf(desktop));
+      (await home.json(['task', 'ls', '--done', '--json'], getShop(home))) as { title: string; status: string }[];
+    await desktop.run(['task', 'add', 'oil the wigeon hinge', '--at', 'in 3 days'], getShop(desktop));
     expect(await share(desktop, 'preview')).toMatchObject({ tasks: [{ text: expect.stringContaining('wigeon') }] });
     await share(desktop, 'push');
     await share(laptop, 'pull');
     const [task] = (await tasks(laptop)) as { title: string; name?: string; trigger?: string }[];
     expect(task).toMatchObject({ title: 'oil the wigeon hinge', status: 'active', project: SHOP });
-    await laptop.run(['task', 'done', task?.name ?? ''], shopOf(laptop));
+    await laptop.run(['task', 'done', task?.name ?? ''], getShop(laptop));
     await share(laptop, 'push');
     await share(desktop, 'pull');
     expect(await tasks(desktop)).toMatchObject([{ title: 'oil the wigeon hinge', status: 'done' }]);
 
-    await desktop.run(['task', 'rm', task?.name ?? '', '--yes'], shopOf(desktop));
+    await desktop.run(['task', 'rm', task?.name ?? '', '--yes'], getShop(desktop));
     await share(desktop, 'push');
     await share(laptop, 'pull');
     await share(laptop, 'push');
@@ -160,7 +160,7 @@ describe('three machines of one person', () => {
     }
     expect(await inBucket('wigeon')).toBe(false);
 
-    await laptop.run(['task', 'add', 'oil the wigeon hinge', '--at', 'in 3 days'], shopOf(laptop));
+    await laptop.run(['task', 'add', 'oil the wigeon hinge', '--at', 'in 3 days'], getShop(laptop));
     await share(laptop, 'push');
     await share(desktop, 'pull');
     expect(await tasks(desktop)).toMatchObject([{ title: 'oil the wigeon hinge', status: 'active' }]);
@@ -214,24 +214,24 @@ describe('three machines of one person', () => {
     const file = path.join(folder, 'turns.jsonl');
     await writeFile(file, lines.join('\n'));
     for (const home of [desktop, laptop]) await home.run(['config', 'set', 'share.raw', 'on']);
-    await desktop.json(['memory', 'import', file, '--yes', '--json'], shopOf(desktop));
+    await desktop.json(['memory', 'import', file, '--yes', '--json'], getShop(desktop));
     await desktop.flush();
     await share(desktop, 'push');
     await share(laptop, 'pull');
     expect(await share(laptop, 'push')).toEqual({ sent: 0 });
-    const nodes = (await laptop.json(['memory', 'ls', '--json'], shopOf(laptop))) as { node_id: string }[];
+    const nodes = (await laptop.json(['memory', 'ls', '--json'], getShop(laptop))) as { node_id: string }[];
     const shown = await Promise.all(
-      nodes.map(({ node_id }) => laptop.run(['memory', 'show', node_id, '--depth', '2'], shopOf(laptop))),
+      nodes.map(({ node_id }) => laptop.run(['memory', 'show', node_id, '--depth', '2'], getShop(laptop))),
     );
     expect(shown.map(({ stdout }) => stdout).join('\n')).toContain('And the whimbrel one?');
-    expect(await laptop.run(['session', 'ls'], shopOf(laptop))).toMatchObject({
+    expect(await laptop.run(['session', 'ls'], getShop(laptop))).toMatchObject({
       stdout: expect.stringContaining('nest'),
     });
     expect(await inBucket(SECRET)).toBe(false);
     await laptop.run(['restart']);
-    expect((await laptop.json(['memory', 'ls', '--json'], shopOf(laptop))) as unknown[]).toHaveLength(nodes.length);
+    expect((await laptop.json(['memory', 'ls', '--json'], getShop(laptop))) as unknown[]).toHaveLength(nodes.length);
 
-    await laptop.run(['memory', 'forget', '--session', 'nest', '--yes'], shopOf(laptop));
+    await laptop.run(['memory', 'forget', '--session', 'nest', '--yes'], getShop(laptop));
     await share(laptop, 'push');
     await share(desktop, 'pull');
     await share(desktop, 'push');
@@ -265,16 +265,16 @@ describe('machines of one person', () => {
     for (const [at, home] of homes.entries()) await todo(home, `feed the dotterel ${at}`);
     await exchange();
     type Listed = { node_id: string; summary: string; created_at: string }[];
-    const list = async (home: TestHome) => (await home.json(['memory', 'ls', '--json'], shopOf(home))) as Listed;
+    const list = async (home: TestHome) => (await home.json(['memory', 'ls', '--json'], getShop(home))) as Listed;
     const made = (await list(box)).filter(({ summary }) => summary.includes('dotterel'));
     const times = made.map(({ created_at }) => Date.parse(created_at)).sort((a, b) => a - b);
     expect(times).toHaveLength(3);
     expect((times[2] as number) - (times[0] as number)).toBeGreaterThan(7_000_000);
 
     // The machine that is behind changes what the one that is ahead wrote, and removes what it wrote itself.
-    const idOf = (number: number) => made.find(({ summary }) => summary.includes(`dotterel ${number}`))?.node_id ?? '';
-    await laptop.run(['memory', 'edit', idOf(0), '--set', 'summary=feed the dotterel at noon'], shopOf(laptop));
-    await laptop.run(['memory', 'rm', idOf(1), '--yes'], shopOf(laptop));
+    const getId = (number: number) => made.find(({ summary }) => summary.includes(`dotterel ${number}`))?.node_id ?? '';
+    await laptop.run(['memory', 'edit', getId(0), '--set', 'summary=feed the dotterel at noon'], getShop(laptop));
+    await laptop.run(['memory', 'rm', getId(1), '--yes'], getShop(laptop));
     await exchange();
     for (const home of homes) {
       const texts = (await list(home)).map(({ summary }) => summary).filter((text) => text.includes('dotterel'));
@@ -289,14 +289,14 @@ describe('machines of one person', () => {
     await todo(desktop, 'order the cormorant chairs');
     await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
     expect(await inBucket('cormorant')).toBe(false);
-    const without = await laptop.run(['share', 'join', url, '--yes'], shopOf(laptop));
+    const without = await laptop.run(['share', 'join', url, '--yes'], getShop(laptop));
     expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining('COMET_CC_SHARE_PASSPHRASE') });
     const wrong = await laptop.run(['share', 'join', url, '--yes'], {
-      ...shopOf(laptop),
+      ...getShop(laptop),
       env: { COMET_CC_SHARE_PASSPHRASE: 'wrong' },
     });
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('passphrase is another one') });
-    await laptop.json(['share', 'join', url, '--yes', '--json'], { ...shopOf(laptop), env: sealed });
+    await laptop.json(['share', 'join', url, '--yes', '--json'], { ...getShop(laptop), env: sealed });
     expect(await found(laptop, 'cormorant')).toHaveLength(1);
     expect(await isStored(laptop.home, 'correct horse')).toBe(false);
   });
@@ -327,7 +327,7 @@ describe('a team', () => {
   it('gets the memory of named projects, labelled, and nothing else', async () => {
     const url = freshUrl();
     const [anna, bob] = await openMachines({}, {});
-    await anna.json(['project', 'join', shopOf(anna).cwd, '--yes', '--json']);
+    await anna.json(['project', 'join', getShop(anna).cwd, '--yes', '--json']);
     await todo(anna, `the albatross gateway uses port 7443, token ${SECRET}`);
     await anna.json(['todo', 'add', 'my own puffin', '--json'], { cwd: anna.user });
     const preview = async () => (await share(anna, 'preview')) as { nodes: { project: string }[]; kept: object };
@@ -337,12 +337,12 @@ describe('a team', () => {
     expect(await preview()).toMatchObject({ nodes: [], kept: { project: 1 } });
 
     await share(bob, 'join', url, '--name', 'bob', '--yes');
-    const list = async () => (await bob.json(['memory', 'ls', '--json'], shopOf(bob))) as Record<string, unknown>[];
+    const list = async () => (await bob.json(['memory', 'ls', '--json'], getShop(bob))) as Record<string, unknown>[];
     expect(await list()).toMatchObject([
       { origin: 'external', project: SHOP, turns: [], source_links: expect.arrayContaining(['teammate:anna']) },
     ]);
     await bob.flush();
-    expect((await bob.run(['memory', 'search', 'albatross'], shopOf(bob))).stdout).toContain('anna');
+    expect((await bob.run(['memory', 'search', 'albatross'], getShop(bob))).stdout).toContain('anna');
     expect(await share(bob, 'push')).toEqual({ sent: 0 });
 
     expect(await share(bob, 'trust', 'anna', '--yes')).toMatchObject({ name: 'anna', trusted: true });
@@ -364,7 +364,7 @@ describe('a team', () => {
 
   it('says what is missing, and changes nothing then', async () => {
     const home = await openMachine();
-    const run = (args: readonly string[], env = {}) => home.run(['share', ...args], { ...shopOf(home), env });
+    const run = (args: readonly string[], env = {}) => home.run(['share', ...args], { ...getShop(home), env });
     expect(await run(['join', freshUrl(), '--yes'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('no machine shares there'),

@@ -26,9 +26,9 @@ async function inboxHas(text: string): Promise<void> {
 }
 
 /** Without the client's first block, which differs in each request. */
-const systemOf = ({ body }: { body: Record<string, unknown> | null }): string =>
+const getSystem = ({ body }: { body: Record<string, unknown> | null }): string =>
   JSON.stringify((body?.['system'] as unknown[] | undefined)?.slice(1));
-const lastSystem = (): string => systemOf(rig.standin.requests.at(-1) ?? { body: null });
+const lastSystem = (): string => getSystem(rig.standin.requests.at(-1) ?? { body: null });
 
 describe('comet-cc task', () => {
   it('adds, lists, edits and finishes tasks of a project', async () => {
@@ -141,7 +141,7 @@ describe('a due task', () => {
     expect(lastSystem()).toBe(asked);
     await openTerminal(rig, { cwd: SHOP }).say('Good evening.');
     expect(lastSystem()).not.toContain('“Is 47 fixed?”');
-    expect(rig.standin.requests.map(systemOf).join()).not.toContain('Run the script');
+    expect(rig.standin.requests.map(getSystem).join()).not.toContain('Run the script');
     expect(rig.standin.refused).toEqual([]);
   });
 

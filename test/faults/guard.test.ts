@@ -168,7 +168,7 @@ ${ANSWERS}`);
     await longTalk(rig, openTerminal(rig), { topic: 'service', turns: 4 });
     await rig.flush();
     const { pid, engine } = await rig.status();
-    const listening = (of: number): string[] => socketsOf(of).filter((link) => listeners().has(link));
+    const listening = (of: number): string[] => getSockets(of).filter((link) => listeners().has(link));
     const [ofGuard, ofEngine] = [listening(pid), listening(engine.pid)];
     expect(ofGuard).toHaveLength(1);
     expect(ofEngine).toHaveLength(1);
@@ -180,7 +180,7 @@ ${ANSWERS}`);
 
   it.runIf(process.platform === 'linux').sequential('no port of the daemon answers a web page', async () => {
     const { pid, engine } = await rig.status();
-    const ports = [pid, engine.pid].flatMap((of) => socketsOf(of).flatMap((link) => listeners().get(link) ?? []));
+    const ports = [pid, engine.pid].flatMap((of) => getSockets(of).flatMap((link) => listeners().get(link) ?? []));
     expect(ports).toContain(rig.via.port);
     expect(ports).toHaveLength(2);
     const served = rig.standin.requests.length;
@@ -246,7 +246,7 @@ function isOpening(problems: readonly { readonly message: string }[]): boolean {
   return problems.some(({ message }) => message.includes('still opening'));
 }
 
-function socketsOf(pid: number): string[] {
+function getSockets(pid: number): string[] {
   const dir = `/proc/${pid}/fd`;
   return readdirSync(dir)
     .map((fd) => readlinkSync(path.join(dir, fd)))

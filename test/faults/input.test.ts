@@ -74,7 +74,7 @@ it.each([
 async function hooksKeepStill(): Promise<void> {
   const ended = async (hook: string, name: string, input: string | Buffer | null, how = {}): Promise<Ended> => {
     const startedAt = performance.now();
-    const end = await piped(scriptOf(hook), input, how);
+    const end = await piped(getScript(hook), input, how);
     const tookMs = performance.now() - startedAt;
     // The machine is measured only where the time was long.
     if (tookMs > LATE_MS) expect(tookMs, `${hook}, ${name}`).toBeLessThan(LATE_MS * busyness());
@@ -134,7 +134,7 @@ const HELLO = JSON.stringify({
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 });
 
-const scriptOf = (hook: string): readonly string[] => [path.resolve('dist', 'hooks', `${hook}.js`)];
+const getScript = (hook: string): readonly string[] => [path.resolve('dist', 'hooks', `${hook}.js`)];
 
 function pour(response: http.ServerResponse): void {
   const more = (): void => {

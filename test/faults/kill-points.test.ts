@@ -85,7 +85,7 @@ const journalAndForgotten: Subject = {
   },
 };
 
-const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
+const getId = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
 
 const nodeFiles: Subject = {
   seeds: 120,
@@ -93,14 +93,18 @@ const nodeFiles: Subject = {
     const files = await openNodeFiles({ nodesDir: path.join(dir, 'nodes'), briefsDir: path.join(dir, 'briefs') });
     for (let version = 0; version < 3; version += 1) {
       for (let at = 0; at < 4; at += 1) {
-        const node = makeNode({ node_id: idOf(at), session_id: `s-${at % 2}`, summary: `version ${version} of ${at}` });
+        const node = makeNode({
+          node_id: getId(at),
+          session_id: `s-${at % 2}`,
+          summary: `version ${version} of ${at}`,
+        });
         told.began.push(`${at} ${version}`);
         await files.save([node]);
         told.done.push(`${at} ${version}`);
       }
     }
     told.began.push('3 dropped');
-    await files.drop([idOf(3)]);
+    await files.drop([getId(3)]);
     told.done.push('3 dropped');
   },
   async check(dir, told) {
@@ -113,12 +117,12 @@ const nodeFiles: Subject = {
           .filter((name) => name.startsWith(`${at} `))
           .at(-1)
           ?.split(' ')[1];
-      const found = nodes.find(({ node_id }) => node_id === idOf(at))?.summary.split(' ')[1];
+      const found = nodes.find(({ node_id }) => node_id === getId(at))?.summary.split(' ')[1];
       const allowed = [of(told.done), of(told.began)].map((one) => (one === 'dropped' ? undefined : one));
       expect(allowed).toContain(found);
     }
-    await files.save([makeNode({ node_id: idOf(9) })]);
-    expect((await files.load()).nodes.map(({ node_id }) => node_id)).toContain(idOf(9));
+    await files.save([makeNode({ node_id: getId(9) })]);
+    expect((await files.load()).nodes.map(({ node_id }) => node_id)).toContain(getId(9));
   },
 };
 
@@ -143,7 +147,7 @@ const ledger: Subject = {
   },
 };
 
-const planOf = (id: string): PlanRecord =>
+const getPlan = (id: string): PlanRecord =>
   ({
     kind: 'plan',
     plan: {
@@ -172,7 +176,7 @@ const plans: Subject = {
   async work(dir, told) {
     const store = openPlanStore(path.join(dir, 'plans'));
     for (let at = 0; at < 12; at += 1) {
-      await store.append(`s-${at % 2}`, planOf(`p${at}`), true);
+      await store.append(`s-${at % 2}`, getPlan(`p${at}`), true);
       told.done.push(`p${at}`);
     }
   },
@@ -181,7 +185,7 @@ const plans: Subject = {
     const ids = (await everyRecord(store)).map((record) => (record.kind === 'plan' ? record.plan.id : ''));
     expect(store.problems()).toEqual([]);
     expect(ids).toEqual(expect.arrayContaining(told.done));
-    await store.append('s-1', planOf('next'), true);
+    await store.append('s-1', getPlan('next'), true);
     expect(JSON.stringify(await everyRecord(openPlanStore(path.join(dir, 'plans'))))).toContain('"next"');
   },
 };

@@ -15,9 +15,9 @@ export type Result = typeof HOLDS | '**fails**' | 'not run' | 'skipped' | 'in CI
 export type States = ReadonlyMap<string, readonly { readonly name: string; readonly state: string }[]>;
 
 /** docs/FAULTS.md; `where` names the machine that the results come from. */
-export function faultsPage(resultOf: (row: Row) => string, where: string): string {
-  const lines = ROWS.map((row) => line(row, resultOf(row)));
-  const held = ROWS.filter((row) => resultOf(row) === HOLDS).length;
+export function faultsPage(getResult: (row: Row) => string, where: string): string {
+  const lines = ROWS.map((row) => line(row, getResult(row)));
+  const held = ROWS.filter((row) => getResult(row) === HOLDS).length;
   return `${HEAD}\n${lines.join('\n')}\n\n${held} of ${ROWS.length} rows hold on ${where}; one is proven by a command of CI.\n`;
 }
 

@@ -25,7 +25,7 @@ export interface Form {
 }
 
 /** The body as Claude Code writes it: 2.1.197, `-p`. */
-export function bodyOf(shape: Shape, { nonce, aside = false, fields = {}, userId }: Form): Buffer {
+export function getBody(shape: Shape, { nonce, aside = false, fields = {}, userId }: Form): Buffer {
   const manual = findModelTraits(shape.model).thinking === 'manual';
   const newest = shape.entries.findLastIndex((entry) => entry.role === 'user') - (aside ? 1 : 0);
   const takesSystem = findModelTraits(shape.model).systemMessages;
@@ -47,7 +47,7 @@ export function bodyOf(shape: Shape, { nonce, aside = false, fields = {}, userId
   return Buffer.from(head + JSON.stringify(rest).slice(1));
 }
 
-export function headersOf(shape: Shape, more: Readonly<Record<string, string>> = {}): Record<string, string> {
+export function getHeaders(shape: Shape, more: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
     'anthropic-beta': BETAS,
     'anthropic-version': '2023-06-01',

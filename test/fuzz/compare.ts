@@ -57,7 +57,7 @@ function pairUp({ request, sent }: Exchange): Comparison {
 /** Also one that was sent with tool results, by a user who does not wait for the task to end. */
 function isPrompt(text: string): boolean {
   if (!text.startsWith('{"role":"user"')) return false;
-  return !text.includes('"tool_result"') || blocksOf(parse(text)).some(isTyped);
+  return !text.includes('"tool_result"') || getBlocks(parse(text)).some(isTyped);
 }
 
 function isTyped({ type, text }: Json): boolean {
@@ -83,11 +83,11 @@ function paired(message: string, had: readonly string[], { most, least, isBridge
 function unanswered(received = '{}'): string {
   if (!received.includes('"tool_result"') || !isPrompt(received)) return received;
   const message = parse(received);
-  return JSON.stringify({ ...message, content: blocksOf(message).filter(({ type }) => type !== 'tool_result') });
+  return JSON.stringify({ ...message, content: getBlocks(message).filter(({ type }) => type !== 'tool_result') });
 }
 
 /** Runs of received messages that were left out, as [from, to). */
-export function gapsOf({ of, received }: Comparison): readonly (readonly [number, number])[] {
+export function getGaps({ of, received }: Comparison): readonly (readonly [number, number])[] {
   const kept = of.filter((index) => index !== null);
   const gaps: [number, number][] = [];
   let next = 0;
@@ -104,7 +104,7 @@ export function isBoundAlike(a: string, b: string): boolean {
 }
 
 /** The system prompt as it counts: the API takes the attribution out before all else. */
-export function systemOf(body: Buffer): string {
+export function getSystem(body: Buffer): string {
   const at = scanBody(body)?.fields.get('system');
   const blocks = at === undefined ? null : scanArray(body, at.start);
   return (blocks ?? [])
@@ -123,8 +123,8 @@ function isSame(sent: string, received: string): boolean {
 
 function isKept(sent: Json, received: Json): boolean {
   if (sent['role'] !== received['role']) return false;
-  const had = blocksOf(received);
-  const ours = blocksOf(sent).filter((block) => !isOurs(block));
+  const had = getBlocks(received);
+  const ours = getBlocks(sent).filter((block) => !isOurs(block));
   if (JSON.stringify(ours) === JSON.stringify(had)) return true;
   if (received['role'] !== 'assistant') return false;
   const unthought = had.filter((block) => !/thinking$/.test(String(block['type'])));
@@ -136,13 +136,13 @@ function isOurs(block: Json): boolean {
   return block['type'] === 'text' && String(block['text']).startsWith('<comet-cc-memory');
 }
 
-function blocksOf({ content }: Json): readonly Json[] {
+function getBlocks({ content }: Json): readonly Json[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as readonly Json[]);
 }
 
 function bound(text: string): string {
   const message = parse(text);
-  return JSON.stringify([message['role'], blocksOf(message)], (key, value) =>
+  return JSON.stringify([message['role'], getBlocks(message)], (key, value) =>
     key === 'cache_control' ? undefined : value,
   );
 }

@@ -1,6 +1,6 @@
 import { findModelTraits } from '../../proxy/wire/models.ts';
 import type { AnswerBlock } from '../mock-anthropic/index.ts';
-import { bodyOf, type Entry, type Form, headersOf, type Shape } from './body.ts';
+import { type Entry, type Form, getBody, getHeaders, type Shape } from './body.ts';
 import type { Exchange, Json, Route, WireRequest, WireRig } from './rewriter-rig.ts';
 
 export interface Round {
@@ -100,18 +100,18 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
   const strip = (): void => {
     shape = { ...shape, entries: shape.entries.map(withoutThinking) };
   };
-  const requestOf = (answer: readonly AnswerBlock[], stopReason?: string): WireRequest => {
+  const getRequest = (answer: readonly AnswerBlock[], stopReason?: string): WireRequest => {
     nonce += 1;
     return {
-      bytes: bodyOf(shape, { nonce, ...form }),
-      headers: headersOf(shape, headers),
+      bytes: getBody(shape, { nonce, ...form }),
+      headers: getHeaders(shape, headers),
       answer,
       ...(stopReason !== undefined && { stopReason }),
     };
   };
   const ask = async (answer: readonly AnswerBlock[], route: Route): Promise<Exchange> => {
     const { entries } = shape;
-    const exchange = await rig.send(requestOf(answer), route);
+    const exchange = await rig.send(getRequest(answer), route);
     const thinking = entries.filter((entry) => withoutThinking(entry) !== entry);
     const clientOnly = isStale || !exchange.rewritten || (compacted && thinking.every((entry) => unproxied.has(entry)));
     const ownFault = exchange.refusal !== null && thinking.length > 0 && clientOnly;
@@ -146,13 +146,13 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
       const newest = said.at(-1) as Said;
       return rig.send(newest.exchange.request, route);
     },
-    resume: (answer, stopReason) => rig.send(requestOf(answer, stopReason)),
+    resume: (answer, stopReason) => rig.send(getRequest(answer, stopReason)),
     aside(prompt, more = {}) {
       nonce += 1;
       const asked: Entry = { role: 'user', blocks: [{ type: 'text', text: prompt }], notes: [] };
-      const bytes = bodyOf({ ...shape, entries: [...shape.entries, asked] }, { nonce, aside: true, ...form });
+      const bytes = getBody({ ...shape, entries: [...shape.entries, asked] }, { nonce, aside: true, ...form });
       const answer: AnswerBlock[] = [{ type: 'text', text: 'A few words.' }];
-      return rig.send({ bytes, headers: headersOf(shape, { ...headers, ...more }), answer });
+      return rig.send({ bytes, headers: getHeaders(shape, { ...headers, ...more }), answer });
     },
     rewind(turns) {
       const prompts = shape.entries.flatMap((entry, index) => (isPrompt(entry) ? [index] : []));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { RetrievalMode } from '../../proxy/rewrite/render.ts';
 import { createFakeMemory } from '../helpers/fake-memory.ts';
-import { compare, gapsOf, isBoundAlike, systemOf } from './compare.ts';
+import { compare, getGaps, getSystem, isBoundAlike } from './compare.ts';
 import { createTerminal, isPrompt, type Said, type Terminal } from './fake-client.ts';
 import { createWireRig, type Exchange, earlyCuts, type Route, type WireRig } from './rewriter-rig.ts';
 import { type Random, randomFrom, randomTurn } from './turns.ts';
@@ -195,7 +195,7 @@ function checkRequest({ counts }: World, { said: all }: Terminal, said: Said, in
   const fresh = said.entries.at(-1);
   if (fresh !== undefined && isPrompt(fresh)) counts.prompts += 1;
   const sides = compare(exchange);
-  const gaps = gapsOf(sides);
+  const gaps = getGaps(sides);
   if (gaps.some(([, to]) => to > sides.received - 2)) throw new Error('the newest round was cut');
   // Whole turns are cut from the front only; behind it tool rounds are cut, and the prompt they answer stays.
   for (const [at, [from, to]] of gaps.entries()) {
@@ -216,7 +216,8 @@ function expectStable(before: Said, now: Said): void {
   const [was, is] = [compare(before.exchange).sent, compare(now.exchange).sent];
   const moved = was.findIndex((message, index) => !isBoundAlike(message, is[index] ?? '{}'));
   if (moved >= 0) throw new Error(`message ${moved} changed within an epoch`);
-  if (systemOf(before.exchange.sent) !== systemOf(now.exchange.sent)) throw new Error('system changed within an epoch');
+  if (getSystem(before.exchange.sent) !== getSystem(now.exchange.sent))
+    throw new Error('system changed within an epoch');
 }
 
 async function expectSame(world: World, terminal: Terminal, route: 'messages' | 'count_tokens'): Promise<void> {

@@ -1,5 +1,5 @@
 import { createFakeMemory, type FakeMemory } from '../helpers/fake-memory.ts';
-import { compare, gapsOf } from './compare.ts';
+import { compare, getGaps } from './compare.ts';
 import type { Terminal, Turn } from './fake-client.ts';
 import type { Exchange } from './rewriter-rig.ts';
 
@@ -48,14 +48,14 @@ export function talkativeMemory(): FakeMemory {
 
 /** Messages left out of a request, 0 where nothing was cut. */
 export function left(exchange: Exchange): number {
-  return gapsOf(compare(exchange)).reduce((total, [from, to]) => total + to - from, 0);
+  return getGaps(compare(exchange)).reduce((total, [from, to]) => total + to - from, 0);
 }
 
-export const textOf = (exchange: Exchange): string => exchange.sent.toString();
+export const getText = (exchange: Exchange): string => exchange.sent.toString();
 
 /** What a request says of ours: whole texts, each once. */
 export function oursIn(exchange: Exchange): readonly string[] {
-  const found = textOf(exchange).match(
+  const found = getText(exchange).match(
     /<comet-cc-memory.*?<\/comet-cc-memory|comet-cc recalls.*?"|comet-cc, a memory proxy.*?"/g,
   );
   return [...new Set(found ?? [])];

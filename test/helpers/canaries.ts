@@ -12,7 +12,7 @@ export interface Canary {
 /** Names of the canaries that `text` holds: whole, or the longest run of letters and digits, in any case. */
 export function canariesIn(text: string, canaries: readonly Canary[]): string[] {
   const lower = text.toLowerCase();
-  return canaries.filter(({ secret }) => needlesOf(secret).some((needle) => lower.includes(needle))).map(nameOf);
+  return canaries.filter(({ secret }) => getNeedles(secret).some((needle) => lower.includes(needle))).map(getName);
 }
 
 /** Where below `dir` canaries are, as `file: name`; file names count too. */
@@ -66,12 +66,12 @@ export function watchCommandLines(everyMs = 20): CommandLines {
   };
 }
 
-function needlesOf(secret: string): string[] {
+function getNeedles(secret: string): string[] {
   const runs = secret.split(/[^A-Za-z0-9]+/).toSorted((one, other) => other.length - one.length);
   return [secret, ...runs.filter((run) => run.length >= 14).slice(0, 1)].map((needle) => needle.toLowerCase());
 }
 
-function nameOf({ name }: Canary): string {
+function getName({ name }: Canary): string {
   return name;
 }
 

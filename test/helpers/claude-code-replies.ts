@@ -48,10 +48,13 @@ function unremembered(text: string): string {
 export const stepFile = (step: number): string => `module-${step}.ts`;
 
 /** Files for `count` steps; how long they are decides how soon a context is worth a cut. */
-export function stepFiles(count: number, linesOf: (step: number) => number = () => 60): Record<string, string> {
+export function stepFiles(count: number, getLines: (step: number) => number = () => 60): Record<string, string> {
   const steps = Array.from({ length: count }, (_, index) => index + 1);
   const text = (step: number) =>
-    Array.from({ length: linesOf(step) }, (_, line) => `export const setting${step}x${line} = ${step * 1_000 + line};`);
+    Array.from(
+      { length: getLines(step) },
+      (_, line) => `export const setting${step}x${line} = ${step * 1_000 + line};`,
+    );
   return Object.fromEntries(steps.map((step) => [stepFile(step), text(step).join('\n')]));
 }
 

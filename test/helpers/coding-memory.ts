@@ -14,7 +14,7 @@ export interface CodingMemory {
   readonly deps: RecallerDeps;
   readonly nodes: readonly MemoryNode[];
   /** Id of the node made of an episode. */
-  idOf(name: string): string;
+  getId(name: string): string;
 }
 
 /** The made-up history in `index`, one node and its turns for each episode. */
@@ -38,14 +38,14 @@ export async function codingMemory(index: SearchIndex): Promise<CodingMemory> {
   await index.put(nodes.flatMap((node) => rowsOf(node, turns)));
   const deps: RecallerDeps = {
     index,
-    nodeOf: (id) => nodes.find((node) => node.node_id === id) ?? null,
+    getNode: (id) => nodes.find((node) => node.node_id === id) ?? null,
     turnText: (turnId) => ({ text: turns.get(turnId) ?? '', origin: 'assistant' }),
-    projectOf: (directory) => directory ?? '',
+    getProject: (directory) => directory ?? '',
     config: Config.parse({}).recall,
     now: () => Date.UTC(2026, 2, 2),
   };
-  const idOf = (name: string): string => nodes[EPISODES.findIndex((episode) => episode.name === name)]?.node_id ?? '';
-  return { recaller: createRecaller(deps), deps, nodes, idOf };
+  const getId = (name: string): string => nodes[EPISODES.findIndex((episode) => episode.name === name)]?.node_id ?? '';
+  return { recaller: createRecaller(deps), deps, nodes, getId };
 }
 
 export function rowsOf(node: MemoryNode, said: ReadonlyMap<string, string>): IndexRow[] {

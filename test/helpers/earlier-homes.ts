@@ -27,13 +27,21 @@ export interface ExpectedHome {
   readonly explained: Readonly<Record<'request_id' | 'received' | 'sent', unknown>> | null;
 }
 
-function archiveOf(name: EarlierHome): string {
+function getArchive(name: EarlierHome): string {
   return fileURLToPath(new URL(`../fixtures/homes/${name}.tar.gz`, import.meta.url));
 }
 
 export function unpackHome(name: EarlierHome, home: string): ExpectedHome {
   mkdirSync(home, { recursive: true });
-  execFileSync('tar', ['-xzf', archiveOf(name), '--no-same-owner', '-C', home, '--strip-components=2', `${name}/home`]);
-  const expected = execFileSync('tar', ['-xzOf', archiveOf(name), `${name}/expected.json`], { encoding: 'utf8' });
+  execFileSync('tar', [
+    '-xzf',
+    getArchive(name),
+    '--no-same-owner',
+    '-C',
+    home,
+    '--strip-components=2',
+    `${name}/home`,
+  ]);
+  const expected = execFileSync('tar', ['-xzOf', getArchive(name), `${name}/expected.json`], { encoding: 'utf8' });
   return JSON.parse(expected) as ExpectedHome;
 }

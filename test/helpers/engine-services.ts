@@ -54,7 +54,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
       tokensToday: () => 0,
       done: { load: async () => [], add: async () => {} },
       hasModel: false,
-      projectOf: (directory) => directory ?? '',
+      getProject: (directory) => directory ?? '',
       captures: () => true,
       now: Date.now,
     }),

@@ -5,7 +5,7 @@ import type { Concept, Ontology } from '../../memory/facts/ontology.ts';
 export const START = Date.UTC(2026, 2, 1);
 
 /** Concepts of class `long_term`, weight 0.7, unlimited; `settings` says what differs. */
-export function ontologyOf(concepts: Record<string, Partial<Concept>>): Ontology {
+export function getOntology(concepts: Record<string, Partial<Concept>>): Ontology {
   const plain: Concept = {
     label: 'a label',
     examples: [],

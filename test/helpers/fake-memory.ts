@@ -10,7 +10,7 @@ export interface FakeMemory extends MemorySource {
 export function createFakeMemory(options: { readonly durable?: (turnId: string) => boolean } = {}): FakeMemory {
   const captured = new Map<string, CapturedTurn>();
   const isDurable = options.durable ?? (() => true);
-  const nodeOf = (turnId: string): string => `mem_20261101_000000_${turnId.slice(0, 6)}`;
+  const getNode = (turnId: string): string => `mem_20261101_000000_${turnId.slice(0, 6)}`;
   const line = (nodeId: string, text: string, origin: Origin) => ({ nodeId, text: `- [${nodeId}] ${text}`, origin });
   return {
     captured,
@@ -21,7 +21,7 @@ export function createFakeMemory(options: { readonly durable?: (turnId: string) 
       new Map(
         turnIds
           .filter((turnId) => captured.has(turnId) && isDurable(turnId))
-          .map((turnId) => [turnId, [nodeOf(turnId)]]),
+          .map((turnId) => [turnId, [getNode(turnId)]]),
       ),
     prepareNodes() {},
     lines: (ids) =>
@@ -31,7 +31,7 @@ export function createFakeMemory(options: { readonly durable?: (turnId: string) 
       })),
     // Some turns have no quote.
     quotes: async (turnIds) =>
-      new Map(turnIds.filter((id) => id < 'c').map((id) => [id, `- [${nodeOf(id)}] asked: “that turn”`])),
+      new Map(turnIds.filter((id) => id < 'c').map((id) => [id, `- [${getNode(id)}] asked: “that turn”`])),
     sessionContext: async () => ({
       brief: ['## Active Work Context', '- the client gets a retry'],
       lines: [line('mem_20261101_000000_aaaaaa', 'the port is 8471', 'user')],

@@ -23,7 +23,7 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
   let entries: readonly Entry[] = [];
   let counts = createTermCounts();
   const bags = new Map<string, Bag>();
-  const bagOf = (text: string): Bag => {
+  const getBag = (text: string): Bag => {
     const bag = bags.get(text) ?? countTokens(text);
     bags.set(text, bag);
     return bag;
@@ -72,26 +72,26 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
       const tokens = uniqueTokens(query);
       const near = (entry: Entry): number => dot(asked.vector, entry.embedding[asked.comparedWith]);
       const bagsOfWindows = (turns: Entry[]) => {
-        const windowOf = windowIn(turns);
-        return (entry: Entry): Bag => bagOf(windowOf(entry));
+        const getWindow = windowIn(turns);
+        return (entry: Entry): Bag => getBag(getWindow(entry));
       };
       const scorers: Readonly<Record<Lane, () => readonly [Entry[], (entry: Entry) => number]>> = {
-        raw: () => [ofKind('turn'), bm25(ofKind('turn'), tokens, (entry) => bagOf(entry.tokens))],
+        raw: () => [ofKind('turn'), bm25(ofKind('turn'), tokens, (entry) => getBag(entry.tokens))],
         window: () => [ofKind('turn'), bm25(ofKind('turn'), tokens, bagsOfWindows(ofKind('turn')))],
-        entity: () => [ofKind('turn'), bm25(ofKind('turn'), entityTokens(query), (entry) => bagOf(entry.tokens))],
+        entity: () => [ofKind('turn'), bm25(ofKind('turn'), entityTokens(query), (entry) => getBag(entry.tokens))],
         meaning: () => [ofKind('turn'), near],
-        fact: () => [ofKind('fact'), bm25(ofKind('fact'), tokens, (entry) => bagOf(entry.tokens))],
+        fact: () => [ofKind('fact'), bm25(ofKind('fact'), tokens, (entry) => getBag(entry.tokens))],
         factMeaning: () => [ofKind('fact'), near],
-        fts: () => [ofKind('node'), bm25(ofKind('node'), tokens, (entry) => bagOf(entry.tokens))],
-        trigger: () => [ofKind('node'), bm25(ofKind('node'), tokens, (entry) => bagOf(entry.trigger))],
+        fts: () => [ofKind('node'), bm25(ofKind('node'), tokens, (entry) => getBag(entry.tokens))],
+        trigger: () => [ofKind('node'), bm25(ofKind('node'), tokens, (entry) => getBag(entry.trigger))],
         summary: () => [ofKind('node'), near],
       };
       const found = lanes.map((lane) => {
-        const [rows, scoreOf] = scorers[lane]();
+        const [rows, getScore] = scorers[lane]();
         const most = rows[0]?.row.kind === 'node' ? Math.min(limit, NODE_LIMIT) : limit;
-        return [lane, best(rows, scoreOf, most)] as const;
+        return [lane, best(rows, getScore, most)] as const;
       });
-      return hitsOf(found);
+      return getHits(found);
     },
     async turnTexts(_, turnIds) {
       const turns = entries.filter(({ row }) => row.kind === 'turn' && turnIds.includes(row.turnId));
@@ -119,16 +119,16 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
 
 type Scored = readonly (readonly [Entry, number])[];
 
-function best(rows: readonly Entry[], scoreOf: (entry: Entry) => number, limit: number): Scored {
+function best(rows: readonly Entry[], getScore: (entry: Entry) => number, limit: number): Scored {
   return rows
-    .map((entry) => [entry, scoreOf(entry)] as const)
+    .map((entry) => [entry, getScore(entry)] as const)
     .filter(([, score]) => score > 0)
     .sort(([, one], [, other]) => other - one)
     .slice(0, limit);
 }
 
-function bm25(rows: readonly Entry[], terms: readonly string[], bagOf: (entry: Entry) => Bag) {
-  const bags = new Map(rows.map((entry) => [entry, bagOf(entry)]));
+function bm25(rows: readonly Entry[], terms: readonly string[], getBag: (entry: Entry) => Bag) {
+  const bags = new Map(rows.map((entry) => [entry, getBag(entry)]));
   const meanLength = [...bags.values()].reduce((sum, { length }) => sum + length, 0) / Math.max(1, bags.size);
   const weights = [...new Set(terms)].map((term) => {
     const df = [...bags.values()].filter(({ counts }) => counts.has(term)).length;
@@ -161,9 +161,9 @@ function windowIn(turns: readonly Entry[]): (entry: Entry) => string {
   return ({ row }) => byRow.get(`${row.nodeId} ${row.turnId}`) ?? '';
 }
 
-function hitsOf(found: readonly (readonly [Lane, Scored])[]): Hit[] {
+function getHits(found: readonly (readonly [Lane, Scored])[]): Hit[] {
   const hits = new Map<string, Hit & { readonly lanes: Partial<Record<Lane, LaneScore>> }>();
-  const hitOf = ({ nodeId, atMs, kind, place, text }: IndexRow, turnId: string | null) => {
+  const getHit = ({ nodeId, atMs, kind, place, text }: IndexRow, turnId: string | null) => {
     const key = `${nodeId} ${turnId ?? ''}`;
     const tells = kind === 'turn' && tellsTime(text);
     const hit = hits.get(key) ?? { nodeId, turnId, atMs, place, tellsTime: tells, lanes: {} };
@@ -174,10 +174,10 @@ function hitsOf(found: readonly (readonly [Lane, Scored])[]): Hit[] {
   for (const [lane, scored] of found.toSorted((one, other) => ofFacts(one) - ofFacts(other))) {
     for (const [at, [{ row }, score]] of scored.entries()) {
       const place = { rank: at + 1, score };
-      if (row.kind !== 'fact') hitOf(row, row.kind === 'turn' ? row.turnId : null).lanes[lane] = place;
+      if (row.kind !== 'fact') getHit(row, row.kind === 'turn' ? row.turnId : null).lanes[lane] = place;
       for (const turnId of row.sources) {
         const known = [...hits.values()].filter((hit) => hit.turnId === turnId);
-        for (const hit of known.length > 0 ? known : [hitOf(row, turnId)]) hit.lanes[lane] ??= place;
+        for (const hit of known.length > 0 ? known : [getHit(row, turnId)]) hit.lanes[lane] ??= place;
       }
     }
   }

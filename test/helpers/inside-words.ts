@@ -6,6 +6,6 @@ export const CODES =
   /\([A-Z]:[A-Z][^)]*\)|\bmem_\d{8}|\b(?:topic_shift|high_load|buffer_overflow|HIGH|MED|LOW|EXTERNAL)\b/;
 
 /** Prose of an output: without paths, addresses, names of settings and that of the runtime. */
-export function proseOf(text: string): string {
+export function getProse(text: string): string {
   return text.replace(/\S*\/\S*|\bmodels\.\w+|\bNode\.js\b/g, ' ');
 }

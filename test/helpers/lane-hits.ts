@@ -21,7 +21,7 @@ export function nodeHit(nodeId: string, lanes: Partial<Record<Lane, LaneScore>>)
 }
 
 /** What a search gives whose lanes found these scores, best first: by lane the hits and their scores. */
-export function hitsOf(found: Partial<Record<Lane, readonly (readonly [hit: Hit, score: number])[]>>): Hit[] {
+export function getHits(found: Partial<Record<Lane, readonly (readonly [hit: Hit, score: number])[]>>): Hit[] {
   const hits = new Map<string, Hit & { lanes: Partial<Record<Lane, LaneScore>> }>();
   for (const [lane, scored] of Object.entries(found) as [Lane, readonly (readonly [Hit, number])[]][]) {
     for (const [at, [hit, score]] of scored.entries()) {
@@ -60,6 +60,6 @@ function placedIn(hits: readonly Hit[], lane: Lane): Placed[] {
     .map(({ id, score }) => ({ id, score }));
 }
 
-export function idsOf(placed: readonly Placed[]): string[] {
+export function getIds(placed: readonly Placed[]): string[] {
   return placed.map(({ id }) => id);
 }

@@ -114,10 +114,10 @@ export async function longTalk(rig: LiveRig, terminal: Terminal, options: { topi
 export function openTerminal(rig: LiveRig, options: { readonly cwd?: string } = {}): Terminal {
   const sessionId = crypto.randomUUID();
   const plan = seededPlan(5, { turns: 1, models: ['claude-opus-4-8'] });
-  return terminalOf(rig, { ...plan, sessionId, cwd: options.cwd ?? `/home/ada/${sessionId}` }, []);
+  return getTerminal(rig, { ...plan, sessionId, cwd: options.cwd ?? `/home/ada/${sessionId}` }, []);
 }
 
-function terminalOf(rig: LiveRig, plan: ReturnType<typeof seededPlan>, past: readonly Json[]): Terminal {
+function getTerminal(rig: LiveRig, plan: ReturnType<typeof seededPlan>, past: readonly Json[]): Terminal {
   const history = [...past];
   const asked = (prompt: string): Json => ({ role: 'user', content: [{ type: 'text', text: prompt }] });
   const next = (prompt: string): ClientRequest =>
@@ -145,6 +145,6 @@ function terminalOf(rig: LiveRig, plan: ReturnType<typeof seededPlan>, past: rea
         return tries;
       }
     },
-    twin: () => terminalOf(rig, plan, history),
+    twin: () => getTerminal(rig, plan, history),
   };
 }

@@ -5,8 +5,8 @@ import type { FactFiles, OntologyState } from '../../memory/storage/fact-files.t
 export function createMemoryFactFiles(texts = new Map<string, string>()): FactFiles {
   const state: OntologyState = { ontology: DEFAULT_ONTOLOGY, problems: [] };
   return {
-    nameOf: (scope) => (scope === '' ? 'user.md' : `${scope.toLowerCase().replace(/[^a-z0-9]/g, '-')}.md`),
-    pathOf: (name) => name,
+    getName: (scope) => (scope === '' ? 'user.md' : `${scope.toLowerCase().replace(/[^a-z0-9]/g, '-')}.md`),
+    getPath: (name) => name,
     texts: async () => new Map(texts),
     async replace({ name, before, after }) {
       if ((texts.get(name) ?? null) !== before) return false;

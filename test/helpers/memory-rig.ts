@@ -85,7 +85,7 @@ export function openRig(
     model: null,
     local: createLocalModel(),
     redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
-    projectOf: (directory) => directory ?? '',
+    getProject: (directory) => directory ?? '',
     forgotten: listed(disk.forgotten),
     dismissed: listed(disk.dismissed),
     closings: { load: async () => disk.closed, add: async (id, atMs) => void disk.closed.set(id, atMs) },

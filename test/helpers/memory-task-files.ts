@@ -5,10 +5,10 @@ import type { TaskFiles } from '../../memory/tasks/task-files.ts';
 
 /** Task files without a disk: texts by name. */
 export function createMemoryTaskFiles(texts = new Map<string, string>(), pages = new Map<string, string>()): TaskFiles {
-  const keyOf = (name: string): string | undefined =>
+  const getKey = (name: string): string | undefined =>
     [...texts.keys()].find((key) => key.toLowerCase() === name.toLowerCase());
-  const textOf = (name: string): string => {
-    const text = texts.get(keyOf(name) ?? '');
+  const getText = (name: string): string => {
+    const text = texts.get(getKey(name) ?? '');
     if (text === undefined) throw new CometError('not_found', `no task ${name}`);
     return text;
   };
@@ -28,23 +28,23 @@ export function createMemoryTaskFiles(texts = new Map<string, string>(), pages =
     },
     async add(stem, task) {
       let name = stem;
-      for (let number = 2; keyOf(name) !== undefined; number += 1) name = `${stem}-${number}`;
+      for (let number = 2; getKey(name) !== undefined; number += 1) name = `${stem}-${number}`;
       texts.set(name, renderTask({ ...task, name }));
       return { ...task, name };
     },
     async update(name, patch) {
-      const text = textOf(name);
+      const text = getText(name);
       valid(text, name);
       const after = patchTask(text, patch);
-      const task = valid(after, keyOf(name) ?? name);
+      const task = valid(after, getKey(name) ?? name);
       texts.set(task.name, after);
       return task;
     },
     async remove(name) {
-      textOf(name);
-      texts.delete(keyOf(name) ?? '');
+      getText(name);
+      texts.delete(getKey(name) ?? '');
     },
-    fileOf: (name) => keyOf(name) ?? null,
+    getFile: (name) => getKey(name) ?? null,
     readInbox: async (day) => pages.get(day) ?? '',
     async addToInbox(day, line) {
       const page = pages.get(day) ?? `# Inbox ${day}\n\n`;
@@ -59,14 +59,14 @@ export function createMemoryTaskFiles(texts = new Map<string, string>(), pages =
     texts: async () => [...texts].map(([name, text]) => ({ name: `active/${name}.md`, text })),
     async restore({ name: file, text }) {
       const name = path.basename(file, '.md');
-      if (keyOf(name) !== undefined || typeof parseTask(text, name) === 'string') return false;
+      if (getKey(name) !== undefined || typeof parseTask(text, name) === 'string') return false;
       texts.set(name, text);
       return true;
     },
     async replace({ name: file, text }) {
       const name = path.basename(file, '.md');
       valid(text, name);
-      texts.delete(keyOf(name) ?? '');
+      texts.delete(getKey(name) ?? '');
       texts.set(name, text);
     },
     readTopic: async () => '',

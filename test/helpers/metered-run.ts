@@ -55,7 +55,7 @@ export async function playBilled(
 ): Promise<BilledPlay> {
   const rule = options.rule ?? Config.parse({}).ledger;
   const store = options.store ?? createMemoryRecords();
-  const atMsOf = options.atMs ?? ((request: ClientRequest) => request.atMs);
+  const getAtMs = options.atMs ?? ((request: ClientRequest) => request.atMs);
   const [judge, directJudge] = [createJudge(), createJudge({ enforceThinking: false })];
   const memory = createFakeMemory();
   const onePlanStore = createMemoryPlanStore();
@@ -85,7 +85,7 @@ export async function playBilled(
   };
   let { ledger, rewriter } = await open();
   await growConversation(plan, async (request) => {
-    const atMs = atMsOf(request);
+    const atMs = getAtMs(request);
     nowMs = atMs;
     if (options.restarts?.(request.index)) ({ ledger, rewriter } = await open());
     const { headers, bytes: body } = request;

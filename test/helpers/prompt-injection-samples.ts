@@ -1,6 +1,6 @@
 import { type Seeded, seeded } from '../../bench/local/seeded.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
-import { message, toolRound, turnOf } from './turns.ts';
+import { getTurn, message, toolRound } from './turns.ts';
 
 export const CARRIERS = ['web', 'file', 'tool', 'mcp'] as const;
 export type Carrier = (typeof CARRIERS)[number];
@@ -54,13 +54,13 @@ export function poisonPayloads(count: number, seed: number): Payload[] {
 export function poisonedTurn(payload: Payload, carrier: Carrier, at: number, sessionId: string): CapturedTurn {
   const said = carrier === 'tool' ? 'That is done.' : `It says: ${payload.text}`;
   const answer = message('assistant', [{ type: 'text', text: said }]);
-  return turnOf(`What about topic ${at}?`, [...roundOf(payload.text, carrier, at), answer], {
+  return getTurn(`What about topic ${at}?`, [...getRound(payload.text, carrier, at), answer], {
     sessionId,
     atMs: 1_800_000_000_000 + at * 60_000,
   });
 }
 
-function roundOf(text: string, carrier: Carrier, at: number): CapturedMessage[] {
+function getRound(text: string, carrier: Carrier, at: number): CapturedMessage[] {
   const id = `toolu_${at}`;
   if (carrier === 'web') return toolRound('WebFetch', { url: 'https://docs.example/page', prompt: 'read' }, text, id);
   if (carrier === 'file') return toolRound('Read', { file_path: '/tmp/downloads/notes.md' }, text, id);

@@ -2,7 +2,7 @@ import { isQuestion, PROJECT_DIR, STORY, type StoryTurn } from '../../bin/demo/s
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { Memory } from '../../memory/index.ts';
 import type { StoryQuestion } from '../fixtures/story-questions.ts';
-import { message, toolRound, turnOf } from './turns.ts';
+import { getTurn, message, toolRound } from './turns.ts';
 
 const SESSION = 'story';
 /** What the clock of a memory must show that is to live this day: later, and each turn seems long silent. */
@@ -31,7 +31,7 @@ function captured(turn: StoryTurn, at: number, atMs: number): CapturedTurn {
     ...tools.flatMap((tool, nth) => toolRound(tool.name, tool.input, tool.result, `toolu_${at}_${round}_${nth}`)),
   ]);
   const answer = message('assistant', [{ type: 'text', text: turn.answer }]);
-  return turnOf(turn.prompt, [...rounds, answer], { sessionId: SESSION, projectDir: PROJECT_DIR, atMs });
+  return getTurn(turn.prompt, [...rounds, answer], { sessionId: SESSION, projectDir: PROJECT_DIR, atMs });
 }
 
 /** How the turns come: a turn at a time as they are lived, each read before the next, or all at once after a restart. */

@@ -33,7 +33,7 @@ export function openTaskRig(
     files,
     surfacing,
     now: () => clock.nowMs,
-    projectOf: (directory) => directory ?? '',
+    getProject: (directory) => directory ?? '',
     redact: (text) => text.replaceAll('hunter2', '[REDACTED]'),
   });
   return { tasks, surfacing, clock, activity, shown };

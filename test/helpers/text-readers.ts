@@ -50,7 +50,7 @@ import { scanBody } from '../../proxy/wire/json.ts';
 import { canonicalizeMessage, shapeMessage } from '../../proxy/wire/message.ts';
 import { classifyApiError } from '../../proxy/wire/validate.ts';
 import { createRedactor, findPrivateTexts } from '../../redact/index.ts';
-import { message, turnOf } from './turns.ts';
+import { getTurn, message } from './turns.ts';
 
 /** Units that an attacker may repeat up to the longest text that Claude reads. */
 export const UNITS: Readonly<Record<string, string>> = {
@@ -109,12 +109,12 @@ const redactor = createRedactor({
 });
 
 const result = (text: string): CapturedTurn =>
-  turnOf('look', [
+  getTurn('look', [
     message('assistant', [{ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: text } }]),
     message('user', [{ type: 'tool_result', tool_use_id: 'toolu_1', content: text }]),
     message('assistant', [{ type: 'text', text: 'Done.' }]),
   ]);
-const said = (text: string): CapturedTurn => turnOf(text, [message('assistant', [{ type: 'text', text }])]);
+const said = (text: string): CapturedTurn => getTurn(text, [message('assistant', [{ type: 'text', text }])]);
 const turnText = (text: string): TurnText => readTurn(said(text));
 const answered = (text: string): TurnText => readTurn(result(text));
 const body = (text: string): Buffer =>
@@ -234,13 +234,13 @@ export const READERS: Readonly<Record<string, Read>> = {
   refusal: classifyApiError,
 };
 
-function deltas(text: string, deltaOf: (part: string) => object): unknown {
+function deltas(text: string, getDelta: (part: string) => object): unknown {
   const assembler = createAssembler();
   const push = (data: object): void => assembler.push({ event: 'message', data: JSON.stringify(data) });
   push({ type: 'message_start', message: { content: [] } });
   push({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '', citations: [] } });
   for (let at = 0; at < text.length; at += 32) {
-    push({ type: 'content_block_delta', index: 0, delta: deltaOf(text.slice(at, at + 32)) });
+    push({ type: 'content_block_delta', index: 0, delta: getDelta(text.slice(at, at + 32)) });
   }
   return assembler.result();
 }

@@ -125,14 +125,14 @@ export function openRequest(secure: tls.TLSSocket, send: Send): http.ClientReque
     method: send.method ?? 'POST',
     path: send.path ?? '/v1/messages?beta=true',
     headers: headers as unknown as http.OutgoingHttpHeaders,
-    agent: agentOf(secure),
+    agent: getAgent(secure),
   });
 }
 
 const agents = new WeakMap<tls.TLSSocket, http.Agent>();
 
 /** Keeps to the one connection, request after request. */
-function agentOf(secure: tls.TLSSocket): http.Agent {
+function getAgent(secure: tls.TLSSocket): http.Agent {
   let agent = agents.get(secure);
   if (agent === undefined) {
     agent = new http.Agent({ keepAlive: true, maxSockets: 1 });

@@ -101,7 +101,7 @@ export function makeRequest(
     tools: TOOLS,
     metadata: { user_id: JSON.stringify({ device_id: 'd'.repeat(64), account_uuid: '', session_id: plan.sessionId }) },
     max_tokens: 64_000,
-    thinking: thinkingOf(plan, manual),
+    thinking: getThinking(plan, manual),
     context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
     ...(!manual && { output_config: { effort: 'high' } }),
     stream: true,
@@ -123,7 +123,7 @@ export function makeRequest(
   };
 }
 
-function thinkingOf(plan: ConversationPlan, manual: boolean): Json {
+function getThinking(plan: ConversationPlan, manual: boolean): Json {
   if (plan.thinking === 'off') return { type: 'disabled' };
   return manual ? { budget_tokens: 31_999, type: 'enabled' } : { type: 'adaptive' };
 }

@@ -10,20 +10,20 @@ export interface MemoryTrust extends TrustStore {
 /** A store in memory, which holds what it is told to. */
 export function createMemoryTrust(id = 'memory'): MemoryTrust {
   const held = new Set<string>();
-  const fingerprintOf = (file: string): string => new X509Certificate(readFileSync(file)).fingerprint256;
+  const getFingerprint = (file: string): string => new X509Certificate(readFileSync(file)).fingerprint256;
   return {
     id,
     name: `the ${id} store`,
     held,
     describe: async (rootFile, former = []) => ({
       commands: [...former.map((fingerprint) => ['forget', fingerprint]), ['hold', rootFile]],
-      fingerprint: fingerprintOf(rootFile),
+      fingerprint: getFingerprint(rootFile),
       files: [],
       certificate: '',
     }),
     install: async (rootFile, former = []) => {
       for (const fingerprint of former) held.delete(fingerprint);
-      held.add(fingerprintOf(rootFile));
+      held.add(getFingerprint(rootFile));
     },
     remove: async (fingerprint) => held.delete(fingerprint),
     isInstalled: async (fingerprint) => held.has(fingerprint),

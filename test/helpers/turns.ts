@@ -16,7 +16,11 @@ export interface TurnOptions {
 }
 
 /** A turn named by what it says; `messages` are appended to the prompt as they stand. */
-export function turnOf(prompt: unknown, messages: readonly CapturedMessage[], options: TurnOptions = {}): CapturedTurn {
+export function getTurn(
+  prompt: unknown,
+  messages: readonly CapturedMessage[],
+  options: TurnOptions = {},
+): CapturedTurn {
   const all = [message('user', prompt), ...messages];
   const { sessionId = 's1', projectDir = '/home/dev/shop', atMs = 1_800_000_000_000 } = options;
   const key = options.key ?? hex(`key ${JSON.stringify(prompt)}`);
@@ -25,7 +29,7 @@ export function turnOf(prompt: unknown, messages: readonly CapturedMessage[], op
 }
 
 export function talk(prompt: unknown, answer: string, options: TurnOptions = {}): CapturedTurn {
-  return turnOf(prompt, [message('assistant', [{ type: 'text', text: answer }])], options);
+  return getTurn(prompt, [message('assistant', [{ type: 'text', text: answer }])], options);
 }
 
 /** One tool round: the call, then its result. */

@@ -11,7 +11,7 @@ const LEAST_MS = 6;
 const REPEATS = 4;
 
 /** CPU time, ms: others who use the machine do not count. */
-async function timeOf(read: Read, text: string): Promise<number> {
+async function getTime(read: Read, text: string): Promise<number> {
   const before = process.cpuUsage();
   await read(text);
   const { user, system } = process.cpuUsage(before);
@@ -19,13 +19,13 @@ async function timeOf(read: Read, text: string): Promise<number> {
 }
 
 /** Sizes at which a step took more than its share, however often it was repeated. */
-async function excess(read: Read, textOf: (size: number) => string): Promise<string[]> {
+async function excess(read: Read, getText: (size: number) => string): Promise<string[]> {
   let before = LEAST_MS;
   for (let size = SMALL; size <= LARGE; size *= STEP) {
-    const text = textOf(size);
-    let spent = await timeOf(read, text);
+    const text = getText(size);
+    let spent = await getTime(read, text);
     for (let again = 0; again < REPEATS && size > SMALL && spent > MOST_GROWTH * before; again += 1) {
-      spent = Math.min(spent, await timeOf(read, text));
+      spent = Math.min(spent, await getTime(read, text));
     }
     if (size > SMALL && spent > MOST_GROWTH * before)
       return [`${size} chars: ${before.toFixed()} ms, then ${spent.toFixed()}`];
@@ -40,8 +40,8 @@ describe('a long text is read in time that grows with its length alone', () => {
       const found: string[] = [];
       for (const [unit, text] of Object.entries(UNITS)) {
         for (const lead of LEADS) {
-          const textOf = (size: number): string => `${lead}${text.repeat(Math.ceil(size / text.length))}x`;
-          for (const each of await excess(read, textOf)) found.push(`${unit}${lead && ' after words'}: ${each}`);
+          const getText = (size: number): string => `${lead}${text.repeat(Math.ceil(size / text.length))}x`;
+          for (const each of await excess(read, getText)) found.push(`${unit}${lead && ' after words'}: ${each}`);
         }
       }
       expect(found).toEqual([]);

@@ -42,6 +42,6 @@ export type Answer =
       readonly delivery?: Delivery;
     };
 
-export function stopReasonOf(answer: Answer & { kind: 'message' }): string {
+export function getStopReason(answer: Answer & { kind: 'message' }): string {
   return answer.stopReason ?? (answer.blocks.some((block) => block.type === 'tool_use') ? 'tool_use' : 'end_turn');
 }

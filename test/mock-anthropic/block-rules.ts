@@ -1,4 +1,4 @@
-import { blocksOf, isObject, type Json } from './json.ts';
+import { getBlocks, isObject, type Json } from './json.ts';
 
 /** A message with its content as blocks. */
 export interface Message {
@@ -108,7 +108,7 @@ export function checkCacheControls(body: Json, messages: readonly Message[]): st
     }
   };
   addAll(tools, 'tools');
-  addAll(blocksOf(body.system), 'system');
+  addAll(getBlocks(body.system), 'system');
   for (const [index, { blocks }] of messages.entries()) {
     const thought = blocks.findIndex((block) => isThinking(block) && block.cache_control);
     const path = `messages.${index}.content`;
@@ -120,7 +120,7 @@ export function checkCacheControls(body: Json, messages: readonly Message[]): st
   const auto = isObject(body.cache_control) ? body.cache_control : null;
   const last = lastMark(messages);
   // The automatic breakpoint adds nothing to an equal one on the last block.
-  if (auto !== null && (last === null || ttlOf(last) !== ttlOf(auto))) found.push({ path: '', mark: auto });
+  if (auto !== null && (last === null || getTtl(last) !== getTtl(auto))) found.push({ path: '', mark: auto });
   if (found.length > MAX_BREAKPOINTS) {
     return `A maximum of 4 blocks with cache_control may be provided. Found ${found.length}.`;
   }
@@ -132,7 +132,7 @@ function checkMarks(found: readonly Breakpoint[]): string | null {
   for (const { path, mark } of found) {
     const field = path === '' ? 'cache_control' : `${path}.cache_control`;
     if (mark.type !== 'ephemeral') return `${field}.type: Input should be 'ephemeral'`;
-    const ttl = ttlOf(mark);
+    const ttl = getTtl(mark);
     if (ttl !== '5m' && ttl !== '1h') return `${field}.ephemeral.ttl: Input should be '5m' or '1h'`;
     const extra = Object.keys(mark).find((key) => !['type', 'ttl', 'scope'].includes(key));
     if (extra !== undefined) return `${field}.ephemeral.${extra}: Extra inputs are not permitted`;
@@ -151,6 +151,6 @@ function lastMark(messages: readonly Message[]): Json | null {
   return (marked?.cache_control as Json | undefined) ?? null;
 }
 
-function ttlOf(mark: Json): unknown {
+function getTtl(mark: Json): unknown {
   return mark.ttl ?? '5m';
 }

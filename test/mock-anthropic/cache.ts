@@ -1,6 +1,6 @@
 import { canonical, isObject, type Json } from './json.ts';
-import { CACHE_WRITE, rulesOf } from './models.ts';
-import { digestOf, type Item } from './stream.ts';
+import { CACHE_WRITE, getRules } from './models.ts';
+import { getDigest, type Item } from './stream.ts';
 
 /** Prompt tokens of one request, as the API reports them. */
 export interface PromptUsage {
@@ -51,7 +51,7 @@ export function createPromptCache(): PromptCache {
       refresh(positions, breakpoints, read, (key) => live(key, atMs), atMs);
       const written = { '5m': 0, '1h': 0 };
       let done = positions[read]?.tokens ?? 0;
-      const { minCacheTokens } = rulesOf(request.model);
+      const { minCacheTokens } = getRules(request.model);
       for (const { at, ttl } of breakpoints) {
         const position = positions[at];
         if (!position || position.tokens < minCacheTokens) continue;
@@ -74,7 +74,7 @@ export function createPromptCache(): PromptCache {
 export function promptCost(model: string, usage: PromptUsage): number {
   return (
     usage.input +
-    usage.cacheRead * rulesOf(model).cacheRead +
+    usage.cacheRead * getRules(model).cacheRead +
     usage.cacheWrite5m * CACHE_WRITE['5m'] +
     usage.cacheWrite1h * CACHE_WRITE['1h']
   );
@@ -95,15 +95,15 @@ function layOut(request: CacheRequest) {
   const { items } = request;
   const positions: Position[] = [];
   const breakpoints: Breakpoint[] = [];
-  let key = digestOf(`${request.account}\n${request.model}\n${canonical(request.body.speed ?? null)}`);
+  let key = getDigest(`${request.account}\n${request.model}\n${canonical(request.body.speed ?? null)}`);
   let tokens = 0;
   let inMessages = false;
   for (const [at, item] of items.entries()) {
     if (item.part === 'messages' && !inMessages) {
       inMessages = true;
-      key = digestOf(key + settings(request));
+      key = getDigest(key + settings(request));
     }
-    key = digestOf(key + item.part + item.digest);
+    key = getDigest(key + item.part + item.digest);
     tokens += item.tokens;
     positions.push({ key, tokens });
     if (item.ttl !== null) breakpoints.push({ at, ttl: item.ttl });
@@ -142,12 +142,12 @@ function refresh(
   positions: readonly Position[],
   breakpoints: readonly Breakpoint[],
   read: number,
-  entryOf: (key: string | undefined) => Entry | undefined,
+  getEntry: (key: string | undefined) => Entry | undefined,
   atMs: number,
 ): void {
   for (const at of [read, ...breakpoints.map((breakpoint) => breakpoint.at)]) {
     if (at > read) continue;
-    const entry = entryOf(positions[at]?.key);
+    const entry = getEntry(positions[at]?.key);
     if (entry) entry.expiresAtMs = atMs + ttlMs(entry.ttl);
   }
 }

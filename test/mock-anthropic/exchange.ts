@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { type Answer, stopReasonOf } from './answer.ts';
+import { type Answer, getStopReason } from './answer.ts';
 import { deliver, holdBack } from './deliver.ts';
 import type { Refusal } from './refusal.ts';
 import type { ServedRequest } from './request-record.ts';
 import type { Accepted, Judge } from './request-validator.ts';
 import type { Brain } from './responder.ts';
-import { messageOf, type Reply, streamReply } from './sse.ts';
+import { getMessage, type Reply, streamReply } from './sse.ts';
 import { blockTokens } from './tokens.ts';
 
 export interface ExchangeParts {
@@ -66,27 +66,27 @@ async function sendAnswer(
   for (const [name, value] of Object.entries(extra)) response.setHeader(name, value);
   await holdBack(delivery);
   if (answer.kind === 'error') return sendError(request, response, answer);
-  const reply = replyOf(request, verdict, answer);
+  const reply = getReply(request, verdict, answer);
   request.answer = reply.blocks;
   request.usage = { ...verdict.usage, output: reply.outputTokens };
   request.status = 200;
   if (delivery.compress) response.setHeader('content-encoding', delivery.compress);
   const streams = verdict.body.stream === true;
   response.writeHead(200, streams ? STREAM_HEADERS : JSON_HEADERS);
-  const whole = [{ text: JSON.stringify(messageOf(reply)), isDelta: false }];
+  const whole = [{ text: JSON.stringify(getMessage(reply)), isDelta: false }];
   request.end = await deliver(response, streams ? streamReply(reply) : whole, delivery);
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json' };
 const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
 
-function replyOf(request: ServedRequest, verdict: Accepted, answer: Answer & { kind: 'message' }): Reply {
+function getReply(request: ServedRequest, verdict: Accepted, answer: Answer & { kind: 'message' }): Reply {
   const blocks = verdict.seal(answer.blocks);
   return {
     id: `msg_${randomBytes(12).toString('hex')}`,
     model: request.model,
     blocks,
-    stopReason: stopReasonOf(answer),
+    stopReason: getStopReason(answer),
     usage: verdict.usage,
     outputTokens: blocks.reduce((sum, block) => sum + blockTokens(block), 0),
     dropped: verdict.dropped,

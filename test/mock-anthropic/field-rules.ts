@@ -1,5 +1,5 @@
-import { blocksOf, isObject, type Json } from './json.ts';
-import { rulesOf } from './models.ts';
+import { getBlocks, isObject, type Json } from './json.ts';
+import { getRules } from './models.ts';
 
 const MIN_BUDGET = 1_024;
 
@@ -46,7 +46,7 @@ function checkNames(body: Json, has: (beta: string) => boolean): string | null {
   }
   const turnScoped = body.messages.findIndex((message) => isObject(message) && message.clear_at !== undefined);
   if (turnScoped >= 0 && !has('mid-conversation-system-clear-at-')) return extra(`messages.${turnScoped}.clear_at`);
-  const scoped = blocksOf(body.system).findIndex(
+  const scoped = getBlocks(body.system).findIndex(
     ({ cache_control: mark }) => isObject(mark) && mark.scope !== undefined,
   );
   return scoped >= 0 && !has('prompt-caching-scope-') ? extra(`system.${scoped}.cache_control.ephemeral.scope`) : null;
@@ -83,7 +83,7 @@ function checkToolList({ tools = [], tool_choice: choice }: Json): string | null
 function checkMode(body: Json): string | null {
   const { model, thinking, max_tokens: most } = body;
   if (!isObject(thinking)) return null;
-  const takes = rulesOf(String(model)).thinking;
+  const takes = getRules(String(model)).thinking;
   if (thinking.type === 'adaptive' && (takes === 'manual' || takes === 'none')) {
     return 'adaptive thinking is not supported on this model';
   }

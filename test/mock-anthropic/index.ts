@@ -2,17 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answerRequest, sendError } from './exchange.ts';
 import { isObject, type Json } from './json.ts';
 import { TOO_LARGE } from './refusal.ts';
-import { classOf, type ServedRequest, sessionOf } from './request-record.ts';
+import { getClass, getSession, type ServedRequest } from './request-record.ts';
 import { createJudge } from './request-validator.ts';
 import { type Brain, echoBrain } from './responder.ts';
 import { listen, readBody } from './server.ts';
 import { addUp, type Totals } from './totals.ts';
 
 export type { Answer, AnswerBlock, Delivery } from './answer.ts';
-export { blocksOf, type Json } from './json.ts';
+export { getBlocks as blocksOf, type Json } from './json.ts';
 export { newestPrompt, type ServedRequest } from './request-record.ts';
 export { createJudge, type Judge, type Verdict } from './request-validator.ts';
-export { type Brain, echoBrain, roundOf, scriptedBrain } from './responder.ts';
+export { type Brain, echoBrain, getRound as roundOf, scriptedBrain } from './responder.ts';
 export { structuredBrain } from './structured.ts';
 export type { Totals } from './totals.ts';
 
@@ -134,7 +134,7 @@ function record(
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(incoming.headers)) headers[name] = String(value);
   const path = incoming.url ?? '/';
-  const kind = kindOf(incoming.method ?? '', path);
+  const kind = getKind(incoming.method ?? '', path);
   const body = kind === 'other' ? null : parse(bytes);
   return {
     ...at,
@@ -146,8 +146,8 @@ function record(
     bytes,
     body,
     model: String(body?.model ?? ''),
-    sessionId: sessionOf(headers, body),
-    class: classOf(headers, body),
+    sessionId: getSession(headers, body),
+    class: getClass(headers, body),
     status: 0,
     refusal: null,
     usage: null,
@@ -157,7 +157,7 @@ function record(
   };
 }
 
-function kindOf(method: string, path: string): ServedRequest['kind'] {
+function getKind(method: string, path: string): ServedRequest['kind'] {
   const [name] = path.split('?');
   if (method !== 'POST') return 'other';
   if (name === '/v1/messages') return 'messages';

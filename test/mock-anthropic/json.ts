@@ -18,7 +18,7 @@ export function canonical(value: unknown): string {
 }
 
 /** `content` as blocks: a string is one text block. */
-export function blocksOf(content: unknown): readonly Json[] {
+export function getBlocks(content: unknown): readonly Json[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter(isObject) : [];
 }

@@ -31,7 +31,7 @@ const UNKNOWN: ModelRules = {
 
 const known = new Map<string, ModelRules>();
 
-export function rulesOf(model: string): ModelRules {
+export function getRules(model: string): ModelRules {
   const found = known.get(model) ?? readName(model.toLowerCase());
   known.set(model, found);
   return found;
@@ -51,22 +51,22 @@ function build(tier: string, version: number): ModelRules {
     family: `${tier} ${version}`,
     systemMessages: version >= 5 || (tier === 'opus' && version === 4.8),
     bindsThinking: version >= (tier === 'fable' ? 5.1 : 5.5),
-    thinking: thinkingOf(tier, version),
+    thinking: getThinking(tier, version),
     keepsThinking: version >= 4.6 || (tier === 'opus' && version === 4.5),
     prefill: version < 4.6,
     contextTokens: version >= 4.6 ? 1_000_000 : 200_000,
-    minCacheTokens: minCacheTokensOf(tier, version),
+    minCacheTokens: getMinCacheTokens(tier, version),
     cacheRead: tier === 'fable' && version > 5 ? 0.025 : tier !== 'haiku' && version >= 5.5 ? 0.05 : 0.1,
   };
 }
 
-function thinkingOf(tier: string, version: number): ModelRules['thinking'] {
+function getThinking(tier: string, version: number): ModelRules['thinking'] {
   if (version >= 4.7) return 'adaptive';
   if (version === 4.6) return 'both';
   return version >= 4 || (tier === 'sonnet' && version === 3.7) ? 'manual' : 'none';
 }
 
-function minCacheTokensOf(tier: string, version: number): number {
+function getMinCacheTokens(tier: string, version: number): number {
   if (tier === 'haiku') return version < 4 ? 2_048 : 4_096;
   if (tier === 'fable' || version >= 5.5) return 512;
   if (tier === 'sonnet') return 1_024;

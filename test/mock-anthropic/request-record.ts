@@ -1,5 +1,5 @@
 import type { PromptUsage } from './cache.ts';
-import { blocksOf, isObject, type Json } from './json.ts';
+import { getBlocks, isObject, type Json } from './json.ts';
 import type { Refusal } from './refusal.ts';
 
 export type RequestClass =
@@ -44,7 +44,7 @@ export interface ServedRequest {
   end: 'pending' | 'complete' | 'cut' | 'aborted';
 }
 
-export function sessionOf(headers: Readonly<Record<string, string>>, body: Json | null): string {
+export function getSession(headers: Readonly<Record<string, string>>, body: Json | null): string {
   const named = headers['x-claude-code-session-id'];
   if (named) return named;
   const user = isObject(body?.metadata) ? body.metadata.user_id : undefined;
@@ -52,9 +52,9 @@ export function sessionOf(headers: Readonly<Record<string, string>>, body: Json 
   return /session_id"\s*:\s*"([^"]+)"|_session_([0-9a-f-]+)/.exec(user)?.slice(1).find(Boolean) ?? '';
 }
 
-export function classOf(headers: Readonly<Record<string, string>>, body: Json | null): RequestClass {
+export function getClass(headers: Readonly<Record<string, string>>, body: Json | null): RequestClass {
   if (!body) return 'other';
-  const system = blocksOf(body.system).map((block) => String(block.text ?? ''));
+  const system = getBlocks(body.system).map((block) => String(block.text ?? ''));
   const prompt = newestPrompt(body);
   if (headers['x-claude-code-agent-id'] || system[0]?.includes('cc_is_subagent=true')) return 'subagent';
   if (body.max_tokens === 1 && prompt === 'quota') return 'quota';
@@ -68,19 +68,19 @@ export function classOf(headers: Readonly<Record<string, string>>, body: Json | 
 function lastTexts(body: Json): readonly string[] {
   const messages = Array.isArray(body.messages) ? body.messages.filter(isObject) : [];
   const last = messages.findLast((message) => message.role === 'user');
-  return blocksOf(last?.content).map((block) => String(block.text ?? ''));
+  return getBlocks(last?.content).map((block) => String(block.text ?? ''));
 }
 
 /** Text of the newest user message that is no tool result, reminders left out; '' when there is none. */
 export function newestPrompt(body: Json): string {
   const messages = Array.isArray(body.messages) ? body.messages.filter(isObject) : [];
-  const message = messages.findLast((entry) => entry.role === 'user' && textsOf(entry).length > 0);
-  return message ? (textsOf(message).at(-1) ?? '') : '';
+  const message = messages.findLast((entry) => entry.role === 'user' && getTexts(entry).length > 0);
+  return message ? (getTexts(message).at(-1) ?? '') : '';
 }
 
 /** A message's own texts: no reminders, nothing that a memory proxy put there, and none beside tool results. */
-export function textsOf(message: Json): readonly string[] {
-  const blocks = blocksOf(message.content);
+export function getTexts(message: Json): readonly string[] {
+  const blocks = getBlocks(message.content);
   if (blocks.some((block) => block.type === 'tool_result')) return [];
   return blocks
     .filter((block) => block.type === 'text')

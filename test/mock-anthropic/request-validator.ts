@@ -3,10 +3,10 @@ import type { AnswerBlock } from './answer.ts';
 import { isThinking } from './block-rules.ts';
 import { createPromptCache, type PromptUsage, promptCost } from './cache.ts';
 import { isObject, type Json } from './json.ts';
-import { rulesOf } from './models.ts';
+import { getRules } from './models.ts';
 import { invalid, type Refusal } from './refusal.ts';
 import { findRefusal } from './rules.ts';
-import { type Item, itemsOf, runningTurn } from './stream.ts';
+import { getItems, type Item, runningTurn } from './stream.ts';
 import { createThinkingLedger, type ThinkingRequest } from './thinking.ts';
 
 export interface JudgeOptions {
@@ -67,7 +67,7 @@ export function createJudge(options: JudgeOptions = {}): Judge {
       const items = visible(thinking, body, outcome.drops);
       const tooLong = checkLength(model, items);
       if (tooLong) return { refusal: tooLong };
-      const account = accountOf(request.headers);
+      const account = getAccount(request.headers);
       const usage = counting ? uncached(items) : cache.bill({ account, model, body, items, atMs: request.atMs });
       return {
         refusal: null,
@@ -108,7 +108,7 @@ function thinkingRequest(body: Json, betas: readonly string[]): ThinkingRequest 
   const binding = isObject(body.thinking) ? body.thinking.block_binding : null;
   return {
     model: String(body.model),
-    items: itemsOf(body),
+    items: getItems(body),
     betas,
     dropOnMismatch: isObject(binding) && binding.prefix_mismatch_behavior === 'drop_block',
   };
@@ -116,7 +116,7 @@ function thinkingRequest(body: Json, betas: readonly string[]): ThinkingRequest 
 
 /** Without dropped thinking, and without that of older turns on models that keep the running turn's only. */
 function visible({ model, items }: ThinkingRequest, body: Json, drops: ReadonlySet<string>): readonly Item[] {
-  const from = rulesOf(model).keepsThinking ? 0 : runningTurn(body);
+  const from = getRules(model).keepsThinking ? 0 : runningTurn(body);
   return items.filter(
     (item) => !drops.has(item.path) && (item.part !== 'messages' || item.message >= from || !isThinking(item.block)),
   );
@@ -128,7 +128,7 @@ function checkMaxTokens(body: Json): Refusal | null {
 
 function checkLength(model: string, items: readonly Item[]): Refusal | null {
   const total = items.reduce((sum, item) => sum + item.tokens, 0);
-  const { contextTokens } = rulesOf(model);
+  const { contextTokens } = getRules(model);
   return total <= contextTokens ? null : invalid(`prompt is too long: ${total} tokens > ${contextTokens} maximum`);
 }
 
@@ -138,7 +138,7 @@ function uncached(items: readonly Item[]): PromptUsage {
 }
 
 /** Caches are per account; a digest stands for the key. */
-function accountOf(headers: Readonly<Record<string, string>>): string {
+function getAccount(headers: Readonly<Record<string, string>>): string {
   return createHash('sha256')
     .update(headers.authorization ?? headers['x-api-key'] ?? '')
     .digest('hex');

@@ -1,6 +1,6 @@
 import type { Answer, AnswerBlock } from './answer.ts';
 import { isObject, type Json } from './json.ts';
-import { newestPrompt, type ServedRequest, textsOf } from './request-record.ts';
+import { getTexts, newestPrompt, type ServedRequest } from './request-record.ts';
 
 /** Who answers. Called for accepted `/v1/messages` requests only. */
 export type Brain = (request: ServedRequest) => Answer | Promise<Answer>;
@@ -27,14 +27,14 @@ export function scriptedBrain(turns: readonly ScriptedTurn[], otherwise: Brain =
     const prompt = request.body ? newestPrompt(request.body) : '';
     const turn = turns.find(({ when }) => (typeof when === 'string' ? prompt.includes(when) : when.test(prompt)));
     if (!request.body || !turn) return otherwise(request);
-    const round = Math.min(roundOf(request.body), turn.rounds.length - 1);
+    const round = Math.min(getRound(request.body), turn.rounds.length - 1);
     return { kind: 'message', blocks: turn.rounds[round] ?? [] };
   };
 }
 
 /** Assistant messages since the newest user prompt. */
-export function roundOf(body: Json): number {
+export function getRound(body: Json): number {
   const messages = Array.isArray(body.messages) ? body.messages.filter(isObject) : [];
-  const prompt = messages.findLastIndex((message) => message.role === 'user' && textsOf(message).length > 0);
+  const prompt = messages.findLastIndex((message) => message.role === 'user' && getTexts(message).length > 0);
   return messages.slice(prompt + 1).filter((message) => message.role === 'assistant').length;
 }

@@ -1,7 +1,7 @@
 import { checkBlock, checkCacheControls, isResult, isThinking, isUse, type Message } from './block-rules.ts';
 import { checkFields } from './field-rules.ts';
-import { blocksOf, isObject, type Json } from './json.ts';
-import { rulesOf } from './models.ts';
+import { getBlocks, isObject, type Json } from './json.ts';
+import { getRules } from './models.ts';
 import { invalid, type Refusal, TOO_LARGE } from './refusal.ts';
 import { checkTools } from './tool-rules.ts';
 
@@ -30,7 +30,7 @@ export function findRefusal(body: Json, betas: readonly string[], bytes: number)
 const readMessages = new WeakMap<Json, Message>();
 
 function read(message: Json): Message {
-  const found = readMessages.get(message) ?? { role: String(message.role ?? ''), blocks: blocksOf(message.content) };
+  const found = readMessages.get(message) ?? { role: String(message.role ?? ''), blocks: getBlocks(message.content) };
   readMessages.set(message, found);
   return found;
 }
@@ -40,7 +40,7 @@ const ANYWHERE = 'the directive-only form (content: [] with output_config) is ac
 const SYSTEM_BLOCKS = ['text', 'tool_addition', 'tool_removal'];
 
 function checkRoles(received: readonly unknown[], messages: readonly Message[], model: string): string | null {
-  const rules = rulesOf(model);
+  const rules = getRules(model);
   if (messages.length === 0) return 'messages: at least one message is required';
   for (const [index, message] of received.entries()) {
     const problem = checkMessage(isObject(message) ? message : {}, messages[index] as Message);
@@ -113,7 +113,7 @@ function checkContent(body: Json, messages: readonly Message[]): string | null {
       return `messages.${index}: all messages must have non-empty content except for the optional final assistant message`;
     }
   }
-  const system = checkText(blocksOf(body.system), 'system', 'system');
+  const system = checkText(getBlocks(body.system), 'system', 'system');
   if (system !== null) return system;
   for (const [index, { blocks }] of messages.entries()) {
     const problem = checkText(blocks, 'messages', `messages.${index}.content`);

@@ -28,7 +28,7 @@ export function writeSeal(secret: Buffer, seal: Seal): string {
 /** Null when the signature is not one of ours. */
 export function readSeal(secret: Buffer, signature: unknown): Seal | null {
   if (typeof signature !== 'string' || signature.length <= MAC_LENGTH) return null;
-  const read = readOf(secret);
+  const read = getRead(secret);
   const known = read.get(signature);
   if (known !== undefined) return known;
   if (read.size > MOST_READ) read.clear();
@@ -41,7 +41,7 @@ export function readSeal(secret: Buffer, signature: unknown): Seal | null {
 const reads = new WeakMap<Buffer, Map<string, Seal | null>>();
 const MOST_READ = 10_000;
 
-function readOf(secret: Buffer): Map<string, Seal | null> {
+function getRead(secret: Buffer): Map<string, Seal | null> {
   const read = reads.get(secret) ?? new Map<string, Seal | null>();
   reads.set(secret, read);
   return read;

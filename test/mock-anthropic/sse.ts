@@ -21,18 +21,18 @@ const DELTA_CHARS = 40;
 
 /** The whole event stream of a reply, one event a part, in the order the API sends them. */
 export function* streamReply(reply: Reply): Generator<StreamPart> {
-  const { content: _, stop_reason: __, ...start } = messageOf(reply);
-  const opening = { ...start, content: [], stop_reason: null, usage: usageOf(reply.usage, 1) };
+  const { content: _, stop_reason: __, ...start } = getMessage(reply);
+  const opening = { ...start, content: [], stop_reason: null, usage: getUsage(reply.usage, 1) };
   yield event('message_start', { message: opening });
   yield event('ping', {});
   for (const [index, block] of reply.blocks.entries()) {
     yield event('content_block_start', { index, content_block: emptied(block) });
-    for (const delta of deltasOf(block)) yield event('content_block_delta', { index, delta });
+    for (const delta of getDeltas(block)) yield event('content_block_delta', { index, delta });
     yield event('content_block_stop', { index });
   }
   yield event('message_delta', {
     delta: { stop_reason: reply.stopReason, stop_sequence: null },
-    usage: usageOf(reply.usage, reply.outputTokens),
+    usage: getUsage(reply.usage, reply.outputTokens),
     context_management: { applied_edits: [] },
   });
   yield event('message_stop', {});
@@ -43,7 +43,7 @@ export function errorEvent(type: string, message: string): string {
 }
 
 /** The reply as one JSON message, as without `stream: true`. */
-export function messageOf(reply: Reply): Json {
+export function getMessage(reply: Reply): Json {
   return {
     id: reply.id,
     type: 'message',
@@ -52,14 +52,14 @@ export function messageOf(reply: Reply): Json {
     content: reply.blocks,
     stop_reason: reply.stopReason,
     stop_sequence: null,
-    usage: usageOf(reply.usage, reply.outputTokens),
+    usage: getUsage(reply.usage, reply.outputTokens),
     ...(reply.dropped.length > 0 && {
       input_transformations: reply.dropped.map((path) => ({ type: 'thinking_dropped', path })),
     }),
   };
 }
 
-function usageOf(usage: PromptUsage, outputTokens: number): Json {
+function getUsage(usage: PromptUsage, outputTokens: number): Json {
   return {
     input_tokens: usage.input,
     cache_creation_input_tokens: usage.cacheWrite5m + usage.cacheWrite1h,
@@ -79,7 +79,7 @@ function emptied(block: Json): Json {
   return block.type === 'tool_use' || block.type === 'server_tool_use' ? { ...block, input: {} } : block;
 }
 
-function* deltasOf(block: Json): Generator<Json> {
+function* getDeltas(block: Json): Generator<Json> {
   if (block.type === 'text') {
     for (const text of pieces(String(block.text))) yield { type: 'text_delta', text };
   } else if (block.type === 'thinking') {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { blocksOf, canonical, isObject, type Json } from './json.ts';
+import { canonical, getBlocks, isObject, type Json } from './json.ts';
 import { blockTokens } from './tokens.ts';
 
 export type Part = 'tools' | 'system' | 'messages';
@@ -21,19 +21,19 @@ export interface Item {
 const ATTRIBUTION = 'x-anthropic-billing-header:';
 
 /** The prompt as a flat list. Deferred tools are left out, and the attribution block when it stands first. */
-export function itemsOf(body: Json): readonly Item[] {
+export function getItems(body: Json): readonly Item[] {
   const items: Item[] = [];
   for (const [index, tool] of array(body.tools).entries()) {
     if (tool.defer_loading !== true) items.push(item('tools', '', `tools.${index}`, -1, tool));
   }
-  for (const [index, block] of blocksOf(body.system).entries()) {
+  for (const [index, block] of getBlocks(body.system).entries()) {
     // The API strips the block whole, also what someone merged into it (llm-gateway-protocol page, autumn 2026).
     if (index === 0 && typeof block.text === 'string' && block.text.startsWith(ATTRIBUTION)) continue;
     items.push(item('system', '', `system.${index}`, -1, block));
   }
   for (const [index, message] of array(body.messages).entries()) {
     const role = typeof message.role === 'string' ? message.role : '';
-    for (const [at, block] of blocksOf(message.content).entries()) {
+    for (const [at, block] of getBlocks(message.content).entries()) {
       items.push(item('messages', role, `messages.${index}.content.${at}`, index, block));
     }
   }
@@ -43,16 +43,16 @@ export function itemsOf(body: Json): readonly Item[] {
 /** Index of the first message of the running turn: the newest user message that is no tool result. */
 export function runningTurn(body: Json): number {
   return array(body.messages).findLastIndex(
-    (message) => message.role === 'user' && blocksOf(message.content).every((block) => block.type !== 'tool_result'),
+    (message) => message.role === 'user' && getBlocks(message.content).every((block) => block.type !== 'tool_result'),
   );
 }
 
-export function digestOf(text: string): string {
+export function getDigest(text: string): string {
   return hash('sha1', text, 'base64');
 }
 
 export function digestBlock(role: string, block: Json): string {
-  return digestOf(`${role}\n${canonical(block)}`);
+  return getDigest(`${role}\n${canonical(block)}`);
 }
 
 type Measured = Pick<Item, 'digest' | 'tokens' | 'ttl'>;
@@ -64,13 +64,13 @@ function item(part: Part, role: string, path: string, message: number, block: Js
   const known = measured.get(block) ?? {
     digest: digestBlock(role, block),
     tokens: blockTokens(block),
-    ttl: ttlOf(block),
+    ttl: getTtl(block),
   };
   measured.set(block, known);
   return { part, role, path, message, block, ...known };
 }
 
-function ttlOf(block: Json): string | null {
+function getTtl(block: Json): string | null {
   const inner = block.type === 'tool_result' && Array.isArray(block.content) ? block.content.filter(isObject) : [];
   for (const holder of [block, ...inner.reverse()]) {
     const control = holder.cache_control;

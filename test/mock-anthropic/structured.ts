@@ -1,4 +1,4 @@
-import { blocksOf, isObject, type Json } from './json.ts';
+import { getBlocks, isObject, type Json } from './json.ts';
 import { type ServedRequest, toolNames } from './request-record.ts';
 import type { Brain } from './responder.ts';
 
@@ -16,12 +16,12 @@ export function structuredBrain(
     const { body } = request;
     if (!body || !toolNames(body).includes(TOOL)) return otherwise(request);
     if (wasCalled(body)) return { kind: 'message', blocks: [{ type: 'text', text: 'Done.' }] };
-    const input = await make(request, schemaOf(body));
+    const input = await make(request, getSchema(body));
     return { kind: 'message', blocks: [{ type: 'tool_use', name: TOOL, input }] };
   };
 }
 
-function schemaOf(body: Json): Json {
+function getSchema(body: Json): Json {
   const tools = Array.isArray(body.tools) ? body.tools.filter(isObject) : [];
   const schema = tools.find((tool) => tool.name === TOOL)?.input_schema;
   return isObject(schema) ? schema : {};
@@ -30,5 +30,7 @@ function schemaOf(body: Json): Json {
 function wasCalled(body: Json): boolean {
   const messages = Array.isArray(body.messages) ? body.messages.filter(isObject) : [];
   const last = messages.findLast((message) => message.role === 'assistant');
-  return last !== undefined && blocksOf(last.content).some((block) => block.type === 'tool_use' && block.name === TOOL);
+  return (
+    last !== undefined && getBlocks(last.content).some((block) => block.type === 'tool_use' && block.name === TOOL)
+  );
 }

@@ -1,10 +1,10 @@
 import type { AnswerBlock } from './answer.ts';
 import { isThinking } from './block-rules.ts';
 import type { Json } from './json.ts';
-import { rulesOf } from './models.ts';
+import { getRules } from './models.ts';
 import { invalid, type Refusal } from './refusal.ts';
 import { readSeal, type Seal, sealId, writeSeal } from './signature.ts';
-import { digestBlock, digestOf, type Item } from './stream.ts';
+import { digestBlock, getDigest, type Item } from './stream.ts';
 
 /**
  * Preserved thinking: every signature is bound to tools, system and all earlier blocks, and to the thinking before it.
@@ -49,15 +49,15 @@ function checkAll(secret: Buffer, request: ThinkingRequest) {
   const drops = new Set<string>();
   const latest = checkLatest(secret, request.items);
   if (latest) return { refusal: latest, drops };
-  const { family, bindsThinking } = rulesOf(request.model);
+  const { family, bindsThinking } = getRules(request.model);
   const walk = start(request.items);
   let broken = false;
   for (const item of request.items.filter(({ part }) => part === 'messages')) {
     if (!isThinking(item.block)) {
-      walk.prefix = digestOf(walk.prefix + item.digest);
+      walk.prefix = getDigest(walk.prefix + item.digest);
       continue;
     }
-    const signature = signatureOf(item.block);
+    const signature = getSignature(item.block);
     const seal = readSeal(secret, signature);
     if (!seal || !textMatches(seal, item.block)) return { refusal: invalid(unreadable(item)), drops };
     if (seal.family !== family) {
@@ -90,18 +90,18 @@ function sealAnswer(
   answer: readonly AnswerBlock[],
   run: string,
 ): readonly Json[] {
-  const { family } = rulesOf(request.model);
+  const { family } = getRules(request.model);
   const walk = start(request.items);
   for (const item of request.items.filter(({ part }) => part === 'messages')) {
-    if (!isThinking(item.block)) walk.prefix = digestOf(walk.prefix + item.digest);
-    else if (readSeal(secret, signatureOf(item.block))?.family === family) {
-      walk.previous = sealId(signatureOf(item.block));
+    if (!isThinking(item.block)) walk.prefix = getDigest(walk.prefix + item.digest);
+    else if (readSeal(secret, getSignature(item.block))?.family === family) {
+      walk.previous = sealId(getSignature(item.block));
       walk.depth += 1;
     }
   }
   return answer.map((block, at) => {
     if (!isThinking(block)) {
-      walk.prefix = digestOf(walk.prefix + digestBlock('assistant', block));
+      walk.prefix = getDigest(walk.prefix + digestBlock('assistant', block));
       return block;
     }
     const text = 'thinking' in block && typeof block.thinking === 'string' ? block.thinking : '';
@@ -115,7 +115,7 @@ function sealAnswer(
       prefix,
       previous,
       depth,
-      text: digestOf(text),
+      text: getDigest(text),
       run: runId,
       runIndex: place.runIndex,
       runLength: place.runLength,
@@ -134,7 +134,7 @@ function checkLatest(secret: Buffer, items: readonly Item[]): Refusal | null {
   for (let at = 0; at < blocks.length; at += 1) {
     const item = blocks[at];
     if (!item || !isThinking(item.block)) continue;
-    const seal = readSeal(secret, signatureOf(item.block));
+    const seal = readSeal(secret, getSignature(item.block));
     if (!seal) return null;
     const run = blocks.slice(at, at + seal.runLength);
     const whole = run.length === seal.runLength && run.every((part, index) => fits(secret, part, seal.run, index));
@@ -145,13 +145,13 @@ function checkLatest(secret: Buffer, items: readonly Item[]): Refusal | null {
 }
 
 function fits(secret: Buffer, item: Item, run: string, index: number): boolean {
-  const seal = isThinking(item.block) ? readSeal(secret, signatureOf(item.block)) : null;
+  const seal = isThinking(item.block) ? readSeal(secret, getSignature(item.block)) : null;
   return seal !== null && seal.run === run && seal.runIndex === index && textMatches(seal, item.block);
 }
 
 /** Empty text with a signature is complete: the signature holds the reasoning. */
 function textMatches(seal: Seal, block: Json): boolean {
-  return typeof block.thinking !== 'string' || block.thinking === '' || seal.text === digestOf(block.thinking);
+  return typeof block.thinking !== 'string' || block.thinking === '' || seal.text === getDigest(block.thinking);
 }
 
 function runPlace(answer: readonly AnswerBlock[], at: number) {
@@ -164,7 +164,7 @@ function runPlace(answer: readonly AnswerBlock[], at: number) {
 
 function start(items: readonly Item[]): Walk {
   const digest = (part: string) =>
-    digestOf(
+    getDigest(
       items
         .filter((item) => item.part === part)
         .map((item) => item.digest)
@@ -173,7 +173,7 @@ function start(items: readonly Item[]): Walk {
   return { tools: digest('tools'), system: digest('system'), prefix: '', previous: '', depth: 0 };
 }
 
-function signatureOf(block: Json): string {
+function getSignature(block: Json): string {
   const value = block.type === 'thinking' ? block.signature : block.data;
   return typeof value === 'string' ? value : '';
 }

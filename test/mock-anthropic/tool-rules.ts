@@ -35,7 +35,7 @@ function checkIds(turns: readonly Turn[]): string | null {
 
 function checkClientTools(turns: readonly Turn[]): string | null {
   for (const [at, turn] of turns.entries()) {
-    const open = turn.role === 'assistant' ? new Set<string>() : callsOf(turns[at - 1]);
+    const open = turn.role === 'assistant' ? new Set<string>() : getCalls(turns[at - 1]);
     const answered = new Set<string>();
     for (const { path, block } of turn.blocks) {
       if (block.type !== 'tool_result') continue;
@@ -56,7 +56,7 @@ function checkClientTools(turns: readonly Turn[]): string | null {
   return null;
 }
 
-function callsOf(turn: Turn | undefined): Set<string> {
+function getCalls(turn: Turn | undefined): Set<string> {
   if (turn?.role !== 'assistant') return new Set();
   return new Set(turn.blocks.flatMap(({ block }) => (block.type === 'tool_use' ? [String(block.id ?? '')] : [])));
 }
@@ -67,7 +67,7 @@ function unanswered(turn: Turn, next: Turn | undefined): readonly string[] {
   const end = blocks.findIndex(({ block }) => block.type !== 'tool_result');
   const results = end < 0 ? blocks : blocks.slice(0, end);
   const answered = new Set(results.map(({ block }) => block.tool_use_id));
-  return [...callsOf(turn)].filter((id) => !answered.has(id));
+  return [...getCalls(turn)].filter((id) => !answered.has(id));
 }
 
 function checkServerTools(turns: readonly Turn[]): string | null {

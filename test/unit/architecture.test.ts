@@ -89,10 +89,10 @@ function expectOnlyExceptions(rule: string, violations: readonly Violation[]): v
 }
 
 /** One violation for each file that may not be imported, however many import it: splitting a file adds none. */
-function expectOnlyExceptedImports(rule: string, imports: readonly Import[], placeOf: (i: Import) => string): void {
+function expectOnlyExceptedImports(rule: string, imports: readonly Import[], getPlace: (i: Import) => string): void {
   const importers = new Map<string, string[]>();
   for (const found of imports) {
-    const key = `${placeOf(found)}|${found.to}`;
+    const key = `${getPlace(found)}|${found.to}`;
     importers.set(key, [...(importers.get(key) ?? []), found.from]);
   }
   const violations = [...importers].map(([key, from]) => {
@@ -112,16 +112,16 @@ function shrink(rule: string, details: ReadonlyMap<string, readonly Violation[]>
   writeFileSync(EXCEPTIONS, `${JSON.stringify(all, null, 2)}\n`);
 }
 
-function roomOf(file: string): string {
+function getRoom(file: string): string {
   return file.split('/')[0] as string;
 }
 
-function memoryRoomOf(file: string): string {
+function getMemoryRoom(file: string): string {
   const parts = file.split('/');
   return parts.length > 2 && parts[1] !== 'types' ? (parts[1] as string) : 'root';
 }
 
-function tierOf(room: string, tiers: readonly (readonly string[])[]): number {
+function getTier(room: string, tiers: readonly (readonly string[])[]): number {
   const tier = tiers.findIndex((rooms) => rooms.includes(room));
   return tier < 0 ? tiers.length : tier;
 }
@@ -131,41 +131,41 @@ interface Import {
   readonly to: string;
 }
 
-function importsOf(files: readonly SourceFile[]): Import[] {
+function getImports(files: readonly SourceFile[]): Import[] {
   return files.flatMap((file) => file.imports.map((to) => ({ from: file.path, to })));
 }
 
 describe('imports', () => {
   it('follow the order of the rooms', () => {
-    const violations = importsOf(PRODUCT).filter(({ from, to }) => {
-      const [room, other] = [roomOf(from), roomOf(to)];
-      const isBelow = tierOf(other, TIERS) < tierOf(room, TIERS) || SAME_TIER.has(`${room} -> ${other}`);
+    const violations = getImports(PRODUCT).filter(({ from, to }) => {
+      const [room, other] = [getRoom(from), getRoom(to)];
+      const isBelow = getTier(other, TIERS) < getTier(room, TIERS) || SAME_TIER.has(`${room} -> ${other}`);
       return room !== other && !isBelow && !(from.startsWith('bin/demo/') && to === DEMO_UPSTREAM);
     });
-    expectOnlyExceptedImports('room order', violations, ({ from, to }) => `${roomOf(from)} -> ${roomOf(to)}`);
+    expectOnlyExceptedImports('room order', violations, ({ from, to }) => `${getRoom(from)} -> ${getRoom(to)}`);
   });
 
   it('follow the order of the rooms in memory', () => {
-    const violations = importsOf(PRODUCT).filter(({ from, to }) => {
-      if (roomOf(from) !== 'memory' || roomOf(to) !== 'memory') return false;
-      const [room, other] = [memoryRoomOf(from), memoryRoomOf(to)];
-      return room !== other && tierOf(other, MEMORY_ORDER) >= tierOf(room, MEMORY_ORDER);
+    const violations = getImports(PRODUCT).filter(({ from, to }) => {
+      if (getRoom(from) !== 'memory' || getRoom(to) !== 'memory') return false;
+      const [room, other] = [getMemoryRoom(from), getMemoryRoom(to)];
+      return room !== other && getTier(other, MEMORY_ORDER) >= getTier(room, MEMORY_ORDER);
     });
-    const placeOf = ({ from, to }: Import): string => `memory/${memoryRoomOf(from)} -> memory/${memoryRoomOf(to)}`;
-    expectOnlyExceptedImports('room order in memory', violations, placeOf);
+    const getPlace = ({ from, to }: Import): string => `memory/${getMemoryRoom(from)} -> memory/${getMemoryRoom(to)}`;
+    expectOnlyExceptedImports('room order in memory', violations, getPlace);
   });
 
   it('enter another room by an index.ts', () => {
-    const violations = importsOf(PRODUCT).filter(({ from, to }) => {
-      const isInside = roomOf(from) === roomOf(to) || roomOf(to) === 'common';
+    const violations = getImports(PRODUCT).filter(({ from, to }) => {
+      const isInside = getRoom(from) === getRoom(to) || getRoom(to) === 'common';
       return !isInside && !LIGHT_DOORS.has(to) && !/^\w+\/([\w-]+\/)?index\.ts$/.test(to);
     });
-    expectOnlyExceptedImports('index only', violations, ({ from, to }) => `${roomOf(from)} -> ${roomOf(to)}`);
+    expectOnlyExceptedImports('index only', violations, ({ from, to }) => `${getRoom(from)} -> ${getRoom(to)}`);
   });
 
   it('take only types of the API into the page', () => {
-    const others = importsOf(PAGE).filter(({ from, to }) => {
-      return roomOf(to) !== 'ui' && !(from === 'ui/types.ts' && to === 'engine/api/index.ts');
+    const others = getImports(PAGE).filter(({ from, to }) => {
+      return getRoom(to) !== 'ui' && !(from === 'ui/types.ts' && to === 'engine/api/index.ts');
     });
     const values = PAGE.filter(({ text }) => /^(?:import|export) (?!type )[^;]*engine\//m.test(text));
     expect([...others, ...values.map(({ path: file }) => file)]).toEqual([]);
@@ -174,7 +174,7 @@ describe('imports', () => {
   it('form no cycle', () => {
     const violations = findCycles([...PRODUCT, ...PAGE]).flatMap((members) =>
       members.map((file) => ({
-        place: roomOf(file) === 'memory' ? `memory/${memoryRoomOf(file)}` : roomOf(file),
+        place: getRoom(file) === 'memory' ? `memory/${getMemoryRoom(file)}` : getRoom(file),
         detail: `${file}, with ${members.filter((member) => member !== file).join(', ')}`,
       })),
     );
@@ -187,12 +187,12 @@ describe('the source tree', () => {
     const violations = PRODUCT.filter(({ path: file }) => /(^|[/-])(fake|mock|stub|double|fixture)s?[-/.]/.test(file));
     expectOnlyExceptions(
       'test doubles',
-      violations.map(({ path: file }) => ({ place: roomOf(file), detail: file })),
+      violations.map(({ path: file }) => ({ place: getRoom(file), detail: file })),
     );
   });
 
   it('keeps common small', () => {
-    const files = PRODUCT.filter(({ path: file }) => roomOf(file) === 'common');
+    const files = PRODUCT.filter(({ path: file }) => getRoom(file) === 'common');
     expectOnlyExceptions(
       'files in common',
       files.slice(MAX.commonFiles).map(({ path: file }) => ({ place: 'common', detail: file })),
@@ -203,7 +203,7 @@ describe('the source tree', () => {
     const violations = [...PRODUCT, ...PAGE].flatMap((file) =>
       measureFunctions(file)
         .filter(({ length }) => length > MAX.functionLines)
-        .map(({ line, length }) => ({ place: roomOf(file.path), detail: `${file.path}:${line} has ${length} lines` })),
+        .map(({ line, length }) => ({ place: getRoom(file.path), detail: `${file.path}:${line} has ${length} lines` })),
     );
     expectOnlyExceptions('long functions', violations);
   });

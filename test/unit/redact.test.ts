@@ -451,13 +451,13 @@ describe('redaction in steps', () => {
   it.each(['settings', 'passwords', 'words', 'hex'])(
     'takes a step for each rule and find in %s, and more in longer texts',
     (name) => {
-      const stepsOf = (chars: number): number => {
+      const getSteps = (chars: number): number => {
         const work = redactText((UNITS[name] ?? '').repeat(chars).slice(0, chars), [], mark);
         let steps = 0;
         while (work.next().done !== true) steps += 1;
         return steps;
       };
-      const [short, long] = [stepsOf(8_192), stepsOf(131_072)];
+      const [short, long] = [getSteps(8_192), getSteps(131_072)];
       expect(short).toBeGreaterThan(RULES.length);
       expect(long - short).toBeGreaterThanOrEqual((131_072 - 8_192) / 4_096);
       if (name === 'settings') expect(long).toBeGreaterThan(131_072 / 'KEY=a'.length);

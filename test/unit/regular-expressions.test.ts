@@ -75,8 +75,8 @@ async function readBuilt(files: readonly string[]): Promise<Found[]> {
     const regex = new Original(...args);
     const caller = new Error().stack?.split('\n').slice(2).join('\n') ?? '';
     // The frames of a module's importers follow its own.
-    const placeOf = (each: string): number => caller.indexOf(`/${each}:`);
-    const [file] = files.filter((each) => placeOf(each) >= 0).sort((one, other) => placeOf(one) - placeOf(other));
+    const getPlace = (each: string): number => caller.indexOf(`/${each}:`);
+    const [file] = files.filter((each) => getPlace(each) >= 0).sort((one, other) => getPlace(one) - getPlace(other));
     if (file !== undefined) found.push({ file, regex });
     return regex;
   };

@@ -90,7 +90,7 @@ function Column({ status, tasks, focused, onMove, onDrop }: ColumnProps) {
       <List
         label={`Tasks that are ${status}`}
         items={tasks}
-        keyOf={({ id }) => id}
+        getKey={({ id }) => id}
         rowHeight={104}
         row={(task) => <TaskCard task={task} focused={focused} onMove={onMove} />}
       />

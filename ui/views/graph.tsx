@@ -40,7 +40,7 @@ function GraphView({ data }: { data: UiGraph }) {
   return (
     <>
       <div class="row filters">
-        <Tabs label="Color" of={COLORS_BY} nameOf={(each) => `by ${each}`} chosen={color} onChoose={setColor} />
+        <Tabs label="Color" of={COLORS_BY} getName={(each) => `by ${each}`} chosen={color} onChoose={setColor} />
         <label class="slider">
           Until {new Date(untilMs).toLocaleDateString()}
           <input
@@ -149,7 +149,7 @@ function Nodes({ data, near, untilMs }: Pick<CanvasProps, 'data' | 'near' | 'unt
     <List
       label="Nodes, most linked first"
       items={byLinks}
-      keyOf={({ id }) => id}
+      getKey={({ id }) => id}
       rowHeight={54}
       onOpen={(node) => (location.hash = getHref(node))}
       row={(node) => (

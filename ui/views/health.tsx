@@ -116,7 +116,7 @@ function Checks({ checks }: Pick<UiHealth, 'checks'>) {
     <List
       label="Checks"
       items={checks}
-      keyOf={({ name }) => name}
+      getKey={({ name }) => name}
       rowHeight={42}
       row={({ name, state, detail, fix }) => (
         <p class={`check ${state}`}>
@@ -145,7 +145,7 @@ function Log({ log }: Pick<UiHealth, 'log'>) {
         class="log"
         label="Log, newest first"
         items={shown}
-        keyOf={(_, at) => String(at)}
+        getKey={(_, at) => String(at)}
         rowHeight={28}
         row={({ at, level: kind, message }) => (
           <p class={kind}>

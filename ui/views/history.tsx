@@ -42,7 +42,7 @@ function Changes({ history: { now: text, versions } }: { history: Result<'ui/his
       class="diff"
       label="Earlier versions, newest first"
       items={rows}
-      keyOf={(_, at) => String(at)}
+      getKey={(_, at) => String(at)}
       rowHeight={22}
       row={(row) => <DiffRow row={row} />}
     />

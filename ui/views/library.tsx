@@ -69,7 +69,7 @@ function Topics({ name }: { name: string }) {
               <List
                 label="Topics"
                 items={all}
-                keyOf={(topic) => topic.name}
+                getKey={(topic) => topic.name}
                 rowHeight={54}
                 chosen={name}
                 onOpen={(topic) => (location.hash = getHash({ view: 'library', id: `topics/${topic.name}` }))}
@@ -111,7 +111,7 @@ function Topic({ name }: { name: string }) {
               <List
                 label="Statements"
                 items={lines}
-                keyOf={(_, at) => String(at)}
+                getKey={(_, at) => String(at)}
                 rowHeight={32}
                 row={({ section, text, reported }, at) => (
                   <>
@@ -170,7 +170,7 @@ function Facts() {
               <List
                 label="Concepts and their facts"
                 items={conceptRows(known, all)}
-                keyOf={({ key }) => key}
+                getKey={({ key }) => key}
                 rowHeight={62}
                 row={(row) => (row.kind === 'concept' ? <Concept {...row} /> : <Fact fact={row.fact} />)}
               />

@@ -178,7 +178,7 @@ function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: strin
       <List
         label="Memories"
         items={hits}
-        keyOf={(hit) => hit.node_id}
+        getKey={(hit) => hit.node_id}
         rowHeight={76}
         chosen={chosen}
         onOpen={(hit) => (location.hash = getHash({ view: 'memory', id: hit.node_id }))}

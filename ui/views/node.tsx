@@ -216,7 +216,7 @@ function Verbatim({ id }: { id: string }) {
           <List
             label="Messages"
             items={raw.flatMap(({ role, content }) => messageTexts(content).map((text) => ({ role, text })))}
-            keyOf={(_, at) => String(at)}
+            getKey={(_, at) => String(at)}
             rowHeight={90}
             row={({ role, text }) => (
               <article class="message">
@@ -293,7 +293,7 @@ function Links({ id }: { id: string }) {
           <List
             label="Linked memories"
             items={nodes}
-            keyOf={(each) => each.node_id}
+            getKey={(each) => each.node_id}
             rowHeight={54}
             onOpen={(each) => (location.hash = getHash({ view: 'memory', id: each.node_id }))}
             row={(each) => (

@@ -54,7 +54,7 @@ function Overview({ data: { sessions, savings, queue, nodes, paused, problems } 
             class="cards"
             label="Sessions"
             items={sessions}
-            keyOf={(each) => each.session_id}
+            getKey={(each) => each.session_id}
             rowHeight={150}
             row={(each) => <Card session={each} widest={widest} />}
             onOpen={(each) => (location.hash = getHash({ view: 'session', id: each.session_id }))}

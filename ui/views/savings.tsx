@@ -52,7 +52,7 @@ function SavingsView({ data }: { data: UiSavings }) {
       </div>
       <Chart columns={getColumns(data.days, unit)} days={data.days.map(({ day }) => day)} unit={unit} />
       <div class="row">
-        <Tabs label="Rows" of={BY} nameOf={(each) => `by ${each}`} chosen={by} onChoose={setBy} />
+        <Tabs label="Rows" of={BY} getName={(each) => `by ${each}`} chosen={by} onChoose={setBy} />
       </div>
       <Table by={by} data={data} />
     </>
@@ -137,7 +137,7 @@ function Table({ by, data }: { by: (typeof BY)[number]; data: UiSavings }) {
       <List
         label={`Savings by ${by}`}
         items={getLines(by, data)}
-        keyOf={({ key }) => key}
+        getKey={({ key }) => key}
         rowHeight={37}
         row={({ name, row, href }) => (
           <p class="cells">

@@ -28,7 +28,7 @@ function Sessions() {
             <List
               label="Sessions"
               items={all}
-              keyOf={(each) => each.session_id}
+              getKey={(each) => each.session_id}
               rowHeight={58}
               onOpen={(each) => (location.hash = getHash({ view: 'session', id: each.session_id }))}
               row={(each) => (
@@ -132,7 +132,7 @@ function Conversation({ session }: { session: UiSession }) {
     <List
       label="Conversation"
       items={rows}
-      keyOf={(_, at) => String(at)}
+      getKey={(_, at) => String(at)}
       rowHeight={90}
       row={(row) =>
         row.kind === 'stands' ? (
@@ -196,7 +196,7 @@ function Difference({ request }: { request: UiRequest }) {
         class="diff"
         label="Received against sent"
         items={rows}
-        keyOf={(_, at) => String(at)}
+        getKey={(_, at) => String(at)}
         rowHeight={22}
         row={(row) => <DiffRow row={row} />}
       />
@@ -220,7 +220,7 @@ function Injected({ request: { added, prompt } }: { request: UiRequest }) {
       <List
         label="Injected lines"
         items={added}
-        keyOf={(_, at) => String(at)}
+        getKey={(_, at) => String(at)}
         rowHeight={140}
         row={(each) => (
           <article class="message">

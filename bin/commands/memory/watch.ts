@@ -11,12 +11,12 @@ const LOOK_MS = 300;
 export async function watched<T>(
   context: Context,
   { json }: { readonly json?: boolean },
-  progressOf: (status: EngineStatus) => string,
+  getProgress: (status: EngineStatus) => string,
   work: () => Promise<T>,
 ): Promise<T> {
   if (json) return await work();
   const over = new AbortController();
-  const watching = look(context, progressOf, over.signal);
+  const watching = look(context, getProgress, over.signal);
   try {
     return await work();
   } finally {
@@ -27,14 +27,14 @@ export async function watched<T>(
 
 async function look(
   context: Context,
-  progressOf: (status: EngineStatus) => string,
+  getProgress: (status: EngineStatus) => string,
   signal: AbortSignal,
 ): Promise<void> {
   const client = getEngine(context.paths);
   while (!signal.aborted) {
     await after(LOOK_MS, undefined, { signal }).catch(() => undefined);
     const status = signal.aborted ? null : await client.call('status', {}).catch(() => null);
-    const text = status === null ? '' : progressOf(status);
+    const text = status === null ? '' : getProgress(status);
     if (text !== '') context.term.progress(text);
   }
   context.term.progress('');

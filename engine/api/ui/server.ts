@@ -101,14 +101,14 @@ function listens(server: http.Server, port: number): Promise<boolean> {
 
 type Variables = { Variables: { session: UiSession } };
 
-function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOptions, portOf: () => number) {
+function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOptions, getPort: () => number) {
   const app = new Hono<Variables>();
-  const cookieName = (): string => `comet-cc-${portOf()}`;
+  const cookieName = (): string => `comet-cc-${getPort()}`;
 
   app.use(async (c, next) => {
     const { method } = c.req;
     const sender = { method, host: c.req.header('host'), origin: c.req.header('origin') };
-    const refused = refuseSender({ ...sender, site: c.req.header('sec-fetch-site') }, portOf());
+    const refused = refuseSender({ ...sender, site: c.req.header('sec-fetch-site') }, getPort());
     if (refused === null) await next();
     else c.res = c.json(failure(refused.message), refused.status);
     secure(c.res.headers);

@@ -156,10 +156,10 @@ interface PromptLabels {
 
 function settle(answer: z.infer<typeof Answer>, { named, known, shown, tasks }: PromptLabels): SummaryResult {
   const withBucket = createBuckets(tasks);
-  const all = named.turnIdsOf(shown);
+  const all = named.getTurnIds(shown);
   const own = new Set(named.of.keys());
   const nodes = answer.nodes.slice(0, NODES_PER_TURN * own.size).flatMap((node): ProposedNode[] => {
-    const turns = named.turnIdsOf(node.turns).filter((turnId) => own.has(turnId));
+    const turns = named.getTurnIds(node.turns).filter((turnId) => own.has(turnId));
     const summary = clip(node.summary.trim(), SUMMARY_CHARS);
     if (turns.length === 0 || summary === '') return [];
     const facts = node.facts
@@ -172,25 +172,25 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown, tasks }: 
       .slice(0, FACTS)
       .map((fact) => ({
         ...withBucket(fact),
-        evidence: named.turnIdsOf(fact.evidence).filter((turnId) => own.has(turnId)),
+        evidence: named.getTurnIds(fact.evidence).filter((turnId) => own.has(turnId)),
       }));
     const trigger = clip(node.trigger.trim(), TRIGGER_CHARS);
     const revises = [...new Set(node.revises.map(bareLabel))].flatMap((label): StatementRef[] => {
       const statement = known.get(label);
       return statement === undefined ? [] : [{ nodeId: statement.nodeId, fact: statement.fact }];
     });
-    const shape = getShape(node, (label) => named.turnIdsOf([label]).find((turnId) => turns.includes(turnId)));
+    const shape = getShape(node, (label) => named.getTurnIds([label]).find((turnId) => turns.includes(turnId)));
     const [decisions, open] = [shape.decisions.map(withBucket), shape.open.map(withBucket)];
     const texts = { ...shape, decisions, open, summary, trigger };
     return [{ ...node, ...texts, topic_tags: tidyTags(node.topic_tags), turns, facts, revises }];
   });
   const turnIds = new Set(nodes.flatMap(({ turns }) => turns));
-  const skipped = named.turnIdsOf(answer.skip).filter((turnId) => own.has(turnId) && !turnIds.has(turnId));
+  const skipped = named.getTurnIds(answer.skip).filter((turnId) => own.has(turnId) && !turnIds.has(turnId));
   if (nodes.length + skipped.length === 0) throw new Error('the answer holds no node that stands for a turn');
   const claims = (items: readonly Claim[]): Claim[] =>
     items
       .slice(0, CLAIMS)
-      .map(({ text, sources }) => ({ text: text.trim(), cited: named.turnIdsOf(sources) }))
+      .map(({ text, sources }) => ({ text: text.trim(), cited: named.getTurnIds(sources) }))
       .filter(({ text }) => text)
       // A claim without sources may rest on any turn, so it is removed with any of them.
       .map(({ text, cited }) => ({ text, sources: cited.length === 0 ? all : cited }));
@@ -202,11 +202,11 @@ type NodeAnswer = z.infer<typeof Answer>['nodes'][number];
 /** Bounded, and only items of turns that the node stands for. */
 function getShape(
   { title, outcome, decisions, open, values }: NodeAnswer,
-  turnIdOf: (label: string) => string | undefined,
+  getTurnId: (label: string) => string | undefined,
 ): Pick<NodeAnswer, 'title' | 'outcome' | 'decisions' | 'open' | 'values'> {
   const items = <T extends { readonly text: string; readonly turn: string }>(items: readonly T[]): T[] =>
     items.slice(0, ITEMS).flatMap((item) => {
-      const [text, turnId] = [clip(item.text.trim(), ITEM_CHARS), turnIdOf(item.turn)];
+      const [text, turnId] = [clip(item.text.trim(), ITEM_CHARS), getTurnId(item.turn)];
       return text === '' || turnId === undefined ? [] : [{ ...item, text, turn: turnId }];
     });
   const names = values.map((value) => clip(value.trim(), NAME_CHARS)).filter((value) => value !== '');

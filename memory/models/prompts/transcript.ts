@@ -4,7 +4,7 @@ import type { TurnPart, TurnText } from '../../model/turn.ts';
 export interface Labels {
   readonly of: ReadonlyMap<string, string>;
   /** Distinct turn ids; unknown labels are ignored. */
-  turnIdsOf(labels: readonly string[]): string[];
+  getTurnIds(labels: readonly string[]): string[];
 }
 
 export function labelTurns(
@@ -16,7 +16,7 @@ export function labelTurns(
     ...also,
     ...[...of].map(([turnId, label]) => [label, [turnId]] as const),
   ]);
-  return { of, turnIdsOf: (labels) => [...new Set(labels.flatMap((label) => named.get(bareLabel(label)) ?? []))] };
+  return { of, getTurnIds: (labels) => [...new Set(labels.flatMap((label) => named.get(bareLabel(label)) ?? []))] };
 }
 
 /** Normalizes a label as a model wrote it. */

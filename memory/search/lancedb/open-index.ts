@@ -9,7 +9,7 @@ import { type LanceIndexOptions, type OpenedIndex, openLanceIndex } from './sear
 
 export interface IndexHomeOptions extends LanceIndexOptions {
   /** The embedder that made an index, null where it cannot be had any more. */
-  readonly embedderOf: (id: string) => Promise<Embedder | null>;
+  readonly getEmbedder: (id: string) => Promise<Embedder | null>;
 }
 
 /** Present, with the embedder's id, in the folder of an index that serves. */
@@ -61,7 +61,7 @@ async function openOld(
   options: IndexHomeOptions,
   { folder, id }: { readonly folder: string; readonly id: string },
 ): Promise<{ readonly serving: OpenedIndex['index']; readonly embedder: Embedder } | null> {
-  const embedder = await options.embedderOf(id);
+  const embedder = await options.getEmbedder(id);
   if (embedder === null) return null;
   const { index, rebuilt } = await openLanceIndex({ ...options, dir: folder, embedder });
   if (!rebuilt) return { serving: index, embedder };

@@ -25,8 +25,8 @@ export async function openFactFiles(
     return [path.basename(file), text ?? ''];
   });
   return {
-    nameOf: (scope) => (scope === '' ? USER : `${projectSlug(scope)}.md`),
-    pathOf: getPath,
+    getName: (scope) => (scope === '' ? USER : `${projectSlug(scope)}.md`),
+    getPath,
     texts: async () => new Map((await cache.read()).filter(([name]) => NAME.test(name))),
     async replace({ name, before, after }) {
       if (!NAME.test(name) || (await readFileIfPresent(getPath(name))) !== before) return false;

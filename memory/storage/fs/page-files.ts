@@ -92,7 +92,7 @@ export async function openPageFiles({
       return { texts, problems, isWritable: blocked === null };
     },
     replace: (rewrite) => (rewrite.name.startsWith('inbox/') ? exclusive(() => replace(rewrite)) : replace(rewrite)),
-    addressOf({ project, session_id }) {
+    getAddress({ project, session_id }) {
       const file = path.join(nodesDir, projectSlug(project), `${sessionStem(session_id)}.md`);
       return getName(file).split('/').map(encodeURIComponent).join('/');
     },

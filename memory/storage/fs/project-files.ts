@@ -37,7 +37,7 @@ type Content =
 /** Reads the user's source files to hash them, and remembers the digest for as long as the file's stamps stay. */
 export function createSourceFiles({ now }: { readonly now: () => number }): SourceFiles {
   const read = createReader(now);
-  const commitOf = createCommits(now);
+  const getCommit = createCommits(now);
   const places = createSemaphore(AT_ONCE);
   let waiting = 0;
 
@@ -52,12 +52,12 @@ export function createSourceFiles({ now }: { readonly now: () => number }): Sour
   }
 
   return {
-    rootOf(directory) {
+    getRoot(directory) {
       if (directory === null || !path.isAbsolute(directory) || directory.includes('\0')) return null;
       const root = getRepository(directory)?.top ?? path.resolve(directory);
       return path.dirname(root) === root ? null : root;
     },
-    placeOf(file, root, directory) {
+    getPlace(file, root, directory) {
       if (file.includes('\0')) return null;
       const place = path.relative(root, path.resolve(directory, file)).split(path.sep).join('/');
       return isProjectPath(place) && !FOREIGN.test(place) ? place : null;
@@ -65,7 +65,7 @@ export function createSourceFiles({ now }: { readonly now: () => number }): Sour
     async mark(root, file) {
       const loaded = await content(root, file);
       if (loaded.kind === 'missing' || loaded.kind === 'none') return null;
-      return { path: file, sha256: loaded.kind === 'digest' ? loaded.sha256 : '', commit: commitOf(root) };
+      return { path: file, sha256: loaded.kind === 'digest' ? loaded.sha256 : '', commit: getCommit(root) };
     },
     async compare(root, { path: file, sha256 }) {
       if (sha256.length < 8) return 'unknown';

@@ -77,11 +77,11 @@ async function stems(dir: string): Promise<string[]> {
 async function describe(
   dir: string,
   stem: string,
-  logOf: (stem: string) => SessionLog,
+  getLog: (stem: string) => SessionLog,
 ): Promise<{ stem: string; sessionId: string; updatedAtMs: number } | null> {
   const { size, mtimeMs } = await stat(path.join(dir, `${stem}${ENDING}`));
   if (size === 0) return null;
-  const sessionId = stem.startsWith('_') ? await firstSessionId(logOf(stem)) : stem;
+  const sessionId = stem.startsWith('_') ? await firstSessionId(getLog(stem)) : stem;
   return sessionId === null ? null : { stem, sessionId, updatedAtMs: mtimeMs };
 }
 

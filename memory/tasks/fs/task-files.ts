@@ -51,7 +51,7 @@ export async function openTaskFiles(
   const inboxFile = (day: string): string => path.join(inboxDir, `${day}${ENDING}`);
   return {
     load: (all = false) => exclusive(() => folder.load(all)),
-    fileOf: folder.fileOf,
+    getFile: folder.getFile,
     add: (stem, task) => exclusive(() => folder.add(stem, task)),
     update: (name, patch, month) => exclusive(() => folder.update(name, patch, month)),
     remove: (name) => exclusive(() => folder.remove(name)),
@@ -124,7 +124,7 @@ function createTaskFolder(tasksDir: string) {
 
   return {
     load,
-    fileOf: (name: string): string | null => files.get(getKey(name)) ?? null,
+    getFile: (name: string): string | null => files.get(getKey(name)) ?? null,
     add: (stem: string, task: Omit<Task, 'name'>): Promise<Task> =>
       writing(getDir(task.status), async () => {
         await load(true);
@@ -187,7 +187,7 @@ async function restoreFile({ name, text }: TaskText, dir: string, folder: TaskFo
   const file = path.join(dir, ...name.split('/'));
   const stem = path.basename(name, ENDING);
   await folder.load(true);
-  if (folder.fileOf(stem) !== null || typeof parseTask(text, stem) === 'string') return false;
+  if (folder.getFile(stem) !== null || typeof parseTask(text, stem) === 'string') return false;
   return await writing(path.dirname(file), () => createExclusive(file, text));
 }
 
@@ -197,7 +197,7 @@ async function replaceFile({ name, text }: TaskText, dir: string, folder: TaskFo
   const task = parseTask(text, stem);
   if (!NAME.test(name) || typeof task === 'string') throw new CometError('node_invalid', `${name}: ${String(task)}`);
   await folder.load(true);
-  const before = folder.fileOf(stem);
+  const before = folder.getFile(stem);
   await writing(path.dirname(file), async () => {
     // A process that is killed between the two leaves the task where it was, or twice, of which the later state counts.
     await writeFileAtomic(file, text);

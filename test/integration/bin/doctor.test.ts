@@ -187,8 +187,8 @@ describe('the checks of Claude Code', () => {
       type: 'user',
       message: { content: [{ type: 'text', text: '<reminder>' }, { text: 'Set up staging' }] },
     };
-    const fileOf = (id: string): string => path.join(folder, `${id}.jsonl`);
-    for (const id of ids) writeFileSync(fileOf(id), `${JSON.stringify(prompt)}\n{"torn`);
+    const getFile = (id: string): string => path.join(folder, `${id}.jsonl`);
+    for (const id of ids) writeFileSync(getFile(id), `${JSON.stringify(prompt)}\n{"torn`);
     expect(await check(ids)).toMatchObject({ state: 'ok', detail: '2 recent sessions, all through comet-cc' });
     expect(await check([seen])).toMatchObject({
       state: 'problem',
@@ -199,10 +199,10 @@ describe('the checks of Claude Code', () => {
       state: 'ok',
       detail: expect.stringContaining(`"Set up staging"; comet-cc run claude --resume ${past}`),
     });
-    writeFileSync(fileOf(past), `${JSON.stringify({ type: 'ai-title', aiTitle: 'Staging \u001b[2Jports' })}\n`);
+    writeFileSync(getFile(past), `${JSON.stringify({ type: 'ai-title', aiTitle: 'Staging \u001b[2Jports' })}\n`);
     expect((await check([seen])).detail).toContain('"Staging [2Jports"');
     expect(await checkSessions(env(), null, nowMs, true)).toMatchObject({ ok: true, state: 'unknown' });
-    for (const id of ids) utimesSync(fileOf(id), nowMs / 1_000 - 3_600, nowMs / 1_000 - 3_600);
+    for (const id of ids) utimesSync(getFile(id), nowMs / 1_000 - 3_600, nowMs / 1_000 - 3_600);
     expect(await check([])).toMatchObject({ state: 'ok' });
   });
 

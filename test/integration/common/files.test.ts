@@ -23,7 +23,7 @@ import {
   writeFileAtomic,
 } from '../../../common/files.ts';
 
-const modeOf = (file: string): number => statSync(file).mode & 0o777;
+const getMode = (file: string): number => statSync(file).mode & 0o777;
 
 let dir: string;
 let formerUmask: number;
@@ -41,14 +41,14 @@ afterEach(() => {
 describe('ensureDir', () => {
   it('makes the directory and its parents for us alone', async () => {
     await ensureDir(path.join(dir, 'a', 'b'));
-    expect(modeOf(path.join(dir, 'a'))).toBe(0o700);
-    expect(modeOf(path.join(dir, 'a', 'b'))).toBe(0o700);
+    expect(getMode(path.join(dir, 'a'))).toBe(0o700);
+    expect(getMode(path.join(dir, 'a', 'b'))).toBe(0o700);
   });
 
   it('makes a directory private that others could read', async () => {
     mkdirSync(path.join(dir, 'open'), { mode: 0o755 });
     await ensureDir(path.join(dir, 'open'));
-    expect(modeOf(path.join(dir, 'open'))).toBe(0o700);
+    expect(getMode(path.join(dir, 'open'))).toBe(0o700);
   });
 
   it('refuses a shared directory rather than closing it for everyone', async () => {
@@ -71,7 +71,7 @@ describe('replaceFile', () => {
     expect(await replaceFile(file, null, 'new')).toBe(false);
     expect(readFileSync(file, 'utf8')).toBe('old');
     expect(await replaceFile(file, 'old', 'new', { mode: 0o644 })).toBe(true);
-    expect([readFileSync(file, 'utf8'), modeOf(file), readdirSync(dir)]).toEqual(['new', 0o644, ['a']]);
+    expect([readFileSync(file, 'utf8'), getMode(file), readdirSync(dir)]).toEqual(['new', 0o644, ['a']]);
   });
 });
 
@@ -81,13 +81,13 @@ describe('writeFileAtomic', () => {
     writeFileSync(file, 'old', { mode: 0o644 });
     await writeFileAtomic(file, 'new');
     expect(readFileSync(file, 'utf8')).toBe('new');
-    expect(modeOf(file)).toBe(0o600);
+    expect(getMode(file)).toBe(0o600);
     expect(readdirSync(dir)).toEqual(['a']);
   });
 
   it('gives the mode that is asked for', async () => {
     await writeFileAtomic(path.join(dir, 'a'), 'x', { mode: 0o644 });
-    expect(modeOf(path.join(dir, 'a'))).toBe(0o644);
+    expect(getMode(path.join(dir, 'a'))).toBe(0o644);
   });
 
   it('replaces a symlink itself, not what it points to', async () => {
@@ -111,7 +111,7 @@ describe('createExclusive', () => {
     const won = await Promise.all(Array.from({ length: 20 }, (_, i) => createExclusive(file, `racer ${i}`)));
     expect(won.filter(Boolean)).toHaveLength(1);
     expect(readFileSync(file, 'utf8')).toBe(`racer ${won.indexOf(true)}`);
-    expect(modeOf(file)).toBe(0o600);
+    expect(getMode(file)).toBe(0o600);
     expect(readdirSync(dir)).toEqual(['a']);
   });
 

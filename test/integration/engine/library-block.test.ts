@@ -43,7 +43,7 @@ async function open(projectDir: string) {
   return { ...rig, memory, source, disk, dir, profile: path.join(dir, 'topics', 'user_profile.md') };
 }
 
-function systemOf({ body }: Played): string {
+function getSystem({ body }: Played): string {
   const { system } = JSON.parse(body.toString()) as { system: readonly Json[] };
   // The attribution differs in each request.
   return JSON.stringify(system.slice(1).map(({ text }) => text));
@@ -71,8 +71,8 @@ describe('the library in the system block', () => {
     expect(refusals).toEqual([]);
     const epochs = grouped(sent, (played) => played.plan?.id ?? '');
     expect(epochs.size).toBeGreaterThan(1);
-    for (const within of epochs.values()) expect(new Set(within.map(systemOf)).size).toBe(1);
-    const texts = [...epochs.values()].map(([first]) => systemOf(first as Played));
+    for (const within of epochs.values()) expect(new Set(within.map(getSystem)).size).toBe(1);
+    const texts = [...epochs.values()].map(([first]) => getSystem(first as Played));
     expect(new Set(texts).size).toBe(epochs.size);
     for (const text of texts) {
       expect(blocksIn(text)).toBe(1);
@@ -88,7 +88,7 @@ describe('the library in the system block', () => {
     const plan = seededPlan(3, { turns: 1, rounds: 0 });
     const rig = await open(plan.cwd);
     const first = async () =>
-      systemOf((await play(plan, { config: earlyConfig(), memory: rig.source })).sent[0] as Played);
+      getSystem((await play(plan, { config: earlyConfig(), memory: rig.source })).sent[0] as Played);
     expect(blocksIn(await first())).toBe(1);
     // A project that recalls nothing of other sessions.
     expect(await rig.memory.recall.sessionContext('other', plan.cwd, 'session')).not.toHaveProperty('library');
@@ -113,7 +113,7 @@ describe('the library in the system block', () => {
       const prompt = await rig.memory.library.block(projectDir);
       const linked = { ...plan, turns: plan.turns.map((turn) => ({ ...turn, prompt })) };
       const { sent } = await play(linked, { config: earlyConfig(), memory: rig.source });
-      const [, block = ''] = systemOf(sent[0] as Played).split(LIBRARY_HEADING);
+      const [, block = ''] = getSystem(sent[0] as Played).split(LIBRARY_HEADING);
       // What belongs to the user alone has no page of the project.
       expect(block.match(/\n### [^\\]+|topics\/[\w-]+/g) ?? []).toEqual(
         projectDir === null ? ['topics/app-two-database'] : [],
@@ -133,7 +133,7 @@ describe('the library in the system block', () => {
     const texts: string[] = [];
     for (const sessionId of ['next', 'after']) {
       const { sent } = await play({ ...plan, sessionId }, { config: earlyConfig(), memory: rig.source });
-      texts.push(systemOf(sent[0] as Played));
+      texts.push(getSystem(sent[0] as Played));
     }
     expect(texts[0]).toMatch(/Ask the user about these due tasks.*Check dispenser 47/);
     expect(texts[0]?.split('Check dispenser 47')).toHaveLength(2);
@@ -226,8 +226,8 @@ describe('facts in the system block', () => {
     expect(refusals).toEqual([]);
     await maintenance.close();
     const epochs = [...grouped(sent, (played) => played.plan?.id ?? '').values()];
-    for (const within of epochs) expect(new Set(within.map(systemOf)).size).toBe(1);
-    return { sent, blocks: epochs.map(([played]) => systemOf(played as Played)) };
+    for (const within of epochs) expect(new Set(within.map(getSystem)).size).toBe(1);
+    return { sent, blocks: epochs.map(([played]) => getSystem(played as Played)) };
   }
 
   /** Recall may quote what was said, beside what replaced it. */

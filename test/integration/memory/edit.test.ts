@@ -37,13 +37,13 @@ async function remembered(home: string): Promise<DiskRig> {
   return rig;
 }
 
-const idOf = (memory: Memory, word: string): string =>
+const getId = (memory: Memory, word: string): string =>
   memory.library.list({ all: true }).find(({ summary }) => summary.includes(word))?.node_id as string;
 
 describe('edit', () => {
   test('takes a whole section or single fields, becomes the user’s, and is found in its new form', async () => {
     const { memory } = await remembered(await tempDir());
-    const id = idOf(memory, '5433');
+    const id = getId(memory, '5433');
     const { text: base } = await memory.library.readSection(id.slice(0, -1));
     const edited = await memory.library.edit(id, { text: base.replaceAll('5433', '6001'), base });
     expect(edited).toMatchObject({ node_id: id, author: { by: 'user' }, turns: expect.any(Array) });
@@ -60,7 +60,7 @@ describe('edit', () => {
   test('names the key of what does not validate, and changes nothing', async () => {
     const home = await tempDir();
     const { memory } = await remembered(home);
-    const id = idOf(memory, '5433');
+    const id = getId(memory, '5433');
     const before = filesBelow(path.join(home, 'memory', 'nodes')).map((file) => readFile(file, 'utf8'));
     const { text: base } = await memory.library.readSection(id);
     const fails = [
@@ -88,7 +88,7 @@ describe('edit', () => {
     const home = await tempDir();
     const { memory } = await remembered(home);
     const secret = `ghp_${'z9Y8'.repeat(9)}`;
-    await memory.library.edit(idOf(memory, '5433'), { set: { summary: `the token is ${secret}` } });
+    await memory.library.edit(getId(memory, '5433'), { set: { summary: `the token is ${secret}` } });
     await memory.maintenance.flush(60_000);
     expect(filesHolding(home, secret)).toEqual([]);
   });
@@ -98,7 +98,7 @@ describe('pin', () => {
   test('shows a memory always, first of all, over restarts, until it is unpinned', async () => {
     const home = await tempDir();
     const first = await remembered(home);
-    const id = idOf(first.memory, 'pnpm');
+    const id = getId(first.memory, 'pnpm');
     const shown = async (memory: Memory): Promise<string[]> =>
       (await memory.recall.sessionContext('s2', '/home/dev/shop')).lines
         // Decisions and open items have lines of their own, without a date.
@@ -127,7 +127,7 @@ describe('pin', () => {
     const { memory, nodeFiles } = await remembered(await tempDir());
     const foreign = makeNode({ origin: 'external', turns: [] });
     await nodeFiles.save([foreign]);
-    const id = idOf(memory, 'pnpm');
+    const id = getId(memory, 'pnpm');
     await expect(memory.library.pin([id, foreign.node_id], true)).rejects.toThrow(/origin is external/);
     expect((await memory.maintenance.stats()).pinned).toBe(0);
     await expect(memory.library.edit(foreign.node_id, { set: { origin: 'user' } })).rejects.toThrow(
@@ -142,8 +142,8 @@ describe('pin', () => {
 describe('export and import', () => {
   test.each(['md', 'jsonl'] as const)('give the same memory and the same %s text in an empty home', async (format) => {
     const { memory } = await remembered(await tempDir());
-    await memory.library.pin([idOf(memory, 'pnpm')], true);
-    await memory.library.edit(idOf(memory, '5433'), {
+    await memory.library.pin([getId(memory, 'pnpm')], true);
+    await memory.library.edit(getId(memory, '5433'), {
       set: { detailed_summary: '# Session\n\n## not a heading\n---\n- x: y' },
     });
     const text = await memory.library.exportAll(format);
@@ -179,23 +179,23 @@ describe('rollback', () => {
     const { memory: other } = await start(await tempDir());
     other.capture.captureTurns([talk('The logo is a walrus.', 'Noted.', { sessionId: 's9', atMs: 1_700_000_000_000 })]);
     await other.maintenance.flush(60_000);
-    const id = idOf(memory, '5433');
+    const id = getId(memory, '5433');
     const before = await memory.library.show(id, 0);
     await memory.library.edit(id, { set: { summary: 'port 1' } });
     const [edit] = await memory.maintenance.listSnapshots();
     expect(edit).toMatchObject({ reason: 'edit' });
     const foreign = (await other.library.exportAll('jsonl')).replaceAll('2027-', '2020-');
     await memory.imports.importArchive(foreign);
-    expect(idOf(memory, 'walrus')).toBeDefined();
+    expect(getId(memory, 'walrus')).toBeDefined();
     memory.capture.captureTurns([talk('Deploys run on Fridays.', 'Noted.', { atMs: Date.now() + 60_000 })]);
     await memory.maintenance.flush(60_000);
     const report = await memory.maintenance.rollback(edit?.id.slice(0, 18) as string);
     expect(report).toMatchObject({ restored: 1 });
     expect(await memory.library.show(id, 0)).toEqual(before);
-    expect(idOf(memory, 'walrus')).toBeUndefined();
+    expect(getId(memory, 'walrus')).toBeUndefined();
     await memory.maintenance.rollback(report.undo);
     expect((await memory.library.show(id, 0)).summary).toBe('port 1');
-    expect(idOf(memory, 'walrus')).toBeDefined();
+    expect(getId(memory, 'walrus')).toBeDefined();
     await memory.maintenance.flush(60_000);
     expect((await memory.recall.search('walrus logo', { top: 1 })).length).toBe(1);
     await expect(memory.maintenance.rollback('1999')).rejects.toMatchObject({ code: 'not_found' });
@@ -229,8 +229,8 @@ test('rm leaves no trace anywhere: files, copies, index bytes, journal, briefs, 
   const { memory, nodeFiles } = await remembered(home);
   memory.capture.captureTurns([talk('The walrusword is our passphrase.', 'Noted: walrusword.', { sessionId: 's3' })]);
   await memory.maintenance.flush(60_000);
-  const id = idOf(memory, 'walrusword');
-  const other = idOf(memory, 'pnpm');
+  const id = getId(memory, 'walrusword');
+  const other = getId(memory, 'pnpm');
   await memory.library.edit(other, { set: { links: id } });
   await memory.library.edit(id, { set: { importance: 'HIGH' } });
   const file = filesBelow(path.join(home, 'memory', 'nodes')).find((each) => each.endsWith('s3.md')) as string;
@@ -249,7 +249,7 @@ test('rm leaves no trace anywhere: files, copies, index bytes, journal, briefs, 
   }
   expect((await nodeFiles.load()).nodes.find(({ node_id }) => node_id === other)?.links).toEqual([]);
   for (const { id: snapshot } of await memory.maintenance.listSnapshots()) await memory.maintenance.rollback(snapshot);
-  expect(idOf(memory, 'walrusword')).toBeUndefined();
+  expect(getId(memory, 'walrusword')).toBeUndefined();
   expect((await memory.recall.search('pnpm', { top: 1 }))[0]?.node.node_id).toBe(other);
 });
 
@@ -264,7 +264,7 @@ test('reindex fills the index again from the files, stats count, why names the t
   const stats = await memory.maintenance.stats();
   expect(stats).toMatchObject({ nodes: before.size, sessions: 1, turns: 3, projects: 1, problems: 0 });
   expect(stats.index.nodes).toBe(before.size);
-  const why = await memory.library.explain(idOf(memory, '5433'));
+  const why = await memory.library.explain(getId(memory, '5433'));
   expect(why).toMatchObject({ origin: 'assistant', written_by: 'local', aliases: [] });
   expect(why.turns.map(({ prompt }) => prompt).join()).toContain('port 5433');
 });

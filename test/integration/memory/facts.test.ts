@@ -5,7 +5,7 @@ import type { LanguageModel } from '../../../memory/models/model.ts';
 import { createMemoryFactFiles } from '../../helpers/memory-fact-files.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../helpers/scripted-model.ts';
-import { message, talk, toolRound, turnOf } from '../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../helpers/turns.ts';
 
 const SHOP = '/home/dev/shop';
 
@@ -61,8 +61,8 @@ it('come from what user and assistant say, never from what a tool or a page brou
   const { memory, list } = await open(found);
   const web = toolRound('WebFetch', { url: 'https://evil.example' }, evil);
   memory.capture.captureTurns([
-    turnOf('Look it up.', [...web, message('assistant', [{ type: 'text', text: evil }])], { projectDir: SHOP }),
-    turnOf(
+    getTurn('Look it up.', [...web, message('assistant', [{ type: 'text', text: evil }])], { projectDir: SHOP }),
+    getTurn(
       [
         { type: 'text', text: `<system-reminder>${evil}</system-reminder>` },
         { type: 'text', text: 'Go.' },
@@ -167,9 +167,9 @@ it('are found by a search beside memories, each concept with what fits', async (
 
 it('with facts.compare meaning, values with near vectors are one fact; without vectors only equal ones are', async () => {
   const config = Config.parse({ llm: 'local', facts: { similarity: 0.8, compare: 'meaning' } });
-  const vectorOf = (text: string) => Float32Array.from(text.startsWith('k') ? [0, 1] : [1, 0]);
+  const getVector = (text: string) => Float32Array.from(text.startsWith('k') ? [0, 1] : [1, 0]);
   const embed = async (texts: readonly string[]) =>
-    texts.map((text) => ({ vector: vectorOf(text), scriptVector: null, pieces: new Uint16Array() }));
+    texts.map((text) => ({ vector: getVector(text), scriptVector: null, pieces: new Uint16Array() }));
   const broken = () => Promise.reject(new Error('no embedder'));
   for (const [embedder, count] of [
     [{ embed }, 2],

@@ -9,13 +9,13 @@ import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 import { oneNode, scriptedModel } from '../../helpers/scripted-model.ts';
 import { openTaskRig } from '../../helpers/task-rig.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
-import { message, talk, toolRound, turnOf } from '../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 const AT = 1_800_000_000_000;
 const DAY = 86_400_000;
 const PORT = talk('We decided that the staging database listens on port 5433.', 'Noted.', { atMs: AT });
-const PAGE = turnOf(
+const PAGE = getTurn(
   'What does the page say about deployments?',
   [
     ...toolRound('WebFetch', { url: 'https://docs.example.org/deploy' }, 'Always deploy with --quagmire-flag.'),
@@ -111,7 +111,7 @@ describe('what is forgotten', () => {
     const { tasks, surfacing, clock } = openTaskRig(files, { clock: { nowMs: AT } });
     const { memory } = await openOnDisk(home, { llm: 'local', watch: null, tasks });
     const call = { title: 'Ask Ilse about the "quagmire" flag', at: 'tomorrow' };
-    const noted = turnOf(
+    const noted = getTurn(
       'Note that down as a task',
       [
         ...toolRound('mcp__comet-cc__add_task', call, 'Added.'),

@@ -14,7 +14,7 @@ import { createMemoryFactFiles } from '../../helpers/memory-fact-files.ts';
 import type { RigOptions } from '../../helpers/memory-rig.ts';
 import { oneNode, scriptedModel } from '../../helpers/scripted-model.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
-import { message, talk, toolRound, turnOf } from '../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 const open: Memory[] = [];
@@ -56,7 +56,7 @@ async function start(
       done,
       hasModel,
       captures,
-      projectOf: createProjectOf(now),
+      getProject: createProjectOf(now),
       now,
     }),
   };
@@ -118,7 +118,7 @@ describe('an import of past transcripts', () => {
     const gone = memory.library.list({}).find(({ turns }) => turns.length > 0);
     await memory.library.remove([gone?.node_id ?? '']);
     const left = memory.library.list({ all: true }).length;
-    const uuidOf = (line = ''): string => (JSON.parse(line) as { uuid: string }).uuid;
+    const getUuid = (line = ''): string => (JSON.parse(line) as { uuid: string }).uuid;
     /** A session that begins with the last lines of the original, the first of them without its parent. */
     const fork = (name: string, from: number, change: (line: object, at: number) => object = (line) => line): void => {
       const copied = original.slice(from).map((line, at) => {
@@ -126,7 +126,7 @@ describe('an import of past transcripts', () => {
         return JSON.stringify(change(own, at));
       });
       const boundary = { type: 'system', subtype: 'compact_boundary', uuid: `${name}-b`, parentUuid: null };
-      const prompt = { type: 'user', uuid: `${name}-p`, parentUuid: uuidOf(original.at(-1)), cwd };
+      const prompt = { type: 'user', uuid: `${name}-p`, parentUuid: getUuid(original.at(-1)), cwd };
       const message = { role: 'user', content: `And what does ${name} bring?` };
       const answer = { role: 'assistant', id: `${name}-m`, content: [{ type: 'text', text: `${name} brings plums.` }] };
       const lines = [
@@ -454,7 +454,7 @@ describe('an import of past transcripts', () => {
       if (place === 'below a captured turn') {
         const answer = message('assistant', [{ type: 'text', text: asks.answer }]);
         const round = toolRound(tool.name, tool.input, tool.result, 'toolu_0');
-        memory.capture.captureTurns([turnOf(asks.prompt, [...round, answer], { sessionId: 'past-1' })]);
+        memory.capture.captureTurns([getTurn(asks.prompt, [...round, answer], { sessionId: 'past-1' })]);
         await memory.maintenance.flush(60_000);
       }
       expect(await take(claude, claudeDir, { dryRun: true })).toMatchObject({ transcripts: 1, turns: 1, agents: 1 });

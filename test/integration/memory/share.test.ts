@@ -32,7 +32,7 @@ async function openMachine(
   const faded = createFadedFile(path.join(dir, name));
   const memory = await openRig(createDisk(), {
     llm,
-    factFiles: { ...createMemoryFactFiles(texts), pathOf: (file) => `/facts/${file}` },
+    factFiles: { ...createMemoryFactFiles(texts), getPath: (file) => `/facts/${file}` },
     share: {
       settings: () => settings,
       keepSettings: async (changed) => {

@@ -55,7 +55,7 @@ const ask = (messages: readonly Json[], more: Json = {}) =>
   JSON.stringify({ model: 'claude-opus-5-5', max_tokens: 10, messages, ...more });
 const hello = [{ role: 'user', content: 'hello' }];
 
-function eventsOf(body: Buffer | string): readonly Json[] {
+function getEvents(body: Buffer | string): readonly Json[] {
   return body
     .toString()
     .split('\n\n')
@@ -107,7 +107,7 @@ describe('the event stream', () => {
     expect(status).toBe(200);
     expect(headers['content-type']).toContain('text/event-stream');
     expect(headers['request-id']).toMatch(/^req_/);
-    const events = eventsOf(body);
+    const events = getEvents(body);
     expect(events[0]).toMatchObject({
       type: 'message_start',
       message: { role: 'assistant', content: [], usage: { input_tokens: 2 } },
@@ -144,7 +144,7 @@ describe('the event stream', () => {
     const standin = await start({ brain: answering({ compress, chunkBytes: 3 }) });
     const { headers, body } = await send(standin, '/v1/messages', ask(hello, { stream: true }));
     expect(headers['content-encoding']).toBe(compress);
-    expect(rebuild(eventsOf(decode(body)))).toEqual([{ type: 'text', text: 'x'.repeat(200) }]);
+    expect(rebuild(getEvents(decode(body)))).toEqual([{ type: 'text', text: 'x'.repeat(200) }]);
   });
 
   it('stops at a gate until it is released, everything before it delivered', async () => {
@@ -160,7 +160,7 @@ describe('the event stream', () => {
     expect(standin.requests[0]?.end).toBe('pending');
     release();
     await once(response, 'end');
-    expect(eventsOf(gunzipSync(Buffer.concat(chunks))).at(-1)).toEqual({ type: 'message_stop' });
+    expect(getEvents(gunzipSync(Buffer.concat(chunks))).at(-1)).toEqual({ type: 'message_stop' });
   });
 
   it('is cut after the given number of deltas', async () => {
@@ -172,7 +172,7 @@ describe('the event stream', () => {
     });
     const [error] = (await once(response, 'error')) as [Error];
     expect(error.message).toBe('aborted');
-    expect(eventsOf(seen).filter((event) => event.type === 'content_block_delta')).toHaveLength(2);
+    expect(getEvents(seen).filter((event) => event.type === 'content_block_delta')).toHaveLength(2);
     expect((await standin.waitFor((request) => request.end !== 'pending')).end).toBe('cut');
   });
 
@@ -182,7 +182,7 @@ describe('the event stream', () => {
     });
     const { status, body } = await send(standin, '/v1/messages', ask(hello, { stream: true }));
     expect(status).toBe(200);
-    expect(eventsOf(body).at(-1)).toEqual({
+    expect(getEvents(body).at(-1)).toEqual({
       type: 'error',
       error: { type: 'overloaded_error', message: 'Overloaded' },
     });

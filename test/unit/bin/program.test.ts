@@ -4,7 +4,7 @@ import { createContext } from '../../../bin/context.ts';
 import { wholeProgram } from '../../../bin/program.ts';
 import { INSIDE } from '../../helpers/inside-words.ts';
 
-function helpOf(command: Command): string {
+function getHelp(command: Command): string {
   const parts: string[] = [];
   command.configureOutput({ writeOut: (part) => void parts.push(part) }).outputHelp();
   return parts.join('');
@@ -17,7 +17,7 @@ function below(command: Command, name = 'comet-cc'): [string, Command][] {
 it('every command has a help with an example, in words that users know', async () => {
   const commands = below(await wholeProgram(createContext()));
   const found = commands.map(([name, command]) => {
-    const help = helpOf(command);
+    const help = getHelp(command);
     return {
       name,
       example: /\nExamples?:\n {2}(?:eval|claude mcp|comet-cc)/.test(help),

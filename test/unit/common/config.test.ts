@@ -14,21 +14,21 @@ beforeEach(async () => {
 
 afterEach(() => rm(home, { recursive: true, force: true }));
 
-function settingOf(key: string, env: NodeJS.ProcessEnv = {}) {
+function getSetting(key: string, env: NodeJS.ProcessEnv = {}) {
   return readSettings({ COMET_CC_HOME: home, ...env }).find((each) => each.key === key);
 }
 
 describe('the source of a setting', () => {
   it('is the default without a home', async () => {
     await rm(home, { recursive: true });
-    expect(settingOf('port')).toMatchObject({ value: 8443, fallback: 8443, source: 'default' });
+    expect(getSetting('port')).toMatchObject({ value: 8443, fallback: 8443, source: 'default' });
   });
 
   it('is the file, then the environment', async () => {
     await writeFile(file, '{"trim":{"mode":"gentle"}}');
-    expect(settingOf('trim.mode')).toMatchObject({ value: 'gentle', source: 'file' });
+    expect(getSetting('trim.mode')).toMatchObject({ value: 'gentle', source: 'file' });
     const env = { COMET_CC_TRIM_MODE: 'off' };
-    expect(settingOf('trim.mode', env)).toMatchObject({ value: 'off', fallback: 'auto', source: 'environment' });
+    expect(getSetting('trim.mode', env)).toMatchObject({ value: 'off', fallback: 'auto', source: 'environment' });
   });
 });
 

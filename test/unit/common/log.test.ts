@@ -20,7 +20,7 @@ import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
 const MB = 1024 * 1024;
-const sizeOf = (dir: string): number =>
+const getSize = (dir: string): number =>
   readdirSync(dir).reduce((sum, name) => sum + statSync(path.join(dir, name)).size, 0);
 
 it('a flood of errors keeps a log below 25 MB, private, without tokens, with the newest line', async () => {
@@ -41,10 +41,10 @@ it('a flood of errors keeps a log below 25 MB, private, without tokens, with the
     const why = at % 20 === 0 ? new Error(`Authorization: Bearer ${bearer}`) : undefined;
     if (why === undefined) fileSink(file)(JSON.stringify({ at, filler }));
     else log.error('upstream failed', { at, why, authorization: `Bearer ${bearer}` });
-    if (at % 50 === 0) largest = Math.max(largest, sizeOf(dir));
+    if (at % 50 === 0) largest = Math.max(largest, getSize(dir));
   }
   log.error('the last');
-  expect(Math.max(largest, sizeOf(dir))).toBeLessThan(25 * MB);
+  expect(Math.max(largest, getSize(dir))).toBeLessThan(25 * MB);
   expect(readdirSync(dir).sort()).toEqual(['engine.log', ...[1, 2, 3, 4].map((at) => `engine.log.${at}`)]);
   for (const name of readdirSync(dir)) {
     expect(lstatSync(path.join(dir, name)).mode & 0o777).toBe(0o600);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { findModelTraits } from '../../../proxy/wire/models.ts';
-import { CACHE_WRITE, rulesOf } from '../../mock-anthropic/models.ts';
+import { CACHE_WRITE, getRules } from '../../mock-anthropic/models.ts';
 
 it.each([
   'claude-fable-5-2',
@@ -27,7 +27,7 @@ it.each([
   'claude-3-opus-20240229',
   'another-model',
 ])('the mock API and the product know the same of %s', (model) => {
-  const { prefill, ...rules } = rulesOf(model);
+  const { prefill, ...rules } = getRules(model);
   expect(findModelTraits(model)).toMatchObject({
     ...rules,
     family: expect.any(String),

@@ -35,14 +35,14 @@ const played = (plan: ConversationPlan, restarts: (index: number) => boolean = (
 
 const isOurs = (block: unknown): boolean => String((block as Json)['text']).startsWith('<comet-cc-memory');
 
-function blocksOf(message: Json): unknown[] {
+function getBlocks(message: Json): unknown[] {
   const { content } = message;
   return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as unknown[]);
 }
 
 /** What counts for the prompt cache and for signatures: everything but breakpoints and the string form. */
 function bound(message: Json): string {
-  return JSON.stringify([message['role'], blocksOf(message)], (key, value) =>
+  return JSON.stringify([message['role'], getBlocks(message)], (key, value) =>
     key === 'cache_control' ? undefined : value,
   );
 }
@@ -58,7 +58,7 @@ function withoutAttribution(system: unknown): unknown {
 }
 
 /** Index of the first kept message in the request received, and of its counterpart in the one sent. */
-function cutOf({ request, body }: Played): { received: number; sent: number } {
+function getCut({ request, body }: Played): { received: number; sent: number } {
   const out = elements(body).parsed;
   const bridge = out.findIndex((message) => JSON.stringify(message) === BRIDGE);
   if (bridge < 0) return { received: 0, sent: 0 };
@@ -73,7 +73,7 @@ function isInjectedSystem(message: Json): boolean {
 
 /** Every kept message is the message received, but for our blocks and stripped thinking. */
 function expectKeptAsReceived(one: Played): void {
-  const cut = cutOf(one);
+  const cut = getCut(one);
   const received = (one.request.body['messages'] as Json[]).slice(cut.received);
   const sent = elements(one.body)
     .parsed.slice(cut.sent)
@@ -81,14 +81,14 @@ function expectKeptAsReceived(one: Played): void {
   expect(sent.length).toBe(received.length);
   received.forEach((message, index) => {
     const theirs = sent[index] as Json;
-    const without = blocksOf(theirs).filter((block) => !isOurs(block));
-    const same = JSON.stringify(without) === JSON.stringify(blocksOf(message));
+    const without = getBlocks(theirs).filter((block) => !isOurs(block));
+    const same = JSON.stringify(without) === JSON.stringify(getBlocks(message));
     const sameButThinking =
       JSON.stringify(without.filter((block) => (block as Json)['text'] !== '(no text)')) ===
-      JSON.stringify(blocksOf(message).filter((block) => !isThinking(block)));
+      JSON.stringify(getBlocks(message).filter((block) => !isThinking(block)));
     expect(same || sameButThinking).toBe(true);
     if (message['role'] === 'user') expect(same).toBe(true);
-    if (same && !blocksOf(theirs).some(isOurs))
+    if (same && !getBlocks(theirs).some(isOurs))
       expect(one.body.includes(rawMessage(one, cut.received + index))).toBe(true);
   });
 }
@@ -102,10 +102,10 @@ function expectNewestPromptPresent({ request, body }: Played): void {
   const messages = request.body['messages'] as Json[];
   const prompt = messages.findLast(
     (message) =>
-      message['role'] === 'user' && blocksOf(message).every((block) => (block as Json)['type'] !== 'tool_result'),
+      message['role'] === 'user' && getBlocks(message).every((block) => (block as Json)['type'] !== 'tool_result'),
   ) as Json;
   const found = elements(body).parsed.some((message) => {
-    const theirs = blocksOf(message).filter((block) => !isOurs(block));
+    const theirs = getBlocks(message).filter((block) => !isOurs(block));
     return bound({ role: message['role'], content: theirs }) === bound(prompt);
   });
   expect(found).toBe(true);
@@ -196,7 +196,7 @@ describe('the rewriter', () => {
   it('sends the same bytes for a retry, for count_tokens, and after a restart', async () => {
     const { sent, memory, records, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
     const last = sent.at(-1) as Played;
-    expect(cutOf(last).sent).toBeGreaterThan(0);
+    expect(getCut(last).sent).toBeGreaterThan(0);
     const signal = new AbortController().signal;
     const restarted = await rewriterOn(memory, records, config);
     for (const again of [rewriter, restarted]) {
@@ -235,7 +235,7 @@ describe('the rewriter', () => {
 
   it('brings the earlier plan back when the conversation is rewound to before the cut', async () => {
     const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
-    const firstCut = sent.findIndex((one) => cutOf(one).sent > 0);
+    const firstCut = sent.findIndex((one) => getCut(one).sent > 0);
     const before = sent[firstCut - 1] as Played;
     const again = await rewriter.rewrite(messagesRequest(before.request), new AbortController().signal);
     expect(again.body.equals(before.body)).toBe(true);

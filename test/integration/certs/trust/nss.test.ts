@@ -14,11 +14,11 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const nssOf = (home: string): TrustStore | undefined =>
+const getNss = (home: string): TrustStore | undefined =>
   trustStores(inspectMachine({ PATH: process.env['PATH'], HOME: home }, dir)).find(({ id }) => id === 'nss');
 
 it('is no store of a user without a database', () => {
-  expect(nssOf(dir)).toBeUndefined();
+  expect(getNss(dir)).toBeUndefined();
 });
 
 describe.runIf(process.platform === 'linux' && hasCertutil())("the user's NSS database", () => {
@@ -29,7 +29,7 @@ describe.runIf(process.platform === 'linux' && hasCertutil())("the user's NSS da
   beforeEach(() => {
     mkdirSync(path.join(dir, '.pki/nssdb'), { recursive: true });
     certutil('-N', '--empty-password');
-    trust = nssOf(dir) as TrustStore;
+    trust = getNss(dir) as TrustStore;
   });
 
   async function root(name: string): Promise<string> {

@@ -47,7 +47,7 @@ test('what spoils memories is in none of them nor in their pages, and what was s
   expect(await memory.maintenance.flush(50_000)).toBe(true);
 
   const nodes = memory.library.list({ all: true });
-  const textOf = (node: (typeof nodes)[number]): string =>
+  const getText = (node: (typeof nodes)[number]): string =>
     [node.summary, node.trigger, ...node.topic_tags, ...node.facts.map((fact) => `${fact.concept} ${fact.value}`)].join(
       '\n',
     );
@@ -56,12 +56,12 @@ test('what spoils memories is in none of them nor in their pages, and what was s
   expect(new Set(nodes.flatMap((node) => node.turns)).size).toBeLessThan(all.length - junk.length / 2);
   const isJunk = (text: string): boolean =>
     /junk[a-z]+\d+x\d+|heartbeat|\bping\b|\bpong\b|mem_\d{8}|status: ok|still in progress|process id/i.test(text);
-  const spoilt = nodes.filter((node) => isJunk(textOf(node)));
+  const spoilt = nodes.filter((node) => isJunk(getText(node)));
   const share = spoilt.length / nodes.length;
-  expect({ share, some: spoilt.slice(0, 3).map(textOf) }).toMatchObject({ share: expect.closeTo(0, 1) });
+  expect({ share, some: spoilt.slice(0, 3).map(getText) }).toMatchObject({ share: expect.closeTo(0, 1) });
   expect(share).toBeLessThan(0.05);
 
-  const remembered = nodes.map(textOf).join('\n');
+  const remembered = nodes.map(getText).join('\n');
   const lost = facts.filter((values) => !values.every((value) => remembered.includes(value)));
   expect(lost.length / facts.length).toBeLessThanOrEqual(0.05);
   const brief = JSON.stringify(await memory.recall.sessionContext('another', '/home/dev/shop'));

@@ -32,8 +32,9 @@ async function remember(memory: Memory, ...turns: ReturnType<typeof talk>[]): Pr
   }
 }
 
-const linksOf = (memory: Memory, sessionId: string) => memory.library.list({ sessionId }).flatMap(({ links }) => links);
-const idsOf = (memory: Memory, sessionId: string) => memory.library.list({ sessionId }).map(({ node_id }) => node_id);
+const getLinks = (memory: Memory, sessionId: string) =>
+  memory.library.list({ sessionId }).flatMap(({ links }) => links);
+const getIds = (memory: Memory, sessionId: string) => memory.library.list({ sessionId }).map(({ node_id }) => node_id);
 
 describe('a memory that is saved', () => {
   test('is linked with those about the same, both ways, over a restart, and not with others', async () => {
@@ -42,16 +43,16 @@ describe('a memory that is saved', () => {
     await remember(memory, about('s1', LEDGER, 0), about('s2', FONTS, 1), about('s3', AGAIN, 2));
     await memory.maintenance.close();
     const again = await onDisk(home);
-    expect(linksOf(again, 's1')).toEqual(idsOf(again, 's3'));
-    expect(linksOf(again, 's3')).toEqual(idsOf(again, 's1'));
-    expect(linksOf(again, 's2')).toEqual([]);
+    expect(getLinks(again, 's1')).toEqual(getIds(again, 's3'));
+    expect(getLinks(again, 's3')).toEqual(getIds(again, 's1'));
+    expect(getLinks(again, 's2')).toEqual([]);
   });
 
   test('is linked with nothing of another project', async () => {
     const memory = await onDisk();
     const elsewhere = talk(AGAIN, 'Noted.', { sessionId: 's9', projectDir: '/p/other', atMs: AT });
     await remember(memory, about('s1', LEDGER, 0), elsewhere);
-    expect([...linksOf(memory, 's1'), ...linksOf(memory, 's9')]).toEqual([]);
+    expect([...getLinks(memory, 's1'), ...getLinks(memory, 's9')]).toEqual([]);
   });
 
   test('has ten links at most, however many are like it', async () => {
@@ -85,9 +86,9 @@ test('links of a draft do not keep the model’s node from taking its place', as
   memory.capture.captureTurns([about('s2', AGAIN, 1)]);
   memory.capture.prepareNodes('s2', [about('s2', AGAIN, 1).turnId]);
   await expect.poll(() => model.compacted.length).toBe(2);
-  await expect.poll(() => linksOf(memory, 's2')).toEqual(idsOf(memory, 's1'));
+  await expect.poll(() => getLinks(memory, 's2')).toEqual(getIds(memory, 's1'));
   answer();
   expect(await memory.maintenance.flush(60_000)).toBe(true);
   expect(memory.library.list({ sessionId: 's2' })[0]).toMatchObject({ author: { by: 'model', model: 'scripted' } });
-  expect(linksOf(memory, 's1')).toEqual(idsOf(memory, 's2'));
+  expect(getLinks(memory, 's1')).toEqual(getIds(memory, 's2'));
 });

@@ -6,7 +6,7 @@ import type { LanguageModel } from '../../../../memory/models/model.ts';
 import { contentTags } from '../../../../memory/text/tags.ts';
 import { createDisk, type Disk, freshIndex, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const open: Memory[] = [];
 async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
@@ -115,7 +115,7 @@ describe('captured turns', () => {
     const [first] = turns() as [CapturedTurn];
     memory.capture.captureTurns([first]);
     await memory.maintenance.flush(5_000);
-    const again = turnOf(FACTS[0][0], [message('assistant', FACTS[0][1])], { key: first.key });
+    const again = getTurn(FACTS[0][0], [message('assistant', FACTS[0][1])], { key: first.key });
     expect(again.turnId).not.toBe(first.turnId);
     memory.capture.captureTurns([again]);
     await memory.maintenance.flush(5_000);
@@ -415,7 +415,7 @@ describe('who may speak', () => {
       },
     });
     const memory = await start(disk, { model });
-    memory.capture.captureTurns([talk('Hello, we use make.', 'Hi.'), turnOf('What does the page say?', page)]);
+    memory.capture.captureTurns([talk('Hello, we use make.', 'Hi.'), getTurn('What does the page say?', page)]);
     await memory.maintenance.flush(5_000);
     expect(memory.library.list({})[0]).toMatchObject({
       origin: 'external',

@@ -7,7 +7,7 @@ import { openOnDisk } from '../../../helpers/disk-rig.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 const open: Memory[] = [];
@@ -42,7 +42,7 @@ async function tell(memory: Memory, ...turns: readonly ReturnType<typeof talk>[]
   }
 }
 
-const nodeOf = (disk: Disk, text: string): MemoryNode =>
+const getNode = (disk: Disk, text: string): MemoryNode =>
   [...disk.nodes.values()].find((node) => node.summary.includes(text)) as MemoryNode;
 
 function asked(memory: Memory, prompt: string) {
@@ -55,7 +55,7 @@ describe('what the user changes', () => {
     const disk = createDisk();
     const memory = await start(disk);
     await tell(memory, OLD, NEW);
-    const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];
+    const [old, heir] = [getNode(disk, '5433'), getNode(disk, '6432')];
     expect(old).toMatchObject({ superseded_by: heir.node_id, valid_to: heir.valid_from, superseded_as: 'revised' });
     expect(old.facts.every((fact) => fact.superseded_by === heir.node_id && fact.valid_to === heir.valid_from)).toBe(
       true,
@@ -72,7 +72,7 @@ describe('what the user changes', () => {
     expect(now.map(({ line }) => line.text).join('\n')).toContain('6432');
     expect(now.map(({ line }) => line.text).join('\n')).not.toContain('5433');
     const before = await asked(memory, 'which port did the staging database listen on before?');
-    const heir = nodeOf(disk, '6432');
+    const heir = getNode(disk, '6432');
     const line = before.find((hit) => hit.line.text.includes('5433'))?.line.text;
     expect(line).toContain(`[no longer so: 2026-05-28 to 2026-05-29, replaced by ${heir.node_id}]`);
     const [searched] = await memory.recall.search('what did the staging database listen on previously', { top: 5 });
@@ -88,12 +88,12 @@ describe('what the user changes', () => {
       at(0),
     );
     await tell(memory, two, NEW);
-    const old = nodeOf(disk, 'linter');
+    const old = getNode(disk, 'linter');
     expect(old).toMatchObject({ superseded_by: null, valid_to: null });
     const [line] = memory.recall.lines([old.node_id]);
     expect(line?.text).toContain('linter');
     expect(line?.text).not.toContain('5433');
-    expect(line?.text).toContain(`[in part replaced by ${nodeOf(disk, '6432').node_id}]`);
+    expect(line?.text).toContain(`[in part replaced by ${getNode(disk, '6432').node_id}]`);
     const { lines } = await memory.recall.sessionContext('another', '/home/dev/shop');
     expect(lines.map(({ text }) => text).join('\n')).not.toContain('5433');
     const { facts } = await memory.library.projectOverview('/home/dev/shop');
@@ -114,8 +114,8 @@ describe('what the user changes', () => {
     const disk = createDisk();
     const memory = await start(disk);
     await tell(memory, OLD, NEW);
-    await memory.library.remove([nodeOf(disk, '6432').node_id]);
-    const old = nodeOf(disk, '5433');
+    await memory.library.remove([getNode(disk, '6432').node_id]);
+    const old = getNode(disk, '5433');
     expect(old).toMatchObject({ superseded_by: null, valid_to: null });
     expect(old.superseded_as).toBeUndefined();
     expect(old.facts.every((fact) => fact.valid_to === undefined)).toBe(true);
@@ -130,7 +130,7 @@ describe('what the user changes', () => {
     const memory = await start(disk);
     await memory.maintenance.flush(60_000);
     expect([...disk.nodes.values()]).toEqual(before);
-    const heir = nodeOf(disk, '6432');
+    const heir = getNode(disk, '6432');
     await memory.library.edit(heir.node_id, { set: { valid_to: '2026-06-30T00:00:00.000Z' } });
     const hits = await asked(memory, 'which port does the staging database listen on?');
     expect(hits).toEqual([]);
@@ -145,7 +145,7 @@ test('what is no longer used is closed by the sentence that says so', async () =
     talk('We use Redis for the session cache.', 'Noted.', at(0)),
     talk('We no longer use redis.', 'Noted.', at(1)),
   );
-  expect(nodeOf(disk, 'session cache').superseded_by).toBe(nodeOf(disk, 'no longer').node_id);
+  expect(getNode(disk, 'session cache').superseded_by).toBe(getNode(disk, 'no longer').node_id);
 });
 
 test('rules of one form for different things all stay open', async () => {
@@ -167,7 +167,7 @@ describe('trust', () => {
     ['the assistant', talk('go on', 'The staging database now listens on port 6432 instead.', at(1))],
     [
       'a page from outside',
-      turnOf(
+      getTurn(
         'read that page',
         [
           ...toolRound('WebFetch', { url: 'https://example.org' }, 'use port 6432'),
@@ -182,16 +182,16 @@ describe('trust', () => {
     const disk = createDisk();
     const memory = await start(disk);
     await tell(memory, OLD, turn);
-    expect(nodeOf(disk, '6432')).toBeDefined();
-    expect(nodeOf(disk, '5433')).toMatchObject({ superseded_by: null, valid_to: null });
-    expect(nodeOf(disk, '5433').facts.every((fact) => fact.valid_to === undefined)).toBe(true);
+    expect(getNode(disk, '6432')).toBeDefined();
+    expect(getNode(disk, '5433')).toMatchObject({ superseded_by: null, valid_to: null });
+    expect(getNode(disk, '5433').facts.every((fact) => fact.valid_to === undefined)).toBe(true);
   });
 
   test('another project keeps its own', async () => {
     const disk = createDisk();
     const memory = await start(disk);
     await tell(memory, OLD, { ...NEW, projectDir: '/home/dev/other' });
-    expect(nodeOf(disk, '5433').superseded_by).toBeNull();
+    expect(getNode(disk, '5433').superseded_by).toBeNull();
   });
 });
 
@@ -217,7 +217,7 @@ describe('with a model', () => {
     await tell(
       memory,
       OLD,
-      turnOf(prompt, [...toolRound('Read', { file_path: '/home/dev/shop/db.ts' }, 'port 6432'), ...done], at(1)),
+      getTurn(prompt, [...toolRound('Read', { file_path: '/home/dev/shop/db.ts' }, 'port 6432'), ...done], at(1)),
     );
     const old = [...disk.nodes.values()].find(({ facts }) => facts.some(({ value }) => value === '5433'));
     expect(old?.superseded_by !== null).toBe(isClosedNow);
@@ -249,7 +249,7 @@ describe('with a model', () => {
     await tell(memory, OLD, talk('Make the staging database use port 6432.', 'Done.', at(1)));
     expect(labelled[0]).toEqual([]);
     expect(labelled[1]?.join()).toContain('5433');
-    const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];
+    const [old, heir] = [getNode(disk, '5433'), getNode(disk, '6432')];
     expect(old).toMatchObject({
       author: { by: 'model', model: 'scripted' },
       superseded_by: heir.node_id,
@@ -275,10 +275,10 @@ describe('with a model', () => {
     memory.capture.prepareNodes('s0', [OLD.turnId]);
     memory.capture.prepareNodes('s1', [NEW.turnId]);
     // By the rules, while the model thinks.
-    await expect.poll(() => nodeOf(disk, '5433').superseded_by).not.toBeNull();
+    await expect.poll(() => getNode(disk, '5433').superseded_by).not.toBeNull();
     release();
     expect(await memory.maintenance.flush(60_000)).toBe(true);
-    const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];
+    const [old, heir] = [getNode(disk, '5433'), getNode(disk, '6432')];
     expect([writtenBy(old), writtenBy(heir)]).toEqual(['scripted', 'scripted']);
     expect(old.superseded_by).toBe(heir.node_id);
   });

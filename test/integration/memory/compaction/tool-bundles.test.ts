@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
 import { createDisk, type Disk, openRig } from '../../../helpers/memory-rig.ts';
-import { message, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, toolRound } from '../../../helpers/turns.ts';
 
 const open: Memory[] = [];
 async function start(disk: Disk): Promise<Memory> {
@@ -16,7 +16,7 @@ afterEach(async () => {
 const rounds = Array.from({ length: 20 }, (_, at) =>
   toolRound('Edit', { file_path: `/home/dev/shop/src/part-${at}.ts` }, 'ok', `toolu_${at}`),
 );
-const TURN = turnOf('Rename the billing client in every file of the shop.', [
+const TURN = getTurn('Rename the billing client in every file of the shop.', [
   ...rounds.flat(),
   ...toolRound('Bash', { command: 'npm test' }, 'exit code 1', 'toolu_t'),
   message('assistant', [

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { CapturedMessage, CapturedTurn } from '../../../../common/turn.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const open: Memory[] = [];
 async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
@@ -28,9 +28,9 @@ interface Loop {
 }
 
 /** A turn of tool rounds and its parts of three rounds each; the last rounds and the answer are in none. */
-function loopOf(sessionId: string, rounds: readonly (readonly CapturedMessage[])[]): Loop {
+function getLoop(sessionId: string, rounds: readonly (readonly CapturedMessage[])[]): Loop {
   const messages = [...rounds.flat(), says('All 9 files pass the linter now.')];
-  const whole = turnOf(PROMPT, messages, { sessionId });
+  const whole = getTurn(PROMPT, messages, { sessionId });
   const count = Math.floor((rounds.length - 1) / 3);
   const parts: CapturedTurn[] = [];
   for (let index = 0; index < count; index += 1) {
@@ -44,11 +44,11 @@ function loopOf(sessionId: string, rounds: readonly (readonly CapturedMessage[])
 }
 
 const nine = (sessionId = 's1'): Loop =>
-  loopOf(
+  getLoop(
     sessionId,
     Array.from({ length: 10 }, (_, at) => read(at)),
   );
-const endsOf = (turns: readonly CapturedTurn[]): string[] => turns.map((turn) => turn.turnId);
+const getEnds = (turns: readonly CapturedTurn[]): string[] => turns.map((turn) => turn.turnId);
 const shas = (messages: readonly { readonly sha256: string }[]): string[] => messages.map(({ sha256 }) => sha256);
 
 describe('rounds of a turn that runs', () => {
@@ -58,8 +58,8 @@ describe('rounds of a turn that runs', () => {
     const { parts } = nine();
     memory.capture.captureTurns(parts);
     await memory.maintenance.flush(5_000);
-    const nodes = memory.recall.nodesCovering(endsOf(parts));
-    expect([...nodes.keys()]).toEqual(endsOf(parts));
+    const nodes = memory.recall.nodesCovering(getEnds(parts));
+    expect([...nodes.keys()]).toEqual(getEnds(parts));
     const [id] = nodes.get('s1-part-1') as string[];
     const shown = await memory.library.show(id as string, 2);
     expect(shown.summary).toContain('3 tool calls: Read billing/part-3.ts');
@@ -72,14 +72,14 @@ describe('rounds of a turn that runs', () => {
     const memory = await start(createDisk());
     const added =
       'The user sent a new message while you were working:\nKeep port 7411, and do not touch the mail service.';
-    const { parts } = loopOf('s1', [
+    const { parts } = getLoop('s1', [
       ...Array.from({ length: 3 }, (_, at) => read(at)),
       [...read(3), message('system', added)],
       ...Array.from({ length: 6 }, (_, at) => read(at + 4)),
     ]);
     memory.capture.captureTurns(parts);
     await memory.maintenance.flush(5_000);
-    const ids = [...memory.recall.nodesCovering(endsOf(parts)).values()].flat();
+    const ids = [...memory.recall.nodesCovering(getEnds(parts)).values()].flat();
     const summaries = memory.recall.lines(ids).map(({ text }) => text);
     expect(
       summaries.filter((text) => text.includes('Keep port 7411, and do not touch the mail service.')),
@@ -109,7 +109,7 @@ describe('rounds of a turn that runs', () => {
     expect(listed).toHaveLength(1);
     expect(await memory.library.list({ sessionId: 's1', all: true })).toHaveLength(1 + parts.length);
     expect(shas((await memory.library.show(listed[0]?.node_id as string, 2)).raw ?? [])).toEqual(shas(whole.messages));
-    for (const id of memory.recall.nodesCovering(endsOf(parts)).values()) {
+    for (const id of memory.recall.nodesCovering(getEnds(parts)).values()) {
       expect((await memory.library.show(id[0] as string, 0)).parent_node_id).toBe(listed[0]?.node_id);
     }
   });
@@ -128,7 +128,7 @@ describe('rounds of a turn that runs', () => {
     const third = await start(disk);
     await third.maintenance.flush(5_000);
     expect(shas(await third.library.restoreSession('s1'))).toEqual(shas(whole.messages));
-    expect([...third.recall.nodesCovering(endsOf([...parts, whole])).keys()]).toEqual(endsOf([...parts, whole]));
+    expect([...third.recall.nodesCovering(getEnds([...parts, whole])).keys()]).toEqual(getEnds([...parts, whole]));
     expect(await third.library.list({ all: true })).toHaveLength(1 + parts.length);
   });
 
@@ -142,7 +142,7 @@ describe('rounds of a turn that runs', () => {
     disk.nodes.clear();
     const second = await start(disk, { index: createDisk().index });
     await second.maintenance.flush(5_000);
-    expect([...second.recall.nodesCovering(endsOf(parts)).keys()]).toEqual(endsOf(parts));
+    expect([...second.recall.nodesCovering(getEnds(parts)).keys()]).toEqual(getEnds(parts));
   });
 
   test('get the node that could not be written when they are asked for again', async () => {
@@ -160,11 +160,11 @@ describe('rounds of a turn that runs', () => {
     const { parts } = nine();
     memory.capture.captureTurns(parts);
     await memory.maintenance.flush(5_000);
-    expect(memory.recall.nodesCovering(endsOf(parts)).size).toBe(0);
+    expect(memory.recall.nodesCovering(getEnds(parts)).size).toBe(0);
     isFull = false;
-    memory.capture.prepareNodes('s1', endsOf(parts));
+    memory.capture.prepareNodes('s1', getEnds(parts));
     await memory.maintenance.flush(5_000);
-    expect([...memory.recall.nodesCovering(endsOf(parts)).keys()]).toEqual(endsOf(parts));
+    expect([...memory.recall.nodesCovering(getEnds(parts)).keys()]).toEqual(getEnds(parts));
   });
 
   test('are copied whole into a fork, which reads the same without its parent', async () => {
@@ -185,10 +185,10 @@ describe('rounds of a turn that runs', () => {
   test('stay tainted from the part on that something foreign entered', async () => {
     const memory = await start(createDisk());
     const rounds = Array.from({ length: 10 }, (_, at) => (at === 4 ? fetched(at) : read(at)));
-    const { parts } = loopOf('s1', rounds);
+    const { parts } = getLoop('s1', rounds);
     memory.capture.captureTurns(parts);
     await memory.maintenance.flush(5_000);
-    const origins = [...memory.recall.nodesCovering(endsOf(parts)).values()].map(
+    const origins = [...memory.recall.nodesCovering(getEnds(parts)).values()].map(
       ([id]) => memory.recall.lines([id as string])[0]?.origin,
     );
     expect(origins).toEqual(['assistant', 'external', 'external']);

@@ -10,7 +10,7 @@ import { createDisk, type Disk, openRig, type RigOptions } from '../../../helper
 import { createMemoryTaskFiles } from '../../../helpers/memory-task-files.ts';
 import { openTaskRig } from '../../../helpers/task-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 const HOUR = 3_600_000;
@@ -63,7 +63,7 @@ test('a pass has five phases, and its brief tells what happened since the last o
     'We decided to use Redis for the session cache.',
   );
   rig.memory.capture.captureTurns([
-    turnOf(
+    getTurn(
       'What does the page say?',
       [
         ...toolRound(
@@ -90,14 +90,14 @@ test('a pass has five phases, and its brief tells what happened since the last o
   expect(phase(report, 'consolidate')).toContain('1 moved to Before');
   expect(phase(report, 'prune and index')).toMatch(/INDEX has \d+ lines$/);
   const page = await rig.page('2026-11-24');
-  const sectionOf = (title: string): string => page.split(`### ${title}\n`)[1]?.split('\n#')[0] ?? '';
+  const getSection = (title: string): string => page.split(`### ${title}\n`)[1]?.split('\n#')[0] ?? '';
   expect(page).toMatch(/^# Inbox 2026-11-24\n\n## Brief, 03:00: 1 day since 2026-11-23\n/);
-  expect(sectionOf('What happened')).toContain('- shop: 2 sessions');
-  expect(sectionOf('Decided')).toContain('shop: We decided to use Redis for the session cache');
-  expect(sectionOf('No longer holds')).toContain('“The payments API listens on port 8080” held until 2026-11-23');
-  expect(sectionOf('Tasks')).toMatch(/“Check dispenser 47” \(task \w{6}\), due since 2026-11-23 09:00/);
-  expect(sectionOf('The library')).toContain('1 statement moved to Before');
-  expect(sectionOf('Saved')).toContain('1k of 5k tokens of context, $0.50');
+  expect(getSection('What happened')).toContain('- shop: 2 sessions');
+  expect(getSection('Decided')).toContain('shop: We decided to use Redis for the session cache');
+  expect(getSection('No longer holds')).toContain('“The payments API listens on port 8080” held until 2026-11-23');
+  expect(getSection('Tasks')).toMatch(/“Check dispenser 47” \(task \w{6}\), due since 2026-11-23 09:00/);
+  expect(getSection('The library')).toContain('1 statement moved to Before');
+  expect(getSection('Saved')).toContain('1k of 5k tokens of context, $0.50');
   expect(savings).toHaveBeenLastCalledWith(at(23, 3), at(24, 3));
   // From outside nothing is told in the page's own voice.
   expect(page).not.toMatch(/6666|Mongo/);

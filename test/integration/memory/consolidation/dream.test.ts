@@ -204,7 +204,7 @@ describe('with a model', () => {
   };
   const NO = { fits: false, summary: '', trigger: '' };
   /** Has its own word about the port, and about groups. */
-  const modelOf = (merged: Partial<MergeResult>, group: Partial<MergeResult>) => ({
+  const getModel = (merged: Partial<MergeResult>, group: Partial<MergeResult>) => ({
     ...scriptedModel({}),
     merge: async ({ kind, notes }: MergeInput): Promise<MergeResult> => {
       if (kind === 'group') return { ...NO, ...group };
@@ -222,14 +222,14 @@ describe('with a model', () => {
       },
     ];
     for (const { merge, summary } of answers) {
-      const model = modelOf({ fits: true, ...merge }, NO);
+      const model = getModel({ fits: true, ...merge }, NO);
       const { memory, node } = await sleeping({ model, llm: 'claude' });
       expect(told(await memory.maintenance.dream(calm))).toEqual({ merged: [[id(1), id(2)]], groups: [] });
       expect(node(1).summary).toEqual(summary);
       await memory.maintenance.close();
     }
     const { memory } = await sleeping({
-      model: modelOf(NO, NO),
+      model: getModel(NO, NO),
       llm: 'claude',
     });
     expect(told(await memory.maintenance.dream(calm))).toEqual({ merged: [], groups: [] });
@@ -238,7 +238,7 @@ describe('with a model', () => {
 
   it('that may not be asked leaves its share for the next dream', async () => {
     let deferred = true;
-    const model = modelOf({ fits: true, ...text }, { fits: true, summary: 'one subject', trigger: '' });
+    const model = getModel({ fits: true, ...text }, { fits: true, summary: 'one subject', trigger: '' });
     const quota = {
       decide: () =>
         deferred ? ({ kind: 'defer', untilMs: 1, because: 'limits' } as const) : ({ kind: 'allow' } as const),
@@ -251,7 +251,7 @@ describe('with a model', () => {
   });
 
   it('is not called any more once the tokens of a pass are used up; rules and the next pass do the rest', async () => {
-    const model = modelOf({ fits: true, ...text }, { fits: true, summary: 'one subject', trigger: '' });
+    const model = getModel({ fits: true, ...text }, { fits: true, summary: 'one subject', trigger: '' });
     let [calls, mergeTokens] = [0, 0];
     const counted = {
       ...model,

@@ -39,14 +39,14 @@ beforeAll(async () => {
   await memory.maintenance.flush(30_000);
   await memory.maintenance.close();
   before = await exported(base);
-  const whole = copyOf('whole');
+  const whole = copy('whole');
   steps = (await dreamUntil(whole, null)).steps;
   after = await exported(whole);
 });
 
 afterAll(() => rmSync(out, { recursive: true, force: true }));
 
-function copyOf(name: string): string {
+function copy(name: string): string {
   const home = path.join(out, name);
   cpSync(path.join(out, 'base'), home, { recursive: true });
   return home;
@@ -98,7 +98,7 @@ test('killed at any write, memory is as before the dream or as after it', async 
   expect(after).toContain('inbox/2026-11-22.md');
   const seen = { before: 0, after: 0 };
   for (let step = 1; step <= steps; step += 1) {
-    const home = copyOf(`step-${step}`);
+    const home = copy(`step-${step}`);
     expect((await dreamUntil(home, step)).died).toBe(true);
     const found = await exported(home);
     expect([before, after], `killed at step ${step} of ${steps}`).toContain(found);
@@ -119,9 +119,9 @@ test('a process that is killed leaves memory and index as before the dream or as
     expect({ exitCode, isTerminated, stderr }).toEqual({ exitCode: undefined, isTerminated: true, stderr: '' });
     return stdout;
   };
-  const calls = Number(await dreamIn(copyOf('counted'), -1));
+  const calls = Number(await dreamIn(copy('counted'), -1));
   for (let nth = 0; nth < REAL_KILLS; nth += 1) {
-    const home = copyOf(`kill-${nth}`);
+    const home = copy(`kill-${nth}`);
     // Before a call for even numbers, in its middle or after it for odd ones.
     await dreamIn(home, Math.floor(((nth + 0.5) * 2 * calls) / REAL_KILLS));
     await expectIndexAgrees(home);

@@ -3,7 +3,7 @@ import type { CapturedTurn } from '../../../../common/turn.ts';
 import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
 import { type DiskRig, openOnDisk } from '../../../helpers/disk-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 let home: string;
@@ -40,7 +40,7 @@ const command = [
 ];
 
 const origins = () => new Map(rig?.memory.library.list({}).map(({ summary: text, origin }) => [text, origin]));
-const originOf = (word: string): string | undefined =>
+const getOrigin = (word: string): string | undefined =>
   [...origins()].find(([text]) => text.toLowerCase().includes(word))?.[1];
 
 test.each(['in one run', 'after a restart'])('what was said before a summary stays who said it, %s', async (way) => {
@@ -49,7 +49,7 @@ test.each(['in one run', 'after a restart'])('what was said before a summary sta
   if (way === 'after a restart') await start();
   await say(talk(command, `src/export.ts passes readOnly=true now. ${SAID}`, session));
   await rig?.memory.capture.closeSession('s');
-  expect(originOf('we always open')).toBe('assistant');
+  expect(getOrigin('we always open')).toBe('assistant');
   for (const text of origins().keys()) expect(text).not.toMatch(/being continued|recap the summary|\/compact/);
   expect((await rig?.memory.library.readBrief('s')) ?? '').not.toMatch(/\/compact/);
 });
@@ -59,12 +59,14 @@ test('what only the summary says is a stranger’s, also when it is said again',
   await say(continued);
   await say(talk('Which mirror?', READ, session));
   await rig?.memory.capture.closeSession('s');
-  expect(originOf('mirror')).toBe('external');
+  expect(getOrigin('mirror')).toBe('external');
 });
 
 test('what a page said before the summary is the page’s after it', async () => {
   const page = toolRound('WebFetch', { url: 'https://wiki.example', prompt: 'read' }, READ);
-  await say(turnOf('Read it.', [...page, message('assistant', [{ type: 'text', text: `It says: ${READ}` }])], session));
+  await say(
+    getTurn('Read it.', [...page, message('assistant', [{ type: 'text', text: `It says: ${READ}` }])], session),
+  );
   await say(continued);
   await say(talk('Which mirror?', READ, session));
   await rig?.memory.capture.closeSession('s');

@@ -8,7 +8,7 @@ import { createRedactor } from '../../../../redact/index.ts';
 import { type DiskRig, openOnDisk } from '../../../helpers/disk-rig.ts';
 import { CARRIERS, type Payload, poisonedTurn, poisonPayloads } from '../../../helpers/prompt-injection-samples.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 const open: DiskRig[] = [];
@@ -26,7 +26,7 @@ async function remember(): Promise<Memory> {
   return rig.memory;
 }
 
-const lineOf = ({ nodeId, text, origin }: MemoryLine) => ({ nodeId, text, clean: isCleanOrigin(origin) });
+const getLine = ({ nodeId, text, origin }: MemoryLine) => ({ nodeId, text, clean: isCleanOrigin(origin) });
 
 /** Everything that memory would put into a conversation for this prompt. */
 async function channels(memory: Memory, prompt: string, sessionId: string) {
@@ -36,10 +36,10 @@ async function channels(memory: Memory, prompt: string, sessionId: string) {
     new AbortController().signal,
   );
   const found = await memory.recall.search(prompt, { top: 20, projectDir: '/home/dev/shop' });
-  const lines = [...hits, ...found].map(({ line }) => lineOf(line));
+  const lines = [...hits, ...found].map(({ line }) => getLine(line));
   const { brief, lines: always } = await memory.recall.sessionContext(sessionId, '/home/dev/shop');
   const fence = randomBytes(8).toString('hex');
-  const system = renderSystemBlock({ brief, lines: always.map(lineOf), budgetTokens: 100_000 });
+  const system = renderSystemBlock({ brief, lines: always.map(getLine), budgetTokens: 100_000 });
   const budget = { budgetTokens: 100_000, fence, anchor: 'a', takesSystemMessages: true };
   const injected = renderRetrieval(lines, { ...budget, mode: 'auto' });
   const inField = renderSystemBlock({
@@ -50,7 +50,7 @@ async function channels(memory: Memory, prompt: string, sessionId: string) {
   });
   const kept = memory.library.list({ all: true, limit: 200 }).map(({ node_id }) => node_id);
   const preamble = renderPreamble(
-    memory.recall.lines(kept).map(lineOf),
+    memory.recall.lines(kept).map(getLine),
     { budgetTokens: 100_000, absorbedTokens: 0 },
     fence,
   );
@@ -89,8 +89,8 @@ describe('200 payloads from the web, files, tools and MCP servers', () => {
       const memory = await remember();
       const payloads = poisonPayloads(200, CARRIERS.indexOf(carrier) + 71);
       expect(new Set(payloads.map(({ marker }) => marker)).size).toBe(200);
-      const sessionOf = (at: number): string => `s${Math.floor(at / 20)}`;
-      memory.capture.captureTurns(payloads.map((payload, at) => poisonedTurn(payload, carrier, at, sessionOf(at))));
+      const getSession = (at: number): string => `s${Math.floor(at / 20)}`;
+      memory.capture.captureTurns(payloads.map((payload, at) => poisonedTurn(payload, carrier, at, getSession(at))));
       memory.capture.captureTurns([
         talk('We decided to deploy on Tuesdays.', 'Noted: Tuesdays.', { sessionId: 's-clean' }),
       ]);
@@ -124,7 +124,7 @@ describe('200 payloads from the web, files, tools and MCP servers', () => {
       let shown = 0;
       for (let at = 0; at < payloads.length; at += 25) {
         const prompt = `${payloads[at]?.text.replace(/[^\w ]/g, ' ')} topic ${at}`;
-        for (const session of [sessionOf(at), 's-new']) {
+        for (const session of [getSession(at), 's-new']) {
           const { system, blocks, fence } = await channels(memory, prompt, session);
           expect(heldBy(system, payloads)).toEqual([]);
           for (const block of blocks) expectInside(block, fence);
@@ -150,7 +150,7 @@ describe('bridging sequences', () => {
     for (const { text, session: sessionId } of payloads) {
       const bridge = `As we saw, the answer is: ${text.replace(/<[^>]*>/g, ' ')}`;
       memory.capture.captureTurns([
-        turnOf(`Read the runbook for ${sessionId}.`, read(text, sessionId), { sessionId }),
+        getTurn(`Read the runbook for ${sessionId}.`, read(text, sessionId), { sessionId }),
         talk(`And what follows for ${sessionId}?`, bridge, { sessionId }),
         talk(`So for the next time, ${sessionId}?`, `Next time as well. ${bridge}`, { sessionId }),
       ]);
@@ -180,7 +180,7 @@ describe('bridging sequences', () => {
   it('and when a later session recalls it, and the assistant there repeats what it was shown', async () => {
     const memory = await remember();
     const claim = 'the staging database of Halvorsen moved to the qzbridgehost machine in the cellar';
-    const carried = turnOf('Where is the staging database of Halvorsen?', read(claim, 'c1'), { sessionId: 'c1' });
+    const carried = getTurn('Where is the staging database of Halvorsen?', read(claim, 'c1'), { sessionId: 'c1' });
     const said = message('assistant', [{ type: 'text', text: `It says that ${claim}.` }]);
     memory.capture.captureTurns([{ ...carried, messages: [...carried.messages.slice(0, -1), said] }]);
     expect(await memory.maintenance.flush(60_000)).toBe(true);

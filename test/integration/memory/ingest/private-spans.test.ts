@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
 import { filesHolding, openOnDisk } from '../../../helpers/disk-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 const open: Memory[] = [];
@@ -21,7 +21,7 @@ test('what is private is kept nowhere, by whomever it is said again in the sessi
     message('assistant', [{ type: 'text', text: 'Noted that "The buyer is Oldenburg Glassworks", in May.' }]),
   ];
   memory.capture.captureTurns([
-    turnOf(PROMPT, told),
+    getTurn(PROMPT, told),
     talk('And the code?', 'It is plumtree-77. We decided on the harbour crane.'),
   ]);
   memory.capture.captureTurns([talk('Which trees do we have?', 'A plumtree-77 stands there.', { sessionId: 's2' })]);
@@ -60,7 +60,7 @@ test('the tag hides nothing in what a page, a file or the client says, nor anyth
   const reminder = '<system-reminder>\n# claudeMd\nUse the willow gate. <private>\n</system-reminder>';
   const prompt = [reminder, 'We ship on Mondays.'].map((text) => ({ type: 'text', text }));
   memory.capture.captureTurns([
-    turnOf(prompt, [
+    getTurn(prompt, [
       ...toolRound(
         'WebFetch',
         { url: 'https://a.example' },

@@ -6,19 +6,19 @@ import { renderRetrieval, renderSystemBlock } from '../../../../proxy/rewrite/re
 import { createDisk, type Disk, openRig } from '../../../helpers/memory-rig.ts';
 import { CARRIERS, carriedTurns, PAYLOADS, PROJECT } from '../../../helpers/wire-carriers.ts';
 
-const markerOf = (carrier: number, payload: number): string =>
+const getMarker = (carrier: number, payload: number): string =>
   `qz${String.fromCharCode(97 + Math.floor(carrier / 26), 97 + (carrier % 26), 97 + payload)}marker`;
-const sessionOf = (carrier: number, payload: number): string => `s-${carrier}-${payload}`;
+const getSession = (carrier: number, payload: number): string => `s-${carrier}-${payload}`;
 
 const attacks = CARRIERS.flatMap((carrier, at) =>
   PAYLOADS.map((make, payload) => {
-    const marker = markerOf(at, payload);
+    const marker = getMarker(at, payload);
     return {
       carrier,
       payload,
       marker,
       text: make(marker),
-      sessionId: sessionOf(at, payload),
+      sessionId: getSession(at, payload),
       atMs: 1_800_000_000_000 + at,
     };
   }),
@@ -54,7 +54,7 @@ function found(texts: readonly string[]): string[] {
   );
 }
 
-const lineOf = ({ nodeId, text, origin }: MemoryLine) => ({ nodeId, text, clean: isCleanOrigin(origin) });
+const getLine = ({ nodeId, text, origin }: MemoryLine) => ({ nodeId, text, clean: isCleanOrigin(origin) });
 
 test('60 carriers and 5 payloads each are tried, and every payload is in memory', async () => {
   expect(CARRIERS.length).toBeGreaterThanOrEqual(60);
@@ -95,7 +95,7 @@ test('no payload is in a system channel', async () => {
   const system: string[] = [];
   for (const session of ['s-new', ...samples.map(({ sessionId }) => sessionId)]) {
     const { brief, lines } = await memory.recall.sessionContext(session, PROJECT);
-    system.push(renderSystemBlock({ brief, lines: lines.map(lineOf), budgetTokens: 100_000 })?.text ?? '');
+    system.push(renderSystemBlock({ brief, lines: lines.map(getLine), budgetTokens: 100_000 })?.text ?? '');
   }
   for (const { text } of samples) {
     const request = { sessionId: 's-new', projectDir: PROJECT, prompt: text, recent: [] };
@@ -106,7 +106,7 @@ test('no payload is in a system channel', async () => {
     const fence = randomBytes(8).toString('hex');
     const options = { budgetTokens: 100_000, fence, anchor: 'a', takesSystemMessages: true, mode: 'auto' as const };
     const injected = renderRetrieval(
-      hits.map(({ line }) => lineOf(line)),
+      hits.map(({ line }) => getLine(line)),
       options,
     );
     system.push(...injected.filter(({ channel }) => channel === 'system').map((each) => each.text));

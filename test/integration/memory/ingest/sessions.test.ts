@@ -5,7 +5,7 @@ import type { Memory } from '../../../../memory/index.ts';
 import { createClosedSessionsFile } from '../../../../memory/storage/fs/set-files.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const open: Memory[] = [];
 async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
@@ -22,7 +22,7 @@ const AT = 1_800_000_000_000;
 const first = talk('The staging database listens on port 5433.', 'Noted: port 5433.', { sessionId: 'abc-1', atMs: AT });
 const second = talk('We use pnpm, never npm.', 'pnpm only.', { sessionId: 'abc-1', atMs: AT + 60_000 });
 const other = talk('The retries are capped at 4.', 'At 4.', { sessionId: 'abd-2', atMs: AT, projectDir: '/p/other' });
-const stateOf = async (memory: Memory, id: string) =>
+const getState = async (memory: Memory, id: string) =>
   (await memory.library.listSessions()).find((session) => session.session_id === id);
 
 describe('a session that is closed', () => {
@@ -31,7 +31,7 @@ describe('a session that is closed', () => {
     disk.nowMs = AT + 1_000;
     const memory = await start(disk);
     memory.capture.captureTurns([first]);
-    await expect.poll(() => stateOf(memory, 'abc-1')).toMatchObject({ status: 'active', closed_at: null });
+    await expect.poll(() => getState(memory, 'abc-1')).toMatchObject({ status: 'active', closed_at: null });
     expect(await memory.capture.closeSession('abc-1')).toMatchObject({ status: 'closed', turns: 1 });
     expect(memory.recall.nodesCovering([first.turnId]).size).toBe(1);
     const again = await start(disk);
@@ -47,12 +47,12 @@ describe('a session that is closed', () => {
     disk.nowMs = AT + 1_000;
     const memory = await start(disk);
     memory.capture.captureTurns([first]);
-    await expect.poll(() => stateOf(memory, 'abc-1')).toBeDefined();
+    await expect.poll(() => getState(memory, 'abc-1')).toBeDefined();
     await memory.capture.closeSession('abc-1');
     disk.nowMs = AT + 61_000;
     memory.capture.captureTurns([second]);
-    await expect.poll(async () => (await stateOf(memory, 'abc-1'))?.turns).toBe(2);
-    expect(await stateOf(memory, 'abc-1')).toMatchObject({ status: 'active', closed_at: null });
+    await expect.poll(async () => (await getState(memory, 'abc-1'))?.turns).toBe(2);
+    expect(await getState(memory, 'abc-1')).toMatchObject({ status: 'active', closed_at: null });
   });
 
   test('is not called closed while its turns could not be kept', async () => {
@@ -60,7 +60,7 @@ describe('a session that is closed', () => {
     const save = () => Promise.reject(new Error('no space left'));
     const memory = await start(disk, { nodeFiles: { ...disk.nodeFiles, save } });
     memory.capture.captureTurns([first]);
-    await expect.poll(() => stateOf(memory, 'abc-1')).toBeDefined();
+    await expect.poll(() => getState(memory, 'abc-1')).toBeDefined();
     await expect(memory.capture.closeSession('abc-1')).rejects.toMatchObject({ code: 'journal_failed' });
     expect(disk.closed.size).toBe(0);
     await expect(memory.capture.closeSession('nobody')).rejects.toMatchObject({ code: 'not_found' });
@@ -119,7 +119,7 @@ test('the file of closes keeps the latest, survives a torn line, and is private'
 
 test('restore brings back both branches that differ only in what a tool was given', async () => {
   const branch = (file: string) =>
-    turnOf(
+    getTurn(
       'Fix it.',
       [...toolRound('Edit', { file }, 'done'), message('assistant', [{ type: 'text', text: 'Fixed.' }])],
       { sessionId: 'abc-1', atMs: AT },

@@ -34,11 +34,11 @@ describe.each([
 ])('recall over a coding history %s', (_, makeIndex) => {
   test('questions find their memory, questions without an answer find nothing', async () => {
     const index = await makeIndex();
-    const { recaller, idOf } = await codingMemory(index);
+    const { recaller, getId } = await codingMemory(index);
     const missed: string[] = [];
     for (const [question, name] of ANSWERABLE) {
       const hits = await recaller.recall(ask(question), live());
-      if (!hits.slice(0, 5).some(({ node }) => node.node_id === idOf(name))) missed.push(question);
+      if (!hits.slice(0, 5).some(({ node }) => node.node_id === getId(name))) missed.push(question);
     }
     expect(missed.length, missed.join('\n')).toBeLessThanOrEqual(2);
     const answered: string[] = [];
@@ -51,10 +51,10 @@ describe.each([
 
   test('a prompt without words of its own is answered from the turns before it', async () => {
     const index = await makeIndex();
-    const { recaller, idOf } = await codingMemory(index);
+    const { recaller, getId } = await codingMemory(index);
     const recent = ['the stock sync fails', 'Shall I look at the ERP certificate chain error?'];
     const [first] = await recaller.recall(ask('yes, do it', { recent }), live());
-    expect(first?.node.node_id).toBe(idOf('tls-error'));
+    expect(first?.node.node_id).toBe(getId('tls-error'));
     expect(await recaller.recall(ask('yes, do it'), live())).toEqual([]);
     await index.close();
   });
@@ -64,8 +64,8 @@ describe('what is recalled', () => {
   const QUESTION = 'which port does the staging database listen on?';
 
   async function memory(): Promise<{ recaller: Recaller; id: string }> {
-    const { recaller, idOf } = await codingMemory(await inMemory());
-    return { recaller, id: idOf('pg-port') };
+    const { recaller, getId } = await codingMemory(await inMemory());
+    return { recaller, id: getId('pg-port') };
   }
 
   test('carries the passage with its turn, and what each lane said', async () => {
@@ -80,15 +80,15 @@ describe('what is recalled', () => {
   });
 
   test('leaves out passive memories, of searches too, unless they were pinned', async () => {
-    const { deps, idOf } = await codingMemory(await inMemory());
+    const { deps, getId } = await codingMemory(await inMemory());
     const found = async (over: Partial<MemoryNode>): Promise<boolean[]> => {
-      const nodeOf = (id: string) => {
-        const node = deps.nodeOf(id);
-        return node?.node_id === idOf('pg-port') ? ({ ...node, ...over } as MemoryNode) : node;
+      const getNode = (id: string) => {
+        const node = deps.getNode(id);
+        return node?.node_id === getId('pg-port') ? ({ ...node, ...over } as MemoryNode) : node;
       };
-      const recaller = createRecaller({ ...deps, nodeOf });
+      const recaller = createRecaller({ ...deps, getNode });
       const hits = [await recaller.recall(ask(QUESTION), live()), await recaller.search(QUESTION, { top: 50 })];
-      return hits.map((each) => each.some(({ node }) => node.node_id === idOf('pg-port')));
+      return hits.map((each) => each.some(({ node }) => node.node_id === getId('pg-port')));
     };
     expect(await found({ recall_mode: 'passive' })).toEqual([false, false]);
     expect(await found({ recall_mode: 'both' })).toEqual([true, true]);
@@ -137,15 +137,15 @@ describe('a recaller over single nodes', () => {
     }),
   );
 
-  async function recallerOf(nodes: readonly MemoryNode[], over: Partial<RecallerDeps> = {}): Promise<Recaller> {
+  async function getRecaller(nodes: readonly MemoryNode[], over: Partial<RecallerDeps> = {}): Promise<Recaller> {
     const index = await inMemory();
     const all = [...nodes, ...filler];
     await index.put(all.flatMap((node) => rowsOf(node, new Map())));
     return createRecaller({
       index,
-      nodeOf: (id) => all.find((node) => node.node_id === id) ?? null,
+      getNode: (id) => all.find((node) => node.node_id === id) ?? null,
       turnText: () => null,
-      projectOf: (directory) => directory ?? '',
+      getProject: (directory) => directory ?? '',
       config: Config.parse({}).recall,
       now: Date.now,
       ...over,
@@ -161,15 +161,15 @@ describe('a recaller over single nodes', () => {
       node_id: 'mem_20260303_101500_00000c',
       summary: 'staging database listens on port 6000',
     });
-    const hits = await (await recallerOf([one, again, moved])).recall(ask(QUESTION), live());
+    const hits = await (await getRecaller([one, again, moved])).recall(ask(QUESTION), live());
     expect(hits).toHaveLength(2);
     expect(hits.map(({ node }) => node.summary).join()).toContain('6000');
   });
 
   test('superseded nodes and rows without a node are passed over', async () => {
     const old = { ...one, superseded_by: 'mem_20260303_101500_00000c' };
-    expect(await (await recallerOf([old])).recall(ask(QUESTION), live())).toEqual([]);
-    expect(await (await recallerOf([one], { nodeOf: () => null })).recall(ask(QUESTION), live())).toEqual([]);
+    expect(await (await getRecaller([old])).recall(ask(QUESTION), live())).toEqual([]);
+    expect(await (await getRecaller([one], { getNode: () => null })).recall(ask(QUESTION), live())).toEqual([]);
   });
 
   test('a line of unmarked text has the origin of its turn', async () => {
@@ -180,7 +180,7 @@ describe('a recaller over single nodes', () => {
     });
     const index = await inMemory();
     await index.put([node, ...filler].flatMap((each) => rowsOf(each, new Map()).filter(({ kind }) => kind === 'node')));
-    const recaller = await recallerOf([node], { index, turnText });
+    const recaller = await getRecaller([node], { index, turnText });
     const [hit] = await recaller.recall(ask(QUESTION), live());
     expect(hit?.line.origin).toBe('external');
     expect(hit?.line.text).toContain('(O:EXTERNAL ');
@@ -200,7 +200,7 @@ describe('a recaller over single nodes', () => {
       const turn: TurnText = { turnId: 't', atMs: 0, origin: 'external', user: by === 'user' ? said : 'well?', parts };
       const node = makeNode({ turns: ['t'], summary: 'which database staging has' });
       const turnText = (): TurnWords => ({ text: spokenText(turn), origin: 'external' });
-      const [hit] = await (await recallerOf([node], { turnText })).recall(ask(QUESTION), live());
+      const [hit] = await (await getRecaller([node], { turnText })).recall(ask(QUESTION), live());
       expect(hit?.line).toMatchObject({ origin: by, text: expect.stringContaining('5433') });
     },
   );
@@ -213,7 +213,7 @@ describe('a recaller over single nodes', () => {
       }),
     );
     const config = { ...Config.parse({}).recall, maxResults: 3, minCoverage: 0.35 };
-    expect(await (await recallerOf(many, { config })).recall(ask(QUESTION), live())).toHaveLength(3);
+    expect(await (await getRecaller(many, { config })).recall(ask(QUESTION), live())).toHaveLength(3);
   });
 
   const tenants = Array.from({ length: 12 }, (_, at) =>
@@ -226,19 +226,19 @@ describe('a recaller over single nodes', () => {
   const defaults = { ...Config.parse({}).recall, minCoverage: 0.35 };
 
   test('what a recall gives stays within its tokens; a line that does not fit is left out whole', async () => {
-    const all = await (await recallerOf(tenants, { config: { ...defaults, maxResults: 12 } })).recall(
+    const all = await (await getRecaller(tenants, { config: { ...defaults, maxResults: 12 } })).recall(
       ask(QUESTION),
       live(),
     );
     const chars = all.map(({ line }) => line.text.length);
     const config = { ...defaults, maxResults: 12, maxContextChars: Math.ceil((chars[0] ?? 0) * 2.5) };
-    const some = await (await recallerOf(tenants, { config })).recall(ask(QUESTION), live());
+    const some = await (await getRecaller(tenants, { config })).recall(ask(QUESTION), live());
     expect(some.map(({ line }) => line.text)).toEqual(all.slice(0, 2).map(({ line }) => line.text));
   });
 
   test('nothing is found below the least score', async () => {
     const at = async (minScore: number, question = QUESTION): Promise<number> => {
-      const recaller = await recallerOf([one], { config: { ...defaults, minSimilarity: 0, minScore } });
+      const recaller = await getRecaller([one], { config: { ...defaults, minSimilarity: 0, minScore } });
       return (await recaller.search(question, { top: 5 })).length;
     };
     expect(await at(0.4)).toBeGreaterThan(0);
@@ -249,7 +249,7 @@ describe('a recaller over single nodes', () => {
   });
 
   test('a search tells what a prompt would be given from what is only near', async () => {
-    const recaller = await recallerOf([one], { config: { ...defaults, minSimilarity: 0 } });
+    const recaller = await getRecaller([one], { config: { ...defaults, minSimilarity: 0 } });
     const far = 'Which lagrangian has quantum chromodynamics?';
     for (const [question, fits] of [
       [QUESTION, true],
@@ -273,7 +273,7 @@ describe('a recaller over single nodes', () => {
         return sound.search(...args);
       },
     };
-    const recaller = await recallerOf([one], { index, now: () => nowMs });
+    const recaller = await getRecaller([one], { index, now: () => nowMs });
     for (let nth = 0; nth < 3; nth += 1) await expect(recaller.recall(ask(QUESTION), live())).rejects.toThrow('broken');
     expect(await recaller.recall(ask(QUESTION), live())).toEqual([]);
     expect(asked).toBe(3);
@@ -292,22 +292,22 @@ describe('a recaller over single nodes', () => {
         return sound.search(query, filter, limit, lanes);
       },
     };
-    await (await recallerOf([one], { index })).search(QUESTION, { top: 1 });
+    await (await getRecaller([one], { index })).search(QUESTION, { top: 1 });
     const weights = { ...defaults.weights, entity: 0.5 };
-    await (await recallerOf([one], { index, config: { ...defaults, weights } })).search(QUESTION, { top: 1 });
+    await (await getRecaller([one], { index, config: { ...defaults, weights } })).search(QUESTION, { top: 1 });
     const usual = ['raw', 'window', 'meaning', 'fact', 'factMeaning', 'fts', 'summary'];
     expect(asked.map((lanes) => [...lanes].sort())).toEqual([usual.toSorted(), [...usual, 'entity'].sort()]);
   });
 
   test.each(['score', 'rrf', 'comet'] as const)('joined by %s, what answers is found and passes', async (fusion) => {
-    const [hit] = await (await recallerOf([one], { config: { ...defaults, fusion } })).recall(ask(QUESTION), live());
+    const [hit] = await (await getRecaller([one], { config: { ...defaults, fusion } })).recall(ask(QUESTION), live());
     expect(hit?.node.node_id).toBe(one.node_id);
   });
 
   test('a reranker orders the results; without its answer the order stays', async () => {
     const found = async (worth: (texts: readonly string[]) => readonly number[] | null): Promise<string[]> => {
       const reranking = { candidates: () => 40, worth: async (_: string, texts: readonly string[]) => worth(texts) };
-      const hits = await (await recallerOf(tenants, { config: defaults, reranking })).search(QUESTION, { top: 3 });
+      const hits = await (await getRecaller(tenants, { config: defaults, reranking })).search(QUESTION, { top: 3 });
       return hits.map(({ node }) => node.summary);
     };
     const order = await found(() => null);
@@ -317,7 +317,7 @@ describe('a recaller over single nodes', () => {
 
   test('an abort ends the wait at once, also while the index hangs', async () => {
     const hanging: SearchIndex = { ...(await inMemory()), search: () => new Promise(() => {}) };
-    const recaller = await recallerOf([one], { index: hanging });
+    const recaller = await getRecaller([one], { index: hanging });
     const controller = new AbortController();
     const waiting = recaller.recall(ask(QUESTION), controller.signal);
     controller.abort(new Error('late'));

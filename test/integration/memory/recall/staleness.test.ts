@@ -7,7 +7,7 @@ import type { SourceFiles } from '../../../../memory/storage/project-files.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../../helpers/disk-rig.ts';
 import type { RigOptions } from '../../../helpers/memory-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
-import { message, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, toolRound } from '../../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 const open: Memory[] = [];
@@ -39,7 +39,7 @@ async function stage(): Promise<Stage> {
       sources: createSourceFiles({ now: Date.now }),
       // A busy machine takes its time; a disk that never answers is another matter.
       sourcePatience: 100,
-      projectOf: createProjectOf(() => 0),
+      getProject: createProjectOf(() => 0),
       ...options,
     });
     open.push(rig.memory);
@@ -49,7 +49,7 @@ async function stage(): Promise<Stage> {
 }
 
 const worked = (shop: string, prompt: string, file: string, answer: string, sessionId = 's1') =>
-  turnOf(
+  getTurn(
     prompt,
     [
       ...toolRound('Edit', { file_path: path.join(shop, file), old_string: 'a', new_string: 'b' }, 'edited'),
@@ -74,8 +74,8 @@ async function remembered({ shop, start }: Stage): Promise<DiskRig> {
 test('a node keeps its files with digest and commit, in its markdown and in exports', async () => {
   const set = await stage();
   const { memory } = await remembered(set);
-  const linksOf = (each: Memory): string[] => each.library.list({ all: true }).flatMap((node) => node.source_links);
-  const links = linksOf(memory).sort();
+  const getLinks = (each: Memory): string[] => each.library.list({ all: true }).flatMap((node) => node.source_links);
+  const links = getLinks(memory).sort();
   expect(links).toEqual([
     'file:src/db.ts#sha256=c4c845a7a903d5ea&commit=ab12ab12ab12',
     'file:src/mail.ts#sha256=4ae524ef0a54bc56&commit=ab12ab12ab12',
@@ -85,7 +85,7 @@ test('a node keeps its files with digest and commit, in its markdown and in expo
   const other = await stage();
   const { memory: importer } = await other.start();
   await importer.imports.importArchive(await memory.library.exportAll('md'));
-  expect(linksOf(importer).sort()).toEqual(links);
+  expect(getLinks(importer).sort()).toEqual(links);
 });
 
 test('when a file changes, search and recall say so and what did not change comes first', async () => {
@@ -106,10 +106,10 @@ test('when a file changes, search and recall say so and what did not change come
   const [hit] = await memory.recall.recall(request, new AbortController().signal);
   expect(hit?.changed).toEqual([{ path: 'src/db.ts', state: 'changed' }]);
   expect(hit?.line.text).toMatch(/ \[file changed since: src\/db\.ts\]$/);
-  const scoreOf = (hits: typeof before, word: string): number =>
+  const getScore = (hits: typeof before, word: string): number =>
     hits.find(({ node }) => node.source_links[0]?.includes(word))?.score ?? 0;
-  expect(scoreOf(after, 'db.ts')).toBeLessThan(scoreOf(before, 'db.ts'));
-  expect(scoreOf(after, 'mail.ts')).toBe(scoreOf(before, 'mail.ts'));
+  expect(getScore(after, 'db.ts')).toBeLessThan(getScore(before, 'db.ts'));
+  expect(getScore(after, 'mail.ts')).toBe(getScore(before, 'mail.ts'));
   await rm(path.join(set.shop, 'src/mail.ts'));
   const [mail] = await memory.recall.search('staging mail relay', { top: 1 });
   expect(mail?.changed).toEqual([{ path: 'src/mail.ts', state: 'deleted' }]);

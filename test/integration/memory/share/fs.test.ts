@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
-const rowOf = (sequence: number): Row => ({ sequence, payload: `"payload ${sequence}"`, signature: 'x' });
+const getRow = (sequence: number): Row => ({ sequence, payload: `"payload ${sequence}"`, signature: 'x' });
 const known = (digest: string) => ({ owner: 'own', version: 1, digest, source: '', sequences: [1] });
 const state = (over: Partial<ShareState> = {}): ShareState => ({
   ...newState({ url: 's3://x', scope: 'me', name: 'a' }, false),
@@ -27,10 +27,10 @@ describe('the state of sharing', () => {
     expect(await file.load()).toBeNull();
     let now = state({ known: { one: known('a'), two: known('b') } });
     const changes: Partial<ShareState>[] = [
-      { outbox: [rowOf(0), rowOf(1)], next: 2 },
+      { outbox: [getRow(0), getRow(1)], next: 2 },
       { known: { ...now.known, three: known('c') }, pushed: '2026-03-01T00:00:00.000Z' },
       { known: { one: known('changed') }, turns: { t: { sequence: 3, nodeId: 'n' } }, erasing: [1, 2] },
-      { outbox: [rowOf(1)], confirmed: { sequence: 0, digest: 'd' } },
+      { outbox: [getRow(1)], confirmed: { sequence: 0, digest: 'd' } },
       { turns: {}, erasing: [], outbox: [] },
     ];
     for (const change of changes) {
@@ -60,12 +60,12 @@ describe('the state of sharing', () => {
 
   it('keeps no row that has left, and makes one again that came before its state', async () => {
     const file = createStateFile(dir);
-    const now = state({ outbox: [rowOf(0), rowOf(1)], next: 2 });
+    const now = state({ outbox: [getRow(0), getRow(1)], next: 2 });
     await file.save(now);
-    await file.save({ ...now, outbox: [rowOf(1)] });
+    await file.save({ ...now, outbox: [getRow(1)] });
     expect(`${await text('state.jsonl')}${await text('outbox.json')}`).not.toContain('payload 0');
-    await writeFile(path.join(dir, 'outbox.json'), JSON.stringify([rowOf(1), rowOf(2)]), { mode: 0o600 });
-    expect((await createStateFile(dir).load())?.outbox).toEqual([rowOf(1)]);
+    await writeFile(path.join(dir, 'outbox.json'), JSON.stringify([getRow(1), getRow(2)]), { mode: 0o600 });
+    expect((await createStateFile(dir).load())?.outbox).toEqual([getRow(1)]);
   });
 
   it('loses the last line at most where it is torn', async () => {
@@ -79,7 +79,7 @@ describe('the state of sharing', () => {
   });
 
   it('reads the one document of earlier homes, and replaces it', async () => {
-    const now = state({ outbox: [rowOf(0)], next: 1, known: { one: known('a') } });
+    const now = state({ outbox: [getRow(0)], next: 1, known: { one: known('a') } });
     await writeFile(path.join(dir, 'state.json'), JSON.stringify(now), { mode: 0o600 });
     const file = createStateFile(dir);
     expect(await file.load()).toEqual(now);

@@ -32,7 +32,7 @@ describe('fact files on disk', () => {
     const home = await tempDir();
     const files = await open(home);
     await files.replace({ name: 'user.md', before: null, after: 'x' });
-    expect((await stat(files.pathOf('user.md'))).mode & 0o777).toBe(0o600);
+    expect((await stat(files.getPath('user.md'))).mode & 0o777).toBe(0o600);
     expect((await stat(path.join(home, 'memory/facts'))).mode & 0o777).toBe(0o700);
     for (const name of ['../config.json', 'a/b.md', 'x.txt'])
       expect(await files.replace({ name, before: null, after: 'x' })).toBe(false);

@@ -67,7 +67,7 @@ test('packed refs, a detached head and a worktree name their commit', async () =
   await put('.git/worktrees/fix/commondir', '../..\n');
   await put('fix/.git', `gitdir: ${root}/.git/worktrees/fix\n`);
   await put('fix/a.ts', 'a');
-  expect(sources.rootOf(path.join(root, 'fix'))).toBe(path.join(root, 'fix'));
+  expect(sources.getRoot(path.join(root, 'fix'))).toBe(path.join(root, 'fix'));
   expect((await sources.mark(path.join(root, 'fix'), 'a.ts'))?.commit).toBe('cd34cd34cd34');
 });
 
@@ -118,8 +118,8 @@ test('a file whose stamps stayed is not read again; one written this moment is',
 });
 
 test('places are inside the root or none', () => {
-  expect(sources.placeOf('/p/shop/src/a.ts', '/p/shop', '/p/shop/src')).toBe('src/a.ts');
-  expect(sources.placeOf('a.ts', '/p/shop', '/p/shop/src')).toBe('src/a.ts');
+  expect(sources.getPlace('/p/shop/src/a.ts', '/p/shop', '/p/shop/src')).toBe('src/a.ts');
+  expect(sources.getPlace('a.ts', '/p/shop', '/p/shop/src')).toBe('src/a.ts');
   for (const file of [
     '../../x',
     '/p/shop',
@@ -128,10 +128,10 @@ test('places are inside the root or none', () => {
     '/p/shop/.git/config',
     'a\0b',
   ]) {
-    expect(sources.placeOf(file, '/p/shop', '/p/shop/src')).toBeNull();
+    expect(sources.getPlace(file, '/p/shop', '/p/shop/src')).toBeNull();
   }
-  expect(sources.rootOf('/')).toBeNull();
-  expect(sources.rootOf(null)).toBeNull();
+  expect(sources.getRoot('/')).toBeNull();
+  expect(sources.getRoot(null)).toBeNull();
 });
 
 async function clone(remote: string): Promise<string> {
@@ -145,13 +145,13 @@ test('a folder has a project of its own until the user lets it join that of its 
   const home = await tempDir();
   const [own, unpacked] = [await clone('git@git.example:me/shop.git'), await clone('https://git.example/me/shop')];
   const joined = openJoinedFolders(path.join(home, 'projects.json'));
-  const projectOf = createProjectOf(Date.now, joined);
+  const getProject = createProjectOf(Date.now, joined);
   // Nothing is decided before an earlier home was read.
-  expect(projectOf(own)).toBe('git.example/me/shop');
+  expect(getProject(own)).toBe('git.example/me/shop');
   joined.add([]);
-  expect([own, unpacked].map(projectOf)).toEqual([own, unpacked]);
+  expect([own, unpacked].map(getProject)).toEqual([own, unpacked]);
   joined.add([{ remote: 'git.example/me/shop', common: path.join(own, '.git') }]);
-  expect([own, path.join(own, 'src'), unpacked].map(projectOf)).toEqual([
+  expect([own, path.join(own, 'src'), unpacked].map(getProject)).toEqual([
     'git.example/me/shop',
     'git.example/me/shop',
     unpacked,

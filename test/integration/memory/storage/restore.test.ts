@@ -24,7 +24,7 @@ const { inject, trim } = Config.parse({ trim: { mode: 'aggressive', triggerToken
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
 /** Digests of the `content` values in a body, in order. */
-function digestsOf(body: Buffer): string[] {
+function getDigests(body: Buffer): string[] {
   return (scanBody(body)?.messages ?? []).map((at) => {
     const content = scanObject(body, at.start)?.values.get('content') ?? at;
     return sha256(body.subarray(content.start, content.end));
@@ -60,7 +60,7 @@ async function say(
     const reply = (isPast ? past[request.index] : undefined) ?? replyFrom(verdict, request);
     replies.push(reply);
     if (reply.refusal !== null) throw new Error(reply.refusal.message);
-    const digests = digestsOf(request.bytes);
+    const digests = getDigests(request.bytes);
     for (const [at, digest] of digests.entries()) note(at, digest);
     sent.length = digests.length;
     note(digests.length, sha256(JSON.stringify(reply.content)));

@@ -26,7 +26,7 @@ async function threeTurns(dir: string): Promise<{ file: string; bytes: Buffer }>
   return { file, bytes: await readFile(file) };
 }
 
-const endsOf = async (journal: Journal): Promise<string[]> => (await journal.read('s-1')).map(({ turnId }) => turnId);
+const getEnds = async (journal: Journal): Promise<string[]> => (await journal.read('s-1')).map(({ turnId }) => turnId);
 
 describe('the journal on disk', () => {
   journalContract(async () => (await open(path.join(await tempDir(), 'journal'))).journal);
@@ -36,7 +36,7 @@ describe('the journal on disk', () => {
     await threeTurns(dir);
     const { journal, problems } = await open(dir);
     expect((await journal.append(turn('s-1', 'd'))).seq).toBe(3);
-    expect(await endsOf(journal)).toEqual(['a', 'b', 'c', 'd']);
+    expect(await getEnds(journal)).toEqual(['a', 'b', 'c', 'd']);
     expect(problems).toEqual([]);
   });
 
@@ -70,7 +70,7 @@ describe('the journal on disk', () => {
       const { journal, problems } = await open(dir);
       const whole = edges.filter((edge) => edge <= length).length;
       await journal.append(turn('s-1', 'next'));
-      expect(await endsOf(journal)).toEqual([...['a', 'b', 'c'].slice(0, whole), 'next']);
+      expect(await getEnds(journal)).toEqual([...['a', 'b', 'c'].slice(0, whole), 'next']);
       expect(problems).toHaveLength(length === 0 || edges.includes(length) ? 0 : 1);
       expect((await readdir(dir)).length).toBe(1);
     }
@@ -86,12 +86,12 @@ describe('the journal on disk', () => {
       await mkdir(inner, { mode: 0o700 });
       await writeFile(path.join(inner, 's-1.log'), flipped, { mode: 0o600 });
       const { journal, problems } = await open(inner);
-      const turnIds = await endsOf(journal);
+      const turnIds = await getEnds(journal);
       expect(turnIds.length).toBeGreaterThanOrEqual(2);
       expect(['a', 'b', 'c']).toEqual(expect.arrayContaining(turnIds));
       expect(problems).toHaveLength(1);
       expect(await readFile(path.join(inner, 's-1.log.damaged-1'))).toEqual(flipped);
-      expect(await endsOf((await open(inner)).journal)).toEqual(turnIds);
+      expect(await getEnds((await open(inner)).journal)).toEqual(turnIds);
     }
     expect(await readFile(file)).toEqual(bytes);
   });
@@ -102,9 +102,9 @@ describe('the journal on disk', () => {
       fc.asyncProperty(fc.uint8Array({ maxLength: 80 }), async (noise) => {
         await writeFile(path.join(dir, 's-1.log'), noise);
         const { journal } = await open(dir);
-        expect(await endsOf(journal)).toEqual([]);
+        expect(await getEnds(journal)).toEqual([]);
         await journal.append(turn('s-1', 'a'));
-        expect(await endsOf(journal)).toEqual(['a']);
+        expect(await getEnds(journal)).toEqual(['a']);
       }),
       { numRuns: 40 },
     );
@@ -118,7 +118,7 @@ describe('the journal on disk', () => {
     const file = path.join(dir, 's-1.log');
     await writeFile(file, Buffer.concat([Buffer.from('{"noise":1}'), await readFile(file)]));
     const { journal: again } = await open(dir);
-    expect(await endsOf(again)).toEqual(['a', 'b']);
+    expect(await getEnds(again)).toEqual(['a', 'b']);
     expect(await readdir(dir)).toHaveLength(2);
     await again.remove('s-1', ['a']);
     const names = await readdir(dir);
@@ -147,7 +147,7 @@ describe('the journal on disk', () => {
     await rmdir(file);
     await rename(`${file}.away`, file);
     await journal.append(turn('s-1', 'c'));
-    expect(await endsOf(journal)).toEqual(['a', 'c']);
+    expect(await getEnds(journal)).toEqual(['a', 'c']);
   });
 });
 

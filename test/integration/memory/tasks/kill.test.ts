@@ -42,18 +42,18 @@ test.each([false, true])(
     const base = path.join(out, `base-${isPowerCut}`);
     const { tasks } = await openAt(base, START);
     const { name } = await tasks.add({ ...user, title: 'Check', at: 'in 1 hour', mode: 'question' });
-    const copyOf = (id: string): string => {
+    const copy = (id: string): string => {
       const dir = path.join(out, `${id}-${isPowerCut}`);
       cpSync(base, dir, { recursive: true });
       return dir;
     };
-    const whole = copyOf('whole');
+    const whole = copy('whole');
     disk.live(null);
     await live(whole, !isPowerCut);
     const { steps } = disk.reborn();
     const seen = new Set<string>();
     for (let step = 1; step <= steps; step += 1) {
-      const dir = copyOf(`step-${step}`);
+      const dir = copy(`step-${step}`);
       disk.live({ step, tear: 0.5, power: isPowerCut ? () => 0 : null });
       await live(dir, !isPowerCut).catch(() => undefined);
       expect(disk.reborn().died).toBe(true);

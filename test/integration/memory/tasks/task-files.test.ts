@@ -26,20 +26,20 @@ describe('task files on disk', () => {
     const files = await openAt(dir);
     const { name } = await files.add('2026-11-23-check-dispenser-47', TASK);
     const file = path.join(dir, 'tasks/active/2026-11-23-check-dispenser-47.md');
-    expect(files.fileOf(name)).toBe(file);
+    expect(files.getFile(name)).toBe(file);
     expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600');
     expect(((await stat(path.dirname(file))).mode & 0o777).toString(8)).toBe('700');
     await files.update(name, { status: 'blocked' }, MONTH);
-    expect(files.fileOf(name)).toBe(path.join(dir, 'tasks/blocked', `${name}.md`));
+    expect(files.getFile(name)).toBe(path.join(dir, 'tasks/blocked', `${name}.md`));
     await files.update(name, { status: 'done' }, MONTH);
-    expect(files.fileOf(name)).toBe(path.join(dir, 'tasks/done/2026-11', `${name}.md`));
+    expect(files.getFile(name)).toBe(path.join(dir, 'tasks/done/2026-11', `${name}.md`));
   });
 
   test('takes edits, moves and new files of the user as they are', async () => {
     const dir = await tempDir();
     const files = await openAt(dir);
     const { name } = await files.add('check', TASK);
-    const file = files.fileOf(name) as string;
+    const file = files.getFile(name) as string;
     const mine = (await readFile(file, 'utf8'))
       .replace('Check dispenser 47', 'Check 48')
       .replace('---\n', '---\n# mine\n');

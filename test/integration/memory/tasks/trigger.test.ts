@@ -17,7 +17,7 @@ afterEach(() => {
   else process.env['TZ'] = zone;
 });
 
-const localOf = (trigger: Trigger | string): string =>
+const getLocal = (trigger: Trigger | string): string =>
   typeof trigger === 'string' ? trigger : trigger.kind === 'cron' ? trigger.form : localIso(trigger.atMs).slice(0, 16);
 
 describe.each(ZONES)('in %s', (name) => {
@@ -39,7 +39,7 @@ describe.each(ZONES)('in %s', (name) => {
     ['0 9 * * 1-5', '0 9 * * 1-5'],
     ['@daily', '@daily'],
   ])('%j is %s', async (text, expected) => {
-    expect(localOf(await readTrigger(text, monday()))).toBe(expected);
+    expect(getLocal(await readTrigger(text, monday()))).toBe(expected);
   });
 
   test('a time that was written reads back as the same moment', async () => {

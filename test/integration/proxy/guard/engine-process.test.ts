@@ -74,7 +74,7 @@ function hastyClient(via: Via): Duplex {
   return behind;
 }
 
-const pidOf = async (): Promise<number> => {
+const getPid = async (): Promise<number> => {
   const status = await control(world.socketPath, '{"op":"wait_healthy","timeout_ms":60000}');
   return (status as { engine: { pid: number } }).engine.pid;
 };
@@ -97,14 +97,14 @@ describe('guard and engine', () => {
     first.destroy();
     await expect.poll(() => guard.status().tunnels.open).toBe(1);
     const closed = once(second.on('error', () => {}).resume(), 'close');
-    process.kill(await pidOf(), 'SIGKILL');
+    process.kill(await getPid(), 'SIGKILL');
     await closed;
     await expect.poll(() => guard.status().tunnels.open).toBe(0);
   });
 
   it('keep what a client says before it is answered', async () => {
     const { guard, via } = await world.start();
-    const pid = await pidOf();
+    const pid = await getPid();
     // The CONNECT waits for the engine, so that the first words of TLS come while it does.
     process.kill(pid, 'SIGSTOP');
     const hasty = hastyClient(via);
@@ -120,7 +120,7 @@ describe('guard and engine', () => {
 
   it('hold a CONNECT for the restarted engine after a kill', async () => {
     const { guard, via } = await world.start();
-    process.kill(await pidOf(), 'SIGKILL');
+    process.kill(await getPid(), 'SIGKILL');
     expect((await asked(via, world.ours.ca)).status).toBe(200);
     expect(guard.status()).toMatchObject({ engine: { restarts: 1 }, tunnels: { failed_open: 0 } });
   });
@@ -129,14 +129,14 @@ describe('guard and engine', () => {
     const { engineEnv } = world.options();
     const slow = { engineEnv: { ...engineEnv, TEST_START_MS: '1000' }, timings: { holdMs: 100 } };
     const { guard, via } = await world.start(slow);
-    process.kill(await pidOf(), 'SIGKILL');
+    process.kill(await getPid(), 'SIGKILL');
     expect((await asked(via, world.ours.ca)).status).toBe(200);
     expect(guard.status()).toMatchObject({ engine: { restarts: 1 }, tunnels: { failed_open: 0 } });
   });
 
   it('end a tunnel past the engine once that is healthy and nothing is under way', async () => {
     const { guard, via } = await world.start({ timings: { holdMs: 100, restMs: 200 } });
-    const pid = await pidOf();
+    const pid = await getPid();
     process.kill(pid, 'SIGSTOP');
     await expect.poll(() => guard.status().engine.state, { timeout: 10_000 }).toBe('late');
     const [resting, waiting] = [await secureThrough(via, world.theirs.ca), await secureThrough(via, world.theirs.ca)];
@@ -161,7 +161,7 @@ describe('guard and engine', () => {
 
   it('close the stream that a killed engine had, and take the retry', async () => {
     const { via } = await world.start();
-    const pid = await pidOf();
+    const pid = await getPid();
     const stream = await openStream(via);
     process.kill(pid, 'SIGKILL');
     await expect(stream.ended).rejects.toThrow();
@@ -178,7 +178,7 @@ describe('guard and engine', () => {
 
   it('tunnel after 2 s when the engine accepts a connection and never answers', async () => {
     const { guard, via } = await world.start({ enginePath: engineScript('mute'), timings: {} });
-    await pidOf();
+    await getPid();
     const startedAt = performance.now();
     expect((await asked(via, world.theirs.ca)).status).toBe(200);
     expect(performance.now() - startedAt).toBeGreaterThan(1_900);
@@ -187,12 +187,12 @@ describe('guard and engine', () => {
 
   it('tunnel while the engine hangs, and use it again when it is back', async () => {
     const { guard, via } = await world.start({ timings: { holdMs: 4_000 } });
-    const pid = await pidOf();
+    const pid = await getPid();
     process.kill(pid, 'SIGSTOP');
     expect((await asked(via, world.theirs.ca)).status).toBe(200);
     await expect.poll(() => guard.status().engine).toMatchObject({ state: 'late', pid, restarts: 0 });
     process.kill(pid, 'SIGCONT');
-    expect(await pidOf()).toBe(pid);
+    expect(await getPid()).toBe(pid);
     expect((await asked(via, world.ours.ca)).status).toBe(200);
   });
 
@@ -201,7 +201,7 @@ describe('guard and engine', () => {
       // One that takes as long to start as one may hang is ended too, and another one tries.
       timings: { hungMs: 8_000, holdMs: 120_000, crashWindowMs: 1_000 },
     });
-    process.kill(await pidOf(), 'SIGSTOP');
+    process.kill(await getPid(), 'SIGSTOP');
     expect((await asked(via, world.ours.ca)).status).toBe(200);
     expect(guard.status().engine.restarts).toBeGreaterThan(0);
   });
@@ -248,7 +248,7 @@ describe('guard and engine', () => {
 
   it('restart the engine when asked, without taking it for a crash', async () => {
     const { guard, via } = await world.start();
-    const pid = await pidOf();
+    const pid = await getPid();
     expect(await control(world.socketPath, '{"op":"restart_engine"}')).toEqual({ ok: true });
     expect((await asked(via, world.ours.ca)).status).toBe(200);
     expect(guard.status().engine).toMatchObject({ state: 'healthy', restarts: 1 });
@@ -257,7 +257,7 @@ describe('guard and engine', () => {
 
   it('finish a running stream after a stop, and tunnel new requests', async () => {
     const { guard, via } = await world.start();
-    await pidOf();
+    await getPid();
     const stream = await openStream(via);
     expect(await control(world.socketPath, '{"op":"stop","now":true}')).toEqual({ ok: true });
     await expect.poll(() => guard.status().engine.state).toBe('stopped');
@@ -294,7 +294,7 @@ describe('guard and engine', () => {
 
   it('end within a second when asked to stop twice', async () => {
     const { guard, via } = await world.start();
-    await pidOf();
+    await getPid();
     const stream = await openStream(via);
     await control(world.socketPath, '{"op":"stop","now":true}');
     const startedAt = performance.now();

@@ -3,7 +3,7 @@ import { BETAS } from '../../../fuzz/body.ts';
 import { compare } from '../../../fuzz/compare.ts';
 import { createTerminal, type Terminal, type TerminalOptions, type Turn } from '../../../fuzz/fake-client.ts';
 import { createWireRig, type Exchange, earlyCuts, type Json } from '../../../fuzz/rewriter-rig.ts';
-import { isThinkingFree, left, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';
+import { getText, isThinkingFree, left, talkativeMemory, walk } from '../../../fuzz/story.ts';
 import type { AnswerBlock } from '../../../mock-anthropic/index.ts';
 
 const IMAGE = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };
@@ -47,9 +47,9 @@ async function walkOn(terminal: Terminal, from: number): Promise<Exchange> {
   return last;
 }
 
-const holds = (exchange: Exchange, block: unknown): boolean => textOf(exchange).includes(JSON.stringify(block));
-const blocksOf = (exchange: Exchange): readonly Json[] => {
-  const { messages } = JSON.parse(textOf(exchange)) as { messages: { content: unknown }[] };
+const holds = (exchange: Exchange, block: unknown): boolean => getText(exchange).includes(JSON.stringify(block));
+const getBlocks = (exchange: Exchange): readonly Json[] => {
+  const { messages } = JSON.parse(getText(exchange)) as { messages: { content: unknown }[] };
   return messages.flatMap(({ content }) => (Array.isArray(content) ? (content as Json[]) : []));
 };
 
@@ -83,7 +83,7 @@ describe('what a conversation holds', () => {
     terminal.become({ entries: [...terminal.shape.entries, { role: 'assistant', blocks: first.content }] });
     const second = await terminal.resume(SEARCH.slice(2), 'end_turn');
     expect(second).toMatchObject({ refusal: null, rewritten: true });
-    expect(blocksOf(second).at(-1)).toMatchObject({ type: 'server_tool_use', id: 'srvtoolu_1' });
+    expect(getBlocks(second).at(-1)).toMatchObject({ type: 'server_tool_use', id: 'srvtoolu_1' });
     expect(second.sent.subarray(0, 200).equals(first.sent.subarray(0, 200))).toBe(true);
     expect(rig.memory.captured.size).toBe(before + 1); // once, when it had ended
   });
@@ -95,7 +95,7 @@ describe('what a conversation holds', () => {
     const upload = { type: 'container_upload', file_id: 'file_1' };
     await terminal.ask({ prompt: 'Run it there.', before: [upload] });
     const last = await walkOn(terminal, 1);
-    expect(JSON.parse(textOf(last))).toMatchObject(fields);
+    expect(JSON.parse(getText(last))).toMatchObject(fields);
     expect(holds(last, upload)).toBe(true); // the first message is never cut
   });
 
@@ -107,7 +107,7 @@ describe('what a conversation holds', () => {
       ],
     };
     const { terminal } = await begun(0, { form: { fields: { context_management } } });
-    expect(JSON.parse(textOf(await walkOn(terminal, 1)))).toMatchObject({ context_management });
+    expect(JSON.parse(getText(await walkOn(terminal, 1)))).toMatchObject({ context_management });
   });
 
   it('thinking that the client leaves out is the same conversation, with the same plan', async () => {
@@ -148,10 +148,10 @@ describe('a switch in mid-session', () => {
 
   it('of the model to one that takes no system messages puts what was recalled into the prompt instead', async () => {
     const { terminal } = await begun(2);
-    expect(textOf(await terminal.again())).toContain('"role":"system","content":"comet-cc recalls');
+    expect(getText(await terminal.again())).toContain('"role":"system","content":"comet-cc recalls');
     terminal.become({ model: 'claude-sonnet-4-6' });
     const last = await walk(terminal, 3, 3);
-    expect(textOf(last)).not.toContain('"role":"system"');
-    expect(textOf(last)).toContain('Recalled by comet-cc for the prompt above');
+    expect(getText(last)).not.toContain('"role":"system"');
+    expect(getText(last)).toContain('Recalled by comet-cc for the prompt above');
   });
 });

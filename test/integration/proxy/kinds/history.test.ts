@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { BRIDGE } from '../../../../proxy/rewrite/plan.ts';
 import { createTerminal } from '../../../fuzz/fake-client.ts';
 import { createWireRig, earlyCuts } from '../../../fuzz/rewriter-rig.ts';
-import { isThinkingFree, left, oursIn, step, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';
+import { getText, isThinkingFree, left, oursIn, step, talkativeMemory, walk } from '../../../fuzz/story.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -115,11 +115,11 @@ describe('what becomes of a history', () => {
     const { rig, terminal } = await begun(8);
     const captured = rig.memory.captured.size;
     const asked = await terminal.compact();
-    expect(textOf(asked)).toContain('Earlier turns of this conversation'); // it summarises what was sent
+    expect(getText(asked)).toContain('Earlier turns of this conversation'); // it summarises what was sent
     const [first] = await terminal.ask(step(9));
     expect(first).toMatchObject({ refusal: null, rewritten: true });
     expect(isThinkingFree(first as never)).toBe(true);
-    expect(textOf(first as never)).not.toContain(BRIDGE);
+    expect(getText(first as never)).not.toContain(BRIDGE);
     expect(left(await walk(terminal, 10, 16))).toBeGreaterThan(0); // and is cut again when it has grown
     expect(rig.memory.captured.size).toBeGreaterThan(captured);
     expect([...rig.memory.captured.values()].some(({ messages }) => JSON.stringify(messages).includes('Step 2:'))).toBe(
@@ -154,7 +154,7 @@ describe('what becomes of a history', () => {
     terminal.become({ sessionId: 'cccccccc-0000-4000-8000-000000000000', entries: [] });
     const fresh = await walk(terminal, 51, 52);
     expect(left(fresh)).toBe(0);
-    expect(textOf(fresh)).not.toContain('Earlier turns');
+    expect(getText(fresh)).not.toContain('Earlier turns');
     expect(rig.epochs(terminal.shape.sessionId)).toBe(1);
   });
 
@@ -164,7 +164,7 @@ describe('what becomes of a history', () => {
     for (let number = 5; number < 12; number += 1) {
       const mine = await walk(terminal, number, number);
       const theirs = await walk(other, number + 100, number + 100);
-      expect(textOf(mine)).not.toContain(`Step ${number + 99}:`);
+      expect(getText(mine)).not.toContain(`Step ${number + 99}:`);
       expect((await terminal.again()).sent.equals(mine.sent)).toBe(true);
       expect((await other.again()).sent.equals(theirs.sent)).toBe(true);
     }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createTerminal, SUMMARISE, type TerminalOptions } from '../../../fuzz/fake-client.ts';
 import { createWireRig, type Exchange } from '../../../fuzz/rewriter-rig.ts';
-import { left, oursIn, step, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';
+import { getText, left, oursIn, step, talkativeMemory, walk } from '../../../fuzz/story.ts';
 
 const SESSION = 'aaaaaaaa-0000-4000-8000-000000000000';
 
@@ -112,7 +112,7 @@ describe('who asks', () => {
 
 describe('whose session it is', () => {
   const none = { 'x-claude-code-session-id': '' };
-  const sessionsOf = (rig: Awaited<ReturnType<typeof begun>>['rig']) => [
+  const getSessions = (rig: Awaited<ReturnType<typeof begun>>['rig']) => [
     ...new Set([...rig.memory.captured.values()].map(({ sessionId }) => sessionId)),
   ];
 
@@ -121,7 +121,7 @@ describe('whose session it is', () => {
     ['the JSON form', JSON.stringify({ device_id: 'd', account_uuid: '', session_id: SESSION })],
   ])('metadata.user_id in %s names it where no header does', async (_, userId) => {
     const { rig, last } = await begun(8, { headers: none, form: { userId } });
-    expect(sessionsOf(rig)).toEqual([SESSION]);
+    expect(getSessions(rig)).toEqual([SESSION]);
     expect(left(last)).toBeGreaterThan(0);
   });
 
@@ -130,7 +130,7 @@ describe('whose session it is', () => {
     const { rig, terminal, last } = await begun(8, options);
     expect(left(last)).toBeGreaterThan(0);
     expect((await terminal.again()).sent.equals(last.sent)).toBe(true);
-    expect(sessionsOf(rig)).toEqual([expect.stringMatching(/^nameless-[0-9a-f]{24}$/)]);
+    expect(getSessions(rig)).toEqual([expect.stringMatching(/^nameless-[0-9a-f]{24}$/)]);
     const elsewhere = createTerminal(rig, { ...options, cwd: '/home/ada/other' });
     const plans = rig.records.filter(({ kind }) => kind === 'plan').length;
     await elsewhere.ask({ ...step(1), rounds: [] });
@@ -144,6 +144,6 @@ describe('whose session it is', () => {
     rig.memory.sessionContext = async () => ({ brief: [], lines: [] });
     const [first] = await other.ask(step(1));
     expect(first?.rewritten).toBe(false);
-    expect(textOf((await terminal.again()) as Exchange)).toContain('comet-cc');
+    expect(getText((await terminal.again()) as Exchange)).toContain('comet-cc');
   });
 });

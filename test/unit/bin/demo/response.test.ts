@@ -57,7 +57,7 @@ describe('the story of the demo', () => {
   });
 
   it('tells every answer long before it is asked for or in an earlier session, and never after', () => {
-    const sessionOf = (at: number): number => STORY.findIndex((session) => session.turns.includes(turns[at] as never));
+    const getSession = (at: number): number => STORY.findIndex((session) => session.turns.includes(turns[at] as never));
     for (const each of turns.filter(isQuestion)) {
       const at = turns.indexOf(each);
       const telling = turns.flatMap((turn, index) =>
@@ -65,7 +65,7 @@ describe('the story of the demo', () => {
       );
       expect(telling.length).toBeGreaterThan(0);
       const last = Math.max(...telling);
-      expect(last < at - 6 || sessionOf(last) < sessionOf(at)).toBe(true);
+      expect(last < at - 6 || getSession(last) < getSession(at)).toBe(true);
     }
   });
 });

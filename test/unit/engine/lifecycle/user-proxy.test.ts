@@ -12,13 +12,13 @@ const THEIRS = 'http://me:secret@proxy.example:3128';
 const config = Config.parse({});
 const straight = { url: '', noProxy: '', problem: '' };
 const fresh = async () => homePaths(await tempDir());
-const fileOf = (paths: ReturnType<typeof homePaths>): string => path.join(paths.runDir, 'upstream-proxy.json');
+const getFile = (paths: ReturnType<typeof homePaths>): string => path.join(paths.runDir, 'upstream-proxy.json');
 
 it('what the environment names is used, and kept in a private file for shells that name ours', async () => {
   const paths = await fresh();
   const found = await userProxy(paths, config, { https_proxy: THEIRS, NO_PROXY: 'near.example' });
   expect(found).toEqual({ url: THEIRS, noProxy: 'near.example', problem: '' });
-  expect((await lstat(fileOf(paths))).mode & 0o777).toBe(0o600);
+  expect((await lstat(getFile(paths))).mode & 0o777).toBe(0o600);
   expect(await userProxy(paths, config, OURS)).toEqual(found);
   expect(await userProxy(paths, config, { COMET_CC_SERVICE: '1' })).toEqual(found);
   expect(await userProxy(paths, config, { ...OURS, no_proxy: 'other' })).toEqual({ ...found, noProxy: 'other' });
@@ -36,7 +36,7 @@ it('env keeps the proxy that it is about to replace, and never takes ours for it
   await rememberProxy(paths, { HTTPS_PROXY: THEIRS });
   await rememberProxy(paths, OURS);
   await rememberProxy(paths, {});
-  expect(JSON.parse(await readFile(fileOf(paths), 'utf8'))).toEqual({ url: THEIRS, noProxy: '' });
+  expect(JSON.parse(await readFile(getFile(paths), 'utf8'))).toEqual({ url: THEIRS, noProxy: '' });
 });
 
 it('the setting wins, and can say that there is none', async () => {
@@ -55,6 +55,6 @@ it('what cannot be used is said, without its credentials; a damaged note counts 
   expect(problem).toContain('HTTPS_PROXY');
   expect(problem).not.toContain('secret');
   await rememberProxy(paths, { HTTPS_PROXY: THEIRS });
-  await writeFile(fileOf(paths), '{"url":');
+  await writeFile(getFile(paths), '{"url":');
   expect(await userProxy(paths, config, OURS)).toEqual(straight);
 });

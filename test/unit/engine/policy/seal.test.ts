@@ -8,20 +8,20 @@ const TEXT = 'mem_20260101_000000_abcdef\nThe port of the harbour gateway is 741
 test('a sealed text has the origin that it was sealed with, any other has none', () => {
   const seals = createSeals();
   const line = seals.lineFor(sealDigest(TEXT), 'tool');
-  expect(seals.originOf(`${TEXT}\n${line}`)).toBe('tool');
-  expect(seals.originOf(`\n${TEXT}\n${line}\n`)).toBe('tool');
-  expect(seals.originOf(TEXT)).toBeNull();
-  expect(seals.originOf(`${TEXT} Do this.\n${line}`)).toBeNull();
-  expect(seals.originOf(`${TEXT}\n${line}\nDo this.`)).toBeNull();
-  expect(seals.originOf(`${TEXT}\n${line.replace('tool', 'user')}`)).toBeNull();
-  expect(createSeals().originOf(`${TEXT}\n${line}`)).toBeNull();
+  expect(seals.getOrigin(`${TEXT}\n${line}`)).toBe('tool');
+  expect(seals.getOrigin(`\n${TEXT}\n${line}\n`)).toBe('tool');
+  expect(seals.getOrigin(TEXT)).toBeNull();
+  expect(seals.getOrigin(`${TEXT} Do this.\n${line}`)).toBeNull();
+  expect(seals.getOrigin(`${TEXT}\n${line}\nDo this.`)).toBeNull();
+  expect(seals.getOrigin(`${TEXT}\n${line.replace('tool', 'user')}`)).toBeNull();
+  expect(createSeals().getOrigin(`${TEXT}\n${line}`)).toBeNull();
 });
 
 test.each(['assistant', 'tool', 'external'] as const)(
   'what a command of ours shows of origin %s comes back so',
   async (origin) => {
     const seals = createSeals();
-    const memory = await openRig(createDisk(), { llm: 'local', sealedOrigin: seals.originOf });
+    const memory = await openRig(createDisk(), { llm: 'local', sealedOrigin: seals.getOrigin });
     const use = {
       type: 'tool_use',
       id: 'toolu_1',

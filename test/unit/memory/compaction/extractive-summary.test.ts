@@ -4,7 +4,7 @@ import { detectTopicShiftByRules, summarizeByRules } from '../../../../memory/co
 import { topicRuns, wordDrift } from '../../../../memory/compaction/topic-shift.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { split } from '../../../../memory/text/sentences.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const say = (prompt: string, answer: string) => readTurn(talk(prompt, answer));
 const compact = (turns: ReturnType<typeof say>[], knownTags: string[] = []) =>
@@ -53,7 +53,7 @@ describe('a summary without a model', () => {
   });
 
   test('shows nothing of tool output', () => {
-    const turn = readTurn(turnOf('Look around', toolRound('Bash', { command: 'ls' }, 'we decided on port 9999')));
+    const turn = readTurn(getTurn('Look around', toolRound('Bash', { command: 'ls' }, 'we decided on port 9999')));
     expect(JSON.stringify(compact([turn]))).not.toContain('9999');
   });
 
@@ -107,7 +107,7 @@ describe('a summary without a model', () => {
 
   test('a stranger’s text in one turn does not colour what was said in the others', () => {
     const page = readTurn(
-      turnOf('What does their page say about request limits?', [
+      getTurn('What does their page say about request limits?', [
         ...toolRound('WebFetch', { url: 'https://a.example' }, 'A key may make 40 requests.'),
         message('assistant', [{ type: 'text', text: 'A key may make 40 requests a second.' }]),
       ]),
@@ -115,7 +115,7 @@ describe('a summary without a model', () => {
     const { nodes } = compact([page, say('Then our limiter allows 30 requests a second.', 'It allows 30 requests.')]);
     expect(nodes.map((node) => node.origin)).toEqual(['external', 'assistant']);
     const own = readTurn(
-      turnOf('We never send more than 30 requests a second.', [
+      getTurn('We never send more than 30 requests a second.', [
         ...toolRound('WebFetch', { url: 'https://a.example' }, 'x'),
         message('assistant', [{ type: 'text', text: 'Sure.' }]),
       ]),
@@ -179,28 +179,28 @@ describe('what was shown, fetched or run is named', () => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } };
   const text = (said: string) => ({ type: 'text', text: said });
   const says = (said: string) => message('assistant', [text(said)]);
-  const summaryOf = (...turns: ReturnType<typeof say>[]): string | undefined => compact(turns).nodes[0]?.summary;
+  const getSummary = (...turns: ReturnType<typeof say>[]): string | undefined => compact(turns).nodes[0]?.summary;
 
   test('an image by format and size, with what was asked about it', () => {
-    const asked = readTurn(turnOf([image, text('Why is the button red?')], [says('The theme sets --danger for it.')]));
-    expect(summaryOf(asked)).toMatch(/Why is the button red.*--danger.*; the user shows an image \(png, 1280×720\)$/);
+    const asked = readTurn(getTurn([image, text('Why is the button red?')], [says('The theme sets --danger for it.')]));
+    expect(getSummary(asked)).toMatch(/Why is the button red.*--danger.*; the user shows an image \(png, 1280×720\)$/);
     expect(compact([asked]).nodes[0]?.title).toBe('Why is the button red?');
-    expect(summaryOf(readTurn(turnOf([image], [says('OK.')])))).toBe('user shows an image (png, 1280×720)');
+    expect(getSummary(readTurn(getTurn([image], [says('OK.')])))).toBe('user shows an image (png, 1280×720)');
   });
 
   test('an image of a tool with the file it is from', () => {
     const read = toolRound('Read', { file_path: '/home/dev/shop/docs/login.png' }, [image]);
-    const told = readTurn(turnOf('Look at the login page.', [...read, says('The form has two fields and no label.')]));
-    expect(summaryOf(told)).toMatch(/two fields.*; read docs\/login\.png: an image \(png, 1280×720\)$/);
+    const told = readTurn(getTurn('Look at the login page.', [...read, says('The form has two fields and no label.')]));
+    expect(getSummary(told)).toMatch(/two fields.*; read docs\/login\.png: an image \(png, 1280×720\)$/);
   });
 
   test('a page by its address and what was asked of it, a command by what came of it', () => {
     const page = toolRound('WebFetch', { url: 'https://example.org/api', prompt: 'Which limit?' }, 'always obey');
-    expect(summaryOf(readTurn(turnOf('look', [...page])))).toMatch(
+    expect(getSummary(readTurn(getTurn('look', [...page])))).toMatch(
       /fetched https:\/\/example\.org\/api: “Which limit\?”/,
     );
     const run = toolRound('Bash', { command: 'npm test' }, 'Error: 3 failed');
-    const traced = readTurn(turnOf('Run the tests of the parser now.', [...run]));
-    expect(summaryOf(traced)).toMatch(/Run the tests of the parser.*; ran npm test \(failed\)$/);
+    const traced = readTurn(getTurn('Run the tests of the parser now.', [...run]));
+    expect(getSummary(traced)).toMatch(/Run the tests of the parser.*; ran npm test \(failed\)$/);
   });
 });

@@ -5,7 +5,7 @@ import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
 import { isShift } from '../../../../memory/compaction/topic-shift.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { createStaticEmbedder } from '../../../helpers/static-embedder.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const calm = new AbortController().signal;
 const say = (prompt: string, answer = 'Done.') => readTurn(talk(prompt, answer));
@@ -39,7 +39,7 @@ describe('the beginning of another topic', () => {
     expect(isShift(other, parted, none)).toBe(false);
     const work = (prompt: string, file: string) =>
       readTurn(
-        turnOf(prompt, [
+        getTurn(prompt, [
           ...toolRound('Read', { file_path: file }, 'x'),
           message('assistant', [{ type: 'text', text: 'Done.' }]),
         ]),

@@ -13,10 +13,10 @@ const BRIEF = '## Brief, 03:00: 1 day since 2026-11-23\n\n### Tasks\n\n- “Chec
 const NOW = Date.parse('2026-11-24T09:00:00.000Z');
 const NOTHING = { merged: 0, groups: 0, tags: 0, linked: 0, pruned: 0, added: 0, pages: [], past: [] };
 
-function inputOf(over: Partial<BriefInput> = {}): BriefInput {
+function getInput(over: Partial<BriefInput> = {}): BriefInput {
   return {
     ...{ sinceMs: NOW - 3 * 86_400_000, nowMs: NOW, nodes: [], pages: new Map(), tasks: { due: [], neglected: [] } },
-    ...{ untold: NOTHING, saved: null, linkOf: (id) => `../week.md#${id}` },
+    ...{ untold: NOTHING, saved: null, getLink: (id) => `../week.md#${id}` },
     ...over,
   };
 }
@@ -59,7 +59,7 @@ describe('a page of the inbox', () => {
 
 describe('a brief', () => {
   test('is empty where nothing happened, whatever was saved', () => {
-    expect(renderBrief(inputOf({ saved: { received: 9_000, sent: 100, usd: 1 } }))).toBe('');
+    expect(renderBrief(getInput({ saved: { received: 9_000, sent: 100, usd: 1 } }))).toBe('');
   });
 
   test('tells of each project, with the number of days', () => {
@@ -70,7 +70,7 @@ describe('a brief', () => {
         ...over,
       });
     const brief = renderBrief(
-      inputOf({
+      getInput({
         nodes: [
           node('a', { project: '/home/me/shop', summary: 'the invoice port is 9090' }),
           node('b', { project: '/home/me/shop', summary: 'a page says so', origin: 'external' }),

@@ -16,7 +16,7 @@ import { type MemoryNode, withoutSuccessor } from '../../../../memory/model/node
 import { makeNode, type NodeFields } from '../../../helpers/nodes.ts';
 
 const RULE: MergeRule = { words: 0.6, limit: 5, sparesDrafts: false };
-const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
+const getId = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
 const SUMMARIES = [
   'staging Postgres listens on port 5433',
   'Postgres of staging listens on port 5433 now',
@@ -30,20 +30,20 @@ const node: fc.Arbitrary<NodeFields> = fc.record({
   written_by: fc.constantFrom('claude', 'claude', 'local', 'user', 'bundle', 'document'),
   recall_mode: fc.constantFrom('active', 'active', 'both'),
   project: fc.constantFrom('/a', '/a', '/b'),
-  superseded_by: fc.constantFrom(null, null, null, idOf(0)),
+  superseded_by: fc.constantFrom(null, null, null, getId(0)),
 });
 const shelf = fc.array(node, { minLength: 2, maxLength: 12 }).map((all) =>
   all.map((over, at) => {
     const created_at = `2026-03-01T10:15:${String(at).padStart(2, '0')}.000Z`;
-    return makeNode({ ...over, node_id: idOf(at), turns: [`end-${at}`], created_at, valid_from: created_at });
+    return makeNode({ ...over, node_id: getId(at), turns: [`end-${at}`], created_at, valid_from: created_at });
   }),
 );
 const everyPair = (nodes: readonly MemoryNode[]): NodePair[] =>
   nodes.flatMap((left) => nodes.map((right) => ({ left: left.node_id, right: right.node_id, similarity: 0.9 })));
-const mapOf = (nodes: readonly MemoryNode[]) => new Map(nodes.map((each) => [each.node_id, each]));
+const getMap = (nodes: readonly MemoryNode[]) => new Map(nodes.map((each) => [each.node_id, each]));
 
 function mergeAll(nodes: readonly MemoryNode[]): MemoryNode[] {
-  const after = mapOf(nodes);
+  const after = getMap(nodes);
   for (const { keeper, absorbed } of chooseMerges(after, everyPair(nodes), RULE)) {
     const [first, ...others] = [keeper, ...absorbed].map((id) => after.get(id) as MemoryNode) as [MemoryNode];
     const making = {
@@ -60,7 +60,7 @@ describe('merging', () => {
   it('keeps what matters most word for word, what a person wrote, and what is trusted otherwise', () => {
     fc.assert(
       fc.property(shelf, (nodes) => {
-        const after = mapOf(mergeAll(nodes));
+        const after = getMap(mergeAll(nodes));
         for (const before of nodes) {
           const now = after.get(before.node_id) as MemoryNode;
           if (isUsers(before)) expect(now.superseded_as).toBeUndefined();
@@ -93,7 +93,7 @@ describe('merging', () => {
           author: nodes.find(({ node_id }) => node_id === each.node_id)?.author ?? each.author,
           status: nodes.find(({ node_id }) => node_id === each.node_id)?.status ?? each.status,
         }));
-        expect(chooseMerges(mapOf(asBefore), everyPair(nodes), RULE, taken(once))).toEqual([]);
+        expect(chooseMerges(getMap(asBefore), everyPair(nodes), RULE, taken(once))).toEqual([]);
       }),
     );
   });
@@ -101,14 +101,14 @@ describe('merging', () => {
   it('gives a keeper at most five in its life', () => {
     const nodes = Array.from({ length: 9 }, (_, at) =>
       makeNode({
-        node_id: idOf(at),
+        node_id: getId(at),
         turns: [`end-${at}`],
         written_by: 'claude',
         created_at: `2026-03-01T10:15:0${at}.000Z`,
       }),
     );
     const sizes = (taken: number) =>
-      chooseMerges(mapOf(nodes), everyPair(nodes), RULE, () => taken).map(({ absorbed }) => absorbed.length);
+      chooseMerges(getMap(nodes), everyPair(nodes), RULE, () => taken).map(({ absorbed }) => absorbed.length);
     expect(sizes(0)).toEqual([5, 2]);
     expect(sizes(5)).toEqual([]);
   });
@@ -120,13 +120,13 @@ describe('merging', () => {
     ['another matter', 'the office cat sleeps on the router'],
   ])('keeps %s apart', (_, summary) => {
     const keeper = makeNode({ summary: 'staging Postgres listens on port 5433', turns: ['a'], written_by: 'claude' });
-    const other = makeNode({ node_id: idOf(9), summary, turns: ['b'], written_by: 'claude' });
+    const other = makeNode({ node_id: getId(9), summary, turns: ['b'], written_by: 'claude' });
     expect(mayMerge(keeper, { ...other, summary: SUMMARIES[1] as string }, RULE)).toBe(true);
     expect(mayMerge(keeper, other, RULE)).toBe(false);
   });
 
   it('merges nodes of high importance that say the same, and no others', () => {
-    const [one, other] = [0, 1].map((at) => makeNode({ node_id: idOf(at), turns: [`end-${at}`], importance: 'HIGH' }));
+    const [one, other] = [0, 1].map((at) => makeNode({ node_id: getId(at), turns: [`end-${at}`], importance: 'HIGH' }));
     expect(mayMerge(one as MemoryNode, other as MemoryNode, RULE)).toBe(true);
     const reworded = { ...other, summary: 'the staging database: its port is 5433' } as MemoryNode;
     expect(mayMerge(one as MemoryNode, { ...reworded, importance: 'MED' }, RULE)).toBe(true);
@@ -143,7 +143,7 @@ describe('merging', () => {
     };
     const writer = createMergeWriter({ ...options, density: 0.5, repeated: 0.5 });
     const texts = [...Array.from({ length: 7 }, () => SUMMARIES[0] as string), 'to reach the test data, dial 5433'];
-    const nodes = texts.map((summary, at) => makeNode({ node_id: idOf(at), turns: [`end-${at}`], summary }));
+    const nodes = texts.map((summary, at) => makeNode({ node_id: getId(at), turns: [`end-${at}`], summary }));
     const made = await writer.merge(nodes);
     expect(made).toMatchObject({ kind: 'text', text: { summary: SUMMARIES[0] }, nodes: nodes.slice(0, 7) });
     expect(await writer.merge([nodes[0], nodes[7]] as MemoryNode[])).toEqual({ kind: 'apart' });
@@ -152,7 +152,7 @@ describe('merging', () => {
   it('keeps decisions, open items and values of all', () => {
     const said = (text: string) => ({ text, origin: 'user', turn: 't', by: 'user' }) as const;
     const one = makeNode({ decisions: [said('use pnpm')], open: [said('tell Ann')], values: ['5433'] });
-    const other = makeNode({ node_id: idOf(9), decisions: [said('use pnpm'), said('squash')], values: ['20'] });
+    const other = makeNode({ node_id: getId(9), decisions: [said('use pnpm'), said('squash')], values: ['20'] });
     const text = { summary: 's', trigger: 't' };
     const [merged] = mergedNodes(one, [other], { text, author: { by: 'rules' }, at: one.created_at });
     expect(merged?.decisions?.map((each) => each.text)).toEqual(['use pnpm', 'squash']);
@@ -166,7 +166,7 @@ describe('merging', () => {
       written_by: 'claude',
       facts: [{ ...fact, value: 'Node 20' }],
     });
-    const other = makeNode({ ...one, node_id: idOf(9), facts: [{ ...fact, value: 'Node 22' }] });
+    const other = makeNode({ ...one, node_id: getId(9), facts: [{ ...fact, value: 'Node 22' }] });
     expect(mayMerge(one, other, RULE)).toBe(false);
   });
 });

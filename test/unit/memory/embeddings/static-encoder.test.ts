@@ -101,7 +101,7 @@ function cosine(left: Float32Array, right: Float32Array): number {
   return left.reduce((sum, value, at) => sum + value * (right[at] as number), 0);
 }
 
-const vectorOf = (text: string): Float32Array => documentVector(shipped, getPieces(shipped, text));
+const getVector = (text: string): Float32Array => documentVector(shipped, getPieces(shipped, text));
 
 test('a document is the sum of its pieces, of length 1', () => {
   const table = small();
@@ -151,15 +151,15 @@ test('a file that is cut short, or another file, is refused', () => {
 
 test('the table of the package knows what words mean', () => {
   expect([shipped.vocabulary.size, shipped.dimensions]).toEqual([30_522, 128]);
-  const near = cosine(vectorOf('the car would not start'), vectorOf('an automobile with a dead engine'));
-  const far = cosine(vectorOf('the car would not start'), vectorOf('bake the bread for an hour'));
+  const near = cosine(getVector('the car would not start'), getVector('an automobile with a dead engine'));
+  const far = cosine(getVector('the car would not start'), getVector('bake the bread for an hour'));
   expect(near).toBeGreaterThan(far + 0.1);
 });
 
 test('any text has a vector of length 1, or of zeros where it has no pieces', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (text) => {
-      const vector = vectorOf(text);
+      const vector = getVector(text);
       const length = Math.sqrt(cosine(vector, vector));
       expect(length).toBeCloseTo(getPieces(shipped, text).length === 0 ? 0 : 1, 4);
     }),

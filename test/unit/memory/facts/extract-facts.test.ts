@@ -8,13 +8,13 @@ import {
   extractionSchema,
   type FactRequest,
 } from '../../../../memory/facts/extract-facts.ts';
-import { ontologyOf } from '../../../helpers/facts.ts';
+import { getOntology } from '../../../helpers/facts.ts';
 
 const TURN = {
   user: 'I cannot hear, so please write.\nAnd I like\n  photography, "really".',
   assistant: 'Noted: subtitles on. Do you like photography or film?',
 };
-const ontology = ontologyOf({ 'Guest.Need': { examples: ['deaf'] }, 'Guest.Interest': {} });
+const ontology = getOntology({ 'Guest.Need': { examples: ['deaf'] }, 'Guest.Interest': {} });
 const CANDIDATE = {
   concept: 'Guest.Interest',
   value: 'photography',
@@ -178,7 +178,7 @@ describe('a model', () => {
 });
 
 it('describes each concept on one line', () => {
-  expect(conceptCatalog(ontologyOf({ 'A.B': { label: 'two\nlines </system>', examples: ['x"y'] }, 'A.C': {} }))).toBe(
+  expect(conceptCatalog(getOntology({ 'A.B': { label: 'two\nlines </system>', examples: ['x"y'] }, 'A.C': {} }))).toBe(
     '- A.B: two lines ‹/system>; such as "x\\"y"\n- A.C: a label',
   );
   expect(conceptCatalog(DEFAULT_ONTOLOGY).split('\n')).toHaveLength(14);

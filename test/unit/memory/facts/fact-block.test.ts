@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { contextBlock, type FactFilter, filteredBlock } from '../../../../memory/facts/fact-block.ts';
 import { createFactStore } from '../../../../memory/facts/fact-store.ts';
-import { ontologyOf, START, said, talk } from '../../../helpers/facts.ts';
+import { getOntology, START, said, talk } from '../../../helpers/facts.ts';
 
-const ontology = ontologyOf({
+const ontology = getOntology({
   'Project.Convention': {},
   'Project.Command': {},
   'Person.Need': { persistence_class: 'permanent' },
@@ -64,7 +64,7 @@ it.each<[string, FactFilter, string[]]>([
 });
 
 describe('a value', () => {
-  function blockOf(value: string): string {
+  function getBlock(value: string): string {
     const store = createFactStore({ ontology });
     talk(store, [said('Person.Need', value)]);
     return contextBlock(store);
@@ -78,7 +78,7 @@ describe('a value', () => {
     ['```sh', "\"'''sh\""],
     ['in\u200bvis\u202eible\u0007', '"invisible"'],
   ])('cannot leave its quotation: %j', (value, quoted) => {
-    expect(blockOf(value)).toBe(`${HEAD}- Person.Need: ${quoted}`);
+    expect(getBlock(value)).toBe(`${HEAD}- Person.Need: ${quoted}`);
   });
 
   it('of any text stays on one line, in one pair of quotes, without a tag', () => {
@@ -87,7 +87,7 @@ describe('a value', () => {
         fc.string({ unit: 'binary' }),
         fc.constantFrom('\n', '\r', '\u2028', '"', '</a>', '”', '\u0085'),
         (text, end) => {
-          const block = blockOf(`a${text}${end}b`);
+          const block = getBlock(`a${text}${end}b`);
           expect(block.startsWith(HEAD)).toBe(true);
           expect(block.slice(HEAD.length)).toMatch(/^- Person\.Need: "[^"\p{Cc}\u2028\u2029]*"$/u);
           expect(block).not.toMatch(/<[\p{L}/]/u);

@@ -5,7 +5,7 @@ import type { Fact, FactState } from '../../../../memory/facts/fact.ts';
 import { createFactStore, type FactStore } from '../../../../memory/facts/fact-store.ts';
 import type { Ontology } from '../../../../memory/facts/ontology.ts';
 import { fuzzySimilarity } from '../../../../memory/facts/similarity.ts';
-import { negated, ontologyOf, START, said, talk } from '../../../helpers/facts.ts';
+import { getOntology, negated, START, said, talk } from '../../../helpers/facts.ts';
 
 function shown(facts: readonly Fact[]): Record<string, string> {
   return Object.fromEntries(facts.map(({ value, salience }) => [value, salience.toFixed(2)]));
@@ -16,7 +16,7 @@ function values(facts: readonly Fact[]): string[] {
 }
 
 describe('the worked example: an interest of weight 0.7 in five turns', () => {
-  const ontology = ontologyOf({ 'Guest.Interest': {} });
+  const ontology = getOntology({ 'Guest.Interest': {} });
   const turns = ['photography', 'Picasso', 'photos', 'Pablo Picasso', 'photographs'].map((value) => [
     said('Guest.Interest', value),
   ]);
@@ -46,7 +46,7 @@ describe('the worked example: an interest of weight 0.7 in five turns', () => {
 
 it('takes the most similar value where several are similar enough', () => {
   const score = (one: string, other: string) => (one.startsWith(other) ? other.length / one.length : 0);
-  const store = createFactStore({ ontology: ontologyOf({ 'A.B': {} }), similarity: { threshold: 0.3, score } });
+  const store = createFactStore({ ontology: getOntology({ 'A.B': {} }), similarity: { threshold: 0.3, score } });
   talk(store, [said('A.B', 'abcdef'), said('A.B', 'abcx')], [said('A.B', 'abc')]);
   expect(store.facts.map(({ value, asserted }) => [value, asserted])).toEqual([
     ['abcdef', 1],
@@ -55,7 +55,7 @@ it('takes the most similar value where several are similar enough', () => {
 });
 
 describe('a museum talk', () => {
-  const ontology = ontologyOf({
+  const ontology = getOntology({
     'Visitor.Need': { persistence_class: 'permanent', salience_weight: 1 },
     'Visitor.Interest': {},
     'Visitor.Wish': { persistence_class: 'ephemeral', salience_weight: 0.9 },
@@ -85,7 +85,7 @@ describe('a museum talk', () => {
 
 describe('applyTurn', () => {
   it('keeps the first wording and its time, with the newest evidence', () => {
-    const store = createFactStore({ ontology: ontologyOf({ 'A.B': {} }) });
+    const store = createFactStore({ ontology: getOntology({ 'A.B': {} }) });
     talk(store, [said('A.B', ' Dark Mode ', { evidence: 'Dark Mode' })], [said('A.B', 'dark mode')]);
     expect(store.facts).toMatchObject([
       { value: 'Dark Mode', evidence: 'dark mode', turn_id: 't2', asserted: 2, valid_from: '2026-03-01T00:00:00.000Z' },
@@ -93,19 +93,19 @@ describe('applyTurn', () => {
   });
 
   it('counts what a turn says twice once, and prefers the word of the user', () => {
-    const store = createFactStore({ ontology: ontologyOf({ 'A.B': {} }) });
+    const store = createFactStore({ ontology: getOntology({ 'A.B': {} }) });
     talk(store, [said('A.B', 'x', { origin: 'assistant', evidence: 'X it is' }), said('A.B', 'X', { evidence: 'X' })]);
     expect(store.facts).toMatchObject([{ value: 'X', origin: 'user', evidence: 'X', asserted: 1 }]);
   });
 
   it('keeps the user as origin when the assistant repeats a fact', () => {
-    const store = createFactStore({ ontology: ontologyOf({ 'A.B': {} }) });
+    const store = createFactStore({ ontology: getOntology({ 'A.B': {} }) });
     talk(store, [said('A.B', 'x')], [said('A.B', 'x', { origin: 'assistant' })]);
     expect(store.facts).toMatchObject([{ origin: 'user', asserted: 2 }]);
   });
 
   it('closes what is negated, a permanent fact too, and takes it up as a new fact when it is said again', () => {
-    const store = createFactStore({ ontology: ontologyOf({ 'A.B': { persistence_class: 'permanent' } }) });
+    const store = createFactStore({ ontology: getOntology({ 'A.B': { persistence_class: 'permanent' } }) });
     const [, second] = talk(
       store,
       [said('A.B', 'x')],
@@ -119,7 +119,7 @@ describe('applyTurn', () => {
   });
 
   it('drops the oldest by recency, where saying it again makes a fact new', () => {
-    const store = createFactStore({ ontology: ontologyOf({ 'A.B': { cardinality: 2, eviction: 'recency' } }) });
+    const store = createFactStore({ ontology: getOntology({ 'A.B': { cardinality: 2, eviction: 'recency' } }) });
     const changes = talk(store, [said('A.B', 'x')], [said('A.B', 'y')], [said('A.B', 'x')], [said('A.B', 'z')]);
     expect(values(store.facts)).toEqual(['x', 'z']);
     expect(values(changes[3]?.evicted ?? [])).toEqual(['y']);
@@ -127,20 +127,20 @@ describe('applyTurn', () => {
   });
 
   it('drops the weakest by salience', () => {
-    const store = createFactStore({ ontology: ontologyOf({ 'A.B': { cardinality: 2 } }) });
+    const store = createFactStore({ ontology: getOntology({ 'A.B': { cardinality: 2 } }) });
     talk(store, [said('A.B', 'x')], [said('A.B', 'x')], [said('A.B', 'y')], [said('A.B', 'z')]);
     expect(values(store.facts)).toEqual(['x', 'z']);
   });
 
   it('rejects undeclared concepts and empty values', () => {
-    const store = createFactStore({ ontology: ontologyOf({ 'A.B': {} }) });
+    const store = createFactStore({ ontology: getOntology({ 'A.B': {} }) });
     talk(store, [said('A.C', 'x'), said('constructor', 'x'), said('__proto__', 'x'), said('A.B', '  ')]);
     expect(store.facts).toEqual([]);
   });
 
   it('leaves what holds for another session alone', () => {
     const session = { persistence_class: 'session', cardinality: 1, eviction: 'recency' } as const;
-    const store = createFactStore({ ontology: ontologyOf({ 'A.B': session }) });
+    const store = createFactStore({ ontology: getOntology({ 'A.B': session }) });
     talk(store, [said('A.B', 'x')]);
     store.applyTurn([said('A.B', 'y'), negated('A.B', 'x')], { turnId: 't', sessionId: 's2', atMs: START });
     expect(shown(store.facts)).toEqual({ x: '0.59', y: '0.59' });
@@ -149,7 +149,7 @@ describe('applyTurn', () => {
 });
 
 it('forgets a fact by id and a concept by name, closed facts too', () => {
-  const store = createFactStore({ ontology: ontologyOf({ 'A.B': {}, 'A.C': {} }) });
+  const store = createFactStore({ ontology: getOntology({ 'A.B': {}, 'A.C': {} }) });
   talk(store, [said('A.B', 'x'), said('A.B', 'y'), said('A.C', 'z')], [negated('A.B', 'y')]);
   expect(values(store.forget(store.facts.find(({ value }) => value === 'z')?.id ?? ''))).toEqual(['z']);
   expect(values(store.forget('A.B'))).toEqual(['x', 'y']);
@@ -157,15 +157,15 @@ it('forgets a fact by id and a concept by name, closed facts too', () => {
 });
 
 it('drops restored facts whose concept is gone, and refuses what is no state', () => {
-  const store = createFactStore({ ontology: ontologyOf({ 'A.B': {}, 'A.C': {} }) });
+  const store = createFactStore({ ontology: getOntology({ 'A.B': {}, 'A.C': {} }) });
   talk(store, [said('A.B', 'x'), said('A.C', 'y')]);
   const state = store.serialize();
-  expect(values(createFactStore({ ontology: ontologyOf({ 'A.B': {} }), state }).facts)).toEqual(['x']);
+  expect(values(createFactStore({ ontology: getOntology({ 'A.B': {} }), state }).facts)).toEqual(['x']);
   const broken = { ...state, facts: [{ ...state.facts[0], salience: 7 }] } as FactState;
   expect(() => createFactStore({ ontology: store.ontology, state: broken })).toThrow('salience');
 });
 
-const ONTOLOGY = ontologyOf({
+const ONTOLOGY = getOntology({
   'P.Free': { persistence_class: 'permanent', salience_weight: 0.05 },
   'P.Two': { persistence_class: 'permanent', cardinality: 2, eviction: 'recency' },
   'L.Free': {},
@@ -406,7 +406,7 @@ describe('for any conversation', () => {
 });
 
 describe('a turn of the past', () => {
-  const ONTOLOGY_OF_PAST = ontologyOf({ 'A.Lasting': {}, 'A.Passing': { persistence_class: 'session' } });
+  const ONTOLOGY_OF_PAST = getOntology({ 'A.Lasting': {}, 'A.Passing': { persistence_class: 'session' } });
   const at = (days: number): number => START + days * 86_400_000;
   const past = (store: FactStore, facts: Parameters<FactStore['applyTurn']>[0], days: number, turnsSince: number) =>
     store.applyTurn(facts, { turnId: `p${days}`, sessionId: 'old', atMs: at(days), turnsSince });

@@ -19,7 +19,7 @@ function file(concepts: object, version = '0.2') {
   return { version, concepts };
 }
 
-function problemsOf(value: unknown) {
+function getProblems(value: unknown) {
   const parsed = parseOntology(value);
   return parsed.ok ? [] : parsed.problems;
 }
@@ -58,11 +58,11 @@ describe('parseOntology', () => {
     ['a name without a domain', { need: NEEDED }, 'concepts.need', /Domain\.Concept/],
     ['a name of Object', { constructor: NEEDED }, 'concepts.constructor', /Domain\.Concept/],
   ])('names the path of %s', (_, concepts, path, message) => {
-    expect(problemsOf(file(concepts))).toContainEqual({ path, message: expect.stringMatching(message) });
+    expect(getProblems(file(concepts))).toContainEqual({ path, message: expect.stringMatching(message) });
   });
 
   it.each([[null], [[]], ['text'], [{}], [{ version: '9', concepts: {} }]])('refuses %j', (value: unknown) => {
-    expect(problemsOf(value)).not.toEqual([]);
+    expect(getProblems(value)).not.toEqual([]);
   });
 });
 

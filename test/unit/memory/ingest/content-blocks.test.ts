@@ -9,7 +9,7 @@ import {
   renderRoundsPreamble,
   renderSystemBlock,
 } from '../../../../proxy/rewrite/render.ts';
-import { message, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, toolRound } from '../../../helpers/turns.ts';
 
 /** Words of memory: nothing that is captured may hold one. */
 const word = fc.constantFrom('quillback', 'ombersley', 'tarnhelm', 'vexillum');
@@ -60,9 +60,9 @@ test('no injected text is captured again from any author, and nothing else is lo
       const text = [before, own, after].filter((part) => part !== '').join('\n\n');
       const block = [{ type: 'text', text }];
       const turns = [
-        turnOf(text, []),
-        turnOf(block, []),
-        turnOf(
+        getTurn(text, []),
+        getTurn(block, []),
+        getTurn(
           [
             { type: 'text', text: before },
             { type: 'text', text: own },
@@ -70,10 +70,10 @@ test('no injected text is captured again from any author, and nothing else is lo
           ],
           [],
         ),
-        turnOf('hello', [message('assistant', block)]),
-        turnOf('hello', toolRound('Bash', { command: 'cat log' }, text)),
-        turnOf('hello', toolRound('Bash', { command: 'cat log' }, block)),
-        turnOf('hello', [
+        getTurn('hello', [message('assistant', block)]),
+        getTurn('hello', toolRound('Bash', { command: 'cat log' }, text)),
+        getTurn('hello', toolRound('Bash', { command: 'cat log' }, block)),
+        getTurn('hello', [
           message('system', own),
           message('assistant', [{ type: 'text', text: `${before}\n\n${after}` }]),
         ]),

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { touchedFiles } from '../../../../memory/ingest/file-references.ts';
-import { toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, toolRound } from '../../../helpers/turns.ts';
 
 const called = (...calls: (readonly [string, unknown])[]): string[] =>
   touchedFiles(
-    turnOf(
+    getTurn(
       'go',
       calls.flatMap(([name, input], at) => toolRound(name, input, 'done', `t${at}`)),
     ),

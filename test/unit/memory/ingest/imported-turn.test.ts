@@ -2,28 +2,28 @@ import { describe, expect, test } from 'vitest';
 import { sessionProjects } from '../../../../memory/ingest/imported-turn.ts';
 
 /** `/repo` and what is below it is a repository with a remote. */
-const projectOf = (directory: string | null): string =>
+const getProject = (directory: string | null): string =>
   directory?.startsWith('/repo') ? 'host/acme/repo' : (directory ?? '');
-const projectsOf = (...directories: (string | null)[]): string[] =>
+const getProjects = (...directories: (string | null)[]): string[] =>
   sessionProjects(
     directories.map((projectDir) => ({ projectDir })),
-    projectOf,
+    getProject,
   );
 
 describe('the projects of a session whose folder changes', () => {
   test('are those of the folders; a folder below an earlier one is no project of its own', () => {
-    expect(projectsOf('/a', '/a/src', '/a/src/deep', '/b', '/a')).toEqual(['/a', '/a', '/a', '/b', '/a']);
-    expect(projectsOf('C:\\a', 'C:\\a\\src', 'C:\\ab')).toEqual(['C:\\a', 'C:\\a', 'C:\\ab']);
-    expect(projectsOf('/a', '/abc')).toEqual(['/a', '/abc']);
+    expect(getProjects('/a', '/a/src', '/a/src/deep', '/b', '/a')).toEqual(['/a', '/a', '/a', '/b', '/a']);
+    expect(getProjects('C:\\a', 'C:\\a\\src', 'C:\\ab')).toEqual(['C:\\a', 'C:\\a', 'C:\\ab']);
+    expect(getProjects('/a', '/abc')).toEqual(['/a', '/abc']);
   });
 
   test('follow a repository, and a turn without a folder follows the one before it', () => {
-    expect(projectsOf('/repo', '/repo/src', '/work', '/repo/x')).toEqual([
+    expect(getProjects('/repo', '/repo/src', '/work', '/repo/x')).toEqual([
       'host/acme/repo',
       'host/acme/repo',
       '/work',
       'host/acme/repo',
     ]);
-    expect(projectsOf(null, '/a', null)).toEqual(['', '/a', '/a']);
+    expect(getProjects(null, '/a', null)).toEqual(['', '/a', '/a']);
   });
 });

@@ -31,14 +31,14 @@ function session() {
       put({ type: 'attachment', uuid: `u${lines.length}`, parentUuid, attachment });
     },
     /** What the user said, turn by turn. */
-    prompts: () => turnsOf(lines).map((turn) => readTurn(turn).user),
+    prompts: () => getTurns(lines).map((turn) => readTurn(turn).user),
   };
   own.user('Bake the rye loaf.');
   own.call();
   return own;
 }
 
-function turnsOf(lines: readonly string[]) {
+function getTurns(lines: readonly string[]) {
   const reader = createTranscriptReader('s1', T0);
   for (const line of lines) reader.line(line);
   return captureImported(reader.turns(), 'claude', 'bakery');
@@ -123,9 +123,9 @@ describe('a prompt typed while Claude was busy', () => {
     for (let left = 3; left > 0; left -= 1) own.queue('remove');
     finish(own);
     expect(own.prompts()).toEqual(['Bake the rye loaf.', 'go on', 'salt it', 'go on']);
-    const turns = turnsOf(own.lines);
+    const turns = getTurns(own.lines);
     expect(new Set(turns.map(({ turnId }) => turnId)).size).toBe(4);
-    expect(turnsOf([...own.lines, ...own.lines])).toEqual(turns);
+    expect(getTurns([...own.lines, ...own.lines])).toEqual(turns);
   });
 
   test('is typed again later, when Claude was idle: two prompts', () => {
@@ -171,10 +171,10 @@ describe('a prompt typed while Claude was busy', () => {
     own.put({ type: 'other' });
     finish(own);
     own.user('What next?');
-    const before = turnsOf(own.lines).map(({ turnId }) => turnId);
+    const before = getTurns(own.lines).map(({ turnId }) => turnId);
     const [first = '', second = '', ...rest] = own.lines;
     const put = JSON.stringify({ type: 'attachment', attachment: { type: 'queued_command', prompt: 'salt it' } });
-    const after = turnsOf([first, second, put, ...rest]).map(({ turnId }) => turnId);
+    const after = getTurns([first, second, put, ...rest]).map(({ turnId }) => turnId);
     expect([after[0], after[2]]).toEqual(before);
   });
 });
@@ -201,7 +201,7 @@ describe('what else travels in the queue', () => {
     own.queue('dequeue');
     own.user(note);
     own.answer('The build is over.');
-    const turns = turnsOf(own.lines).map((turn) => readTurn(turn));
+    const turns = getTurns(own.lines).map((turn) => readTurn(turn));
     expect(turns.map(({ user }) => user)).toEqual(['Bake the rye loaf.', '']);
     expect(turns[1]?.parts.map(({ kind, origin }) => [kind, origin])).toEqual([
       ['tool_result', 'external'],

@@ -126,8 +126,8 @@ describe('the transcript of a subagent', () => {
     expect(ids(turns)).toEqual(ids(read(session()).turns));
     const [, captured] = captureImported(turns, 'claude', 'p');
     const grown = read(session(), { x1: [...agentLines(TASK), ...agentLines('More.', {}, 'e')] }).turns;
-    const idOf = (all: readonly ImportedTurn[]) =>
+    const getId = (all: readonly ImportedTurn[]) =>
       captureAgent(all[1]?.agents?.[0] as never, captured as never, 0).turnId;
-    expect(idOf(grown)).toBe(idOf(turns));
+    expect(getId(grown)).toBe(getId(turns));
   });
 });

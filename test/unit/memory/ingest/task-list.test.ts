@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { CapturedMessage } from '../../../../common/turn.ts';
 import { listTasksAfter, type Task, taskChanges } from '../../../../memory/ingest/task-list.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { message, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, toolRound } from '../../../helpers/turns.ts';
 
-const tasksOf = (...turns: CapturedMessage[][]): Task[] =>
-  listTasksAfter(turns.flatMap((messages) => taskChanges(readTurn(turnOf('Go on.', messages)))));
+const getTasks = (...turns: CapturedMessage[][]): Task[] =>
+  listTasksAfter(turns.flatMap((messages) => taskChanges(readTurn(getTurn('Go on.', messages)))));
 const create = (id: string, subject: string) =>
   toolRound('TaskCreate', { subject, description: 'more of it' }, `Task #${id} created successfully: ${subject}`);
 const update = (taskId: string, input: object, answer = `Updated task #${taskId} status`) =>
@@ -22,7 +22,7 @@ describe('tasks of an agent', () => {
       ...update('2', { status: 'completed' }),
       ...update('3', { status: 'deleted', subject: 'Write the docs' }),
     ];
-    expect(tasksOf(first, second)).toEqual([
+    expect(getTasks(first, second)).toEqual([
       { text: 'Move the worker', status: 'in_progress', origin: 'assistant', turn: expect.any(String) },
       { text: 'Rename the flag', status: 'completed', origin: 'assistant', turn: expect.any(String) },
       { text: 'Write the docs', status: 'deleted', origin: 'assistant', turn: expect.any(String) },
@@ -30,7 +30,7 @@ describe('tasks of an agent', () => {
   });
 
   test('of a list that is written as a whole are those of the last one', () => {
-    const list = tasksOf(todos(['a', 'pending'], ['b', 'in_progress']), todos(['b', 'completed'], ['c', 'pending']));
+    const list = getTasks(todos(['a', 'pending'], ['b', 'in_progress']), todos(['b', 'completed'], ['c', 'pending']));
     expect(list.map(({ text, status }) => [text, status])).toEqual([
       ['b', 'completed'],
       ['c', 'pending'],
@@ -46,7 +46,7 @@ describe('tasks of an agent', () => {
       { type: 'tool_result', tool_use_id: 'y', content: 'Task #8 created successfully: Other thing' },
       { type: 'tool_result', tool_use_id: 'x', content: 'Task #9 created successfully: One thing' },
     ]);
-    expect(tasksOf([calls, answers, ...update('8', { status: 'completed' })])).toMatchObject([
+    expect(getTasks([calls, answers, ...update('8', { status: 'completed' })])).toMatchObject([
       { text: 'One thing', status: 'pending' },
       { text: 'Other thing', status: 'completed' },
     ]);
@@ -56,7 +56,7 @@ describe('tasks of an agent', () => {
     const refused = '<tool_use_error>Error: No such tool available: TodoWrite.</tool_use_error>';
     const unanswered = [message('assistant', [{ type: 'tool_use', id: 'z', name: 'TodoWrite', input: { todos: [] } }])];
     expect(
-      tasksOf(
+      getTasks(
         todos(['a', 'pending']),
         toolRound('TodoWrite', { todos: [] }, refused),
         toolRound('TodoWrite', { todos: 'none' }, 'Done'),
@@ -72,7 +72,7 @@ describe('tasks of an agent', () => {
   });
 
   test('are external after a stranger’s text, but for what the assistant had said before it', () => {
-    const list = tasksOf(
+    const list = getTasks(
       [...todos(['Move the worker', 'pending']), ...create('1', 'Write docs')],
       [...page, ...todos(['Move the worker', 'in_progress'], ['Send the keys', 'pending']), ...create('2', 'Call us')],
       [...page, ...update('1', { subject: 'Send the docs' })],
@@ -86,7 +86,7 @@ describe('tasks of an agent', () => {
   });
 
   test('are one short line each, and no markup', () => {
-    const [task] = tasksOf(todos([`Fix\n<system-reminder>${' very much'.repeat(40)}`, 'pending']));
+    const [task] = getTasks(todos([`Fix\n<system-reminder>${' very much'.repeat(40)}`, 'pending']));
     expect(task?.text.length).toBeLessThanOrEqual(160);
     expect(task?.text).not.toMatch(/[\n<]/);
   });

@@ -4,7 +4,7 @@ import { createTurnRegistry, type TurnRegistry } from '../../../../memory/ingest
 import type { JournalTurn, TurnPart } from '../../../../memory/model/turn.ts';
 
 const ENDS = ['a', 'b', 'c', 'd', 'e', 'f'];
-const sessionOf = (turnId: string): string => (turnId < 'd' ? 'one' : 'two');
+const getSession = (turnId: string): string => (turnId < 'd' ? 'one' : 'two');
 
 const callWith = (input: string): readonly TurnPart[] =>
   input === '' ? [] : [{ kind: 'tool_use', origin: 'assistant', tool: 'Edit', text: input }];
@@ -13,7 +13,7 @@ function record(book: TurnRegistry, turnId: string, said = turnId, project = '/p
   const turn: JournalTurn = {
     key: `key of ${said}`,
     turnId,
-    sessionId: sessionOf(turnId),
+    sessionId: getSession(turnId),
     projectDir: '/p',
     model: 'm',
     atMs: turnId.charCodeAt(0),
@@ -50,7 +50,7 @@ test('each turn is claimed once until it is released, in any order of calls', ()
       }
       for (const turnId of ENDS) {
         expect(book.isRecorded(turnId)).toBe(recorded.has(turnId));
-        expect(book.sessionOf(turnId)).toBe(recorded.has(turnId) ? sessionOf(turnId) : undefined);
+        expect(book.getSession(turnId)).toBe(recorded.has(turnId) ? getSession(turnId) : undefined);
         expect(book.reserve(turnId)).toBe(!taken.has(turnId));
       }
     }),

@@ -15,13 +15,13 @@ import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 import { anyNode, hostileText } from '../../../helpers/random-nodes.ts';
 
-function fileOf(nodes: readonly MemoryNode[]): string {
+function getFile(nodes: readonly MemoryNode[]): string {
   const [{ session_id, project }] = nodes as [MemoryNode];
   const sections = nodes.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
   return renderDocument({ ...newDocument({ session_id, project }), sections });
 }
 
-function nodesOf(text: string): unknown[] {
+function getNodes(text: string): unknown[] {
   const document = parseDocument(text);
   if (typeof document === 'string') throw new Error(document);
   return document.sections.map(({ raw }) => {
@@ -35,8 +35,8 @@ test('every node is read back as it was written, with any text', () => {
     fc.property(fc.array(anyNode, { minLength: 1, maxLength: 3 }), (made) => {
       const [first] = made as [MemoryNode];
       const nodes = made.map((node) => ({ ...node, session_id: first.session_id, project: first.project }));
-      const bytes = Buffer.from(fileOf(nodes));
-      expect(nodesOf(bytes.toString('utf8'))).toEqual(nodes);
+      const bytes = Buffer.from(getFile(nodes));
+      expect(getNodes(bytes.toString('utf8'))).toEqual(nodes);
     }),
     { numRuns: 500 },
   );
@@ -52,7 +52,7 @@ test('a file reads like a note', () => {
     values: ['5433', 'config/db.ts'],
     detailed_summary: 'Moved because 5432 was taken.\n\n# not a heading of the file',
   });
-  expect(fileOf([node])).toBe(
+  expect(getFile([node])).toBe(
     `---
 schema: 2
 session_id: s-1
@@ -109,7 +109,7 @@ turns: ["end-1"]
 
 `,
   );
-  expect(nodesOf(fileOf([node]))).toEqual([node]);
+  expect(getNodes(getFile([node]))).toEqual([node]);
 });
 
 test('a statement typed into a list is no more trusted than its memory, and a line may be changed or taken out', () => {
@@ -118,11 +118,11 @@ test('a statement typed into a list is no more trusted than its memory, and a li
     [{ text: 'We keep 5433.', origin: 'user', turn: 'end-1', by: 'user' }],
   ] as const;
   const node = makeNode({ origin: 'tool', open: [...open], decisions: [...decisions], values: ['5433'] });
-  const text = fileOf([node])
+  const text = getFile([node])
     .replace('- Tell Tobias.', '- Renew the key.\n- Tell Ilse.')
     .replace(/- We keep.*\n/, '- We deploy on Fridays.\n')
     .replace('- 5433', '- 5434 or 5435');
-  expect(nodesOf(text)).toEqual([
+  expect(getNodes(text)).toEqual([
     {
       ...node,
       open: [
@@ -176,26 +176,26 @@ test('fields are YAML: what is written is read the same by a full parser', () =>
 });
 
 test('fields may be written as any editor writes YAML', () => {
-  const text = fileOf([makeNode()])
+  const text = getFile([makeNode()])
     .replace(
       'topic_tags: ["database","FLAG:decision"]',
       "topic_tags: # what it is about\n  - database\n  - 'FLAG:decision'",
     )
     .replace('author: {"by":"rules"}', 'author: { by: rules }');
-  expect(nodesOf(text)).toEqual([makeNode()]);
+  expect(getNodes(text)).toEqual([makeNode()]);
 });
 
 test('edits by hand are understood: new summary, changed field, CRLF line ends, more blank lines', () => {
-  const text = fileOf([makeNode()])
+  const text = getFile([makeNode()])
     .replace('listens on port 5433', 'listens on port 6000')
     .replace('origin: user', 'origin:   "tool" ')
     .replace('### Trigger\n', '\n\n### Trigger\n\n\n')
     .replaceAll('\n', '\r\n');
-  expect(nodesOf(text)).toEqual([makeNode({ summary: 'staging database listens on port 6000', origin: 'tool' })]);
+  expect(getNodes(text)).toEqual([makeNode({ summary: 'staging database listens on port 6000', origin: 'tool' })]);
 });
 
 test('what does not validate is named by key and what was expected', () => {
-  const broken = (from: string, to: string): unknown => nodesOf(fileOf([makeNode()]).replace(from, to))[0];
+  const broken = (from: string, to: string): unknown => getNodes(getFile([makeNode()]).replace(from, to))[0];
   expect(broken('origin: user', 'origin: user\nimportance: HUGE')).toMatch(/mem_.*: importance: .*"HIGH"/);
   expect(broken('origin: user', 'depth_level: deep')).toMatch(/depth_level: .*number/);
   expect(broken('origin: user', 'origin is user')).toMatch(/mem_.*: /);

@@ -24,7 +24,7 @@ const HEAD = {
   updated: '2026-03-01',
   sources: [ID],
 } satisfies PageHead;
-const linkOf = (): string => '../nodes/s-1.md';
+const getLink = (): string => '../nodes/s-1.md';
 
 function read(text: string) {
   const page = parsePage(text);
@@ -75,7 +75,7 @@ describe('a page', () => {
         const text = `---\ntitle: x\nscope: user\nupdated: 2026-03-01\n---\n${words}`;
         const page = read(text);
         expect(renderPage(page)).toBe(text);
-        const added = renderPage(addLine(page, 'Values', renderStatement({ text: 'a', nodes: [ID] }, linkOf)));
+        const added = renderPage(addLine(page, 'Values', renderStatement({ text: 'a', nodes: [ID] }, getLink)));
         expect(added.startsWith(text.trimEnd())).toBe(true);
       }),
     );
@@ -89,7 +89,7 @@ describe('a statement', () => {
         const text = statementText(words);
         fc.pre(text !== '');
         const statement = { text, nodes: [ID], validFrom: '2026-03-01', validTo: '2026-04-01' };
-        expect(parseStatement(renderStatement(statement, linkOf))).toEqual(statement);
+        expect(parseStatement(renderStatement(statement, getLink))).toEqual(statement);
       }),
     );
   });

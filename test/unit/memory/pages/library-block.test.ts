@@ -26,7 +26,7 @@ const task = (name: string, fields: string): Task => {
   return read;
 };
 
-function stateOf(files: Readonly<Record<string, string>>, more: Partial<BlockState> = {}): BlockState {
+function getState(files: Readonly<Record<string, string>>, more: Partial<BlockState> = {}): BlockState {
   const pages = new Map<string, Page>();
   const others = new Map<string, string>();
   for (const [file, text] of Object.entries(files)) {
@@ -44,7 +44,7 @@ const RULES: BlockRules = {
 };
 const render = (state: BlockState, rules: Partial<BlockRules> = {}): string[] =>
   renderLibraryBlock(state, { ...RULES, ...rules });
-const tokensOf = (lines: readonly string[]): number => lines.reduce((sum, line) => sum + countTokens(line), 0);
+const getTokens = (lines: readonly string[]): number => lines.reduce((sum, line) => sum + countTokens(line), 0);
 
 const FILES = {
   'topics/user_profile.md': pageText(PROFILE, [
@@ -77,7 +77,7 @@ describe('the library block', () => {
       { day: '2026-03-01', title: 'Retries', project: SHOP, link: 'x' },
       { day: '2026-03-01', title: 'Other work', project: '/home/dev/other', link: 'x' },
     ];
-    const lines = render(stateOf(FILES, { tasks, episodes }));
+    const lines = render(getState(FILES, { tasks, episodes }));
     expect(lines[0]).toBe(LIBRARY_HEADING);
     expect(lines[1]).toMatch(/ Folder: \/home\/dev\/library$/);
     expect(lines.slice(2)).toEqual([
@@ -99,14 +99,14 @@ describe('the library block', () => {
 
   it('is empty for an empty library, and without a project has only what belongs to the user', () => {
     const episodes = [{ day: '2026-03-01', title: 'Retries', project: SHOP, link: 'x' }];
-    expect(render(stateOf({}, { episodes }))).toEqual([]);
-    expect(render(stateOf({ 'topics/other-api.md': FILES['topics/other-api.md'] }))).toEqual([]);
-    expect(render(stateOf(FILES), { project: '' }).join('\n')).not.toMatch(/shop-api|other-api/);
+    expect(render(getState({}, { episodes }))).toEqual([]);
+    expect(render(getState({ 'topics/other-api.md': FILES['topics/other-api.md'] }))).toEqual([]);
+    expect(render(getState(FILES), { project: '' }).join('\n')).not.toMatch(/shop-api|other-api/);
   });
 
   it('leaves out what rests on no memory that may be shown, and orders to the reader', () => {
     const lines = render(
-      stateOf({
+      getState({
         'topics/user_profile.md': pageText(PROFILE, [
           `- I prefer forgotten things ([${GONE}](x))`,
           `- I prefer what two said ([${GONE}](x), [${OLD}](x))`,
@@ -126,15 +126,15 @@ describe('the library block', () => {
       '- Decided: I prefer tabs over spaces.',
       '- A task of the user, due 09:00: “later” (when it is done: `comet-cc task done x`)',
     ];
-    const lines = render(stateOf(FILES, { tasks: [task('later', '')] }), { told }).join('\n');
+    const lines = render(getState(FILES, { tasks: [task('later', '')] }), { told }).join('\n');
     expect(lines).not.toMatch(/tabs over|later/);
     expect(lines).toContain('- I like short answers');
   });
 
   it('reads a profile in the user’s own form, and leaves one alone that is being written', () => {
     const own = { 'topics/user_profile.md': '# Me\n\n1. I work at night\n\n## Before\n\nI worked by day\n' };
-    expect(render(stateOf(own)).slice(2)).toEqual(['### About the user', '- I work at night']);
-    expect(render(stateOf({ 'topics/user_profile.md': '---\ntitle: x\nI am typing' }))).toEqual([]);
+    expect(render(getState(own)).slice(2)).toEqual(['### About the user', '- I work at night']);
+    expect(render(getState({ 'topics/user_profile.md': '---\ntitle: x\nI am typing' }))).toEqual([]);
   });
 
   it('keeps the newest, and the user’s own lines, within the budget', () => {
@@ -143,10 +143,10 @@ describe('the library block', () => {
       return `- I like thing number ${nth} ([mem_${day}_101500_00000a](x))`;
     }).slice(0, 336);
     const twice = `- I like this since ever ([mem_20250101_101500_00000a](x), [mem_20250102_101500_00000b](x))`;
-    const lines = render(stateOf({ 'topics/user_profile.md': pageText(PROFILE, ['mine, first', twice, ...said]) }), {
+    const lines = render(getState({ 'topics/user_profile.md': pageText(PROFILE, ['mine, first', twice, ...said]) }), {
       budgetTokens: 500,
     });
-    expect(tokensOf(lines)).toBeLessThanOrEqual(500);
+    expect(getTokens(lines)).toBeLessThanOrEqual(500);
     expect(lines).toContain('- mine, first');
     expect(lines).toContain('- I like this since ever');
     expect(lines.at(-1)).toBe('- I like thing number 335');
@@ -163,9 +163,9 @@ describe('the library block', () => {
     };
     const big = { 'topics/big.md': pageText('title: Big\nscope: user', ['y'.repeat(2_000_000)]) };
     const tasks = Array.from({ length: 500 }, (_, nth) => task(`${'t'.repeat(200)} ${nth}`, 'priority: high'));
-    const state = stateOf({ ...huge, ...big });
+    const state = getState({ ...huge, ...big });
     const lines = render({ ...state, tasks, pages: new Map([...state.pages, ...many]) });
-    expect(tokensOf(lines)).toBeLessThanOrEqual(3_000);
+    expect(getTokens(lines)).toBeLessThanOrEqual(3_000);
     expect(lines.filter((line) => line.startsWith('### '))).toEqual([
       '### Active tasks',
       '### About the user',
@@ -191,9 +191,9 @@ describe('the library block', () => {
             }),
           ),
         ]);
-        const lines = render(stateOf(Object.fromEntries(files)), { budgetTokens });
-        expect(render(stateOf(Object.fromEntries(files.toReversed())), { budgetTokens })).toEqual(lines);
-        expect(tokensOf(lines)).toBeLessThanOrEqual(budgetTokens);
+        const lines = render(getState(Object.fromEntries(files)), { budgetTokens });
+        expect(render(getState(Object.fromEntries(files.toReversed())), { budgetTokens })).toEqual(lines);
+        expect(getTokens(lines)).toBeLessThanOrEqual(budgetTokens);
         expect(lines.join('\n')).not.toContain('OUTSIDE');
         expect(lines.filter((text) => /[\r\n]/.test(text))).toEqual([]);
       }),

@@ -5,7 +5,7 @@ import { mergePages } from '../../../../memory/pages/merge-pages.ts';
 import { getCandidates } from '../../../../memory/pages/statement.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
-const linkOf = (id: string): string => `../nodes/${id}.md`;
+const getLink = (id: string): string => `../nodes/${id}.md`;
 let made = 0;
 
 function said(day: string, text: string, over: Partial<MemoryNode> = {}): MemoryNode {
@@ -34,7 +34,7 @@ const empty = (): Shelf => ({ pages: new Map(), placed: new Set() });
 /** One pass, over the disk. */
 function pass({ pages, placed }: Shelf, nodes: readonly MemoryNode[]) {
   const candidates = nodes.flatMap(getCandidates);
-  const merged = mergePages({ pages, names: [...pages.keys()], candidates, placed, linkOf });
+  const merged = mergePages({ pages, names: [...pages.keys()], candidates, placed, getLink });
   for (const [name, page] of merged.changed) pages.set(name, parsePage(renderPage(page)) as Page);
   for (const id of merged.placed) placed.add(id);
   return merged;
@@ -167,7 +167,7 @@ describe('merging into pages', () => {
     const shelf = empty();
     const candidates = getCandidates(said('2026-03-01', 'The payments API listens on port 8080'));
     const names = ['Shop-Configuration'];
-    const { changed } = mergePages({ ...shelf, names, candidates, linkOf });
+    const { changed } = mergePages({ ...shelf, names, candidates, getLink });
     expect([...changed.keys()]).toEqual(['shop-configuration-2']);
   });
 });

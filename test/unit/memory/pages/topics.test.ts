@@ -3,19 +3,19 @@ import { topicText } from '../../../../engine/mcp/index.ts';
 import { createLibraryPages } from '../../../../memory/pages/library-pages.ts';
 import { listTopics, readTopic } from '../../../../memory/pages/topics.ts';
 
-const shelfOf = (texts: ReadonlyMap<string, string>) =>
+const getShelf = (texts: ReadonlyMap<string, string>) =>
   createLibraryPages({
     pageFiles: {
       dir: '/library',
       load: async () => ({ texts, problems: [], isWritable: true }),
       replace: async () => false,
-      addressOf: () => '',
+      getAddress: () => '',
     },
     clock: { now: Date.now },
   }).shelf();
 
 const NODE = 'mem_20260302_090000_7a61b5';
-const pageOf = (title: string, { scope = 'project', project = '/home/dev/shop', updated = '2026-03-01', body = '' }) =>
+const getPage = (title: string, { scope = 'project', project = '/home/dev/shop', updated = '2026-03-01', body = '' }) =>
   `---\ntitle: ${title}\nscope: ${scope}\nproject: '${project}'\nupdated: ${updated}\n---\n\n# ${title}\n\n${body}`;
 const BODY = [
   '## Values',
@@ -30,11 +30,11 @@ const BODY = [
   '',
 ].join('\n');
 
-const shelf = await shelfOf(
+const shelf = await getShelf(
   new Map([
-    ['topics/shop-configuration.md', pageOf('Configuration (shop)', { body: BODY })],
-    ['topics/user_profile.md', pageOf('User profile', { scope: 'user', project: '', updated: '2026-02-01' })],
-    ['topics/other.md', pageOf('Other', { project: '/home/dev/other', updated: '2026-04-01' })],
+    ['topics/shop-configuration.md', getPage('Configuration (shop)', { body: BODY })],
+    ['topics/user_profile.md', getPage('User profile', { scope: 'user', project: '', updated: '2026-02-01' })],
+    ['topics/other.md', getPage('Other', { project: '/home/dev/other', updated: '2026-04-01' })],
     ['topics/printers.md', '# Printers\n\nAda has the key.\n'],
     ['topics/half.md', '---\ntitle: x\nscope: us'],
     ['topics/huge.md', `---\n---\n${'x'.repeat(2_000_000)}`],
@@ -89,7 +89,7 @@ describe('topics', () => {
 
   test('that are long come in pages of whole lines under their section', async () => {
     const body = `## Values\n\n${Array.from({ length: 100 }, (_, at) => `${at} ${'x'.repeat(300)}\n`).join('')}`;
-    const long = await shelfOf(new Map([['topics/long.md', pageOf('Long', { body })]]));
+    const long = await getShelf(new Map([['topics/long.md', getPage('Long', { body })]]));
     const topic = readTopic(long, 'long', reading);
     const first = topicText(topic, { nonce: 'n', offset: 0 }).text;
     const [, next = ''] = /read_topic again with offset (\d+)\.$/.exec(first) ?? [];

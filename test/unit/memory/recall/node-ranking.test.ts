@@ -4,7 +4,7 @@ import type { Boosts } from '../../../../memory/recall/boosts.ts';
 import { type NodeFacts, type NodeRules, rankNodes } from '../../../../memory/recall/node-ranking.ts';
 import { namedDate, rankTurns } from '../../../../memory/search/ranking.ts';
 import type { Hit } from '../../../../memory/search/search-index.ts';
-import { hitsOf, nodeHit, turnHit } from '../../../helpers/lane-hits.ts';
+import { getHits, nodeHit, turnHit } from '../../../helpers/lane-hits.ts';
 
 const { weights, rrfK, comet } = Config.parse({}).recall;
 const NO_BOOSTS: Boosts = { recency: 0, temporal: 0, proof: 0, trust: 0, project: 0, references: 0 };
@@ -23,36 +23,36 @@ function ranked(
     project: 'p',
     nowMs: 100 * DAY_MS,
     date: namedDate(question),
-    factsOf: (id) => (facts[id] === undefined ? null : { ...plain, ...facts[id] }),
+    getFacts: (id) => (facts[id] === undefined ? null : { ...plain, ...facts[id] }),
     keeps: () => true,
     limit: 100,
   };
   return rankNodes(turns, hits, rules);
 }
 
-const turnOf = (nodeId: string) => turnHit(`t-${nodeId}`, { nodeId });
-const nodeOf = (nodeId: string) => nodeHit(nodeId, {});
-const even = hitsOf({
+const getTurn = (nodeId: string) => turnHit(`t-${nodeId}`, { nodeId });
+const getNode = (nodeId: string) => nodeHit(nodeId, {});
+const even = getHits({
   raw: [
-    [turnOf('a'), 1],
-    [turnOf('b'), 1],
+    [getTurn('a'), 1],
+    [getTurn('b'), 1],
   ],
 });
 /** Of the score of the best. */
-const sharesOf = (nodes: readonly { nodeId: string; score: number }[]) =>
+const getShares = (nodes: readonly { nodeId: string; score: number }[]) =>
   nodes.map(({ nodeId, score }) => [nodeId, score / (nodes[0]?.score ?? 0)]);
 const ids = (nodes: readonly { nodeId: string }[]): string[] => nodes.map(({ nodeId }) => nodeId);
 
 test('a node counts by its best turn and by its own lanes; unknown nodes are left out', () => {
-  const hits = hitsOf({
+  const hits = getHits({
     raw: [
-      [turnOf('a'), 4],
-      [turnOf('gone'), 3],
+      [getTurn('a'), 4],
+      [getTurn('gone'), 3],
     ],
-    fts: [[nodeOf('b'), 2]],
+    fts: [[getNode('b'), 2]],
   });
   const nodes = ranked(hits, { a: {}, b: {} });
-  expect(sharesOf(nodes)).toEqual([
+  expect(getShares(nodes)).toEqual([
     ['a', 1],
     ['b', 0.1],
   ]);
@@ -60,9 +60,9 @@ test('a node counts by its best turn and by its own lanes; unknown nodes are lef
 });
 
 test('links carry half a score over one hop and a quarter over two', () => {
-  const hits = hitsOf({ raw: [[turnOf('a'), 1]] });
+  const hits = getHits({ raw: [[getTurn('a'), 1]] });
   const nodes = ranked(hits, { a: { links: ['b'] }, b: { links: ['c', 'lost'] }, c: { links: ['a'] } });
-  expect(sharesOf(nodes)).toEqual([
+  expect(getShares(nodes)).toEqual([
     ['a', 1],
     ['b', 0.5],
     ['c', 0.25],
@@ -71,16 +71,16 @@ test('links carry half a score over one hop and a quarter over two', () => {
 });
 
 test('a node whose turns were not found is worth what its own lanes say, however far the best turn is', () => {
-  const own = { fts: [[nodeOf('b'), 7]], summary: [[nodeOf('b'), 0.9]] } as const;
-  const nodes = ranked(hitsOf({ ...own, meaning: [[turnOf('gone'), 0.1]] }), { b: {} });
+  const own = { fts: [[getNode('b'), 7]], summary: [[getNode('b'), 0.9]] } as const;
+  const nodes = ranked(getHits({ ...own, meaning: [[getTurn('gone'), 0.1]] }), { b: {} });
   expect(nodes).toMatchObject([{ nodeId: 'b', score: expect.closeTo(0.97) }]);
 });
 
 test('a score is 1 where every lane has it first and it is as like as can be, and low where the best is far', () => {
-  const [turn, node] = [turnOf('a'), nodeOf('a')];
+  const [turn, node] = [getTurn('a'), getNode('a')];
   const all = { raw: [[turn, 7]], window: [[turn, 7]], fts: [[node, 7]] } as const;
-  const near = ranked(hitsOf({ ...all, meaning: [[turn, 1]], summary: [[node, 1]] }), { a: {} });
-  const far = ranked(hitsOf({ meaning: [[turn, 0.3]], summary: [[node, 0.3]] }), { a: {} });
+  const near = ranked(getHits({ ...all, meaning: [[turn, 1]], summary: [[node, 1]] }), { a: {} });
+  const far = ranked(getHits({ meaning: [[turn, 0.3]], summary: [[node, 0.3]] }), { a: {} });
   expect(near[0]?.score).toBeGreaterThan(0.8);
   expect(near[0]?.score).toBeLessThanOrEqual(1);
   expect(far[0]?.score).toBeLessThan(0.2);
@@ -101,11 +101,11 @@ test('trust raises what the user said above what came from outside', () => {
 });
 
 test('what other finds link to gains', () => {
-  const hits = hitsOf({
+  const hits = getHits({
     raw: [
-      [turnOf('a'), 1],
-      [turnOf('b'), 1],
-      [turnOf('c'), 0.9],
+      [getTurn('a'), 1],
+      [getTurn('b'), 1],
+      [getTurn('c'), 0.9],
     ],
   });
   const facts = { a: {}, b: {}, c: { links: ['b'] } };
@@ -116,7 +116,7 @@ test('equal scores are ordered by age, then by their turns, with any ids', () =>
   const later = { atMs: DAY_MS };
   expect(ids(ranked(even, { a: later, b: {} }))).toEqual(['b', 'a']);
   const named = (a: string, b: string): Hit[] =>
-    hitsOf({
+    getHits({
       raw: [
         [turnHit(a, { nodeId: 'a' }), 1],
         [turnHit(b, { nodeId: 'b' }), 1],

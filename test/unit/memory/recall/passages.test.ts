@@ -14,7 +14,7 @@ const answer = (text: string, origin: SpokenPart['origin'] = 'assistant'): Spoke
   text,
 });
 
-function passageOf(question: string, parts: readonly SpokenPart[], over: Partial<PassageRules> = {}) {
+function getPassage(question: string, parts: readonly SpokenPart[], over: Partial<PassageRules> = {}) {
   const idfs = new Map([...contentTokens(question), UNSEEN].map((token) => [token, 3]));
   const terms = weighTerms(question, idfs, () => 1);
   return bestPassage(parts, terms, { ...RULES, ...over });
@@ -25,20 +25,20 @@ describe('the passage of a turn', () => {
 
   test('is the place with most of the terms, whole sentences, and what follows it', () => {
     const text = `${filler}${filler}The staging port is 5433. It was taken before. ${filler}`;
-    expect(passageOf('staging port', [answer(text)])?.text).toMatch(
+    expect(getPassage('staging port', [answer(text)])?.text).toMatch(
       /^The staging port is 5433\. It was taken before\./,
     );
   });
 
   test('of a short prompt is its answer, with the prompt in front', () => {
     const parts = [user('which port does staging use?'), answer(`${filler}It listens on port 5433.`)];
-    const found = passageOf('port of staging', parts);
+    const found = getPassage('port of staging', parts);
     expect(found).toMatchObject({ by: 'assistant', asked: 'which port does staging use?' });
     expect(found?.text).toContain('5433');
   });
 
   test('of a prompt that alone matches is the end of the answer', () => {
-    const found = passageOf('port of staging', [
+    const found = getPassage('port of staging', [
       user('which port does staging use?'),
       answer(`${filler}${filler}5433.`),
     ]);
@@ -48,18 +48,18 @@ describe('the passage of a turn', () => {
 
   test('of several as good is the last: an answer ends with what it comes to', () => {
     const text = `The staging port was 1234. ${filler}${filler}The staging port is 5433.`;
-    expect(passageOf('staging port', [answer(text)])?.text).toMatch(/staging port is 5433\.$/);
+    expect(getPassage('staging port', [answer(text)])?.text).toMatch(/staging port is 5433\.$/);
   });
 
   test('of a long prompt has what the turn says to it', () => {
     const prompt = user(`${filler}The fetch of the branch has no limit and may hang. ${filler}`);
     const said = answer(`${filler}${filler}Done: the fetch of the branch ends after 2 minutes. ${filler}`);
     const long = { maxChars: 420 };
-    const found = passageOf('why may the fetch of the branch hang without limit', [prompt, said], long);
+    const found = getPassage('why may the fetch of the branch hang without limit', [prompt, said], long);
     expect(found).toMatchObject({ by: 'assistant', asked: expect.stringContaining('has no limit and may hang') });
     expect(found?.text).toContain('ends after 2 minutes');
     const quoted = answer('The fetch of the branch ends after 9 minutes.', 'external');
-    expect(passageOf('why may the fetch of the branch hang without limit', [prompt, quoted], long)).toMatchObject({
+    expect(getPassage('why may the fetch of the branch hang without limit', [prompt, quoted], long)).toMatchObject({
       by: 'user',
       asked: '',
     });
@@ -67,8 +67,8 @@ describe('the passage of a turn', () => {
 
   test('has the origin of the part it stands in', () => {
     const parts = [user(`${filler}${filler}staging has port 5433`), answer('the wiki names port 1', 'external')];
-    expect(passageOf('staging port', parts)).toMatchObject({ by: 'user', origin: 'user' });
-    expect(passageOf('wiki port', parts)).toMatchObject({ by: 'assistant', origin: 'external' });
+    expect(getPassage('staging port', parts)).toMatchObject({ by: 'user', origin: 'user' });
+    expect(getPassage('wiki port', parts)).toMatchObject({ by: 'assistant', origin: 'external' });
   });
 
   test('is a tool call only where nothing else says it, or a call is asked for', () => {
@@ -76,31 +76,31 @@ describe('the passage of a turn', () => {
       answer('I ran the port check.'),
       { by: 'call', origin: 'tool', text: 'Bash port check --staging' } as const,
     ];
-    expect(passageOf('port check', parts)?.by).toBe('assistant');
-    expect(passageOf('port check staging', parts, { callsAnswer: true })?.by).toBe('call');
+    expect(getPassage('port check', parts)?.by).toBe('assistant');
+    expect(getPassage('port check staging', parts, { callsAnswer: true })?.by).toBe('call');
   });
 
   test('passes over what is no longer so', () => {
     const text = 'The staging port is 5432. Then nothing happened for long. The staging port is 5433.';
     const isPast = (said: string): boolean => said.includes('5432');
-    expect(passageOf('staging port', [answer(text)], { isPast, maxChars: 40 })?.text).toContain('5433');
+    expect(getPassage('staging port', [answer(text)], { isPast, maxChars: 40 })?.text).toContain('5433');
   });
 
   test('is null where no part has a term', () => {
-    expect(passageOf('billing', [user('hello there'), answer('hi')])).toBeNull();
-    expect(passageOf('billing', [])).toBeNull();
+    expect(getPassage('billing', [user('hello there'), answer('hi')])).toBeNull();
+    expect(getPassage('billing', [])).toBeNull();
   });
 
   test('is verbatim and never longer than allowed, in linear time', () => {
     fc.assert(
       fc.property(hostileText, hostileText, (said, asked) => {
-        const found = passageOf('port', [user(asked), answer(`${said} port ${said}`)]);
+        const found = getPassage('port', [user(asked), answer(`${said} port ${said}`)]);
         expect(found?.text.length ?? 0).toBeLessThanOrEqual(RULES.maxChars);
         expect(`${asked}\n${said} port ${said}`).toContain(found?.text ?? '');
       }),
       { numRuns: 200 },
     );
-    const long = passageOf('port', [answer(`${'port '.repeat(20_000)}end`)]);
+    const long = getPassage('port', [answer(`${'port '.repeat(20_000)}end`)]);
     expect(long?.text).toContain('port');
   });
 });

@@ -12,7 +12,7 @@ import { uniqueTokens } from '../../../../memory/text/tokenizer.ts';
 
 const ROWS = 100;
 const MIN_COVERAGE = 0.5;
-const rarityOf = createWordRarity(loadStaticTable);
+const getRarity = createWordRarity(loadStaticTable);
 const idf = (df: number): number => Math.log(1 + (ROWS - df + 0.5) / (df + 0.5));
 
 /** Words of a memory of 100 rows, and in how many of them each stands. */
@@ -38,7 +38,7 @@ const KNOWN_TOKENS = new Map(
 
 function passes(question: string, turn: string): boolean {
   const idfs = new Map([...contentTokens(question), UNSEEN].map((token) => [token, KNOWN_TOKENS.get(token) ?? idf(0)]));
-  const terms = weighTerms(question, idfs, rarityOf);
+  const terms = weighTerms(question, idfs, getRarity);
   return isRelevant(computeCoverage(terms, turn), terms, MIN_COVERAGE);
 }
 
@@ -82,15 +82,15 @@ describe('one turn must contain most of what is asked', () => {
 
 describe('words and vectors agree on what both rank among the first', () => {
   const at = (rank: number) => ({ rank, score: 1 });
-  const termsOf = (rows: number) => weighTerms('', new Map([[UNSEEN, Math.log(1 + (rows + 0.5) / 0.5)]]), rarityOf);
+  const getTerms = (rows: number) => weighTerms('', new Map([[UNSEEN, Math.log(1 + (rows + 0.5) / 0.5)]]), getRarity);
   const least = (raw: number, meaning: number, rows: number): number =>
-    leastCoverage(0.5, { raw: at(raw), meaning: at(meaning) }, termsOf(rows));
+    leastCoverage(0.5, { raw: at(raw), meaning: at(meaning) }, getTerms(rows));
 
   test('less suffices there, and more is asked elsewhere', () => {
     expect(least(1, 3, 500)).toBeCloseTo(0.3);
     expect(least(1, 4, 500)).toBeCloseTo(0.575);
     expect(least(4, 1, 500)).toBeCloseTo(0.575);
-    expect(leastCoverage(0.5, { raw: at(1) }, termsOf(500))).toBeCloseTo(0.575);
+    expect(leastCoverage(0.5, { raw: at(1) }, getTerms(500))).toBeCloseTo(0.575);
   });
 
   test('in a small memory everything is among the first', () => {
@@ -100,6 +100,6 @@ describe('words and vectors agree on what both rank among the first', () => {
   });
 
   test('a share of nothing lets everything pass', () => {
-    expect(leastCoverage(0, {}, termsOf(500))).toBe(0);
+    expect(leastCoverage(0, {}, getTerms(500))).toBe(0);
   });
 });

@@ -12,7 +12,7 @@ import {
 const score = vi.fn<Reranker['score']>();
 let nowMs = 0;
 
-function rerankingOf(mode: RerankRules['mode'], answer: Reranker['score'], deadlineMs = 150) {
+function getReranking(mode: RerankRules['mode'], answer: Reranker['score'], deadlineMs = 150) {
   score.mockReset().mockImplementation(answer);
   const rules = { mode, timeoutMs: 800, candidates: 40 };
   return createReranking({ reranker: { score }, rules, deadlineMs, now: () => nowMs, log: silentLog });
@@ -33,28 +33,28 @@ test.each<[RerankRules['mode'], boolean, number]>([
   ['always', false, 40],
   ['always', true, 40],
 ])('with mode %s, for a prompt: %s, so many memories are put in order: %i', async (mode, gated, candidates) => {
-  const reranking = rerankingOf(mode, falling);
+  const reranking = getReranking(mode, falling);
   expect(reranking.candidates(gated)).toBe(candidates);
   expect(await reranking.worth('q', ['a', 'b'], gated)).toEqual(candidates === 0 ? null : [-0, -1]);
   expect(score).toHaveBeenCalledTimes(candidates === 0 ? 0 : 1);
 });
 
 test('one text alone is not asked about', async () => {
-  expect(await rerankingOf('always', falling).worth('q', ['a'], false)).toBeNull();
+  expect(await getReranking('always', falling).worth('q', ['a'], false)).toBeNull();
   expect(score).not.toHaveBeenCalled();
 });
 
 test('one that hangs is left before the recall for a prompt is too late', async () => {
   const signals = vi.spyOn(AbortSignal, 'timeout');
-  expect(await rerankingOf('always', hanging, 50).worth('q', ['a', 'b'], true)).toBeNull();
+  expect(await getReranking('always', hanging, 50).worth('q', ['a', 'b'], true)).toBeNull();
   expect(signals).toHaveBeenLastCalledWith(30);
-  expect(await rerankingOf('always', falling).worth('q', ['a', 'b'], false)).toEqual([-0, -1]);
+  expect(await getReranking('always', falling).worth('q', ['a', 'b'], false)).toEqual([-0, -1]);
   expect(signals).toHaveBeenLastCalledWith(800);
   signals.mockRestore();
 });
 
 test('one that failed three times in a row is left alone for half a minute', async () => {
-  const reranking = rerankingOf('search', broken);
+  const reranking = getReranking('search', broken);
   for (let nth = 0; nth < 5; nth += 1) expect(await reranking.worth('q', ['a', 'b'], false)).toBeNull();
   expect(score).toHaveBeenCalledTimes(3);
   nowMs += 30_000;

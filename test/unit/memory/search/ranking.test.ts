@@ -10,7 +10,7 @@ import {
   tellsTime,
 } from '../../../../memory/search/ranking.ts';
 import type { Hit } from '../../../../memory/search/search-index.ts';
-import { hitsOf, nodeHit, turnHit } from '../../../helpers/lane-hits.ts';
+import { getHits, nodeHit, turnHit } from '../../../helpers/lane-hits.ts';
 
 const { weights, rrfK, comet } = Config.parse({}).recall;
 const rules: RankingRules = { mode: 'score', weights, rrfK, comet, limit: 200 };
@@ -30,7 +30,7 @@ const order = (hits: readonly Hit[], question?: string): string[] => ranked(hits
 
 test('full text is divided by its best and adds to the cosine', () => {
   const [a, b] = [turnHit('a'), turnHit('b')];
-  const hits = hitsOf({
+  const hits = getHits({
     raw: [
       [a, 8],
       [b, 4],
@@ -45,7 +45,7 @@ test('full text is divided by its best and adds to the cosine', () => {
 
 test('a neighbor of a good turn gets a share of its score', () => {
   const [a, b, c] = [turnHit('a', { place: 1 }), turnHit('b', { place: 2 }), turnHit('c', { place: 9 })];
-  const hits = hitsOf({
+  const hits = getHits({
     raw: [
       [a, 10],
       [c, 1],
@@ -60,7 +60,7 @@ test('a window counts for the turn it ends with and for the one in its middle', 
   const a = turnHit('a', { place: 1 });
   const d = turnHit('d', { place: 4 });
   const found = ranked(
-    hitsOf({
+    getHits({
       raw: [[a, 1]],
       window: [
         [d, 6],
@@ -68,15 +68,15 @@ test('a window counts for the turn it ends with and for the one in its middle', 
       ],
     }),
   );
-  const worthOf = (name: string) => found.find(({ turn }) => turn === name)?.worth;
-  expect(worthOf('a')).toBeCloseTo(weights.raw + weights.window * 0.75);
-  expect(worthOf('d')).toBeCloseTo(weights.window);
+  const getWorth = (name: string) => found.find(({ turn }) => turn === name)?.worth;
+  expect(getWorth('a')).toBeCloseTo(weights.raw + weights.window * 0.75);
+  expect(getWorth('d')).toBeCloseTo(weights.window);
 });
 
 test('the date that a question names and the time that it asks for raise the turns that have them', () => {
   const old = turnHit('old', { atMs: Date.UTC(2022, 1, 1) });
   const may = turnHit('may', { atMs: Date.UTC(2023, 4, 8), tellsTime: true });
-  const hits = hitsOf({
+  const hits = getHits({
     raw: [
       [old, 2],
       [may, 1],
@@ -88,7 +88,7 @@ test('the date that a question names and the time that it asks for raise the tur
 });
 
 test('facts raise the turns that they rest on', () => {
-  const hits = hitsOf({
+  const hits = getHits({
     raw: [[turnHit('a'), 1]],
     fact: [
       [turnHit('a'), 3],
@@ -104,7 +104,7 @@ test('facts raise the turns that they rest on', () => {
 test('the trigger of a node raises its turns where triggers count', () => {
   const [a, b] = [turnHit('a'), turnHit('b', { nodeId: 'm' })];
   const hits = [
-    ...hitsOf({
+    ...getHits({
       raw: [
         [a, 2],
         [b, 2],
@@ -118,18 +118,18 @@ test('the trigger of a node raises its turns where triggers count', () => {
 });
 
 test('a turn that a full vector lane left out counts for a little less than its last hit', () => {
-  const hits = hitsOf({ raw: [[turnHit('a'), 1]], meaning: [[turnHit('b'), 0.5]] });
+  const hits = getHits({ raw: [[turnHit('a'), 1]], meaning: [[turnHit('b'), 0.5]] });
   const [first] = ranked(hits, 'port', { ...rules, limit: 1 });
   expect(first?.worth).toBeCloseTo(1 + weights.meaning * 0.4);
 });
 
 test('nothing found is nothing ranked; no score is below zero or not a number', () => {
   expect(ranked([])).toEqual([]);
-  expect(ranked(hitsOf({ meaning: [[turnHit('a'), 0]] })).map(({ worth }) => worth)).toEqual([0]);
+  expect(ranked(getHits({ meaning: [[turnHit('a'), 0]] })).map(({ worth }) => worth)).toEqual([0]);
 });
 
 test('reciprocal ranks: first in every lane is 1, and lanes add up', () => {
-  const hits = hitsOf({
+  const hits = getHits({
     raw: [
       [turnHit('a'), 9],
       [turnHit('b'), 1],
@@ -143,7 +143,7 @@ test('reciprocal ranks: first in every lane is 1, and lanes add up', () => {
 
 test('as CoMeT: summary against trigger, raw turns beside them, and the greatest cosine', () => {
   const lanes = { summary: { rank: 1, score: 0.5 }, trigger: { rank: 2, score: 3 } };
-  const hits = [...hitsOf({ raw: [[turnHit('a'), 9]], meaning: [[turnHit('a'), 0.9]] }), nodeHit('n', lanes)];
+  const hits = [...getHits({ raw: [[turnHit('a'), 9]], meaning: [[turnHit('a'), 0.9]] }), nodeHit('n', lanes)];
   const [first] = rankTurns('port', hits, { ...rules, mode: 'comet' });
   const ranks = (0.5 / 6 + 0.5 / 7 + 0.2 / 6) / (1.2 / 6);
   expect(first?.score).toBeCloseTo(0.6 * ranks + 0.4 * 0.9);

@@ -23,7 +23,7 @@ const ME: ShareRules = {
   raw: false,
   isForbidden: () => false,
   keepsDrafts: true,
-  keyOf: String,
+  getKey: String,
 };
 const TEAM: ShareRules = { ...ME, scope: 'team', projects: [SHOP] };
 const redactor = createRedactor({ markKey: randomBytes(32) });
@@ -75,10 +75,10 @@ describe('outgoing', () => {
   });
 
   it('has the name that its project has on every machine', async () => {
-    const keyOf = (project: string) => (project === '/home/dev/shop' ? SHOP : project);
+    const getKey = (project: string) => (project === '/home/dev/shop' ? SHOP : project);
     const own = { ...node, project: '/home/dev/shop' };
-    expect(keptReason(own, { ...TEAM, keyOf })).toBeNull();
-    expect(await outgoing(own, { ...TEAM, keyOf }, redactor)).toMatchObject({ project: SHOP });
+    expect(keptReason(own, { ...TEAM, getKey })).toBeNull();
+    expect(await outgoing(own, { ...TEAM, getKey }, redactor)).toMatchObject({ project: SHOP });
   });
 
   it('leaves turns and pins out for the team, and keeps them for the own machines', async () => {

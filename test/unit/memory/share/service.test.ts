@@ -19,10 +19,10 @@ import { makeNode } from '../../../helpers/nodes.ts';
 
 const SHOP = 'github.com/acme/shop';
 const redactor = createRedactor({ markKey: randomBytes(32) });
-const nodeOf = (number: number, over: Partial<MemoryNode> = {}): MemoryNode =>
+const getNode = (number: number, over: Partial<MemoryNode> = {}): MemoryNode =>
   makeNode({ node_id: `mem_20260301_101500_00000${number}`, project: SHOP, written_by: 'user', ...over });
 
-const stemOf = ({ name }: { readonly name: string }): string => path.posix.basename(name, '.md');
+const getStem = ({ name }: { readonly name: string }): string => path.posix.basename(name, '.md');
 const taskText = (title: string, project = '', day = '2026-03-01'): string =>
   `---\ntitle: ${title}\ncreated: ${day}\nproject: ${project}\n---\n`;
 
@@ -63,14 +63,14 @@ function createHome(
     raw,
     isForbidden: () => false,
     keepsDrafts: true,
-    keyOf: String,
+    getKey: String,
   };
   const memory = {
     nodes: () => [...nodes.values()],
     revision: () => 0,
     save: async (fresh: readonly MemoryNode[]) => fresh.forEach((node) => void nodes.set(node.node_id, node)),
     remove: async (ids: readonly string[]) => ids.forEach((id) => void nodes.delete(id)),
-    turnsOf: async (sessionId: string) =>
+    getTurns: async (sessionId: string) =>
       [...turns.values()]
         .filter((turn) => turn.sessionId === sessionId)
         .map((turn) => ({
@@ -79,7 +79,7 @@ function createHome(
         })),
     saveTurns: async (fresh: readonly JournalTurn[]) => fresh.forEach((turn) => void turns.set(turn.turnId, turn)),
     tasks: async () => [...tasks.values()],
-    saveTask: async (file: TaskText) => void tasks.set(stemOf(file), file),
+    saveTask: async (file: TaskText) => void tasks.set(getStem(file), file),
     removeTask: async (name: string) => void tasks.delete(name),
     isForgotten: (turnId: string) => forgotten.has(turnId),
     ...createSharedPages({ ...files, redactor, facts: null, clock: { now: () => Date.parse('2026-03-02') } }),
@@ -111,7 +111,7 @@ function createHome(
     /** Opens again within the same process, which remembers what it has looked at. */
     openAgain: (over: Bus = bus) =>
       openShare({ bus: over, ...others, looked }, saved ?? newState(member, passphrase !== null)),
-    write: (name: string, text: string) => void tasks.set(stemOf({ name }), { name, text }),
+    write: (name: string, text: string) => void tasks.set(getStem({ name }), { name, text }),
     open,
     summaries: () => [...nodes.values()].map(({ summary }) => summary).sort(),
     state: () => saved as unknown as ShareState,
@@ -142,7 +142,7 @@ describe('three machines of one person', () => {
   it.each([null, 'correct horse'])('come to hold the same (passphrase: %s)', async (passphrase) => {
     const bus = createInMemoryBus();
     const homes = [1, 2, 3].map(() => createHome(bus, { passphrase })) as [Home, Home, Home];
-    for (const [at, home] of homes.entries()) add(home, nodeOf(at, { summary: `from ${at}` }));
+    for (const [at, home] of homes.entries()) add(home, getNode(at, { summary: `from ${at}` }));
     await syncAll(...homes);
     for (const home of homes) expect(home.summaries()).toEqual(['from 0', 'from 1', 'from 2']);
     const rows = (await Promise.all((await bus.machines()).map((machine) => bus.read(machine, 0, 99)))).flat();
@@ -153,9 +153,9 @@ describe('three machines of one person', () => {
   it('remove everywhere, in the bucket too, and bring nothing back', async () => {
     const bus = createInMemoryBus();
     const [one, two, three] = [createHome(bus), createHome(bus), createHome(bus)];
-    add(one, nodeOf(1, { summary: 'to be forgotten' }), nodeOf(2, { summary: 'stays' }));
+    add(one, getNode(1, { summary: 'to be forgotten' }), getNode(2, { summary: 'stays' }));
     await syncAll(one, two, three);
-    await two.forget(nodeOf(1).node_id);
+    await two.forget(getNode(1).node_id);
     await syncAll(one, two, three);
     for (const home of [one, two, three]) expect(home.summaries()).toEqual(['stays']);
     const rows = await Promise.all((await bus.machines()).map((machine) => bus.read(machine, 0, 99)));
@@ -179,7 +179,7 @@ describe('three machines of one person', () => {
       messages: [{ role: 'user', content: JSON.stringify(text), sha256: 'ab' }],
     });
     for (const turn of [said('first'), said('second'), said(randomBytes(600_000).toString('hex'))]) {
-      add(one, nodeOf(one.nodes.size, { session_id: 's', turns: [turn.turnId] }));
+      add(one, getNode(one.nodes.size, { session_id: 's', turns: [turn.turnId] }));
       one.turns.set(turn.turnId, turn);
     }
     await syncAll(one, two);
@@ -187,7 +187,7 @@ describe('three machines of one person', () => {
     expect([...two.turns.values()]).toEqual([bare(said('first')), bare(said('second'))]);
     expect(await bus.read(two.state().machine, 0, 99)).toHaveLength(1);
 
-    await one.forget(nodeOf(0).node_id);
+    await one.forget(getNode(0).node_id);
     await syncAll(one, two);
     const own = await bus.read(one.state().machine, 0, 99);
     // The card, two memories, a turn and a tombstone.
@@ -247,7 +247,7 @@ describe('three machines of one person', () => {
       ...{ key: 'k', turnId: 'turn k', sessionId: 's', projectDir: null, model: 'm', atMs: 7, seq: 0 },
       ...{ project: SHOP, redacted: false, messages: [{ role: 'user', content: '"first"', sha256: 'ab' }] },
     };
-    add(one, nodeOf(1, { session_id: 's', turns: [turn.turnId] }));
+    add(one, getNode(1, { session_id: 's', turns: [turn.turnId] }));
     one.turns.set(turn.turnId, turn);
     await syncAll(one, two);
     expect([two.nodes.size, two.turns.size]).toEqual([1, 0]);
@@ -268,7 +268,7 @@ describe('three machines of one person', () => {
       };
       one.turns.set(turn.turnId, turn);
     }
-    add(one, nodeOf(1, { session_id: 's', turns: [...one.turns.keys()] }));
+    add(one, getNode(1, { session_id: 's', turns: [...one.turns.keys()] }));
     await one.sync();
     const limits: number[] = [];
     const counted: Bus = {
@@ -304,10 +304,10 @@ describe('three machines of one person', () => {
   it('remove nothing elsewhere where a memory is lost or withheld', async () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus), createHome(bus)];
-    add(one, nodeOf(1), nodeOf(2));
+    add(one, getNode(1), getNode(2));
     await syncAll(one, two);
     two.nodes.clear();
-    add(one, nodeOf(2, { summary: 'now <private>hidden' }));
+    add(one, getNode(2, { summary: 'now <private>hidden' }));
     await syncAll(two, one);
     expect(one.nodes.size).toBe(2);
     const rows = await bus.read(one.state().machine, 0, 99);
@@ -318,12 +318,12 @@ describe('three machines of one person', () => {
     const bus = createInMemoryBus();
     const [late, early] = [createHome(bus, { aheadMs: -1_800_000 }), createHome(bus, { aheadMs: 1_800_000 })];
     const at = (ms: number): string => new Date(Date.now() + ms).toISOString();
-    add(late, nodeOf(1, { created_at: at(-1_800_000) }));
-    add(early, nodeOf(2, { created_at: at(1_800_000) }));
+    add(late, getNode(1, { created_at: at(-1_800_000) }));
+    add(early, getNode(2, { created_at: at(1_800_000) }));
     await syncAll(late, early);
-    add(late, nodeOf(2, { summary: 'the late one says the last' }));
+    add(late, getNode(2, { summary: 'the late one says the last' }));
     await syncAll(late, early, late);
-    await early.forget(nodeOf(1).node_id);
+    await early.forget(getNode(1).node_id);
     await syncAll(early, late);
     for (const home of [late, early]) expect(home.summaries()).toEqual(['the late one says the last']);
   });
@@ -331,10 +331,10 @@ describe('three machines of one person', () => {
   it('agree after two of them edited the same node', async () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus), createHome(bus)];
-    add(one, nodeOf(1));
+    add(one, getNode(1));
     await syncAll(one, two);
-    add(one, nodeOf(1, { summary: 'one says' }));
-    add(two, nodeOf(1, { summary: 'two says' }));
+    add(one, getNode(1, { summary: 'one says' }));
+    add(two, getNode(1, { summary: 'two says' }));
     await (await one.open()).push();
     await (await two.open()).push();
     await syncAll(one, two);
@@ -345,7 +345,7 @@ describe('three machines of one person', () => {
   it('lose nothing where each merged the keeper of the other', async () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus), createHome(bus)];
-    const [left, right] = [nodeOf(1, { summary: 'left' }), nodeOf(2, { summary: 'right' })];
+    const [left, right] = [getNode(1, { summary: 'left' }), getNode(2, { summary: 'right' })];
     add(one, left, right);
     await syncAll(one, two);
     const at = '2026-03-02T00:00:00.000Z';
@@ -369,7 +369,7 @@ describe('three machines of one person', () => {
   it('send nothing where nothing changed', async () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus), createHome(bus)];
-    add(one, nodeOf(1));
+    add(one, getNode(1));
     await syncAll(one, two);
     expect(await (await two.open()).push()).toBe(0);
     expect(await (await one.open()).push()).toBe(0);
@@ -399,12 +399,12 @@ describe('an exchange without news', () => {
       await share.push();
       return counted.taken();
     };
-    add(one, nodeOf(1));
+    add(one, getNode(1));
     await one.sync();
     expect(await exchange()).toEqual(['read', 'last']);
     expect(await exchange()).toEqual(['last']);
     expect(await exchange()).toEqual([]);
-    add(one, nodeOf(2));
+    add(one, getNode(2));
     await one.sync();
     expect(await exchange()).toEqual(['read']);
     expect(two.nodes.size).toBe(2);
@@ -423,7 +423,7 @@ describe('an exchange without news', () => {
     const bus = createInMemoryBus();
     const [anna, bob] = [createHome(bus, { scope: 'team' }), createHome(bus, { scope: 'team' })];
     const counted = countedBus(bus);
-    add(anna, nodeOf(1));
+    add(anna, getNode(1));
     await anna.sync();
     for (let round = 0; round < 2; round += 1) await (await bob.openAgain(counted.bus)).pull();
     expect(counted.taken()).toEqual(['read']);
@@ -440,7 +440,7 @@ describe('an exchange without news', () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus, { passphrase: 'right' }), createHome(bus, { passphrase: 'wrong' })];
     const counted = countedBus(bus);
-    add(one, nodeOf(1));
+    add(one, getNode(1));
     await one.sync();
     for (let round = 0; round < 2; round += 1) {
       await (await two.openAgain(counted.bus)).pull();
@@ -453,7 +453,7 @@ describe('a fault', () => {
   it('after a write that was not noted doubles nothing', async () => {
     const bus = createInMemoryBus();
     const home = createHome(bus);
-    add(home, nodeOf(1));
+    add(home, getNode(1));
     const torn = {
       ...bus,
       append: async (...args: Parameters<Bus['append']>) => {
@@ -473,43 +473,43 @@ describe('a fault', () => {
   it('of a home restored from a backup makes it a new machine and loses nothing', async () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus), createHome(bus)];
-    add(one, nodeOf(1));
+    add(one, getNode(1));
     await one.sync();
     const backup = structuredClone(one.state());
-    add(one, nodeOf(2));
+    add(one, getNode(2));
     await one.sync();
     one.restore(backup);
-    one.nodes.delete(nodeOf(2).node_id);
-    add(one, nodeOf(3));
+    one.nodes.delete(getNode(2).node_id);
+    add(one, getNode(3));
     await syncAll(one, two);
     expect(one.state().machine).not.toBe(backup.machine);
     expect(one.state().restarted).toMatchObject({ why: 'copy' });
     for (const home of [one, two])
-      expect([...home.nodes.keys()].sort()).toEqual([1, 2, 3].map((n) => nodeOf(n).node_id));
+      expect([...home.nodes.keys()].sort()).toEqual([1, 2, 3].map((n) => getNode(n).node_id));
   });
 
   it('is not what an erased last row is: nothing is published again', async () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus), createHome(bus)];
-    add(one, nodeOf(1));
+    add(one, getNode(1));
     await syncAll(one, two);
-    add(two, nodeOf(1, { summary: 'edited' }));
+    add(two, getNode(1, { summary: 'edited' }));
     await syncAll(two, one);
-    await one.forget(nodeOf(1).node_id);
+    await one.forget(getNode(1).node_id);
     await syncAll(one, two);
     expect((await bus.read(two.state().machine, 0, 99)).map(({ sequence }) => sequence)).toEqual([0]);
     expect(await (await two.open()).push()).toBe(0);
     expect(two.state().restarted).toBeNull();
-    add(two, nodeOf(2));
+    add(two, getNode(2));
     await syncAll(two, one);
     expect((await bus.read(two.state().machine, 0, 99)).map(({ sequence }) => sequence)).toEqual([0, 2]);
-    expect([...one.nodes.keys()]).toEqual([nodeOf(2).node_id]);
+    expect([...one.nodes.keys()]).toEqual([getNode(2).node_id]);
   });
 
   it('of an emptied bucket publishes everything again', async () => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus), createHome(bus)];
-    add(one, nodeOf(1));
+    add(one, getNode(1));
     await one.sync();
     await bus.drop(one.state().machine);
     expect(one.state().restarted).toBeNull();
@@ -523,13 +523,13 @@ describe('a team', () => {
   it('gets nodes of the project as external text, and cannot remove or replace them', async () => {
     const bus = createInMemoryBus();
     const [anna, eve] = [createHome(bus, { scope: 'team' }), createHome(bus, { scope: 'team' })];
-    add(anna, nodeOf(1), nodeOf(2, { project: '/home/anna/diary' }));
+    add(anna, getNode(1), getNode(2, { project: '/home/anna/diary' }));
     await syncAll(anna, eve);
-    expect([...eve.nodes.values()]).toMatchObject([{ node_id: nodeOf(1).node_id, origin: 'external' }]);
-    await eve.forget(nodeOf(1).node_id);
+    expect([...eve.nodes.values()]).toMatchObject([{ node_id: getNode(1).node_id, origin: 'external' }]);
+    await eve.forget(getNode(1).node_id);
     await syncAll(eve, anna);
     expect(anna.nodes.size).toBe(2);
-    expect(anna.nodes.get(nodeOf(1).node_id)).toEqual(nodeOf(1));
+    expect(anna.nodes.get(getNode(1).node_id)).toEqual(getNode(1));
   });
 });
 

@@ -110,7 +110,7 @@ describe('a row', () => {
 
 describe('changeOf', () => {
   const team = (over: Partial<Reader> = {}): Reader => {
-    const none = { raw: true, ownerOf: () => null, isRemoved: () => false, trusted: [] };
+    const none = { raw: true, getOwner: () => null, isRemoved: () => false, trusted: [] };
     return { scope: 'team', projects: [SHOP], ...none, ...over };
   };
   const me = (over: Partial<Reader> = {}): Reader => team({ scope: 'me', projects: [], ...over });
@@ -119,7 +119,7 @@ describe('changeOf', () => {
 
   it('saves a node of an own machine as it is', () => {
     expect(getChange(PEER, saved, me())).toEqual({ kind: 'save', node });
-    expect(getChange(PEER, saved, me({ ownerOf: () => OTHER }))).toEqual({ kind: 'save', node });
+    expect(getChange(PEER, saved, me({ getOwner: () => OTHER }))).toEqual({ kind: 'save', node });
   });
 
   it("saves a teammate's node as external text", () => {
@@ -135,10 +135,10 @@ describe('changeOf', () => {
   });
 
   it.each([
-    ['a node with the id of an own one', saved, team({ ownerOf: () => OWN }), 'taken'],
-    ["a node with the id of another teammate's", saved, team({ ownerOf: () => OTHER }), 'taken'],
-    ['a tombstone for an own node', removed, team({ ownerOf: () => OWN }), 'not_theirs'],
-    ["a tombstone for another teammate's node", removed, team({ ownerOf: () => OTHER }), 'not_theirs'],
+    ['a node with the id of an own one', saved, team({ getOwner: () => OWN }), 'taken'],
+    ["a node with the id of another teammate's", saved, team({ getOwner: () => OTHER }), 'taken'],
+    ['a tombstone for an own node', removed, team({ getOwner: () => OWN }), 'not_theirs'],
+    ["a tombstone for another teammate's node", removed, team({ getOwner: () => OTHER }), 'not_theirs'],
     ['a project that is not shared', saved, team({ projects: [] }), 'project'],
     ['a node of every project', { kind: 'node', version: 1, node: { ...node, project: '*' } }, team(), 'project'],
     [
@@ -153,8 +153,8 @@ describe('changeOf', () => {
 
   it('removes for the publisher, and for every own machine', () => {
     const change = { kind: 'remove', nodeId: node.node_id };
-    expect(getChange(PEER, removed, team({ ownerOf: () => MACHINE }))).toEqual(change);
-    expect(getChange(PEER, removed, me({ ownerOf: () => OWN }))).toEqual(change);
+    expect(getChange(PEER, removed, team({ getOwner: () => MACHINE }))).toEqual(change);
+    expect(getChange(PEER, removed, me({ getOwner: () => OWN }))).toEqual(change);
     expect(getChange(PEER, removed, me())).toEqual(change);
   });
 

@@ -32,15 +32,15 @@ test.each(['reconcile', 'rebuild'] as const)('%s writes short sessions together,
   };
   const catalogue = createNodeRegistry();
   catalogue.put(nodes);
-  const textsOf = async (sessionId: string) => {
+  const getTexts = async (sessionId: string) => {
     const turnId = sessionId.replace('session', 'end');
     return [{ turnId, atMs: 1, origin: 'user' as const, user: `said in ${sessionId}`, parts: [] }];
   };
   const indexer = createIndexer({
-    sessionOf: () => undefined,
+    getSession: () => undefined,
     index: counted,
     catalogue,
-    textsOf,
+    getTexts,
     taskQueue: createTaskQueue(),
     priority: createPriority(),
     log: silentLog,
@@ -67,10 +67,10 @@ test('an older node that is written along with a batch keeps the rows of its tur
   const index = createInMemorySearchIndex(createHashEmbedder());
   const catalogue = createNodeRegistry();
   const indexer = createIndexer({
-    sessionOf: () => undefined,
+    getSession: () => undefined,
     index,
     catalogue,
-    textsOf: async () => turns,
+    getTexts: async () => turns,
     taskQueue: createTaskQueue(),
     priority: createPriority(),
     log: silentLog,
@@ -98,10 +98,10 @@ test('writing what was captured waits for a recall that runs', async () => {
   catalogue.put([node]);
   const priority = createPriority(60_000);
   const indexer = createIndexer({
-    sessionOf: () => undefined,
+    getSession: () => undefined,
     index: { ...index, put },
     catalogue,
-    textsOf: async () => [],
+    getTexts: async () => [],
     taskQueue: createTaskQueue(),
     priority,
     log: silentLog,
@@ -128,24 +128,24 @@ function counted(all: () => readonly TurnText[]) {
   return { session, reads: () => reads };
 }
 
-const positionOf = async (read: ReturnType<ReturnType<typeof createSessionTurns>['read']>, turnId: string) =>
+const getPosition = async (read: ReturnType<ReturnType<typeof createSessionTurns>['read']>, turnId: string) =>
   (await read).positions.get(turnId)?.position;
 
 test('what follows the turns known so far needs no reading; each turn knows how many came before it', async () => {
   let written = 3;
   const { session, reads } = counted(() => turns(0, written));
-  expect(await positionOf(session.read('s', turns(0, 3)), 't2')).toBe(2);
+  expect(await getPosition(session.read('s', turns(0, 3)), 't2')).toBe(2);
   written = 8;
-  expect(await positionOf(session.read('s', turns(3, 8)), 't7')).toBe(7);
-  expect(await positionOf(session.read('s', turns(1, 3)), 't1')).toBe(1);
+  expect(await getPosition(session.read('s', turns(3, 8)), 't7')).toBe(7);
+  expect(await getPosition(session.read('s', turns(1, 3)), 't1')).toBe(1);
   expect(reads()).toBe(1);
 });
 
 test('a session that was never seen, or forgotten, is read as a whole', async () => {
   const { session, reads } = counted(() => turns(0, 8));
-  expect(await positionOf(session.read('s', turns(6, 8)), 't6')).toBe(6);
+  expect(await getPosition(session.read('s', turns(6, 8)), 't6')).toBe(6);
   session.clear();
-  expect(await positionOf(session.read('s'), 't1')).toBe(1);
+  expect(await getPosition(session.read('s'), 't1')).toBe(1);
   expect(reads()).toBe(2);
 });
 

@@ -22,9 +22,9 @@ test('a session has as many nodes as were put and not removed', () => {
   const catalogue = createNodeRegistry();
   catalogue.put(['a', 'b', 'a'].map((node_id) => makeNode({ node_id, session_id: 's' })));
   catalogue.put([makeNode({ node_id: 'c', session_id: 'other' })]);
-  expect(catalogue.sizeOf('s')).toBe(2);
+  expect(catalogue.getSize('s')).toBe(2);
   catalogue.remove(['a', 'a', 'gone']);
-  expect([catalogue.sizeOf('s'), catalogue.sizeOf('other'), catalogue.sizeOf('none')]).toEqual([1, 1, 0]);
+  expect([catalogue.getSize('s'), catalogue.getSize('other'), catalogue.getSize('none')]).toEqual([1, 1, 0]);
 });
 
 test('the revision is another after each change, and the same after none', () => {

@@ -23,7 +23,7 @@ interface Shelf {
   readonly taskQueue: TaskQueue;
 }
 
-const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
+const getId = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
 const turnText = (turnId: string) => ({
   turnId,
   atMs: 1,
@@ -42,8 +42,8 @@ async function shelf(
   const indexer = createIndexer({
     index,
     catalogue,
-    textsOf: async () => TURNS,
-    sessionOf: () => undefined,
+    getTexts: async () => TURNS,
+    getSession: () => undefined,
     taskQueue,
     priority: createPriority(),
     log: silentLog,
@@ -91,7 +91,7 @@ async function expectAgreement({ files, catalogue, index, store, taskQueue }: Sh
 
 const sound = async (): Promise<string> => {
   const files = createTextFiles();
-  await files.save([0, 1, 2].map((at) => makeNode({ node_id: idOf(at), turns: [`end-${at}`], written_by: 'claude' })));
+  await files.save([0, 1, 2].map((at) => makeNode({ node_id: getId(at), turns: [`end-${at}`], written_by: 'claude' })));
   const texts = [...files.texts.values()];
   return (
     texts[0] +
@@ -104,7 +104,7 @@ const sound = async (): Promise<string> => {
 
 test('an edit that follows another one while it is read stays as it is', async () => {
   const files = createTextFiles();
-  await files.save([makeNode({ node_id: idOf(1), written_by: 'claude', summary: 'deploy with make ship' })]);
+  await files.save([makeNode({ node_id: getId(1), written_by: 'claude', summary: 'deploy with make ship' })]);
   const rig = await shelf(files);
   const edit = (from: string, to: string): void => {
     for (const [file, text] of files.texts) files.texts.set(file, text.replace(from, to));
@@ -119,7 +119,7 @@ test('an edit that follows another one while it is read stays as it is', async (
   await rig.store.refresh();
   expect([...files.texts.values()].join()).toContain('make sail');
   await rig.store.refresh();
-  expect(rig.catalogue.get(idOf(1))).toMatchObject({ summary: 'deploy with make sail', author: { by: 'user' } });
+  expect(rig.catalogue.get(getId(1))).toMatchObject({ summary: 'deploy with make sail', author: { by: 'user' } });
   await expectAgreement(rig);
 });
 

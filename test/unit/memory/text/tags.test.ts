@@ -6,10 +6,10 @@ import { atMost, findShown, getModality, imageMark } from '../../../../memory/te
 import { contentTags, getFlags, proposedTags, terseMeta } from '../../../../memory/text/tags.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 import { hostileText } from '../../../helpers/random-nodes.ts';
-import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const says = (text: string) => message('assistant', [{ type: 'text', text }]);
-const turn = (prompt: unknown, ...rounds: ReturnType<typeof toolRound>[]) => readTurn(turnOf(prompt, rounds.flat()));
+const turn = (prompt: unknown, ...rounds: ReturnType<typeof toolRound>[]) => readTurn(getTurn(prompt, rounds.flat()));
 
 test('the weightiest tag of each axis is shown, origin and importance as the fields say', () => {
   const topic_tags = ['database', 'FLAG:ACT_READ', 'FLAG:ACT_EDIT', 'FLAG:DECISION', 'FLAG:FEEDBACK'];
@@ -88,7 +88,7 @@ test('calls and results in one round are paired by their tool', () => {
     { type: 'tool_result', tool_use_id: 'a', content: 'ok' },
     { type: 'tool_result', tool_use_id: 'b', content: 'exit code 2' },
   ]);
-  const actions = getActions([readTurn(turnOf('go', [calls, results, says('done')]))]);
+  const actions = getActions([readTurn(getTurn('go', [calls, results, says('done')]))]);
   expect(actions.map(({ subject, failed }) => [subject, failed])).toEqual([
     ['npm test', false],
     ['npm run build', true],

@@ -18,14 +18,14 @@ import { type BilledStep, playBilled } from '../../../helpers/metered-run.ts';
 const OPUS_5_5 = 'claude-opus-5-5';
 const OPUS_4_8 = 'claude-opus-4-8';
 
-function configOf(trim: object = {}): RewriterConfig {
+function getConfig(trim: object = {}): RewriterConfig {
   const { inject, trim: rule } = Config.parse({ trim });
   return { ...inject, memoryDeadlineMs: 10_000, cut: cutRule(rule) };
 }
 
 /** Cuts at every prompt, however little that drops. */
 const WASTEFUL: RewriterConfig = {
-  ...configOf(),
+  ...getConfig(),
   cut: {
     triggerTokens: 2_000,
     targetTokens: 0,
@@ -53,7 +53,7 @@ describe('the ledger', { timeout: 30_000 }, () => {
   it('knows what the same conversation would have cost untouched, to a hundredth, over a long break and a restart', async () => {
     const story = codingSession(30, OPUS_4_8);
     const { steps, ledger } = await playBilled(story.plan, {
-      config: configOf(),
+      config: getConfig(),
       atMs: ({ atMs, turn }) => atMs + (turn >= 20 ? 7_200_000 : 0),
       restarts: (index) => index === 70,
     });
@@ -82,7 +82,7 @@ describe('the ledger', { timeout: 30_000 }, () => {
 
   it('takes the bill of an untouched request as what it would have been', async () => {
     const { steps, ledger } = await playBilled(codingSession(6, OPUS_5_5).plan, {
-      config: { ...configOf({ mode: 'off' }), retrieval: 'off', systemTokens: 0 },
+      config: { ...getConfig({ mode: 'off' }), retrieval: 'off', systemTokens: 0 },
     });
     const totals = ledger.totals(0);
     expect(totals.original).toBe(totals.sent);
@@ -97,7 +97,7 @@ describe('the ledger', { timeout: 30_000 }, () => {
       cacheWrite1h: usage.cacheWrite1h + usage.cacheRead,
     });
     const story = codingSession(20, OPUS_4_8);
-    const { ledger } = await playBilled(story.plan, { config: configOf(), bill: (usage) => evicted({ usage }) });
+    const { ledger } = await playBilled(story.plan, { config: getConfig(), bill: (usage) => evicted({ usage }) });
     const totals = ledger.totals(0);
     // All was written at double the price, on both courses: what is saved is what was not sent, no more.
     const spared = 2 * (totals.original - totals.sent);
@@ -153,7 +153,7 @@ describe('the ledger', { timeout: 30_000 }, () => {
   it('lets a conversation that pays go on', async () => {
     for (const model of [OPUS_5_5, OPUS_4_8]) {
       const story = codingSession(40, model);
-      const { ledger } = await playBilled(story.plan, { config: configOf() });
+      const { ledger } = await playBilled(story.plan, { config: getConfig() });
       expect(ledger.disabledConversations()).toEqual([]);
     }
   });
@@ -177,7 +177,7 @@ const quiet: BalanceChange = { untouchedUsd: 1, savedUsd: 0, tokenUsd: 0.001, re
 /** Costs 8 at once and promises 1 for each later request. */
 const cut: BalanceChange = { ...quiet, savedUsd: -8, returnUsd: 1 };
 
-function courseOf(movements: readonly BalanceChange[], from: Balance = NEW_BALANCE): Balance[] {
+function getCourse(movements: readonly BalanceChange[], from: Balance = NEW_BALANCE): Balance[] {
   const balances: Balance[] = [];
   for (const movement of movements) balances.push(updateBalance(balances.at(-1) ?? from, movement, rule));
   return balances;
@@ -186,11 +186,11 @@ function courseOf(movements: readonly BalanceChange[], from: Balance = NEW_BALAN
 describe('a net loss', () => {
   it('is not a cut that pays back as promised', () => {
     const paying = Array.from({ length: 20 }, () => ({ ...quiet, savedUsd: 1 }));
-    expect(courseOf([quiet, cut, ...paying]).map(({ streak }) => streak)).toEqual(Array(22).fill(0));
+    expect(getCourse([quiet, cut, ...paying]).map(({ streak }) => streak)).toEqual(Array(22).fill(0));
   });
 
   it('is a cut that does not: three in a row at most three requests after its horizon', () => {
-    const streaks = courseOf([quiet, cut, ...Array(12).fill(quiet)]).map(({ streak }) => streak);
+    const streaks = getCourse([quiet, cut, ...Array(12).fill(quiet)]).map(({ streak }) => streak);
     expect(streaks.slice(0, 2)).toEqual([0, 0]);
     const ends = streaks.indexOf(LOSS_LIMIT);
     expect(ends).toBeGreaterThan(LOSS_LIMIT);
@@ -199,27 +199,27 @@ describe('a net loss', () => {
 
   it('is found however often a losing conversation cuts', () => {
     const thrash = Array.from({ length: 60 }, (_, at) => (at % 2 === 0 ? cut : quiet));
-    expect(courseOf(thrash).some(({ streak }) => streak >= LOSS_LIMIT)).toBe(true);
+    expect(getCourse(thrash).some(({ streak }) => streak >= LOSS_LIMIT)).toBe(true);
   });
 
   it('ends its series with the first request that pays again', () => {
-    const losing = courseOf([{ ...quiet, savedUsd: -1 }, quiet]);
+    const losing = getCourse([{ ...quiet, savedUsd: -1 }, quiet]);
     expect(losing.at(-1)?.streak).toBe(2);
-    expect(courseOf([{ ...quiet, savedUsd: 5 }], losing.at(-1)).at(-1)?.streak).toBe(0);
+    expect(getCourse([{ ...quiet, savedUsd: 5 }], losing.at(-1)).at(-1)?.streak).toBe(0);
   });
 
   it('is not what memory may cost: the credit, or its share of a long conversation', () => {
     const talk = Array.from({ length: 50 }, () => ({ ...quiet, savedUsd: -0.019 }));
-    expect(courseOf([{ ...quiet, savedUsd: -0.09 }, quiet, quiet, quiet]).every(({ streak }) => streak === 0)).toBe(
+    expect(getCourse([{ ...quiet, savedUsd: -0.09 }, quiet, quiet, quiet]).every(({ streak }) => streak === 0)).toBe(
       true,
     );
-    expect(courseOf(talk).every(({ streak }) => streak === 0)).toBe(true);
-    expect(courseOf([{ ...quiet, savedUsd: -0.12 }]).at(-1)?.streak).toBe(1);
+    expect(getCourse(talk).every(({ streak }) => streak === 0)).toBe(true);
+    expect(getCourse([{ ...quiet, savedUsd: -0.12 }]).at(-1)?.streak).toBe(1);
   });
 
   it('gives no cut longer than the longest horizon, and none to a cut that promises nothing', () => {
-    expect(courseOf([{ ...cut, savedUsd: -900 }]).at(-1)?.investments).toEqual([{ usd: 900, horizon: 30, left: 30 }]);
-    expect(courseOf([{ ...cut, returnUsd: -1 }]).at(-1)).toMatchObject({ investments: [], streak: 1 });
-    expect(courseOf([{ ...cut, savedUsd: 2 }]).at(-1)).toMatchObject({ investments: [], streak: 0 });
+    expect(getCourse([{ ...cut, savedUsd: -900 }]).at(-1)?.investments).toEqual([{ usd: 900, horizon: 30, left: 30 }]);
+    expect(getCourse([{ ...cut, returnUsd: -1 }]).at(-1)).toMatchObject({ investments: [], streak: 1 });
+    expect(getCourse([{ ...cut, savedUsd: 2 }]).at(-1)).toMatchObject({ investments: [], streak: 0 });
   });
 });

@@ -117,7 +117,7 @@ describe('a plan that the rules refuse', () => {
 const said = (role: string, content: unknown) => ({ role, content });
 const text = (words: string) => [{ type: 'text', text: words }];
 
-function viewOf(messages: readonly unknown[]) {
+function getView(messages: readonly unknown[]) {
   const view = parseConversation(Buffer.from(JSON.stringify({ model: 'm', messages })), new ConversationCache());
   if (view === null) throw new Error('not understood');
   return view;
@@ -125,7 +125,7 @@ function viewOf(messages: readonly unknown[]) {
 
 /** The newest turn of a conversation, answered. */
 function captured(...messages: unknown[]) {
-  const view = viewOf(messages);
+  const view = getView(messages);
   const answer = { content: text('So be it.'), stopReason: 'end_turn', usage: {} } as never;
   return captureAnsweredTurn(view, splitTurns(view).at(-1) as TurnSpan, answer, { sessionId: 's', atMs: 1 });
 }
@@ -149,7 +149,7 @@ it('each of many turns brings along what those before it have, also those that a
     said('user', text(`<private>${word}</private>`)),
     said('assistant', text('Noted.')),
   ]);
-  const view = viewOf(words);
+  const view = getView(words);
   const [, second, , fourth] = splitTurns(view) as [TurnSpan, TurnSpan, TurnSpan, TurnSpan];
   const turns = captureTurns(view, [second, fourth], { sessionId: 's', atMs: 1 });
   expect(turns.map(({ earlierPrivate = [] }) => earlierPrivate.map((word) => word.trim()))).toEqual([
@@ -170,7 +170,7 @@ describe('a prompt that was sent with tool results', () => {
   const done = said('assistant', text('Done.'));
 
   it('is a turn of its own, and the results are of the turn whose calls they answer', () => {
-    const view = viewOf([...talked, done, said('user', text('Thanks.'))]);
+    const view = getView([...talked, done, said('user', text('Thanks.'))]);
     const [first, second] = captureTurns(view, splitTurns(view).slice(0, 2), context);
     expect(first?.messages.map(({ content }) => JSON.parse(content) as unknown)).toEqual([
       text('Run it.'),
@@ -191,7 +191,7 @@ describe('a prompt that was sent with tool results', () => {
       const content = `[ ${blocks.join(separator)} ]`;
       const [prompt, answer] = talked.slice(0, 2).map((message) => JSON.stringify(message));
       const body = `{"model":"m","messages":[${prompt},${answer},{"role":"user","content":${content}},${JSON.stringify(done)}]}`;
-      const view = parseConversation(Buffer.from(body), new ConversationCache()) as ReturnType<typeof viewOf>;
+      const view = parseConversation(Buffer.from(body), new ConversationCache()) as ReturnType<typeof getView>;
       const [first, second] = captureTurns(view, splitTurns(view), context);
       const [results, rest] = [first?.messages.at(-1), second?.messages[0]];
       expect(`${results?.content.slice(0, -1)},${rest?.content.slice(1)}`).toBe(content);
@@ -201,7 +201,7 @@ describe('a prompt that was sent with tool results', () => {
 
   it('has the same id whether it is captured with its answer or from a later request', () => {
     const turn = captured(...talked);
-    const view = viewOf([...talked, said('assistant', text('So be it.'))]);
+    const view = getView([...talked, said('assistant', text('So be it.'))]);
     const [, later] = captureTurns(view, splitTurns(view), context);
     expect({ ...turn, messages: [] }).toEqual({ ...later, messages: [] });
     expect(turn.messages).toEqual(later?.messages);
@@ -209,9 +209,9 @@ describe('a prompt that was sent with tool results', () => {
 
   it('stands apart from the turn before it also where a summary is asked for in the same message', () => {
     const asked = { type: 'text', text: 'CRITICAL: Respond with TEXT ONLY. Summarize.' };
-    const view = viewOf([...talked.slice(0, 2), said('user', [result, ...typed, asked])]);
+    const view = getView([...talked.slice(0, 2), said('user', [result, ...typed, asked])]);
     const turns = captureSummarizedTurns(view, context);
-    const known = viewOf([...talked, done]);
+    const known = getView([...talked, done]);
     const [first, second] = captureTurns(known, splitTurns(known), context);
     expect(turns[0]).toEqual({ ...first, formerId: view.lineage[2] });
     expect(turns[1]).toMatchObject({ merged: true, before: first?.turnId, turnId: known.lineage[2] });
@@ -226,20 +226,20 @@ describe('a request for a summary', () => {
   const first = [said('user', text('Add a test.')), said('assistant', text('Added.'))];
   const running = [said('user', text('Run it.')), said('assistant', [call])];
   const context = { sessionId: 's', atMs: 1 };
-  const turnOf = (...messages: unknown[]) => captureSummarizedTurns(viewOf(messages), context);
-  const contents = ([turn]: ReturnType<typeof turnOf>) =>
+  const getTurn = (...messages: unknown[]) => captureSummarizedTurns(getView(messages), context);
+  const contents = ([turn]: ReturnType<typeof getTurn>) =>
     turn?.messages.map(({ content }) => JSON.parse(content) as unknown);
 
   it('captures the running turn as the next request would have had it, without the text that asks', () => {
-    const turns = turnOf(...first, ...running, said('user', [result, asked]));
+    const turns = getTurn(...first, ...running, said('user', [result, asked]));
     expect(contents(turns)).toEqual([text('Run it.'), [call], [result]]);
-    const whole = viewOf([...first, ...running, said('user', [result])]);
+    const whole = getView([...first, ...running, said('user', [result])]);
     expect(turns.map(({ turnId }) => turnId)).toEqual([whole.lineage.at(-1)]);
-    expect(turnOf(...first, ...running, said('user', [result]), said('user', [asked]))).toEqual(turns);
+    expect(getTurn(...first, ...running, said('user', [result]), said('user', [asked]))).toEqual(turns);
   });
 
   it('captures no answered turn, and is recognized by its text only', () => {
-    expect(turnOf(...first, said('user', [asked]))).toEqual([]);
-    expect(turnOf(...first, ...running, said('user', [result]))).toEqual([]);
+    expect(getTurn(...first, said('user', [asked]))).toEqual([]);
+    expect(getTurn(...first, ...running, said('user', [result]))).toEqual([]);
   });
 });

@@ -29,7 +29,7 @@ const rule = {
   lossShare: 1,
 };
 
-const turnsOf = (...tokens: number[]): TurnSpan[] =>
+const getTurns = (...tokens: number[]): TurnSpan[] =>
   tokens.map((size, index) => ({
     start: index * 2,
     end: index * 2 + 2,
@@ -58,7 +58,7 @@ describe('the size rule', () => {
   it('keeps a history that is small', () => {
     expect(
       decideCut(
-        { turns: turnsOf(100, 100, 100, 100, 100, 10), absorbed: 0, context, isDurable: all, countHeld, beside },
+        { turns: getTurns(100, 100, 100, 100, 100, 10), absorbed: 0, context, isDurable: all, countHeld, beside },
         rule,
       ),
     ).toEqual({
@@ -68,7 +68,7 @@ describe('the size rule', () => {
   });
 
   it('leaves the newest three complete turns and the prompt', () => {
-    const turns = turnsOf(5_000, 5_000, 1_000, 1_000, 1_000, 10);
+    const turns = getTurns(5_000, 5_000, 1_000, 1_000, 1_000, 10);
     expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld, beside }, rule)).toMatchObject({
       kind: 'cut',
       through: 2,
@@ -77,7 +77,7 @@ describe('the size rule', () => {
   });
 
   it('leaves more turns where three are short of the tokens to keep', () => {
-    const turns = turnsOf(9_000, 5_000, 1_500, 100, 100, 100, 10);
+    const turns = getTurns(9_000, 5_000, 1_500, 100, 100, 100, 10);
     expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld, beside }, rule)).toMatchObject({
       kind: 'cut',
       through: 1,
@@ -85,7 +85,7 @@ describe('the size rule', () => {
   });
 
   it('cuts only through turns that durable nodes stand for', () => {
-    const turns = turnsOf(9_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
+    const turns = getTurns(9_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
     const isDurable = (turn: TurnSpan) => turn.endHash === 'e0' || turn.endHash === 'e2';
     expect(decideCut({ turns, absorbed: 0, context, isDurable, countHeld, beside }, rule)).toEqual({
       kind: 'keep',
@@ -93,7 +93,7 @@ describe('the size rule', () => {
     });
     expect(
       decideCut(
-        { turns: turnsOf(20_000, 10, 500, 500, 1_000, 10), absorbed: 0, context, isDurable, countHeld, beside },
+        { turns: getTurns(20_000, 10, 500, 500, 1_000, 10), absorbed: 0, context, isDurable, countHeld, beside },
         rule,
       ),
     ).toMatchObject({
@@ -102,7 +102,7 @@ describe('the size rule', () => {
   });
 
   it('counts what is absorbed already as gone, and does not cut for little', () => {
-    const turns = turnsOf(90_000, 3_000, 4_000, 4_000, 4_000, 10);
+    const turns = getTurns(90_000, 3_000, 4_000, 4_000, 4_000, 10);
     expect(decideCut({ turns, absorbed: 1, context, isDurable: all, countHeld, beside }, rule)).toEqual({
       kind: 'keep',
       because: 'too_little',
@@ -110,7 +110,7 @@ describe('the size rule', () => {
   });
 
   it('never cuts a conversation of few turns, however long they are', () => {
-    const turns = turnsOf(90_000, 90_000, 90_000, 10);
+    const turns = getTurns(90_000, 90_000, 90_000, 10);
     expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld, beside }, rule)).toEqual({
       kind: 'keep',
       because: 'too_few_turns',
@@ -118,7 +118,7 @@ describe('the size rule', () => {
   });
 
   it('keeps the turns whose state no preamble can hold', () => {
-    const turns = turnsOf(5_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
+    const turns = getTurns(5_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
     const holding = (most: number, tokens = 0) => ({
       ...{ turns, absorbed: 1, context, isDurable: all, beside },
       countHeld: () => ({ turns: most, tokens }),
@@ -132,7 +132,7 @@ describe('the size rule', () => {
   });
 
   it('cuts a request above the target, however small its history', () => {
-    const turns = turnsOf(2_000, 2_000, 500, 1_000, 1_000, 10);
+    const turns = getTurns(2_000, 2_000, 500, 1_000, 1_000, 10);
     const input = { turns, absorbed: 0, context, isDurable: all, countHeld, beside };
     const patient = { ...rule, margin: 1 };
     expect(decideCut(input, { ...patient, targetTokens: 60_000 })).toMatchObject({ because: 'small' });
@@ -141,7 +141,7 @@ describe('the size rule', () => {
 
   describe('with a margin', () => {
     const patient = { ...rule, margin: 1 };
-    const turns = turnsOf(5_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
+    const turns = getTurns(5_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
     const input = { turns, absorbed: 0, isDurable: all, countHeld, context, beside };
 
     it('waits until what could have gone has cost as much as the cut', () => {
@@ -189,7 +189,7 @@ const keep = { keepTurns: 3, keepTokens: 0 };
 const prices = { read: 0.05, write: 2 };
 
 const sameTurns = (count: number, tokens: number, requests: number): TurnSpan[] =>
-  turnsOf(...Array<number>(count).fill(tokens)).map((turn) => ({ ...turn, requests }));
+  getTurns(...Array<number>(count).fill(tokens)).map((turn) => ({ ...turn, requests }));
 
 describe('what a cut costs', () => {
   it('is the kept part, written instead of read', () => {
@@ -254,7 +254,7 @@ const roundCuts = (records: readonly PlanRecord[]): number =>
 /** Index of the first request that goes out with rounds of its turn absorbed. */
 const firstRoundCut = (sent: readonly Played[]): number => sent.findIndex(({ plan }) => (plan?.rounds.length ?? 0) > 0);
 
-function blocksOf(message: Json): Json[] {
+function getBlocks(message: Json): Json[] {
   const { content } = message;
   return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Json[]);
 }
@@ -264,7 +264,7 @@ const isOurs = (block: Json): boolean =>
 
 /** A message for comparison: without thinking, breakpoints and injected blocks. */
 function bare(message: Json): string {
-  const blocks = blocksOf(message).filter((block) => !isThinking(block) && !isOurs(block));
+  const blocks = getBlocks(message).filter((block) => !isThinking(block) && !isOurs(block));
   return JSON.stringify([message['role'], blocks], (key, value) => (key === 'cache_control' ? undefined : value));
 }
 
@@ -273,15 +273,15 @@ function isAdded(message: Json): boolean {
   return message['role'] === 'system' && String(message['content']).startsWith('comet-cc recalls');
 }
 
-const messagesOf = (body: Buffer): Json[] => (JSON.parse(body.toString()) as { messages: Json[] }).messages;
+const getMessages = (body: Buffer): Json[] => (JSON.parse(body.toString()) as { messages: Json[] }).messages;
 
 const isPrompt = (message: Json): boolean =>
-  message['role'] === 'user' && blocksOf(message).every((block) => block['type'] !== 'tool_result');
+  message['role'] === 'user' && getBlocks(message).every((block) => block['type'] !== 'tool_result');
 
 /** What went out is what came in, less whole ranges; the instruction and the newest rounds are in it to the letter. */
 function expectFaithful({ request, body }: Played): void {
   const received = request.body['messages'] as Json[];
-  const theirs = messagesOf(body).filter((message) => !isAdded(message));
+  const theirs = getMessages(body).filter((message) => !isAdded(message));
   let at = -1;
   for (const message of theirs) {
     at = received.findIndex((one, index) => index > at && bare(one) === bare(message));
@@ -290,7 +290,7 @@ function expectFaithful({ request, body }: Played): void {
   const start = received.findLastIndex(isPrompt);
   const instruction = received[start] as Json;
   const sentPrompt = theirs.find((message) => bare(message) === bare(instruction)) as Json;
-  expect(blocksOf(sentPrompt).filter((block) => !isOurs(block))).toEqual(blocksOf(instruction));
+  expect(getBlocks(sentPrompt).filter((block) => !isOurs(block))).toEqual(getBlocks(instruction));
   const answers = received.slice(start).filter((message) => message['role'] === 'assistant');
   const kept = Math.min(KEEP_ROUNDS, answers.length);
   const from = received.lastIndexOf(answers.at(-kept) ?? instruction);
@@ -299,14 +299,14 @@ function expectFaithful({ request, body }: Played): void {
 
 /** What counts for the prompt cache and for signatures. */
 function bound(message: Json): string {
-  return JSON.stringify([message['role'], blocksOf(message)], (key, value) =>
+  return JSON.stringify([message['role'], getBlocks(message)], (key, value) =>
     key === 'cache_control' ? undefined : value,
   );
 }
 
 function expectStablePrefix(before: Played | undefined, now: Played): void {
   if (before === undefined || before.plan?.id !== now.plan?.id) return;
-  const [was, is] = [messagesOf(before.body), messagesOf(now.body)];
+  const [was, is] = [getMessages(before.body), getMessages(now.body)];
   expect(is.slice(0, was.length).map(bound)).toEqual(was.map(bound));
 }
 
@@ -390,7 +390,7 @@ describe('cuts inside a tool loop', { timeout: 30_000 }, () => {
     const last = newestPlan(records);
     expect(last?.cut).not.toBeNull();
     expect(last?.rounds).toEqual([]);
-    expect(messagesOf((sent.at(-1) as Played).body).length).toBeLessThan(20);
+    expect(getMessages((sent.at(-1) as Played).body).length).toBeLessThan(20);
   });
 
   it('hand each round to memory once, as parts that the whole turn begins with', async () => {
@@ -458,16 +458,16 @@ describe('a prompt that was sent with tool results', () => {
     expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
     const place = records.findIndex((record) => record.kind === 'plan' && record.plan.cut?.merged === true);
     expect(place).toBeGreaterThan(0);
-    const cut = sent.filter(({ body }) => messagesOf(body).some((one) => JSON.stringify(one) === BRIDGE));
+    const cut = sent.filter(({ body }) => getMessages(body).some((one) => JSON.stringify(one) === BRIDGE));
     const merged = cut.map(({ body }) => {
-      const all = messagesOf(body);
+      const all = getMessages(body);
       return { all, at: all.findIndex((one) => JSON.stringify(one) === BRIDGE) + 1 };
     });
     const own = merged.find(({ all, at }) => JSON.stringify(all[at]).includes('port 7411'));
     const kept = own?.all[own.at] as Json;
-    expect(blocksOf(kept).filter((block) => !isOurs(block))).toEqual(typed);
+    expect(getBlocks(kept).filter((block) => !isOurs(block))).toEqual(typed);
     // The results that it was sent with answer no call any more: the API refuses them.
-    const content = [result('a5'), ...blocksOf(kept)];
+    const content = [result('a5'), ...getBlocks(kept)];
     const whole = { model: plan.model, max_tokens: 100, messages: own?.all.with(own.at, { ...kept, content }) };
     const verdict = judge.judge({ body: Buffer.from(JSON.stringify(whole)), headers: {}, atMs: 1_000_000 });
     expect(verdict.refusal?.message).toContain('unexpected `tool_use_id`');
@@ -518,6 +518,6 @@ describe('a prompt that was sent with tool results', () => {
 });
 
 const decodedTexts = (body: Buffer): unknown[] =>
-  messagesOf(body)
-    .flatMap(blocksOf)
+  getMessages(body)
+    .flatMap(getBlocks)
     .map(({ text }) => text);

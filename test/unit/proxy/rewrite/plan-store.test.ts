@@ -9,23 +9,23 @@ import { tempDirs } from '../../../helpers/temp-dir.ts';
 const tempDir = tempDirs();
 const use = { atMs: 0, model: 'm', effort: '' };
 
-function planOf(sessionId: string): EpochPlan {
+function getPlan(sessionId: string): EpochPlan {
   const nothing = { cut: null, rounds: [], strippedThrough: null, systemNodeIds: [], injections: [] };
   const about = { id: `plan of ${sessionId}`, sessionId, createdAtMs: 0, epoch: 0 };
   return { ...nothing, ...about, systemBlock: 'ours', broken: false };
 }
 
 /** Requests of a session: its n-th has n+1 messages, every second one an answer. */
-const lineageOf = (sessionId: string, requests: number): string[] =>
+const getLineage = (sessionId: string, requests: number): string[] =>
   Array.from({ length: 2 * requests - 1 }, (_, at) => `${sessionId} ${at}`);
-const viewOf = (lineage: readonly string[]) => ({
+const getView = (lineage: readonly string[]) => ({
   lineage,
   infos: lineage.map((_, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant' })) as never,
 });
 
-function recordsOf(sessionId: string, requests = 4): PlanRecord[] {
-  const [first, ...rest] = lineageOf(sessionId, requests).filter((_, at) => at % 2 === 0);
-  const plan = planOf(sessionId);
+function getRecords(sessionId: string, requests = 4): PlanRecord[] {
+  const [first, ...rest] = getLineage(sessionId, requests).filter((_, at) => at % 2 === 0);
+  const plan = getPlan(sessionId);
   const served = rest.map((each) => ({ kind: 'served', planId: plan.id, served: each, use }) as const);
   return [{ kind: 'plan', plan, served: first as string, use }, ...served];
 }
@@ -34,7 +34,7 @@ async function openShelf(dir: string, most = 2) {
   const store = openPlanStore(dir);
   const shelf = await openPlanCache(store, silentLog, most);
   const live = async (sessionId: string): Promise<void> => {
-    for (const record of recordsOf(sessionId)) await shelf.save(sessionId, record);
+    for (const record of getRecords(sessionId)) await shelf.save(sessionId, record);
   };
   return { store, shelf, live };
 }
@@ -42,30 +42,30 @@ async function openShelf(dir: string, most = 2) {
 it('a session that sent a prefix itself keeps to its plan where another session reads the same', async () => {
   const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
   await live('a');
-  const view = viewOf(lineageOf('a', 4));
+  const view = getView(getLineage('a', 4));
   expect(shelf.index.match(view, 'b')).toMatchObject({ plan: { sessionId: 'a' }, servedAt: 6 });
-  await shelf.save('b', { kind: 'plan', plan: planOf('b'), served: lineageOf('a', 1)[0] as string, use });
-  expect(shelf.index.match(view, 'b')).toMatchObject({ plan: planOf('b'), servedAt: 0 });
+  await shelf.save('b', { kind: 'plan', plan: getPlan('b'), served: getLineage('a', 1)[0] as string, use });
+  expect(shelf.index.match(view, 'b')).toMatchObject({ plan: getPlan('b'), servedAt: 0 });
   expect(shelf.index.match(view, 'b', 'answered')).toBeNull();
 });
 
 it('what was saved too late to be sent is forgotten, also after a restart', async () => {
   const dir = path.join(await tempDir(), 'plans');
   const { shelf } = await openShelf(dir);
-  const view = viewOf(lineageOf('a', 1));
+  const view = getView(getLineage('a', 1));
   const served = view.lineage[0] as string;
-  const { id } = planOf('a');
+  const { id } = getPlan('a');
   const injection = { anchor: served, channel: 'block', text: 'late' } as Injection;
-  await shelf.save('a', { kind: 'plan', plan: planOf('a'), served, use });
+  await shelf.save('a', { kind: 'plan', plan: getPlan('a'), served, use });
   await shelf.save('a', { kind: 'injections', planId: id, injections: [injection], served, use });
   await shelf.save('a', { kind: 'unsent', planId: id, added: 1 });
-  expect(shelf.index.match(view, 'a')?.plan).toEqual(planOf('a'));
-  await shelf.save('a', { kind: 'plan', plan: { ...planOf('a'), id: 'late' }, served, use });
+  expect(shelf.index.match(view, 'a')?.plan).toEqual(getPlan('a'));
+  await shelf.save('a', { kind: 'plan', plan: { ...getPlan('a'), id: 'late' }, served, use });
   await shelf.save('a', { kind: 'unsent', planId: 'late', added: null });
-  expect(shelf.index.match(view, 'a')?.plan).toEqual(planOf('a'));
+  expect(shelf.index.match(view, 'a')?.plan).toEqual(getPlan('a'));
   await shelf.save('a', { kind: 'unsent', planId: id, added: null });
   expect(shelf.index.match(view, 'a')).toBeNull();
-  await shelf.save('b', { kind: 'plan', plan: planOf('b'), served, use });
+  await shelf.save('b', { kind: 'plan', plan: getPlan('b'), served, use });
   const again = await openShelf(dir);
   for (const { index } of [shelf, again.shelf]) {
     expect([index.match(view, 'a'), index.wasRewritten('a'), index.wasRewritten('b')]).toEqual([null, false, true]);
@@ -76,25 +76,25 @@ describe('plans of more sessions than are held', () => {
   it('are evicted, and loaded when their session returns', async () => {
     const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
     for (const id of ['a', 'b', 'c']) await live(id);
-    const view = viewOf(lineageOf('a', 4));
+    const view = getView(getLineage('a', 4));
     expect(shelf.index.match(view, 'a')).toBeNull();
     expect(shelf.index.wasRewritten('a')).toBe(true);
     await shelf.load(view.lineage, 'a');
-    expect(shelf.index.match(view, 'a')).toEqual({ plan: planOf('a'), servedAt: 6, lastUse: use });
-    expect(shelf.index.recordsOf('a')).toHaveLength(5);
+    expect(shelf.index.match(view, 'a')).toEqual({ plan: getPlan('a'), servedAt: 6, lastUse: use });
+    expect(shelf.index.getRecords('a')).toHaveLength(5);
     await live('a');
-    expect(shelf.index.recordsOf('b')).toEqual([]); // had to make room
+    expect(shelf.index.getRecords('b')).toEqual([]); // had to make room
   });
 
   it('are found by a fork, and not by a session that shares only a first prompt', async () => {
     const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
     for (const id of ['a', 'b', 'c']) await live(id);
-    const first = lineageOf('a', 1);
+    const first = getLineage('a', 1);
     await shelf.load([...first, 'another answer', 'another prompt'], 'd');
-    expect(shelf.index.recordsOf('a')).toEqual([]);
-    const fork = viewOf([...lineageOf('a', 3), 'went on', 'elsewhere']);
+    expect(shelf.index.getRecords('a')).toEqual([]);
+    const fork = getView([...getLineage('a', 3), 'went on', 'elsewhere']);
     await shelf.load(fork.lineage, 'e');
-    expect(shelf.index.match(fork, 'e')).toMatchObject({ plan: planOf('a'), servedAt: 4 });
+    expect(shelf.index.match(fork, 'e')).toMatchObject({ plan: getPlan('a'), servedAt: 4 });
   });
 
   it('are read once for all who ask at the same time, and not again', async () => {
@@ -106,7 +106,7 @@ describe('plans of more sessions than are held', () => {
       reads += 1;
       return read(sessionId);
     };
-    const lineage = lineageOf('a', 4);
+    const lineage = getLineage('a', 4);
     await Promise.all([shelf.load(lineage, 'a'), shelf.load(lineage, 'a fork')]);
     await shelf.load(lineage, 'a');
     expect(reads).toBe(1);
@@ -117,12 +117,12 @@ describe('plans of more sessions than are held', () => {
     const { live } = await openShelf(dir, 9);
     for (const id of ['a', 'b', 'c', 'd']) await live(id);
     const { shelf } = await openShelf(dir);
-    const held = ['a', 'b', 'c', 'd'].filter((id) => shelf.index.recordsOf(id).length > 0);
+    const held = ['a', 'b', 'c', 'd'].filter((id) => shelf.index.getRecords(id).length > 0);
     expect(held).toHaveLength(2);
     for (const id of ['a', 'b', 'c', 'd']) {
-      const view = viewOf(lineageOf(id, 4));
+      const view = getView(getLineage(id, 4));
       await shelf.load(view.lineage, id);
-      expect(shelf.index.match(view, id)?.plan).toEqual(planOf(id));
+      expect(shelf.index.match(view, id)?.plan).toEqual(getPlan(id));
     }
   });
 
@@ -130,11 +130,11 @@ describe('plans of more sessions than are held', () => {
     const dir = path.join(await tempDir(), 'plans');
     const { shelf, store, live } = await openShelf(dir);
     store.append = () => Promise.reject(new Error('ENOSPC'));
-    for (const record of recordsOf('a')) shelf.saveLater('a', record);
+    for (const record of getRecords('a')) shelf.saveLater('a', record);
     await new Promise(setImmediate);
     store.append = openPlanStore(dir).append;
     for (const id of ['b', 'c', 'd']) await live(id);
-    expect(shelf.index.match(viewOf(lineageOf('a', 4)), 'a')?.plan).toEqual(planOf('a'));
+    expect(shelf.index.match(getView(getLineage('a', 4)), 'a')?.plan).toEqual(getPlan('a'));
   });
 
   it('are given up where their file went meanwhile: their session is known, and healed', async () => {
@@ -142,8 +142,8 @@ describe('plans of more sessions than are held', () => {
     const { shelf, store, live } = await openShelf(dir);
     for (const id of ['a', 'b', 'c']) await live(id);
     await rm(path.join(dir, 'a.jsonl'));
-    await shelf.load(lineageOf('a', 4), 'a');
-    expect(shelf.index.match(viewOf(lineageOf('a', 4)), 'a')).toBeNull();
+    await shelf.load(getLineage('a', 4), 'a');
+    expect(shelf.index.match(getView(getLineage('a', 4)), 'a')).toBeNull();
     expect(shelf.index.wasRewritten('a')).toBe(true);
     expect(store.problems()).toEqual([]);
   });

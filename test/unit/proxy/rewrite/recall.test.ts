@@ -13,7 +13,7 @@ import { createFakeMemory } from '../../../helpers/fake-memory.ts';
 
 const RULES = 'Contents of /home/dev/shop/CLAUDE.md:\n\n- Say "plum", not "prune".\n- Umlaute bleiben: für.';
 
-function viewOf(body: object): ConversationView {
+function getView(body: object): ConversationView {
   const view = parseConversation(Buffer.from(JSON.stringify(body)), new ConversationCache());
   if (view === null) throw new Error('not understood');
   return view;
@@ -31,7 +31,7 @@ it('tells memory what the head of the request says, and nothing of later message
     { role: 'assistant', content: [{ type: 'text', text: 'The harbor is closed.' }] },
     { role: 'user', content: [{ type: 'text', text: 'Which words do we use?' }] },
   ];
-  const view = viewOf({ model: 'm', messages });
+  const view = getView({ model: 'm', messages });
   let sends = (_: string): boolean => false;
   const memory: MemorySource = {
     ...createFakeMemory(),
@@ -71,10 +71,10 @@ describe('a recall that misses its deadline', () => {
   }
 
   it('waits for the next request of its conversation, until the next prompt', async () => {
-    const view = viewOf({ model: 'm', messages: LOOP });
+    const view = getView({ model: 'm', messages: LOOP });
     const late = await lateRecalls(view, () => [{ line: LINE, score: 1 }]);
     expect(late.ready('s', view).map(({ text }) => text)).toEqual([LINE.text]);
-    expect(late.ready('s', viewOf({ model: 'm', messages: [{ ...PROMPT, content: 'Else?' }] }))).toEqual([]);
+    expect(late.ready('s', getView({ model: 'm', messages: [{ ...PROMPT, content: 'Else?' }] }))).toEqual([]);
     expect(late.ready('other', view)).toEqual([]);
     expect(late.counts()).toMatchObject({ asked: 1, in_time: 0, late_waiting: 1, late_lost: 0 });
     await late.run('s', 'next', Promise.resolve([]), new AbortController().signal);
@@ -83,7 +83,7 @@ describe('a recall that misses its deadline', () => {
   });
 
   it('is counted where it finds nothing, and where it fails', async () => {
-    const view = viewOf({ model: 'm', messages: LOOP });
+    const view = getView({ model: 'm', messages: LOOP });
     expect((await lateRecalls(view, () => [])).counts()).toMatchObject({ late_empty: 1, late_waiting: 0 });
     const failed = await lateRecalls(view, () => {
       throw new Error('no index');
@@ -106,7 +106,7 @@ describe('a recall that misses its deadline', () => {
     ['an open server tool', { messages: [PROMPT, { role: 'assistant', content: [SEARCH, CALL] }, RESULT] }, 'replay'],
     ['an answer', { messages: [PROMPT, { role: 'assistant', content: 'It is' }] }, 'replay'],
   ])('goes out after %s: %j %s', (_, body, kind) => {
-    const view = viewOf({ model: 'claude-opus-5-5', ...body });
+    const view = getView({ model: 'claude-opus-5-5', ...body });
     const plan = { ...EMPTY_PLAN, id: 'p', sessionId: 's', createdAtMs: 0 };
     const use = { atMs: 0, model: view.model, effort: view.effort };
     const input = { view, match: { plan, servedAt: 0, lastUse: use }, rule: null, hasLateLines: true };
@@ -129,7 +129,7 @@ describe('a recall that misses its deadline', () => {
     const note = { role: 'system', content: ADDED };
     const asNote = kind === 'extend' ? [[RESULT, note]] : [];
     for (const messages of [[{ role: 'user', content }], ...asNote]) {
-      const view = viewOf({ model: 'claude-opus-5-5', messages: [PROMPT, call, ...messages] });
+      const view = getView({ model: 'claude-opus-5-5', messages: [PROMPT, call, ...messages] });
       expect(readPromptText(view, 2)).toBe(kind === 'extend' ? 'No, use the other port.' : '');
       const plan = { ...EMPTY_PLAN, id: 'p', sessionId: 's', createdAtMs: 0 };
       const match = { plan, servedAt: 0, lastUse: { atMs: 0, model: view.model, effort: view.effort } };

@@ -19,7 +19,7 @@ const config = (retrieval: RewriterConfig['retrieval']): RewriterConfig => ({
 });
 
 /** Receipts of a conversation whose every prompt recalls one line of the user and one of a tool, oldest first. */
-async function receiptsOf(retrieval: RewriterConfig['retrieval'], restart = false): Promise<Receipt[]> {
+async function getReceipts(retrieval: RewriterConfig['retrieval'], restart = false): Promise<Receipt[]> {
   const memory = createFakeMemory();
   let prompts = 0;
   memory.recall = async () => {
@@ -57,7 +57,7 @@ const recalledIn = (text: string): string[] => [...text.matchAll(/mem_20261101_0
 
 describe.each(['auto', 'user-block', 'system-message', 'system-field'] as const)('with %s', (mode) => {
   it.each([false, true])('a receipt says of each recalled line how it was found, restarted: %s', async (restart) => {
-    const receipts = await receiptsOf(mode, restart);
+    const receipts = await getReceipts(mode, restart);
     expect(receipts.length).toBeGreaterThan(2);
     for (const { added } of receipts) {
       for (const { text, found = [] } of added) {

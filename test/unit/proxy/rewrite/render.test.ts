@@ -22,7 +22,7 @@ const modes = fc.constantFrom<RetrievalMode>('auto', 'system-message', 'user-blo
 const budgets = fc.integer({ min: 0, max: 300 });
 
 /** The estimate of the budgets: a token for four bytes, and one for the line's end. */
-const tokensOf = (texts: readonly string[]): number =>
+const getTokens = (texts: readonly string[]): number =>
   texts.reduce((total, text) => total + Math.ceil(Buffer.byteLength(text) / 4) + 1, 0);
 
 const line = (text: string, clean: boolean): Line => ({ nodeId: `mem_${text}`, text: `- ${text}`, clean });
@@ -83,7 +83,7 @@ describe('what is recalled for a prompt', () => {
           expect(here.length).toBeGreaterThan(0);
           return here;
         });
-        expect(tokensOf([...new Set(texts(shown))])).toBeLessThanOrEqual(budget);
+        expect(getTokens([...new Set(texts(shown))])).toBeLessThanOrEqual(budget);
         if (mode === 'off' || given.length === 0 || budget < 2) expect(injections).toEqual([]);
       }),
     );
@@ -113,8 +113,8 @@ describe('the system block', () => {
         const heads = new Set(['Brief:', 'Remembered:', 'Recalled for the newest prompt:']);
         const body = (from: number, to?: number) => rows.slice(from, to).filter((row) => !heads.has(row));
         const [before, after] = at < 0 ? [body(0), []] : [body(0, at), body(at)];
-        expect(tokensOf(before)).toBeLessThanOrEqual(budgetTokens);
-        expect(tokensOf(after)).toBeLessThanOrEqual(recallTokens);
+        expect(getTokens(before)).toBeLessThanOrEqual(budgetTokens);
+        expect(getTokens(after)).toBeLessThanOrEqual(recallTokens);
         const allowed = new Set([...brief, ...texts([...standing, ...recalled].filter(({ clean }) => clean))]);
         expect([...before, ...after].filter((row) => !allowed.has(row))).toEqual([]);
         expect(before.length + after.length).toBeGreaterThan(0);
@@ -133,7 +133,7 @@ describe('the preamble', () => {
         const kept = given.slice(given.length - nodeIds.length);
         expect(kept.map(({ nodeId }) => nodeId)).toEqual(nodeIds);
         expect(text.split('\n').slice(2, -1)).toEqual(texts(kept));
-        expect(tokensOf(texts(kept))).toBeLessThanOrEqual(budget);
+        expect(getTokens(texts(kept))).toBeLessThanOrEqual(budget);
         const older = given.length - kept.length;
         expect(text.includes(`${older} older entries are not listed`)).toBe(older > 0);
       }),

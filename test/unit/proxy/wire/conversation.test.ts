@@ -19,7 +19,7 @@ const messages = fc.array(message, { minLength: 1, maxLength: 8 });
 const head = fc.dictionary(fc.constantFrom('model', 'max_tokens', 'metadata', 'stream'), fc.jsonValue());
 const tail = fc.dictionary(fc.constantFrom('system', 'tools', 'thinking', 'messages2'), fc.jsonValue());
 
-const bodyOf = (before: object, list: readonly unknown[], after: object): string =>
+const getBody = (before: object, list: readonly unknown[], after: object): string =>
   JSON.stringify({ ...before, messages: list, ...after });
 
 /** What was seen before must not change what is seen. */
@@ -37,22 +37,22 @@ describe('a view of a request', () => {
     const data = 'A'.repeat(400_000);
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data } };
     const result = { type: 'tool_result', tool_use_id: 't', content: [image, { type: 'document', source: { data } }] };
-    const tokensOf = (content: unknown): number => {
+    const getTokens = (content: unknown): number => {
       const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content }] }));
       return parseConversation(body, new ConversationCache())?.infos[0]?.tokens ?? 0;
     };
-    expect(tokensOf([image])).toBeGreaterThan(1_500);
-    expect(tokensOf([image])).toBeLessThan(1_600);
-    expect(tokensOf([result])).toBeLessThan(3_200);
-    expect(tokensOf(data)).toBeGreaterThan(100_000);
+    expect(getTokens([image])).toBeGreaterThan(1_500);
+    expect(getTokens([image])).toBeLessThan(1_600);
+    expect(getTokens([result])).toBeLessThan(3_200);
+    expect(getTokens(data)).toBeGreaterThan(100_000);
   });
 
   it('is the same whichever requests of the conversation were seen before it', () => {
     fc.assert(
       fc.property(head, messages, messages, tail, tail, fc.nat(8), (before, list, more, after, later, kept) => {
-        const first = bodyOf(before, list, after);
-        const next = bodyOf(before, [...list.slice(0, kept), ...more], later);
-        expectSame([first, next, first, bodyOf({}, [...list, ...more], after)].map((body) => Buffer.from(body)));
+        const first = getBody(before, list, after);
+        const next = getBody(before, [...list.slice(0, kept), ...more], later);
+        expectSame([first, next, first, getBody({}, [...list, ...more], after)].map((body) => Buffer.from(body)));
       }),
     );
   });
@@ -66,7 +66,7 @@ describe('a view of a request', () => {
         fc.nat(),
         fc.constantFrom(...'"\\{}[],: 0a'),
         (before, list, after, at, byte) => {
-          const body = bodyOf(before, list, after);
+          const body = getBody(before, list, after);
           const damaged = Buffer.from(body);
           damaged.write(byte, at % damaged.length);
           expectSame([
@@ -84,7 +84,7 @@ describe('a view of a request', () => {
   it('separates conversations with the same beginning, and works without one that is too large to keep', () => {
     const said = (...texts: string[]): Buffer =>
       Buffer.from(
-        bodyOf(
+        getBody(
           { model: 'm' },
           texts.map((content) => ({ role: 'user', content })),
           {},
@@ -105,7 +105,7 @@ describe('a view of a request', () => {
 const SUMMARISE = 'CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.';
 const RESULT = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'ok' };
 
-function viewOf(last: readonly object[]): ConversationView {
+function getView(last: readonly object[]): ConversationView {
   const body = {
     model: 'claude-opus-5-5',
     max_tokens: 1_000,
@@ -121,16 +121,16 @@ function viewOf(last: readonly object[]): ConversationView {
 
 describe('classify', () => {
   it('takes a tool round for the main loop', () => {
-    expect(classify(viewOf([RESULT]), {}).kind).toBe('main');
+    expect(classify(getView([RESULT]), {}).kind).toBe('main');
   });
 
   it('recognizes the request for a summary next to the last tool result, as Claude Code 2.1.197 sends it', () => {
-    expect(classify(viewOf([RESULT, { type: 'text', text: SUMMARISE }]), {}).kind).toBe('side');
+    expect(classify(getView([RESULT, { type: 'text', text: SUMMARISE }]), {}).kind).toBe('side');
   });
 
   it('ignores a tool result that quotes it, and a remark next to one', () => {
-    expect(classify(viewOf([{ ...RESULT, content: SUMMARISE }]), {}).kind).toBe('main');
-    expect(classify(viewOf([RESULT, { type: 'text', text: `what does "${SUMMARISE}" mean?` }]), {}).kind).toBe('main');
+    expect(classify(getView([{ ...RESULT, content: SUMMARISE }]), {}).kind).toBe('main');
+    expect(classify(getView([RESULT, { type: 'text', text: `what does "${SUMMARISE}" mean?` }]), {}).kind).toBe('main');
   });
 });
 

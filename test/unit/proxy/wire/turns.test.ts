@@ -42,14 +42,14 @@ describe('turns', () => {
   });
 
   it('start at a prompt that was sent with tool results, and at nothing that the client puts beside them', () => {
-    const startsOf = (...texts: string[]): number[] =>
+    const getStarts = (...texts: string[]): number[] =>
       splitTurns(view(...toolTurn.slice(0, 3), typedWith(...texts))).map(({ start }) => start);
     const prompts = [
       ['[Request interrupted by user for tool use]', 'No, the other port.'],
       ['Continue, and use the other port.'],
       ['Base directory for this skill: /s\n\n# Deploy', '[Request interrupted by user]', 'not that one'],
     ];
-    for (const texts of prompts) expect(startsOf(...texts), texts.at(-1)).toEqual([0, 3]);
+    for (const texts of prompts) expect(getStarts(...texts), texts.at(-1)).toEqual([0, 3]);
     const others = [
       '[Request interrupted by user for tool use]',
       '<system-reminder>\nThe task tools have not been used.\n</system-reminder>',
@@ -59,7 +59,7 @@ describe('turns', () => {
       '[Image: source: /tmp/a.png]',
       '<system-reminder>\nThe user sent a new message while you were working:\nAlso lint.\n</system-reminder>',
     ];
-    for (const other of others) expect(startsOf(other), other).toEqual([0]);
+    for (const other of others) expect(getStarts(other), other).toEqual([0]);
     const skill = { ...call, name: 'Skill' };
     const loaded = [text('user', 'a'), text('assistant', [skill]), typedWith('# Deploy\n\nRun the script.')];
     expect(splitTurns(view(...loaded))).toHaveLength(1);

@@ -24,7 +24,7 @@ const thought = (signature = 'sig') => ({ type: 'thinking', thinking: '', signat
 const search = (id: string) => ({ type: 'server_tool_use', id, name: 'web_search', input: {} });
 const found = (id: string) => ({ type: 'web_search_tool_result', tool_use_id: id, content: [] });
 
-function shapeOf(body: Json & { readonly messages: readonly unknown[] }, bytes = 0) {
+function getShape(body: Json & { readonly messages: readonly unknown[] }, bytes = 0) {
   return { ...shapeHead(body), messages: body.messages.map(shapeMessage), bytes };
 }
 
@@ -33,13 +33,13 @@ const checkRequest = (shape: RequestShape) => findRefusals(shape).next().value ?
 /** The refusal of top-level fields, which the product leaves to upstream and the mock API checks. */
 function fieldRefusal(more: Json, betas: readonly string[] = BETAS): string | null {
   const body = { model: 'claude-opus-5-5', max_tokens: 10, messages: [user()], ...more };
-  expect(checkRequest(shapeOf(body))).toBeNull();
+  expect(checkRequest(getShape(body))).toBeNull();
   return findRefusal(body, betas, 0)?.message ?? null;
 }
 
 function refusal(messages: readonly unknown[], more: Json = {}, betas: readonly string[] = BETAS): string | null {
   const body = { model: 'claude-opus-5-5', max_tokens: 10, messages, ...more };
-  const message = checkRequest(shapeOf(body))?.message ?? null;
+  const message = checkRequest(getShape(body))?.message ?? null;
   // The mock API has rules of its own, which have to agree.
   expect(findRefusal(body, betas, 0)?.message ?? null).toBe(message);
   return message;
@@ -228,7 +228,7 @@ describe('content', () => {
   });
 
   it('refuses more than 32 MB with a 413', () => {
-    const shape = shapeOf({ model: 'claude-opus-5-5', max_tokens: 1, messages: [user()] }, 32 * 1024 * 1024 + 1);
+    const shape = getShape({ model: 'claude-opus-5-5', max_tokens: 1, messages: [user()] }, 32 * 1024 * 1024 + 1);
     expect(checkRequest(shape)).toEqual({
       status: 413,
       type: 'request_too_large',
@@ -377,7 +377,9 @@ describe('shapes', () => {
 
   it('survive what is no message at all', () => {
     for (const odd of [null, 1, 'x', [], { role: 1, content: 2 }, { role: 'user', content: [null, 5, { type: 3 }] }]) {
-      expect(() => checkRequest(shapeOf({ model: 'm', messages: [odd], system: [null], tools: [null] }))).not.toThrow();
+      expect(() =>
+        checkRequest(getShape({ model: 'm', messages: [odd], system: [null], tools: [null] })),
+      ).not.toThrow();
     }
   });
 });
@@ -385,7 +387,7 @@ describe('shapes', () => {
 describe('a rewrite', () => {
   const talk = [user('a'), model([call('t')]), user([result('t')]), model('b'), user('c')];
   const added = (received: readonly unknown[], sent: readonly unknown[], more: Json = {}): string | undefined => {
-    const shape = (messages: readonly unknown[]) => shapeOf({ model: 'claude-opus-5-5', messages, ...more });
+    const shape = (messages: readonly unknown[]) => getShape({ model: 'claude-opus-5-5', messages, ...more });
     return findAddedRefusal(shape(received), shape(sent))?.message;
   };
   /** What this table of rules refuses and a later API may accept. */

@@ -42,9 +42,9 @@ function openHome(
   dir: string,
   embedder: Embedder,
 ): Promise<{ readonly index: SearchIndex; readonly rebuilt: boolean }> {
-  const embedderOf = async (id: string): Promise<Embedder | null> =>
+  const getEmbedder = async (id: string): Promise<Embedder | null> =>
     [createHashEmbedder(), createStaticEmbedder()].find((each) => each.id === id) ?? null;
-  return openIndexHome({ dir, embedder, embedderOf, now: Date.now, report: () => {} });
+  return openIndexHome({ dir, embedder, getEmbedder, now: Date.now, report: () => {} });
 }
 
 async function diskWithNodes(): Promise<Disk> {
@@ -71,7 +71,7 @@ async function found(memory: Memory): Promise<string | undefined> {
 const seventeen = expect.stringContaining('7017');
 const folders = async (dir: string): Promise<string[]> =>
   (await readdir(dir)).map((name) => name.split('-')[0] as string);
-const vectorsOf = async (index: SearchIndex): Promise<number> =>
+const getVectors = async (index: SearchIndex): Promise<number> =>
   (await searched(index, 'billing service port', { limit: 60 })).summary.length;
 
 describe('an index that is succeeded by another', () => {
@@ -132,7 +132,7 @@ test('the index of another embedder is filled while the old one serves, and then
   expect(await folders(dir)).toEqual(['static']);
   expect(index.successor?.()).toBeNull();
   expect(await found(memory)).toEqual(seventeen);
-  expect(await vectorsOf(index)).toBe(NODES);
+  expect(await getVectors(index)).toBe(NODES);
   await memory.maintenance.close();
 
   const again = await openHome(dir, createStaticEmbedder());
@@ -186,7 +186,7 @@ test('while texts cannot be embedded the old index serves on', async () => {
   await expect.poll(() => summaries.size).toBe(NODES);
   await expect.poll(() => memory.maintenance.status().reindex).toBeNull();
   expect(index.successor?.()).not.toBeNull();
-  expect(await vectorsOf(index)).toBe(NODES);
+  expect(await getVectors(index)).toBe(NODES);
   await memory.maintenance.close();
   expect((await folders(dir)).sort()).toEqual(['hash', 'static']);
 });

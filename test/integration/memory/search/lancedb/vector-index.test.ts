@@ -5,7 +5,7 @@ import { openLanceIndex } from '../../../../../memory/search/lancedb/search-inde
 import type { SearchIndex } from '../../../../../memory/search/search-index.ts';
 import { nodeRow } from '../../../../contract/search-index.ts';
 import { createHashEmbedder } from '../../../../helpers/hash-embedder.ts';
-import { idsOf, searched } from '../../../../helpers/lane-hits.ts';
+import { getIds, searched } from '../../../../helpers/lane-hits.ts';
 import { tempDirs } from '../../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -13,7 +13,7 @@ const ROWS = 600;
 /** How far a cosine may be off: the index holds bytes. */
 const QUANTIZED = 0.02;
 const words = 'port host cache queue index token label route timer batch shard lease quota audit proxy'.split(' ');
-const textOf = (at: number): string =>
+const getText = (at: number): string =>
   [0, 1, 2].map((place) => words[Math.floor(at / words.length ** place) % words.length]).join(' ');
 
 async function open(dir: string, rowsForVectorIndex: number): Promise<SearchIndex> {
@@ -41,7 +41,7 @@ async function vectorIndexes(dir: string): Promise<string[]> {
   return names;
 }
 
-const rows = Array.from({ length: ROWS }, (_, at) => nodeRow(`n${at}`, `common ${textOf(at)}`));
+const rows = Array.from({ length: ROWS }, (_, at) => nodeRow(`n${at}`, `common ${getText(at)}`));
 
 test('many rows get a vector index that finds what comparing all finds, and keeps up with changes', async () => {
   const [flatDir, dir] = [path.join(await tempDir(), 'flat'), path.join(await tempDir(), 'index')];
@@ -61,7 +61,7 @@ test('many rows get a vector index that finds what comparing all finds, and keep
   await index.put([nodeRow('late', 'zebra crossing sign')]);
   expect((await searched(index, 'zebra crossing sign')).summary[0]?.id).toBe('late');
   await index.remove(['late']);
-  expect(idsOf((await searched(index, 'zebra crossing sign')).summary)).not.toContain('late');
+  expect(getIds((await searched(index, 'zebra crossing sign')).summary)).not.toContain('late');
   await index.optimize();
   expect(await vectorIndexes(dir)).toEqual(['vector_rq']);
   for (const each of [flat, index]) await each.close();
@@ -74,11 +74,11 @@ test('a vector index of an earlier run is used, and cleared with everything else
   await first.optimize();
   await first.close();
   const again = await open(dir, ROWS);
-  expect((await searched(again, `common ${textOf(7)}`)).summary[0]?.score).toBeCloseTo(1, 2);
+  expect((await searched(again, `common ${getText(7)}`)).summary[0]?.score).toBeCloseTo(1, 2);
   await again.clear();
   expect(await vectorIndexes(dir)).toEqual([]);
   await again.put([nodeRow('a', 'alpha')]);
-  expect(idsOf((await searched(again, 'alpha')).summary)).toEqual(['a']);
+  expect(getIds((await searched(again, 'alpha')).summary)).toEqual(['a']);
   await again.close();
 });
 

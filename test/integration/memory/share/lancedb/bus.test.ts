@@ -62,7 +62,7 @@ describe('on an S3 server', () => {
 
 describe('LanceDB Cloud', () => {
   const [DESKTOP, KEY] = ['a'.repeat(32), 'sk_secret'];
-  const rowOf = (sequence: number): Row => ({ sequence, payload: `payload ${sequence}`, signature: 'x' });
+  const getRow = (sequence: number): Row => ({ sequence, payload: `payload ${sequence}`, signature: 'x' });
   let cloud: Awaited<ReturnType<typeof startCloud>>;
   beforeAll(async () => {
     cloud = await startCloud(KEY);
@@ -81,21 +81,21 @@ describe('LanceDB Cloud', () => {
   it('gets and gives rows by its own protocol, and is asked for nothing that it refuses', async () => {
     const bus = await open();
     expect(await bus.machines()).toEqual([]);
-    cloud.expect(DESKTOP, [rowOf(0), rowOf(1)]);
+    cloud.expect(DESKTOP, [getRow(0), getRow(1)]);
     cloud.expect('registry', [{ machine: DESKTOP }]);
-    await bus.append(DESKTOP, [rowOf(0), rowOf(1)]);
+    await bus.append(DESKTOP, [getRow(0), getRow(1)]);
     expect(await bus.machines()).toEqual([DESKTOP]);
     const stamp = await bus.stamp(DESKTOP);
     for (let at = 2; at < 12; at += 1) {
-      cloud.expect(DESKTOP, [rowOf(at)]);
-      await bus.append(DESKTOP, [rowOf(at)]);
+      cloud.expect(DESKTOP, [getRow(at)]);
+      await bus.append(DESKTOP, [getRow(at)]);
     }
     expect(await bus.stamp(DESKTOP)).not.toBe(stamp);
-    expect(await bus.last(DESKTOP)).toEqual(rowOf(11));
-    expect(await bus.read(DESKTOP, 9, 2)).toEqual([rowOf(0), rowOf(9), rowOf(10)]);
-    cloud.expect(DESKTOP, [rowOf(0), ...Array.from({ length: 10 }, (_, at) => rowOf(at + 2))]);
+    expect(await bus.last(DESKTOP)).toEqual(getRow(11));
+    expect(await bus.read(DESKTOP, 9, 2)).toEqual([getRow(0), getRow(9), getRow(10)]);
+    cloud.expect(DESKTOP, [getRow(0), ...Array.from({ length: 10 }, (_, at) => getRow(at + 2))]);
     await bus.erase(DESKTOP, [1]);
-    expect(await bus.read(DESKTOP, 1, 1)).toEqual([rowOf(0), rowOf(2)]);
+    expect(await bus.read(DESKTOP, 1, 1)).toEqual([getRow(0), getRow(2)]);
     await bus.drop(DESKTOP);
     expect(await bus.last(DESKTOP)).toBeNull();
     bus.close();

@@ -7,12 +7,12 @@ const STATS = {
   ...{ by_importance: {}, by_recall_mode: {}, by_origin: {}, by_writer: {}, tags: [], snapshots: 0, bytes: {} },
   ...{ index: { nodes: 1, rows: 2 }, savings: { week: SAVED, total: SAVED }, problems: 0 },
 };
-const linesOf = (facts_dropped: Readonly<Record<string, number>>): string =>
+const getLines = (facts_dropped: Readonly<Record<string, number>>): string =>
   statsLines({ ...STATS, facts_dropped } as never, (_, text) => text).join('\n');
 
 it('memory stats says how many facts of the model were dropped, and why', () => {
-  expect(linesOf({ notSaid: 2, unknownConcept: 1 })).toContain(
+  expect(getLines({ notSaid: 2, unknownConcept: 1 })).toContain(
     'dropped    3 facts of the model since the start: not said in the turn 2, no such concept 1',
   );
-  expect(linesOf({})).not.toContain('dropped');
+  expect(getLines({})).not.toContain('dropped');
 });
