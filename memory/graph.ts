@@ -28,8 +28,8 @@ export function memoryGraph(memories: readonly MemoryNode[]) {
     ...{ id: node.node_id, kind: 'memory' as const, title: getTitle(node), project: node.project },
     ...{ at: Date.parse(node.created_at), importance: node.importance },
   }));
-  const placeOf = new Map(first.map(({ node_id }, place) => [node_id, place]));
-  const links: GraphLink[] = first.flatMap((node, from) => getLinks(node, from, placeOf));
+  const placeByNode = new Map(first.map(({ node_id }, place) => [node_id, place]));
+  const links: GraphLink[] = first.flatMap((node, from) => getLinks(node, from, placeByNode));
   const named = [...mentions(first)].sort(([, one], [, other]) => other.from.length - one.from.length);
   const room = named.slice(0, MAX_NODES - nodes.length);
   for (const [id, { kind, title, from }] of room) {
@@ -41,14 +41,14 @@ export function memoryGraph(memories: readonly MemoryNode[]) {
   return { nodes, links, left_out: memories.length - first.length + named.length - room.length };
 }
 
-function getLinks(node: MemoryNode, from: number, placeOf: ReadonlyMap<string, number>): GraphLink[] {
+function getLinks(node: MemoryNode, from: number, placeByNode: ReadonlyMap<string, number>): GraphLink[] {
   const ends: readonly (readonly [id: string | null, kind: GraphLink[2]])[] = [
     ...node.links.map((id) => [id, 'link'] as const),
     [node.parent_node_id, 'part'],
     [node.superseded_by, 'revision'],
   ];
   return ends.flatMap(([id, kind]): GraphLink[] => {
-    const to = placeOf.get(id ?? '');
+    const to = placeByNode.get(id ?? '');
     return to === undefined || to === from ? [] : [[from, to, kind]];
   });
 }

@@ -107,8 +107,8 @@ function createFacts({ facts }: Parts, redact: Redact) {
       const { lines } = await readFactTexts(getKey);
       const removals = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
       const fresh = added.filter(({ block }) => block.page.kind === 'facts').map(({ block }) => block);
-      const projectOf = new Map(lines.map(({ project, block }) => [block.page.project, project]));
-      const ofBlock = ({ page }: Pick<PageBlock, 'page'>): string => projectOf.get(page.project) ?? page.project;
+      const projectsByPage = new Map(lines.map(({ project, block }) => [block.page.project, project]));
+      const ofBlock = ({ page }: Pick<PageBlock, 'page'>): string => projectsByPage.get(page.project) ?? page.project;
       for (const project of new Set([...removals.map((line) => line.project), ...fresh.map(ofBlock)])) {
         const change = {
           added: fresh.filter((block) => ofBlock(block) === project).map(({ text }) => text),

@@ -123,17 +123,17 @@ function createImportMatcher(isRecorded: (turnId: string) => boolean) {
 
 /** Ids of the same turn, the first of them canonical. */
 function createForms() {
-  const canonicalOf = new Map<string, string>();
-  const formsOf = new Map<string, string[]>();
-  const canonicalId = (turnId: string): string => canonicalOf.get(turnId) ?? turnId;
-  const of = (turnId: string): readonly string[] => formsOf.get(canonicalId(turnId)) ?? [canonicalId(turnId)];
+  const canonicalIds = new Map<string, string>();
+  const formsById = new Map<string, string[]>();
+  const canonicalId = (turnId: string): string => canonicalIds.get(turnId) ?? turnId;
+  const of = (turnId: string): readonly string[] => formsById.get(canonicalId(turnId)) ?? [canonicalId(turnId)];
   return {
     canonicalId,
     of,
     add(turnId: string, other: string): void {
       const first = canonicalId(other);
-      canonicalOf.set(turnId, first);
-      formsOf.set(first, [...of(first), turnId]);
+      canonicalIds.set(turnId, first);
+      formsById.set(first, [...of(first), turnId]);
     },
   };
 }

@@ -140,13 +140,13 @@ export function pinnedLike(heir: MemoryNode, former: MemoryNode): MemoryNode {
  * @returns      all nodes to save, the drafts that became pointers included
  */
 export function replaceDrafts(drafts: readonly MemoryNode[], fresh: readonly MemoryNode[], at: string): MemoryNode[] {
-  const idOf = new Map<MemoryNode, string>();
+  const idByNode = new Map<MemoryNode, string>();
   const pointers: { readonly from: MemoryNode; readonly to: MemoryNode }[] = [];
   for (const draft of drafts) {
     const heir = fresh.find((node) => node.turns.includes(draft.turns[0] ?? '')) ?? fresh[0];
     if (heir === undefined) continue;
-    if (idOf.has(heir)) pointers.push({ from: draft, to: heir });
-    else idOf.set(heir, draft.node_id);
+    if (idByNode.has(heir)) pointers.push({ from: draft, to: heir });
+    else idByNode.set(heir, draft.node_id);
   }
   const withClosed = (heir: MemoryNode): MemoryNode => {
     const own = drafts.filter(({ turns }) => turns.some((turnId) => heir.turns.includes(turnId)));
@@ -160,7 +160,7 @@ export function replaceDrafts(drafts: readonly MemoryNode[], fresh: readonly Mem
   const named = new Map(
     fresh.map((node) => {
       const former = getPin(node);
-      const heir = { ...withClosed(node), node_id: idOf.get(node) ?? node.node_id };
+      const heir = { ...withClosed(node), node_id: idByNode.get(node) ?? node.node_id };
       return [node, former === undefined ? heir : pinnedLike(heir, former)];
     }),
   );

@@ -188,17 +188,17 @@ function findSettled(newestFirst: readonly MemoryNode[]): (item: StateItem) => b
 }
 
 /** Nodes are immutable. */
-const reportsOf = new WeakMap<MemoryNode, readonly ReadonlySet<string>[]>();
+const reportsByNode = new WeakMap<MemoryNode, readonly ReadonlySet<string>[]>();
 
 /** The tokens of each sentence that says that something is done. */
 function findReports(node: MemoryNode): readonly ReadonlySet<string>[] {
-  const before = reportsOf.get(node);
+  const before = reportsByNode.get(node);
   if (before !== undefined) return before;
   const { title = '', outcome = '', summary, open = [] } = node;
   const left = new Set(open.map(({ text }) => text));
   const sentences = [title, ...splitSentences(outcome), ...splitSentences(summary.replaceAll('; ', '. '))];
   const said = [...new Set(sentences)].filter((text) => reportsDone(text) && !left.has(text));
   const reports = said.map((text) => new Set(tokenize(text)));
-  reportsOf.set(node, reports);
+  reportsByNode.set(node, reports);
   return reports;
 }

@@ -62,7 +62,7 @@ export async function sessionView(
 /** Messages of the session that a request left out, with the line that stands for each. */
 export function trimmed(messages: readonly Message[], { dropped, added }: Pick<Receipt, 'dropped' | 'added'>) {
   const lines: { readonly text: string; readonly nodes: readonly string[] }[] = [];
-  const lineOf = new Map<Message, number>();
+  const lineByMessage = new Map<Message, number>();
   for (const { from, nodes, messages: count } of dropped) {
     const preamble =
       added.find((each) => each.channel === 'preamble' && each.nodes.join() === nodes.join())?.text ?? '';
@@ -72,12 +72,12 @@ export function trimmed(messages: readonly Message[], { dropped, added }: Pick<R
       // The first message always stays.
       if (message.seq < Math.min(from, 1)) continue;
       const line = own.find((each) => each.nodes.some((id) => message.nodes.includes(id)));
-      if (line === undefined || left === 0 || lineOf.has(message)) continue;
-      lineOf.set(message, line.place);
+      if (line === undefined || left === 0 || lineByMessage.has(message)) continue;
+      lineByMessage.set(message, line.place);
       left -= 1;
     }
   }
-  return { lines, lineOf };
+  return { lines, lineOf: lineByMessage };
 }
 
 /** The lines that name one of these nodes, and the whole text for nodes that none names. */

@@ -30,10 +30,10 @@ type Message = Awaited<ReturnType<EngineServices['memory']['library']['readSessi
 /** A receipt with the whole conversation that it was about, in order: what was kept, left out and added. */
 export async function requestView({ memory: { library } }: Pick<EngineServices, 'memory'>, receipt: NamedReceipt) {
   const messages = upTo(receipt.turn ?? '', await library.readSession(receipt.session_id));
-  const rangeOf = new Map<Message, DroppedPart>();
+  const rangeByMessage = new Map<Message, DroppedPart>();
   for (const range of receipt.dropped) {
     for (const message of trimmed(messages, { ...receipt, dropped: [range] }).lineOf.keys()) {
-      if (!rangeOf.has(message)) rangeOf.set(message, range);
+      if (!rangeByMessage.has(message)) rangeByMessage.set(message, range);
     }
   }
   const insertions = receipt.added.map((each) => ({ ...each, place: getPlace(each) }));
@@ -42,7 +42,7 @@ export async function requestView({ memory: { library } }: Pick<EngineServices, 
     insertions.filter((each) => waiting.has(each) && fits(each) && waiting.delete(each));
   const changes: Change[] = take(({ channel }) => channel === 'system').map(insertion);
   let sent = 0;
-  for (const [range, own] of getRuns(messages, rangeOf)) {
+  for (const [range, own] of getRuns(messages, rangeByMessage)) {
     if (range === null) {
       for (const message of own) {
         changes.push(describeKept(message));
@@ -60,7 +60,7 @@ export async function requestView({ memory: { library } }: Pick<EngineServices, 
       );
     }
   }
-  const missing = receipt.dropped.filter((range) => ![...rangeOf.values()].includes(range));
+  const missing = receipt.dropped.filter((range) => ![...rangeByMessage.values()].includes(range));
   changes.push(
     ...missing.map((range) =>
       describeDropped(
@@ -86,11 +86,11 @@ function upTo(turn: string, messages: readonly Message[]): readonly Message[] {
 /** Messages in runs that share what became of them. */
 function getRuns(
   messages: readonly Message[],
-  rangeOf: ReadonlyMap<Message, DroppedPart>,
+  rangeByMessage: ReadonlyMap<Message, DroppedPart>,
 ): [DroppedPart | null, Message[]][] {
   const runs: [DroppedPart | null, Message[]][] = [];
   for (const message of messages) {
-    const range = rangeOf.get(message) ?? null;
+    const range = rangeByMessage.get(message) ?? null;
     const last = runs.at(-1);
     if (last !== undefined && last[0] === range) last[1].push(message);
     else runs.push([range, [message]]);

@@ -87,7 +87,7 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
     const opened = await openSound(options);
     if (typeof opened !== 'string') return { index: indexOn(options, opened), rebuilt: false, reason: '' };
     await writeFile(path.join(options.dir, MADE_BY), madeBy(options.embedder), { mode: 0o600 });
-    const sound = { tables: await openTables(getPlace(options)), projectOf: new Map<string, string>() };
+    const sound = { tables: await openTables(getPlace(options)), projectByNode: new Map<string, string>() };
     return { index: indexOn(options, sound), rebuilt: true, reason: opened };
   } catch (error) {
     throw toIndexError('the index cannot be opened; check space and permissions', error);
@@ -97,7 +97,7 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
 interface Sound {
   readonly tables: Tables;
   /** Keys of the projects of all indexed nodes. */
-  readonly projectOf: Map<string, string>;
+  readonly projectByNode: Map<string, string>;
 }
 
 function getPlace({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Parameters<typeof openTables>[0] {
@@ -119,12 +119,12 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
       return writtenBy === null ? 'new' : `made by another comet-cc or embedder: ${writtenBy}`;
     }
     const tables = await openTables(getPlace(options));
-    const projectOf = new Map<string, string>();
+    const projectByNode = new Map<string, string>();
     for (const key of tables.keys()) {
       for (const kind of ['turn', 'node', 'fact'] as const) await probe(tables, key, kind, embedder.dimensions);
-      for await (const { nodeId } of nodesAndTurns(tables, key)) projectOf.set(nodeId, key);
+      for await (const { nodeId } of nodesAndTurns(tables, key)) projectByNode.set(nodeId, key);
     }
-    return { tables, projectOf };
+    return { tables, projectByNode };
   } catch (error) {
     await rm(`${dir}.damaged`, { recursive: true, force: true });
     await rename(dir, `${dir}.damaged`);
@@ -189,11 +189,11 @@ interface State extends Pick<LanceIndexOptions, 'dir' | 'embedder'>, Sound {
 }
 
 function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceIndexOptions, sound: Sound): SearchIndex {
-  const { tables, projectOf } = sound;
+  const { tables, projectByNode } = sound;
   const counts = createTermCounts();
   const reading = new Set<Promise<unknown>>();
   const writer = createIndexWriter({
-    ...{ tables, embedder, counts, projectOf, now, unembedded },
+    ...{ tables, embedder, counts, projectByNode, now, unembedded },
     searchesSettled: () => Promise.allSettled(reading),
     report: (message) => {
       void doubt(dir);
@@ -298,12 +298,12 @@ interface Search {
 }
 
 async function search(state: State, query: string, { filter, limit, lanes }: Search): Promise<readonly Hit[]> {
-  const { embedder, mean, projectOf, tables } = state;
+  const { embedder, mean, projectByNode, tables } = state;
   const frequencies = await countFrequencies(state, filter);
   const terms = { own: rarest(uniqueTokens(query), frequencies), named: entityTokens(query) };
   const { vector, comparedWith } = await embedder.embedQuery(query, {
     pieceWeights: frequencies.ofPieces,
-    mean: () => mean(projectOf.size),
+    mean: () => mean(projectByNode.size),
   });
   const vectorColumn = comparedWith === 'scriptVector' ? 'script_vector' : 'vector';
   if (vector.length !== (comparedWith === 'scriptVector' ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
@@ -334,7 +334,7 @@ async function search(state: State, query: string, { filter, limit, lanes }: Sea
 }
 
 async function turnTexts(
-  { tables, projectOf, texts }: State,
+  { tables, projectByNode, texts }: State,
   nodeIds: readonly string[],
   turnIds: readonly string[],
 ): Promise<ReadonlyMap<string, TurnWords>> {
@@ -346,7 +346,7 @@ async function turnTexts(
   );
   const missing = turnIds.filter((turnId) => !found.has(turnId));
   if (missing.length === 0) return found;
-  for (const key of new Set(nodeIds.flatMap((nodeId) => projectOf.get(nodeId) ?? []))) {
+  for (const key of new Set(nodeIds.flatMap((nodeId) => projectByNode.get(nodeId) ?? []))) {
     const table = await tables.find(key, 'turn');
     for await (const batch of table?.read(['turn_id', 'text', 'origin'], isIn('turn_id', missing)) ?? []) {
       for (const { turn_id, text, origin } of findRows<{ readonly turn_id: string } & TurnWords>(batch)) {
@@ -374,12 +374,12 @@ async function findEntries(tables: Tables): Promise<ReadonlyMap<string, IndexEnt
   return nodes;
 }
 
-async function getSize({ tables, projectOf }: Sound): Promise<{ readonly nodes: number; readonly rows: number }> {
+async function getSize({ tables, projectByNode }: Sound): Promise<{ readonly nodes: number; readonly rows: number }> {
   let rows = 0;
   for (const key of tables.keys()) {
     for (const kind of Object.keys(SHAPES) as Kind[]) rows += (await (await tables.find(key, kind))?.count()) ?? 0;
   }
-  return { nodes: projectOf.size, rows };
+  return { nodes: projectByNode.size, rows };
 }
 
 function rarest(tokens: readonly string[], { ofTerms }: DocumentFrequencies): readonly string[] {

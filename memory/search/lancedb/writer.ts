@@ -41,7 +41,7 @@ export interface IndexWriterDeps {
   readonly embedder: Embedder;
   readonly counts: TermCounts;
   /** Keys of the projects of all indexed nodes. */
-  readonly projectOf: Map<string, string>;
+  readonly projectByNode: Map<string, string>;
   readonly now: () => number;
   /** Called when optimizing failed: searches only get slower. */
   readonly report: (message: string) => void;
@@ -87,7 +87,7 @@ interface State extends IndexWriterDeps {
 
 /** Commits one after the other; changes that wait share a commit. */
 export function createIndexWriter(deps: IndexWriterDeps) {
-  const { tables, counts, projectOf } = deps;
+  const { tables, counts, projectByNode } = deps;
   const state: State = {
     ...deps,
     alone: createMutex(),
@@ -115,7 +115,7 @@ export function createIndexWriter(deps: IndexWriterDeps) {
         for (const key of tables.keys()) await tables.drop(key);
         // LanceDB would read new tables through what it cached of old ones of the same names.
         await tables.reopen();
-        projectOf.clear();
+        projectByNode.clear();
         counts.clear();
         state.dirty.clear();
       }),
@@ -188,11 +188,11 @@ interface ProjectChange {
 }
 
 async function write(state: State, { remove, rows }: Change): Promise<void> {
-  const { projectOf } = state;
+  const { projectByNode } = state;
   const embeddings = await embedded(rows, state);
   const removed = grouped(
-    remove.filter((nodeId) => projectOf.has(nodeId)),
-    (nodeId) => projectOf.get(nodeId) as string,
+    remove.filter((nodeId) => projectByNode.has(nodeId)),
+    (nodeId) => projectByNode.get(nodeId) as string,
   );
   const added = grouped(rows, (row) => getKey(row.project));
   for (const key of new Set([...removed.keys(), ...added.keys()])) {
@@ -204,7 +204,7 @@ async function write(state: State, { remove, rows }: Change): Promise<void> {
 /** Rows of nodes come last: their digests say that the rest is written. */
 async function writeProject(state: State, change: ProjectChange): Promise<void> {
   const { key, removed, added, embeddings } = change;
-  const { projectOf, counts, dirty } = state;
+  const { projectByNode, counts, dirty } = state;
   await writeTurns(state, change);
   for (const kind of ['fact', 'node'] as const) {
     if (removed.length > 0) await removeRows(state, key, kind, removed);
@@ -216,8 +216,8 @@ async function writeProject(state: State, change: ProjectChange): Promise<void> 
       rows.map((row) => getRecord(row, embeddings.get(row))),
     );
   }
-  for (const nodeId of removed) projectOf.delete(nodeId);
-  for (const { nodeId } of added) projectOf.set(nodeId, key);
+  for (const nodeId of removed) projectByNode.delete(nodeId);
+  for (const { nodeId } of added) projectByNode.set(nodeId, key);
   for (const row of added) if (row.kind !== 'fact') counts.add(countedRow(row, row.kind, key, embeddings.get(row)));
   if (removed.length > 0) dirty.add(key);
 }
