@@ -1,5 +1,6 @@
 import os from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/helpers/longest-first.ts';
 import { CORES, plugins, SETUP_FILES, server, systemProjects } from './test/helpers/projects.ts';
 
 /** The limits are for a machine that does nothing else; each process that waits for a core adds to them. */
@@ -7,6 +8,7 @@ const load = Math.max(1, (os.loadavg()[0] ?? 0) / CORES);
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     reporters: ['default', './test/helpers/summary-reporter.ts'],
     projects: [
       {
