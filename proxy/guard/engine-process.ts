@@ -20,9 +20,9 @@ export interface EngineOptions {
 /**
  * Request bodies die young: with V8's default 16 MB semi-space, up to 25 MB more stays resident before it is freed.
  * The growing limit bounds old garbage, which otherwise reaches 100 MB with large bodies on a busy machine. What is
- * left of it the engine collects when requests pause. Sparkplug's code of functions that seldom run takes 5 MB.
+ * left of it the engine collects when requests pause.
  */
-export const ENGINE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=30', '--expose-gc', '--no-sparkplug'];
+export const ENGINE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=30', '--expose-gc'];
 /**
  * glibc gives each of the index's many threads an arena and rarely returns memory. Allocations as large as a body are
  * mapped separately, because among small ones they leave holes that nothing else fits into.
