@@ -127,7 +127,7 @@ describe('guard and engine', () => {
 
   it('hold it for as long as the engine takes to start, where that is more', async () => {
     const { engineEnv } = world.options();
-    const slow = { engineEnv: { ...engineEnv, TEST_START_MS: '1000' }, timings: { holdMs: 100 } };
+    const slow = { engineEnv: { ...engineEnv, TEST_START_MS: '3000' }, timings: { holdMs: 100 } };
     const { guard, via } = await world.start(slow);
     process.kill(await getPid(), 'SIGKILL');
     expect((await asked(via, world.ours.ca)).status).toBe(200);
