@@ -164,8 +164,8 @@ function runsHere(args: readonly string[]): boolean {
 
 const place = new AsyncLocalStorage<{ readonly cwd: string; readonly home: string }>();
 const [cwdOfProcess, homeOfProcess] = [process.cwd, os.homedir];
-process.cwd = () => place.getStore()?.cwd ?? cwdOfProcess();
-os.homedir = () => place.getStore()?.home ?? homeOfProcess();
+const cwdHere = (): string => place.getStore()?.cwd ?? cwdOfProcess();
+const homeHere = (): string => place.getStore()?.home ?? homeOfProcess();
 // What hooks and services are told to start.
 process.argv[1] = CLI;
 
@@ -173,6 +173,9 @@ async function runHere(args: readonly string[], env: NodeJS.ProcessEnv, cwd: str
   const [out, err]: [string[], string[]] = [[], []];
   const stream = (into: string[]) => ({ write: (text: string) => into.push(text) });
   const context = createContext({ env, stdout: stream(out), stderr: stream(err) });
+  // Each time: what another file of the same worker loads may have put the old ones back.
+  process.cwd = cwdHere;
+  os.homedir = homeHere;
   const code = await place.run({ cwd, home: env['HOME'] ?? homeOfProcess() }, () =>
     runProgram([process.execPath, CLI, ...args], context),
   );
