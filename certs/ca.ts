@@ -1,4 +1,4 @@
-import { createHash, generateKeyPair, privateEncrypt, randomBytes } from 'node:crypto';
+import { createHash, generateKeyPair, randomBytes, sign } from 'node:crypto';
 import { promisify } from 'node:util';
 import forge from 'node-forge';
 
@@ -12,7 +12,6 @@ export type Root = Awaited<ReturnType<typeof createRoot>>;
 /** A root that is valid for `host` and its subdomains only. */
 export async function createRoot(host: string, nowMs: number) {
   const { publicKey, privateKey } = await createKeys();
-  const key = signingKey(privateKey);
   const validity = { notBefore: new Date(nowMs - DAY_MS), notAfter: new Date(nowMs + LIFE_DAYS * DAY_MS - 1_000) };
   const cert = forge.pki.createCertificate();
   const subject = [{ name: 'commonName', value: `comet-cc ${randomBytes(8).toString('hex')}` }];
@@ -27,18 +26,32 @@ export async function createRoot(host: string, nowMs: number) {
     { name: 'subjectKeyIdentifier' },
     { id: '2.5.29.30', critical: true, value: nameConstraints(host) },
   ]);
-  cert.sign(key, forge.md.sha256.create());
-  return { certPem: forge.pki.certificateToPem(cert), cert, key, validity };
+  return { certPem: signCertificate(cert, privateKey), cert, keyPem: privateKey, validity };
 }
 
-/** What precedes a SHA-256 digest in a signature. Source: RFC 8017, 9.2. */
-const SHA256_INFO = '3031300d060960864801650304020105000420';
+/** Its types leave this function out. */
+const { getTBSCertificate } = forge.pki as typeof forge.pki & {
+  getTBSCertificate(cert: forge.pki.Certificate): forge.asn1.Asn1;
+};
 
-/** forge's form of a key, for SHA-256. OpenSSL signs in a hundredth of forge's time. */
-function signingKey(pem: string): forge.pki.rsa.PrivateKey {
-  const sign = (md: forge.md.MessageDigest): string =>
-    privateEncrypt(pem, Buffer.from(SHA256_INFO + md.digest().toHex(), 'hex')).toString('binary');
-  return { sign } as unknown as forge.pki.rsa.PrivateKey;
+/**
+ * Signs by OpenSSL, in a hundredth of forge's time.
+ *
+ * @param spki  DER of a public key that stands in place of the certificate's own, for kinds that forge does not know
+ * @returns PEM
+ */
+function signCertificate(cert: forge.pki.Certificate, keyPem: string, spki?: Buffer): string {
+  const { asn1, pki } = forge;
+  cert.signatureOid = pki.oids['sha256WithRSAEncryption'] as string;
+  cert.siginfo.algorithmOid = cert.signatureOid;
+  cert.tbsCertificate = getTBSCertificate(cert);
+  if (spki !== undefined) {
+    const fields = cert.tbsCertificate.value as forge.asn1.Asn1[];
+    fields[SUBJECT_PUBLIC_KEY] = asn1.fromDer(spki.toString('binary'));
+  }
+  const bytes = Buffer.from(asn1.toDer(cert.tbsCertificate).getBytes(), 'binary');
+  cert.signature = sign('sha256', bytes, keyPem).toString('binary');
+  return pki.certificateToPem(cert);
 }
 
 /** RSA-2048 as PEM, from OpenSSL: forge takes seconds for it. */
@@ -103,13 +116,12 @@ export async function issue(host: string, nowMs: number) {
 
 /** A server certificate that expires with its root. Its key is P-256: a handshake signs faster than with RSA. */
 export async function signLeaf(root: Root, commonName: string, altNames: readonly AltName[]): Promise<Leaf> {
-  const { asn1, pki } = forge;
   const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', {
     namedCurve: 'P-256',
     publicKeyEncoding: { type: 'spki', format: 'der' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   });
-  const cert = pki.createCertificate();
+  const cert = forge.pki.createCertificate();
   cert.publicKey = root.cert.publicKey;
   cert.serialNumber = serialNumber();
   cert.validity = { ...root.validity };
@@ -130,13 +142,7 @@ export async function signLeaf(root: Root, commonName: string, altNames: readonl
           },
         ]),
   ]);
-  cert.sign(root.key, forge.md.sha256.create());
-  // forge knows no key but RSA: put this one in place of the root's, and sign again.
-  const signed = cert as typeof cert & { tbsCertificate: { value: forge.asn1.Asn1[] } };
-  signed.tbsCertificate.value[SUBJECT_PUBLIC_KEY] = asn1.fromDer(publicKey.toString('binary'));
-  const md = forge.md.sha256.create().update(asn1.toDer(signed.tbsCertificate as never).getBytes());
-  cert.signature = root.key.sign(md);
-  return { certPem: pki.certificateToPem(cert), keyPem: privateKey };
+  return { certPem: signCertificate(cert, root.keyPem, publicKey), keyPem: privateKey };
 }
 
 /** Place of the key in a version 3 TBSCertificate. Source: RFC 5280, 4.1. */
