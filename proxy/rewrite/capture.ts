@@ -48,6 +48,8 @@ interface ResponseRecorderDeps {
   readonly subagents?: SubagentSource;
   readonly log: ProxyLog;
   readonly markBroken: (context: RequestContext, plan: EpochPlan, broken: 'thinking' | 'structure') => void;
+  /** @param answered  lineage hash of the request with its answer */
+  readonly markAnswered: (context: RequestContext, plan: EpochPlan, answered: string) => void;
 }
 
 /** Records what follows a response: the cost, the receipt, a refused plan, the captured turn. */
@@ -86,7 +88,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
       });
     }
     receipts.settle(request.requestId, { status: response.status, refusal: response.errorText, account });
-    if (message !== null) captureTurn(context, response, message);
+    if (message !== null) captureTurn(context, result.plan, response, message);
   }
 
   /** A refusal counts against the plan unless the received request would get the same. */
@@ -101,12 +103,21 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     deps.markBroken(context, plan, broken);
   }
 
-  function captureTurn(context: RequestContext, response: ObservedResponse, message: AssistantMessage): void {
+  function captureTurn(
+    context: RequestContext,
+    plan: EpochPlan | null,
+    response: ObservedResponse,
+    message: AssistantMessage,
+  ): void {
     const { view, kind } = context;
     const turn = splitTurns(view).at(-1);
     if (kind !== 'main' || response.end !== 'complete' || !endsTurn(message.stopReason) || turn === undefined) return;
     deps.answered.set(turn.key, true);
-    memory.captureTurns([captureAnsweredTurn(view, turn, message, captureContext(context, clock.now()))]);
+    const captured = captureAnsweredTurn(view, turn, message, captureContext(context, clock.now()));
+    memory.captureTurns([captured]);
+    // Later answers are in the requests that follow; a fork of this one would find no request with an answer.
+    const isFirst = !view.infos.some(({ role }) => role === 'assistant');
+    if (plan !== null && isFirst) deps.markAnswered(context, plan, captured.turnId);
   }
 
   return {

@@ -143,6 +143,13 @@ class RewritePipeline implements Rewriter {
       answered: this.#answered,
       markBroken: ({ sessionId }, plan, broken) =>
         plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken }),
+      markAnswered: ({ view, sessionId }, plan, answered) =>
+        plans.saveLater(sessionId, {
+          kind: 'served',
+          planId: plan.id,
+          ...describeUse(view, deps.clock.now()),
+          served: answered,
+        }),
     });
   }
 

@@ -89,7 +89,7 @@ export interface Match {
   readonly lastUse: PlanUse;
 }
 
-/** One use of a plan: the lineage hash of the request it served. */
+/** One use of a plan: the lineage hash of the request it served, or of that request with the first answer. */
 export type ServedUse = ReturnType<typeof describeUse>;
 
 export type PlanRecord =
