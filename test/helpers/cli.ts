@@ -173,7 +173,7 @@ async function runHere(args: readonly string[], env: NodeJS.ProcessEnv, cwd: str
   const [out, err]: [string[], string[]] = [[], []];
   const stream = (into: string[]) => ({ write: (text: string) => into.push(text) });
   const context = createContext({ env, stdout: stream(out), stderr: stream(err) });
-  // Each time: what another file of the same worker loads may have put the old ones back.
+  // Each time: playwright-core, which another file of the worker may load, replaces the first of them.
   process.cwd = cwdHere;
   os.homedir = homeHere;
   const code = await place.run({ cwd, home: env['HOME'] ?? homeOfProcess() }, () =>
