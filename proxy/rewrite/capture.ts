@@ -68,7 +68,8 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     };
   }
 
-  function recordResponse({ context, cut, ...result }: RewriteResult, response: ObservedResponse): void {
+  function recordResponse(result: RewriteResult, response: ObservedResponse): void {
+    const { context, cut } = result;
     const rewrite = findRewrite(result);
     const { request, view, sessionId, kind } = context;
     if (rewrite !== null) breakRefusedPlan(context, rewrite, response);
@@ -88,7 +89,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
       });
     }
     receipts.settle(request.requestId, { status: response.status, refusal: response.errorText, account });
-    if (message !== null) captureTurn(context, result.plan, response, message);
+    if (message !== null) captureTurn(result, response, message);
   }
 
   /** A refusal counts against the plan unless the received request would get the same. */
@@ -103,21 +104,15 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     deps.markBroken(context, plan, broken);
   }
 
-  function captureTurn(
-    context: RequestContext,
-    plan: EpochPlan | null,
-    response: ObservedResponse,
-    message: AssistantMessage,
-  ): void {
+  function captureTurn({ context, plan }: RewriteResult, response: ObservedResponse, message: AssistantMessage): void {
     const { view, kind } = context;
     const turn = splitTurns(view).at(-1);
     if (kind !== 'main' || response.end !== 'complete' || !endsTurn(message.stopReason) || turn === undefined) return;
     deps.answered.set(turn.key, true);
     const captured = captureAnsweredTurn(view, turn, message, captureContext(context, clock.now()));
     memory.captureTurns([captured]);
-    // Later answers are in the requests that follow; a fork of this one would find no request with an answer.
-    const isFirst = !view.infos.some(({ role }) => role === 'assistant');
-    if (plan !== null && isFirst) deps.markAnswered(context, plan, captured.turnId);
+    // A fork after the first answer finds no request with an answer in its history.
+    if (plan !== null && !hasAnswer(view)) deps.markAnswered(context, plan, captured.turnId);
   }
 
   return {
@@ -149,6 +144,10 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
       return { body, rewritten: false, onResponse };
     },
   };
+}
+
+function hasAnswer({ infos }: ConversationView): boolean {
+  return infos.some(({ role }) => role === 'assistant');
 }
 
 interface Rewrite {
