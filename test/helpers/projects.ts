@@ -28,7 +28,6 @@ export function systemProjects(include: string[], patience: number) {
   const test = {
     globalSetup: ['test/helpers/shared-certs.ts'],
     setupFiles: [...SETUP_FILES, 'test/helpers/temp-in-memory.ts'],
-    // Each file on its own, so that none reaches another.
     pool: 'forks' as const,
     // Most of them wait for processes and timers rather than for a core.
     maxWorkers: 3 * CORES,
@@ -38,7 +37,11 @@ export function systemProjects(include: string[], patience: number) {
     expect: { poll: { timeout: 40_000 * patience } },
   };
   return [
-    { plugins, test: { ...test, server, name: 'system', include, exclude: ['test/unit/**', ...OF_SOURCE] } },
+    // A worker loads the program once for all the files it takes.
+    {
+      plugins,
+      test: { ...test, server, name: 'system', isolate: false, include, exclude: ['test/unit/**', ...OF_SOURCE] },
+    },
     { test: { ...test, name: 'source', include: OF_SOURCE } },
   ];
 }

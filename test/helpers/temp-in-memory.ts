@@ -22,7 +22,7 @@ function isFit(): boolean {
   }
 }
 
-// Homes of tests in memory take a seventh of the processor time off.
+// Homes of tests in memory take a seventh of the processor time off. A worker takes files of both kinds.
 const file = path.relative(path.join(import.meta.dirname, '..', '..'), expect.getState().testPath ?? '');
 if (process.env['TMPDIR'] === SHM) delete process.env['TMPDIR'];
 if (process.env['TMPDIR'] === undefined && file !== '' && !ON_DISK.test(file) && isFit()) process.env['TMPDIR'] = SHM;
