@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
 import {
   findTypedBesideResults,
+  isContinuation,
   readQueuedText,
   readTypedText,
   SIDE_PROMPTS,
@@ -167,6 +168,7 @@ function describe(
   const output = field('output_config') as { effort?: unknown } | undefined;
   const metadata = field('metadata') as { user_id?: unknown } | undefined;
   const systemAt = scan.fields.get('system');
+  const system = systemAt === undefined ? { workingDirectory: null, isSubagent: false } : cache.system(body, systemAt);
   return {
     body,
     scan,
@@ -179,8 +181,18 @@ function describe(
     hasTools: hasTools(scan.fields.get('tools')),
     maxTokens: Number(field('max_tokens') ?? 0),
     userId: typeof metadata?.user_id === 'string' ? metadata.user_id : '',
-    system: systemAt === undefined ? { workingDirectory: null, isSubagent: false } : cache.system(body, systemAt),
+    system: { ...system, workingDirectory: system.workingDirectory ?? findWorkingDirectory({ body, scan, infos }) },
   };
+}
+
+/**
+ * What else the message says is of the repository (skills, agents): at the start of a conversation it follows the
+ * environment, after a compaction it precedes it.
+ */
+function findWorkingDirectory(view: Pick<ConversationView, 'body' | 'scan' | 'infos'>): string | null {
+  const stated = view.infos.find(({ directories }) => directories.length > 0)?.directories ?? [];
+  const isCompacted = stated.length > 1 && isContinuation(readTexts(view, 0).join('\n'));
+  return stated.at(isCompacted ? -1 : 0) ?? null;
 }
 
 /** Whether this `tools` field is a non-empty array. */
@@ -237,7 +249,20 @@ export function describeMessage(message: unknown, at: Slice) {
     hasThinking: blocks.some(isThinking),
     tokens: estimateTokens(at.end - at.start - encoded.bytes) + encoded.count * IMAGE_TOKENS,
     shape: shapeMessage(message),
+    directories: findDirectories(String(role), content),
   };
+}
+
+/** Claude Code 2.1.332 states the environment in a message, 2.1.197 in the system prompt. */
+const ENVIRONMENT = /^# Environment\n[^\n]*\n - Primary working directory: ([^\n]+)/gm;
+const REMINDED_ENVIRONMENT = '<system-reminder>\n# Environment\n';
+
+/** The working directories that a message states: anywhere in a system message, else in blocks that begin with it. */
+function findDirectories(role: string, content: unknown): readonly string[] {
+  if (role !== 'system' && role !== 'user') return [];
+  const texts = getTexts(Array.isArray(content) ? content : [{ type: 'text', text: content }]);
+  const statements = role === 'system' ? texts : texts.filter((text) => text.startsWith(REMINDED_ENVIRONMENT));
+  return statements.flatMap((text) => Array.from(text.matchAll(ENVIRONMENT), ([, dir = '']) => dir.trim()));
 }
 
 function findTyped(role: string, content: unknown, answersTool: boolean): TypedBesideResults | null {
@@ -297,7 +322,7 @@ export function readPromptText(view: ConversationView, index: number): string {
   return [readMessageText(view, index), ...queued].filter((text) => text !== '').join('\n');
 }
 
-function readTexts(view: ConversationView, index: number): string[] {
+function readTexts(view: Pick<ConversationView, 'body' | 'scan'>, index: number): string[] {
   const slice = view.scan.messages[index];
   if (slice === undefined) return [];
   const { content } = parseSlice(view.body, slice) as { content?: unknown };

@@ -47,6 +47,66 @@ describe('a view of a request', () => {
     expect(getTokens(data)).toBeGreaterThan(100_000);
   });
 
+  const environment = (dir: string): string =>
+    `# Environment\nYou have been invoked in the following environment: \n - Primary working directory: ${dir}\n - Platform: linux`;
+  const continued = 'This session is being continued from a previous conversation that ran out of context.';
+
+  it.each([
+    [
+      'a system message',
+      [
+        { role: 'user', content: 'Hi' },
+        { role: 'system', content: environment('/home/shop') },
+      ],
+    ],
+    [
+      'a reminder of the first prompt, for models without system messages',
+      [{ role: 'user', content: [{ type: 'text', text: `<system-reminder>\n${environment('/home/shop')}` }] }],
+    ],
+    [
+      'a system message whose skills follow it and state another one',
+      [
+        { role: 'user', content: 'Hi' },
+        {
+          role: 'system',
+          content: `Deferred tools:\nA\n\n${environment('/home/shop')}\n\n${environment('/home/other')}`,
+        },
+      ],
+    ],
+    [
+      'a system message after a compaction, where skills come first',
+      [
+        { role: 'user', content: continued },
+        { role: 'system', content: [], output_config: { effort: 'low' } },
+        { role: 'assistant', content: 'Noted.' },
+        { role: 'user', content: 'Hi' },
+        { role: 'system', content: `Skills:\n\n${environment('/home/other')}\n\n${environment('/home/shop')}` },
+      ],
+    ],
+    [
+      'the first message that states one',
+      [
+        { role: 'user', content: 'Hi' },
+        { role: 'system', content: environment('/home/shop') },
+        { role: 'assistant', content: 'Hi' },
+        { role: 'user', content: 'Go on' },
+        { role: 'system', content: environment('/home/other') },
+      ],
+    ],
+  ])('finds the working directory in %s', (_, list) => {
+    const view = parseConversation(Buffer.from(JSON.stringify({ messages: list })), new ConversationCache());
+    expect(view?.system.workingDirectory).toBe('/home/shop');
+  });
+
+  it.each([
+    ['what the user typed', `Look:\n${environment('/home/other')}`],
+    ['a file', `<system-reminder>\nContents of CLAUDE.md:\n${environment('/home/other')}`],
+    ['a result of a tool', [{ type: 'tool_result', tool_use_id: 't', content: environment('/home/other') }]],
+  ])('finds none in %s', (_, content) => {
+    const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content }] }));
+    expect(parseConversation(body, new ConversationCache())?.system.workingDirectory).toBeNull();
+  });
+
   it('is the same whichever requests of the conversation were seen before it', () => {
     fc.assert(
       fc.property(head, messages, messages, tail, tail, fc.nat(8), (before, list, more, after, later, kept) => {
