@@ -73,13 +73,13 @@ describe.skipIf(claude === null)(
       expect(own.every(({ economics }) => economics.billed !== null)).toBe(true);
     });
 
-    it.each(['sonnet', 'haiku'])('cuts a conversation on %s too', async (model) => {
+    it.each(['sonnet', 'claude-haiku-4-5'])('cuts a conversation on %s too', async (model) => {
       const id = await work(['--model', model], [1, 2, 3, 4, 5, 6]);
       expect(rig.standin.refused.map(({ refusal }) => refusal)).toEqual([]);
       expect(holds(rig, id, 1)).toBe(false);
       const last = mainRequests(rig.standin, id).at(-1);
       expect(last?.bytes.toString()).toContain('<comet-cc-memory');
-      expect(last?.body?.['thinking']).toMatchObject({ type: model === 'haiku' ? 'enabled' : 'adaptive' });
+      expect(last?.body?.['thinking']).toMatchObject({ type: model === 'sonnet' ? 'adaptive' : 'enabled' });
     });
 
     it('has every node written by claude -p once all is flushed, and the cut turns verbatim', async () => {

@@ -24,6 +24,10 @@ function canonical(body: ServedRequest['body'], part: 'system' | 'messages'): st
   });
 }
 
+/** The client's own ids and its digest of the request differ in each. */
+const withoutIds = ({ bytes }: ServedRequest): string =>
+  bytes.toString().replace(/\b(?:cch|cc_prompt_id)=[\w-]+;/g, '');
+
 /** Stops the next answer of the conversation behind its first piece. */
 interface Hold {
   reached(): void;
@@ -116,7 +120,7 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
     await next();
     await client.end();
     const [without, after] = [sent()[first], sent()[second]] as [ServedRequest, ServedRequest];
-    expect(after.bytes.toString()).toBe(without.bytes.toString());
+    expect(withoutIds(after)).toBe(withoutIds(without));
     expectSamePrefix(before, after);
     expect(refused()).toBe(refusals);
     client = resume();
