@@ -248,6 +248,30 @@ export function isContinuation(text: string): boolean {
   return text.startsWith('This session is being continued from a previous conversation');
 }
 
+/**
+ * First words of what Claude Code tells the model once and then takes as known: instructions of CLAUDE.md files, the
+ * environment, and which tools, agents, skills and servers there are.
+ */
+const STANDING = [
+  String.raw`Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:`,
+  String.raw`Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests`,
+  String.raw`# Environment\n|# MCP Server Instructions\n|Available agent types for the |New agent types are now available`,
+  'The following (?:deferred tools|tools|agent types|skills|MCP servers) (?:are|have|just became) ',
+].join('|');
+const STANDING_LINE = new RegExp(`^(?:${STANDING})`, 'm');
+const STANDING_REMINDER = new RegExp(`^<system-reminder>\\n(?:${STANDING})`);
+
+/** From its first standing part on, of the parts that a system message consists of; null without any. */
+export function findStandingParts(text: string): string | null {
+  const at = text.search(STANDING_LINE);
+  return at < 0 ? null : text.slice(at);
+}
+
+/** Whether this text block of a user message is a standing part. */
+export function isStandingReminder(text: string): boolean {
+  return STANDING_REMINDER.test(text);
+}
+
 /** The source of a text in one of the client's forms; null for any other. */
 export function getSource(text: string): Form['source'] | null {
   const at = text.search(/\S/);

@@ -538,7 +538,7 @@ function buildCut(
   const place = isMergedPrompt(view.infos, kept)
     ? { through: view.lineage[kept] as string, merged: true as const }
     : { through: turnIds.at(-1) as string };
-  return { ...place, preamble: preamble.text, nodeIds };
+  return { ...place, preamble: preamble.text, nodeIds, pins: true };
 }
 
 /** A turn is quoted by the first of its nodes, and a node is represented by quotes only if all its turns have one. */
@@ -566,7 +566,7 @@ function buildRoundCuts(memory: MemorySource, { view, step, fence }: EpochInput,
     const { nodeIds, lines } = readCoveringNodes(memory, partIds);
     const preamble = renderRoundsPreamble(lines, roundsBudget(config), fence);
     const [after, through] = [view.lineage[start - 1] as string, view.lineage[end - 1] as string];
-    return { after, through, preamble: preamble.text, nodeIds };
+    return { after, through, preamble: preamble.text, nodeIds, pins: true };
   });
 }
 

@@ -1,7 +1,15 @@
 import type { Balance } from '../ledger/store.ts';
 import { type ConversationView, countRequestTokens, estimateTokens, type MessageInfo } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
-import { findHeadEnd, type PartSpan, splitParts, splitRounds, sumTokens, type TurnSpan } from '../wire/turns.ts';
+import {
+  findHeadEnd,
+  type PartSpan,
+  splitParts,
+  splitRounds,
+  sumPinnedTokens,
+  sumTokens,
+  type TurnSpan,
+} from '../wire/turns.ts';
 import type { Match, PlanLocation } from './plan.ts';
 import type { HeldState } from './render.ts';
 
@@ -174,13 +182,14 @@ export function buildCutContext(
 ): CutContext {
   const headEnd = findHeadEnd(view);
   const head = sumTokens(view.infos.slice(0, headEnd));
+  const pinned = sumPinnedTokens(view.infos.slice(headEnd));
   const fresh = match === null ? [] : view.infos.slice(Math.max(headEnd, match.servedAt + 1));
   return {
     budget,
     freshTokens: sumTokens(fresh),
     ...findCacheState({ view, match, nowMs }),
-    aroundTokens: head + ownTokens,
-    requestTokens: countRequestTokens(view) - sumTokens(dropped) + ownTokens,
+    aroundTokens: head + pinned + ownTokens,
+    requestTokens: countRequestTokens(view) - sumTokens(dropped) + sumPinnedTokens(dropped) + ownTokens,
     contextTokens: findModelTraits(view.model).contextTokens,
   };
 }

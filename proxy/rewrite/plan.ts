@@ -34,6 +34,8 @@ export interface Cut {
   /** Leading text block of the first kept prompt. */
   readonly preamble: string;
   readonly nodeIds: readonly string[];
+  /** Absent in plans of versions that kept nothing of the absorbed messages. */
+  readonly pins?: true;
 }
 
 /** The oldest tool rounds of one turn that are no longer sent. The turn's instruction is still sent. */
@@ -45,6 +47,7 @@ export interface RoundCut {
   /** Trailing text block of the instruction. */
   readonly preamble: string;
   readonly nodeIds: readonly string[];
+  readonly pins?: true;
 }
 
 /**
@@ -166,28 +169,41 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
   const messages: (number | Buffer)[] = [];
   let thinkingStripped = 0;
   let systemMessages: Buffer[] = [];
-  const roundCuts = new Map(location.rounds.map(({ start, cut }) => [findInstruction(view, start), cut]));
-  const removeBefore = (slice: Slice, firstDropped: number, bytes: Buffer): void => {
+  const turnPins = collectPinned(view, plan.cut, head, location.cutEnd);
+  const roundCuts = location.rounds.map(({ start, end, cut }) => ({
+    ...{ start, end, cut },
+    instruction: findInstruction(view, start),
+    pins: collectPinned(view, cut, start, end),
+  }));
+  const replaceBefore = (slice: Slice, firstDropped: number, added: readonly Buffer[]): void => {
+    const bytes = Buffer.concat(added.flatMap((message) => [message, Buffer.from(',')]));
+    messages.push(...added);
     edits.push({ start: (view.scan.messages[firstDropped] as Slice).start, end: slice.start, bytes });
   };
 
   view.scan.messages.forEach((slice, index) => {
     if (plan.cut !== null && index >= head && index < location.cutEnd) return;
     if (location.rounds.some(({ start, end }) => index >= start && index < end)) return;
-    const endedRounds = location.rounds.find(({ end }) => index === end);
-    if (endedRounds !== undefined) removeBefore(slice, endedRounds.start, Buffer.alloc(0));
+    const endedRounds = roundCuts.find(({ end }) => index === end);
+    if (endedRounds !== undefined) {
+      const { messages: pinned, directives } = endedRounds.pins;
+      replaceBefore(slice, endedRounds.start, [...pinned, ...directives]);
+    }
     const cut = index === location.cutEnd ? plan.cut : null;
     if (cut !== null) {
-      messages.push(Buffer.from(BRIDGE));
-      removeBefore(slice, head, Buffer.from(`${BRIDGE},`));
+      const { messages: pinned, directives } = turnPins;
+      replaceBefore(slice, head, [...pinned, Buffer.from(BRIDGE), ...directives]);
     }
     const injections = plan.injections.filter(({ anchor }) => anchor === view.lineage[index]);
     const asSystem = injections.filter((injection) => isSystemMessage(injection, view, index));
     const asBlock = injections.filter((injection) => !asSystem.includes(injection));
-    const roundCut = roundCuts.get(index);
+    const roundCut = roundCuts.find(({ instruction }) => instruction === index);
     const change = changeMessage(view.body, slice, {
-      before: cut?.preamble ?? null,
-      after: [...asBlock.map(({ text }) => text), ...(roundCut === undefined ? [] : [roundCut.preamble])],
+      before: cut === null ? [] : [...turnPins.texts, cut.preamble],
+      after: [
+        ...asBlock.map(({ text }) => text),
+        ...(roundCut === undefined ? [] : [...roundCut.pins.texts, roundCut.cut.preamble]),
+      ],
       stripThinking: (view.infos[index] as MessageInfo).hasThinking && index < location.stripEnd,
       dropResults: cut?.merged === true,
     });
@@ -203,6 +219,25 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
   });
   if (plan.systemBlock !== null) edits.push(...appendSystemBlock(view, plan.systemBlock));
   return { body: applyEdits(view.body, edits), edits, messages, thinkingStripped };
+}
+
+/**
+ * What stays of the absorbed messages `[start, end)`: text blocks for a prompt, and system messages in their place. The
+ * directive that applies behind them is part of the last one; without any it stands alone, which is valid anywhere.
+ */
+function collectPinned(view: ConversationView, cut: Cut | RoundCut | null, start: number, end: number) {
+  const absorbed = cut?.pins === true ? view.infos.slice(start, end) : [];
+  const pins = absorbed.flatMap(({ pinned }) => pinned ?? []);
+  const directive = pins.findLast((pin) => pin.directive !== undefined)?.directive;
+  const contents = pins.flatMap(({ blocks }) => (blocks.length === 0 ? [] : [{ role: 'system', content: blocks }]));
+  const messages = contents.map((message, at) =>
+    directive === undefined || at < contents.length - 1 ? message : { ...message, output_config: directive },
+  );
+  const alone =
+    directive === undefined || contents.length > 0 ? [] : [{ role: 'system', content: [], output_config: directive }];
+  const encode = (message: object): Buffer => Buffer.from(JSON.stringify(message));
+  const texts = [...new Set(pins.flatMap(({ reminders }) => reminders))];
+  return { texts, messages: messages.map(encode), directives: alone.map(encode) };
 }
 
 /** Index of the user message that the rounds starting at `start` answer; system messages may stand between. */

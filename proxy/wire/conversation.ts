@@ -15,6 +15,7 @@ import {
   type HeadShape,
   hashMessage,
   isThinking,
+  readPinned,
   shapeHead,
   shapeMessage,
   shapeTools,
@@ -238,6 +239,7 @@ export function describeMessage(message: unknown, at: Slice) {
   const { role, content } = message as { role?: unknown; content?: unknown };
   const blocks = Array.isArray(content) ? content : [];
   const encoded = measureEncoded(blocks);
+  const pinned = readPinned(message);
   const answersTool = blocks.some((block) => /tool_result$/.test(getType(block)));
   return {
     hash: hashMessage(message),
@@ -250,6 +252,8 @@ export function describeMessage(message: unknown, at: Slice) {
     tokens: estimateTokens(at.end - at.start - encoded.bytes) + encoded.count * IMAGE_TOKENS,
     shape: shapeMessage(message),
     directories: findDirectories(String(role), content),
+    pinned,
+    pinnedTokens: pinned === null ? 0 : estimateTokens(Buffer.byteLength(JSON.stringify(pinned))),
   };
 }
 

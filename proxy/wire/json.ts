@@ -223,8 +223,8 @@ export interface Edit extends Slice {
 const NO_TEXT = '{"type":"text","text":"(no text)"}';
 
 interface MessageChange {
-  /** Text of a new leading block. */
-  readonly before: string | null;
+  /** Texts of new leading blocks. */
+  readonly before: readonly string[];
   /** Texts of new trailing blocks. */
   readonly after: readonly string[];
   readonly stripThinking: boolean;
@@ -238,7 +238,8 @@ export function changeMessage(
   slice: Slice,
   change: MessageChange,
 ): { readonly bytes: Buffer; readonly thinkingStripped: number } | null {
-  if (change.before === null && change.after.length === 0 && !change.stripThinking && !change.dropResults) return null;
+  if (change.before.length === 0 && change.after.length === 0 && !change.stripThinking && !change.dropResults)
+    return null;
   const content = scanObject(body, slice.start)?.values.get('content');
   if (content === undefined) return null;
   const all = sliceBlocks(body, content);
@@ -248,7 +249,7 @@ export function changeMessage(
     : blocks;
   const thinkingStripped = blocks.length - rest.length;
   if (rest.length === 0) rest.push(Buffer.from(NO_TEXT));
-  if (change.before !== null) rest.unshift(encodeTextBlock(change.before));
+  rest.unshift(...change.before.map(encodeTextBlock));
   rest.push(...change.after.map(encodeTextBlock));
   const joined = prefixWithCommas(rest).subarray(1);
   const pieces = [body.subarray(slice.start, content.start), Buffer.from('['), joined, Buffer.from(']')];

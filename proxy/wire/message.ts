@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isRecord } from '../../common/text.ts';
+import { findStandingParts, isStandingReminder } from '../../common/turn.ts';
 
 type Json = Record<string, unknown>;
 
@@ -116,6 +117,44 @@ export function shapeMessage(message: unknown): MessageShape {
   }
   if (!Array.isArray(content)) return { role, blocks: [], extra, malformed: true };
   return { role, blocks: content.map(shapeBlock), extra };
+}
+
+/** What of a message stays when a cut absorbs it, because Claude Code says it once; see decision 0055. */
+export interface Pinned {
+  /** Text blocks of a user message. */
+  readonly reminders: readonly string[];
+  /** Content of a system message: text, and tools that it adds or removes. */
+  readonly blocks: readonly unknown[];
+  /** `output_config` of a system message; it applies until the next one. */
+  readonly directive?: unknown;
+}
+
+/** Null when nothing stays. */
+export function readPinned(message: unknown): Pinned | null {
+  const { role, content, output_config: directive } = message as Json;
+  const blocks = (typeof content === 'string' ? [{ type: 'text', text: content }] : content) as readonly unknown[];
+  if (!Array.isArray(blocks)) return null;
+  if (role === 'user') {
+    const reminders = blocks.flatMap(readText).filter(isStandingReminder);
+    return reminders.length === 0 ? null : { reminders, blocks: [] };
+  }
+  if (role !== 'system') return null;
+  const kept = blocks.flatMap(keepStanding);
+  if (kept.length === 0 && directive === undefined) return null;
+  return { reminders: [], blocks: kept, ...(directive !== undefined && { directive }) };
+}
+
+function readText(block: unknown): string[] {
+  return isRecord(block) && block['type'] === 'text' && typeof block['text'] === 'string' ? [block['text']] : [];
+}
+
+function keepStanding(block: unknown): unknown[] {
+  if (!isRecord(block)) return [];
+  const { cache_control: _, ...rest } = block;
+  if (rest['type'] === 'tool_addition' || rest['type'] === 'tool_removal') return [rest];
+  return readText(block)
+    .flatMap((text) => findStandingParts(text) ?? [])
+    .map((text) => ({ type: 'text', text }));
 }
 
 /** @param body  the request without its messages */

@@ -11,6 +11,7 @@ export interface TurnSpan {
   readonly key: string;
   /** Lineage hash up to the last message. */
   readonly endHash: string;
+  /** Without what a cut keeps of them. */
   readonly tokens: number;
   /** Number of answers, and so of requests that carried the earlier turns. */
   readonly requests: number;
@@ -52,11 +53,16 @@ export function isMergedPrompt(infos: readonly MessageInfo[], index: number): bo
 function toSpan({ infos, lineage }: Conversation, start: number, end: number, key: string): TurnSpan {
   const own = infos.slice(start, end);
   const requests = own.filter((info) => info.role === 'assistant').length;
-  return { start, end, key, endHash: lineage[end - 1] as string, tokens: sumTokens(own), requests };
+  const tokens = sumTokens(own) - sumPinnedTokens(own);
+  return { start, end, key, endHash: lineage[end - 1] as string, tokens, requests };
 }
 
 export function sumTokens(items: readonly { readonly tokens: number }[]): number {
   return items.reduce((total, { tokens }) => total + tokens, 0);
+}
+
+export function sumPinnedTokens(infos: readonly MessageInfo[]): number {
+  return infos.reduce((total, { pinnedTokens }) => total + pinnedTokens, 0);
 }
 
 /** Index of the prompt that this request sends for the first time; -1 in a tool loop. */

@@ -15,6 +15,8 @@ const summarises: Aside = {
   }),
 };
 
+const INSTRUCTION = 'Write every note in French.';
+
 interface Walk {
   readonly sessionId: string;
   readonly forkId: string;
@@ -41,7 +43,9 @@ describe.skipIf(claude === null)(`/compact and forks${claude === null ? `: ${CLA
     const client = start(OPUS);
     const sessionId = await steps(client, [1, 2, 3, 4, 5, 6]);
     expect(await client.ask('/compact')).toMatchObject({ isError: false });
-    expect(await steps(client, [7, 8, 9, 10, 11, 12])).toBe(sessionId);
+    await steps(client, [7]);
+    expect(await client.ask('/effort low')).toMatchObject({ isError: false });
+    expect(await steps(client, [8, 9, 10, 11, 12])).toBe(sessionId);
     expect(await client.end()).toBe(0);
     const fork = start([...OPUS, '--resume', sessionId, '--fork-session']);
     const forkId = await steps(fork, [13, 14]);
@@ -55,7 +59,8 @@ describe.skipIf(claude === null)(`/compact and forks${claude === null ? `: ${CLA
       .map((request) => request.refusal);
 
   beforeAll(async () => {
-    rig = await createClientRig({ claude: claude as string, asides: [summarises], files: stepFiles(14) });
+    const files = { ...stepFiles(14), 'CLAUDE.md': `${INSTRUCTION}\n` };
+    rig = await createClientRig({ claude: claude as string, asides: [summarises], files });
     alone = await walk(rig.alone);
     remembered = await walk(rig.remembered);
   });
@@ -64,10 +69,23 @@ describe.skipIf(claude === null)(`/compact and forks${claude === null ? `: ${CLA
     await rig?.close();
   });
 
+  const trimmed = (request: ServedRequest): boolean => request.bytes.includes('Earlier turns of this conversation');
+  const compacted = (request: ServedRequest): boolean => request.bytes.includes('This session is being continued');
+
+  it('keeps over a cut after it what the client says once, and the effort that the user set', () => {
+    const last = mainRequests(rig.standin, remembered.sessionId).at(-1) as ServedRequest;
+    const other = mainRequests(rig.standin, alone.sessionId).at(-1) as ServedRequest;
+    expect(trimmed(last) && compacted(last) && !trimmed(other)).toBe(true);
+    for (const text of [INSTRUCTION, 'deferred tools are now available', 'Primary working directory']) {
+      expect(last.bytes.toString().split(text)).toHaveLength(2);
+      expect(other.bytes.toString().split(text)).toHaveLength(2);
+    }
+    expect(getEffort(other)).toBeDefined();
+    expect(getEffort(last)).toBe(getEffort(other));
+  });
+
   it('trims before the compaction and again after it', () => {
     const sent = mainRequests(rig.standin, remembered.sessionId);
-    const trimmed = (request: ServedRequest): boolean => request.bytes.includes('Earlier turns of this conversation');
-    const compacted = (request: ServedRequest): boolean => request.bytes.includes('This session is being continued');
     expect(sent.some((request) => trimmed(request) && !compacted(request))).toBe(true);
     expect(sent.some((request) => trimmed(request) && compacted(request))).toBe(true);
   });
@@ -105,6 +123,13 @@ describe.skipIf(claude === null)(`/compact and forks${claude === null ? `: ${CLA
     expect(rig.strangers).toEqual([]);
   });
 });
+
+/** What applies to the newest message: a directive among the messages, or the request's own. */
+function getEffort({ body }: ServedRequest): unknown {
+  const messages = (body?.['messages'] ?? []) as { output_config?: unknown }[];
+  const { output_config: config } = messages.findLast((message) => message.output_config !== undefined) ?? body ?? {};
+  return (config as { effort?: unknown } | undefined)?.effort;
+}
 
 function getPreamble(request: ServedRequest | undefined): string | null {
   return (
