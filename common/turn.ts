@@ -252,24 +252,21 @@ export function isContinuation(text: string): boolean {
  * First words of what Claude Code tells the model once and then takes as known: instructions of CLAUDE.md files, the
  * environment, and which tools, agents, skills and servers there are.
  */
-const STANDING = [
-  String.raw`Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:`,
-  String.raw`Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests`,
-  String.raw`# Environment\n|# MCP Server Instructions\n|Available agent types for the |New agent types are now available`,
-  'The following (?:deferred tools|tools|agent types|skills|MCP servers) (?:are|have|just became) ',
-].join('|');
-const STANDING_LINE = new RegExp(`^(?:${STANDING})`, 'm');
-const STANDING_REMINDER = new RegExp(`^<system-reminder>\\n(?:${STANDING})`);
+const STANDING =
+  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\n|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools|tools|agent types|skills|MCP servers) (?:are|have|just became) )/m;
+const REMINDER_START = '<system-reminder>\n';
 
 /** From its first standing part on, of the parts that a system message consists of; null without any. */
 export function findStandingParts(text: string): string | null {
-  const at = text.search(STANDING_LINE);
+  const at = text.search(STANDING);
   return at < 0 ? null : text.slice(at);
 }
 
 /** Whether this text block of a user message is a standing part. */
 export function isStandingReminder(text: string): boolean {
-  return STANDING_REMINDER.test(text);
+  if (!text.startsWith(REMINDER_START)) return false;
+  const start = text.slice(REMINDER_START.length, REMINDER_START.length + 700);
+  return start.search(STANDING) === 0;
 }
 
 /** The source of a text in one of the client's forms; null for any other. */

@@ -169,11 +169,10 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
   const messages: (number | Buffer)[] = [];
   let thinkingStripped = 0;
   let systemMessages: Buffer[] = [];
-  const turnPins = collectPinned(view, plan.cut, head, location.cutEnd);
+  const turnPins = collectPinned(view, plan.cut, { start: head, end: location.cutEnd, into: location.cutEnd });
   const roundCuts = location.rounds.map(({ start, end, cut }) => ({
-    ...{ start, end, cut },
-    instruction: findInstruction(view, start),
-    pins: collectPinned(view, cut, start, end),
+    ...{ start, end, cut, into: findInstruction(view, start) },
+    pins: collectPinned(view, cut, { start, end, into: findInstruction(view, start) }),
   }));
   const replaceBefore = (slice: Slice, firstDropped: number, added: readonly Buffer[]): void => {
     const bytes = Buffer.concat(added.flatMap((message) => [message, Buffer.from(',')]));
@@ -185,19 +184,13 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
     if (plan.cut !== null && index >= head && index < location.cutEnd) return;
     if (location.rounds.some(({ start, end }) => index >= start && index < end)) return;
     const endedRounds = roundCuts.find(({ end }) => index === end);
-    if (endedRounds !== undefined) {
-      const { messages: pinned, directives } = endedRounds.pins;
-      replaceBefore(slice, endedRounds.start, [...pinned, ...directives]);
-    }
+    if (endedRounds !== undefined) replaceBefore(slice, endedRounds.start, endedRounds.pins.messages);
     const cut = index === location.cutEnd ? plan.cut : null;
-    if (cut !== null) {
-      const { messages: pinned, directives } = turnPins;
-      replaceBefore(slice, head, [...pinned, Buffer.from(BRIDGE), ...directives]);
-    }
+    if (cut !== null) replaceBefore(slice, head, [...turnPins.messages, Buffer.from(BRIDGE)]);
     const injections = plan.injections.filter(({ anchor }) => anchor === view.lineage[index]);
     const asSystem = injections.filter((injection) => isSystemMessage(injection, view, index));
     const asBlock = injections.filter((injection) => !asSystem.includes(injection));
-    const roundCut = roundCuts.find(({ instruction }) => instruction === index);
+    const roundCut = roundCuts.find(({ into }) => into === index);
     const change = changeMessage(view.body, slice, {
       before: cut === null ? [] : [...turnPins.texts, cut.preamble],
       after: [
@@ -221,23 +214,30 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
   return { body: applyEdits(view.body, edits), edits, messages, thinkingStripped };
 }
 
+/** Carries a directive where nothing else is said: alone it may not stand behind another system message. */
+const REMARK = { type: 'text', text: 'Earlier messages are kept in memory.' };
+
 /**
- * What stays of the absorbed messages `[start, end)`: text blocks for a prompt, and system messages in their place. The
- * directive that applies behind them is part of the last one; without any it stands alone, which is valid anywhere.
+ * What stays of the absorbed messages `[start, end)`: text blocks for the message `into`, and system messages in their
+ * place, the last of them with the directive that applies behind them.
  */
-function collectPinned(view: ConversationView, cut: Cut | RoundCut | null, start: number, end: number) {
+function collectPinned(
+  view: ConversationView,
+  cut: Cut | RoundCut | null,
+  { start, end, into }: { readonly start: number; readonly end: number; readonly into: number },
+) {
   const absorbed = cut?.pins === true ? view.infos.slice(start, end) : [];
   const pins = absorbed.flatMap(({ pinned }) => pinned ?? []);
+  const said = new Set(view.infos[into]?.pinned?.reminders);
+  const texts = [...new Set(pins.flatMap(({ reminders }) => reminders))].filter((text) => !said.has(text));
+  const contents = pins.flatMap(({ blocks }) => (blocks.length > 0 ? [blocks] : []));
   const directive = pins.findLast((pin) => pin.directive !== undefined)?.directive;
-  const contents = pins.flatMap(({ blocks }) => (blocks.length === 0 ? [] : [{ role: 'system', content: blocks }]));
-  const messages = contents.map((message, at) =>
-    directive === undefined || at < contents.length - 1 ? message : { ...message, output_config: directive },
-  );
-  const alone =
-    directive === undefined || contents.length > 0 ? [] : [{ role: 'system', content: [], output_config: directive }];
-  const encode = (message: object): Buffer => Buffer.from(JSON.stringify(message));
-  const texts = [...new Set(pins.flatMap(({ reminders }) => reminders))];
-  return { texts, messages: messages.map(encode), directives: alone.map(encode) };
+  if (contents.length === 0 && directive !== undefined) contents.push([REMARK]);
+  const messages = contents.map((content, at) => {
+    const isLast = at === contents.length - 1;
+    return Buffer.from(JSON.stringify({ role: 'system', content, ...(isLast && { output_config: directive }) }));
+  });
+  return { texts, messages };
 }
 
 /** Index of the user message that the rounds starting at `start` answer; system messages may stand between. */

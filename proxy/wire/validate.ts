@@ -92,7 +92,7 @@ function* checkPlacement(messages: readonly MessageShape[]): Generator<ApiError>
   for (let start = 0; start < messages.length; start += 1) {
     if (!hasFixedPlace(messages[start])) continue;
     let end = start;
-    while (messages[end + 1]?.role === 'system') end += 1;
+    while (hasFixedPlace(messages[end + 1])) end += 1;
     if (start === 0) yield invalidRequest(`messages.0: ${FIRST}`);
     const before = messages[start - 1];
     if (before && before.role !== 'user' && before.role !== 'system' && !isServerResult(before.blocks.at(-1)))

@@ -3,10 +3,21 @@ import type { Json } from './rewriter-rig.ts';
 
 /** What a client holds of its conversation; how it looks on the wire depends on the model. */
 export type Entry =
-  | { readonly role: 'user'; readonly blocks: readonly Json[]; readonly notes: readonly string[] }
+  | { readonly role: 'user'; readonly blocks: readonly Json[]; readonly notes: readonly Note[] }
   | { readonly role: 'assistant'; readonly blocks: readonly Json[] };
 
+/** What Claude Code says beside: a system message, or a reminder for models that take none. */
+export interface Note {
+  readonly text: string;
+  readonly clear_at?: 'next_user_message';
+  readonly output_config?: Json;
+}
+
+/** 2.1.332 states the environment, the effort and the tokens left in notes. */
+export type Version = '2.1.197' | '2.1.332';
+
 export interface Shape {
+  readonly version: Version;
   readonly sessionId: string;
   readonly model: string;
   readonly effort: string;
@@ -24,7 +35,7 @@ export interface Form {
   readonly userId?: string;
 }
 
-/** The body as Claude Code writes it: 2.1.197, `-p`. */
+/** The body as Claude Code writes it with `-p`. */
 export function getBody(shape: Shape, { nonce, aside = false, fields = {}, userId }: Form): Buffer {
   const manual = findModelTraits(shape.model).thinking === 'manual';
   const newest = shape.entries.findLastIndex((entry) => entry.role === 'user') - (aside ? 1 : 0);
@@ -40,6 +51,7 @@ export function getBody(shape: Shape, { nonce, aside = false, fields = {}, userI
     thinking: manual ? { budget_tokens: 31_999, type: 'enabled' } : { type: 'adaptive' },
     context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
     ...(!manual && { output_config: { effort: shape.effort } }),
+    ...(isNew(shape) && { diagnostics: { previous_message_id: `msg_${nonce - 1}` } }),
     stream: true,
     ...fields,
   };
@@ -49,16 +61,20 @@ export function getBody(shape: Shape, { nonce, aside = false, fields = {}, userI
 
 export function getHeaders(shape: Shape, more: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
-    'anthropic-beta': BETAS,
+    'anthropic-beta': isNew(shape) ? `${BETAS},${NEW_BETAS}` : BETAS,
     'anthropic-version': '2023-06-01',
-    'user-agent': 'claude-cli/2.1.197 (external, cli)',
+    'user-agent': `claude-cli/${shape.version} (external, cli)`,
     'x-claude-code-session-id': shape.sessionId,
+    ...(isNew(shape) && { 'x-claude-code-request-class': 'main' }),
     ...more,
   };
 }
 
 export const BETAS =
   'claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,prompt-caching-scope-2026-01-05,mid-conversation-system-2026-04-07,effort-2025-11-24';
+
+const NEW_BETAS =
+  'per-turn-control-2026-07-01,mid-conversation-tool-changes-2026-07-01,mid-conversation-system-clear-at-2026-08-21,thinking-binding-controls-2026-08-01,thinking-display-updates-2026-08-18,cache-diagnosis-2026-04-07';
 
 const TOOLS: readonly Json[] = ['Bash', 'Read'].map((name) => ({
   name,
@@ -75,6 +91,8 @@ function asHistory(entry: Entry, takesSystem: boolean): string[] {
   return found;
 }
 
+export const isNew = ({ version }: Pick<Shape, 'version'>): boolean => version === '2.1.332';
+
 /** One text alone is a string once it is history; the newest message is blocks, the last with the breakpoint. */
 function written(entry: Entry, takesSystem: boolean, mark: Json | null): string[] {
   const notes = entry.role === 'user' ? entry.notes : [];
@@ -87,12 +105,18 @@ function written(entry: Entry, takesSystem: boolean, mark: Json | null): string[
       : entry.role === 'user' && blocks.length === 1 && only?.['type'] === 'text' && !only['citations']
         ? only['text']
         : blocks;
-  const said = takesSystem ? notes.map((text) => JSON.stringify({ role: 'system', content: text })) : [];
+  const said = takesSystem ? notes.map(writeNote) : [];
   return [JSON.stringify({ role: entry.role, content }), ...said];
 }
 
-function withReminders(blocks: readonly Json[], notes: readonly string[]): readonly Json[] {
-  const said = notes.map((note) => ({ type: 'text', text: `<system-reminder>\n${note}\n</system-reminder>` }));
+/** Without a text it is the directive alone. */
+function writeNote({ text, ...fields }: Note): string {
+  return JSON.stringify({ role: 'system', content: text === '' ? [] : text, ...fields });
+}
+
+function withReminders(blocks: readonly Json[], notes: readonly Note[]): readonly Json[] {
+  const parts = notes.flatMap(({ text }) => text.split('\n\n')).filter((text) => text !== '');
+  const said = parts.map((text) => ({ type: 'text', text: `<system-reminder>\n${text}\n</system-reminder>` }));
   return blocks[0]?.['type'] === 'tool_result' ? [...blocks, ...said] : [...said, ...blocks];
 }
 
@@ -103,12 +127,19 @@ function control({ ttl }: Shape): Json {
 function systemBlocks(shape: Shape, nonce: number): readonly Json[] {
   const count = String(nonce).padStart(5, '0');
   return [
-    { type: 'text', text: `x-anthropic-billing-header: cc_version=2.1.197.476; cc_entrypoint=cli; cch=${count};` },
+    {
+      type: 'text',
+      text: `x-anthropic-billing-header: cc_version=${shape.version}.476; cc_entrypoint=cli; cch=${count};`,
+    },
     { type: 'text', text: 'You help with code. Be exact.', cache_control: { ...control(shape), scope: 'global' } },
     {
       type: 'text',
-      text: `# Environment\n - Primary working directory: ${shape.cwd}\n - Platform: linux\n`,
+      text: isNew(shape) ? 'Act with care.' : environment(shape),
       cache_control: control(shape),
     },
   ];
+}
+
+export function environment({ cwd }: Pick<Shape, 'cwd'>): string {
+  return `# Environment\nYou have been invoked in the following environment: \n - Primary working directory: ${cwd}\n - Platform: linux\n`;
 }

@@ -1,3 +1,4 @@
+import { isStandingReminder } from '../../common/turn.ts';
 import { BRIDGE } from '../../proxy/rewrite/plan.ts';
 import { scanArray, scanBody } from '../../proxy/wire/json.ts';
 import type { Exchange, Json } from './rewriter-rig.ts';
@@ -36,9 +37,11 @@ function pairUp({ request, sent }: Exchange): Comparison {
   const had = slices(request.bytes);
   const goes = sent === request.bytes ? had : slices(sent);
   const head = goes.indexOf(BRIDGE);
+  const behind = had.findIndex((text, index) => index > 0 && !text.startsWith('{"role":"system"'));
+  const behindHead = behind < 0 ? had.length : behind;
   const of: (number | null)[] = goes
     .slice(0, Math.max(0, head))
-    .map((message, index) => paired(message, had, { most: index, least: index }));
+    .map((message, index) => (index < behindHead ? paired(message, had, { most: index, least: index }) : null));
   const tail: typeof of = [];
   let next = had.length - 1;
   const bridged = head < 0 ? undefined : goes.slice(head + 1).find((message) => !message.startsWith(OURS_AS_SYSTEM));
@@ -50,8 +53,7 @@ function pairUp({ request, sent }: Exchange): Comparison {
   }
   of.push(...tail.reverse());
   const prompts = had.flatMap((text, index) => (isPrompt(text) ? [index] : []));
-  const behind = had.findIndex((text, index) => index > 0 && !text.startsWith('{"role":"system"'));
-  return { of, received: had.length, prompts, head: behind < 0 ? had.length : behind, sent: goes };
+  return { of, received: had.length, prompts, head: behindHead, sent: goes };
 }
 
 /** Also one that was sent with tool results, by a user who does not wait for the task to end. */
@@ -124,7 +126,7 @@ function isSame(sent: string, received: string): boolean {
 function isKept(sent: Json, received: Json): boolean {
   if (sent['role'] !== received['role']) return false;
   const had = getBlocks(received);
-  const ours = getBlocks(sent).filter((block) => !isOurs(block));
+  const ours = getBlocks(sent).filter((block) => !isOurs(block) && !isPinned(block, had));
   if (JSON.stringify(ours) === JSON.stringify(had)) return true;
   if (received['role'] !== 'assistant') return false;
   const unthought = had.filter((block) => !/thinking$/.test(String(block['type'])));
@@ -134,6 +136,11 @@ function isKept(sent: Json, received: Json): boolean {
 
 function isOurs(block: Json): boolean {
   return block['type'] === 'text' && String(block['text']).startsWith('<comet-cc-memory');
+}
+
+/** What an absorbed message said once. */
+function isPinned({ type, text }: Json, had: readonly Json[]): boolean {
+  return type === 'text' && isStandingReminder(String(text)) && !had.some((block) => block['text'] === text);
 }
 
 function getBlocks({ content }: Json): readonly Json[] {

@@ -1,6 +1,6 @@
 import { findModelTraits } from '../../proxy/wire/models.ts';
 import type { AnswerBlock } from '../mock-anthropic/index.ts';
-import { type Entry, type Form, getBody, getHeaders, type Shape } from './body.ts';
+import { type Entry, environment, type Form, getBody, getHeaders, isNew, type Note, type Shape } from './body.ts';
 import type { Exchange, Json, Route, WireRequest, WireRig } from './rewriter-rig.ts';
 
 export interface Round {
@@ -72,6 +72,7 @@ export interface TerminalOptions extends Partial<Shape> {
 }
 
 const FIRST: Shape = {
+  version: '2.1.197',
   sessionId: 'aaaaaaaa-0000-4000-8000-000000000000',
   model: 'claude-opus-5-5',
   effort: 'high',
@@ -84,6 +85,9 @@ const CONTINUED = 'This session is being continued from a previous conversation 
 const REMINDER = "<system-reminder>\n# currentDate\nToday's date is 2026-11-01.\n</system-reminder>\n";
 const INTERRUPTED = '[Request interrupted by user for tool use]';
 const TOOLS_NOTE = 'The following deferred tools are available via ToolSearch:\nWebFetch';
+/** Of CLAUDE.md; 2.1.197 says it in the first message, also of a compacted conversation. */
+export const INSTRUCTIONS =
+  '<system-reminder>\nCodebase and user instructions are shown below. Be sure to adhere to these instructions.\n\nContents of /home/ada/app/CLAUDE.md:\n\nUse tabs.\n</system-reminder>';
 
 export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Terminal {
   const { headers = {}, form = {}, isStale = false, ...given } = options;
@@ -138,7 +142,7 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
         const answer: Entry = { role: 'assistant', blocks: exchange.content };
         if (!exchange.rewritten) unproxied.add(answer);
         hold(answer);
-        if (round !== null) hold(resultEntry(round, id));
+        if (round !== null) hold(resultEntry(shape, round, id));
       }
       return exchanges;
     },
@@ -152,7 +156,9 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
       const asked: Entry = { role: 'user', blocks: [{ type: 'text', text: prompt }], notes: [] };
       const bytes = getBody({ ...shape, entries: [...shape.entries, asked] }, { nonce, aside: true, ...form });
       const answer: AnswerBlock[] = [{ type: 'text', text: 'A few words.' }];
-      return rig.send({ bytes, headers: getHeaders(shape, { ...headers, ...more }), answer });
+      const hint = { 'x-claude-code-request-class': prompt === SUMMARISE ? 'compaction' : 'auxiliary' };
+      const all = { ...headers, ...(isNew(shape) && hint), ...more };
+      return rig.send({ bytes, headers: getHeaders(shape, all), answer });
     },
     rewind(turns) {
       const prompts = shape.entries.flatMap((entry, index) => (isPrompt(entry) ? [index] : []));
@@ -166,8 +172,9 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
       // What cites a document of the summarized history would be refused with or without a proxy.
       const isKept = last?.blocks.every((block) => block['type'] !== 'tool_use' && block['citations'] === undefined);
       const kept = last !== undefined && isKept ? [last] : [];
-      const notes = kept.length > 0 ? [TOOLS_NOTE] : [];
-      const first: Entry = { role: 'user', blocks: [{ type: 'text', text: REMINDER }, summary], notes };
+      const notes = kept.length > 0 ? [{ text: TOOLS_NOTE }] : [];
+      const blocks = isNew(shape) ? [summary] : [{ type: 'text', text: REMINDER }, summary];
+      const first: Entry = { role: 'user', blocks, notes: isNew(shape) ? withEffort(shape, []) : notes };
       shape = { ...shape, entries: [first, ...kept] };
       compacted = true;
       return exchange;
@@ -202,16 +209,40 @@ function withoutResults(entry: Entry): Entry {
 }
 
 function promptEntry(shape: Shape, turn: Turn): Entry {
-  const isFirst = shape.entries.length === 0;
+  // After a compaction the newer client says once more, with the next prompt, what it said with the first.
+  const isFirst = isNew(shape) ? !statesTools(shape) : shape.entries.length === 0;
+  const context = isNew(shape) ? [INSTRUCTIONS, REMINDER] : [REMINDER];
   const blocks = [
-    ...(isFirst ? [{ type: 'text', text: REMINDER }] : []),
+    ...(isFirst ? context.map((text) => ({ type: 'text', text })) : []),
     ...(turn.before ?? []),
     { type: 'text', text: turn.prompt },
   ];
-  return { role: 'user', blocks, notes: [...(isFirst ? [TOOLS_NOTE] : []), ...(turn.note ? [turn.note] : [])] };
+  const first = isNew(shape) ? `Skill: pack\n\n${TOOLS_NOTE}\n\n${environment(shape)}` : TOOLS_NOTE;
+  const said = [...(isFirst ? [first] : []), ...(turn.note ? [turn.note] : [])].map((text) => ({ text }));
+  return { role: 'user', blocks, notes: withEffort(shape, [...said, ...tokenNotes(shape)]) };
 }
 
-function resultEntry(round: Round, id: string): Entry {
+function statesTools({ entries }: Shape): boolean {
+  return entries.some((entry) => entry.role === 'user' && entry.notes.some(({ text }) => text.includes(TOOLS_NOTE)));
+}
+
+/** Of two families the newer client says what is left of the budget, after each message of the user. */
+function tokenNotes(shape: Shape): Note[] {
+  if (!isNew(shape) || !/opus-4-8|sonnet/.test(shape.model)) return [];
+  return [{ text: `<total_tokens>${15_000_000 - shape.entries.length} tokens left</total_tokens>` }];
+}
+
+/** With a directive where the effort is another one than the last said: of the last note, or alone. */
+function withEffort(shape: Shape, notes: readonly Note[]): readonly Note[] {
+  const { effort, entries } = shape;
+  if (!isNew(shape) || !/opus-5-5|sonnet-5-5/.test(shape.model)) return notes;
+  const said = entries.flatMap((entry) => (entry.role === 'user' ? entry.notes : []));
+  const last = said.findLast(({ output_config: config }) => config !== undefined)?.output_config;
+  if (last?.['effort'] === effort) return notes;
+  return [...notes.slice(0, -1), { text: '', ...notes.at(-1), output_config: { effort } }];
+}
+
+function resultEntry(shape: Shape, round: Round, id: string): Entry {
   const blocks = round.calls.map(({ result }, at) => ({
     tool_use_id: `toolu_${id}x${at}`,
     type: 'tool_result',
@@ -226,8 +257,12 @@ function resultEntry(round: Round, id: string): Entry {
     noted: [],
   }[how ?? 'noted'];
   const texts = typed.map((each) => ({ type: 'text', text: each }));
-  const notes = [...(round.note ? [round.note] : []), ...(how === 'noted' ? [queued] : [])];
-  return { role: 'user', blocks: [...blocks, ...texts], notes };
+  const said = [...(round.note ? [round.note] : []), ...(how === 'noted' ? [queued] : [])].map((note) => ({
+    text: note,
+  }));
+  const nudge: Note[] =
+    isNew(shape) && round.calls.length > 1 ? [{ text: 'Ask at once.', clear_at: 'next_user_message' }] : [];
+  return { role: 'user', blocks: [...blocks, ...texts], notes: [...said, ...tokenNotes(shape), ...nudge] };
 }
 
 function opening(shape: Shape, round: Round, id: string): readonly AnswerBlock[] {

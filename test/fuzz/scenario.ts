@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import type { RetrievalMode } from '../../proxy/rewrite/render.ts';
 import { createFakeMemory } from '../helpers/fake-memory.ts';
+import { isNew, type Version } from './body.ts';
 import { compare, getGaps, getSystem, isBoundAlike } from './compare.ts';
-import { createTerminal, isPrompt, type Said, type Terminal } from './fake-client.ts';
-import { createWireRig, type Exchange, earlyCuts, type Route, type WireRig } from './rewriter-rig.ts';
+import { createTerminal, INSTRUCTIONS, isPrompt, type Said, type Terminal } from './fake-client.ts';
+import { createWireRig, type Exchange, earlyCuts, type Json, type Route, type WireRig } from './rewriter-rig.ts';
 import { type Random, randomFrom, randomTurn } from './turns.ts';
 
 /** What a user or the machine may do next; a frequent action is listed several times. */
@@ -34,6 +35,8 @@ const ACTIONS = [
 export interface Scenario {
   readonly seed: number;
   readonly model: string;
+  /** Absent in older counterexamples. */
+  readonly version?: Version;
   readonly ttl: '5m' | '1h';
   readonly retrieval: RetrievalMode;
   readonly margin: number;
@@ -69,6 +72,7 @@ export function scenarios(models: readonly string[]): fc.Arbitrary<Scenario> {
   return fc.record({
     seed: fc.nat(),
     model: fc.constantFrom(...models),
+    version: fc.constantFrom<Version>('2.1.197', '2.1.332'),
     ttl: fc.constantFrom<'5m' | '1h'>('5m', '1h'),
     retrieval: fc.constantFrom<RetrievalMode>('auto', 'auto', 'user-block', 'system-message', 'system-field', 'off'),
     margin: fc.constantFrom(0, 0, 1),
@@ -81,13 +85,13 @@ export function scenarios(models: readonly string[]): fc.Arbitrary<Scenario> {
 
 /** @throws at the first request that breaks an invariant */
 export async function runScenario(scenario: Scenario, enforceThinking: boolean, counts: Counts): Promise<void> {
-  const { retrieval, margin, model, ttl } = scenario;
+  const { retrieval, margin, model, ttl, version = '2.1.197' } = scenario;
   const cut = earlyCuts({ margin, roundMargin: margin });
   const memory = createFakeMemory({ durable: (turnId) => !turnId.startsWith('0') });
   // With room for one session, every other one is read back from disk.
   const heldSessions = scenario.seed % 2 === 0 ? { heldSessions: 1 } : {};
   const rig = await createWireRig({ config: { retrieval, cut }, enforceThinking, memory, ...heldSessions });
-  const first = createTerminal(rig, { model, ttl, sessionId: sessionId(0) });
+  const first = createTerminal(rig, { model, ttl, version, sessionId: sessionId(0) });
   const world: World = {
     rig,
     terminals: [first],
@@ -204,9 +208,32 @@ function checkRequest({ counts }: World, { said: all }: Terminal, said: Said, in
     if (gone.length > 0 && !sides.prompts.includes(to)) throw new Error(`the cut ends inside a turn: ${to}`);
     if (gone.some((index) => !allowed.includes(index))) throw new Error(`a prompt was cut: ${gone.join()}`);
   }
+  expectStanding(exchange);
   const before = all[index - 1];
   // A late request is stripped without a plan, so its history may differ.
   if (before !== undefined && said.route !== 'late') expectStable(before, said);
+}
+
+/** What the client says once is still said, and its newest directive applies. */
+function expectStanding({ request, sent }: Exchange): void {
+  if (request.bytes.equals(sent)) return;
+  const [had, goes] = [readStanding(request.bytes), readStanding(sent)];
+  for (const part of had.parts) if (!goes.parts.includes(part)) throw new Error(`no longer said: ${part}`);
+  if (had.directive !== goes.directive) throw new Error(`another directive: ${goes.directive}`);
+}
+
+const PARTS = [INSTRUCTIONS, 'ToolSearch:\nWebFetch', 'ToolSearch:\nmcp__docs__search', 'Primary working directory: '];
+
+function readStanding(body: Buffer): { readonly parts: readonly string[]; readonly directive: string } {
+  const { messages } = JSON.parse(body.toString()) as { messages: readonly Json[] };
+  const texts = messages.flatMap(({ content }) =>
+    typeof content === 'string' ? [content] : (content as readonly Json[]).map(({ text }) => String(text)),
+  );
+  const directive = messages.findLast(({ output_config: config }) => config !== undefined)?.['output_config'];
+  return {
+    parts: PARTS.filter((part) => texts.some((text) => text.includes(part))),
+    directive: JSON.stringify(directive ?? null),
+  };
 }
 
 /** Within an epoch nothing that went out before changes. */
@@ -233,8 +260,12 @@ async function expectSame(world: World, terminal: Terminal, route: 'messages' | 
 }
 
 async function subagent({ rig, random }: World, parent: Terminal): Promise<void> {
-  const { model, sessionId: id, entries } = parent.shape;
-  const agent = createTerminal(rig, { model, sessionId: id, headers: { 'x-claude-code-agent-id': 'a1' } });
+  const { model, version, sessionId: id, entries } = parent.shape;
+  const headers = {
+    'x-claude-code-agent-id': 'a1',
+    ...(isNew(parent.shape) && { 'x-claude-code-request-class': 'subagent' }),
+  };
+  const agent = createTerminal(rig, { model, version, sessionId: id, headers });
   const text = String(entries[0]?.blocks.at(-1)?.['text']);
   const turns = [{ prompt: text, answer: `Agent ${random(1_000_000)} reports.` }, randomTurn(random, 2)];
   for (const one of turns) {

@@ -11,7 +11,11 @@ const PROMPTS = [
 ];
 const ANSWERS = ['Done.', 'Done.', 'The port is 8471 and the test passes.', 'Ich habe `src/a.ts` geändert.', 'OK '];
 const RESULTS = ['', 'ok', 'line 1\nline 2\n', '{"n": 12345678901234567890, "s": "\\ud83d"}', 'lone \ud83d surrogate'];
-const NOTES = ["The task tools haven't been used recently.", 'The date has changed.'];
+const NOTES = [
+  "The task tools haven't been used recently.",
+  'The date has changed.',
+  'The following deferred tools are now available via ToolSearch:\nmcp__docs__search',
+];
 const THOUGHTS = [['I should look first.'], ['Hm.', ''], [], ['']];
 const INPUTS: readonly Json[] = [{ command: 'ls' }, { file_path: '/a b.ts', limit: 1e21 }, {}];
 const TOOLS = ['Bash', 'Read', 'mcp__docs__search'];

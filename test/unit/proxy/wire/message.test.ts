@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalizeMessage, extendLineage, hashMessage } from '../../../../proxy/wire/message.ts';
+import { canonicalizeMessage, extendLineage, hashMessage, readPinned } from '../../../../proxy/wire/message.ts';
 
 const mark = { cache_control: { type: 'ephemeral' } };
 
@@ -49,5 +49,44 @@ describe('the canonical form of a message', () => {
     const once = extendLineage('', hash);
     expect(extendLineage(once, hash)).not.toBe(once);
     expect(once).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe('what stays of an absorbed message', () => {
+  const reminder = (text: string) => ({ type: 'text', text: `<system-reminder>\n${text}\n</system-reminder>\n` });
+  const CLAUDE_MD = reminder('Contents of /home/shop/docs/CLAUDE.md:\n\nWrite in French.');
+
+  it('is the instructions of a user message, as they stand', () => {
+    const content = [
+      reminder('Result of calling the Read tool:\n# Environment\n'),
+      { ...CLAUDE_MD, ...mark },
+      { type: 'text', text: '# Environment\nI typed this.' },
+      { type: 'tool_result', tool_use_id: 't', content: CLAUDE_MD.text },
+    ];
+    expect(readPinned({ role: 'user', content })).toEqual({ reminders: [CLAUDE_MD.text], blocks: [] });
+  });
+
+  it('is a system message from its first standing part on, with changed tools and the directive', () => {
+    const tools = 'The following deferred tools are now available via ToolSearch:\nWebFetch\n\nToday.';
+    const removal = { type: 'tool_removal', name: 'WebFetch' };
+    const content = [
+      { type: 'text', text: `Task a1 is done.\n\n${tools}`, ...mark },
+      { ...removal, ...mark },
+    ];
+    const output_config = { effort: 'low' };
+    expect(readPinned({ role: 'system', content, output_config })).toEqual({
+      reminders: [],
+      blocks: [{ type: 'text', text: tools }, removal],
+      directive: output_config,
+    });
+  });
+
+  it.each([
+    ['an answer', { role: 'assistant', content: '# Environment\n' }],
+    ['what is left of a budget', { role: 'system', content: '<total_tokens>15 tokens left</total_tokens>' }],
+    ['a prompt', { role: 'user', content: 'Contents of a.md:\nx' }],
+    ['unknown content', { role: 'user', content: 7 }],
+  ])('is nothing of %s', (_, message) => {
+    expect(readPinned(message)).toBeNull();
   });
 });
