@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writtenBy } from '../../memory/library.ts';
-import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
+import { CLAUDE_MISSING, findClaude, OLDER_VERSION } from '../helpers/claude.ts';
 import { lookUp, stepFiles } from '../helpers/claude-code-replies.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/claude-code-rig.ts';
 import { isTrueOfSent } from '../helpers/receipt-proof.ts';
 
-const claude = findClaude();
+const CLIENTS = [
+  ['Claude Code', findClaude()],
+  [`Claude Code ${OLDER_VERSION}`, findClaude(OLDER_VERSION)],
+] as const;
 const PORT = 'the staging database of Halvorsen listens on port 7423';
 const QUESTION = 'Where does the staging database of Halvorsen listen?';
 
@@ -20,9 +23,8 @@ const holds = (rig: ClientRig, sessionId: string, step: number): boolean => {
   return read.some((text) => text.includes(`export const setting${step}x59 = `));
 };
 
-describe.skipIf(claude === null)(
-  `Claude Code through comet-cc run${claude === null ? `: ${CLAUDE_MISSING}` : ''}`,
-  () => {
+describe.each(CLIENTS)('%s through comet-cc run', (_, claude) => {
+  describe.skipIf(claude === null)(claude === null ? CLAUDE_MISSING : 'a conversation', () => {
     let rig: ClientRig;
     let sessionId = '';
 
@@ -111,5 +113,5 @@ describe.skipIf(claude === null)(
       expect(rig.logged('error')).toEqual([]);
       expect(rig.standin.refused).toEqual([]);
     });
-  },
-);
+  });
+});

@@ -4,13 +4,18 @@ import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
+const VERSION = '2.1.332';
+/** Has other forms on the wire: it states the environment in the system prompt, and no class of a request. */
+export const OLDER_VERSION = '2.1.197';
+
 /** Said where a test is skipped: these tests drive the real client, which is not ours to ship. */
-export const CLAUDE_MISSING = 'Claude Code 2.1.197 was not found; .ci/run fetches it, or set COMET_CC_TEST_CLAUDE_DIR';
+export const CLAUDE_MISSING = `Claude Code ${VERSION} was not found; .ci/run fetches it, or set COMET_CC_TEST_CLAUDE_DIR`;
 
 /** The native binary of Claude Code that `.ci/run` keeps outside the checkout; null when there is none. */
-export function findClaude(): string | null {
+export function findClaude(version = VERSION): string | null {
   const { COMET_CC_TEST_CLAUDE_DIR: given, XDG_CACHE_HOME: cache } = process.env;
-  const dir = given || path.join(cache || path.join(os.homedir(), '.cache'), 'comet-cc-test', 'claude-2.1.197');
+  const kept = path.join(cache || path.join(os.homedir(), '.cache'), 'comet-cc-test', `claude-${version}`);
+  const dir = version === VERSION ? given || kept : kept;
   const packages = path.join(dir, 'node_modules', '@anthropic-ai');
   if (!existsSync(packages)) return null;
   const wanted = `claude-code-${process.platform}-${process.arch}`;
