@@ -244,6 +244,7 @@ export async function openRemoval(
   return {
     /** The user removed the turn: it is not captured again. */
     isForgotten: (turnId: string): boolean => removed.has(turnId),
+    hasForgotten: (): boolean => removed.size > 0,
     /** Removes turns that nothing was made of. */
     async removeRaw(turns: readonly MarkedTurn[]): Promise<void> {
       if (turns.length > 0) await forget(turns.map(({ turnId }) => turnId));

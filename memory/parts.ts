@@ -147,7 +147,7 @@ export async function createParts(options: MemoryOptions) {
     options.pageFiles === undefined ? null : createLibraryPages({ ...base, pageFiles: options.pageFiles });
   const removedNodes = options.share?.removed;
   const removal = await openRemoval({ ...stored, topicPages, ...(removedNodes && { removedNodes }) });
-  const toolRounds = createToolRounds({ ...stored, compactor, isForgotten: removal.isForgotten });
+  const toolRounds = createToolRounds({ ...stored, compactor, removal });
   const compacted = {
     ...stored,
     compactor,

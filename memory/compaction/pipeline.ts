@@ -250,7 +250,9 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
       turn,
       async () => joinParts(await readable(state, session.id), turnRegistry.canonicalId).turns,
     );
-    stored = await toolRounds.append(turn, stamp);
+    const appended = await toolRounds.append(turn, stamp);
+    if (appended === null) return false;
+    stored = appended;
   } catch (error) {
     turnRegistry.release(turn.turnId);
     throw error;

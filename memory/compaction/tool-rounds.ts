@@ -1,11 +1,11 @@
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
-import { isImported } from '../ingest/imported-turn.ts';
+import { isImported, turnContentHash } from '../ingest/imported-turn.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import { redactTurn } from '../ingest/redact-turn.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
-import { readTurnPart } from '../ingest/turn-trust.ts';
+import { readTurn, readTurnPart } from '../ingest/turn-trust.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
@@ -25,8 +25,12 @@ export interface ToolRounds {
   restore(part: JournalTurn): void;
   /** Forgets the session's parts; hydration restores them. */
   evict(sessionId: string): void;
-  /** Writes a whole turn and returns it with all messages. @throws errors of the journal */
-  append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn>;
+  /**
+   * Writes a whole turn and returns it with all messages; null where the user removed it under another id.
+   *
+   * @throws errors of the journal
+   */
+  append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn | null>;
   /** Writes nodes for parts that no node or turn covers. */
   draftNodes(sessionId: string): Promise<void>;
   /** Nodes of the turns' parts or, without parts, nodes for the tool calls. */
@@ -56,11 +60,16 @@ type Parts = {
   readonly store: Store;
   readonly turnReader: TurnReader;
   /** Removed by the user: never written again. */
-  readonly isForgotten: (turnId: string) => boolean;
+  readonly removal: {
+    isForgotten(id: string): boolean;
+    hasForgotten(): boolean;
+    removeRaw(turns: readonly CapturedTurn[]): Promise<void>;
+  };
 };
 
 export function createToolRounds(parts: Parts): ToolRounds {
-  const { journal, crashMarks, redactor, turnRegistry, catalogue, compactor, store, turnReader, isForgotten } = parts;
+  const { journal, crashMarks, redactor, turnRegistry, catalogue, compactor, store, turnReader, removal } = parts;
+  const { isForgotten } = removal;
   const entered = new Map<string, PartState>();
 
   function restore(part: JournalTurn): TurnText {
@@ -123,8 +132,7 @@ export function createToolRounds(parts: Parts): ToolRounds {
     },
     async append(turn, stamp) {
       const own = await writtenParts(turn, stamp);
-      if (own.length === 0)
-        return journal.append({ ...(await redactTurn(withoutForgotten(turn, isForgotten), redactor)), ...stamp });
+      if (own.length === 0) return appendWhole(turn, stamp, parts);
       const held = own.reduce((sum, { messages }) => sum + messages, 0);
       const tail = { ...turn, messages: turn.messages.slice(held) };
       const stored = await journal.append({ ...(await redactTurn(tail, redactor)), ...stamp, tail: true });
@@ -161,6 +169,16 @@ function roundsBelow(parent: MemoryNode, turnRegistry: TurnRegistry, catalogue: 
     if (node === undefined || id === parent.node_id) return [];
     return [{ ...node, parent_node_id: parent.node_id, depth_level: parent.depth_level + 1 }];
   });
+}
+
+/** Null where the user removed this turn under another id; then it is removed under this one too. */
+async function appendWhole(turn: CapturedTurn, stamp: Stamp, { journal, redactor, removal }: Parts) {
+  const kept = withoutForgotten(turn, removal.isForgotten);
+  const redacted = { ...(await redactTurn(kept, redactor)), ...stamp };
+  const isRemoved = removal.hasForgotten() && removal.isForgotten(turnContentHash(turn.sessionId, readTurn(redacted)));
+  if (!isRemoved) return journal.append(redacted);
+  await removal.removeRaw([turn]);
+  return null;
 }
 
 /** Drops the messages of parts that the user removed. */

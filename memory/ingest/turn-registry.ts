@@ -190,9 +190,10 @@ export function createTurnRegistry(): TurnRegistry {
       columns.set(turn.turnId, TAKEN | RECORDED);
       columns.setSession(turn.turnId, turn.sessionId);
       recordParts(turn);
-      const hash = turnIdentityHash(turn, text);
-      const first = firstTurns.find(hash) ?? matchImported(turn, text);
-      firstTurns.set(hash, first ?? turn.turnId);
+      const hashes = getIdentities(turn, text, forms.canonicalId);
+      const known = hashes.map(firstTurns.find).find((turnId) => turnId !== undefined);
+      const first = known ?? matchImported(turn, text);
+      for (const hash of hashes) firstTurns.set(hash, first ?? turn.turnId);
       countTurn(turn, text, first === undefined && turn.part === undefined);
       if (first === undefined) {
         tasks.record(turn, text);
@@ -233,10 +234,24 @@ function findTitle(prompt: string): string {
   return clip(lines.find((line) => /[\p{L}\p{N}]/u.test(line)) ?? '', TITLE_CHARS);
 }
 
-/** Equal for the same prompt after the same history in the same project, answered with the same words and calls. */
-function turnIdentityHash(turn: JournalTurn, text: TurnText): string {
+/**
+ * Equal for the same prompt after the same history in the same project, answered with the same words and calls. The
+ * second one, also where a newer client words what it says first in another way, which changes every key behind it.
+ */
+function getIdentities(turn: JournalTurn, text: TurnText, canonicalId: (turnId: string) => string): string[] {
+  const { key, project, sessionId, before, part, imported } = turn;
+  const words = hashWords(turn, text);
+  const hasPlace = before !== undefined && part === undefined && imported === undefined;
+  const places = hasPlace ? [`after ${sessionId} ${canonicalId(before)}`] : [];
+  return [`${key}\n${project}`, ...places].map((place) =>
+    createHash('sha256').update(`${place}\n${words}`).digest('base64').slice(0, 22),
+  );
+}
+
+/** Equal for the same prompt, answered with the same words and calls. */
+function hashWords(turn: JournalTurn, text: TurnText): string {
   const place = turn.part === undefined ? '' : `part ${turn.part.index}\n`;
-  const hash = createHash('sha256').update(`${turn.key}\n${turn.project}\n${place}${text.user}\n`);
+  const hash = createHash('sha256').update(`${place}${text.user}\n`);
   for (const part of text.parts) {
     // Parallel results may arrive in another order, so they are left out.
     if (part.kind === 'tool_use') hash.update(`tool_use:${part.tool}:${sortedInput(part.text)}\n`);

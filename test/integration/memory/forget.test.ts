@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { homePaths } from '../../../common/paths.ts';
+import type { CapturedTurn } from '../../../common/turn.ts';
 import type { Memory } from '../../../memory/index.ts';
 import { libraryPaths } from '../../../memory/storage/paths.ts';
 import { openTaskFiles } from '../../../memory/tasks/fs/task-files.ts';
@@ -81,6 +82,25 @@ describe('what is forgotten', () => {
     await memory.maintenance.close();
     for (const word of ['5433', 'quagmire', 'linter']) expect(filesHolding(home, word)).toEqual([]);
     expect(filesBelow(path.join(home, 'journal')).map((file) => path.basename(file))).not.toContain('s1.log');
+  });
+
+  test('stays forgotten where a newer client words the beginning of the conversation in another way', async () => {
+    const home = await tempDir();
+    const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
+    const after = (turn: CapturedTurn, before: string): CapturedTurn => ({ ...turn, before });
+    const again = (turn: CapturedTurn): CapturedTurn => ({ ...turn, key: `2${turn.key}`, turnId: `2${turn.turnId}` });
+    const [first, second, third] = [after(PORT, ''), after(LINT, PORT.turnId), after(PAGE, LINT.turnId)] as const;
+    await told(memory, [first, second, third]);
+    await memory.library.forget({ dryRun: false, source: { name: 'example.org' } });
+    await told(memory, [again(first), { ...again(second), before: `2${first.turnId}` }, again(third)]);
+    expect(memory.library.list({ all: true }).flatMap(({ turns }) => turns)).not.toContain(`2${LINT.turnId}`);
+    expect(saying(memory).match(/5433/g)).toHaveLength(1);
+    expect(memory.recall.nodesCovering([`2${first.turnId}`]).get(`2${first.turnId}`)).toHaveLength(1);
+    // Nothing stands for it, but it need not be sent either.
+    expect(memory.recall.nodesCovering([`2${third.turnId}`]).get(`2${third.turnId}`)).toEqual([]);
+    expect(await memory.library.restoreSession('s1')).toHaveLength(4);
+    await memory.maintenance.close();
+    expect(filesHolding(home, 'quagmire')).toEqual([]);
   });
 
   test('since a time leaves what was said before, of one node too', async () => {

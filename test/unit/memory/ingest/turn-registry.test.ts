@@ -9,7 +9,14 @@ const getSession = (turnId: string): string => (turnId < 'd' ? 'one' : 'two');
 const callWith = (input: string): readonly TurnPart[] =>
   input === '' ? [] : [{ kind: 'tool_use', origin: 'assistant', tool: 'Edit', text: input }];
 
-function record(book: TurnRegistry, turnId: string, said = turnId, project = '/p', input = ''): boolean {
+function record(
+  book: TurnRegistry,
+  turnId: string,
+  said = turnId,
+  project = '/p',
+  input = '',
+  more: Partial<JournalTurn> = {},
+): boolean {
   const turn: JournalTurn = {
     key: `key of ${said}`,
     turnId,
@@ -21,6 +28,7 @@ function record(book: TurnRegistry, turnId: string, said = turnId, project = '/p
     seq: 0,
     project,
     redacted: false,
+    ...more,
   };
   return book.record(turn, { turnId, atMs: turn.atMs, origin: 'user', user: said, parts: callWith(input) });
 }
@@ -72,6 +80,20 @@ test('a turn that comes back in another form keeps its first name, and is counte
   expect(book.session('one')?.turns).toBe(1);
   book.drop(['c', 'unknown']);
   expect(book.session('one')).toBeUndefined();
+});
+
+test('a conversation whose first words a newer client says in another way is the same one, turn by turn', () => {
+  const book = createTurnRegistry();
+  const said = (turnId: string, words: string, before: string): boolean =>
+    record(book, turnId, words, '/p', '', { key: `key of ${turnId}`, before, sessionId: 'one' });
+  expect(said('a', 'go on', '')).toBe(true);
+  expect(said('b', 'go on', 'a')).toBe(true);
+  expect(said('c', 'stop', 'b')).toBe(true);
+  expect(said('d', 'go on', '')).toBe(false);
+  expect(said('e', 'go on', 'd')).toBe(false);
+  expect(said('f', 'go on', 'e')).toBe(true);
+  expect(['d', 'e', 'f'].map(book.canonicalId)).toEqual(['a', 'b', 'f']);
+  expect(book.session('one')?.turns).toBe(4);
 });
 
 test('the same words in another project are a turn of that project', () => {
