@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CLAUDE_MISSING, type ClaudeProcess, findClaude } from '../helpers/claude.ts';
+import { CLAUDE_MISSING, type ClaudeProcess, findClaude, OLDER_VERSION } from '../helpers/claude.ts';
 import { stepFiles } from '../helpers/claude-code-replies.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/claude-code-rig.ts';
 import type { ServedRequest } from '../mock-anthropic/index.ts';
 
 const claude = findClaude();
+const older = findClaude(OLDER_VERSION);
 const OPUS = 'claude-opus-5-5';
 
 describe.skipIf(claude === null)(
-  `resumes with another model, or past us for a while${claude === null ? `: ${CLAUDE_MISSING}` : ''}`,
+  `resumes with another model or version, or past us for a while${claude === null ? `: ${CLAUDE_MISSING}` : ''}`,
   () => {
     let rig: ClientRig;
 
@@ -59,6 +60,21 @@ describe.skipIf(claude === null)(
       ).toEqual([]);
       expect(mainRequests(rig.standin, id).slice(-2).every(carried)).toBe(true);
     });
+
+    it.skipIf(older === null)(
+      'is refused nothing and remembers each turn once when the client is updated',
+      async () => {
+        const id = await steps(rig.remembered([...TOOLS, '--model', OPUS], older as string), [1, 2, 3, 4, 5, 6]);
+        await steps(rig.remembered(resumed(id, OPUS)), [7, 8, 9]);
+        expect(getRefused(id)).toEqual([]);
+        expect(mainRequests(rig.standin, id).at(-1)?.bytes.toString()).toContain('Earlier turns of this conversation');
+        await rig.home.run(['flush']);
+        const nodes = (await rig.nodes()).filter((node) => node.session_id === id && node.depth_level === 1);
+        const told = nodes.flatMap(({ summary }) => summary.match(/said: Step \d|user says: Step \d/g) ?? []);
+        expect(nodes.flatMap(({ turns }) => turns)).toHaveLength(9);
+        expect(new Set(told).size).toBe(told.length);
+      },
+    );
 
     it('reports no fault of its own', () => {
       expect(rig.logged('error')).toEqual([]);

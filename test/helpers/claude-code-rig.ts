@@ -23,8 +23,8 @@ export interface ClientRig {
   readonly standin: Standin;
   /** A git repository, the working directory of the client. */
   readonly project: string;
-  /** Claude Code through `comet-cc run`; `args` beside those that every conversation needs. */
-  remembered(args: readonly string[]): ClaudeProcess;
+  /** Claude Code, or another binary of it, through `comet-cc run`; `args` beside those that every conversation needs. */
+  remembered(args: readonly string[], binary?: string): ClaudeProcess;
   /** Claude Code alone, as without comet-cc. */
   alone(args: readonly string[]): ClaudeProcess;
   /** What the engine says, once it is there to say it. */
@@ -117,7 +117,7 @@ export async function createClientRig(options: ClientRigOptions): Promise<Client
     home,
     standin,
     project,
-    remembered: (args) => start([process.execPath, CLI, 'run', options.claude], args),
+    remembered: (args, binary = options.claude) => start([process.execPath, CLI, 'run', binary], args),
     alone: (args) => start([options.claude], args),
     status,
     async settled() {
