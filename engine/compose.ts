@@ -151,7 +151,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     opened,
     requests: proxy.stats,
     recalls: rewriter.recalls,
-    problems: () => [...stores.plans.problems(), ...hostMark.problems(), ...linked.problems()],
+    problems: () => [stores.plans, hostMark, linked, rewriter].flatMap((part) => part.problems()),
     ui,
   };
   api.serve(services);

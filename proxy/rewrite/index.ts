@@ -1,4 +1,5 @@
 import { beforeAbort, type Clock, createKeyedMutex } from '../../common/async.ts';
+import type { Problem } from '../../common/errors.ts';
 import { LruMap } from '../../common/map.ts';
 import { countTokens } from '../../common/text.ts';
 import { type CostLedger, findConversationRoot, type Receipt, type Receipts } from '../ledger/index.ts';
@@ -98,6 +99,7 @@ export interface RunningRewriter extends Rewriter {
   /** Newest first. */
   receipts(): readonly Receipt[];
   recalls(): RecallCounts;
+  problems(): readonly Problem[];
   close(): Promise<void>;
 }
 
@@ -110,6 +112,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     replay: (request) => pipeline.replay(request),
     receipts: () => deps.receipts.list(),
     recalls: () => pipeline.recalls(),
+    problems: () => pipeline.problems(),
     async close() {
       await Promise.all([deps.plans.close(), deps.ledger.close(), deps.receipts.close()]);
     },
@@ -118,6 +121,8 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
 /** More than the turns between the last answer and a compaction in sessions that run at once. */
 const MAX_ANSWERED = 1_000;
+const MAX_CLIENTS = 20;
+const MIN_PLACELESS = 5;
 
 /**
  * One request goes through these stages: parse → decide → recall → plan → splice → validate → record.
@@ -133,6 +138,8 @@ class RewritePipeline implements Rewriter {
   readonly #recorder: ResponseRecorder;
   readonly #late = new LateRecalls();
   readonly #answered = new LruMap<string, true>(MAX_ANSWERED);
+  /** By client: requests in a row without a working directory; 0 for good once there was one. */
+  readonly #placeless = new LruMap<string, number>(MAX_CLIENTS);
 
   constructor(deps: RewriterDeps, plans: PlanCache) {
     this.#deps = deps;
@@ -157,12 +164,21 @@ class RewritePipeline implements Rewriter {
     return this.#late.counts();
   }
 
+  problems(): readonly Problem[] {
+    return [...this.#placeless].flatMap(([client, count]) =>
+      count < MIN_PLACELESS
+        ? []
+        : { file: 'client', message: `${client} names no folder, so its memories belong to no project` },
+    );
+  }
+
   async rewrite(request: MessagesRequest, signal: AbortSignal): Promise<RewriteOutcome> {
     const scan = mayBeStandalone(request.body, request.headers) ? scanBody(request.body) : null;
     if (scan !== null && isStandalone(scan, request.headers)) return this.#passStandalone(request);
     const context = parseRequest(request, this.#cache);
     if (context === null) return this.#recorder.passThrough(request);
     request.timer?.end('parse');
+    this.#noteDirectory(context);
     this.#withholdTurnWhilePaused(context);
     return this.#lockSession(context.sessionId, async () => {
       let result: RewriteResult;
@@ -360,6 +376,14 @@ class RewritePipeline implements Rewriter {
   #disabledBy({ view, sessionId }: RequestContext): 'user' | 'refusal' | 'loss' | null {
     const { policy, ledger } = this.#deps;
     return policy.of(view.system.workingDirectory).adds ? ledger.disabledBy(sessionId) : 'user';
+  }
+
+  /** Another version may state the folder where this one does not look; a client with a prompt of its own states none. */
+  #noteDirectory({ view, kind, request }: RequestContext): void {
+    const client = (request.headers['user-agent'] ?? '').split(' ')[0] ?? '';
+    const count = this.#placeless.get(client);
+    if (kind !== 'main' || !client.startsWith('claude-cli/') || count === 0) return;
+    this.#placeless.set(client, view.system.workingDirectory === null ? (count ?? 0) + 1 : 0);
   }
 
   /** A turn that starts while capture is paused is never captured, even after the pause. */

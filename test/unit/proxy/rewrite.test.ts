@@ -425,3 +425,31 @@ describe('the rewriter', () => {
     ).toBeNull();
   });
 });
+
+describe('a client that states its folder where it is not found', () => {
+  const ask = async (rewriter: RunningRewriter, version: string, system: string, times: number): Promise<void> => {
+    for (let at = 0; at < times; at += 1) {
+      const messages = [{ role: 'user', content: `Question ${at}.` }];
+      const body = Buffer.from(
+        JSON.stringify({ model: 'claude-opus-5-5', max_tokens: 9, tools: [{}], system, messages }),
+      );
+      const headers = { 'user-agent': `claude-cli/${version} (external, cli)` };
+      const request = { requestId: `${version} ${at}`, path: 'messages' as const, headers, body, receivedAtMs: 0 };
+      await rewriter.rewrite(request, AbortSignal.timeout(5_000));
+    }
+  };
+
+  it('is a problem that is named, once it is no single session without a system prompt', async () => {
+    const rewriter = await rewriterOn(createFakeMemory(), [], config);
+    await ask(rewriter, '2.1.332', ' - Primary working directory: /home/dev/shop', 1);
+    await ask(rewriter, '2.1.332', 'You are terse.', 9);
+    await ask(rewriter, '2.9.0', 'You are terse.', 4);
+    expect(rewriter.problems()).toEqual([]);
+    await ask(rewriter, '2.9.0', 'You are terse.', 1);
+    expect(rewriter.problems()).toEqual([
+      { file: 'client', message: 'claude-cli/2.9.0 names no folder, so its memories belong to no project' },
+    ]);
+    await ask(rewriter, '2.9.0', ' - Primary working directory: /home/dev/shop', 1);
+    expect(rewriter.problems()).toEqual([]);
+  });
+});
