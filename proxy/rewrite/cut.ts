@@ -203,10 +203,12 @@ export function findCacheState({
   const traits = findModelTraits(view.model);
   const ttl = findTtl(view.infos);
   const use = match?.lastUse;
+  // Where a message of its own says the effort from there on, what precedes it is assumed to stay in the cache.
+  const isDirected = view.infos.some(({ pinned }) => pinned?.directive !== undefined);
+  const isOther = use?.model !== view.model || (!isDirected && use.effort !== view.effort);
   return {
     // A cache entry's lifetime starts with the request that last read it; another model or effort misses it.
-    cold:
-      use !== undefined && (use.atMs < nowMs - TTL_MS[ttl] || use.model !== view.model || use.effort !== view.effort),
+    cold: use !== undefined && (use.atMs < nowMs - TTL_MS[ttl] || isOther),
     prices: { read: traits.cacheRead, write: ttl === '1h' ? traits.cacheWrite1h : traits.cacheWrite5m },
   };
 }
