@@ -253,7 +253,7 @@ export function isContinuation(text: string): boolean {
  * environment, and which tools, agents, skills and servers there are.
  */
 const STANDING =
-  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\n|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools|tools|agent types|skills|MCP servers) (?:are|have|just became) )/m;
+  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?)/m;
 const REMINDER_START = '<system-reminder>\n';
 
 /** From its first standing part on, of the parts that a system message consists of; null without any. */

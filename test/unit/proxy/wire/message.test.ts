@@ -58,7 +58,7 @@ describe('what stays of an absorbed message', () => {
 
   it('is the instructions of a user message, as they stand', () => {
     const content = [
-      reminder('Result of calling the Read tool:\n# Environment\n'),
+      reminder('Result of calling the Read tool:\n# Environment\nYou have been invoked'),
       { ...CLAUDE_MD, ...mark },
       { type: 'text', text: '# Environment\nI typed this.' },
       { type: 'tool_result', tool_use_id: 't', content: CLAUDE_MD.text },
@@ -85,6 +85,10 @@ describe('what stays of an absorbed message', () => {
     ['an answer', { role: 'assistant', content: '# Environment\n' }],
     ['what is left of a budget', { role: 'system', content: '<total_tokens>15 tokens left</total_tokens>' }],
     ['a prompt', { role: 'user', content: 'Contents of a.md:\nx' }],
+    [
+      'a file',
+      { role: 'system', content: 'Result:\n# Environment\nSet PORT.\nThe following tools are required:\nmake' },
+    ],
     ['unknown content', { role: 'user', content: 7 }],
   ])('is nothing of %s', (_, message) => {
     expect(readPinned(message)).toBeNull();
