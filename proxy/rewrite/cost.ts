@@ -1,7 +1,7 @@
 import { countTokens } from '../../common/text.ts';
 import { countRequestTokens } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
-import { findHeadEnd, sumTokens } from '../wire/turns.ts';
+import { findHeadEnd, sumDroppable } from '../wire/turns.ts';
 import { type CutRequest, findCacheState } from './cut.ts';
 import { type EpochPlan, locatePlan } from './plan.ts';
 
@@ -70,6 +70,6 @@ function countAdded(plan: EpochPlan, { view }: CutRequest): number {
   const dropped = [{ start: Math.min(findHeadEnd(view), cutEnd), end: cutEnd }, ...rounds];
   return (
     added.reduce((sum, text) => sum + (text ? countTokens(text) : 0), 0) -
-    dropped.reduce((sum, { start, end }) => sum + sumTokens(view.infos.slice(start, end)), 0)
+    dropped.reduce((sum, { start, end }) => sum + sumDroppable(view.infos.slice(start, end)), 0)
   );
 }

@@ -6,6 +6,7 @@ import {
   type PartSpan,
   splitParts,
   splitRounds,
+  sumDroppable,
   sumPinnedTokens,
   sumTokens,
   type TurnSpan,
@@ -189,7 +190,7 @@ export function buildCutContext(
     freshTokens: sumTokens(fresh),
     ...findCacheState({ view, match, nowMs }),
     aroundTokens: head + pinned + ownTokens,
-    requestTokens: countRequestTokens(view) - sumTokens(dropped) + sumPinnedTokens(dropped) + ownTokens,
+    requestTokens: countRequestTokens(view) - sumDroppable(dropped) + ownTokens,
     contextTokens: findModelTraits(view.model).contextTokens,
   };
 }
@@ -270,7 +271,7 @@ export function measureSentTurns(
   return turns.map((turn) => {
     const rounds = location.rounds.filter(({ start, end }) => start < turn.end && end > turn.start);
     const tokens = rounds.reduce((sum, { start, end, cut }) => {
-      const dropped = sumTokens(infos.slice(Math.max(start, turn.start), Math.min(end, turn.end)));
+      const dropped = sumDroppable(infos.slice(Math.max(start, turn.start), Math.min(end, turn.end)));
       const preamble = start > turn.start ? estimateTokens(Buffer.byteLength(cut.preamble)) : 0;
       return sum - dropped + preamble;
     }, turn.tokens);

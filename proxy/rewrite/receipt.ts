@@ -3,7 +3,7 @@ import type { Receipt, ReceiptAddition, ReceiptEdit } from '../ledger/receipt.ts
 import type { GivenSlice, Phase } from '../ports.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import { type Edit, type Slice, scanArray, scanObject } from '../wire/json.ts';
-import { findHeadEnd, splitTurns, sumTokens } from '../wire/turns.ts';
+import { findHeadEnd, splitTurns, sumDroppable } from '../wire/turns.ts';
 import { type EpochPlan, locatePlan, type Spliced } from './plan.ts';
 
 interface ReceiptInput {
@@ -73,7 +73,7 @@ function listDropped(view: ConversationView, plan: EpochPlan): Receipt['dropped'
   }
   return ranges.flatMap(({ start, end, nodes }) => {
     const dropped = view.infos.slice(start, end);
-    const tokens = sumTokens(dropped);
+    const tokens = sumDroppable(dropped);
     return dropped.length === 0 ? [] : [{ from: start, to: end - 1, messages: dropped.length, tokens, nodes }];
   });
 }

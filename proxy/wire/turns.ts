@@ -53,12 +53,16 @@ export function isMergedPrompt(infos: readonly MessageInfo[], index: number): bo
 function toSpan({ infos, lineage }: Conversation, start: number, end: number, key: string): TurnSpan {
   const own = infos.slice(start, end);
   const requests = own.filter((info) => info.role === 'assistant').length;
-  const tokens = sumTokens(own) - sumPinnedTokens(own);
-  return { start, end, key, endHash: lineage[end - 1] as string, tokens, requests };
+  return { start, end, key, endHash: lineage[end - 1] as string, tokens: sumDroppable(own), requests };
 }
 
 export function sumTokens(items: readonly { readonly tokens: number }[]): number {
   return items.reduce((total, { tokens }) => total + tokens, 0);
+}
+
+/** Tokens of these messages without what a cut keeps of them. */
+export function sumDroppable(infos: readonly MessageInfo[]): number {
+  return sumTokens(infos) - sumPinnedTokens(infos);
 }
 
 export function sumPinnedTokens(infos: readonly MessageInfo[]): number {
