@@ -140,7 +140,7 @@ describe('a switch in mid-session', () => {
   it.each([
     ['2.1.197', 'of the effort keeps the plan, and a cut does not wait for a cache that is gone'],
     ['2.1.332', 'of the effort by a message keeps the plan and the cache, so a cut waits'],
-  ] as const)('(%s) %s', async (version) => {
+  ] as const)('(%s) %s', async (version, _) => {
     const patient = earlyCuts({ margin: 9, roundMargin: 9 });
     const rig = await createWireRig({ config: { cut: patient } });
     const terminal = createTerminal(rig, { version });
