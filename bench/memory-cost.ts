@@ -28,8 +28,8 @@ import { estimateTokens } from '../test/mock-anthropic/tokens.ts';
 import { openPlayer } from './real/play.ts';
 import { withSessions } from './real/sessions.ts';
 
-/** What Claude Code adds to each prompt: its name, the date, the tool for the answer; test/claude-code/model.test.ts. */
-const CLIENT_TOKENS = 155;
+/** What Claude Code 2.1.332 adds to each prompt: its name, the environment, the tool for the answer; test/claude-code/model.test.ts. */
+const CLIENT_TOKENS = 310;
 /** The models that the names of the configuration stood for in Claude Code 2.1.197. */
 const FULL_NAMES: Readonly<Record<string, string>> = { haiku: 'claude-haiku-4-5', sonnet: 'claude-sonnet-5' };
 const FENCE = '0'.repeat(16);

@@ -12,7 +12,6 @@ import {
   type ModelLimits,
   type PromptCall,
 } from './client.ts';
-import type { Prompt } from './prompts/prompt.ts';
 
 export interface ClaudeCliOptions extends CallOptions {
   /** A name on PATH or a path. */
@@ -44,7 +43,7 @@ function spawn(options: ClaudeCliOptions, call: PromptCall, signal: AbortSignal)
   mkdirSync(options.cwd, { recursive: true, mode: 0o700 });
   const child = {
     file: options.bin,
-    args: getArgs(call.model, call.prompt),
+    args: getArgs(call),
     input: call.prompt.user,
     env: childEnv({ ...options.environment, thinking: call.thinking }),
     cwd: options.cwd,
@@ -55,12 +54,12 @@ function spawn(options: ClaudeCliOptions, call: PromptCall, signal: AbortSignal)
   return runChild(child, signal);
 }
 
-/** The conversation goes to stdin, never into argv. */
-function getArgs(model: string, prompt: Prompt<unknown>): string[] {
+/** The conversation goes to stdin, never into argv. Models of 5.5 think at every effort: the least is `low`. */
+function getArgs({ model, prompt, thinking }: PromptCall): string[] {
   const isolated = ['--tools', '', '--setting-sources', '', '--strict-mcp-config', '--disable-slash-commands'];
   const shape = ['--system-prompt', prompt.system, '--json-schema', JSON.stringify(prompt.schema)];
   const output = ['--output-format', 'json', '--no-session-persistence', '--settings', '{"verbose":false}'];
-  return ['-p', '--model', model, ...isolated, ...shape, ...output];
+  return ['-p', '--model', model, ...(thinking ? [] : ['--effort', 'low']), ...isolated, ...shape, ...output];
 }
 
 function getDetail(end: ChildEnd, call: PromptCall): string {
@@ -77,6 +76,7 @@ const SESSION = [
   'CLAUDE_CODE_CHILD_SESSION',
   'CLAUDE_CODE_ENTRYPOINT',
   'CLAUDE_CODE_SESSION_ID',
+  'CLAUDE_CODE_EFFORT_LEVEL',
   'CLAUDE_CODE_SSE_PORT',
   'CLAUDE_CODE_REMOTE',
   'CLAUDE_CODE_REMOTE_SESSION_ID',
@@ -92,8 +92,9 @@ const SESSION = [
   'MAX_THINKING_TOKENS',
 ];
 
-/** The child sends the one request only and stores nothing. */
+/** The child sends the one request only, without a file that the conversation names, and stores nothing. */
 const QUIET = {
+  CLAUDE_CODE_DISABLE_ATTACHMENTS: '1',
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
   CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
   CLAUDE_CODE_DISABLE_TERMINAL_TITLE: '1',

@@ -48,6 +48,7 @@ describe('a call of claude -p', () => {
       ['--tools', ''],
       ['--setting-sources', ''],
       ['--output-format', 'json'],
+      ['--effort', 'low'],
     ]) {
       expect(argv[argv.indexOf(flag as string) + 1]).toBe(value);
     }
@@ -55,6 +56,7 @@ describe('a call of claude -p', () => {
     expect(argv.join(' ')).not.toContain('secret-word-in-prompt');
     expect(call?.prompt).toContain('secret-word-in-prompt');
     expect(call?.env['MAX_THINKING_TOKENS']).toBe('0');
+    expect(call?.env['CLAUDE_CODE_DISABLE_ATTACHMENTS']).toBe('1');
     expect(call?.cwd).toContain('neutral');
   });
 
@@ -73,6 +75,7 @@ describe('a call of claude -p', () => {
       HTTP_PROXY: 'd',
       ALL_PROXY: 'e',
       CLAUDECODE: '1',
+      CLAUDE_CODE_EFFORT_LEVEL: 'max',
       CLAUDE_CODE_CHILD_SESSION: '1',
       CLAUDE_CODE_ENTRYPOINT: 'cli',
       CLAUDE_CODE_SESSION_ID: 'x',
@@ -88,7 +91,7 @@ describe('a call of claude -p', () => {
     expect(seen).toMatchObject({ COMET_CC_CHILD: '1', NODE_EXTRA_CA_CERTS: '/corp.pem' });
     expect(seen['ANTHROPIC_CUSTOM_HEADERS']).toBe('x-own: 1\nx-comet-cc-child: 1');
     expect(seen['CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC']).toBe('1');
-    const gone = /proxy|^CLAUDECODE$|CHILD_SESSION|ENTRYPOINT|SESSION_ID|ENV_FILE|COMET_CC_PORT|MAX_THINKING/i;
+    const gone = /proxy|^CLAUDECODE$|CHILD_SESSION|ENTRYPOINT|SESSION_ID|ENV_FILE|COMET_CC_PORT|MAX_THINKING|EFFORT/i;
     expect(Object.keys(seen).filter((name) => gone.test(name))).toEqual([]);
   });
 
