@@ -384,12 +384,14 @@ export function classify(
 ): { readonly kind: RequestClass; readonly because: string } {
   if (headers['x-comet-cc-child'] !== undefined) return { kind: 'other', because: 'own child' };
   const hint = HINT_CLASSES[headers[HINT] ?? ''];
-  if (hint !== undefined) return { kind: hint, because: 'hint header' };
+  // Subagents are compacted too, and titles are auxiliary.
+  if (hint === 'main' || hint === 'other') return { kind: hint, because: 'hint header' };
   if (headers[AGENT_ID] !== undefined) return { kind: 'other', because: 'agent id' };
   if (view.system.isSubagent || view.userId.includes('parent_session_id'))
     return { kind: 'other', because: 'subagent' };
   if (view.maxTokens === 1) return { kind: 'other', because: 'quota probe' };
-  if (!view.hasTools) return { kind: 'other', because: 'no tools' };
+  if (!view.hasTools && headers[HINT] !== 'compaction') return { kind: 'other', because: 'no tools' };
+  if (hint !== undefined) return { kind: hint, because: 'hint header' };
   if (startsSidePrompt(view)) return { kind: 'side', because: 'side prompt' };
   if (leavesNewestUncached(view)) return { kind: 'side', because: 'no cache write' };
   return { kind: 'main', because: 'main loop' };

@@ -19,6 +19,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   fallbacks: ['server-side-fallback-'],
   user_profile_id: ['user-profiles-'],
   context_hint: ['context-hint-'],
+  safeguards: ['dangerous-tool-use-'],
 };
 
 /** Problem of the fields beside `messages`; `has` knows the betas of the header by their beginning. */

@@ -34,6 +34,16 @@ describe('who asks', () => {
     expect(rig.memory.captured.size).toBeGreaterThan(turns);
   });
 
+  it('the compaction of a subagent captures nothing of it', async () => {
+    const { rig } = await begun(4);
+    const agent = createTerminal(rig, { headers: { 'x-claude-code-agent-id': 'a1' } });
+    await agent.ask({ ...step(1), prompt: 'Count the boats of the agent.' });
+    const aside = await agent.aside(SUMMARISE, { 'x-claude-code-request-class': 'compaction' });
+    expect(aside).toMatchObject({ refusal: null, rewritten: false });
+    await new Promise(setImmediate);
+    expect(JSON.stringify([...rig.memory.captured.values()])).not.toContain('Count the boats');
+  });
+
   it('count_tokens is rewritten by the current plan and starts none', async () => {
     const { rig, terminal, last } = await begun(8);
     expect((await terminal.again('count_tokens')).sent.equals(last.sent)).toBe(true);

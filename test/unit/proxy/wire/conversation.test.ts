@@ -194,6 +194,27 @@ describe('classify', () => {
   });
 });
 
+describe('classify, of what 2.1.332 says of its requests', () => {
+  const said = (requestClass: string) => ({ 'x-claude-code-request-class': requestClass });
+  const agent = { 'x-claude-code-agent-id': 'a1' };
+  const title = (): ConversationView => {
+    const messages = [{ role: 'user', content: [{ type: 'text', text: '<session>\nFix it.\n</session>' }] }];
+    const body = { model: 'claude-haiku-5-5', max_tokens: 128_000, tools: [], messages };
+    return parseConversation(Buffer.from(JSON.stringify(body)), new ConversationCache()) as ConversationView;
+  };
+
+  it.each([
+    ['the main loop', getView([RESULT]), said('main'), 'main'],
+    ['a question beside it', getView([RESULT]), said('auxiliary'), 'side'],
+    ['its compaction', getView([RESULT]), said('compaction'), 'side'],
+    ['a title', title(), said('auxiliary'), 'other'],
+    ['the compaction of a subagent', getView([RESULT]), { ...said('compaction'), ...agent }, 'other'],
+    ['a question about a subagent', getView([RESULT]), { ...said('auxiliary'), ...agent }, 'other'],
+  ] as const)('%s', (_, view, headers, kind) => {
+    expect(classify(view, headers).kind).toBe(kind);
+  });
+});
+
 describe('isStandalone', () => {
   const message = fc.constantFrom({ role: 'user', content: 'a title for: x' }, { role: 'user', content: SUMMARISE });
   const tools = fc.constantFrom(undefined, [], [{ name: 'Bash' }]);
