@@ -47,10 +47,10 @@ describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missi
     symlinkSync(CLI, path.join(bin, 'comet-cc'));
     symlinkSync(claude as string, path.join(bin, 'claude'));
     writeFileSync(path.join(bin, 'systemctl'), '#!/bin/sh\nexit 0\n', { mode: 0o700 });
-    // A tip that the client happens to show when an answer is late stays on the screen.
+    // A tip that the client happens to show when an answer is late stays on the screen, and the mascot moves.
     const settings = path.join(rig.home.user, '.claude', 'settings.json');
     mkdirSync(path.dirname(settings), { recursive: true });
-    writeFileSync(settings, JSON.stringify({ spinnerTipsEnabled: false }));
+    writeFileSync(settings, JSON.stringify({ spinnerTipsEnabled: false, prefersReducedMotion: true }));
     writeFileSync(path.join(rig.home.user, '.claude.json'), JSON.stringify(settledClient(rig.project)));
     const env = { ...rig.home.env, PATH: `${bin}:${process.env['PATH']}`, SHELL: '/bin/bash' };
     terminal = openTmux(env, { cwd: rig.project, columns: 80 });
@@ -65,15 +65,16 @@ describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missi
   async function converse(prompts: readonly (readonly [prompt: string, answer: RegExp])[]): Promise<string> {
     await terminal.run('clear');
     await terminal.type(START);
-    await terminal.shows(/for shortcuts/);
+    await terminal.shows(/for shortcuts|auto mode on/);
     for (const [prompt, answer] of prompts) {
       await terminal.type(prompt);
       await terminal.shows(answer);
       await terminal.shows(/^❯$/m);
     }
+    const shown = terminal.screen();
     await terminal.leave();
     await rig.home.run(['flush']);
-    return conversation(terminal.screen());
+    return conversation(shown, terminal.screen());
   }
 
   /** Resolves when programs see the new width, which the terminal sets some time later. */
@@ -141,11 +142,18 @@ function settledClient(project: string) {
 /** What the client shows while it works, with a tip below. */
 const SPINNER = /^[·✢✳✶✻✽] .*\n(?:\s*⎿ +Tip:.*\n(?: .*\n)*)?/gm;
 
-/** Without the input box, its hints, and how long the client says it took. */
-function conversation(screen: string): string {
-  const lines = screen
+/** The input box, its hints, and what the client tells at its first starts. */
+const AROUND =
+  /^(?:─+|❯|✻ .*|▎.*| +⏵⏵ .*| *[●○] (?:low|medium|high) · \/effort| +\? for shortcuts.*| +Press Ctrl-D.*| +tmux .*)$/;
+
+/** What is shown before the client's screen, on it, and after it, without how long the client says it took. */
+function conversation(shown: string, left: string): string {
+  const start = left.slice(0, left.indexOf('\n', left.indexOf('\nmemory on') + 1));
+  const end = left.slice(left.indexOf('\nResume this session'));
+  const client = shown.startsWith(start) ? shown.slice(start.length) : shown;
+  const lines = `${start}\n${client.replace(/^\n+/, '').trimEnd()}\n${end}`
     .split('\n')
-    .filter((line) => !/^(─+|❯|✻ .*| +\? for shortcuts.*| +Press Ctrl-D.*| +tmux .*)$/.test(line));
+    .filter((line) => !AROUND.test(line));
   return lines
     .join('\n')
     .replace(SPINNER, '')
@@ -158,6 +166,7 @@ function getDocument(captures: readonly (readonly [title: string, text: string])
   const parts = captures.map(([title, text]) => `## ${title}\n\n\`\`\`text\n${text}\n\`\`\`\n`);
   const about =
     'The terminal of a first day, recorded by `npm run docs:captures` with the real Claude Code against a mock API. ' +
+    'Claude Code draws on a screen of its own, which is shown here between what comet-cc prints before and after it. ' +
     'A test compares it with what the program prints; ids, numbers and times differ.';
   return [`# The first day\n\n${about}\n`, ...parts].join('\n');
 }
@@ -172,12 +181,14 @@ function tidied(text: string, rig: ClientRig, ids: readonly string[]): string {
   return tidy;
 }
 
-/** Without ids, numbers, times, and what depends on their width: padding, and where a line is cut. */
+/** Without the mascot, ids, numbers, times, and what depends on their width: padding, and where a line is cut. */
 function masked(text: string): string {
   return text
     .replace(/^(.{0,24}).*….*$/gm, '$1')
+    .replace(/[▀-▟]+/g, '#')
+    .replace(/^claude (?:--model \S+ )?--resume/gm, 'claude --resume')
     .replace(/\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{6,})\b/g, '#')
-    .replace(/\d[\d,.:]*/g, '#')
+    .replace(/\d[\d,.:]*(?:k\b)?/g, '#')
     .replace(/\b(?:now|# (?:ms|s|m|min|h)(?: ago)?)\b/g, '#')
     .replace(/[ ─]+/g, ' ');
 }
