@@ -129,6 +129,11 @@ const FORMS: readonly Form[] = [
       /[A-Z][A-Za-z]{2,30}(?::[\w-]{1,60})? (?:hook (?:blocking )?error|operation (?:blocked|stopped) by hook)|Operation stopped by hook:/y,
   },
   { source: 'client', starts: /CRITICAL: Respond with TEXT ONLY|\[SUGGESTION MODE:/y },
+  {
+    source: 'client',
+    starts:
+      /\[(?:handback-send|structured-output)-enforce\]|This session is being continued from another machine\.|The date has changed\. Today's date is now |## Context Usage\n\n\*\*Model:\*\* |A session-scoped Stop hook is now active with condition: /y,
+  },
   { source: 'external', tags: 'task-notification bash-notification agent-notification teammate-message' },
   { source: 'external', tags: 'cross-session-message agent-message channel channel-message fork-boilerplate' },
   { source: 'external', tags: 'mcp-resource mcp-resource-update mcp-polling-update github-webhook-activity' },
