@@ -134,6 +134,8 @@ const FORMS: readonly Form[] = [
     starts:
       /\[(?:handback-send|structured-output)-enforce\]|This session is being continued from another machine\.|The date has changed\. Today's date is now |## Context Usage\n\n\*\*Model:\*\* |A session-scoped Stop hook is now active with condition: /y,
   },
+  // Beside the result of ToolSearch.
+  { source: 'client', starts: /Tool loaded\.(?:\n\[id:[^\]\n]{1,200}\])?\s{0,9}$/y },
   { source: 'external', tags: 'task-notification bash-notification agent-notification teammate-message' },
   { source: 'external', tags: 'cross-session-message agent-message channel channel-message fork-boilerplate' },
   { source: 'external', tags: 'mcp-resource mcp-resource-update mcp-polling-update github-webhook-activity' },

@@ -49,6 +49,7 @@ describe('turns', () => {
       ['Continue, and use the other port.'],
       ['Base directory for this skill: /s\n\n# Deploy', '[Request interrupted by user]', 'not that one'],
     ];
+    prompts.push(['Tool loaded. Now call it.']);
     for (const texts of prompts) expect(getStarts(...texts), texts.at(-1)).toEqual([0, 3]);
     const others = [
       '[Request interrupted by user for tool use]',
@@ -57,6 +58,7 @@ describe('turns', () => {
       'PostToolUse:Bash hook additional context: 2 warnings',
       'Base directory for this skill: /s\n\n# Deploy',
       '[Image: source: /tmp/a.png]',
+      'Tool loaded.',
       '<system-reminder>\nThe user sent a new message while you were working:\nAlso lint.\n</system-reminder>',
     ];
     for (const other of others) expect(getStarts(other), other).toEqual([0]);
