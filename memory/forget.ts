@@ -5,7 +5,7 @@ import type { ModelUpgrades } from './compaction/model-upgrades.ts';
 import type { Pipeline } from './compaction/pipeline.ts';
 import type { ToolRounds } from './compaction/tool-rounds.ts';
 import type { Facts } from './facts.ts';
-import { turnContentHash } from './ingest/imported-turn.ts';
+import { turnContentHashes } from './ingest/imported-turn.ts';
 import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { type Claim, isBundled, isGroup, type MemoryNode } from './model/node.ts';
@@ -300,7 +300,7 @@ async function removeNodes(
     .flatMap((turnId) => turnRegistry.getWholes(turnId))
     .filter(({ turnId }) => !turnIds.includes(turnId));
   const texts = await getTexts(turnIds, parts);
-  await parts.forget([...turnIds, ...texts.map(({ sessionId, turn }) => turnContentHash(sessionId, turn))]);
+  await parts.forget([...turnIds, ...texts.flatMap(({ sessionId, turn }) => turnContentHashes(sessionId, turn))]);
   const pointers = nodes.flatMap((node) => catalogue.pointersTo(node.node_id));
   await parts.told?.add([...nodes, ...pointers].map(({ node_id }) => node_id));
   await parts.tasks?.forget(getTaskSources([...nodes, ...pointers], texts));

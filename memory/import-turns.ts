@@ -10,6 +10,7 @@ import {
   importLink,
   sessionProjects,
   turnContentHash,
+  turnContentHashes,
 } from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
 import { readTurn, readTurnPart } from './ingest/turn-trust.ts';
@@ -85,8 +86,8 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     await pipeline.hydrate(sessionId);
     for (const { imported, ...turn } of await turnReader.turns(sessionId)) {
       if (imported !== undefined) continue;
-      const contentHash = turnContentHash(sessionId, readTurn(turn));
-      sayings.set(contentHash, [...(sayings.get(contentHash) ?? []), turn.turnId]);
+      for (const contentHash of turnContentHashes(sessionId, readTurn(turn)))
+        sayings.set(contentHash, [...(sayings.get(contentHash) ?? []), turn.turnId]);
     }
     return sayings;
   }

@@ -111,6 +111,14 @@ export function isComplete({ messages }: Pick<ImportedTurn, 'messages'>): boolea
   return !findBlocks(last.content).some((block) => toText(block['type']) === 'tool_use');
 }
 
+/** Of a captured turn and of what was typed during it, each of which a transcript has as a turn of its own. */
+export function turnContentHashes(sessionId: string, text: TurnText): string[] {
+  const queued = (text.queued ?? []).map((user) =>
+    turnContentHash(sessionId, { ...text, user, parts: [], queued: [] }),
+  );
+  return [turnContentHash(sessionId, text), ...queued];
+}
+
 /** Equal for a turn captured from the wire and the same turn read from a transcript. */
 export function turnContentHash(sessionId: string, text: TurnText): string {
   const own = text.parts.flatMap((part) => {
