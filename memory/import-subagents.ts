@@ -3,7 +3,7 @@ import type { CapturedTurn } from '../common/turn.ts';
 import { buildNodes } from './compaction/build-nodes.ts';
 import { captureAgent, type ImportedAgent, importLink } from './ingest/imported-turn.ts';
 import { redactTurn } from './ingest/redact-turn.ts';
-import { readTurn, readTurnPart } from './ingest/turn-trust.ts';
+import { readTurnPart } from './ingest/turn-trust.ts';
 import type { TurnText } from './model/turn.ts';
 import type { ProposedNode } from './models/model.ts';
 import type { MemoryParts } from './parts.ts';
@@ -34,10 +34,8 @@ export async function saveSubagent(
   const parent = getCovering(turn.turnId).flatMap((id) => catalogue.current(id) ?? [])[0];
   if (isGone(captured.turnId) || isGone(turn.turnId) || getCovering(captured.turnId).length > 0) return false;
   if (dryRun || parent === undefined) return dryRun;
-  // The assistant may have passed on what it had read.
-  const isTainted = readTurn(turn).parts.some(({ kind, origin }) => kind === 'tool_use' && origin === 'external');
-  const marks = { project: parent.project, ...(isTainted ? { echoes: true as const } : {}) };
-  const own = { ...(await redactTurn(captured, redactor)), ...marks };
+  // As the result that the call gets: what a subagent says is neither the user's word nor that of this conversation.
+  const own = { ...(await redactTurn(captured, redactor)), project: parent.project, echoes: true as const };
   const text = readTurnPart(own, false).text;
   if (!turnRegistry.isRecorded(own.turnId)) turnRegistry.record(await journal.append(own), text);
   turnReader.keep(text);

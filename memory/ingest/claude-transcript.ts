@@ -1,10 +1,10 @@
 import { resolveDirectory } from '../../common/paths.ts';
 import { isRecord } from '../../common/text.ts';
-import { readTypedText } from '../../common/turn.ts';
-import { findTexts, toText } from './content-blocks.ts';
+import { getSource, readTypedText } from '../../common/turn.ts';
+import { type Block, findTexts, toText } from './content-blocks.ts';
 import { findBlocks, type ImportedTurn } from './imported-turn.ts';
-import { createPromptQueue, type QueuedPrompt } from './prompt-queue.ts';
-import { addMessage, createSubagents, type Entry, getMessages } from './subagents.ts';
+import { createPromptQueue, isTyped, type QueuedPrompt } from './prompt-queue.ts';
+import { addMessage, createSubagents, type Entry, getMessages, isSpoken } from './subagents.ts';
 
 /** Counts of ignored lines: invalid JSON, another kind, a subagent's, a summary. */
 export type Skipped = Readonly<Record<'broken' | 'other' | 'side' | 'summary', number>>;
@@ -54,8 +54,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
   }
 
   function getParent(line: Line): number {
-    const parent = toText(line['parentUuid']) || toText(line['logicalParentUuid']);
-    return places.get(parent) ?? turns.length - 1;
+    return places.get(toText(line['parentUuid']) || toText(line['logicalParentUuid'])) ?? turns.length - 1;
   }
 
   function open(line: Line, after: number): number {
@@ -92,7 +91,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
       turn.model ||= toText(message['model']);
     }
     subagents.message(at, line, blocks);
-    if (isPrompt && blocks.length > 0) turn.entries.push({ role, id: '', blocks: [...blocks] });
+    if (isPrompt && blocks.length > 0) turn.entries.push({ role, id: '', blocks: markUntyped(line, blocks) });
     else addMessage(turn.entries, role, toText(message['id']), blocks);
   }
 
@@ -104,6 +103,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
     else if (type === 'queue-operation') queue.operation(line, at);
     else if (type === 'attachment' && isRecord(attachment) && attachment['type'] === 'queued_command')
       queue.attachment(attachment, { ...at, turn: getParent(line) });
+    else turns[getParent(line)]?.entries.findLast(({ role }) => role === 'user')?.blocks.unshift(...findImages(line));
   }
 
   return {
@@ -161,15 +161,29 @@ function withQueued(
   return all;
 }
 
+/** The image that a prompt names, which is sent before it. Earlier versions do not write in which role. */
+function findImages({ renderedRole, attachment }: Line): Block[] {
+  const content = renderedRole === 'user' && isRecord(attachment) ? attachment['content'] : null;
+  const file = isRecord(content) && content['type'] === 'image' ? content['file'] : null;
+  if (!isRecord(file)) return [];
+  return [{ type: 'image', source: { type: 'base64', data: file['base64'], media_type: file['type'] } }];
+}
+
 function reasonToSkip(line: Line): keyof Skipped | null {
-  const { type, message } = line;
   if (line['isSidechain'] === true) return 'side';
-  if (type === 'summary' || line['isCompactSummary'] === true) return 'summary';
-  if ((type !== 'user' && type !== 'assistant') || typeof message !== 'object' || message === null) return 'other';
-  const { model, role } = message as Line;
-  // Written by the client, not by the user or the model.
-  if (line['isMeta'] === true || line['isApiErrorMessage'] === true || model === '<synthetic>') return 'other';
-  return role === type ? null : 'other';
+  if (line['type'] === 'summary' || line['isCompactSummary'] === true) return 'summary';
+  // A hidden line starts a turn where a schedule prompts, or a hook at the end of one.
+  const isOpener = line['turnOrigin'] !== undefined || line['hookText'] === true;
+  return isSpoken(isOpener ? { ...line, isMeta: false } : line) ? null : 'other';
+}
+
+/** Text that looks typed gets the form in which the client sends it. */
+function markUntyped(line: Line, blocks: readonly Block[]): Block[] {
+  if (isTyped(line)) return [...blocks];
+  return blocks.map((block) => {
+    const text = block['type'] === 'text' ? toText(block['text']) : '';
+    return text === '' || getSource(text) !== null ? block : { ...block, text: `[SYSTEM NOTIFICATION]\n${text}` };
+  });
 }
 
 /** The same in a copy of the line, also where the copy got a uuid of its own. */

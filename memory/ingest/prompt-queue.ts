@@ -143,9 +143,11 @@ export function createPromptQueue(): PromptQueue {
   };
 }
 
-function isTyped({ commandMode, origin, isMeta }: Line): boolean {
+/** False for what a schedule, a task, another agent or the client put in place of a prompt. */
+export function isTyped({ commandMode, origin, isMeta, textNotTyped, wakeupSource }: Line): boolean {
   const kind = isRecord(origin) ? toText(origin['kind']) : '';
-  return TYPED.has(toText(commandMode)) && (kind === '' || kind === 'human') && isMeta !== true;
+  if (isMeta === true || textNotTyped === true || wakeupSource !== undefined) return false;
+  return TYPED.has(toText(commandMode)) && (kind === '' || kind === 'human');
 }
 
 function typedBlocks({ prompt, commandMode }: Line): readonly Block[] {

@@ -1,4 +1,5 @@
 import { isRecord } from '../../common/text.ts';
+import { getSource } from '../../common/turn.ts';
 import { type Block, contentText, toText } from './content-blocks.ts';
 import { findBlocks, type ImportedAgent, type ImportedMessage } from './imported-turn.ts';
 
@@ -69,7 +70,7 @@ export function createSubagents(): Subagents {
     agent.lines += 1;
     agent.callId ||= callId;
     const name = toText(uuid);
-    if (!isRecord(message) || (name !== '' && agent.seen.has(name))) return;
+    if (!isRecord(message) || !isSpoken(line) || (name !== '' && agent.seen.has(name))) return;
     agent.seen.add(name);
     if (!Number.isNaN(atMs)) agent.atMs = Math.max(agent.atMs, atMs);
     agent.model ||= toText(message['model']);
@@ -81,8 +82,9 @@ export function createSubagents(): Subagents {
       return;
     }
     agent.prompt ||= contentText(blocks).trim();
-    // The assistant wrote the task, not the user.
-    agent.entries.push({ role: 'assistant', id: '', blocks: [...blocks] });
+    // The assistant wrote the task, not the user; what is in the client's forms is read as such.
+    const role = getSource(contentText(blocks)) === null ? 'assistant' : 'user';
+    agent.entries.push({ role, id: '', blocks: [...blocks] });
   }
 
   function getTurn(agent: Agent, visited = new Set<Agent>()): number | undefined {
@@ -122,6 +124,12 @@ export function createSubagents(): Subagents {
       return unknown.reduce((sum, { lines }) => sum + lines, 0);
     },
   };
+}
+
+/** False for lines that only repeat a message, and for what the client wrote, not the user or the model. */
+export function isSpoken({ type, message, isMeta, isApiErrorMessage }: Line): boolean {
+  if (isMeta === true || isApiErrorMessage === true || !isRecord(message)) return false;
+  return (type === 'user' || type === 'assistant') && message['role'] === type && message['model'] !== '<synthetic>';
 }
 
 function newAgent(id: string, atMs: number): Agent {

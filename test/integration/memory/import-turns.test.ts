@@ -248,6 +248,28 @@ describe('an import of past transcripts', () => {
     expect(hit?.line.text).toContain('plum');
   });
 
+  test('knows what was typed during a captured turn where the capture has it, also when that was removed', async () => {
+    const [claudeDir, home] = [await tempDir(), await tempDir()];
+    const typed = 'The quince service must never share a port with the plum service.';
+    const [first] = said as [Said];
+    const asks = { ...first, tool: { name: 'Bash', input: { command: 'ls' }, result: 'a' } };
+    const session = { ...one, sessionId: 'live', turns: [asks] };
+    const queued = { type: 'queued_command', prompt: [{ type: 'text', text: typed }], commandMode: 'prompt' };
+    writeTranscript(claudeDir, session, [JSON.stringify({ type: 'attachment', uuid: 'q1', attachment: queued })]);
+    const { memory, claude } = await start(home);
+    const [call, result] = toolRound('Bash', { command: 'ls' }, 'a', 'toolu_0');
+    const words = { type: 'text', text: `The user sent a new message while you were working:\n${typed}` };
+    const withWords = message('user', [...(JSON.parse(result?.content ?? '[]') as object[]), words]);
+    const answer = message('assistant', [{ type: 'text', text: asks.answer }]);
+    memory.capture.captureTurns([getTurn(asks.prompt, [call as never, withWords, answer], { sessionId: 'live' })]);
+    await memory.maintenance.flush(60_000);
+    expect(await take(claude, claudeDir)).toMatchObject({ turns: 2, added: 0, known: 2 });
+    await memory.library.remove(memory.library.list({ all: true }).map(({ node_id }) => node_id));
+    expect(await take(claude, claudeDir, { again: true })).toMatchObject({ added: 0, skipped: 2 });
+    await memory.maintenance.flush(60_000);
+    expect(filesHolding(home, 'plum service')).toEqual([]);
+  });
+
   test('leaves out what was removed, whether it was captured or imported', async () => {
     const claudeDir = await tempDir();
     const home = await tempDir();
@@ -469,6 +491,7 @@ describe('an import of past transcripts', () => {
         expect(parent).toMatchObject({ kind: 'turn', session_id: 'past-1', depth_level: 1 });
         expect(child).toMatchObject({ kind: 'tool', session_id: 'past-1', depth_level: 2, importance: 'LOW' });
         expect(child?.source_links).toContain('import:claude');
+        expect(child?.origin).toBe('external');
         const { raw } = await own.library.show(child?.node_id ?? '', 2);
         expect(raw?.map(({ role }) => role)).toEqual(['assistant', 'assistant']);
         expect(await own.library.listSessions()).toMatchObject([{ session_id: 'past-1', turns: 1 }]);

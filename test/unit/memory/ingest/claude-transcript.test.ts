@@ -101,6 +101,63 @@ describe('a transcript of Claude Code', () => {
   });
 });
 
+describe('a line of Claude Code 2.1.332 that looks like a prompt', () => {
+  const put = (uuid: string, role: string, text: string, more: object = {}): string =>
+    JSON.stringify({ type: role, uuid, message: { id: uuid, role, content: [{ type: 'text', text }] }, ...more });
+  /** What the user and the others said in the last turn of a session that ends with such a line. */
+  const readLast = (more: object, text = 'Look whether crate 41 came.') => {
+    const { turns } = read([...transcriptLines(session), put('z1', 'user', text, more), put('z2', 'assistant', 'No.')]);
+    const last = readTurn(captureImported(turns, 'claude', 'p').at(-1) as never);
+    return { turns: turns.length, user: last.user, origins: last.parts.map(({ kind, origin }) => `${kind} ${origin}`) };
+  };
+  const hidden = { isMeta: true, promptSource: 'system' };
+  const others: Record<string, object> = {
+    'from a schedule': { ...hidden, wakeupSource: 'schedule_wakeup', turnOrigin: 'scheduled' },
+    'from another session': { origin: { kind: 'peer', from: 'x' }, turnOrigin: 'peer' },
+    'that nobody typed': { origin: { kind: 'unclassified' }, textNotTyped: true },
+  };
+
+  test.each(Object.keys(others))('is a turn, and not the words of the user: %s', (name) => {
+    const outside = { turns: 3, user: '', origins: ['tool_result external', 'assistant external'] };
+    expect(readLast(others[name] as object)).toEqual(outside);
+  });
+
+  test('is the user', () => {
+    const typed = { turns: 3, user: 'Look whether crate 41 came.', origins: ['assistant assistant'] };
+    for (const kind of ['human', undefined]) {
+      const origin = kind === undefined ? {} : { origin: { kind } };
+      expect(readLast({ ...origin, promptSource: 'typed', turnOrigin: 'human' })).toEqual(typed);
+    }
+  });
+
+  test('starts a turn of its own where a hook made Claude go on, as on the wire', () => {
+    const feedback = { isMeta: true, rowSource: 'hook', hookText: true };
+    const own = { turns: 3, user: '', origins: ['assistant assistant'] };
+    expect(readLast(feedback, 'Stop hook feedback:\nYou forgot crate 41.')).toEqual(own);
+    // Before the line said so, it was a part of the turn.
+    expect(readLast({ isMeta: true }, 'Stop hook feedback:\nYou forgot crate 41.').turns).toBe(2);
+  });
+
+  test('has the image that it names', () => {
+    const file = { base64: 'aGk=', type: 'image/png' };
+    const image = (more: object): string =>
+      JSON.stringify({
+        type: 'attachment',
+        parentUuid: 'z1',
+        attachment: { type: 'file', content: { type: 'image', file } },
+        ...more,
+      });
+    const take = (more: object) =>
+      read([put('z1', 'user', 'Look at @a.png'), image(more)]).turns[0]?.messages[0]?.content;
+    const source = { type: 'base64', data: 'aGk=', media_type: 'image/png' };
+    expect(take({ renderedRole: 'user' })).toEqual([
+      { type: 'image', source },
+      { type: 'text', text: 'Look at @a.png' },
+    ]);
+    expect(take({})).toEqual([{ type: 'text', text: 'Look at @a.png' }]);
+  });
+});
+
 describe('the names of past turns', () => {
   test('are the same in a fork, and others where what went before is another', () => {
     const { turns } = read(transcriptLines(session));

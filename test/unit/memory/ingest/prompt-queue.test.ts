@@ -117,6 +117,17 @@ describe('a prompt typed while Claude was busy', () => {
     expect(own.prompts()).toEqual(['Bake the rye loaf.', 'Flour, water, salt: shorten this\n\nand translate it']);
   });
 
+  test("is nobody's where a schedule put it into the queue", () => {
+    const own = session();
+    finish(own);
+    own.queue('enqueue', { content: 'Look into the oven.' });
+    own.queue('dequeue');
+    const message = { role: 'user', content: 'Look into the oven.' };
+    own.put({ type: 'user', uuid: 'w1', isMeta: true, wakeupSource: 'loop_wakeup', turnOrigin: 'scheduled', message });
+    own.answer('Done.');
+    expect(own.prompts()).toEqual(['Bake the rye loaf.', '']);
+  });
+
   test('keeps order and number, equal ones too', () => {
     const own = session();
     for (const content of ['go on', 'salt it', 'go on']) own.queue('enqueue', { content });

@@ -120,6 +120,34 @@ describe('the transcript of a subagent', () => {
     expect(skipped.side).toBe(5 + 6 + 6);
   });
 
+  test('of Claude Code 2.1.332 has neither the requests that were sent nor words of the client', () => {
+    const [task, ...rest] = agentLines(TASK) as [object, ...object[]];
+    const blob = (role: string, text: string) => ({
+      type: 'api-request-blob',
+      agentId: 'x1',
+      hash: text,
+      message: { role, content: [{ type: 'text', text }] },
+    });
+    const hidden = JSON.parse(
+      main('h1', 'user', 'Pack it into crate 12.', { isMeta: true, isSidechain: true }),
+    ) as object;
+    const lines = [task, blob('user', `<system-reminder>\nUse tabs.\n</system-reminder>`), blob('user', TASK), hidden];
+    const { turns } = read(session(), { x1: [...lines, blob('system', '# Environment'), ...rest] });
+    expect(saidIn(turns)).toEqual([[], [WHOLE]]);
+  });
+
+  test('says as the client what its own task reports', () => {
+    const report = '<task-notification>\n<result>Nine sails.</result>\n</task-notification>';
+    const told = JSON.parse(main('n1', 'user', report, { isSidechain: true })) as object;
+    const { turns } = read(session(), { x1: [...agentLines(TASK), told] });
+    const [agent] = turns[1]?.agents ?? [];
+    const { parts, user } = readTurn(
+      captureAgent(agent as never, captureImported(turns, 'claude', 'p')[1] as never, 0),
+    );
+    expect(user).toBe('');
+    expect(parts.at(-1)).toMatchObject({ kind: 'tool_result', origin: 'external', text: report });
+  });
+
   test('has the same id in each import, and changes no id of a turn', () => {
     const ids = (turns: readonly ImportedTurn[]) => captureImported(turns, 'claude', 'p').map(({ turnId }) => turnId);
     const { turns } = read(session(), { x1: agentLines(TASK) });
