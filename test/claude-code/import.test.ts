@@ -10,20 +10,34 @@ const OPUS = ['--model', 'claude-opus-4-8', '--allowedTools', 'Read Bash Agent']
 const DELEGATE = 'Have somebody count the boats.';
 const ERRAND = 'Count every boat in the harbour of Halvorsen.';
 const COUNTED = 'There are 7423 boats in the harbour.';
+const DELEGATE_NOW = 'Have somebody count the cranes, and wait.';
+const ERRAND_NOW = 'Count every crane in the harbour of Halvorsen.';
+const COUNTED_NOW = 'There are 7424 cranes in the harbour.';
 const SUMMARY = 'The modules were counted one by one, as a summary has it.';
 
-const SAID = ['Step 1: count', 'Step 2: count', 'Have somebody count', 'Step 3: count', 'Step 4: count'];
+const DELEGATED = 'Have somebody count';
+const SAID = ['Step 1: count', 'Step 2: count', DELEGATED, DELEGATED, 'Step 3: count', 'Step 4: count'];
+/** And the turn in which a task reported. */
+const PAST_TURNS = SAID.length + 1;
 
 const text = (said: string): Answer => ({ kind: 'message', blocks: [{ type: 'text', text: said }] });
-const errand = { description: 'Count boats', prompt: ERRAND, subagent_type: 'general-purpose' };
+const delegate = (prompt: string, run_in_background: boolean): Answer => {
+  const input = { description: 'Count', prompt, subagent_type: 'general-purpose', run_in_background };
+  return { kind: 'message', blocks: [{ type: 'tool_use', name: 'Agent', input }] };
+};
+/** The subagent in the background answers when the turn that started it is over. */
+let count = (): void => undefined;
+const counting = new Promise<void>((resolve) => {
+  count = resolve;
+});
 const asides: readonly Aside[] = [
   { when: 'CRITICAL: Respond with TEXT ONLY', answer: () => text(`<summary>\n${SUMMARY}\n</summary>`) },
   { when: COUNTED, answer: () => text('Somebody counted the boats.') },
-  { when: ERRAND, answer: () => text(COUNTED) },
-  {
-    when: DELEGATE,
-    answer: () => ({ kind: 'message', blocks: [{ type: 'tool_use', name: 'Agent', input: errand }] }),
-  },
+  { when: COUNTED_NOW, answer: () => text('Somebody counted the cranes.') },
+  { when: ERRAND, after: counting, answer: () => text(COUNTED) },
+  { when: ERRAND_NOW, answer: () => text(COUNTED_NOW) },
+  { when: DELEGATE, answer: () => delegate(ERRAND, true) },
+  { when: DELEGATE_NOW, answer: () => delegate(ERRAND_NOW, false) },
 ];
 
 interface Report {
@@ -31,6 +45,7 @@ interface Report {
   readonly added: number;
   readonly known: number;
   readonly problems: readonly unknown[];
+  readonly agents: number;
   readonly lines_skipped: { readonly summary: number };
 }
 
@@ -74,7 +89,10 @@ describe.skipIf(claude === null)(
       rig = await createClientRig({ claude: claude as string, asides, files: stepFiles(9), env });
       const alone = rig.alone(OPUS);
       past = await steps(alone, [1, 2]);
-      expect((await alone.ask(DELEGATE)).text).toBe('Somebody counted the boats.');
+      expect((await alone.ask(DELEGATE)).text).toBe('Noted.');
+      count();
+      expect((await alone.next()).text).toBe('Somebody counted the boats.');
+      expect((await alone.ask(DELEGATE_NOW)).text).toBe('Somebody counted the cranes.');
       await alone.ask('/compact');
       await step(alone, 3);
       await alone.end();
@@ -96,7 +114,10 @@ describe.skipIf(claude === null)(
     it('imports what a dry run counted, each turn once, although the engine is killed in the middle', async () => {
       const before = await covered(captured);
       const dry = await imported('--dry-run');
-      expect(dry).toMatchObject({ turns: 8, added: 5, known: 3, problems: [], lines_skipped: { summary: 2 } });
+      expect(dry).toMatchObject({
+        ...{ turns: PAST_TURNS + 3, added: PAST_TURNS, known: 3, agents: 2, problems: [] },
+        lines_skipped: { side: 0, summary: 2 },
+      });
       expect(await covered(past)).toEqual([]);
       const first = rig.home.run(['memory', 'import', 'claude', '--json']);
       const { engine } = await rig.status();
@@ -105,7 +126,9 @@ describe.skipIf(claude === null)(
       await first;
       await expect.poll(async () => (await rig.status()).engine).toMatchObject({ state: 'healthy', restarts: 1 });
       expect((await imported()).problems).toEqual([]);
-      expect(await imported('--again')).toMatchObject({ turns: 8, added: 0, known: 8, problems: [] });
+      expect(await imported('--again')).toMatchObject({
+        ...{ turns: PAST_TURNS + 3, added: 0, known: PAST_TURNS + 3, agents: 0, problems: [] },
+      });
       await flushed();
       expect(await covered(captured)).toEqual(before);
       expect(new Set(await covered(past)).size).toBe(SAID.length);
@@ -117,10 +140,30 @@ describe.skipIf(claude === null)(
       expect(prompts(raw)).toEqual(SAID);
       const all = JSON.stringify(raw);
       expect(all).toContain('export const setting1x59 = 1059;');
-      expect(all).toContain(COUNTED);
+      for (const counted of [COUNTED, COUNTED_NOW]) expect(all).toContain(counted);
       expect(all).not.toContain(SUMMARY);
       expect(JSON.stringify(await rig.nodes())).not.toContain('Caveat: The messages below');
       expect(prompts(await restored(captured))).toEqual(['Step 5: count', 'Step 6: count', 'Step 7: count']);
+    });
+
+    it('puts what a subagent did below the turn that started it, and takes none of it for words of the conversation', async () => {
+      const nodes = await rig.nodes();
+      for (const [prompt, errand, counted] of [
+        [DELEGATE, ERRAND, COUNTED],
+        [DELEGATE_NOW, ERRAND_NOW, COUNTED_NOW],
+      ] as const) {
+        const agent = nodes.find(({ summary }) => summary.includes(errand));
+        expect(agent).toMatchObject({ kind: 'tool', depth_level: 2, session_id: past, origin: 'external' });
+        expect(agent?.summary).toContain(counted);
+        const parent = nodes.find(({ node_id }) => node_id === agent?.parent_node_id);
+        expect(JSON.stringify(parent)).toContain(prompt);
+        const { raw } = (await rig.home.json(['memory', 'show', agent?.node_id ?? '', '--depth', '2', '--json'])) as {
+          raw: unknown;
+        };
+        expect(JSON.stringify(raw)).not.toContain('system-reminder');
+      }
+      expect(JSON.stringify(await restored(past))).toContain('Somebody counted the boats.');
+      expect(JSON.stringify(nodes)).not.toContain('task-notification');
     });
 
     it('recognizes a past session that continues through the proxy', async () => {

@@ -10,9 +10,10 @@ import {
 
 /** Claude as these tests need it: works through steps with tools, answers questions from what it was sent, archives. */
 export function clientBrain(project: string, asides: readonly Aside[] = []): Brain {
-  const converse: Brain = (request) => {
+  const converse: Brain = async (request) => {
     const said = lastUserMessage(request);
     const aside = asides.find(({ when }) => said.includes(when));
+    await aside?.after;
     return aside ? aside.answer(request) : work(request, project, unremembered(newestPrompt(request.body ?? {})));
   };
   return structuredBrain((request, schema) => archive(request, schema), converse);
@@ -22,6 +23,8 @@ export interface Aside {
   /** Contained in the last user message, which may hold tool results too. */
   readonly when: string;
   readonly answer: (request: ServedRequest) => Answer;
+  /** What the answer waits for. */
+  readonly after?: Promise<void>;
 }
 
 /** Answers with what `pattern` captures anywhere in the body, and has nothing else to go by. */

@@ -43,6 +43,8 @@ export interface ClaudeAnswer {
 export interface ClaudeProcess {
   /** Resolves when the whole turn is over, tool rounds included. */
   ask(prompt: string): Promise<ClaudeAnswer>;
+  /** Resolves when a turn is over that nobody asked for, such as one that a background task starts. */
+  next(): Promise<ClaudeAnswer>;
   /** Stops the client where it stands, until what is returned is called. */
   freeze(): () => void;
   /** Closes stdin; resolves with the exit code. */
@@ -65,6 +67,7 @@ export function startClaude(
       child.stdin.write(`${JSON.stringify({ type: 'user', message })}\n`);
       return await answers.next();
     },
+    next: answers.next,
     freeze() {
       // A group of its own: `comet-cc run` and the client it started.
       const group = -(child.pid as number);
