@@ -110,7 +110,7 @@ function enterLine(chain: Chain, line: Json): void {
   chain.seen.add(uuid);
   chain.projectDir ||= getText(line['cwd']);
   const parent = getParent(chain, line);
-  const step = isSent(line) ? enterMessage(chain, line, parent) : enterQueued(line, parent);
+  const step = isSent(line) ? enterMessage(chain, line, parent) : enterAttachment(line, parent);
   if (step !== null) chain.last = step;
   if (uuid !== '') chain.steps.set(uuid, step ?? parent);
 }
@@ -170,10 +170,16 @@ function enterAnswer(
   return step;
 }
 
-/** A prompt typed while Claude was busy is sent with the next results. */
-function enterQueued({ type, attachment, timestamp }: Json, parent: Step | null): Step | null {
-  if (type !== 'attachment' || !isRecord(attachment) || attachment['type'] !== 'queued_command') return null;
-  const blocks = getBlocks(attachment['prompt']);
+/**
+ * A prompt typed while Claude was busy is sent with the next results. So are the client's notes, where the version writes
+ * them as sent; those for the system role are taken for blocks of the user's message.
+ */
+function enterAttachment({ type, attachment, rendered, timestamp }: Json, parent: Step | null): Step | null {
+  if (type !== 'attachment' || !isRecord(attachment)) return null;
+  const isQueued = attachment['type'] === 'queued_command';
+  const contents = isQueued ? [attachment['prompt']] : getBlocks(rendered).map(({ content }) => content);
+  const blocks = contents.flatMap(getBlocks);
+  if (blocks.length === 0) return null;
   const atMs = Date.parse(getText(timestamp)) || (parent?.atMs ?? 0);
   return { role: 'user', parent, blocks, results: null, atMs };
 }

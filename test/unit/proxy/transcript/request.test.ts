@@ -64,6 +64,33 @@ describe('requests of a transcript', () => {
     expect(times).toEqual([3_000, 1_000]);
   });
 
+  it('have the notes that the client sends beside messages, where they are written as sent', () => {
+    const note = (uuid: string, parent: string, content: Content, more: object = {}): object => {
+      const rendered = [{ content }];
+      return {
+        ...line(uuid, parent, {}, { rendered, ...more }),
+        type: 'attachment',
+        message: undefined,
+        attachment: {},
+      };
+    };
+    const [session] = read([
+      user('1', null, 'look'),
+      note('2', '1', 'env'),
+      assistant('3', '2', 'm1', call('a')),
+      note('4', '3', 'before the call'),
+      user('5', '3', [result('a')]),
+      note('6', '5', [text('after the call')]),
+      note('7', '6', '', { rendered: undefined }),
+      assistant('8', '7', 'm2', text('done')),
+      user('9', '8', 'thanks'),
+      assistant('10', '9', 'm3', text('welcome')),
+    ]);
+    const looked = 'u:look+env a:a u:=a+after the call';
+    expect(sent(session)).toEqual(['u:look+env', looked, `${looked} a:done u:thanks`]);
+    expect(session?.rewinds).toBe(0);
+  });
+
   it('leave out calls without a result, results without a call, and blank texts', () => {
     const [session] = read([
       user('1', null, 'look'),
