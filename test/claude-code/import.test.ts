@@ -19,12 +19,16 @@ const DELEGATED = 'Have somebody count';
 const SAID = ['Step 1: count', 'Step 2: count', DELEGATED, DELEGATED, 'Step 3: count', 'Step 4: count'];
 /** And the turn in which a task reported. */
 const PAST_TURNS = SAID.length + 1;
+const SEARCH = 'Look for the notebook tool.';
+const CAPTURED_TURNS = 4;
 
 const text = (said: string): Answer => ({ kind: 'message', blocks: [{ type: 'text', text: said }] });
-const delegate = (prompt: string, run_in_background: boolean): Answer => {
-  const input = { description: 'Count', prompt, subagent_type: 'general-purpose', run_in_background };
-  return { kind: 'message', blocks: [{ type: 'tool_use', name: 'Agent', input }] };
-};
+const call = (name: string, input: Record<string, unknown>): Answer => ({
+  kind: 'message',
+  blocks: [{ type: 'tool_use', name, input }],
+});
+const delegate = (prompt: string, run_in_background: boolean): Answer =>
+  call('Agent', { description: 'Count', prompt, subagent_type: 'general-purpose', run_in_background });
 /** The subagent in the background answers when the turn that started it is over. */
 let count = (): void => undefined;
 const counting = new Promise<void>((resolve) => {
@@ -38,6 +42,7 @@ const asides: readonly Aside[] = [
   { when: ERRAND_NOW, answer: () => text(COUNTED_NOW) },
   { when: DELEGATE, answer: () => delegate(ERRAND, true) },
   { when: DELEGATE_NOW, answer: () => delegate(ERRAND_NOW, false) },
+  { when: SEARCH, answer: () => call('ToolSearch', { query: 'select:NotebookEdit' }) },
 ];
 
 interface Report {
@@ -101,6 +106,7 @@ describe.skipIf(claude === null)(
       await resumed.end();
       const through = rig.remembered(OPUS);
       captured = await steps(through, [5, 6]);
+      expect((await through.ask(SEARCH)).isError).toBe(false);
       await through.ask('/compact');
       await step(through, 7);
       await through.end();
@@ -115,7 +121,7 @@ describe.skipIf(claude === null)(
       const before = await covered(captured);
       const dry = await imported('--dry-run');
       expect(dry).toMatchObject({
-        ...{ turns: PAST_TURNS + 3, added: PAST_TURNS, known: 3, agents: 2, problems: [] },
+        ...{ turns: PAST_TURNS + CAPTURED_TURNS, added: PAST_TURNS, known: CAPTURED_TURNS, agents: 2, problems: [] },
         lines_skipped: { side: 0, summary: 2 },
       });
       expect(await covered(past)).toEqual([]);
@@ -127,7 +133,13 @@ describe.skipIf(claude === null)(
       await expect.poll(async () => (await rig.status()).engine).toMatchObject({ state: 'healthy', restarts: 1 });
       expect((await imported()).problems).toEqual([]);
       expect(await imported('--again')).toMatchObject({
-        ...{ turns: PAST_TURNS + 3, added: 0, known: PAST_TURNS + 3, agents: 0, problems: [] },
+        ...{
+          turns: PAST_TURNS + CAPTURED_TURNS,
+          added: 0,
+          known: PAST_TURNS + CAPTURED_TURNS,
+          agents: 0,
+          problems: [],
+        },
       });
       await flushed();
       expect(await covered(captured)).toEqual(before);
