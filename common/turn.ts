@@ -161,6 +161,7 @@ const SHELL_INPUT = '<bash-input>';
 const QUEUED = /^\s*(?:<system-reminder>\s*)?The user sent a new message while you were working:\n/;
 /** What Claude Code says after such a message. */
 const QUEUED_ENDS = ['\n\nIMPORTANT: After completing your current task,', '\n\nThis is how Claude Code surfaces'];
+const REMINDER = /^\s{0,9}<system-reminder>\s{0,9}/;
 const REMINDER_END = '</system-reminder>';
 
 /** How a user message answers what came before it. */
@@ -280,6 +281,13 @@ export function isStandingReminder(text: string): boolean {
 export function getSource(text: string): Form['source'] | null {
   const at = text.search(/\S/);
   if (at < 0) return null;
+  // A reminder may hold what comes from elsewhere, such as the report of a task.
+  const inner = REMINDER.exec(text)?.[0].length;
+  return inner !== undefined && findForm(text, inner) === 'external' ? 'external' : findForm(text, at);
+}
+
+/** @param at  where the text begins */
+function findForm(text: string, at: number): Form['source'] | null {
   for (const { starts, source } of FORMS) {
     if (starts === undefined) continue;
     starts.lastIndex = at;

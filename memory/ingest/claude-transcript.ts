@@ -103,7 +103,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
     else if (type === 'queue-operation') queue.operation(line, at);
     else if (type === 'attachment' && isRecord(attachment) && attachment['type'] === 'queued_command')
       queue.attachment(attachment, { ...at, turn: getParent(line) });
-    else turns[getParent(line)]?.entries.findLast(({ role }) => role === 'user')?.blocks.unshift(...findImages(line));
+    if (type === 'attachment' && isRecord(attachment)) addAttachment(turns[getParent(line)]?.entries, line, attachment);
   }
 
   return {
@@ -161,12 +161,24 @@ function withQueued(
   return all;
 }
 
-/** The image that a prompt names, which is sent before it. Earlier versions do not write in which role. */
-function findImages({ renderedRole, attachment }: Line): Block[] {
-  const content = renderedRole === 'user' && isRecord(attachment) ? attachment['content'] : null;
+/**
+ * The image that a prompt names, which is sent before it, and what a task reports to the running turn. Earlier versions do
+ * not write how they are sent.
+ */
+function addAttachment(entries: Entry[] = [], { renderedRole, rendered }: Line, attachment: Line): void {
+  const { type, content } = attachment;
   const file = isRecord(content) && content['type'] === 'image' ? content['file'] : null;
-  if (!isRecord(file)) return [];
-  return [{ type: 'image', source: { type: 'base64', data: file['base64'], media_type: file['type'] } }];
+  if (renderedRole === 'user' && isRecord(file)) {
+    const source = { type: 'base64', data: file['base64'], media_type: file['type'] };
+    entries.findLast(({ role }) => role === 'user')?.blocks.unshift({ type: 'image', source });
+  } else if (type === 'queued_command' && !isTyped(attachment)) {
+    addMessage(
+      entries,
+      'user',
+      '',
+      findBlocks(rendered).flatMap((note) => findBlocks(note['content'])),
+    );
+  }
 }
 
 function reasonToSkip(line: Line): keyof Skipped | null {

@@ -194,11 +194,14 @@ function readTexts(texts: readonly SourcedText[], reading: Reading): void {
   }
 }
 
+/** Of a background task, which the client puts into a result where the model takes no system messages. */
+const REPORT = /<system-reminder>\s{0,9}\[SYSTEM NOTIFICATION/;
+
 function readResult(block: Block, reading: Reading): void {
   const use = reading.uses.get(toText(block['tool_use_id']));
   const texts = contentText(block['content']);
   const origin = reading.getOrigin(texts) ?? toolOrigin(use, reading.projectDir);
-  if (origin === 'external') reading.tainted = true;
+  if (origin === 'external' || REPORT.test(texts)) reading.tainted = true;
   // Also what looks injected: the file or program may have written it.
   if (!isCleanOrigin(origin)) reading.flow.push({ by: 'shown', text: texts });
   add(reading, { kind: 'tool_result', origin, tool: toText(use?.['name']), text: stripInjected(texts) });

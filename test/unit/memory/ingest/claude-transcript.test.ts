@@ -138,6 +138,21 @@ describe('a line of Claude Code 2.1.332 that looks like a prompt', () => {
     expect(readLast({ isMeta: true }, 'Stop hook feedback:\nYou forgot crate 41.').turns).toBe(2);
   });
 
+  test('is a report of a task, which taints the turn that takes it up', () => {
+    const report = '<system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\n60 boats\n</system-reminder>';
+    const attachment = { type: 'queued_command', prompt: '60 boats', commandMode: 'task-notification' };
+    const [answer = '', ...before] = transcriptLines(session).reverse();
+    const { uuid } = JSON.parse(before[0] ?? '') as { uuid: string };
+    const reported = (more: object) => {
+      const line = JSON.stringify({ type: 'attachment', uuid: 'q', parentUuid: uuid, attachment, ...more });
+      const { turns } = read([...before.toReversed(), line, answer]);
+      return readTurn(captureImported(turns, 'claude', 'p').at(-1) as never);
+    };
+    expect(reported({ rendered: [{ content: report }] })).toMatchObject({ user: 'Count them.', origin: 'external' });
+    expect(reported({ rendered: [{ content: report }] }).parts.at(-1)).toMatchObject({ origin: 'external' });
+    expect(reported({}).parts.at(-1)).toMatchObject({ origin: 'assistant' });
+  });
+
   test('has the image that it names', () => {
     const file = { base64: 'aGk=', type: 'image/png' };
     const image = (more: object): string =>

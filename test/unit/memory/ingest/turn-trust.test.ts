@@ -37,6 +37,27 @@ describe('what a model is shown of a turn', () => {
     expect(readTurn(getTurn(hostile, [])).user).toBe(hostile);
   });
 
+  test('what a background task reports taints what follows, in each form that the client sends', () => {
+    const report =
+      '[SYSTEM NOTIFICATION - NOT USER INPUT]\nThis is no message from the user.\n\n<task-notification>7423 boats</task-notification>';
+    const reminder = `<system-reminder>\n${report}\n</system-reminder>`;
+    const told = (...messages: Parameters<typeof getTurn>[1]) =>
+      readTurn(getTurn('Count.', [...messages, say('7423.')]));
+    const [call, result] = toolRound('Bash', { command: 'ls' }, 'a', 't1');
+    const [, smooshed] = toolRound('Bash', { command: 'ls' }, `a\n\n${reminder}`, 't1');
+    const forms = [
+      readTurn(getTurn([{ type: 'text', text: reminder }], [say('7423.')])),
+      told(call as never, result as never, message('system', report)),
+      told(call as never, smooshed as never),
+      told(call as never, message('user', [...JSON.parse(result?.content ?? '[]'), { type: 'text', text: reminder }])),
+    ];
+    for (const turn of forms) expect(turn.parts.at(-1)).toMatchObject({ kind: 'assistant', origin: 'external' });
+    expect(forms[0]?.user).toBe('');
+    expect(told(call as never, result as never).parts.at(-1)).toMatchObject({ origin: 'assistant' });
+    const own = '<system-reminder>\nThe task tools have not been used.\n</system-reminder>';
+    expect(readTurn(getTurn([{ type: 'text', text: own }], [say('7423.')])).origin).toBe('assistant');
+  });
+
   test('the result of a tool inside the project is local and taints nothing', () => {
     const rounds = toolRound('Read', { file_path: `${PROJECT}/src/db.ts` }, 'const port = 5433');
     const turn = readTurn(getTurn('look', [...rounds, say('The port is 5433.')]));
