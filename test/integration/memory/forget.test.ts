@@ -87,9 +87,9 @@ describe('what is forgotten', () => {
   test('stays forgotten where a newer client words the beginning of the conversation in another way', async () => {
     const home = await tempDir();
     const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
-    const after = (turn: CapturedTurn, before: string): CapturedTurn => ({ ...turn, before });
+    const placed = (turn: CapturedTurn, before: string): CapturedTurn => ({ ...turn, before });
     const again = (turn: CapturedTurn): CapturedTurn => ({ ...turn, key: `2${turn.key}`, turnId: `2${turn.turnId}` });
-    const [first, second, third] = [after(PORT, ''), after(LINT, PORT.turnId), after(PAGE, LINT.turnId)] as const;
+    const [first, second, third] = [placed(PORT, ''), placed(LINT, PORT.turnId), placed(PAGE, LINT.turnId)] as const;
     await told(memory, [first, second, third]);
     await memory.library.forget({ dryRun: false, source: { name: 'example.org' } });
     await told(memory, [again(first), { ...again(second), before: `2${first.turnId}` }, again(third)]);
