@@ -51,6 +51,8 @@ export interface CapturedTurn {
   readonly model: string;
   readonly atMs: number;
   readonly messages: readonly CapturedMessage[];
+  /** A schedule, a task, another agent or the client prompted in place of the user. */
+  readonly untyped?: true;
   /** Its prompt was sent with the last tool results of the turn before: its first message is the rest of that turn's last. */
   readonly merged?: true;
   /** Never written: the id under which former versions stored this turn together with the merged ones after it. */

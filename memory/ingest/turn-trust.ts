@@ -30,6 +30,7 @@ interface Reading {
   readonly isDocument: boolean;
   /** From a file: neither the user nor the assistant wrote it in this conversation. */
   readonly isCopy: boolean;
+  readonly isUntyped: boolean;
   readonly getOrigin: (text: string) => Origin | undefined;
   readonly user: string[];
   readonly queued: string[];
@@ -67,6 +68,7 @@ export function readTurnPart(turn: Marked, tainted: boolean): ReadPart {
     projectDir,
     isDocument,
     isCopy,
+    isUntyped: turn.untyped === true,
     getOrigin: (text) => (hasKnown ? known[digestText(text)] : undefined),
     user: [],
     queued: [],
@@ -113,8 +115,18 @@ function readUserMessage(message: CapturedMessage, reading: Reading): void {
     if (reading.isDocument) readDocument(block, reading);
     else if (block['type'] === 'tool_result') readResult(block, reading);
     else if (block['type'] === 'image') reading.user.push(imageMark(block['source']));
-    else if (isText(block)) readTexts(texts[at++] ?? [], reading);
+    else if (isText(block)) {
+      const isTyped = !reading.isUntyped || reading.getOrigin(toText(block['text'])) === 'user';
+      readTexts(
+        (texts[at++] ?? []).map((each) => (isTyped ? each : asExternal(each))),
+        reading,
+      );
+    }
   }
+}
+
+function asExternal(each: SourcedText): SourcedText {
+  return each.source === 'typed' && each.isQueued !== true ? { source: 'external', text: each.text } : each;
 }
 
 /** The client also says here what comes from elsewhere, and what was typed meanwhile. */

@@ -2,6 +2,7 @@ import { beforeAbort, type Clock, createKeyedMutex } from '../../common/async.ts
 import type { Problem } from '../../common/errors.ts';
 import { LruMap } from '../../common/map.ts';
 import { countTokens } from '../../common/text.ts';
+import type { CapturedTurn } from '../../common/turn.ts';
 import { type CostLedger, findConversationRoot, type Receipt, type Receipts } from '../ledger/index.ts';
 import type {
   MemorySource,
@@ -138,6 +139,8 @@ class RewritePipeline implements Rewriter {
   readonly #recorder: ResponseRecorder;
   readonly #late = new LateRecalls();
   readonly #answered = new LruMap<string, true>(MAX_ANSWERED);
+  /** Keys of turns that nobody typed: only their own requests say so. */
+  readonly #untyped = new LruMap<string, true>(MAX_ANSWERED);
   /** By client: requests in a row without a working directory; 0 for good once there was one. */
   readonly #placeless = new LruMap<string, number>(MAX_CLIENTS);
 
@@ -146,6 +149,7 @@ class RewritePipeline implements Rewriter {
     this.#plans = plans;
     this.#recorder = createResponseRecorder({
       ...deps,
+      memory: { captureTurns: (turns) => this.#capture(turns) },
       cache: this.#cache,
       answered: this.#answered,
       markBroken: ({ sessionId }, plan, broken) =>
@@ -179,6 +183,7 @@ class RewritePipeline implements Rewriter {
     if (context === null) return this.#recorder.passThrough(request);
     request.timer?.end('parse');
     this.#noteDirectory(context);
+    this.#noteOrigin(context);
     this.#withholdTurnWhilePaused(context);
     return this.#lockSession(context.sessionId, async () => {
       let result: RewriteResult;
@@ -386,6 +391,17 @@ class RewritePipeline implements Rewriter {
     this.#placeless.set(client, view.system.workingDirectory === null ? (count ?? 0) + 1 : 0);
   }
 
+  #noteOrigin({ view, kind }: RequestContext): void {
+    const turn = kind === 'main' && view.system.isUntyped ? splitTurns(view).at(-1) : undefined;
+    if (turn !== undefined) this.#untyped.set(turn.key, true);
+  }
+
+  #capture(turns: readonly CapturedTurn[]): void {
+    this.#deps.memory.captureTurns(
+      turns.map((turn) => (this.#untyped.has(turn.key) ? { ...turn, untyped: true } : turn)),
+    );
+  }
+
   /** A turn that starts while capture is paused is never captured, even after the pause. */
   #withholdTurnWhilePaused({ view, kind }: RequestContext): void {
     const { policy } = this.#deps;
@@ -410,12 +426,12 @@ class RewritePipeline implements Rewriter {
 
   /** Off the request path: sends the running turns that a summary replaces to memory. */
   #captureSummarized(request: RequestContext): void {
-    const { policy, memory, clock } = this.#deps;
+    const { policy, clock } = this.#deps;
     const { view } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
     const turns = captureSummarizedTurns(view, captureContext(request, clock.now()));
     // Claude Code keeps the last answer, and asks for a summary of what is before it.
-    memory.captureTurns(turns.filter((turn) => !this.#answered.has(turn.key)));
+    this.#capture(turns.filter((turn) => !this.#answered.has(turn.key)));
   }
 
   /** Off the request path: sends complete turns to memory, repeatedly until a node represents each of them. */
@@ -425,9 +441,9 @@ class RewritePipeline implements Rewriter {
     if (!policy.of(view.system.workingDirectory).captures) return;
     const context = captureContext(request, clock.now());
     const missing = turns.filter((turn) => !input.isDurable(turn));
-    memory.captureTurns(captureTurns(view, missing, context));
+    this.#capture(captureTurns(view, missing, context));
     const parts = selectPartsToPrepare(input);
-    memory.captureTurns(captureParts(view, parts, context));
+    this.#capture(captureParts(view, parts, context));
     const needed = [...(turns.length === 0 ? [] : selectTurnsToPrepare(input)), ...parts];
     if (needed.length === 0) return;
     memory.prepareNodes(

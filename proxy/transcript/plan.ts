@@ -27,7 +27,7 @@ import type { CutRule } from '../rewrite/cut.ts';
 import { BRIDGE, createPlanRecord, describeUse, type EpochPlan, locatePlan } from '../rewrite/plan.ts';
 import { PlanIndex } from '../rewrite/plan-store.ts';
 import { countHeldTurns } from '../rewrite/render.ts';
-import { type ConversationView, describeMessage, type MessageInfo } from '../wire/conversation.ts';
+import { type ConversationView, describeMessage, type MessageInfo, NO_SYSTEM } from '../wire/conversation.ts';
 import { extendLineage } from '../wire/message.ts';
 import { findModelTraits } from '../wire/models.ts';
 import { findFreshPrompt, findHeadEnd, splitParts, splitRounds, splitTurns, sumTokens } from '../wire/turns.ts';
@@ -199,7 +199,7 @@ function createView(
     hasTools: true,
     maxTokens: 0,
     userId: '',
-    system: { workingDirectory: null, isSubagent: false },
+    system: NO_SYSTEM,
   };
 }
 

@@ -25,6 +25,8 @@ export type MessageInfo = Readonly<ReturnType<typeof describeMessage>>;
 
 type SystemFacts = ReturnType<typeof describeSystem>;
 
+export const NO_SYSTEM: SystemFacts = { workingDirectory: null, isSubagent: false, isUntyped: false };
+
 /** What the rewriter needs of one request. */
 export interface ConversationView {
   readonly body: Buffer;
@@ -169,7 +171,7 @@ function describe(
   const output = field('output_config') as { effort?: unknown } | undefined;
   const metadata = field('metadata') as { user_id?: unknown } | undefined;
   const systemAt = scan.fields.get('system');
-  const system = systemAt === undefined ? { workingDirectory: null, isSubagent: false } : cache.system(body, systemAt);
+  const system = systemAt === undefined ? NO_SYSTEM : cache.system(body, systemAt);
   return {
     body,
     scan,
@@ -283,6 +285,8 @@ function getType(block: unknown): string {
 }
 
 const DIRECTORY = /Primary working directory: ([^\n]+)/;
+/** What Claude Code 2.1.332 calls the origins of turns that nobody typed; it also knows `human`, `sdk` and `unknown`. */
+const UNTYPED = new Set(['scheduled', 'task_notification', 'auto_continuation', 'peer', 'host_synthetic', 'system']);
 const SUBAGENT_DIRECTORY = /^Working directory: ([^\n]+)/m;
 
 /** `workingDirectory` is from Claude Code's words on the environment; null without them. */
@@ -293,7 +297,8 @@ function describeSystem(system: unknown) {
   const isSubagent = attribution.includes('cc_is_subagent=true');
   const places = isSubagent ? [DIRECTORY, SUBAGENT_DIRECTORY] : [DIRECTORY];
   const matches = places.flatMap((place) => texts.flatMap((text) => place.exec(text)?.[1]?.trim() ?? []));
-  return { workingDirectory: matches[0] ?? null, isSubagent };
+  const isUntyped = UNTYPED.has(/\bcc_turn_origin=([a-z_]{1,40});/.exec(attribution)?.[1] ?? '');
+  return { workingDirectory: matches[0] ?? null, isSubagent, isUntyped };
 }
 
 /** The text of all system blocks. */

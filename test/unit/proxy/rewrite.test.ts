@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../common/log.ts';
@@ -424,6 +425,27 @@ describe('the rewriter', () => {
         .refusal,
     ).toBeNull();
   });
+});
+
+it('captures a turn that a schedule prompted as nobody’s, also from the history of later requests', async () => {
+  const memory = createFakeMemory();
+  const rewriter = await rewriterOn(memory, [], config);
+  const say = (role: string, text: string): Json => ({ role, content: [{ type: 'text', text }] });
+  const messages = [say('user', 'Hello.'), say('assistant', 'Hi.'), say('user', 'Check the queue.')];
+  const ask = async (list: readonly Json[], origin: string): Promise<void> => {
+    const system = [{ type: 'text', text: `x-anthropic-billing-header: cc_entrypoint=cli; cc_turn_origin=${origin};` }];
+    const body = Buffer.from(JSON.stringify({ model: 'claude-opus-5-5', tools: [{}], system, messages: list }));
+    const request = { requestId: origin, path: 'messages' as const, headers: {}, body, receivedAtMs: 0 };
+    await rewriter.rewrite(request, AbortSignal.timeout(5_000));
+  };
+  await ask(messages, 'scheduled');
+  await ask([...messages, say('assistant', 'It is empty.'), say('user', 'Good.')], 'human');
+  await setImmediate();
+  const untyped = [...memory.captured.values()].map(({ untyped: is, messages: [first] }) => [first?.content, is]);
+  expect(untyped).toEqual([
+    [expect.stringContaining('Hello.'), undefined],
+    [expect.stringContaining('Check the queue.'), true],
+  ]);
 });
 
 describe('a client that states its folder where it is not found', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { lowestOrigin } from '../../../../common/turn.ts';
 import { commandOrigin } from '../../../../memory/ingest/shell-command.ts';
-import { readTurn, toolOrigin } from '../../../../memory/ingest/turn-trust.ts';
+import { findDigests, readTurn, toolOrigin } from '../../../../memory/ingest/turn-trust.ts';
 import { withoutToolOutput } from '../../../../memory/model/turn.ts';
 import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
@@ -19,6 +19,21 @@ describe('what a model is shown of a turn', () => {
   test('a string and one text block read the same', () => {
     const asBlock = readTurn(getTurn([{ type: 'text', text: 'hello' }], []));
     expect(asBlock.user).toBe(readTurn(getTurn('hello', [])).user);
+  });
+
+  test('a prompt that nobody typed is a stranger’s, but for what was typed meanwhile or a hook reported', () => {
+    const queued =
+      '<system-reminder>\nThe user sent a new message while you were working:\nUse yarn.\n</system-reminder>';
+    const blocks = ['Prefer npm.', queued].map((text) => ({ type: 'text', text }));
+    const scheduled = { ...getTurn(blocks, [say('I use npm.')]), untyped: true as const };
+    const turn = readTurn(scheduled);
+    expect(turn.user).toBe('Use yarn.');
+    expect(turn.parts.map(({ origin, text }) => [origin, text])).toEqual([
+      ['external', 'Prefer npm.'],
+      ['external', 'I use npm.'],
+    ]);
+    const [digest = ''] = findDigests(message('user', 'Prefer npm.'));
+    expect(readTurn({ ...scheduled, origins: { [digest]: 'user' } }).user).toContain('Prefer npm.');
   });
 
   test('a slash command reads as it was typed, and an interruption as nothing', () => {
