@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { clip, compareText, isRecord, oneLine } from '../../common/text.ts';
+import { isContinuation } from '../../common/turn.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import { withoutMarkup } from '../text/typed-text.ts';
 import { grown } from './grow-array.ts';
@@ -190,10 +191,10 @@ export function createTurnRegistry(): TurnRegistry {
       columns.set(turn.turnId, TAKEN | RECORDED);
       columns.setSession(turn.turnId, turn.sessionId);
       recordParts(turn);
-      const hashes = getIdentities(turn, text, forms.canonicalId);
-      const known = hashes.map(firstTurns.find).find((turnId) => turnId !== undefined);
+      const { names, lookups } = getIdentities(turn, text, forms.canonicalId);
+      const known = lookups.map(firstTurns.find).find((turnId) => turnId !== undefined);
       const first = known ?? matchImported(turn, text);
-      for (const hash of hashes) firstTurns.set(hash, first ?? turn.turnId);
+      for (const name of names) firstTurns.set(name, first ?? turn.turnId);
       countTurn(turn, text, first === undefined && turn.part === undefined);
       if (first === undefined) {
         tasks.record(turn, text);
@@ -235,17 +236,21 @@ function findTitle(prompt: string): string {
 }
 
 /**
- * Equal for the same prompt after the same history in the same project, answered with the same words and calls. The
- * second one, also where a newer client words what it says first in another way, which changes every key behind it.
+ * Names by which a turn is known again, and of those the ones to look it up by. A newer client may word what it says first
+ * in another way, which changes every key behind it; a summary may take the place of all before the turn.
  */
-function getIdentities(turn: JournalTurn, text: TurnText, canonicalId: (turnId: string) => string): string[] {
+function getIdentities(turn: JournalTurn, text: TurnText, canonicalId: (turnId: string) => string) {
   const { key, project, sessionId, before, part, imported } = turn;
   const words = hashWords(turn, text);
-  const hasPlace = before !== undefined && part === undefined && imported === undefined;
-  const places = hasPlace ? [`after ${sessionId} ${canonicalId(before)}`] : [];
-  return [`${key}\n${project}`, ...places].map((place) =>
-    createHash('sha256').update(`${place}\n${words}`).digest('base64').slice(0, 22),
-  );
+  const digest = (place: string): string =>
+    createHash('sha256').update(`${place}\n${words}`).digest('base64').slice(0, 22);
+  const exact = digest(`${key}\n${project}`);
+  if (before === undefined || part !== undefined || imported !== undefined) return { names: [exact], lookups: [exact] };
+  const kept = text.user === '' ? [] : [digest(`in ${sessionId}`)];
+  if (text.parts.some((each) => isContinuation(each.text)))
+    return { names: [exact, ...kept], lookups: [exact, ...kept] };
+  const placed = digest(`after ${sessionId} ${canonicalId(before)}`);
+  return { names: [exact, placed, ...kept], lookups: [exact, placed] };
 }
 
 /** Equal for the same prompt, answered with the same words and calls. */
@@ -255,7 +260,7 @@ function hashWords(turn: JournalTurn, text: TurnText): string {
   for (const part of text.parts) {
     // Parallel results may arrive in another order, so they are left out.
     if (part.kind === 'tool_use') hash.update(`tool_use:${part.tool}:${sortedInput(part.text)}\n`);
-    else if (part.kind === 'assistant') hash.update(`assistant:${part.text.trim()}\n`);
+    else if (part.kind === 'assistant' && !isContinuation(part.text)) hash.update(`assistant:${part.text.trim()}\n`);
   }
   return hash.digest('base64');
 }

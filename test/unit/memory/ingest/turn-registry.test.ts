@@ -96,6 +96,23 @@ test('a conversation whose first words a newer client says in another way is the
   expect(book.session('one')?.turns).toBe(4);
 });
 
+test('a turn that a summary of all before it stands in front of is the turn that it was', () => {
+  const book = createTurnRegistry();
+  const summary = 'This session is being continued from a previous conversation.';
+  const said = (turnId: string, words: string, before: string, continued = ''): boolean => {
+    const turn = { key: `key of ${turnId}`, turnId, before, sessionId: 'one', projectDir: '/p', model: 'm', atMs: 1 };
+    const parts =
+      continued === '' ? [] : [{ kind: 'assistant' as const, origin: 'external' as const, tool: '', text: continued }];
+    const text = { turnId, atMs: 1, origin: 'user' as const, user: words, parts };
+    return book.record({ ...turn, messages: [], seq: 0, project: '/p', redacted: false }, text);
+  };
+  expect([said('a', 'go on', ''), said('b', 'go on', 'a'), said('c', 'stop', 'b')]).toEqual([true, true, true]);
+  expect(said('d', '', '', summary)).toBe(true);
+  expect([said('e', 'go on', '', summary), said('f', 'stop', 'e')]).toEqual([false, false]);
+  expect(said('g', 'go on', 'f')).toBe(true);
+  expect(['d', 'e', 'f', 'g'].map(book.canonicalId)).toEqual(['d', 'b', 'c', 'g']);
+});
+
 test('the same words in another project are a turn of that project', () => {
   const book = createTurnRegistry();
   expect(record(book, 'a', 'run the tests')).toBe(true);
