@@ -123,7 +123,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 /** More than the turns between the last answer and a compaction in sessions that run at once. */
 const MAX_ANSWERED = 1_000;
 const MAX_CLIENTS = 20;
-const MIN_PLACELESS = 5;
+const MIN_WITHOUT_DIRECTORY = 5;
 
 /**
  * One request goes through these stages: parse → decide → recall → plan → splice → validate → record.
@@ -139,10 +139,10 @@ class RewritePipeline implements Rewriter {
   readonly #recorder: ResponseRecorder;
   readonly #late = new LateRecalls();
   readonly #answered = new LruMap<string, true>(MAX_ANSWERED);
-  /** Keys of turns that nobody typed: only their own requests say so. */
+  /** Keys of turns whose prompt the user did not type; only the requests of the turn itself state it. */
   readonly #untyped = new LruMap<string, true>(MAX_ANSWERED);
   /** By client: requests in a row without a working directory; 0 for good once there was one. */
-  readonly #placeless = new LruMap<string, number>(MAX_CLIENTS);
+  readonly #withoutDirectory = new LruMap<string, number>(MAX_CLIENTS);
 
   constructor(deps: RewriterDeps, plans: PlanCache) {
     this.#deps = deps;
@@ -169,10 +169,10 @@ class RewritePipeline implements Rewriter {
   }
 
   problems(): readonly Problem[] {
-    return [...this.#placeless].flatMap(([client, count]) =>
-      count < MIN_PLACELESS
+    return [...this.#withoutDirectory].flatMap(([client, count]) =>
+      count < MIN_WITHOUT_DIRECTORY
         ? []
-        : { file: 'client', message: `${client} names no folder, so its memories belong to no project` },
+        : { file: 'client', message: `${client} states no working directory, so its memories belong to no project` },
     );
   }
 
@@ -383,12 +383,12 @@ class RewritePipeline implements Rewriter {
     return policy.of(view.system.workingDirectory).adds ? ledger.disabledBy(sessionId) : 'user';
   }
 
-  /** Another version may state the folder where this one does not look; a client with a prompt of its own states none. */
+  /** Detects a version that states the directory in an unknown place. A session with its own system prompt states none. */
   #noteDirectory({ view, kind, request }: RequestContext): void {
     const client = (request.headers['user-agent'] ?? '').split(' ')[0] ?? '';
-    const count = this.#placeless.get(client);
+    const count = this.#withoutDirectory.get(client);
     if (kind !== 'main' || !client.startsWith('claude-cli/') || count === 0) return;
-    this.#placeless.set(client, view.system.workingDirectory === null ? (count ?? 0) + 1 : 0);
+    this.#withoutDirectory.set(client, view.system.workingDirectory === null ? (count ?? 0) + 1 : 0);
   }
 
   #noteOrigin({ view, kind }: RequestContext): void {

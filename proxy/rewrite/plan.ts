@@ -170,10 +170,10 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
   let thinkingStripped = 0;
   let systemMessages: Buffer[] = [];
   const turnPins = collectPinned(view, plan.cut, { start: head, end: location.cutEnd, into: location.cutEnd });
-  const roundCuts = location.rounds.map(({ start, end, cut }) => ({
-    ...{ start, end, cut, into: findInstruction(view, start) },
-    pins: collectPinned(view, cut, { start, end, into: findInstruction(view, start) }),
-  }));
+  const roundCuts = location.rounds.map(({ start, end, cut }) => {
+    const into = findInstruction(view, start);
+    return { start, end, cut, into, pins: collectPinned(view, cut, { start, end, into }) };
+  });
   const replaceBefore = (slice: Slice, firstDropped: number, added: readonly Buffer[]): void => {
     const bytes = Buffer.concat(added.flatMap((message) => [message, Buffer.from(',')]));
     messages.push(...added);

@@ -285,7 +285,7 @@ function getType(block: unknown): string {
 }
 
 const DIRECTORY = /Primary working directory: ([^\n]+)/;
-/** What Claude Code 2.1.332 calls the origins of turns that nobody typed; it also knows `human`, `sdk` and `unknown`. */
+/** Values of `cc_turn_origin` (2.1.332) for prompts that the user did not type; the others are `human`, `sdk`, `unknown`. */
 const UNTYPED = new Set(['scheduled', 'task_notification', 'auto_continuation', 'peer', 'host_synthetic', 'system']);
 const SUBAGENT_DIRECTORY = /^Working directory: ([^\n]+)/m;
 

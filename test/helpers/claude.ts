@@ -43,7 +43,7 @@ export interface ClaudeAnswer {
 export interface ClaudeProcess {
   /** Resolves when the whole turn is over, tool rounds included. */
   ask(prompt: string): Promise<ClaudeAnswer>;
-  /** Resolves when a turn is over that nobody asked for, such as one that a background task starts. */
+  /** Resolves at the end of a turn that no prompt started, such as one that a background task starts. */
   next(): Promise<ClaudeAnswer>;
   /** Stops the client where it stands, until what is returned is called. */
   freeze(): () => void;

@@ -427,7 +427,7 @@ describe('the rewriter', () => {
   });
 });
 
-it('captures a turn that a schedule prompted as nobody’s, also from the history of later requests', async () => {
+it('marks a turn that a schedule prompted as untyped, also when it is captured from the history of a later request', async () => {
   const memory = createFakeMemory();
   const rewriter = await rewriterOn(memory, [], config);
   const say = (role: string, text: string): Json => ({ role, content: [{ type: 'text', text }] });
@@ -448,7 +448,7 @@ it('captures a turn that a schedule prompted as nobody’s, also from the histor
   ]);
 });
 
-describe('a client that states its folder where it is not found', () => {
+describe('a client that states its working directory in an unknown place', () => {
   const ask = async (rewriter: RunningRewriter, version: string, system: string, times: number): Promise<void> => {
     for (let at = 0; at < times; at += 1) {
       const messages = [{ role: 'user', content: `Question ${at}.` }];
@@ -461,7 +461,7 @@ describe('a client that states its folder where it is not found', () => {
     }
   };
 
-  it('is a problem that is named, once it is no single session without a system prompt', async () => {
+  it('is reported after five requests, unless another request of that version states one', async () => {
     const rewriter = await rewriterOn(createFakeMemory(), [], config);
     await ask(rewriter, '2.1.332', ' - Primary working directory: /home/dev/shop', 1);
     await ask(rewriter, '2.1.332', 'You are terse.', 9);
@@ -469,7 +469,7 @@ describe('a client that states its folder where it is not found', () => {
     expect(rewriter.problems()).toEqual([]);
     await ask(rewriter, '2.9.0', 'You are terse.', 1);
     expect(rewriter.problems()).toEqual([
-      { file: 'client', message: 'claude-cli/2.9.0 names no folder, so its memories belong to no project' },
+      { file: 'client', message: 'claude-cli/2.9.0 states no working directory, so its memories belong to no project' },
     ]);
     await ask(rewriter, '2.9.0', ' - Primary working directory: /home/dev/shop', 1);
     expect(rewriter.problems()).toEqual([]);

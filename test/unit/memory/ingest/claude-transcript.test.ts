@@ -114,7 +114,7 @@ describe('a line of Claude Code 2.1.332 that looks like a prompt', () => {
   const others: Record<string, object> = {
     'from a schedule': { ...hidden, wakeupSource: 'schedule_wakeup', turnOrigin: 'scheduled' },
     'from another session': { origin: { kind: 'peer', from: 'x' }, turnOrigin: 'peer' },
-    'that nobody typed': { origin: { kind: 'unclassified' }, textNotTyped: true },
+    'with an unclassified origin': { origin: { kind: 'unclassified' }, textNotTyped: true },
   };
 
   test.each(Object.keys(others))('is a turn, and not the words of the user: %s', (name) => {

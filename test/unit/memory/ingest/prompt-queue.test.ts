@@ -117,7 +117,7 @@ describe('a prompt typed while Claude was busy', () => {
     expect(own.prompts()).toEqual(['Bake the rye loaf.', 'Flour, water, salt: shorten this\n\nand translate it']);
   });
 
-  test("is nobody's where a schedule put it into the queue", () => {
+  test('is external where a schedule queued it', () => {
     const own = session();
     finish(own);
     own.queue('enqueue', { content: 'Look into the oven.' });

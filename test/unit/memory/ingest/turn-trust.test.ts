@@ -21,7 +21,7 @@ describe('what a model is shown of a turn', () => {
     expect(asBlock.user).toBe(readTurn(getTurn('hello', [])).user);
   });
 
-  test('a prompt that nobody typed is a stranger’s, but for what was typed meanwhile or a hook reported', () => {
+  test('a prompt that the user did not type is external, unless the user queued it or a hook reported it', () => {
     const queued =
       '<system-reminder>\nThe user sent a new message while you were working:\nUse yarn.\n</system-reminder>';
     const blocks = ['Prefer npm.', queued].map((text) => ({ type: 'text', text }));
