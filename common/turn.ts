@@ -266,7 +266,7 @@ const STANDING =
   /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?)/m;
 const REMINDER_START = '<system-reminder>\n';
 
-/** From its first standing part on, of the parts that a system message consists of; null without any. */
+/** A system message consists of parts: the text from its first standing part on, null without one. */
 export function findStandingParts(text: string): string | null {
   const at = text.search(STANDING);
   return at < 0 ? null : text.slice(at);

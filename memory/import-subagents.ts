@@ -34,7 +34,7 @@ export async function saveSubagent(
   const parent = getCovering(turn.turnId).flatMap((id) => catalogue.current(id) ?? [])[0];
   if (isGone(captured.turnId) || isGone(turn.turnId) || getCovering(captured.turnId).length > 0) return false;
   if (dryRun || parent === undefined) return dryRun;
-  // As the result that the call gets: what a subagent says is neither the user's word nor that of this conversation.
+  // Same origin as the result of the call: a subagent's words are not the user's, nor this conversation's.
   const own = { ...(await redactTurn(captured, redactor)), project: parent.project, echoes: true as const };
   const text = readTurnPart(own, false).text;
   if (!turnRegistry.isRecorded(own.turnId)) turnRegistry.record(await journal.append(own), text);

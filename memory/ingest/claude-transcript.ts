@@ -184,7 +184,7 @@ function addAttachment(entries: Entry[] = [], { renderedRole, rendered }: Line, 
 function reasonToSkip(line: Line): keyof Skipped | null {
   if (line['isSidechain'] === true) return 'side';
   if (line['type'] === 'summary' || line['isCompactSummary'] === true) return 'summary';
-  // A hidden line starts a turn where a schedule prompts, or a hook at the end of one.
+  // A hidden line starts a turn if it is a scheduled prompt, or the text of a hook at the end of a turn.
   const isOpener = line['turnOrigin'] !== undefined || line['hookText'] === true;
   return isSpoken(isOpener ? { ...line, isMeta: false } : line) ? null : 'other';
 }

@@ -111,7 +111,7 @@ export function isComplete({ messages }: Pick<ImportedTurn, 'messages'>): boolea
   return !findBlocks(last.content).some((block) => toText(block['type']) === 'tool_use');
 }
 
-/** Of a captured turn and of what was typed during it, each of which a transcript has as a turn of its own. */
+/** Hashes of a captured turn and of the prompts queued during it; a transcript has each as a turn. */
 export function turnContentHashes(sessionId: string, text: TurnText): string[] {
   const queued = (text.queued ?? []).map((user) =>
     turnContentHash(sessionId, { ...text, user, parts: [], queued: [] }),

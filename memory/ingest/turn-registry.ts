@@ -236,8 +236,8 @@ function findTitle(prompt: string): string {
 }
 
 /**
- * Names by which a turn is known again, and of those the ones to look it up by. A newer client may word what it says first
- * in another way, which changes every key behind it; a summary may take the place of all before the turn.
+ * Digests that identify a turn, and those of them to look it up by. A newer client may word the first messages in another
+ * way, which changes every later key; a summary may replace everything before the turn.
  */
 function getIdentities(turn: JournalTurn, text: TurnText, canonicalId: (turnId: string) => string) {
   const { key, project, sessionId, before, part, imported } = turn;

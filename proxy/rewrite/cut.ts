@@ -204,7 +204,7 @@ export function findCacheState({
   const traits = findModelTraits(view.model);
   const ttl = findTtl(view.infos);
   const use = match?.lastUse;
-  // Where a message of its own says the effort from there on, what precedes it is assumed to stay in the cache.
+  // A system message that sets the effort is assumed to leave what precedes it in the cache.
   const isDirected = view.infos.some(({ pinned }) => pinned?.directive !== undefined);
   const isOther = use?.model !== view.model || (!isDirected && use.effort !== view.effort);
   return {

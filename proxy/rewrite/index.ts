@@ -141,7 +141,7 @@ class RewritePipeline implements Rewriter {
   readonly #answered = new LruMap<string, true>(MAX_ANSWERED);
   /** Keys of turns whose prompt the user did not type; only the requests of the turn itself state it. */
   readonly #untyped = new LruMap<string, true>(MAX_ANSWERED);
-  /** By client: requests in a row without a working directory; 0 for good once there was one. */
+  /** Per client: consecutive requests without a working directory; stays 0 after the first request with one. */
   readonly #withoutDirectory = new LruMap<string, number>(MAX_CLIENTS);
 
   constructor(deps: RewriterDeps, plans: PlanCache) {

@@ -214,7 +214,7 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
   return { body: applyEdits(view.body, edits), edits, messages, thinkingStripped };
 }
 
-/** Carries a directive where nothing else is said: alone it may not stand behind another system message. */
+/** Text for a directive without other content: a directive alone may not follow another system message. */
 const REMARK = { type: 'text', text: 'Earlier messages are kept in memory.' };
 
 /**

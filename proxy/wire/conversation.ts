@@ -189,8 +189,8 @@ function describe(
 }
 
 /**
- * What else the message says is of the repository (skills, agents): at the start of a conversation it follows the
- * environment, after a compaction it precedes it.
+ * The message may also quote text of the repository (skills, agents) that states another directory: after the environment
+ * at the start of a conversation, before it after a compaction.
  */
 function findWorkingDirectory(view: Pick<ConversationView, 'body' | 'scan' | 'infos'>): string | null {
   const stated = view.infos.find(({ directories }) => directories.length > 0)?.directories ?? [];

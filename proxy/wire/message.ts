@@ -119,7 +119,7 @@ export function shapeMessage(message: unknown): MessageShape {
   return { role, blocks: content.map(shapeBlock), extra };
 }
 
-/** What of a message stays when a cut absorbs it, because Claude Code says it once; see decision 0055. */
+/** The parts of a message that stay when a cut absorbs it, because Claude Code sends them once (decision 0055). */
 export interface Pinned {
   /** Text blocks of a user message. */
   readonly reminders: readonly string[];

@@ -11,7 +11,7 @@ export interface TurnSpan {
   readonly key: string;
   /** Lineage hash up to the last message. */
   readonly endHash: string;
-  /** Without what a cut keeps of them. */
+  /** Excludes what a cut keeps. */
   readonly tokens: number;
   /** Number of answers, and so of requests that carried the earlier turns. */
   readonly requests: number;
@@ -60,7 +60,7 @@ export function sumTokens(items: readonly { readonly tokens: number }[]): number
   return items.reduce((total, { tokens }) => total + tokens, 0);
 }
 
-/** Tokens of these messages without what a cut keeps of them. */
+/** Tokens of these messages, excluding what a cut keeps. */
 export function sumDroppable(infos: readonly MessageInfo[]): number {
   return sumTokens(infos) - sumPinnedTokens(infos);
 }
