@@ -75,7 +75,8 @@ afterAll(async () => {
 
 describe("Claude Code's hooks", () => {
   it('compact: makes memory of what waits, at once', async () => {
-    expect((await sessions())[0]?.node_ids).toEqual([]);
+    // Turns reach memory behind the answers.
+    await expect.poll(async () => (await sessions())[0]).toMatchObject({ turns: plan.turns.length, node_ids: [] });
     expect(await run('compact', told('PreCompact', { session_id: plan.sessionId }))).toEqual({ status: 0, stdout: '' });
     await expect.poll(async () => (await sessions())[0]?.node_ids.length).toBeGreaterThan(0);
     expect(await sessions()).toMatchObject([{ status: 'active' }]);
