@@ -71,6 +71,7 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
         if (memory !== null) memory.capture.captureTurns(turns);
         else if (failure === null && waiting.length + turns.length <= WAITING_TURNS) waiting.push(...turns);
       },
+      async awaitCaptures() {},
       prepareNodes() {},
       reportPrompt() {},
     }),

@@ -11,6 +11,8 @@ export interface MessagesRequest {
   readonly receivedAtMs: number;
   /** Absent where nothing is timed. */
   readonly timer?: PhaseTimer;
+  /** Lets the rewrite take `ms` from now on. Absent where there is no deadline. */
+  readonly extendDeadline?: (ms: number) => void;
 }
 
 /** A step of a request; `upstream` ends with the first byte of the response, `answer` with the newest one. */
@@ -165,6 +167,8 @@ export interface SubagentSource {
 /** What the rewriter needs of memory; `engine/compose.ts` joins the two. */
 export interface MemorySource {
   captureTurns(turns: readonly CapturedTurn[]): void;
+  /** Resolves once the turns of this session that were captured before are stored, or failed to be. */
+  awaitCaptures(sessionId: string): Promise<void>;
   nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]>;
   prepareNodes(sessionId: string, turnIds: readonly string[]): void;
   lines(nodeIds: readonly string[]): readonly MemoryLine[];

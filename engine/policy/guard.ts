@@ -25,6 +25,7 @@ function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory,
         for (const { key, projectDir } of turns) if (!policy.of(projectDir).captures) policy.withhold(key);
         capture.captureTurns(turns.filter(({ key }) => !policy.isWithheld(key)));
       },
+      awaitCaptures: (sessionId) => capture.awaitCaptures(sessionId),
       reportPrompt: (...args) => capture.reportPrompt(...args),
       prepareNodes: (...args) => capture.prepareNodes(...args),
       summarizeSession: (id) => capture.summarizeSession(id),

@@ -45,6 +45,7 @@ const UPGRADE_MS = 15 * 86_400_000;
 /** Turns captured turns into durable nodes: in order per session, sessions in parallel. */
 export interface Pipeline {
   capture(turns: readonly CapturedTurn[]): void;
+  awaitCaptures(sessionId: string): Promise<void>;
   prepare(sessionId: string, turnIds: readonly string[]): void;
   /** For a new session, compacts the tails of its project's other sessions, so that it can recall them. */
   notice(sessionId: string, project: string): Promise<void>;
@@ -127,6 +128,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
         offer(state, turn);
       }
     },
+    awaitCaptures: (sessionId) => run(state, sessions.restore(sessionId), async () => {}),
     prepare: (sessionId, turnIds) => prepare(state, sessionId, turnIds),
     notice: (sessionId, project) => notice(state, sessionId, project),
     showed(sessionId, lines) {

@@ -187,11 +187,18 @@ async function rewrite(
   const limit = new AbortController();
   const onDisconnect = (): void => limit.abort(disconnected.reason);
   const onTimeout = (): void => limit.abort(new DOMException('rewriter timed out', 'TimeoutError'));
-  const timer = setTimeout(onTimeout, deps.rewriteDeadlineMs);
+  let timer = setTimeout(onTimeout, deps.rewriteDeadlineMs);
+  const extendDeadline = (ms: number): void => {
+    clearTimeout(timer);
+    if (!limit.signal.aborted) timer = setTimeout(onTimeout, ms);
+  };
   if (disconnected.aborted) onDisconnect();
   disconnected.addEventListener('abort', onDisconnect, { once: true });
   try {
-    const outcome = await beforeAbort(deps.rewriter.rewrite(message, limit.signal), limit.signal);
+    const outcome = await beforeAbort(
+      deps.rewriter.rewrite({ ...message, extendDeadline }, limit.signal),
+      limit.signal,
+    );
     return { outcome, sent: outcome.rewritten ? 'rewritten' : 'passed_through' };
   } catch (error) {
     if (disconnected.aborted) throw error;

@@ -101,20 +101,28 @@ export function decideStep(input: StepInput): Step {
     return { kind: 'epoch', because, from, ...cuts, strippedThrough: findStripEnd(view, fresh) };
   };
   if (current === null) {
-    if (knownSession && hasThinking(view)) return startEpoch('lost', null);
+    const cuts = knownSession ? decideCuts(input, null, fresh) : NO_CUTS;
+    if (hasCut(cuts) || (knownSession && hasThinking(view))) return startEpoch('lost', null, cuts);
     return fresh < 0 ? { kind: 'replay' } : { ...startEpoch('first', null), strippedThrough: null };
   }
   // A plan refused for a signature is valid with the thinking stripped; after any other refusal start from scratch.
-  if (current.broken !== false) return startEpoch('broken', current.broken === 'thinking' ? current : null);
+  if (current.broken === 'thinking') return startEpoch('broken', current);
+  if (current.broken === 'structure') return startEpoch('broken', null, decideCuts(input, null, fresh));
   if (match !== null && hasUnproxiedMessages(view, match)) return startEpoch('bypassed', current);
   if (match?.servedAt === view.lineage.length - 1) return { kind: 'replay' };
   const cuts = decideCuts(input, current, fresh);
-  if (cuts.cut !== null || cuts.rounds.length > 0) return startEpoch('cut', current, cuts);
+  if (hasCut(cuts)) return startEpoch('cut', current, cuts);
   const typed = findTypedPrompt(view);
   // Beside text that the client added, more text changes nothing for the rules.
   const hasOwnText = fresh >= 0 || (view.infos[typed]?.typed ?? null) !== null;
   const mayAdd = hasOwnText || ((typed >= 0 || input.hasLateLines) && mayAddInLoop(view));
   return mayAdd ? { kind: 'extend', plan: current } : { kind: 'replay' };
+}
+
+/** Whether a session was rewritten before, has no plan for this request, and is large enough for a cut. */
+export function lacksPlan({ view, match, knownSession, rule }: StepInput): boolean {
+  if (!knownSession || rule === null || sumTokens(view.infos) < rule.triggerTokens) return false;
+  return match === null || locatePlan(match.plan, view.lineage) === null;
 }
 
 /** Text after tool results ends a manual-thinking turn, and may not stand beside an open server tool. */
@@ -125,11 +133,15 @@ function mayAddInLoop(view: ConversationView): boolean {
 
 type Cuts = Pick<EpochStep, 'cut' | 'rounds'>;
 
+function hasCut({ cut, rounds }: Cuts): boolean {
+  return cut !== null || rounds.length > 0;
+}
+
 /**
  * At a prompt, cuts whole turns, and old rounds of complete turns that stay. Inside a tool loop, cuts rounds of the
  * running turn with them. One sum counts what carrying all of them has cost since the last cut.
  */
-function decideCuts(input: StepInput, current: EpochPlan, fresh: number): Cuts {
+function decideCuts(input: StepInput, current: EpochPlan | null, fresh: number): Cuts {
   const { view, rule } = input;
   if (rule === null || (fresh < 0 && !canCutInLoop(view))) return NO_CUTS;
   const { idle, ...cutInput } = buildCutInput(input, current, rule);
@@ -196,6 +208,8 @@ function buildCutInput(input: StepInput, plan: EpochPlan | null, rule: CutRule) 
   const idle = hasLoopCuts(view) ? findIdleRounds({ view, turns, absorbed, location, isDurable }, rule) : NO_IDLE;
   const ownTokens = input.ownTokens + input.roundsTokens * idle.rounds.length;
   const context = buildCutContext({ ...input, ownTokens }, { dropped, budget });
+  // What the prompt cache holds of a session whose plan is gone is behind that plan.
+  const cold = context.cold || plan === null;
   const finished = hasLoopCuts(view) ? turns.slice(absorbed, -1) : [];
   const carried = finished.reduce(
     (sum, turn) => sum + carriedByRounds(view, { turn, absorbedEnd: roundsEnd(location, turn) }, { rule, ...context }),
@@ -203,7 +217,7 @@ function buildCutInput(input: StepInput, plan: EpochPlan | null, rule: CutRule) 
   );
   const { droppedTokens, carriedTokens } = idle;
   const beside = { historyTokens: 0, droppedTokens, carried: carried + context.prices.read * carriedTokens };
-  return { turns, absorbed, isDurable, countHeld, context, beside, idle: idle.rounds };
+  return { turns, absorbed, isDurable, countHeld, context: { ...context, cold }, beside, idle: idle.rounds };
 }
 
 const NO_IDLE: IdleRounds = { rounds: [], droppedTokens: 0, carriedTokens: 0 };
@@ -296,7 +310,7 @@ export function cutsInLoop(view: ConversationView, { rounds }: EpochStep): boole
 }
 
 export function isCut(step: Step): boolean {
-  return step.kind === 'epoch' && (step.cut !== null || step.rounds.length > 0);
+  return step.kind === 'epoch' && hasCut(step);
 }
 
 /** Tokens of memory text that a step may add. A cut pays for the text that goes with it. */

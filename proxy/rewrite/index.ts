@@ -17,6 +17,7 @@ import type {
 import {
   ConversationCache,
   type ConversationView,
+  countRequestTokens,
   isStandalone,
   mayBeStandalone,
   parseRequest,
@@ -24,6 +25,7 @@ import {
   readSystemText,
 } from '../wire/conversation.ts';
 import { scanBody } from '../wire/json.ts';
+import { findModelTraits } from '../wire/models.ts';
 import { findFreshPrompt, findTypedPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
   allowStep,
@@ -33,6 +35,7 @@ import {
   cutsInLoop,
   decideStep,
   isCut,
+  lacksPlan,
   type PlanConfig,
   type PlanInput,
   type RecalledMemory,
@@ -124,6 +127,8 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 const MAX_ANSWERED = 1_000;
 const MAX_CLIENTS = 20;
 const MIN_WITHOUT_DIRECTORY = 5;
+/** Upstream takes longer to read a whole history that is not in its cache, and may refuse it as too long. */
+const RECOGNITION_MS = 3_000;
 
 /**
  * One request goes through these stages: parse → decide → recall → plan → splice → validate → record.
@@ -218,7 +223,7 @@ class RewritePipeline implements Rewriter {
     const { view, sessionId } = context;
 
     const turns = splitTurns(view);
-    const input = this.#createStepInput(context, turns);
+    const input = await this.#recognizeTurns(context, turns, signal);
     const completeTurns = findFreshPrompt(view) >= 0 ? turns.slice(0, -1) : [];
     setImmediate(() => this.#captureHistory(context, completeTurns, input));
     const step = decideStep(input);
@@ -245,6 +250,20 @@ class RewritePipeline implements Rewriter {
       this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
     }
     return { context, plan, spliced, decision: describeStep(view, step), cut: isCut(step) };
+  }
+
+  /**
+   * Another model or version of the client may send a history in another form, which no plan matches. Memory knows the
+   * turns again once they are captured, so that the request can be cut like the one before.
+   */
+  async #recognizeTurns(context: RequestContext, turns: readonly TurnSpan[], signal: AbortSignal): Promise<StepInput> {
+    const input = this.#createStepInput(context, turns);
+    const completeTurns = turns.slice(0, -1);
+    if (!lacksPlan(input) || completeTurns.every(input.isDurable)) return input;
+    context.request.extendDeadline?.(RECOGNITION_MS);
+    this.#captureHistory(context, completeTurns, input);
+    await beforeAbort(this.#deps.memory.awaitCaptures(context.sessionId), signal);
+    return this.#createStepInput(context, turns);
   }
 
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {
@@ -361,7 +380,7 @@ class RewritePipeline implements Rewriter {
         const held = span.map((turn) => ({ tokens: turn.tokens, lines: lines(turn) }));
         return countHeldTurns(held, config.preambleTokens);
       },
-      rule: chooseCutRule(config.cut, this.#disabledBy(context)),
+      rule: chooseCutRule(config.cut, this.#disabledBy(context), view),
       nowMs: clock.now(),
       balance: ledger.conversation(sessionId)?.balance ?? null,
       ownTokens: countTokens(match?.plan.systemBlock ?? ''),
@@ -453,9 +472,18 @@ class RewritePipeline implements Rewriter {
   }
 }
 
-/** After a loss a cut has to be free, as with a cold cache: it makes the loss good. */
-function chooseCutRule(rule: CutRule | null, disabledBy: 'user' | 'refusal' | 'loss' | null): CutRule | null {
+/**
+ * After a loss a cut has to be free, as with a cold cache: it makes the loss good. After a refusal nothing is cut unless
+ * the whole history would be refused as well, as too long.
+ */
+function chooseCutRule(
+  rule: CutRule | null,
+  disabledBy: 'user' | 'refusal' | 'loss' | null,
+  view: ConversationView,
+): CutRule | null {
   if (rule === null || disabledBy === null) return rule;
+  const fitsWindow = countRequestTokens(view) < rule.pressureShare * findModelTraits(view.model).contextTokens;
+  if (disabledBy === 'refusal') return fitsWindow ? null : rule;
   const margin = Math.max(1, rule.margin);
   return disabledBy === 'loss' ? { ...rule, margin, roundMargin: margin, lossShare: 0, targetTokens: 0 } : null;
 }

@@ -289,6 +289,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
 /** A node for each turn or part. */
 const MEMORY: MemorySource = {
   captureTurns: () => undefined,
+  awaitCaptures: async () => undefined,
   nodesCovering: (turnIds) => new Map(turnIds.map((id) => [id, [id]])),
   prepareNodes: () => undefined,
   lines: (nodeIds) =>

@@ -3,14 +3,18 @@ import { compare, getGaps } from './compare.ts';
 import type { Terminal, Turn } from './fake-client.ts';
 import type { Exchange } from './rewriter-rig.ts';
 
-/** A turn with one command, some thought, and enough text that six of them are worth a cut. */
-export function step(number: number): Turn {
+/** A turn with one command, some thought, and enough text that six of them are worth a cut; more with a longer result. */
+export function step(number: number, words = 90): Turn {
   return {
     prompt: `Step ${number}: count the settings of module ${number}.`,
     rounds: [
       {
         calls: [
-          { name: 'Bash', input: { command: `grep -c setting module-${number}.ts` }, result: `${number} `.repeat(90) },
+          {
+            name: 'Bash',
+            input: { command: `grep -c setting module-${number}.ts` },
+            result: `${number} `.repeat(words),
+          },
         ],
         thinking: [`Module ${number} first.`],
       },
@@ -21,10 +25,10 @@ export function step(number: number): Turn {
 }
 
 /** Steps `from` to `to`, each of which has to be taken. */
-export async function walk(terminal: Terminal, from: number, to: number): Promise<Exchange> {
+export async function walk(terminal: Terminal, from: number, to: number, words?: number): Promise<Exchange> {
   let last: Exchange | undefined;
   for (let number = from; number <= to; number += 1) {
-    for (const exchange of await terminal.ask(step(number))) {
+    for (const exchange of await terminal.ask(step(number, words))) {
       if (exchange.refusal !== null) throw new Error(`step ${number}: ${exchange.refusal.message}`);
       last = exchange;
     }

@@ -17,6 +17,7 @@ export function createFakeMemory(options: { readonly durable?: (turnId: string) 
     captureTurns(turns) {
       for (const turn of turns) captured.set(turn.turnId, turn);
     },
+    awaitCaptures: async () => {},
     nodesCovering: (turnIds) =>
       new Map(
         turnIds

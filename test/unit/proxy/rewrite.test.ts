@@ -273,7 +273,7 @@ describe('the rewriter', () => {
     expect(text).toContain('8471, as ever');
   });
 
-  it('strips all thinking once where a session has lost its plans', async () => {
+  it('strips all thinking once where a session has lost its plans, and cuts at once', async () => {
     const { sent, memory } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
     const sessionId = (sent[0] as Played).request.headers['x-claude-code-session-id'] as string;
     const foreign: PlanRecord = {
@@ -298,6 +298,7 @@ describe('the rewriter', () => {
     const last = sent.findLast((one) => one.request.fresh) as Played;
     const { body } = await rewriter.rewrite(messagesRequest(last.request), new AbortController().signal);
     expect(body.includes('"signature"')).toBe(false);
+    expect(body.includes(BRIDGE)).toBe(true);
     expect(createJudge().judge({ body, headers: last.request.headers, atMs: 0 }).refusal).toBeNull();
   });
 

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type { MessagesRequest } from '../../../../proxy/ports.ts';
 import { type Rig, type RigOptions, removeRigCerts, startRig } from '../../../helpers/proxy-rig.ts';
 import { sseMessage } from '../../../helpers/sse.ts';
 import { askOn, CLIENT, secureThrough } from '../../../helpers/tls-client.ts';
@@ -221,11 +222,17 @@ describe('messages', () => {
     expect(proxy.stats()).toEqual({ total: 1, rewritten: 0, passed_through: 0, failed_open: 1 });
   });
 
-  it('go as their plan has them when the rewriter is late', async () => {
+  it.each([
+    ['is late', 60, () => {}],
+    ['is late by a deadline that it set', 60_000, ({ extendDeadline }: MessagesRequest) => extendDeadline?.(1)],
+  ])('go as their plan has them when the rewriter %s', async (_name, rewriteDeadlineMs, begin) => {
     const { ask, nextSeen } = await start({
-      rewrite: () => new Promise<never>(() => {}),
+      rewrite(request) {
+        begin(request);
+        return new Promise<never>(() => {});
+      },
       replay: () => Buffer.from('{"replayed":1}'),
-      deps: { rewriteDeadlineMs: 60 },
+      deps: { rewriteDeadlineMs },
     });
     expect((await ask({ headers: CLIENT, body: '{}' })).body.toString()).toBe('{"replayed":1}');
     expect(await nextSeen()).toMatchObject({ status: 200 });

@@ -76,6 +76,24 @@ describe('what becomes of a history', () => {
     }
   });
 
+  it('a refused plan is given up, and a history that no window holds is cut anew', async () => {
+    const rig = await createWireRig();
+    const terminal = createTerminal(rig, { model: 'claude-haiku-4-5' });
+    const last = await walk(terminal, 1, 30, 10_000);
+    expect(left(last)).toBeGreaterThan(0);
+    const { judge } = rig.judge;
+    const refusal = { status: 400, type: 'invalid_request_error', message: 'messages.2: not known' } as const;
+    rig.judge.judge = () => ({ refusal });
+    await terminal.ask(step(31));
+    rig.judge.judge = judge;
+    const again = await terminal.again();
+    const { bytes: body, headers } = again.request;
+    expect(judge({ body, headers, atMs: rig.clock.nowMs }).refusal?.message).toContain('prompt is too long');
+    expect(again.refusal).toBeNull();
+    expect(left(again)).toBeGreaterThan(0);
+    expect(getText(again)).not.toEqual(getText(last));
+  });
+
   it('what an abandoned branch was shown may be recalled again', async () => {
     const memory = talkativeMemory();
     const shown: string[][] = [];

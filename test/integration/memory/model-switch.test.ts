@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { createTerminal } from '../../fuzz/fake-client.ts';
+import { createWireRig, type Exchange } from '../../fuzz/rewriter-rig.ts';
+import { left, step } from '../../fuzz/story.ts';
+import { createDisk, openRig } from '../../helpers/memory-rig.ts';
+
+const TURNS = 30;
+
+it('a history that a model gets in another form is cut at once, so that its window holds it, and stored once', async () => {
+  const memory = await openRig(createDisk(), { llm: 'local', model: null });
+  const rig = await createWireRig({ memory: { ...memory.capture, ...memory.recall, captured: new Map() } });
+  const terminal = createTerminal(rig, { version: '2.1.332', model: 'claude-opus-5-5' });
+  const ask = async (number: number): Promise<readonly Exchange[]> => {
+    const exchanges = await terminal.ask(step(number, 10_000));
+    await memory.maintenance.flush(10_000);
+    return exchanges;
+  };
+  for (let number = 1; number <= TURNS; number += 1) await ask(number);
+
+  terminal.become({ model: 'claude-haiku-4-5' });
+  const [first] = (await ask(TURNS + 1)) as [Exchange];
+  const alone = rig.judge.judge({ body: first.request.bytes, headers: first.request.headers, atMs: rig.clock.nowMs });
+  expect(alone.refusal?.message).toContain('prompt is too long');
+  expect(first.refusal).toBeNull();
+  expect(left(first)).toBeGreaterThan(0);
+
+  const nodes = await memory.library.list({});
+  expect(nodes.flatMap(({ turns }) => turns)).toHaveLength(TURNS + 1);
+  await memory.maintenance.close();
+});
