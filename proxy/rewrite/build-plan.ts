@@ -313,6 +313,11 @@ export function isCut(step: Step): boolean {
   return step.kind === 'epoch' && hasCut(step);
 }
 
+/** Without such a cut a whole history can be sent; without any other, the plan before it. */
+export function cutsAnew(step: Step): boolean {
+  return isCut(step) && step.kind === 'epoch' && step.from === null;
+}
+
 /** Tokens of memory text that a step may add. A cut pays for the text that goes with it. */
 export function allowStep(input: StepInput, step: Step, config: PlanConfig): number {
   if (usesSystemField(config)) return Number.POSITIVE_INFINITY;

@@ -32,6 +32,7 @@ import {
   buildPlan,
   buildSlicePlan,
   chooseReplayPlan,
+  cutsAnew,
   cutsInLoop,
   decideStep,
   isCut,
@@ -219,17 +220,31 @@ class RewritePipeline implements Rewriter {
     if (context.request.path === 'count_tokens') return this.#replayPlan(context);
     if (context.kind === 'side') setImmediate(() => this.#captureSummarized(context));
     if (context.kind !== 'main') return (await this.#giveSlice(context, signal)) ?? this.#replayPlan(context);
-    const { memory, config, clock, randomHex } = this.#deps;
-    const { view, sessionId } = context;
-
+    const { view } = context;
     const turns = splitTurns(view);
     const input = await this.#recognizeTurns(context, turns, signal);
     const completeTurns = findFreshPrompt(view) >= 0 ? turns.slice(0, -1) : [];
     setImmediate(() => this.#captureHistory(context, completeTurns, input));
     const step = decideStep(input);
-    const { timer } = context.request;
-    timer?.end('decide');
-    if (step.kind === 'replay') return this.#replayPlan(context);
+    context.request.timer?.end('decide');
+    const result = await this.#takeStep(context, input, step, signal);
+    if (result !== null) return result;
+    const whole = { ...input, rule: null };
+    const uncut = cutsAnew(step) ? await this.#takeStep(context, whole, decideStep(whole), signal) : null;
+    return uncut ?? this.#replayPlan(context);
+  }
+
+  /** Null where the step changes nothing, or where its plan is invalid. */
+  async #takeStep(
+    context: RequestContext,
+    input: StepInput,
+    step: Step,
+    signal: AbortSignal,
+  ): Promise<RewriteResult | null> {
+    if (step.kind === 'replay') return null;
+    const { memory, config, clock, randomHex } = this.#deps;
+    const { view, sessionId, request } = context;
+    const { timer } = request;
 
     const planInput = { view, sessionId, step, allowedTokens: allowStep(input, step, config) };
     const recalled = await this.#recall(context, planInput);
@@ -240,7 +255,7 @@ class RewritePipeline implements Rewriter {
     timer?.end('plan');
 
     const spliced = applyPlan(view, plan);
-    if (spliced === null || !this.#isValid(context, plan, spliced)) return this.#replayPlan(context);
+    if (spliced === null || !this.#isValid(context, plan, spliced)) return null;
     timer?.end('splice');
 
     await this.#recordPlan(context, step, plan, signal);

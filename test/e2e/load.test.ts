@@ -42,7 +42,7 @@ const big = { written: 0, heldBack: () => {} };
 beforeAll(async () => {
   // Of the kind that a client can reach itself: an engine that gets no time for seconds is tunnelled past.
   theirs = makeTestCerts(['api.anthropic.com', '127.0.0.1']);
-  upstream = https.createServer({ key: theirs.key, cert: theirs.cert }, answer);
+  upstream = https.createServer({ key: theirs.key, cert: theirs.cert, keepAliveTimeout: 60_000 }, answer);
   await once(upstream.listen(0, '127.0.0.1'), 'listening');
   home = await createHomeWithCerts({
     COMET_CC_UPSTREAM: `https://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
@@ -210,7 +210,8 @@ describe('one daemon', () => {
     const sent = lone(32 * MB);
     const hash = createHash('sha256').update(sent.body).digest('hex');
     const one = async (): Promise<void> => {
-      const { rawHeaders } = await ask(via, ca, sentAs(sent));
+      const { status, body, rawHeaders } = await ask(via, ca, sentAs(sent));
+      expect(status, body.toString()).toBe(200);
       expect(rawHeaders[rawHeaders.indexOf('x-received') + 1]).toBe(hash);
     };
     // What was taken for the first ones is taken again for those after them.

@@ -19,6 +19,8 @@ export async function listen(
   // A silent stream may last as long as a test holds its gate.
   server.requestTimeout = 0;
   server.timeout = 0;
+  // As the API, which does not end a connection that a slow machine is about to use again.
+  server.keepAliveTimeout = 60_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   let closing: Promise<void> | null = null;
