@@ -108,7 +108,8 @@ export function decideStep(input: StepInput): Step {
   // A plan refused for a signature is valid with the thinking stripped; after any other refusal start from scratch.
   if (current.broken === 'thinking') return startEpoch('broken', current);
   if (current.broken === 'structure') return startEpoch('broken', null, decideCuts(input, null, fresh));
-  if (match !== null && hasUnproxiedMessages(view, match)) return startEpoch('bypassed', current);
+  if (match !== null && hasUnproxiedMessages(view, match))
+    return startEpoch('bypassed', current, decideCuts(input, current, fresh));
   if (match?.servedAt === view.lineage.length - 1) return { kind: 'replay' };
   const cuts = decideCuts(input, current, fresh);
   if (hasCut(cuts)) return startEpoch('cut', current, cuts);
@@ -119,10 +120,10 @@ export function decideStep(input: StepInput): Step {
   return mayAdd ? { kind: 'extend', plan: current } : { kind: 'replay' };
 }
 
-/** Whether a session was rewritten before, has no plan for this request, and is large enough for a cut. */
-export function lacksPlan({ view, match, knownSession, rule }: StepInput): boolean {
+/** Whether memory may know turns of a history, large enough for a cut, that did not come in this form before. */
+export function mayBeUnknown({ view, match, knownSession, rule }: StepInput): boolean {
   if (!knownSession || rule === null || sumTokens(view.infos) < rule.triggerTokens) return false;
-  return match === null || locatePlan(match.plan, view.lineage) === null;
+  return match === null || locatePlan(match.plan, view.lineage) === null || hasUnproxiedMessages(view, match);
 }
 
 /** Text after tool results ends a manual-thinking turn, and may not stand beside an open server tool. */

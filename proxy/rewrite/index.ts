@@ -36,7 +36,7 @@ import {
   cutsInLoop,
   decideStep,
   isCut,
-  lacksPlan,
+  mayBeUnknown,
   type PlanConfig,
   type PlanInput,
   type RecalledMemory,
@@ -147,6 +147,8 @@ class RewritePipeline implements Rewriter {
   readonly #answered = new LruMap<string, true>(MAX_ANSWERED);
   /** Keys of turns whose prompt the user did not type; only the requests of the turn itself state it. */
   readonly #untyped = new LruMap<string, true>(MAX_ANSWERED);
+  /** Histories whose turns were waited for: more than once, and a disk that hangs would hold up every request. */
+  readonly #waitedFor = new LruMap<string, true>(MAX_ANSWERED);
   /** Per client: consecutive requests without a working directory; stays 0 after the first request with one. */
   readonly #withoutDirectory = new LruMap<string, number>(MAX_CLIENTS);
 
@@ -274,7 +276,10 @@ class RewritePipeline implements Rewriter {
   async #recognizeTurns(context: RequestContext, turns: readonly TurnSpan[], signal: AbortSignal): Promise<StepInput> {
     const input = this.#createStepInput(context, turns);
     const completeTurns = turns.slice(0, -1);
-    if (!lacksPlan(input) || completeTurns.every(input.isDurable)) return input;
+    if (!mayBeUnknown(input) || completeTurns.every(input.isDurable)) return input;
+    const history = completeTurns.at(-1)?.endHash ?? '';
+    if (this.#waitedFor.has(history)) return input;
+    this.#waitedFor.set(history, true);
     context.request.extendDeadline?.(RECOGNITION_MS);
     this.#captureHistory(context, completeTurns, input);
     await beforeAbort(this.#deps.memory.awaitCaptures(context.sessionId), signal);

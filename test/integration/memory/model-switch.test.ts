@@ -15,16 +15,23 @@ it('a history that a model gets in another form is cut at once, so that its wind
     await memory.maintenance.flush(10_000);
     return exchanges;
   };
+  /** The window holds the first request that is sent after the switch, and not the one received. */
+  const change = async (model: string, number: number): Promise<void> => {
+    terminal.become({ model });
+    const [first] = (await ask(number)) as [Exchange];
+    const { bytes: body, headers } = first.request;
+    const alone = rig.judge.judge({ body, headers, atMs: rig.clock.nowMs });
+    expect(alone.refusal?.message).toContain('prompt is too long');
+    expect(first.refusal).toBeNull();
+    expect(left(first)).toBeGreaterThan(0);
+  };
   for (let number = 1; number <= TURNS; number += 1) await ask(number);
-
-  terminal.become({ model: 'claude-haiku-4-5' });
-  const [first] = (await ask(TURNS + 1)) as [Exchange];
-  const alone = rig.judge.judge({ body: first.request.bytes, headers: first.request.headers, atMs: rig.clock.nowMs });
-  expect(alone.refusal?.message).toContain('prompt is too long');
-  expect(first.refusal).toBeNull();
-  expect(left(first)).toBeGreaterThan(0);
+  await change('claude-haiku-4-5', TURNS + 1);
+  terminal.become({ model: 'claude-opus-5-5' });
+  for (let number = TURNS + 2; number <= 2 * TURNS; number += 1) await ask(number);
+  await change('claude-haiku-4-5', 2 * TURNS + 1);
 
   const nodes = await memory.library.list({});
-  expect(nodes.flatMap(({ turns }) => turns)).toHaveLength(TURNS + 1);
+  expect(nodes.flatMap(({ turns }) => turns)).toHaveLength(2 * TURNS + 1);
   await memory.maintenance.close();
 });
