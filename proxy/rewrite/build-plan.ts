@@ -209,7 +209,7 @@ function buildCutInput(input: StepInput, plan: EpochPlan | null, rule: CutRule) 
   const idle = hasLoopCuts(view) ? findIdleRounds({ view, turns, absorbed, location, isDurable }, rule) : NO_IDLE;
   const ownTokens = input.ownTokens + input.roundsTokens * idle.rounds.length;
   const context = buildCutContext({ ...input, ownTokens }, { dropped, budget });
-  // What the prompt cache holds of a session whose plan is gone is behind that plan.
+  // The prompt cache holds only what a plan that is gone has sent.
   const cold = context.cold || plan === null;
   const finished = hasLoopCuts(view) ? turns.slice(absorbed, -1) : [];
   const carried = finished.reduce(
@@ -314,7 +314,7 @@ export function isCut(step: Step): boolean {
   return step.kind === 'epoch' && hasCut(step);
 }
 
-/** Without such a cut a whole history can be sent; without any other, the plan before it. */
+/** If such a cut is invalid, a new plan without it may be valid; any other falls back to the plan that it changes. */
 export function cutsAnew(step: Step): boolean {
   return isCut(step) && step.kind === 'epoch' && step.from === null;
 }

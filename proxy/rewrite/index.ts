@@ -147,7 +147,7 @@ class RewritePipeline implements Rewriter {
   readonly #answered = new LruMap<string, true>(MAX_ANSWERED);
   /** Keys of turns whose prompt the user did not type; only the requests of the turn itself state it. */
   readonly #untyped = new LruMap<string, true>(MAX_ANSWERED);
-  /** Histories whose turns were waited for: more than once, and a disk that hangs would hold up every request. */
+  /** Histories whose turns were waited for: once each, so that a disk that hangs delays few requests. */
   readonly #waitedFor = new LruMap<string, true>(MAX_ANSWERED);
   /** Per client: consecutive requests without a working directory; stays 0 after the first request with one. */
   readonly #withoutDirectory = new LruMap<string, number>(MAX_CLIENTS);
