@@ -139,8 +139,8 @@ function settledClient(project: string) {
   };
 }
 
-/** What the client shows while it works, with a tip below. */
-const SPINNER = /^[·✢✳✶✻✽] .*\n(?:\s*⎿ +Tip:.*\n(?: .*\n)*)?/gm;
+/** What the client shows while it works, with a tip below; with reduced motion behind the mark of an answer. */
+const SPINNER = /^(?:[·✢✳✶✻✽] .*|● [\p{L}-]+….*)\n(?:\s*⎿ +Tip:.*\n(?: .*\n)*)?/gmu;
 
 /** The input box, its hints, and what the client tells at its first starts. */
 const AROUND =
