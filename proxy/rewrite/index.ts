@@ -494,7 +494,7 @@ class RewritePipeline implements Rewriter {
 
 /**
  * After a loss a cut has to be free, as with a cold cache: it makes the loss good. After a refusal nothing is cut unless
- * the whole history would be refused as well, as too long.
+ * the whole history exceeds the context window and would be refused too.
  */
 function chooseCutRule(
   rule: CutRule | null,
@@ -502,10 +502,13 @@ function chooseCutRule(
   view: ConversationView,
 ): CutRule | null {
   if (rule === null || disabledBy === null) return rule;
-  const fitsWindow = countRequestTokens(view) < rule.pressureShare * findModelTraits(view.model).contextTokens;
-  if (disabledBy === 'refusal') return fitsWindow ? null : rule;
+  if (disabledBy === 'user') return null;
+  if (disabledBy === 'refusal') {
+    const mostTokens = rule.pressureShare * findModelTraits(view.model).contextTokens;
+    return countRequestTokens(view) < mostTokens ? null : rule;
+  }
   const margin = Math.max(1, rule.margin);
-  return disabledBy === 'loss' ? { ...rule, margin, roundMargin: margin, lossShare: 0, targetTokens: 0 } : null;
+  return { ...rule, margin, roundMargin: margin, lossShare: 0, targetTokens: 0 };
 }
 
 /** Only a late recall extends a plan inside a tool loop. */
