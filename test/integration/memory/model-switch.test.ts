@@ -6,7 +6,7 @@ import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 
 const TURNS = 30;
 
-it('a history that a model gets in another form is cut at once, so that its window holds it, and stored once', async () => {
+it('a switch to a smaller context window cuts the first request and stores each turn once', async () => {
   const memory = await openRig(createDisk(), { llm: 'local', model: null });
   const rig = await createWireRig({ memory: { ...memory.capture, ...memory.recall, captured: new Map() } });
   const terminal = createTerminal(rig, { version: '2.1.332', model: 'claude-opus-5-5' });

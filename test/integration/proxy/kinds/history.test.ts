@@ -76,7 +76,7 @@ describe('what becomes of a history', () => {
     }
   });
 
-  it('a refused plan is given up, and a history that no window holds is cut anew', async () => {
+  it('a refused plan is replaced by a new cut if the history exceeds the context window', async () => {
     const rig = await createWireRig();
     const terminal = createTerminal(rig, { model: 'claude-haiku-4-5' });
     const last = await walk(terminal, 1, 30, 10_000);
