@@ -90,12 +90,14 @@ export const INSTRUCTIONS =
   '<system-reminder>\nCodebase and user instructions are shown below. Be sure to adhere to these instructions.\n\nContents of /home/ada/app/CLAUDE.md:\n\nUse tabs.\n</system-reminder>';
 
 export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Terminal {
-  const { headers = {}, form = {}, isStale = false, ...given } = options;
-  let compacted = false;
+  const { headers = {}, form = {}, isStale: startsStale = false, ...given } = options;
+  let isStale = startsStale;
+  /** The client changed what its own thinking is bound to, and upstream has not accepted it since. */
+  let isAltered = false;
   let shape: Shape = { ...FIRST, ...given };
   let nonce = 0;
   const said: Said[] = [];
-  /** Answers to requests that went out unchanged: after `/compact` their thinking is stale whatever the proxy does. */
+  /** Answers to requests that went out unchanged: their thinking is stale once the client alters what precedes it. */
   const unproxied = new Set<Entry>();
 
   const hold = (...entries: readonly Entry[]): void => {
@@ -117,10 +119,11 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
     const { entries } = shape;
     const exchange = await rig.send(getRequest(answer), route);
     const thinking = entries.filter((entry) => withoutThinking(entry) !== entry);
-    const clientOnly = isStale || !exchange.rewritten || (compacted && thinking.every((entry) => unproxied.has(entry)));
+    const clientOnly = isStale || !exchange.rewritten || (isAltered && thinking.every((entry) => unproxied.has(entry)));
     const ownFault = exchange.refusal !== null && thinking.length > 0 && clientOnly;
     said.push({ exchange, route, model: shape.model, entries, epochs: rig.epochs(shape.sessionId), ownFault });
-    compacted &&= exchange.refusal !== null;
+    isAltered &&= exchange.refusal !== null;
+    isStale &&= exchange.refusal !== null;
     if (!ownFault) return exchange;
     strip();
     return ask(answer, route);
@@ -176,18 +179,19 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
       const blocks = isNew(shape) ? [summary] : [{ type: 'text', text: REMINDER }, summary];
       const first: Entry = { role: 'user', blocks, notes: isNew(shape) ? withEffort(shape, []) : notes };
       shape = { ...shape, entries: [first, ...kept] };
-      compacted = true;
+      isAltered = true;
       return exchange;
     },
     clearResults() {
       const old = shape.entries.slice(0, -4);
       shape = { ...shape, entries: [...old.map(withoutResults), ...shape.entries.slice(-4)] };
+      isAltered = true;
     },
     stripThinking: strip,
     become(change) {
       shape = { ...shape, ...change };
     },
-    fork: (sessionId) => createTerminal(rig, { ...options, ...shape, sessionId, isStale: compacted }),
+    fork: (sessionId) => createTerminal(rig, { ...options, ...shape, sessionId, isStale: isStale || isAltered }),
   };
 }
 
