@@ -6,7 +6,7 @@
  * is not part of the project.
  *
  *   npm run bench:replay -- [DIR] [--data DIR | --projects DIR] [--models A,B] [--ttl 5m,1h] [--every N]
- *                           [--set trim.keepTurns=1]... [--at-once N] [--resume] [--forks] [--restart-every N]
+ *                           [--set trim.keepTurns=1]... [--at-once N] [--resume | --join] [--forks] [--restart-every N]
  *                           [--lancedb] [--kill N] [--twice] [--simulate] [--json]
  *
  * DIR, or `--projects`, is a folder of transcripts, as `~/.claude/projects`; without one `real` in `--data`, by default
@@ -14,6 +14,7 @@
  *
  *   --at-once N        N sessions start at the same time, and their requests alternate
  *   --resume           the second half of each session is sent a day later
+ *   --join             the first half of each session did not go through the product; the second is sent a day later
  *   --forks            each session is forked in its middle: the fork sends the next requests as well
  *   --restart-every N  after every Nth request the engine starts again with what its stores hold, before the answer
  *   --lancedb          searches the product's index instead of one in memory, for realistic latency
@@ -40,7 +41,7 @@ import { playWithKills } from './real/kill.ts';
 import { findLeastCost } from './real/oracle.ts';
 import { isPrompt, openPlayer, type Played } from './real/play.ts';
 import { countRestored, type Restored } from './real/restored.ts';
-import { again, atOnce, forked, resumedNextDay } from './real/schedule.ts';
+import { again, atOnce, forked, joinedNextDay, joinedTranscripts, resumedNextDay } from './real/schedule.ts';
 import { withSessions } from './real/sessions.ts';
 
 /** Sessions by their number of requests. */
@@ -73,6 +74,7 @@ const { values, positionals } = parseArgs({
     set: { type: 'string', multiple: true, default: [] },
     'at-once': { type: 'string', default: '1' },
     resume: { type: 'boolean', default: false },
+    join: { type: 'boolean', default: false },
     forks: { type: 'boolean', default: false },
     'restart-every': { type: 'string' },
     lancedb: { type: 'boolean', default: false },
@@ -153,7 +155,10 @@ async function play(past: readonly PastSession[], model: string, ttl: '5m' | '1h
   const restart = values['restart-every'] === undefined ? {} : { restartEvery: Number(values['restart-every']) };
   const dir = await mkdtemp(path.join(tmpdir(), 'comet-replay-'));
   const stored = values.lancedb ? await openLanceIndex({ dir, embedder, now: Date.now, report: console.error }) : null;
-  const player = await openPlayer({ config, model, ttl, embedder, memoryModel: local, local, ...restart, ...stored });
+  const player = await openPlayer({
+    ...{ config, model, ttl, embedder, memoryModel: local, local, ...restart, ...stored },
+    ...(values.join ? { transcripts: joinedTranscripts(past.map(changed)) } : {}),
+  });
   const sessions: Session[] = [];
   const prompts: Played[] = [];
   const refusals: string[] = [];
@@ -208,7 +213,7 @@ function meanPhases(played: readonly Played[]): Readonly<Record<string, number>>
 
 /** As the options ask. */
 function changed(session: PastSession): PastSession {
-  const resumed = values.resume ? resumedNextDay(session) : session;
+  const resumed = values.resume ? resumedNextDay(session) : values.join ? joinedNextDay(session) : session;
   return values.forks ? forked(resumed) : resumed;
 }
 

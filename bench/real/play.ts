@@ -7,7 +7,7 @@ import type { Memory } from '../../memory/index.ts';
 import type { LanguageModel } from '../../memory/models/model.ts';
 import type { SearchIndex } from '../../memory/search/search-index.ts';
 import { openCostLedger } from '../../proxy/ledger/index.ts';
-import type { MessagesRequest, Phase, PhaseTimer, Usage } from '../../proxy/ports.ts';
+import type { MessagesRequest, Phase, PhaseTimer, TranscriptSource, Usage } from '../../proxy/ports.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
 import {
   findHeadTokens,
@@ -37,6 +37,8 @@ export interface PlayOptions {
   readonly local: LanguageModel;
   /** The engine starts again after every nth request, before its answer: only what the stores hold survives. */
   readonly restartEvery?: number;
+  /** Absent where every session is played from its start. */
+  readonly transcripts?: TranscriptSource;
 }
 
 /** One request, untouched and through the product, as the mock API bills both. */
@@ -83,6 +85,7 @@ export async function openPlayer(options: PlayOptions) {
     const ledger = await openCostLedger({ store: stores.ledger, rule: config.ledger, clock, log: silentLog });
     const rewriter = await openRewriter({
       memory: { ...memory.capture, ...memory.recall },
+      ...(options.transcripts === undefined ? {} : { transcripts: options.transcripts }),
       plans: stores.plans,
       config: { ...config.inject, memoryDeadlineMs: 60_000, cut: cutRule(config.trim) },
       ledger,

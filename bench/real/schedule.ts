@@ -1,5 +1,7 @@
 import type { PastSession } from '../../engine/transcript/cost.ts';
+import type { TranscriptSource } from '../../proxy/ports.ts';
 import type { PastConversation, PastRequest } from '../../proxy/transcript/index.ts';
+import { isPrompt } from './play.ts';
 
 const DAY_MS = 86_400_000;
 /** Requests that a fork sends. */
@@ -26,6 +28,24 @@ export function resumedNextDay(session: PastSession): PastSession {
       DAY_MS,
     ),
   );
+}
+
+/** Only what follows the first prompt after the middle, a day later: what was before did not go through the product. */
+export function joinedNextDay(session: PastSession): PastSession {
+  const [own] = session;
+  const middle = Math.floor((own?.requests.length ?? 0) / 2);
+  const firstMs = own?.requests.find((request, at) => at >= middle && isPrompt({ request }))?.atMs;
+  if (firstMs === undefined) return [];
+  return session.map((one) => {
+    const requests = one.requests.filter(({ atMs }) => atMs >= firstMs);
+    return later({ ...one, requests }, 0, DAY_MS);
+  });
+}
+
+/** What Claude Code knows of sessions that go on after a day. */
+export function joinedTranscripts(sessions: readonly PastSession[]): TranscriptSource {
+  const starts = new Map(sessions.map((session) => [session[0]?.sessionId, getStart(session)]));
+  return { lastAnswerMs: async (sessionId) => (starts.get(sessionId) ?? DAY_MS) - DAY_MS };
 }
 
 /** With a second session that sends the next requests after the middle of the first. */
