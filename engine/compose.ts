@@ -64,6 +64,7 @@ import { createPauseSwitch } from './policy/pause.ts';
 import { createSeals } from './policy/seal.ts';
 import { createSubagentSource, createSubagents } from './policy/subagents.ts';
 import { shareOptions } from './share-config.ts';
+import { lastAnswerMs } from './transcript/files.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine accepts requests after this, even when its store needs longer to open. */
@@ -127,6 +128,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     memory: { ...memory.capture, ...memory.recall },
     plans: stores.plans,
     ...{ policy, ledger, receipts, subagents },
+    transcripts: { lastAnswerMs: (sessionId) => lastAnswerMs(claudeDirectory(env), sessionId) },
     config: { ...config.inject, memoryDeadlineMs: config.recall.deadlineMs, cut: cutRule(config.trim) },
     clock: systemClock,
     ...{ randomHex: (bytes: number) => randomBytes(bytes).toString('hex'), log },
@@ -262,7 +264,7 @@ function shellServices(env: NodeJS.ProcessEnv, paths: HomePaths, { text: redact 
     health: createHealth({ paths, env, now }),
     pausing: createPauseSwitch(paths.pausesFile, now),
     undo: createUndo(now),
-    titles: createSessionTitles(path.dirname(userSettingsFile(env)), redact),
+    titles: createSessionTitles(claudeDirectory(env), redact),
   };
 }
 
@@ -315,9 +317,13 @@ function getSubagents(
   { library }: Memory,
   policy: Policy,
 ) {
-  const claudeDir = path.dirname(userSettingsFile(env));
+  const claudeDir = claudeDirectory(env);
   const subagents = createSubagents({ paths, claudeDir, configured: config.facts.subscriptions });
   return { ...subagents, ...createSubagentSource(subagents, library, policy) };
+}
+
+function claudeDirectory(env: NodeJS.ProcessEnv): string {
+  return path.dirname(userSettingsFile(env));
 }
 
 function getBudget({ llm, models }: Config, budget: Budget): ModelBudget {

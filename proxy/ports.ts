@@ -164,6 +164,12 @@ export interface SubagentSource {
   givenTo(agentId: string): GivenSlice | null;
 }
 
+/** What Claude Code itself keeps of its sessions. */
+export interface TranscriptSource {
+  /** When the last answer of a session came; null where that is unknown. Must not throw. */
+  lastAnswerMs(sessionId: string): Promise<number | null>;
+}
+
 /** What the rewriter needs of memory; `engine/compose.ts` joins the two. */
 export interface MemorySource {
   captureTurns(turns: readonly CapturedTurn[]): void;

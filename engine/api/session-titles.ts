@@ -1,7 +1,8 @@
-import { open, readdir } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { LruMap, slices } from '../../common/map.ts';
 import { clip, isRecord, oneLine, parseJson } from '../../common/text.ts';
+import { transcripts } from '../transcript/files.ts';
 
 export interface SessionTitles {
   /** Claude Code's own titles of these sessions, on one line each; those without one are left out. Never throws. */
@@ -16,7 +17,6 @@ const START_BYTES = 256 * 1024;
 const END_BYTES = 64 * 1024;
 /** Read at the same time. */
 const BATCH = 32;
-const TRANSCRIPT = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
 
 /**
  * Titles as Claude Code's transcripts have them: that covers past sessions and titles given by hand, which the proxy
@@ -52,22 +52,6 @@ export function createSessionTitles(claudeDir: string, redact: (text: string) =>
       return titles;
     },
   };
-}
-
-/** Files of Claude Code's sessions; those of subagents have other names. */
-export async function transcripts(
-  claudeDir: string,
-): Promise<readonly { readonly id: string; readonly file: string }[]> {
-  const projects = path.join(claudeDir, 'projects');
-  const folders = await readdir(projects).catch(() => []);
-  const found = folders.map(async (folder) => {
-    const names = await readdir(path.join(projects, folder)).catch(() => []);
-    return names.flatMap((name) => {
-      const id = TRANSCRIPT.exec(name)?.[1];
-      return id === undefined ? [] : [{ id, file: path.join(projects, folder, name) }];
-    });
-  });
-  return (await Promise.all(found)).flat();
 }
 
 /** Claude Code's own title of a session, else its first prompt; '' where neither can be read. */

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { isRecord, parseJson } from '../../common/text.ts';
 
 export interface TranscriptFile {
   readonly file: string;
@@ -18,6 +19,9 @@ export interface TranscriptFile {
 const READER = 2;
 
 const START_BYTES = 4_096;
+/** Holds the last answer, except before the longest tool results. */
+const END_BYTES = 1024 * 1024;
+const SESSION_FILE = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
 
 /** A session is read whole; a larger file is no conversation. */
 export const MOST_BYTES = 256 * 1024 * 1024;
@@ -87,6 +91,22 @@ async function getStart(file: string): Promise<string> {
   }
 }
 
+/** Files of Claude Code's sessions; those of subagents have other names. */
+export async function transcripts(
+  claudeDir: string,
+): Promise<readonly { readonly id: string; readonly file: string }[]> {
+  const projects = path.join(claudeDir, 'projects');
+  const folders = await readdir(projects).catch(() => []);
+  const found = folders.map(async (folder) => {
+    const names = await readdir(path.join(projects, folder)).catch(() => []);
+    return names.flatMap((name) => {
+      const id = SESSION_FILE.exec(name)?.[1];
+      return id === undefined ? [] : [{ id, file: path.join(projects, folder, name) }];
+    });
+  });
+  return (await Promise.all(found)).flat();
+}
+
 /** Reads each line of a session and of its subagents. @throws what reading a file throws */
 export async function readTranscriptLines(
   { file, agents }: Pick<TranscriptFile, 'file' | 'agents'>,
@@ -96,5 +116,35 @@ export async function readTranscriptLines(
     const agentId = one === file ? '' : path.basename(one, '.jsonl').replace(/^agent-/, '');
     const lines = createInterface({ input: createReadStream(one, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY });
     for await (const line of lines) onLine(line, agentId);
+  }
+}
+
+/** When the last answer of a session came, by Claude Code's transcript; null where that is unknown. Never throws. */
+export async function lastAnswerMs(claudeDir: string, sessionId: string): Promise<number | null> {
+  const own = (await transcripts(claudeDir)).filter(({ id }) => id === sessionId);
+  const times = await Promise.all(own.map(({ file }) => readEnd(file).then(lastTime, () => null)));
+  return times.reduce((latest, time) => (time !== null && (latest === null || time > latest) ? time : latest), null);
+}
+
+function lastTime(text: string): number | null {
+  const lines = text.split('\n');
+  for (let at = lines.length - 1; at >= 0; at -= 1) {
+    const line = lines[at] as string;
+    const entry = line.includes('"assistant"') ? parseJson(line) : null;
+    const time = isRecord(entry) && entry['type'] === 'assistant' ? Date.parse(String(entry['timestamp'])) : Number.NaN;
+    if (!Number.isNaN(time)) return time;
+  }
+  return null;
+}
+
+async function readEnd(file: string): Promise<string> {
+  const handle = await open(file, 'r');
+  try {
+    const { size } = await handle.stat();
+    const start = Math.max(0, size - END_BYTES);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await handle.close();
   }
 }

@@ -81,6 +81,8 @@ export type Step =
 export interface StepInput extends CutRequest {
   /** A plan was once made for this session. */
   readonly knownSession: boolean;
+  /** When the last answer came of a session that is seen for the first time, once its prompt cache has expired. */
+  readonly resumedFromMs: number | null;
   readonly isDurable: (turn: TurnSpan) => boolean;
   readonly countHeld: CutInput['countHeld'];
   readonly rule: CutRule | null;
@@ -94,14 +96,14 @@ const NO_CUTS = { cut: null, rounds: [] } as const;
 
 /** What to do with one request of the main loop. */
 export function decideStep(input: StepInput): Step {
-  const { view, match, knownSession } = input;
+  const { view, match, knownSession, resumedFromMs } = input;
   const fresh = findFreshPrompt(view);
   const current = match !== null && locatePlan(match.plan, view.lineage) !== null ? match.plan : null;
   const startEpoch = (because: EpochReason, from: EpochPlan | null, cuts: Cuts = NO_CUTS): EpochStep => {
     return { kind: 'epoch', because, from, ...cuts, strippedThrough: findStripEnd(view, fresh) };
   };
   if (current === null) {
-    const cuts = knownSession ? decideCuts(input, null, fresh) : NO_CUTS;
+    const cuts = knownSession || resumedFromMs !== null ? decideCuts(input, null, fresh) : NO_CUTS;
     if (hasCut(cuts) || (knownSession && hasThinking(view))) return startEpoch('lost', null, cuts);
     return fresh < 0 ? { kind: 'replay' } : { ...startEpoch('first', null), strippedThrough: null };
   }
@@ -121,9 +123,16 @@ export function decideStep(input: StepInput): Step {
 }
 
 /** Whether memory may know turns of a history, large enough for a cut, that did not come in this form before. */
-export function mayBeUnknown({ view, match, knownSession, rule }: StepInput): boolean {
-  if (!knownSession || rule === null || sumTokens(view.infos) < rule.triggerTokens) return false;
+export function mayBeUnknown({ view, match, knownSession, resumedFromMs, rule }: StepInput): boolean {
+  if (!knownSession && resumedFromMs === null) return false;
+  if (rule === null || sumTokens(view.infos) < rule.triggerTokens) return false;
   return match === null || locatePlan(match.plan, view.lineage) === null || hasUnproxiedMessages(view, match);
+}
+
+/** Whether it may be worth cutting a history that was never sent before through the product. */
+export function mayBeResumed({ view, match, knownSession, rule }: StepInput): boolean {
+  if (knownSession || match !== null || rule === null || findFreshPrompt(view) < 0) return false;
+  return sumTokens(view.infos) >= rule.triggerTokens && view.infos.some(({ role }) => role === 'assistant');
 }
 
 /** Text after tool results ends a manual-thinking turn, and may not stand beside an open server tool. */

@@ -209,9 +209,14 @@ export function findCacheState({
   const isOther = use?.model !== view.model || (!isDirected && use.effort !== view.effort);
   return {
     // A cache entry's lifetime starts with the request that last read it; another model or effort misses it.
-    cold: use !== undefined && (use.atMs < nowMs - TTL_MS[ttl] || isOther),
+    cold: use !== undefined && (isExpired(view, use.atMs, nowMs) || isOther),
     prices: { read: traits.cacheRead, write: ttl === '1h' ? traits.cacheWrite1h : traits.cacheWrite5m },
   };
+}
+
+/** Whether the prompt cache has dropped what was last read at `atMs`. */
+export function isExpired({ infos }: Pick<ConversationView, 'infos'>, atMs: number, nowMs: number): boolean {
+  return atMs < nowMs - TTL_MS[findTtl(infos)];
 }
 
 /** The newest messages carry the cache breakpoint that the next request reads. */

@@ -13,6 +13,7 @@ import type {
   RewriteOutcome,
   Rewriter,
   SubagentSource,
+  TranscriptSource,
 } from '../ports.ts';
 import {
   ConversationCache,
@@ -36,6 +37,7 @@ import {
   cutsInLoop,
   decideStep,
   isCut,
+  mayBeResumed,
   mayBeUnknown,
   type PlanConfig,
   type PlanInput,
@@ -57,7 +59,7 @@ import {
   createResponseRecorder,
   type ResponseRecorder,
 } from './capture.ts';
-import { type CutRule, countEligibleTurns } from './cut.ts';
+import { type CutRule, countEligibleTurns, isExpired } from './cut.ts';
 import {
   applyPlan,
   changesNoBytes,
@@ -93,6 +95,8 @@ export interface RewriterDeps {
   readonly receipts: Receipts;
   /** Absent where no subagent gets facts. */
   readonly subagents?: SubagentSource;
+  /** Absent where no session is resumed that was begun without the product. */
+  readonly transcripts?: TranscriptSource;
   readonly config: RewriterConfig;
   readonly clock: Clock;
   /** `bytes` random bytes in hex. */
@@ -270,11 +274,14 @@ class RewritePipeline implements Rewriter {
   }
 
   /**
-   * Another model or version of the client may send a history in another form, which no plan matches. Memory knows the
-   * turns again once they are captured, so that the request can be cut like the one before.
+   * Another model or version of the client may send a history in another form, which no plan matches, and a session may
+   * be resumed that was begun without the product. Memory knows the turns once they are captured, so that the request
+   * can be cut.
    */
   async #recognizeTurns(context: RequestContext, turns: readonly TurnSpan[], signal: AbortSignal): Promise<StepInput> {
-    const input = this.#createStepInput(context, turns);
+    const seen = this.#createStepInput(context, turns);
+    const resumedFromMs = mayBeResumed(seen) ? await beforeAbort(this.#expiredSince(context), signal) : null;
+    const input = { ...seen, resumedFromMs };
     const completeTurns = turns.slice(0, -1);
     if (!mayBeUnknown(input) || completeTurns.every(input.isDurable)) return input;
     const history = completeTurns.at(-1)?.endHash ?? '';
@@ -283,7 +290,14 @@ class RewritePipeline implements Rewriter {
     context.request.extendDeadline?.(RECOGNITION_MS);
     this.#captureHistory(context, completeTurns, input);
     await beforeAbort(this.#deps.memory.awaitCaptures(context.sessionId), signal);
-    return this.#createStepInput(context, turns);
+    return { ...this.#createStepInput(context, turns), resumedFromMs };
+  }
+
+  /** Null while the prompt cache may hold the last answer, and where its time is unknown. */
+  async #expiredSince({ view, sessionId }: RequestContext): Promise<number | null> {
+    const { transcripts, clock } = this.#deps;
+    const lastMs = (await transcripts?.lastAnswerMs(sessionId)) ?? null;
+    return lastMs !== null && isExpired(view, lastMs, clock.now()) ? lastMs : null;
   }
 
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {
@@ -394,6 +408,7 @@ class RewritePipeline implements Rewriter {
       view,
       match,
       knownSession: this.#isKnown(view, sessionId),
+      resumedFromMs: null,
       isDurable: (turn) => durable.has(turn.endHash),
       countHeld: (span) => {
         const lines = (turn: TurnSpan) => memory.lines(durable.get(turn.endHash) ?? []).map(toLine);
@@ -478,7 +493,7 @@ class RewritePipeline implements Rewriter {
     const { policy, memory, clock } = this.#deps;
     const { view, sessionId } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
-    const context = captureContext(request, clock.now());
+    const context = captureContext(request, input.resumedFromMs ?? clock.now());
     const missing = turns.filter((turn) => !input.isDurable(turn));
     this.#capture(captureTurns(view, missing, context));
     const parts = selectPartsToPrepare(input);

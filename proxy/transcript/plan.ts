@@ -216,6 +216,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
       view,
       match,
       knownSession: index.wasRewritten(sessionId),
+      resumedFromMs: null,
       isDurable: ({ endHash }) => endHashes.has(endHash),
       countHeld: (turns) =>
         countHeldTurns(

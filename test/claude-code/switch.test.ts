@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLAUDE_MISSING, type ClaudeProcess, findClaude, OLDER_VERSION } from '../helpers/claude.ts';
 import { stepFiles } from '../helpers/claude-code-replies.ts';
@@ -7,6 +9,18 @@ import type { ServedRequest } from '../mock-anthropic/index.ts';
 const claude = findClaude();
 const older = findClaude(OLDER_VERSION);
 const OPUS = 'claude-opus-5-5';
+const HOUR_MS = 3_600_000;
+
+/** Moves what the client noted of a session into the past. */
+function age(user: string, id: string, ms: number): void {
+  const projects = path.join(user, '.claude', 'projects');
+  const files = readdirSync(projects).map((folder) => path.join(projects, folder, `${id}.jsonl`));
+  for (const file of files.filter((each) => existsSync(each))) {
+    const earlier = (_: string, time: string): string =>
+      `"timestamp":"${new Date(Date.parse(time) - ms).toISOString()}"`;
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/"timestamp":"([^"]+)"/g, earlier));
+  }
+}
 
 describe.skipIf(claude === null)(
   `resumes with another model or version, or past us for a while${claude === null ? `: ${CLAUDE_MISSING}` : ''}`,
@@ -26,10 +40,10 @@ describe.skipIf(claude === null)(
     };
 
     const resumed = (id: string, model: string): readonly string[] => [...TOOLS, '--model', model, '--resume', id];
+    const isCut = ({ bytes }: ServedRequest): boolean => bytes.includes('Earlier turns of this conversation');
     const carried = (request: ServedRequest): boolean => request.bytes.includes('comet-cc');
     /** From the first cut on, no request has the whole history, whatever form it comes in. */
     const expectCutOnwards = (id: string): void => {
-      const isCut = ({ bytes }: ServedRequest): boolean => bytes.includes('Earlier turns of this conversation');
       const requests = mainRequests(rig.standin, id);
       const first = requests.findIndex(isCut);
       expect(first).toBeGreaterThan(0);
@@ -66,6 +80,17 @@ describe.skipIf(claude === null)(
           .map(({ refusal }) => refusal),
       ).toEqual([]);
       expect(mainRequests(rig.standin, id).slice(-2).every(carried)).toBe(true);
+    });
+
+    it('is cut with its first request when it was begun without us and resumed later', async () => {
+      const id = await steps(rig.alone([...TOOLS, '--model', OPUS]), [1, 2, 3, 4, 5, 6]);
+      age(rig.home.user, id, 2 * HOUR_MS);
+      await steps(rig.remembered(resumed(id, OPUS)), [7, 8]);
+      const requests = mainRequests(rig.standin, id);
+      const first = requests.findIndex(carried);
+      expect(requests.slice(first).map(isCut)).not.toContain(false);
+      expect(requests[first]?.bytes.length).toBeLessThan((requests[first - 1]?.bytes.length ?? 0) * 0.9);
+      expect(getRefused(id)).toEqual([]);
     });
 
     it.skipIf(older === null)(

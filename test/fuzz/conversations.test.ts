@@ -42,6 +42,7 @@ async function checkConversations(models: readonly string[], enforceThinking: bo
   // The conversations must meet what the invariants are about; each bound is a third of the usual count at most.
   expect(counts.prompts / NUM_RUNS).toBeGreaterThan(1);
   expect(counts.cuts / NUM_RUNS).toBeGreaterThan(0.05);
+  expect(counts.firstCuts / NUM_RUNS).toBeGreaterThan(0.05);
   expect(counts.mergedCuts / NUM_RUNS).toBeGreaterThan(0.05);
   expect(counts.roundCuts / NUM_RUNS).toBeGreaterThan(0.02);
   expect(counts.injections / NUM_RUNS).toBeGreaterThan(0.15);

@@ -48,6 +48,8 @@ export interface Counts {
   requests: number;
   prompts: number;
   cuts: number;
+  /** With the first request that we see. */
+  firstCuts: number;
   /** Cuts at a prompt that was sent with tool results. */
   mergedCuts: number;
   roundCuts: number;
@@ -60,6 +62,7 @@ export const noCounts = (): Counts => ({
   requests: 0,
   prompts: 0,
   cuts: 0,
+  firstCuts: 0,
   mergedCuts: 0,
   roundCuts: 0,
   injections: 0,
@@ -100,8 +103,12 @@ export async function runScenario(scenario: Scenario, enforceThinking: boolean, 
     checked: new Map(),
     counts,
   };
-  await turn(world, 1);
+  // Some were begun without us.
+  if (scenario.seed % 4 === 3) for (const rounds of [2, 1, 2]) await turn(world, rounds, 'past');
+  else await turn(world, 1);
   for (const [action, amount] of scenario.actions) await perform(world, action, amount);
+  const [begun] = rig.records;
+  if (begun?.kind === 'plan' && begun.plan.cut !== null) counts.firstCuts += 1;
   for (const record of rig.records) {
     if (record.kind === 'plan' && record.plan.cut !== null) counts.cuts += 1;
     if (record.kind === 'plan' && record.plan.cut?.merged === true) counts.mergedCuts += 1;

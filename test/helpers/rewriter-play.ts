@@ -20,7 +20,7 @@ export interface PlayOptions {
   readonly memory?: FakeMemory;
   /** Before which requests the rewriter starts anew. */
   readonly restarts?: (index: number) => boolean;
-  readonly deps?: Partial<Pick<RewriterDeps, 'ledger' | 'clock'>>;
+  readonly deps?: Partial<Pick<RewriterDeps, 'ledger' | 'clock' | 'transcripts'>>;
   readonly onAnswered?: (played: Played, rewriter: RunningRewriter) => unknown;
 }
 

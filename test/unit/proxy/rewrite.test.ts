@@ -302,6 +302,45 @@ describe('the rewriter', () => {
     expect(createJudge().judge({ body, headers: last.request.headers, atMs: 0 }).refusal).toBeNull();
   });
 
+  describe('a session that was begun without the product', () => {
+    const HOUR_MS = 3_600_000;
+    const NOW_MS = 100 * HOUR_MS;
+
+    /** The first request that a rewriter sees of it. */
+    async function resume(lastAnswerMs: number | null) {
+      const { sent } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+      const { request } = sent.findLast((one) => one.request.fresh) as Played;
+      const memory = createFakeMemory();
+      const deps = { clock: { now: () => NOW_MS }, transcripts: { lastAnswerMs: async () => lastAnswerMs } };
+      const rewriter = await rewriterOn(memory, [], config, deps);
+      const rewrite = () => rewriter.rewrite(messagesRequest(request), new AbortController().signal);
+      const first = await rewrite();
+      const judge = createJudge();
+      const { refusal } = judge.judge({ body: first.body, headers: request.headers, atMs: NOW_MS });
+      const times = new Set([...memory.captured.values()].map(({ atMs }) => atMs));
+      return { request, first, rewrite, refusal, times, isCut: first.body.includes(BRIDGE) };
+    }
+
+    it('is cut with its first request when the prompt cache has expired, and stays so', async () => {
+      const { request, first, rewrite, refusal, times, isCut } = await resume(NOW_MS - 2 * HOUR_MS);
+      expect(isCut).toBe(true);
+      expect(first.body.length).toBeLessThan(request.bytes.length * 0.7);
+      expect(first.body.includes('"signature"')).toBe(false);
+      expect(refusal).toBeNull();
+      expect([...times]).toEqual([NOW_MS - 2 * HOUR_MS]);
+      expect((await rewrite()).body).toEqual(first.body);
+    });
+
+    it.each([
+      ['while the prompt cache may have it', NOW_MS - 60_000],
+      ['where no transcript says when it ended', null],
+    ])('is sent whole %s', async (_, lastAnswerMs) => {
+      const { first, isCut } = await resume(lastAnswerMs);
+      expect(isCut).toBe(false);
+      expect(first.body.includes('"signature"')).toBe(true);
+    });
+  });
+
   it('drops a plan that upstream refused, and continues without thinking', async () => {
     const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
     const last = sent.findLast((one) => one.request.fresh) as Played;
