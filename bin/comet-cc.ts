@@ -1,8 +1,9 @@
 #!/usr/bin/env node
+import { getMessage } from '../common/errors.ts';
 import { createContext, EXIT } from './context.ts';
 
 process.umask(0o077);
-quietOnClosedPipe();
+endWithOutput();
 process.exitCode = await main(process.argv);
 
 /** Claude Code waits for the statusline after each message: that alone is answered without what parses arguments. */
@@ -15,10 +16,11 @@ async function main(argv: readonly string[]): Promise<number> {
   return await (await import('./program.ts')).runProgram(argv, context);
 }
 
-/** `comet-cc memory ls | head` must end without a word when `head` has seen enough. */
-function quietOnClosedPipe(): void {
+/** `comet-cc memory ls | head` must end without a word when `head` has seen enough; a full disk is named. */
+function endWithOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    process.exit(EXIT.done);
+    if (error.code === 'EPIPE') process.exit(EXIT.done);
+    process.stderr.write(`comet-cc: the output cannot be written: ${getMessage(error)}\n`);
+    process.exit(EXIT.failed);
   });
 }

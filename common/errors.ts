@@ -49,8 +49,18 @@ export function getReason(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** What the system refuses a program for reasons that its user can change. */
+const REFUSALS = ['EACCES', 'EDQUOT', 'ENOSPC', 'EPERM', 'EROFS'];
+
 /** One line for stderr; an unexpected error shows its stack, so that it can be reported. */
 export function getMessage(error: unknown): string {
   if (error instanceof CometError) return error.message;
+  if (isRefused(error)) return `${error.message}; check space and permissions`;
   return `unexpected ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+}
+
+function isRefused(error: unknown): error is Error {
+  const { code = '', syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  // Where a file system is read-only, Node reports a missing folder for one that it was to make with its parents.
+  return REFUSALS.includes(code) || (code === 'ENOENT' && syscall === 'mkdir');
 }

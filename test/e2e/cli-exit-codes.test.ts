@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
 
 let home: TestHome;
 
@@ -124,3 +125,23 @@ describe('with a daemon', () => {
     else await expectCode(command, 0);
   });
 });
+
+it.skipIf(!existsSync('/dev/full')).each(['--help', 'config --all', 'config --json'])(
+  '%s on a full disk: 1, in one line',
+  (command) => {
+    const full = openSync('/dev/full', 'w');
+    const { status, stderr } = spawnSync(process.execPath, [CLI, ...words(command)], {
+      env: home.env,
+      cwd: home.user,
+      encoding: 'utf8',
+      stdio: ['ignore', full, 'pipe'],
+    });
+    closeSync(full);
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(
+        /^comet-cc: the output cannot be written: ENOSPC: .*; check space and permissions\n$/,
+      ),
+    });
+  },
+);

@@ -1,0 +1,21 @@
+import { writeFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { CometError, getMessage } from '../../../common/errors.ts';
+
+const thrown = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => error);
+const refusal = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+
+it.each([
+  ['a full disk', refusal('ENOSPC', 'ENOSPC: no space left on device, write')],
+  ['a read-only disk', refusal('EROFS', "EROFS: read-only file system, open '/x'")],
+  ["somebody else's folder", refusal('EACCES', "EACCES: permission denied, mkdir '/x'")],
+  ['a folder that cannot be made', Object.assign(refusal('ENOENT', 'ENOENT: mkdir'), { syscall: 'mkdir' })],
+])('%s is no unexpected error', (_, error) => {
+  expect(getMessage(error)).toBe(`${error.message}; check space and permissions`);
+});
+
+it('only what nobody expects shows its stack', async () => {
+  expect(getMessage(new CometError('usage', 'try this'))).toBe('try this');
+  expect(getMessage(await thrown(writeFile('/nowhere/x', '')))).toMatch(/^unexpected Error: ENOENT.*\n {4}at /s);
+  expect(getMessage(new TypeError('no function'))).toMatch(/^unexpected TypeError: no function\n {4}at /);
+});
