@@ -125,11 +125,14 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
 /** Names that earlier versions gave to the records that `installsFile` replaces. */
 const OLDER_RECORDS = ['editors.json', 'folders-made.json', 'hooks-edit.json', 'settings-edit.json'];
 
+/** What `ontology init` writes beside the ontology, for editors. */
+export const ONTOLOGY_SCHEMA = 'ontology.schema.json';
+
 /** Names directly below the home that comet-cc creates; anything else there belongs to the user. */
 export function homeEntries(paths: HomePaths): string[] {
   const named = Object.values(paths).filter((place) => place.startsWith(paths.home + path.sep));
   const ours = named.map((place) => path.relative(paths.home, place).split(path.sep)[0] as string);
-  return [...new Set([...ours, 'schema.json', 'trusted-roots.json', ...OLDER_RECORDS])];
+  return [...new Set([...ours, 'schema.json', ONTOLOGY_SCHEMA, 'trusted-roots.json', ...OLDER_RECORDS])];
 }
 
 export const VERSION = readVersion(import.meta.dirname);

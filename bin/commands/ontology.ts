@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { createExclusive, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
-import { resolveDirectory } from '../../common/paths.ts';
+import { ONTOLOGY_SCHEMA, resolveDirectory } from '../../common/paths.ts';
 import { formatCount, oneLine, parseJson } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { addCommand, type Context, EXIT, readingEngine, requireUser } from '../context.ts';
@@ -16,7 +16,6 @@ interface Flags {
   readonly json?: boolean;
 }
 
-const SCHEMA = 'ontology.schema.json';
 const PROJECT_FILE = path.join('.comet-cc', 'ontology.json');
 const PROJECT = ['--project <dir>', 'with the concepts of this project', '.'] as const;
 
@@ -94,7 +93,7 @@ function registerInit(ontology: Command, context: Context): void {
       const { DEFAULT_ONTOLOGY } = await import('../../memory/index.ts');
       const file = context.paths.ontologyFile;
       await ensureDir(path.dirname(file));
-      const text = { $schema: `./${SCHEMA}`, ...DEFAULT_ONTOLOGY };
+      const text = { $schema: `./${ONTOLOGY_SCHEMA}`, ...DEFAULT_ONTOLOGY };
       if (!(await createExclusive(file, `${JSON.stringify(text, null, 2)}\n`)))
         throw new CometError('usage', `${file} is there already; edit it, or remove it to begin again`);
       await writeSchema(context.paths);
@@ -151,7 +150,7 @@ function registerPropose(ontology: Command, context: Context): void {
       );
       if (flags.apply && proposals.length > 0) {
         const added = Object.fromEntries(proposals.map(({ name, concept }) => [name, concept]));
-        const text = { $schema: `./${SCHEMA}`, ...own, concepts: { ...own.concepts, ...added } };
+        const text = { $schema: `./${ONTOLOGY_SCHEMA}`, ...own, concepts: { ...own.concepts, ...added } };
         await writeSchema(context.paths);
         await writeFileAtomic(context.paths.ontologyFile, `${JSON.stringify(text, null, 2)}\n`);
       }
@@ -175,7 +174,7 @@ async function writeSchema({ ontologyFile }: Context['paths']): Promise<void> {
   const { ontologyJsonSchema } = await import('../../memory/index.ts');
   const dir = path.dirname(ontologyFile);
   await ensureDir(dir);
-  await createExclusive(path.join(dir, SCHEMA), `${JSON.stringify(ontologyJsonSchema(), null, 2)}\n`);
+  await createExclusive(path.join(dir, ONTOLOGY_SCHEMA), `${JSON.stringify(ontologyJsonSchema(), null, 2)}\n`);
 }
 
 async function getKey({ paths }: Context, { project = '.' }: Flags): Promise<string> {

@@ -3,7 +3,7 @@ import { readdir, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { distrustRoots, inspectMachine, listTrustedStores, trustStores } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
-import { homeEntries } from '../../common/paths.ts';
+import { homeEntries, ONTOLOGY_SCHEMA } from '../../common/paths.ts';
 import { guardStatus, stopDaemon } from '../../engine/lifecycle/index.ts';
 import {
   findEditedSettings,
@@ -35,7 +35,7 @@ interface UninstallOptions {
 }
 
 /** What `--keep-memory` keeps: nodes, raw turns, their schema and the library. The rest is derived from them or of no use. */
-const MEMORY = ['memory', 'journal', 'library', 'schema.json', 'ontology.json', 'ontologies.json'];
+const MEMORY = ['memory', 'journal', 'library', 'schema.json', 'ontology.json', ONTOLOGY_SCHEMA, 'ontologies.json'];
 
 /** In order of removal: the home goes last because it records the changes made elsewhere. */
 export function uninstallSteps(context: Context, { keepMemory, log }: UninstallOptions): UninstallStep[] {

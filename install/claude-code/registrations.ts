@@ -36,7 +36,7 @@ export async function findRegistrations(env: NodeJS.ProcessEnv): Promise<Registr
     ...(await projectServers(env)).map((each) => (isTracked(each.file) ? null : each)),
     await planned(marketplace, at('known_marketplaces.json'), (text) => removeAt(text, ['comet-cc'])),
     await planned(plugin, at('installed_plugins.json'), (text) => removeAt(text, ['plugins', 'comet-cc@comet-cc'])),
-    ...[at('cache', 'comet-cc'), at('marketplaces', 'comet-cc')].flatMap((file) =>
+    ...[at('cache', 'comet-cc'), at('data', 'comet-cc-comet-cc'), at('marketplaces', 'comet-cc')].flatMap((file) =>
       existsSync(file) ? [{ what: plugin, file, after: null }] : [],
     ),
   ];

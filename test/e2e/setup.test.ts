@@ -102,9 +102,10 @@ describe.skipIf(process.platform !== 'linux')('setup', () => {
     await write(path.join(plugins, 'known_marketplaces.json'), known);
     await write(path.join(plugins, 'installed_plugins.json'), { version: 2, plugins: { 'comet-cc@comet-cc': [{}] } });
     await write(path.join(plugins, 'cache', 'comet-cc', 'comet-cc', '0.1.0', 'launch.json'), {});
+    await mkdir(path.join(plugins, 'data', 'comet-cc-comet-cc'), { recursive: true });
     const { stdout } = await home.run(['uninstall', '--yes'], { env });
     expect(stdout).toContain('nothing of comet-cc is left');
-    expect(stdout.match(/^claude-code .* of comet-cc in /gm)).toHaveLength(5);
+    expect(stdout.match(/^claude-code .* of comet-cc in /gm)).toHaveLength(6);
     expect(await readFile(settings, 'utf8')).toBe(SETTINGS);
     const left = await readFolder(home.user);
     expect(Object.keys(left).filter((name) => name.includes('comet-cc'))).toEqual([]);

@@ -35,6 +35,7 @@ const EDITS = [
   ['install-ca', '--settings', '--yes'],
   ['library', 'link'],
   ['hooks', 'install'],
+  ['ontology', 'init'],
 ];
 
 /** The user's, with nothing in them, and partly with more that is missing below them. */
@@ -92,7 +93,9 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     await writeFile(path.join(rig.home.home, 'mine.txt'), 'not yours');
     const { code, stderr } = await rig.home.run(['uninstall', '--keep-memory', '--yes'], { env });
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('your memories are in it') });
-    expect((await readdir(rig.home.home)).sort()).toEqual(['journal', 'memory', 'mine.txt', 'schema.json']);
+    expect((await readdir(rig.home.home)).sort()).toEqual([
+      ...['journal', 'memory', 'mine.txt', 'ontology.json', 'ontology.schema.json', 'schema.json'],
+    ]);
     expect(await readFolder(path.join(rig.home.home, 'memory'))).toEqual(memory);
     await rig.home.json(['start', '--json']);
     expect(((await rig.home.json(['memory', 'ls', '--json'])) as unknown[]).length).toBeGreaterThan(0);
