@@ -64,7 +64,7 @@ export function registerHooks(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc hooks status')
     .action(async (flags: Flags) => {
-      const { inspectHooks } = await import('../../install/claude-code/index.ts');
+      const { findEntries, inspectHooks } = await import('../../install/claude-code/index.ts');
       const { file, plain, events } = await inspectHooks(getFile(flags), await ownCommands());
       const installed = Object.values(events).every((state) => state === 'installed');
       const plugin = path.join(await packageDir(), 'hooks', 'plugin');
@@ -72,6 +72,8 @@ export function registerHooks(program: Command, context: Context): void {
       term.out(`settings  ${file}`);
       if (!plain) term.say(unread(file));
       for (const [event, state] of Object.entries(events)) term.out(`${event.padEnd(18)} ${state}`);
+      const [enabled] = await findEntries(paths, 'plugin', [userSettingsFile(env)]);
+      if (enabled !== undefined) return term.out(`plugin    has them, enabled in ${enabled}`);
       if (!installed) term.out('add them with: comet-cc hooks install');
       term.out(`plugin    ${plugin} (comet-cc setup --plugin, instead of these)`);
     });

@@ -78,6 +78,9 @@ describe.skipIf(process.platform !== 'linux')('setup', () => {
     expect((await readSettings()).hooks).toBeUndefined();
     expect(await run('setup', '--yes', ...leave)).toContain('the plugin has them');
     expect(await home.run(['hooks', 'install'], { env })).toMatchObject({ code: 1 });
+    const status = await run('hooks', 'status');
+    expect(status).toContain(`has them, enabled in ${settings}`);
+    expect(status).not.toContain('hooks install');
     await run('setup', '--undo', '--yes');
     expect(await readFile(settings, 'utf8')).toBe(OWN_LINE);
   });
