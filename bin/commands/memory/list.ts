@@ -100,8 +100,9 @@ async function readList(client: EngineClient, flags: Flags): Promise<Listed> {
   return { nodes, filter, isAll: true, note: nodes.length === 0 ? '' : 'nothing is remembered of this folder; all:' };
 }
 
-function nothing({ limit: _, all: __, projectDir: ___, ...asked }: OperationInput<'nodes/list'>): string {
-  return Object.keys(asked).length === 0 ? 'nothing is remembered yet' : 'no matching memory';
+function nothing({ limit: _, all: __, projectDir, ...asked }: OperationInput<'nodes/list'>): string {
+  if (Object.keys(asked).length > 0) return 'no matching memory';
+  return projectDir === undefined ? 'nothing is remembered yet' : 'nothing is remembered there; --all: every project';
 }
 
 /** @throws CometError `usage` */
