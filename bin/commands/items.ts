@@ -19,6 +19,7 @@ interface Words {
   readonly list: string;
   readonly none: string;
   readonly added: string;
+  readonly example: string;
 }
 
 const ITEM = 'its id, or a row number of the last list';
@@ -26,18 +27,22 @@ const ROWS = 3;
 
 export function registerTodo(program: Command, context: Context): void {
   const todo = addCommand(program, 'todo', 'what is left to do in a project', 'comet-cc todo\ncomet-cc todo done 2');
-  const words = { kind: 'todo', list: 'TO DO', none: 'nothing is left to do', added: 'noted' } as const;
+  const heading = { list: 'TO DO', none: 'nothing is left to do', added: 'noted' };
+  const words = { ...heading, kind: 'todo', example: 'renew the key by Friday' } as const;
   registerItems(todo, context, words);
-  registerClosing(todo, context, { name: 'done', as: 'done', description: 'mark items as done' });
-  registerClosing(todo, context, { name: 'drop', as: 'dropped', description: 'drop items that need no doing' });
+  registerClosing(todo, context, { kind: 'todo', name: 'done', as: 'done', description: 'mark items as done' });
+  const description = 'drop items that need no doing';
+  registerClosing(todo, context, { kind: 'todo', name: 'drop', as: 'dropped', description });
 }
 
 export function registerDecisions(program: Command, context: Context): void {
   const examples = 'comet-cc decisions\ncomet-cc decisions add "we deploy on Fridays"';
   const decisions = addCommand(program, 'decisions', 'what was decided in a project', examples);
-  const words = { kind: 'decision', list: 'DECIDED', none: 'nothing is decided', added: 'noted' } as const;
+  const heading = { list: 'DECIDED', none: 'nothing is decided', added: 'noted' };
+  const words = { ...heading, kind: 'decision', example: 'we deploy on Fridays' } as const;
   registerItems(decisions, context, words);
   registerClosing(decisions, context, {
+    kind: 'decision',
     name: 'drop',
     as: 'dropped',
     description: 'drop decisions that no longer hold',
@@ -58,7 +63,7 @@ function registerItems(command: Command, context: Context, words: Words): void {
       if (items.length === 0) return term.say(flags.all ? words.none : `${words.none} here; --all: every project`);
       await saveRows(
         context,
-        'item',
+        words.kind,
         items.map(({ id }) => id),
       );
       const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
@@ -69,7 +74,7 @@ function registerItems(command: Command, context: Context, words: Words): void {
         items.map(({ origin }) => origin),
       );
     });
-  addCommand(command, 'add', `note one`, `comet-cc ${command.name()} add "renew the key by Friday"`)
+  addCommand(command, 'add', `note one`, `comet-cc ${command.name()} add "${words.example}"`)
     .argument('<text...>', 'a sentence')
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--json', 'print one JSON document')
@@ -88,17 +93,18 @@ function isTyped(env: NodeJS.ProcessEnv): boolean {
 }
 
 interface Closing {
+  readonly kind: Words['kind'];
   readonly name: string;
   readonly as: 'done' | 'dropped';
   readonly description: string;
 }
 
-function registerClosing(command: Command, context: Context, { name, as, description }: Closing): void {
+function registerClosing(command: Command, context: Context, { kind, name, as, description }: Closing): void {
   addCommand(command, name, description, `comet-cc ${command.name()} ${name} 2`)
     .argument('<id...>', ITEM)
     .option('--json', 'print one JSON array')
     .action(async (inputs: string[], flags: Flags) => {
-      const ids = [...new Set(await rowIds(context, 'item', inputs))];
+      const ids = [...new Set(await rowIds(context, kind, inputs))];
       const items = await readingEngine(context).call('items/close', { ids, as });
       context.term.print(flags, items, () => items.map(({ text }) => `${as}: ${oneLine(text)}`));
     });

@@ -112,7 +112,7 @@ function registerAdd(task: Command, context: Context): void {
       const title = words.join(' ').trim();
       if (title === '' && flags.from === undefined)
         throw new CometError('usage', 'task add expects a title, or --from');
-      const [from] = flags.from === undefined ? [] : await rowIds(context, 'item', [flags.from]);
+      const [from] = flags.from === undefined ? [] : await rowIds(context, 'todo', [flags.from]);
       const added = await readingEngine(context).call('tasks/add', {
         ...(await getFields(context, flags)),
         ...{ title, what: flags.what, from, by: speaker(context) },

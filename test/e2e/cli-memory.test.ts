@@ -273,6 +273,26 @@ describe('memory', () => {
     expect((await home.run(['todo', 'done', 'ffffff'])).code).toBe(4);
   });
 
+  it('rows of todo and decisions are not taken for each other', async () => {
+    const at = ['--project', `${home.user}/rows`];
+    for (const name of ['todo', 'decisions']) {
+      await home.json([name, 'add', `a row of ${name}`, ...at, '--json']);
+      expect((await home.run([name, ...at])).stdout).toMatch(new RegExp(`^1 .* a row of ${name}$`, 'm'));
+    }
+    expect(await home.run(['todo', 'done', '1'])).toMatchObject({ stdout: 'done: a row of todo\n' });
+    expect(await home.run(['decisions', 'drop', '1'])).toMatchObject({ stdout: 'dropped: a row of decisions\n' });
+    const { code, stderr } = await home.run(['decisions', 'drop', '9']);
+    expect({ code, stderr }).toEqual({
+      code: 4,
+      stderr: expect.stringContaining('no row 9; list again, or use an id'),
+    });
+  });
+
+  it('ls of a project without memories does not say that nothing is remembered at all', async () => {
+    const { stderr } = await home.run(['memory', 'ls', '--project', `${home.user}/nowhere`]);
+    expect(stderr).toBe('nothing is remembered there; --all: every project\n');
+  });
+
   it.skipIf(!hasTmux())(
     'an item typed in a terminal is the word of the user, and closing it can be undone',
     async () => {

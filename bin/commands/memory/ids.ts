@@ -7,7 +7,7 @@ import type { EngineClient } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 
 /** What a list shows: its row numbers are names until the next list of that kind. */
-export type Kind = 'memory' | 'item' | 'task' | 'fact';
+export type Kind = 'memory' | 'todo' | 'decision' | 'task' | 'fact';
 
 export const ID = 'its last six characters, an unambiguous prefix, a row number of the last list, or last';
 const ROW = /^\d{1,3}$/;
@@ -38,7 +38,7 @@ export async function rowIds(context: Context, kind: Kind, inputs: readonly stri
   return inputs.map((name) => {
     const id = ROW.test(name) ? rows[Number(name) - 1] : name;
     if (id !== undefined) return id;
-    throw new CometError('not_found', `the last list of this shell has no row ${name}`);
+    throw new CometError('not_found', `the last list of this shell has no row ${name}; list again, or use an id`);
   });
 }
 
