@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { lstatSync, type Stats } from 'node:fs';
-import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from './errors.ts';
 import { PLATFORM } from './paths.ts';
@@ -19,7 +19,7 @@ const BACKUP_MARK = '.before-comet-cc';
  */
 export async function ensureDir(dir: string): Promise<void> {
   await mkdir(dir, { recursive: true, mode: PRIVATE_DIR }).catch((error: unknown) => {
-    throw unsafe(dir, `cannot be created as a directory (${getCode(error)})`, error);
+    throw unsafe(dir, `cannot be created as a directory (${getCode(error)}); check space and permissions`, error);
   });
   const stats = await stat(dir);
   const owners = [stats.uid, (await lstat(dir)).uid];
@@ -40,6 +40,13 @@ export async function writeFileAtomic(
   options: { readonly mode?: number } = {},
 ): Promise<void> {
   await throughTemporary(file, data, (temporary) => putInPlace(temporary, file, options));
+}
+
+/** As `writeFileAtomic`, for a name that the user gave: what is no file, as `/dev/stdout` or a pipe, is written to. */
+export async function writeOutput(file: string, data: string): Promise<void> {
+  const stats = await stat(file).catch(() => null);
+  const takesWrites = stats !== null && (stats.isCharacterDevice() || stats.isFIFO());
+  await (takesWrites ? writeFile(file, data) : writeFileAtomic(file, data));
 }
 
 /**

@@ -114,9 +114,9 @@ function countMemories({ nodesDir }: Context['paths']): number {
 async function exportMemories(context: Context, file: string): Promise<void> {
   const { prepareDaemon, startDaemon } = await import('../../engine/lifecycle/index.ts');
   const { getEngine } = await import('../../engine/api/index.ts');
-  const { writeFileAtomic } = await import('../../common/files.ts');
+  const { writeOutput } = await import('../../common/files.ts');
   await startDaemon(await prepareDaemon(context, {}));
-  await writeFileAtomic(
+  await writeOutput(
     file,
     await getEngine(context.paths).call('memory/export', { format: 'jsonl' }, { timeoutMs: EXPORT_MS }),
   );

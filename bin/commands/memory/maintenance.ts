@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
-import { writeFileAtomic } from '../../../common/files.ts';
+import { writeOutput } from '../../../common/files.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { printable } from '../../../common/text.ts';
 import { ago, type EngineStatus, getEngine } from '../../../engine/api/index.ts';
@@ -99,8 +99,9 @@ export function registerMemoryExport(memory: Command, context: Context): void {
     .action(async (flags: ExportFlags) => {
       const text = await exported(context, flags);
       if (flags.out === undefined) return void context.stdout.write(context.term.isTerminal ? printable(text) : text);
-      await writeFileAtomic(path.resolve(flags.out), text).catch((cause: NodeJS.ErrnoException) => {
-        const why = `${flags.out} cannot be written (${cause.code}); name a file in a folder that is there and yours`;
+      await writeOutput(path.resolve(flags.out), text).catch((cause: NodeJS.ErrnoException) => {
+        const next = 'name a file in a folder that is there, yours and has space';
+        const why = `${flags.out} cannot be written (${cause.code}); ${next}`;
         throw new CometError('unsafe_file', why, { cause });
       });
       context.term.say(`wrote ${flags.out}`);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -10,6 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -21,6 +23,7 @@ import {
   readOrCreateSecret,
   replaceFile,
   writeFileAtomic,
+  writeOutput,
 } from '../../../common/files.ts';
 
 const getMode = (file: string): number => statSync(file).mode & 0o777;
@@ -137,6 +140,24 @@ it('distinguishes a private file from every other kind', async () => {
   expect(inspectPrivateFile(dir)).toBe('not_a_file');
   chmodSync(file, 0o640);
   expect(inspectPrivateFile(file)).toBe('open_mode');
+});
+
+describe('an output that the user names', () => {
+  it('is a new private file, or replaces one', async () => {
+    const file = path.join(dir, 'out.md');
+    for (const text of ['first', 'second']) {
+      await writeOutput(file, text);
+      expect({ text: readFileSync(file, 'utf8'), mode: getMode(file) }).toEqual({ text, mode: 0o600 });
+    }
+  });
+
+  it.skipIf(process.platform === 'win32')('is written to where it is a pipe, which stays one', async () => {
+    const pipe = path.join(dir, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const [read] = await Promise.all([readFile(pipe, 'utf8'), writeOutput(pipe, 'all of it')]);
+    expect(read).toBe('all of it');
+    expect(statSync(pipe).isFIFO()).toBe(true);
+  });
 });
 
 describe('a secret file', () => {
