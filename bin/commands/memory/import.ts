@@ -12,7 +12,7 @@ import {
   type OperationResults,
 } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
-import { count, duration, parseCount, parseSince } from '../../terminal/format.ts';
+import { count, counted, duration, parseCount, parseSince } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 
 const FILE_MS = 3_600_000;
@@ -159,19 +159,22 @@ export function progressLine(
 export function claudeLines(report: ClaudeReport): string[] {
   const { sessions, turns, added, known, skipped, tokens, model, documents, lines_skipped: lines } = report;
   const would = report.dry_run ? 'would be ' : '';
+  const files = counted(documents.files, 'memory file');
   const out = [
-    `${count(report.transcripts)} transcripts, ${count(report.unchanged)} imported before; ${count(sessions)} sessions, ${count(turns)} turns read`,
-    `${count(added)} turns ${would}added (about ${count(tokens)} tokens), ${count(known)} known, ${count(skipped)} skipped (removed, or said during a pause)`,
-    ...(report.agents > 0 ? [`${count(report.agents)} transcripts of subagents ${would}added below their turns`] : []),
+    `${counted(report.transcripts, 'transcript')}, ${count(report.unchanged)} imported before; ${counted(sessions, 'session')}, ${counted(turns, 'turn')} read`,
+    `${counted(added, 'turn')} ${would}added (about ${counted(tokens, 'token')}), ${count(known)} known, ${count(skipped)} skipped (removed, or said during a pause)`,
+    ...(report.agents > 0
+      ? [`${counted(report.agents, 'transcript')} of subagents ${would}added below their turns`]
+      : []),
     report.dry_run
-      ? `${count(documents.files)} memory files of Claude Code would be read`
-      : `${count(documents.files)} memory files of Claude Code: ${count(documents.added)} pieces added, ${count(documents.unchanged)} known`,
+      ? `${files} of Claude Code would be read`
+      : `${files} of Claude Code: ${counted(documents.added, 'piece')} added, ${count(documents.unchanged)} known`,
   ];
   if (report.dry_run) {
-    out.push(`cost: none without a model; about ${count(model.tokens)} tokens of your limits with --llm claude`);
+    out.push(`cost: none without a model; about ${counted(model.tokens, 'token')} of your limits with --llm claude`);
   } else if (model.batches + model.left > 0) {
     const left = model.left === 0 ? '' : `; ${count(model.left)} written without a model (budget or limits)`;
-    out.push(`${count(model.batches)} batches written by the model${left}`);
+    out.push(`${counted(model.batches, 'batch', 'batches')} written by the model${left}`);
   }
   const { side: subagents, summary: summaries, broken: damaged, other } = lines;
   const over = Object.entries({ subagents, summaries, damaged, other }).filter(([, value]) => value > 0);

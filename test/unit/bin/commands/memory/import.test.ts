@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { progressLine } from '../../../../../bin/commands/memory/import.ts';
+import { claudeLines, progressLine } from '../../../../../bin/commands/memory/import.ts';
 import { createTerm } from '../../../../../bin/terminal/term.ts';
 
 test.each([
@@ -9,6 +9,18 @@ test.each([
   [{ done: 0, total: 0 }, 5_000, '████████████████████ 100 %  0 turns'],
 ])('%o after %i ms', (importing, elapsedMs, line) => {
   expect(progressLine(importing, elapsedMs)).toBe(line);
+});
+
+test('one of each is not said as several', () => {
+  const report = {
+    ...{ dry_run: false, transcripts: 1, unchanged: 0, sessions: 1, turns: 1, added: 1, known: 0, skipped: 0 },
+    ...{ agents: 1, agents_left_out: 0, tokens: 1, documents: { files: 1, added: 1, unchanged: 0 } },
+    ...{ model: { tokens: 1, batches: 1, left: 0 }, lines_skipped: { side: 0, summary: 0, broken: 0, other: 0 } },
+  };
+  for (const dry_run of [true, false]) {
+    const lines = claudeLines({ ...report, dry_run } as unknown as Parameters<typeof claudeLines>[0]);
+    expect(lines.join('\n')).not.toMatch(/\b1 (?:[a-z]+ )?[a-z]+(?:s|es)\b/);
+  }
 });
 
 test('a line is overwritten on a terminal, and nothing of it goes anywhere else', () => {
