@@ -453,10 +453,15 @@ export async function writeSetting(env: NodeJS.ProcessEnv, name: string, text: s
   const { home, configFile } = homePaths(getHome(env));
   const key = findKey(name);
   const tree = readTree(configFile);
-  setAt(tree, key.key, typeof key.fallback === 'number' ? Number(text) : text);
-  validate(tree, key.key);
+  setAt(tree, key.key, typeof key.fallback === 'number' ? toNumber(text) : text);
+  validate(tree, `config.json with ${key.key}=${text}`);
   await ensureDir(home);
   await writeFileAtomic(configFile, `${JSON.stringify(tree, null, 2)}\n`);
+}
+
+/** What is no number stays as it is, so that it is named. */
+function toNumber(text: string): number | string {
+  return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text);
 }
 
 /** @throws CometError `usage` */
@@ -492,7 +497,7 @@ function environmentTree(env: NodeJS.ProcessEnv): Tree {
   for (const { key, old, variable, fallback } of [...renamed, ...own]) {
     const text = env[variable];
     if (text === undefined || text === '') continue;
-    setAt(tree, key, typeof fallback === 'number' ? scaled(old, Number(text)) : text);
+    setAt(tree, key, typeof fallback === 'number' ? scaled(old, toNumber(text)) : text);
   }
   return tree;
 }

@@ -53,3 +53,10 @@ it('refuses an unknown key as wrong usage', async () => {
   expect(await run(['config', 'set', 'nothing', '1'])).toBe(2);
   expect(stderr).toContain('comet-cc config --all');
 });
+
+it.each(['abc', ''])('says what a number key expects where it is set to "%s", and writes nothing', async (text) => {
+  expect(await run(['config', 'set', 'port', text])).toBe(1);
+  const problem = 'port: expected number, received string';
+  expect(stderr).toBe(`comet-cc: config.json with port=${text} does not validate: ${problem}\n`);
+  await expect(readFile(path.join(home, 'config.json'))).rejects.toThrow('ENOENT');
+});
