@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
@@ -104,10 +104,21 @@ function report({ term }: Context, { found, left, also, keepMemory }: Outcome) {
 const EXPORT = 'comet-cc-memories.jsonl';
 const EXPORT_MS = 600_000;
 
-/** Files of nodes: the daemon need not run to say how many go. */
+/** Sections of the node files: the daemon need not run to say how many go. */
 function countMemories({ nodesDir }: Context['paths']): number {
   if (!existsSync(nodesDir)) return 0;
-  return readdirSync(nodesDir, { recursive: true }).filter((name) => String(name).endsWith('.md')).length;
+  const files = readdirSync(nodesDir, { recursive: true }).filter((name) => String(name).endsWith('.md'));
+  const counts = files.map((name) => countSections(path.join(nodesDir, String(name))));
+  return counts.reduce((sum, each) => sum + each, 0);
+}
+
+function countSections(file: string): number {
+  try {
+    return readFileSync(file, 'utf8').match(/^## mem_/gm)?.length ?? 0;
+  } catch {
+    // What cannot be read goes all the same.
+    return 0;
+  }
 }
 
 /** Starts the daemon where it is down: what is exported comes from the engine. */
