@@ -56,6 +56,9 @@ const REFUSALS = ['EACCES', 'EDQUOT', 'ENOSPC', 'EPERM', 'EROFS'];
 export function getMessage(error: unknown): string {
   if (error instanceof CometError) return error.message;
   if (isRefused(error)) return `${error.message}; check space and permissions`;
+  if (error instanceof Error && 'code' in error && error.code === 'ENOTDIR') {
+    return `${error.message}; a file is where a folder belongs`;
+  }
   return `unexpected ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
 }
 

@@ -14,6 +14,11 @@ it.each([
   expect(getMessage(error)).toBe(`${error.message}; check space and permissions`);
 });
 
+it('names a file that is where a folder belongs', async () => {
+  const message = getMessage(await thrown(writeFile('/dev/null/x', '')));
+  expect(message).toBe("ENOTDIR: not a directory, open '/dev/null/x'; a file is where a folder belongs");
+});
+
 it('only what nobody expects shows its stack', async () => {
   expect(getMessage(new CometError('usage', 'try this'))).toBe('try this');
   expect(getMessage(await thrown(writeFile('/nowhere/x', '')))).toMatch(/^unexpected Error: ENOENT.*\n {4}at /s);
