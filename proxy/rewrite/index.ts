@@ -134,6 +134,8 @@ const MAX_CLIENTS = 20;
 const MIN_WITHOUT_DIRECTORY = 5;
 /** Upstream takes longer to read a whole history that is not in its cache, and may refuse it as too long. */
 const RECOGNITION_MS = 3_000;
+/** Of the time that a prompt has: a disk that hangs must not take it from memory. */
+const TRANSCRIPT_MS = 50;
 
 /**
  * One request goes through these stages: parse → decide → recall → plan → splice → validate → record.
@@ -280,7 +282,7 @@ class RewritePipeline implements Rewriter {
    */
   async #recognizeTurns(context: RequestContext, turns: readonly TurnSpan[], signal: AbortSignal): Promise<StepInput> {
     const seen = this.#createStepInput(context, turns);
-    const resumedFromMs = mayBeResumed(seen) ? await beforeAbort(this.#expiredSince(context), signal) : null;
+    const resumedFromMs = mayBeResumed(seen) ? await this.#expiredSince(context) : null;
     const input = { ...seen, resumedFromMs };
     const completeTurns = turns.slice(0, -1);
     if (!mayBeUnknown(input) || completeTurns.every(input.isDurable)) return input;
@@ -293,10 +295,12 @@ class RewritePipeline implements Rewriter {
     return { ...this.#createStepInput(context, turns), resumedFromMs };
   }
 
-  /** Null while the prompt cache may hold the last answer, and where its time is unknown. */
+  /** Null while the prompt cache may hold the last answer, and where its time is not known soon. */
   async #expiredSince({ view, sessionId }: RequestContext): Promise<number | null> {
     const { transcripts, clock } = this.#deps;
-    const lastMs = (await transcripts?.lastAnswerMs(sessionId)) ?? null;
+    if (transcripts === undefined) return null;
+    const asked = transcripts.lastAnswerMs(sessionId);
+    const lastMs = await beforeAbort(asked, AbortSignal.timeout(TRANSCRIPT_MS)).catch(() => null);
     return lastMs !== null && isExpired(view, lastMs, clock.now()) ? lastMs : null;
   }
 

@@ -307,7 +307,7 @@ describe('the rewriter', () => {
     const NOW_MS = 100 * HOUR_MS;
 
     /** The first request that a rewriter sees of it. */
-    async function resume(lastAnswerMs: number | null) {
+    async function resume(lastAnswerMs: number | null | Promise<never>) {
       const { sent } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
       const { request } = sent.findLast((one) => one.request.fresh) as Played;
       const memory = createFakeMemory();
@@ -334,6 +334,7 @@ describe('the rewriter', () => {
     it.each([
       ['while the prompt cache may have it', NOW_MS - 60_000],
       ['where no transcript says when it ended', null],
+      ['where the transcript cannot be read in time', new Promise<never>(() => {})],
     ])('is sent whole %s', async (_, lastAnswerMs) => {
       const { first, isCut } = await resume(lastAnswerMs);
       expect(isCut).toBe(false);
