@@ -4,9 +4,10 @@
  * how many of the decisions, to-dos and values that a reader marked in absorbed turns are still in the request that
  * goes upstream, beside a rewriter that keeps as many of the newest turns as fit into the same tokens.
  *
- *   npm run bench:kept -- [--data DIR] [--mode aggressive|auto] [--json] [--misses]
+ *   npm run bench:kept -- [--data DIR] [--mode aggressive|auto] [--join] [--json] [--misses]
  *
- * A mark is kept when its text is in the request's messages or system, compared by letters and digits only. Turns come
+ * With --join each of these requests is the first one that the product and its empty memory see of the session, a day
+ * after what was before. A mark is kept when its text is in the request's messages or system, compared by letters and digits only. Turns come
  * to memory as they do in use: out of the history of the next request. The tool rounds of a turn are in the history,
  * but no request is replayed for each of them, and thinking, which Claude Code's transcripts keep, is left out.
  */
@@ -26,6 +27,7 @@ const { values } = parseArgs({
   options: {
     data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
     mode: { type: 'string', default: 'aggressive' },
+    join: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     misses: { type: 'boolean', default: false },
   },
@@ -49,25 +51,55 @@ interface CutSeen {
 
 async function run(turns: readonly RealTurn[], home: string): Promise<void> {
   const labels = readLabels();
-  const memory = await openRealMemory(home);
   const cuts: CutSeen[] = [];
+  const sessions = [...new Set(labels.cuts.map((cut) => cut.sessionId))].map((sessionId) => ({
+    own: turns.filter((turn) => turn.sessionId === sessionId),
+    places: new Set(labels.cuts.filter((cut) => cut.sessionId === sessionId).map(({ at }) => at)),
+  }));
+  const seen = (own: readonly RealTurn[], at: number, sent: Replayed): void =>
+    void cuts.push(judge(own.slice(0, at), sent, labels));
+  if (values.join) {
+    for (const { own, places } of sessions) {
+      for (const at of places)
+        await replayed(path.join(home, `${cuts.length}`), [{ own, from: at, places: new Set([at]) }], seen);
+    }
+  } else
+    await replayed(
+      home,
+      sessions.map((session) => ({ ...session, from: 0 })),
+      seen,
+    );
+  const report = getReport(cuts);
+  if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+  else print(report);
+  if (values.misses) printMisses(cuts);
+}
+
+interface Part {
+  readonly own: readonly RealTurn[];
+  /** The first prompt that is sent. */
+  readonly from: number;
+  readonly places: ReadonlySet<number>;
+}
+
+/** Sends the prompts of these sessions through one memory, and reports those at the places. */
+async function replayed(
+  home: string,
+  parts: readonly Part[],
+  onSent: (own: readonly RealTurn[], at: number, sent: Replayed) => void,
+): Promise<void> {
+  const memory = await openRealMemory(home);
   try {
-    for (const sessionId of new Set(labels.cuts.map((cut) => cut.sessionId))) {
-      const own = turns.filter((turn) => turn.sessionId === sessionId);
-      const places = new Set(labels.cuts.filter((cut) => cut.sessionId === sessionId).map(({ at }) => at));
-      const replay = await openReplay(memory, values.mode as Config['trim']['mode']);
-      for (let at = 0; at <= Math.max(...places); at += 1) {
+    for (const { own, from, places } of parts) {
+      const replay = await openReplay(memory, values.mode as Config['trim']['mode'], from > 0);
+      for (let at = from; at <= Math.max(...places); at += 1) {
         const sent = await replay.send(own, at);
-        if (places.has(at)) cuts.push(judge(own.slice(0, at), sent, labels));
+        if (places.has(at)) onSent(own, at, sent);
       }
     }
   } finally {
     await memory.maintenance.close();
   }
-  const report = getReport(cuts);
-  if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
-  else print(report);
-  if (values.misses) printMisses(cuts);
 }
 
 function judge(

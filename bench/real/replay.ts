@@ -25,8 +25,14 @@ export interface Replay {
   send(turns: readonly RealTurn[], at: number): Promise<Replayed>;
 }
 
-/** The product's rewriter in front of this memory; its clock is that of the session. */
-export async function openReplay(memory: Memory, mode: Config['trim']['mode']): Promise<Replay> {
+const DAY_MS = 86_400_000;
+
+/**
+ * The product's rewriter in front of this memory; its clock is that of the session.
+ *
+ * @param joins  what was before the first request was said a day ago, past the product
+ */
+export async function openReplay(memory: Memory, mode: Config['trim']['mode'], joins = false): Promise<Replay> {
   const config = Config.parse({ llm: 'local', trim: { mode } });
   let nowMs = 0;
   let drawn = 0;
@@ -34,6 +40,7 @@ export async function openReplay(memory: Memory, mode: Config['trim']['mode']): 
   const rewriter = await openRewriter({
     memory: { ...memory.capture, ...memory.recall },
     plans: createMemoryPlanStore(),
+    ...(joins ? { transcripts: { lastAnswerMs: async () => nowMs - DAY_MS } } : {}),
     config: { ...config.inject, memoryDeadlineMs: PATIENT_MS, cut: cutRule(config.trim) },
     ledger: await openCostLedger({ store: createMemoryRecords(), rule: NEVER_ENDS, clock, log: silentLog }),
     clock,
