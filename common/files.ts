@@ -114,12 +114,13 @@ export function orMissing(error: NodeJS.ErrnoException): null {
   throw error;
 }
 
-/** UTF-8 text; null when the file does not exist. */
+/** UTF-8 text; null when the file does not exist. @throws CometError `unsafe_file` for a folder */
 export async function readFileIfPresent(file: string): Promise<string | null> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
     if (getCode(error) === 'ENOENT') return null;
+    if (getCode(error) === 'EISDIR') throw unsafe(file, 'is a folder; a file was expected', error);
     throw error;
   }
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { getMessage } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
@@ -34,6 +35,8 @@ export function countLine(checks: readonly Pick<Check, 'state'>[]): string {
   return `${of('ok')} ok, ${formatCount(of('problem'), 'problem')}, ${of('unknown')} unknown`;
 }
 
+const NO_HOME = 'not known while there is no home';
+
 async function allChecks(context: Context): Promise<Check[]> {
   const { paths, env } = context;
   const machine = await import('../doctor/index.ts');
@@ -48,15 +51,20 @@ async function allChecks(context: Context): Promise<Check[]> {
   const { guard, problem } = await daemon.askedGuard(paths);
   const report = guard === null ? null : await statusReport(context, guard);
   const token = await readFileIfPresent(paths.proxyTokenFile).catch(() => null);
+  const home = await machine.checkHome(paths);
   const checks = [
     machine.checkNode(process.version),
     machine.checkPlatform(process.platform, process.arch),
     typeof config === 'string'
       ? bad('config', config, 'correct the named key; comet-cc does not fall back to its default')
       : good('config', paths.configFile),
-    await machine.checkHome(paths),
-    await checkCerts(paths, Date.now()),
-    await checkTrust(paths, trustStores(inspectMachine(env, paths.runDir)), Date.now()),
+    home,
+    ...(home.ok || existsSync(paths.home)
+      ? [
+          await checkCerts(paths, Date.now()),
+          await checkTrust(paths, trustStores(inspectMachine(env, paths.runDir)), Date.now()),
+        ]
+      : [unknown('certs', NO_HOME), unknown('trust', NO_HOME)]),
     daemon.checkEngine(report, problem),
     daemon.checkBuild(report),
     daemon.checkStore(report),

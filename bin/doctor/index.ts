@@ -1,4 +1,4 @@
-import { lstat, readFile } from 'node:fs/promises';
+import { access, constants, lstat, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type HomePaths, PLATFORM } from '../../common/paths.ts';
 import { isRecord } from '../../common/text.ts';
@@ -53,6 +53,10 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
   if (home !== null && !home.isDirectory() && !home.isSymbolicLink()) {
     return bad('home', `${paths.home} is no folder`, 'move it away, or set COMET_CC_HOME to a folder of your own');
   }
+  const refusal = home === null ? await getRefusal(path.dirname(paths.home)) : '';
+  if (refusal !== '') {
+    return bad('home', `${paths.home} cannot be created: ${refusal}`, 'set COMET_CC_HOME to a folder of your own');
+  }
   const tooLong = socketTooLong(paths);
   if (tooLong !== null) return bad('home', tooLong.detail, tooLong.fix);
   const folders = [paths.home, paths.certsDir, paths.journalDir, paths.indexDir, paths.logsDir, paths.runDir];
@@ -73,6 +77,20 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
     'home',
     doubts.join('; '),
     `chmod -R go= ${paths.home}; chown it to yourself if it belongs to another user`,
+  );
+}
+
+/** Why no folder can be made in `dir`, or in the first folder above it that exists; '' where one can. */
+async function getRefusal(dir: string): Promise<string> {
+  const stats = await stat(dir).catch((error: NodeJS.ErrnoException) => error);
+  if (stats instanceof Error) {
+    const isBelowOther = stats.code === 'ENOENT' || stats.code === 'ENOTDIR';
+    return isBelowOther && dir !== path.dirname(dir) ? getRefusal(path.dirname(dir)) : `${dir}: ${stats.code}`;
+  }
+  if (!stats.isDirectory()) return `${dir} is no folder`;
+  return await access(dir, constants.W_OK | constants.X_OK).then(
+    () => '',
+    (error: NodeJS.ErrnoException) => `${dir} cannot be written to (${error.code})`,
   );
 }
 

@@ -1,11 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { getReason } from '../../common/errors.ts';
+import { readFileIfPresent } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { parseJson } from '../../common/text.ts';
 import { inspectSettings } from '../../install/claude-code/index.ts';
 import { inspectEditors, setVariables, VARIABLES_KEY } from '../../install/editors/index.ts';
 import { EDITORS, editorSettingsFile, settingsEnv, userSettingsFile } from '../../install/index.ts';
 import { bad, type Check, good } from './index.ts';
 
+const CORRECT = 'correct the file; Claude Code reads plain JSON';
 const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
 
 type Variables = Readonly<Record<string, unknown>>;
@@ -20,6 +23,7 @@ export async function checkSettings(
   env: NodeJS.ProcessEnv,
   wanted: Readonly<Record<string, string>> | null,
 ): Promise<Check> {
+  const file = userSettingsFile(env);
   try {
     const edit = await inspectSettings(paths, wanted ?? {});
     if (edit !== null && wanted === null) {
@@ -34,11 +38,12 @@ export async function checkSettings(
       return bad('settings', detail, 'comet-cc install-ca --settings; to leave it so, comet-cc uninstall-ca');
     }
     if (edit !== null) return good('settings', `${edit.file} points to comet-cc`);
+    const text = (await readFileIfPresent(file)) ?? '';
+    if (text.trim() !== '' && parseJson(text) === undefined)
+      return bad('settings', `${file} is not plain JSON, so Claude Code ignores it`, CORRECT);
   } catch (error) {
-    const detail = getReason(error);
-    return bad('settings', detail, 'correct the file; Claude Code reads plain JSON');
+    return bad('settings', getReason(error), CORRECT);
   }
-  const file = userSettingsFile(env);
   const rival = clashes(await settingsEnv(file), wanted);
   if (rival.length > 0) {
     return good(

@@ -117,6 +117,10 @@ describe.concurrent('a home', () => {
     const check = (await doctor(home)).checks.find(({ id }) => id === 'home');
     expect(check).toMatchObject({ ok: false, detail: `${home.home} is no folder` });
     expect(await readFile(home.home, 'utf8')).toBe('precious');
+    const { checks } = await doctor(home, { COMET_CC_HOME: path.join(home.home, 'a', 'b') });
+    const [folder, certs] = ['home', 'certs'].map((name) => checks.find(({ id }) => id === name));
+    expect(folder).toMatchObject({ ok: false, detail: expect.stringContaining(`${home.home} is no folder`) });
+    expect(certs).toMatchObject({ ok: true, fix: '' });
   });
 
   it('that others can read is closed to them by start', async () => {

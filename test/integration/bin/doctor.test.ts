@@ -142,6 +142,19 @@ describe('the check of the settings', () => {
     expect(await check(null)).toMatchObject({ ok: false });
   });
 
+  it('names a file that Claude Code ignores, also where nothing was set up', async () => {
+    writeFileSync(file(), ' \n');
+    expect(await check()).toMatchObject({ ok: true });
+    writeFileSync(file(), '{ "model": ');
+    expect(await check()).toMatchObject({
+      ok: false,
+      detail: `${file()} is not plain JSON, so Claude Code ignores it`,
+    });
+    rmSync(file());
+    mkdirSync(file());
+    expect(await check()).toMatchObject({ ok: false, detail: expect.stringContaining(`${file()} is a folder`) });
+  });
+
   it("leaves the user's own proxy in peace, and says that it wins", async () => {
     writeFileSync(file(), '{"env":{"HTTPS_PROXY":"http://corp:1"}}');
     expect(await check()).toMatchObject({ ok: true, detail: expect.stringContaining('HTTPS_PROXY') });

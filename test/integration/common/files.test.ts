@@ -127,7 +127,10 @@ describe('createExclusive', () => {
 
 it('reads null where no file is, and throws for what is no file', async () => {
   expect(await readFileIfPresent(path.join(dir, 'none'))).toBeNull();
-  await expect(readFileIfPresent(dir)).rejects.toMatchObject({ code: 'EISDIR' });
+  await expect(readFileIfPresent(dir)).rejects.toMatchObject({
+    code: 'unsafe_file',
+    message: expect.stringContaining(dir),
+  });
 });
 
 it('distinguishes a private file from every other kind', async () => {
