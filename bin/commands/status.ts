@@ -62,11 +62,14 @@ const MODES = { on: 'on', private: 'reads, but keeps nothing', off: 'paused' } a
 export function statusLines(status: FullStatus, paint: Paint, nowMs: number): string[] {
   const { project, engine, savings, paused, reindex, importing } = status;
   const healthy = engine.state === 'healthy';
+  /** All else is zeros. */
+  const isKnown = healthy && !status.problems.some(({ file }) => file === 'engine');
   const since = `since ${localTime(nowMs - status.uptime_ms, nowMs)}`;
   const rows: Row[] = [];
   if (project === null) {
     const state = healthy ? paint('green', 'on') : paint('red', 'off: the engine does not run');
-    rows.push(['memory', `${state}, ${since}`], ['memories', `${count(status.nodes)} in all`]);
+    rows.push(['memory', `${state}, ${since}`]);
+    if (isKnown) rows.push(['memories', `${count(status.nodes)} in all`]);
   } else {
     const state = paint(project.mode === 'on' ? 'green' : 'yellow', MODES[project.mode]);
     rows.push(
@@ -75,9 +78,9 @@ export function statusLines(status: FullStatus, paint: Paint, nowMs: number): st
     );
     if (project.open > 0) rows.push(['open', formatCount(project.open, 'open item')]);
   }
-  rows.push(['context', savedLine(savings.today, 'today')]);
+  if (isKnown) rows.push(['context', savedLine(savings.today, 'today')]);
   if (savings.week.original > savings.today.original) rows.push(['', savedLine(savings.week, 'this week')]);
-  rows.push(['model', modelLine(status)]);
+  if (isKnown) rows.push(['model', modelLine(status)]);
   if (status.share) rows.push(['share', shareLine(status.share, nowMs)]);
   const overrides = overrideLine(status);
   const notes = [

@@ -414,6 +414,13 @@ describe('status', () => {
     );
   });
 
+  it('shows no count that it does not know', () => {
+    const restarting = text({ engine: { ...report.engine, state: 'backoff' }, project: null, nodes: 0 });
+    const silent = text({ project: null, nodes: 0, problems: [{ file: 'engine', message: 'no answer in time' }] });
+    for (const lines of [restarting, silent]) expect(lines).not.toMatch(/^(?:memories|context|model)/m);
+    expect(restarting).toContain("the engine's state is backoff");
+  });
+
   it('keeps the internals for --long', () => {
     const dream = { at: '2026-11-22T03:00:00.000Z', merged: 2, groups: 1, pruned: 0, left: 7, running: false };
     const off = { session_id: 's1', title: 'Set up staging', at: '', because: '3 requests in a row' };
