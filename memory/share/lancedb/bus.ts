@@ -241,9 +241,13 @@ function getChars(rows: readonly Row[]): number {
 }
 
 /** Says what to check; LanceDB's own message follows, in one line and without what a signed address holds. */
-function explained(uri: string, error: unknown): CometError {
+export function explained(uri: string, error: unknown): CometError {
   if (error instanceof CometError) return error;
-  const reason = getReason(error).split('\n')[0]?.replace(/\?\S*/g, '').slice(0, 300) ?? '';
+  const [first = ''] = getReason(error).split(/\n|\s+Caused by:/);
+  const reason = first
+    .replace(/\?\S*/g, '')
+    .replace(/, \S+\.rs:\d+(?::\d+)?/g, '')
+    .slice(0, 300);
   const [, check] = CAUSES.find(([sign]) => sign.test(getReason(error))) ?? [null, 'check the address'];
   return new CometError('share_failed', `${uri} cannot be used: ${check} (${reason})`, { cause: error });
 }
@@ -254,5 +258,6 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/\b40[13]\b|denied|forbidden|signature/i, 'the credentials are not accepted, or may not read and write there'],
   [/NoSuchBucket|bucket[^\n]{0,200} not (?:found|exist)/i, 'the bucket does not exist; create it'],
   [/\b507\b|quota|no space|storage full/i, 'the storage is full'],
-  [/connect|timed? ?out|dns|resolve|sending request/i, 'the storage does not answer; it is tried again'],
+  [/resolve region/i, 'set AWS_REGION to the region of the bucket, which could not be looked up'],
+  [/connect|timed? ?out|dns|resolve|sending request/i, 'the storage does not answer; check address and network'],
 ];

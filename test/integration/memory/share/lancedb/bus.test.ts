@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Bus } from '../../../../../memory/share/bus.ts';
-import { openLanceBus } from '../../../../../memory/share/lancedb/bus.ts';
+import { explained, openLanceBus } from '../../../../../memory/share/lancedb/bus.ts';
 import type { Row } from '../../../../../memory/share/row.ts';
 import { busContract } from '../../../../contract/bus.ts';
 import { createInMemoryBus } from '../../../../helpers/in-memory-bus.ts';
@@ -52,6 +52,12 @@ describe('on an S3 server', () => {
     await expect(failed).rejects.toMatchObject({ code: 'share_failed' });
     await expect(failed).rejects.toThrow(/credentials are not accepted/);
     await expect(failed).rejects.not.toThrow(/old-secret-value/);
+  });
+
+  it('names the region where it cannot be found, and no path of the library', () => {
+    const said = "lance error: Failed to resolve region for bucket 'x', /usr/a/index-1/src/aws.rs:237:13  Caused by: y";
+    const { message } = explained('s3://x', new Error(said));
+    expect(message).toMatch(/^s3:\/\/x cannot be used: set AWS_REGION .* \(lance error: .* for bucket 'x'\)$/);
   });
 
   it('says that the bucket is missing', async () => {
