@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { CometError } from './errors.ts';
+import { CometError, type ErrorCode } from './errors.ts';
 import { ensureDir, writeFileAtomic } from './files.ts';
 import { getHome, homePaths } from './paths.ts';
 import { SCOPES } from './policy.ts';
@@ -448,13 +448,18 @@ export function readSettings(env: NodeJS.ProcessEnv): Setting[] {
   });
 }
 
-/** Sets a key in `config.json`. @throws CometError `usage` for an unknown key, `config_invalid` for a bad value */
+/** Sets a key in `config.json`. @throws CometError `usage` for an unknown key or a bad value, `config_invalid` */
 export async function writeSetting(env: NodeJS.ProcessEnv, name: string, text: string): Promise<void> {
   const { home, configFile } = homePaths(getHome(env));
   const key = findKey(name);
   const tree = readTree(configFile);
-  setAt(tree, key.key, typeof key.fallback === 'number' ? toNumber(text) : text);
-  validate(tree, `config.json with ${key.key}=${text}`);
+  const value = typeof key.fallback === 'number' ? toNumber(text) : text;
+  const source = `config.json with ${key.key}=${text}`;
+  const alone: Tree = {};
+  setAt(alone, key.key, value);
+  validate(alone, source, undefined, 'usage');
+  setAt(tree, key.key, value);
+  validate(tree, source);
   await ensureDir(home);
   await writeFileAtomic(configFile, `${JSON.stringify(tree, null, 2)}\n`);
 }
@@ -558,6 +563,7 @@ function validate(
   value: unknown,
   source: string,
   getName = (keys: readonly string[]): string => keys.join('.'),
+  code: ErrorCode = 'config_invalid',
 ): Config {
   const result = Config.safeParse(value);
   if (result.success) return result.data;
@@ -568,7 +574,7 @@ function validate(
       (key) => `${getName([...at, key])}: no such key; expected one of ${getKeysAt(at).join(', ')}`,
     );
   });
-  throw new CometError('config_invalid', `${source} does not validate: ${problems.join('; ')}`, {
+  throw new CometError(code, `${source} does not validate: ${problems.join('; ')}`, {
     cause: result.error,
   });
 }

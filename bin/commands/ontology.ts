@@ -95,7 +95,7 @@ function registerInit(ontology: Command, context: Context): void {
       await ensureDir(path.dirname(file));
       const text = { $schema: `./${ONTOLOGY_SCHEMA}`, ...DEFAULT_ONTOLOGY };
       if (!(await createExclusive(file, `${JSON.stringify(text, null, 2)}\n`)))
-        throw new CometError('usage', `${file} is there already; edit it, or remove it to begin again`);
+        throw new CometError('unsafe_file', `${file} is there already; edit it, or remove it to begin again`);
       await writeSchema(context.paths);
       context.term.print(flags, { file }, () => [`${file} holds the default now; what you change there holds at once`]);
     });

@@ -96,7 +96,7 @@ describe('memory by hand', () => {
 
   it('edit --set changes fields, pin and unpin change back, rollback undoes', async () => {
     expect((await home.run(['memory', 'edit', second.node_id, '--set', 'importance=HIGH'])).code).toBe(0);
-    expect((await home.run(['memory', 'edit', second.node_id, '--set', 'importance=HUGE'])).code).toBe(1);
+    expect((await home.run(['memory', 'edit', second.node_id, '--set', 'importance=HUGE'])).code).toBe(2);
     expect((await home.run(['memory', 'edit', second.node_id, '--set', 'nothing'])).code).toBe(2);
     await home.run(['memory', 'pin', second.node_id]);
     expect((await show(second.node_id)).recall_mode).toBe('passive');

@@ -30,13 +30,18 @@ export function registerMemoryEdit(memory: Command, context: Context): void {
         const { session_title: _, ...before } = await client.call('nodes/show', { id, depth: 0 });
         const after =
           flags.set.length > 0
-            ? await client.call('nodes/edit', { id: before.node_id, change: { set } })
+            ? await client.call('nodes/edit', { id: before.node_id, change: { set } }).catch(rejectFields)
             : await inEditor(client, context, before.node_id);
         const same = after === null || JSON.stringify(after) === JSON.stringify(before);
         if (same) context.term.say(`${before.node_id} is unchanged`);
         else context.term.out(`changed ${before.node_id}`);
       }
     });
+}
+
+function rejectFields(error: unknown): never {
+  if (!(error instanceof CometError) || error.code !== 'node_invalid') throw error;
+  throw new CometError('usage', error.message, { cause: error });
 }
 
 /** @throws CometError `usage` */

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -54,8 +54,15 @@ it('refuses an unknown key as wrong usage', async () => {
   expect(stderr).toContain('comet-cc config --all');
 });
 
+it('blames the file, not the value, where another key in it is wrong', async () => {
+  await mkdir(home, { recursive: true });
+  await writeFile(path.join(home, 'config.json'), '{"prot":1}');
+  expect(await run(['config', 'set', 'port', '9001'])).toBe(1);
+  expect(stderr).toContain('prot: no such key');
+});
+
 it.each(['abc', ''])('says what a number key expects where it is set to "%s", and writes nothing', async (text) => {
-  expect(await run(['config', 'set', 'port', text])).toBe(1);
+  expect(await run(['config', 'set', 'port', text])).toBe(2);
   const problem = 'port: expected number, received string';
   expect(stderr).toBe(`comet-cc: config.json with port=${text} does not validate: ${problem}\n`);
   await expect(readFile(path.join(home, 'config.json'))).rejects.toThrow('ENOENT');
