@@ -53,6 +53,7 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
   try {
     const program = createProgram(context);
     for (const register of await listCommands(argv[2])) register(program, context);
+    nameHelp(program, 'comet-cc');
     await program.parseAsync(argv);
     return context.exitCode;
   } catch (error) {
@@ -64,6 +65,12 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
     }
     return getExitCode(error);
   }
+}
+
+/** After a wrong argument each command names its own help. */
+function nameHelp(command: Command, name: string): void {
+  command.showHelpAfterError(`(${name} --help ${name === 'comet-cc' ? 'lists everything' : 'shows how to use it'})`);
+  for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
 }
 
 /** The one that is named; all of them for help, completion and what is none. */
@@ -110,7 +117,6 @@ function createProgram(context: Context): Command {
     .helpOption('-h, --help', 'print this help')
     .enablePositionalOptions()
     .exitOverride()
-    .showHelpAfterError('(comet-cc --help lists everything)')
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: (text) => context.stderr.write(text),

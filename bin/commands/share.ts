@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
-import { getEngine, type ShareReport } from '../../engine/api/index.ts';
+import { getEngine, type ShareReport, shareAddress } from '../../engine/api/index.ts';
 import { getRemote, openJoinedFolders } from '../../memory/index.ts';
 import { addCommand, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
 import { shortId } from '../terminal/format.ts';
@@ -69,10 +69,11 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
     throw new CometError('usage', 'name what is shared with --project host/owner/repo, or run it in a clone');
   const what =
     scope === 'team' ? `memories of ${(named ?? []).map(oneLine).join(', ')}` : 'memory, as the others there do,';
+  const address = getAddress(url);
   const question = `Publish ${scope === 'me' ? 'all of memory' : what} to ${oneLine(url)}?`;
   if (!flags.yes && !(await confirmed(question))) return;
   const name = flags.name ?? namedAs(scope === 'team' ? os.userInfo().username : os.hostname());
-  const input = { url: getAddress(url), first, name, env: credentials(context.env) };
+  const input = { url: address, first, name, env: credentials(context.env) };
   const client = startedEngine(context);
   const done = await watched(context, flags, progress, () =>
     client.call(
@@ -105,9 +106,11 @@ function namedAs(name: string): string {
   );
 }
 
-/** A folder as the engine sees it. */
+/** A folder as the engine sees it. @throws CometError `usage` for what is no address */
 function getAddress(url: string): string {
-  return /^[a-z][a-z0-9]*:\/\//i.test(url) ? url : path.resolve(url);
+  const read = shareAddress.safeParse(/^[a-z][a-z0-9]*:\/\//i.test(url) ? url : path.resolve(url));
+  if (read.success) return read.data;
+  throw new CometError('usage', `${oneLine(url)}: ${read.error.issues[0]?.message}`);
 }
 
 function credentials(env: NodeJS.ProcessEnv): Record<string, string> {

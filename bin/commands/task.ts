@@ -55,7 +55,7 @@ export function registerInbox(program: Command, context: Context): void {
     .option('--date <day>', 'the page of this day, as 2026-11-24')
     .option('--json', 'print one JSON document')
     .action(async (flags: { date?: string; json?: boolean }) => {
-      if (flags.date !== undefined && !/^\d{4}-\d\d-\d\d$/.test(flags.date))
+      if (flags.date !== undefined && !isDay(flags.date))
         throw new CometError('usage', `--date expects a day as 2026-11-24 (got "${oneLine(flags.date)}")`);
       const client = readingEngine(context);
       const page = await client.call('inbox/show', { day: flags.date });
@@ -64,6 +64,12 @@ export function registerInbox(program: Command, context: Context): void {
       await context.term.page(printable(page.text).trimEnd().split('\n').map(inboxLine));
       await printOrigin(context, client, ['external']);
     });
+}
+
+/** Of a calendar: `Date` takes 2026-02-30 for a day in March. */
+function isDay(text: string): boolean {
+  const atMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
+  return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(text);
 }
 
 /** Claude's own commands add nothing in the user's name. */

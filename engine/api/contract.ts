@@ -71,6 +71,11 @@ export const operations = {
     z.strictObject({ request: id, sessionId: id.optional() }),
     async (services, { request, sessionId }) => {
       const own = services.receipts.list().filter((each) => sessionId === undefined || each.session_id === sessionId);
+      if (sessionId !== undefined && own.length === 0)
+        throw new CometError(
+          'not_found',
+          `no request of session ${sessionId} is kept; comet-cc session ls lists sessions`,
+        );
       const [receipt] = await nameReceipts(services, [receiptNamed(own, request)]);
       return receipt as NamedReceipt;
     },

@@ -8,5 +8,6 @@ export type { ClaudeReport } from './import-claude.ts';
 export * from './render.ts';
 export type { EngineStatus } from './service.ts';
 export { transcriptTitle } from './session-titles.ts';
+export { shareAddress } from './share.ts';
 export { overrideLine, pauseLines, type StatusReport, statusReport, stoppedLine } from './status-report.ts';
 export type { NamedReceipt, ProjectSummary } from './summary.ts';

@@ -8,7 +8,7 @@ const env = z.record(z.string().max(200), z.string().max(10_000)).default({});
 const Input = z.strictObject({ env });
 
 const project = z.string().min(1).max(400);
-const address = z
+export const shareAddress = z
   .string()
   .max(1_000)
   .refine(
@@ -22,7 +22,7 @@ export const shareOperations = {
   'share/status': operation(z.strictObject({}), ({ sharing }) => sharing.status()),
   'share/join': operation(
     z.strictObject({
-      url: address,
+      url: shareAddress,
       first: z.boolean(),
       scope: z.enum(['me', 'team']).optional(),
       projects: z.array(project).max(100).optional(),

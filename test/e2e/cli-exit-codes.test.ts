@@ -89,10 +89,19 @@ describe('wrong usage', () => {
       'flush --timeout x',
     ],
     ...['start --port 0x', 'explain a b', 'session show a b', 'completion tcsh', 'status --watch', 'memory ls --watch'],
+    ...['inbox --date 2026-02-30', 'share init foo://x --scope me', 'config set trim.mode none'],
     ...['session ls --watch', 'savings --since 2d', 'install-ca --nonsense', 'memory edit mem_1 --set importance'],
   ])('%s: 2', async (command) => {
     await expectCode(command, 2);
   });
+});
+
+it('names what is wrong in the words of the command line', async () => {
+  const said = async (command: string): Promise<string> => (await home.run(words(command))).stderr;
+  expect(await said('memory ls --nonsense')).toContain('(comet-cc memory ls --help shows how to use it)');
+  expect(await said('nonsense')).toContain('(comet-cc --help lists everything)');
+  expect(await said('inbox --date 2026-02-30')).toContain('--date expects a day');
+  expect(await said('share init foo://x --scope me')).toContain('foo://x: expected s3://');
 });
 
 describe('with a daemon', () => {
@@ -100,10 +109,21 @@ describe('with a daemon', () => {
     await home.json(['start', '--json']);
   });
 
+  it('says so where a session has no request, and a project nothing to export', async () => {
+    expect((await home.run(['explain', '--session', 's'])).stderr).toContain('no request of session s is kept');
+    const exported = await home.run(['memory', 'export', '--for', 'pr']);
+    expect(exported).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('nothing to export') });
+  });
+
+  it('fails where its own ontology file is there already', async () => {
+    await expectCode('ontology init', 0);
+    await expectCode('ontology init', 1);
+  });
+
   it.each([
     ...['memory show mem_1', 'memory why mem_1', 'memory edit mem_1 --set importance=HIGH', 'memory rm mem_1 --yes'],
     ...['memory pin mem_1', 'memory restore s', 'memory rollback nothing', 'session show', 'session show s'],
-    ...['session brief s', 'session close s', 'explain', 'explain r'],
+    ...['session brief s', 'session close s', 'explain', 'explain r', 'explain --session s'],
   ])('%s: 4', async (command) => {
     await expectCode(command, 4);
   });
