@@ -448,8 +448,18 @@ export function readSettings(env: NodeJS.ProcessEnv): Setting[] {
   });
 }
 
-/** Sets a key in `config.json`. @throws CometError `usage` for an unknown key or a bad value, `config_invalid` */
-export async function writeSetting(env: NodeJS.ProcessEnv, name: string, text: string): Promise<void> {
+/**
+ * Sets a key in `config.json`.
+ *
+ * @param dropsDefault  takes the key out of the file where that is its default
+ * @throws CometError `usage` for an unknown key or a bad value, `config_invalid`
+ */
+export async function writeSetting(
+  env: NodeJS.ProcessEnv,
+  name: string,
+  text: string,
+  dropsDefault = false,
+): Promise<void> {
   const { home, configFile } = homePaths(getHome(env));
   const key = findKey(name);
   const tree = readTree(configFile);
@@ -458,7 +468,7 @@ export async function writeSetting(env: NodeJS.ProcessEnv, name: string, text: s
   const alone: Tree = {};
   setAt(alone, key.key, value);
   validate(alone, source, undefined, 'usage');
-  setAt(tree, key.key, value);
+  setAt(tree, key.key, dropsDefault && value === key.fallback ? undefined : value);
   validate(tree, source);
   await ensureDir(home);
   await writeFileAtomic(configFile, `${JSON.stringify(tree, null, 2)}\n`);

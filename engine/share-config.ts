@@ -22,7 +22,7 @@ export function shareOptions(
     async keepSettings({ url, scope, projects, trusted, name }: Partial<ShareSettings>): Promise<void> {
       const changed = { url, scope, name, projects: projects?.join(','), trust: trusted?.join(',') };
       for (const [key, value] of Object.entries(changed))
-        if (value !== undefined) await writeSetting(env, `share.${key}`, value);
+        if (value !== undefined) await writeSetting(env, `share.${key}`, value, true);
     },
   };
 }

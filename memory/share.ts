@@ -349,7 +349,7 @@ export function createSharing(parts: Parts) {
             return getMessage(error).split('\n')[0] as string;
           },
         );
-        await options.keepSettings({ url: '', projects: [], trusted: [] });
+        await options.keepSettings({ url: '', scope: 'me', projects: [], trusted: [], name: '' });
         await stateFile.remove();
         opener.closeBus();
         exchange.ended();

@@ -360,6 +360,7 @@ describe('a team', () => {
 
     expect(await share(anna, 'leave', '--yes')).toEqual({ removed: true, problem: '' });
     expect(await share(anna, 'status')).toBeNull();
+    expect((await anna.run(['config'])).stdout).not.toMatch(/^share\.(?!interval)/m);
   });
 
   it('says what is missing, and changes nothing then', async () => {
