@@ -143,6 +143,8 @@ export interface RecallCounts {
   /** Missed the deadline; to be sent with the next request of the prompt. */
   readonly late_waiting: number;
   readonly failed: number;
+  /** Lookups of other things that were late or failed: session context, facts, quotes. Absent in earlier versions. */
+  readonly others_missed?: number;
 }
 
 /** What a subagent was given of facts, by which subscription; '' for none. */

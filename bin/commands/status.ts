@@ -187,6 +187,8 @@ export function internalLines(status: FullStatus, paint: Paint, nowMs: number): 
   const { requests, recalls, tokens, queue, llm, engine, sensor, dream } = status;
   const own = `$${llm.cost_usd_today.toFixed(2)} at API prices today`;
   const modelShare = `, asked about ${count(sensor.asked)} of ${formatCount(sensor.turns, 'turn')} whether the topic shifted`;
+  const { failed, others_missed: others = 0 } = recalls;
+  const missed = others > 0 ? `; ${formatCount(others, 'other lookup')} late or failed` : '';
   const late = `${count(recalls.late_delivered)} late and sent with the next request, ${count(recalls.late_lost)} late and not sent`;
   const retried = status.healed > 0 ? `, ${count(status.healed)} retried after a refusal` : '';
   const price = status.savings.week.net_saved_usd;
@@ -200,7 +202,7 @@ export function internalLines(status: FullStatus, paint: Paint, nowMs: number): 
     ],
     [
       'recalls',
-      `${count(recalls.asked)}: ${count(recalls.in_time)} in time, ${late}${recalls.failed > 0 ? `, ${count(recalls.failed)} failed` : ''}`,
+      `${count(recalls.asked)}: ${count(recalls.in_time)} in time, ${late}${failed > 0 ? `, ${count(failed)} failed` : ''}${missed}`,
     ],
     [
       'tokens',

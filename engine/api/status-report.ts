@@ -21,7 +21,16 @@ const PROJECT_MS = 5_000;
 /** Spelled out where it can be: every command loads this file. */
 const EMPTY_STATUS = {
   requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
-  recalls: { asked: 0, in_time: 0, late_delivered: 0, late_empty: 0, late_lost: 0, late_waiting: 0, failed: 0 },
+  recalls: {
+    asked: 0,
+    in_time: 0,
+    late_delivered: 0,
+    late_empty: 0,
+    late_lost: 0,
+    late_waiting: 0,
+    failed: 0,
+    others_missed: 0,
+  },
   ...EMPTY_COSTS,
   context: null,
   cuts: { count: 0, newest: null },

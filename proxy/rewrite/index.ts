@@ -306,7 +306,7 @@ class RewritePipeline implements Rewriter {
 
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {
     const { memory, config, log } = this.#deps;
-    if (this.#disabledBy(context) !== null) return lookUpQuotes(memory, input, config, log);
+    if (this.#disabledBy(context) !== null) return lookUpQuotes(memory, this.#late, input, config, log);
     if (!isLate(input)) return lookUpMemory(memory, this.#late, input, config, log);
     return takeLateLines(this.#late.ready(context.sessionId, context.view), input, config);
   }

@@ -44,7 +44,15 @@ interface LateRecall {
 /** Counts recalls, and keeps the one of each session that missed its deadline for the next request of its prompt. */
 export class LateRecalls {
   readonly #late = new Map<string, LateRecall>();
-  readonly #counts = { asked: 0, in_time: 0, late_delivered: 0, late_empty: 0, late_lost: 0, failed: 0 };
+  readonly #counts = {
+    asked: 0,
+    in_time: 0,
+    late_delivered: 0,
+    late_empty: 0,
+    late_lost: 0,
+    failed: 0,
+    others_missed: 0,
+  };
 
   counts(): RecallCounts {
     const waiting = [...this.#late.values()].filter(({ lines }) => lines !== null);
@@ -69,6 +77,11 @@ export class LateRecalls {
       else this.#counts.failed += 1;
       throw error;
     }
+  }
+
+  /** A lookup of something else was late or failed. */
+  missOther(): void {
+    this.#counts.others_missed += 1;
   }
 
   /** What a recall for a prompt of this conversation returned after its deadline. */
@@ -130,23 +143,26 @@ export async function lookUpMemory(
   log: ProxyLog,
 ): Promise<RecalledMemory> {
   if (step.kind === 'epoch' && (step.because === 'broken' || cutsInLoop(view, step))) {
-    return lookUpQuotes(memory, { view, sessionId, step }, config, log);
+    return lookUpQuotes(memory, late, { view, sessionId, step }, config, log);
   }
   const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
   const projectDir = view.system.workingDirectory;
   const fresh = findTypedPrompt(view);
-  const withinDeadline = createLookup(deadline, sessionId, log);
-  const quoting = withinDeadline(quoteAbsorbed(memory, view, step));
+  const withinDeadline = createLookup(deadline, late, sessionId, log);
+  const quoting = withinDeadline('quotes', quoteAbsorbed(memory, view, step));
   const needsContext = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
   const changes =
     fresh < 0 || !showsFactChanges(step, config)
       ? null
-      : withinDeadline(memory.factChanges(sessionId, projectDir, findShownText(step.plan, view)));
+      : withinDeadline('facts', memory.factChanges(sessionId, projectDir, findShownText(step.plan, view)));
   const [context, recalled, quotes] = await Promise.all([
-    needsContext ? withinDeadline(memory.sessionContext(sessionId, projectDir)) : { brief: [], lines: [], library: [] },
+    needsContext
+      ? withinDeadline('context', memory.sessionContext(sessionId, projectDir))
+      : { brief: [], lines: [], library: [] },
     fresh < 0 || !recallsInRequest(config.retrieval)
       ? []
       : withinDeadline(
+          'recall',
           late.run(
             sessionId,
             view.lineage[fresh] as string,
@@ -181,19 +197,21 @@ export async function lookUpMemory(
 /** Only what a cut needs for its preamble. */
 export async function lookUpQuotes(
   memory: MemorySource,
+  late: LateRecalls,
   { view, sessionId, step }: Pick<PlanInput, 'view' | 'sessionId' | 'step'>,
   config: PlanConfig,
   log: ProxyLog,
 ): Promise<RecalledMemory> {
-  const lookUp = createLookup(AbortSignal.timeout(config.memoryDeadlineMs), sessionId, log);
-  return { ...EMPTY, quotes: (await lookUp(quoteAbsorbed(memory, view, step))) ?? EMPTY.quotes };
+  const lookUp = createLookup(AbortSignal.timeout(config.memoryDeadlineMs), late, sessionId, log);
+  return { ...EMPTY, quotes: (await lookUp('quotes', quoteAbsorbed(memory, view, step))) ?? EMPTY.quotes };
 }
 
 /** What is late or fails is null. */
-function createLookup(deadline: AbortSignal, sessionId: string, log: ProxyLog) {
-  return <T>(work: Promise<T>): Promise<T | null> =>
+function createLookup(deadline: AbortSignal, late: LateRecalls, sessionId: string, log: ProxyLog) {
+  return <T>(lookup: 'recall' | 'context' | 'facts' | 'quotes', work: Promise<T>): Promise<T | null> =>
     beforeAbort(work, deadline).catch((error: unknown) => {
-      log.warn('memory lookup failed; the request continues without it', { sessionId, error });
+      if (lookup !== 'recall') late.missOther();
+      log.warn('memory lookup failed; the request continues without it', { lookup, sessionId, error });
       return null;
     });
 }

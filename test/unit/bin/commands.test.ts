@@ -337,7 +337,16 @@ const report = {
   uptime_ms: 61_000,
   other_build: '',
   requests: { total: 1_200, rewritten: 1_000, passed_through: 200, failed_open: 0 },
-  recalls: { asked: 12, in_time: 9, late_delivered: 2, late_empty: 0, late_lost: 1, late_waiting: 0, failed: 0 },
+  recalls: {
+    asked: 12,
+    in_time: 9,
+    late_delivered: 2,
+    late_empty: 0,
+    late_lost: 1,
+    late_waiting: 0,
+    failed: 0,
+    others_missed: 2,
+  },
   ...EMPTY_COSTS,
   tokens: { original: 100_000, sent: 40_000, own: 0, net_saved: 60_000 },
   queue: { sensor: 1, compacter: 0, indexer: 0 },
@@ -432,7 +441,9 @@ describe('status', () => {
     expect(long).toContain('settings  COMET_CC_LLM from the shell that started it');
     expect(long).toContain('up 1 min');
     expect(long).toContain('1,200: 1,000 rewritten, 200 passed through, 0 passed through unchanged after an error');
-    expect(long).toContain('12: 9 in time, 2 late and sent with the next request, 1 late and not sent');
+    expect(long).toContain(
+      '12: 9 in time, 2 late and sent with the next request, 1 late and not sent; 2 other lookups late or failed',
+    );
     expect(long).toContain('100,000 received, 40,000 sent');
     expect(long).toContain('asked about 2 of 40 turns');
     expect(long).toContain(': 2 merged, 1 grouped, 0 pruned, 7 memories left for the next');

@@ -91,6 +91,22 @@ describe('a recall that misses its deadline', () => {
     expect(failed.counts()).toMatchObject({ late_lost: 1, late_waiting: 0 });
   });
 
+  it('is told from another lookup that does, in the counts and in the log', async () => {
+    const view = getView({ model: 'm', messages: [PROMPT] });
+    const memory = {
+      ...createFakeMemory(),
+      sessionContext: () => new Promise<never>(() => {}),
+      recall: async () => [],
+    };
+    const step = { kind: 'epoch', because: 'first', from: null, cut: null, rounds: [] } as never;
+    const config = { retrieval: 'system-message', memoryDeadlineMs: 50 } as never;
+    const [late, said] = [new LateRecalls(), [] as unknown[]];
+    const log = { ...silentLog, warn: (_: string, fields?: object) => void said.push(fields) };
+    await lookUpMemory(memory, late, { view, sessionId: 's', step }, config, log);
+    expect(late.counts()).toMatchObject({ asked: 1, in_time: 1, failed: 0, others_missed: 1 });
+    expect(said).toEqual([expect.objectContaining({ lookup: 'context' })]);
+  });
+
   it('keeps a bounded number', async () => {
     const late = new LateRecalls();
     for (let at = 0; at < 150; at += 1) {
