@@ -69,7 +69,7 @@ function getLine(node: NodeContent, summary: string, maxChars: number, mark: str
 }
 
 function getHeader(node: NodeContent, origin: Origin): string {
-  return `- [${node.node_id}] ${node.created_at.slice(0, 10)} ${terseMeta(node, { origin, source: provenance(node) })} `;
+  return `- [${node.node_id}] ${node.valid_from.slice(0, 10)} ${terseMeta(node, { origin, source: provenance(node) })} `;
 }
 
 const DOCUMENT_LINK = 'document:';
