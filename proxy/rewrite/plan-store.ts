@@ -341,8 +341,7 @@ export class PlanIndex {
         .filter((plan) => plan !== undefined && (plan.slice !== undefined) === (scope === 'subagent')) as EpochPlan[];
       const toMatch = (plan: EpochPlan): Match => ({
         plan,
-        // An answer is no request: the one before it was served.
-        servedAt: view.infos[index]?.role === 'assistant' ? index - 1 : index,
+        servedAt: index,
         lastUse: this.#uses.get(plan.id) as PlanUse,
       });
       const own = plans.findLast((plan) => plan.sessionId === sessionId);

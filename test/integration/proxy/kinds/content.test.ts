@@ -88,6 +88,23 @@ describe('what a conversation holds', () => {
     expect(rig.memory.captured.size).toBe(before + 1); // once, when it had ended
   });
 
+  it('a paused turn whose rest is a message of its own keeps its plan and its thinking', async () => {
+    const rig = await createWireRig({ memory: talkativeMemory(), config: { cut: null } });
+    const terminal = createTerminal(rig);
+    await walk(terminal, 1, 2);
+    const add = (role: 'user' | 'assistant', blocks: readonly Json[]): void =>
+      terminal.become({ entries: [...terminal.shape.entries, { role, blocks, notes: [] }] });
+    add('user', [{ type: 'text', text: 'Search for it.' }]);
+    add('assistant', (await terminal.resume(SEARCH.slice(0, 2), 'pause_turn')).content);
+    const found: AnswerBlock[] = [SEARCH[2] as AnswerBlock, { type: 'thinking', thinking: 'There.' }];
+    add('assistant', (await terminal.resume([...found, SEARCH[3] as AnswerBlock], 'end_turn')).content);
+    const epochs = rig.epochs(terminal.shape.sessionId);
+    const [next] = await terminal.ask({ prompt: 'And now?' });
+    expect(next?.refusal).toBeNull();
+    expect(rig.epochs(terminal.shape.sessionId)).toBe(epochs);
+    expect(isThinkingFree(next as Exchange)).toBe(false);
+  });
+
   it('a container and its uploads are not touched', async () => {
     const fields = { container: 'container_01' };
     const headers = { 'anthropic-beta': `${BETAS},files-api-2025-04-14` };
