@@ -138,7 +138,7 @@ function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler)
         if (aborted) controller.abort(new Error('client disconnected'));
       },
       onResponseStart(controller, status, _headers, reason) {
-        if (status >= 200) handler.onHead(status, reason ?? '', decodeHeaders(controller.rawHeaders));
+        if (status >= 200) handler.onHead(status, encodeReason(reason), decodeHeaders(controller.rawHeaders));
       },
       onResponseData(controller, chunk) {
         if (!handler.onData(chunk)) controller.pause();
@@ -154,6 +154,13 @@ function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler)
       control?.abort(new Error('client disconnected'));
     },
   };
+}
+
+/** As the bytes that came; node throws at any other character. */
+function encodeReason(reason = ''): string {
+  return Buffer.from(reason)
+    .toString('latin1')
+    .replaceAll(/[^ -~\x80-\xff]/g, '');
 }
 
 function decodeHeaders(raw: Dispatcher.DispatchController['rawHeaders']): string[] {

@@ -159,6 +159,21 @@ describe('pass-through', () => {
     expect(standIn.received.length).toBe(3);
   });
 
+  it.each(['Ωkay', 'Ökay', ''])('carries the reason %j of a status', async (reason) => {
+    const { ask } = await start({
+      answer: (_, { socket }) => void socket?.end(`HTTP/1.1 200 ${reason}\r\ncontent-length: 2\r\n\r\nok`),
+    });
+    const reply = await ask({ headers: CLIENT, body: '{}' });
+    expect([reply.status, Buffer.from(reply.reason, 'latin1').toString()]).toEqual([200, reason]);
+    expect(reply.body.toString()).toBe('ok');
+  });
+
+  it('answers where the reason of a status is no text', async () => {
+    const head = Buffer.from('HTTP/1.1 200 \xd6kay\x01\r\ncontent-length: 2\r\n\r\nok', 'latin1');
+    const { ask } = await start({ answer: (_, { socket }) => void socket?.end(head) });
+    expect((await ask({ headers: CLIENT, body: '{}' })).body.toString()).toBe('ok');
+  });
+
   it('answers Expect: 100-continue itself and forwards the body', async () => {
     const { ask, standIn } = await start();
     const reply = await ask({ headers: [...CLIENT, 'Expect', '100-continue'], body: '{"a":1}' });
