@@ -64,7 +64,8 @@ function countAdded(plan: EpochPlan, { view }: CutRequest): number {
   const location = locatePlan(plan, view.lineage);
   if (location === null) return 0;
   const { cutEnd, rounds } = location;
-  const sent = plan.injections.filter(({ anchor }) => view.lineage.indexOf(anchor) >= cutEnd || plan.cut === null);
+  const kept = new Set(view.lineage.slice(cutEnd));
+  const sent = plan.injections.filter(({ anchor }) => plan.cut === null || kept.has(anchor));
   const texts = [plan.systemBlock, plan.cut?.preamble, ...plan.rounds.map(({ preamble }) => preamble)];
   const added = [...texts, ...sent.map(({ text }) => text)];
   const dropped = [{ start: Math.min(findHeadEnd(view), cutEnd), end: cutEnd }, ...rounds];
