@@ -57,7 +57,9 @@ describe('rate limits', () => {
 });
 
 describe('pass-through', () => {
-  it('is byte-identical over 10,000 fuzzed requests, none of which the rewriter sees', async () => {
+  it('is byte-identical over 10,000 fuzzed requests, none of which the rewriter sees', {
+    timeout: 600_000,
+  }, async () => {
     const { via, ca, standIn, rewrites } = await start({
       answer(request, response, body) {
         const [status, reason] = String(request.headers['x-want']).split(' ');
