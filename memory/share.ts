@@ -5,7 +5,7 @@ import { getStatements } from './facts.ts';
 import { getTeammate, getTitle, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import type { Bus } from './share/bus.ts';
-import { checkMachines, getCards, getMachines, type JoinRequest } from './share/join.ts';
+import { checkHeld, checkMachines, getCards, getMachines, type JoinRequest } from './share/join.ts';
 import {
   createLooked,
   type Membership,
@@ -323,6 +323,7 @@ export function createSharing(parts: Parts) {
         use(callerEnv);
         const passphrase = await opener.passphrase();
         const before = await stateFile.load();
+        if (before !== null) checkHeld(options.settings(), request);
         const cards = await withBus(request.url, (bus) => getCards(bus, before?.machine ?? ''));
         const settings = { ...options.settings(), ...(await checkMachines(request, cards, isFirst, passphrase)) };
         const { url, scope, name } = settings;

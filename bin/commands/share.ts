@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
@@ -74,6 +75,7 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   if (!flags.yes && !(await confirmed(question))) return;
   const name = flags.name ?? namedAs(scope === 'team' ? os.userInfo().username : os.hostname());
   const input = { url: address, first, name, env: credentials(context.env) };
+  if (first && path.isAbsolute(address)) await mkdir(address, { recursive: true });
   const client = startedEngine(context);
   const done = await watched(context, flags, progress, () =>
     client.call(

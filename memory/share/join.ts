@@ -2,7 +2,7 @@ import { CometError } from '../../common/errors.ts';
 import { parseJson } from '../../common/text.ts';
 import type { Bus } from './bus.ts';
 import type { ShareScope } from './filter.ts';
-import type { ShareState } from './parts.ts';
+import type { Membership, ShareState } from './parts.ts';
 import { type Card, MACHINE_ID } from './row.ts';
 import { sealingKey, unseal } from './seal.ts';
 import { checkCard, type Refusal } from './state.ts';
@@ -33,6 +33,17 @@ export async function getCards(bus: Bus, own: string): Promise<FoundCard[]> {
 }
 
 /**
+ * What a machine published can be removed with its key alone, which another membership would replace.
+ *
+ * @throws CometError `usage`
+ */
+export function checkHeld(held: Membership, { url, scope, name }: JoinRequest): void {
+  if (held.url === '' || (held.url === url && held.name === name && held.scope === (scope ?? held.scope))) return;
+  const here = `this machine shares over ${held.url} as ${held.name} (${held.scope})`;
+  throw new CometError('usage', `${here}; first take that back: comet-cc share leave`);
+}
+
+/**
  * @param isFirst  whether nothing may be there yet
  * @throws CometError `usage`
  */
@@ -58,6 +69,11 @@ export async function checkMachines(
   if (scopes.size > 1) throw new CometError('usage', 'machines of both scopes share there; choose another address');
   if (cards.some(({ salt }) => salt !== null) && passphrase === null)
     throw new CometError('usage', 'memory is encrypted there: set COMET_CC_SHARE_PASSPHRASE to its passphrase');
+  if (cards.some(({ salt }) => salt === null) && passphrase !== null)
+    throw new CometError(
+      'usage',
+      'memory is not encrypted there: join without a passphrase, or choose another address',
+    );
   const theirs = (await Promise.all(cards.map((card) => getProjects(card, passphrase)))).flat();
   return { url, name, scope: first?.scope ?? scope ?? 'me', projects: projects ?? [...new Set(theirs)].sort() };
 }

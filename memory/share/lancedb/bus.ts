@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import path from 'node:path';
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
 import type { Schema } from 'apache-arrow';
 import { CometError, getReason } from '../../../common/errors.ts';
@@ -43,10 +45,14 @@ export interface BusOptions {
 
 /** A table for each machine, `machines/<id>.lance`, and one that names them all. */
 export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
-  const guarded = <T>(work: () => Promise<T>): Promise<T> =>
-    work().catch((error: unknown) => {
+  const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
+    // LanceDB would make it: beside the disk or server that is not mounted.
+    if (path.isAbsolute(uri) && !existsSync(uri))
+      throw new CometError('share_failed', `${uri} is not there: mount what it is on, or make the folder`);
+    return await work().catch((error: unknown) => {
       throw explained(uri, error);
     });
+  };
   const connection = await guarded(() => connectTo(uri, env));
   /** LanceDB Cloud brings files together and removes old versions by itself, and refuses to be asked to. */
   const isTidied = uri.startsWith(CLOUD);

@@ -20,7 +20,7 @@ afterAll(() => rm(dir, { recursive: true, force: true }));
 async function openMachine(
   bus: Bus,
   name: string,
-  { lines = [] as readonly string[], llm = 'off' as 'off' | 'local' } = {},
+  { lines = [] as readonly string[], llm = 'off' as 'off' | 'local', passphrase = null as string | null } = {},
 ) {
   const texts = new Map<string, string>();
   if (lines.length > 0) texts.set('user.md', ['---', 'scope: user', '---', '', ...lines, ''].join('\n'));
@@ -50,7 +50,7 @@ async function openMachine(
       },
       removed: { load: async () => removed, add: async (ids) => void removed.push(...ids) },
       faded,
-      ...{ passphrase: async () => null, isForbidden: () => false, keepsDrafts: false, env: {} },
+      ...{ passphrase: async () => passphrase, isForbidden: () => false, keepsDrafts: false, env: {} },
     },
   });
   const { sharing } = memory;
@@ -60,8 +60,8 @@ async function openMachine(
     everyMinutes: (intervalMinutes: number) => {
       settings = { ...settings, intervalMinutes };
     },
-    join: (isFirst: boolean) =>
-      sharing.join({ url: 's3://x', scope: isFirst ? 'me' : null, projects: null, name }, isFirst, {}),
+    join: (isFirst: boolean, url = 's3://x') =>
+      sharing.join({ url, scope: isFirst ? 'me' : null, projects: null, name }, isFirst, {}),
     exchange: async (): Promise<void> => {
       await sharing.pull({});
       await sharing.push({});
@@ -122,4 +122,28 @@ it('a session that begins reads what others published, and gets what another mac
   two.sharing.wake();
   await expect.poll(begun).toContain('src/queue/v2.ts');
   for (const { memory } of [one, two]) await memory.maintenance.close();
+});
+
+it('shares elsewhere only after it took back what it published, whose removal needs its key', async () => {
+  const one = await openMachine(createInMemoryBus(), 'five');
+  await one.join(true);
+  const machine = (await one.sharing.status())?.machine;
+  await expect(one.join(true, 's3://y')).rejects.toThrow(/shares over s3:\/\/x as five \(me\).*comet-cc share leave/);
+  expect(await one.sharing.status()).toMatchObject({ url: 's3://x', machine });
+  await one.join(true);
+  expect(await one.sharing.status()).toMatchObject({ machine });
+  await one.sharing.leave({});
+  expect(await one.join(true, 's3://y')).toMatchObject({ url: 's3://y' });
+  await one.memory.maintenance.close();
+});
+
+it('does not join with a passphrase where the others share without one', async () => {
+  const bus = createInMemoryBus();
+  const [open, sealed] = [
+    await openMachine(bus, 'six'),
+    await openMachine(bus, 'seven', { passphrase: 'long secret' }),
+  ];
+  await open.join(true);
+  await expect(sealed.join(false)).rejects.toThrow(/not encrypted there: join without a passphrase/);
+  for (const { memory } of [open, sealed]) await memory.maintenance.close();
 });

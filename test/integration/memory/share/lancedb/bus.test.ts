@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -34,10 +35,22 @@ describe('in memory', () => {
 });
 
 describe('in a folder', () => {
-  busContract(
-    (place) => openLanceBus({ uri: path.join(dir, 'folder', place), env: {} }),
-    (place, text) => isStored(path.join(dir, 'folder', place), text),
-  );
+  const open = async (place: string): Promise<Bus> => {
+    const uri = path.join(dir, 'folder', place);
+    await mkdir(uri, { recursive: true });
+    return openLanceBus({ uri, env: {} });
+  };
+
+  busContract(open, (place, text) => isStored(path.join(dir, 'folder', place), text));
+
+  it('is not made again where the folder went away, as a disk that is not mounted', async () => {
+    const uri = path.join(dir, 'folder', 'away');
+    const bus = await open('away');
+    await rm(uri, { recursive: true });
+    await expect(bus.append('a'.repeat(32), [{ sequence: 0, payload: 'p', signature: 's' }])).rejects.toThrow(/mount/);
+    await expect(openLanceBus({ uri, env: {} })).rejects.toMatchObject({ code: 'share_failed' });
+    expect(existsSync(uri)).toBe(false);
+  });
 });
 
 describe('on an S3 server', () => {
