@@ -168,7 +168,10 @@ function useKeys(): void {
 
 function focusSearch(): void {
   const focus = (): void => document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
-  if (route.value.view !== 'memory') location.hash = getHash({ view: 'memory' });
-  // The view is drawn in the frame after the next event.
-  setTimeout(() => requestAnimationFrame(focus));
+  if (route.value.view === 'memory') focus();
+  else {
+    location.hash = getHash({ view: 'memory' });
+    // The view is drawn in the frame after the next event.
+    setTimeout(() => requestAnimationFrame(focus));
+  }
 }

@@ -6,22 +6,23 @@ interface Card {
   readonly status: TaskStatus;
   readonly priority: 'low' | 'medium' | 'high';
   readonly next: string | null;
+  /** When it was due; null before. */
+  readonly fired: string | null;
   readonly created: string;
 }
 
 const RANK = { high: 0, medium: 1, low: 2 };
 
-/** Tasks of each column, the urgent ones first: by priority, then by when they are due, then the newest. */
+/** Tasks of each column, the urgent ones first: by priority, then by when they are or were due, then the newest. */
 export function getColumns<T extends Card>(tasks: readonly T[], moved: ReadonlyMap<string, TaskStatus>) {
   const placed = tasks.map((task) => ({ ...task, status: moved.get(task.id) ?? task.status }));
   const sorted = placed.sort(
-    (a, b) =>
-      RANK[a.priority] - RANK[b.priority] ||
-      (a.next ?? '9').localeCompare(b.next ?? '9') ||
-      b.created.localeCompare(a.created),
+    (a, b) => RANK[a.priority] - RANK[b.priority] || dueTime(a) - dueTime(b) || b.created.localeCompare(a.created),
   );
   return COLUMNS.map((status) => ({ status, tasks: sorted.filter((task) => task.status === status) }));
 }
+
+const dueTime = ({ next, fired }: Card): number => Date.parse(next ?? fired ?? '9999-01-01');
 
 /** The column beside one; null at the edge and for other keys. */
 export function columnBeside(status: TaskStatus, key: string): TaskStatus | null {

@@ -59,6 +59,10 @@ export function List<T>({ items, label, getKey, row, rowHeight, onOpen, chosen, 
       tabIndex={0}
       aria-activedescendant={options && isShown ? `${id}-${active}` : undefined}
       onKeyDown={onKeyDown}
+      onFocus={({ target, currentTarget }) => {
+        // With the keyboard; a click chooses its own row.
+        if (options && active < 0 && target === currentTarget && currentTarget.matches(':focus-visible')) setActive(0);
+      }}
     >
       <div class="list-body" role="presentation" style={{ height: `${virtual.getTotalSize()}px` }}>
         {rows.map(({ index, key, start }) => (

@@ -68,7 +68,8 @@ interface Notice {
   readonly undo?: string;
   /** Carries it out without a way back; absent where it is done. */
   readonly finish?: (() => Promise<unknown>) | undefined;
-  readonly isProblem?: boolean;
+  /** Why the change after it failed: the way back stays. */
+  readonly problem?: string;
 }
 
 export const notice = signal<Notice | null>(null);
@@ -90,7 +91,8 @@ export async function change(
     touch(['memory', 'library', 'tasks', 'status']);
     return true;
   } catch (error) {
-    notice.value = { text: error instanceof CallError ? error.message : String(error), isProblem: true };
+    const last = notice.value?.undo === undefined ? { text: '' } : notice.value;
+    notice.value = { ...last, problem: error instanceof CallError ? error.message : String(error) };
     return false;
   }
 }
@@ -123,8 +125,11 @@ export function Notices() {
   return (
     <div class="notices" role="status">
       {shown !== null && (
-        <div class={shown.isProblem ? 'notice problem' : 'notice'}>
-          <span>{shown.text}</span>
+        <div class={shown.problem === undefined ? 'notice' : 'notice problem'}>
+          <span>
+            {shown.problem !== undefined && <p>{shown.problem}</p>}
+            {shown.text}
+          </span>
           {shown.undo !== undefined && (
             <button type="button" onClick={() => void takeBack()}>
               <Icon name="undo" /> Undo <kbd>u</kbd>

@@ -324,6 +324,8 @@ export const operations = {
   ),
   /** What `library link` writes: the part of the library that belongs to every project. */
   'library/block': operation(none, async ({ memory: { library } }) => ({ text: await library.linkedBlock() })),
+  /** `INDEX.md` as it is; '' before there is one. */
+  'library/index': operation(none, async ({ memory: { library } }) => ({ text: await library.readIndex() })),
   'library/lint': operation(none, ({ memory: { maintenance } }) => maintenance.lintPages()),
   'memory/reindex': operation(none, ({ memory }) => memory.maintenance.reindex()),
   'snapshots/list': operation(none, ({ memory }) => memory.maintenance.listSnapshots()),
@@ -433,7 +435,7 @@ export const PAGE_OPERATIONS: ReadonlySet<string> = new Set<Operation>([
     'ui/health',
   ] as const),
   ...(['ui/pause', 'ui/resume', 'ui/edit', 'ui/pin', 'ui/quarantine', 'ui/forget', 'ui/undo'] as const),
-  ...(['sessions/list', 'sessions/show', 'sessions/brief', 'snapshots/list', 'library/block', 'library/lint'] as const),
+  ...(['sessions/list', 'sessions/show', 'sessions/brief', 'snapshots/list', 'library/index', 'library/lint'] as const),
 ]);
 
 type Operations = typeof operations;

@@ -12,6 +12,7 @@ import { asksPast } from '../recall/query.ts';
 import { UNSEEN, weighTerms } from '../recall/relevance-filter.ts';
 import type { SearchIndex } from '../search/search-index.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
+import { PAGE_NAMES } from '../storage/page-files.ts';
 import { contentTokens } from '../text/keywords.ts';
 import type { LibraryPages, Shelf } from './library-pages.ts';
 import { type SectionQuery, searchSections, type TopicHit } from './topic-search.ts';
@@ -94,6 +95,7 @@ export function createTopics({ topicPages, facts, getProject, redactor, index, c
       };
       return [...searchFacts(rows, sectionQuery), ...searchSections(pages, sectionQuery)].slice(0, top);
     },
+    readIndex: async (): Promise<string> => redactor.text((await shelf()).texts.get(PAGE_NAMES.index) ?? ''),
     /** @throws CometError as `readTopic` */
     readTopic: async (name: string, filter: TopicFilter): Promise<TopicText> =>
       readTopic(await shelf(), name, { project: getKey(filter), redact: redactor.text }),

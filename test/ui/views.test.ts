@@ -38,7 +38,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     ['#/memory', /\d+ memories/],
     ['#/memory?q=sandbox%20port', /7413/],
     ['#/graph', /\d+ of \d+ nodes?/, 'graph'],
-    ['#/library', /Library/],
+    ['#/library', /Active tasks.*Renew the Northbound key/s],
     ['#/library/topics', /statements?/],
     ['#/library/tasks', /Renew the Northbound key/, 'tasks'],
     ['#/library/inbox', /Library/],
@@ -77,9 +77,12 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
       .first()
       .waitFor();
     await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.waitForURL(/#\/node\/mem_/);
+    await page
+      .getByRole('option', { selected: true })
+      .filter({ hasText: /quiet zone/ })
+      .waitFor();
     await page.getByRole('button', { name: 'Edit' }).waitFor();
     await page.keyboard.press('g');
     await page.keyboard.press('h');
@@ -87,6 +90,8 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.keyboard.press('g');
     await page.keyboard.press('m');
     expect(await page.getByRole('searchbox').inputValue()).toBe('quiet zone of the barcodes');
+    await page.keyboard.type('/8');
+    expect(await page.getByRole('searchbox').inputValue()).toContain('8');
   });
 
   it('edits a memory in one tab, shows it in the other, and takes it back', async () => {
@@ -120,6 +125,12 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await listed.waitFor();
     await page.getByRole('button', { name: 'Forget' }).click();
     await listed.waitFor({ state: 'detached' });
+    // A change that fails meanwhile leaves the way back.
+    const refusal = { error: { code: 'node_invalid', message: 'it cannot be pinned' } };
+    await page.route('**/v1/ui/pin', (route) => route.fulfill({ json: refusal }));
+    await page.locator('.list-row').first().click();
+    await page.getByRole('button', { name: 'Pin' }).click();
+    await page.getByText(refusal.error.message).waitFor();
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByText('Undone.').waitFor();
     await listed.click();
@@ -152,6 +163,15 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await card('done', 'Renew the Northbound key').waitFor();
     const statuses = async () => (await rig.engine.call('tasks/list', { all: true })).tasks.map(({ status }) => status);
     await expect.poll(async () => (await statuses()).sort()).toEqual(['blocked', 'done', 'done']);
+  });
+
+  it('says since when a task is due', async () => {
+    await rig.engine.call('tasks/add', { title: 'Call the carrier', at: 'now', projectDir: PROJECT_DIR, by: 'user' });
+    const page = await rig.open('#/library/tasks');
+    await page
+      .getByRole('article')
+      .filter({ hasText: /Call the carrier.*due since/s })
+      .waitFor();
   });
 
   it('shows what was trimmed, what stands for it, and why a line was injected', async () => {
@@ -272,6 +292,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
       ['#/session', 'No session is kept yet'],
       ['#/memory', 'No memories yet'],
       ['#/graph', 'Nothing to draw yet'],
+      ['#/library', 'No index yet'],
       ['#/library/topics', 'No topic page yet'],
       ['#/library/tasks', 'No task yet'],
       ['#/library/inbox', 'Nothing came in'],

@@ -128,6 +128,11 @@ function TaskCard({ task, focused, onMove }: { task: Task; focused: Focused; onM
             due <Time at={task.next} />
           </span>
         )}
+        {task.next === null && task.fired !== null && task.status === 'active' && (
+          <span>
+            due since <Time at={task.fired} />
+          </span>
+        )}
         {task.waits_for.length > 0 && <span>waits for {task.waits_for.join(', ')}</span>}
       </p>
       <select

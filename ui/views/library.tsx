@@ -41,14 +41,18 @@ export function Library({ id }: { id: string }) {
 }
 
 function Index() {
-  const index = useQuery('library/block', {}, ['library', 'tasks']);
+  const index = useQuery('library/index', {}, ['library', 'tasks']);
   return (
     <Answer of={index}>
-      {({ text }) => (
-        <pre class="text scroll" tabIndex={0} role="group" aria-label="Index">
-          {text}
-        </pre>
-      )}
+      {({ text }) =>
+        text === '' ? (
+          <Empty title="No index yet">It is written with the first topic page or task.</Empty>
+        ) : (
+          <pre class="text scroll" tabIndex={0} role="group" aria-label="Index">
+            {text}
+          </pre>
+        )
+      }
     </Answer>
   );
 }

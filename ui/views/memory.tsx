@@ -142,7 +142,7 @@ function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: strin
     return (
       <Empty title="No memories yet">
         They are made while you work. Start a session with <code>comet-cc run claude</code>, or read what Claude Code
-        kept: <code>comet-cc import claude</code>.
+        kept: <code>comet-cc memory import claude</code>.
       </Empty>
     );
   }

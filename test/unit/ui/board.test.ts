@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { columnBeside, getColumns } from '../../../ui/board.ts';
 
 const task = (id: string, fields: object = {}) => ({
-  ...{ id, status: 'active' as const, priority: 'medium' as const, next: null, created: '2026-11-01' },
+  ...{ id, status: 'active' as const, priority: 'medium' as const, next: null, fired: null },
+  created: '2026-11-01',
   ...fields,
 });
 
@@ -11,12 +12,13 @@ it('sorts a column by priority, then by when its tasks are due, then the newest 
     task('old', { created: '2026-01-01' }),
     task('new'),
     task('due', { next: '2026-11-24' }),
+    task('overdue', { fired: '2026-11-20' }),
     task('urgent', { priority: 'high' }),
     task('done', { status: 'done' }),
   ];
   const columns = getColumns(tasks, new Map());
   expect(columns.map(({ status, tasks: own }) => [status, own.map(({ id }) => id)])).toEqual([
-    ['active', ['urgent', 'due', 'new', 'old']],
+    ['active', ['urgent', 'overdue', 'due', 'new', 'old']],
     ['blocked', []],
     ['done', ['done']],
   ]);
