@@ -4,7 +4,7 @@ import { CometError, type ErrorCode } from './errors.ts';
 import { ensureDir, writeFileAtomic } from './files.ts';
 import { getHome, homePaths } from './paths.ts';
 import { SCOPES } from './policy.ts';
-import { isRecord, parseJson, unquoted } from './text.ts';
+import { isRecord, jsonOf, parseJson, unquoted } from './text.ts';
 import { PRESETS as COMPACTION_PRESETS } from './turn.ts';
 
 const count = (fallback: number) => z.int().nonnegative().default(fallback);
@@ -563,7 +563,7 @@ function readJson(file: string): Tree {
     throw new CometError('config_invalid', `${file} ${expected}; fix or remove it`, { cause: error });
   }
   try {
-    return JSON.parse(text) as Tree;
+    return jsonOf(text) as Tree;
   } catch (error) {
     throw new CometError('config_invalid', `${file} is not JSON: ${unquoted(error as Error)}`, { cause: error });
   }

@@ -8,10 +8,15 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Also with the mark at the beginning that some editors write. @throws SyntaxError */
+export function jsonOf(text: string): unknown {
+  return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;
+}
+
 /** Undefined where the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return jsonOf(text);
   } catch {
     return undefined;
   }

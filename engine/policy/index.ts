@@ -11,6 +11,7 @@ import {
   SCOPES,
   type Scope,
 } from '../../common/policy.ts';
+import { jsonOf } from '../../common/text.ts';
 import { createIdSetFile, createProjectOf, openJoinedFolders } from '../../memory/index.ts';
 import { activePauses, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pause.ts';
 
@@ -129,7 +130,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
 
 /** A project's file can only restrict. @throws where it is invalid */
 function parseProjectFile(text: string): FileRule {
-  const { memory: mode, ...rule } = projectFile.parse(JSON.parse(text));
+  const { memory: mode, ...rule } = projectFile.parse(jsonOf(text));
   return { mode, ...rule };
 }
 

@@ -39,7 +39,10 @@ export class FactRegistry {
     const { files } = this.#parts;
     const texts = await files.texts();
     this.#unread.clear();
-    for (const [name, { text }] of this.#scopes) if (text !== null && !texts.has(name)) this.#scopes.delete(name);
+    for (const [name, { text, project }] of this.#scopes) {
+      if (text === null) await this.#open(name, project, null);
+      else if (!texts.has(name)) this.#scopes.delete(name);
+    }
     for (const [name, text] of texts) {
       const project = findScope(text);
       if (project !== null && files.getName(project) === name) await this.#open(name, project, text);
@@ -149,7 +152,8 @@ export class FactRegistry {
     const ofLines = this.near(null).flatMap(({ name, page }) =>
       page.problems.map((message) => ({ file: files.getPath(name), message })),
     );
-    const all = [...this.#unread.values(), ...ofLines, ...this.near(null).flatMap(({ state }) => state.problems)];
+    // An ontology that cannot be read comes first: it is why its lines cannot.
+    const all = [...this.near(null).flatMap(({ state }) => state.problems), ...this.#unread.values(), ...ofLines];
     const keys = all.map(({ file, message }) => `${file}\n${message}`);
     return all.filter((_, at) => keys.indexOf(keys[at] as string) === at);
   }

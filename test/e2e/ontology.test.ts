@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
@@ -58,4 +58,22 @@ it('leaves a file that is not valid alone', async () => {
   expect(code).toBe(1);
   expect(stderr).toContain('comet-cc ontology check names why');
   expect(await readFile(file(), 'utf8')).toContain('"lower"');
+});
+
+it('names the file before the facts that it no longer declares, until it is read again, also with a byte order mark', async () => {
+  const facts = path.join(home.home, 'memory', 'facts');
+  await mkdir(facts, { recursive: true });
+  await writeFile(path.join(facts, 'user.md'), '---\nscope: user\n---\n\n- Person.Preference: small commits\n');
+  // Facts of a folder without a file are asked for too.
+  const turn = { session_id: 's', role: 'user', content: 'Which port is it?', project: home.user };
+  await writeFile(path.join(home.user, 'turns.jsonl'), JSON.stringify(turn));
+  await writeFile(file(), '{ "concepts"');
+  await home.json(['memory', 'import', 'turns.jsonl', '--json']);
+  const { stderr } = await home.run(['facts', 'ls']);
+  expect(stderr).toMatch(/^\S+ontology\.json: is no JSON\n.*declares no Person\.Preference/);
+  const concepts = { 'Person.Preference': { label: 'x', persistence_class: 'long_term', salience_weight: 0.7 } };
+  await writeFile(file(), `\uFEFF${JSON.stringify({ version: '0.2', concepts })}\r\n`);
+  const read = await home.run(['facts', 'ls']);
+  expect(read.stdout).toContain('small commits');
+  expect(read.stderr).toBe('');
 });

@@ -72,7 +72,9 @@ function joinOntologies(user: OntologyState, allowed: Consents[string], text: st
 function parsed(file: string, text: string | Error): OntologyState {
   if (typeof text !== 'string')
     return { ontology: NOTHING, problems: [{ file, message: `cannot be read: ${text.message}` }] };
-  const read = parseOntology(parseJson(text));
+  const value = parseJson(text);
+  if (value === undefined) return { ontology: NOTHING, problems: [{ file, message: 'is no JSON' }] };
+  const read = parseOntology(value);
   if (read.ok) return { ontology: read.ontology, problems: getProblems(file, read.warnings) };
   return { ontology: NOTHING, problems: getProblems(file, read.problems) };
 }
