@@ -126,11 +126,15 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByRole('button', { name: 'Forget' }).click();
     await listed.waitFor({ state: 'detached' });
     // A change that fails meanwhile leaves the way back.
-    const refusal = { error: { code: 'node_invalid', message: 'it cannot be pinned' } };
+    const refusal = { error: { code: 'node_invalid', message: `${'x'.repeat(60)} cannot be pinned` } };
     await page.route('**/v1/ui/pin', (route) => route.fulfill({ json: refusal }));
     await page.locator('.list-row').first().click();
     await page.getByRole('button', { name: 'Pin' }).click();
     await page.getByText(refusal.error.message).waitFor();
+    await page.setViewportSize({ width: 390, height: 760 });
+    const dismiss = await page.getByRole('button', { name: 'Dismiss' }).boundingBox();
+    expect((dismiss?.x ?? 0) + (dismiss?.width ?? 390)).toBeLessThanOrEqual(390);
+    await page.setViewportSize({ width: 1200, height: 760 });
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByText('Undone.').waitFor();
     await listed.click();
