@@ -249,11 +249,12 @@ function getChars(rows: readonly Row[]): number {
 /** Says what to check; LanceDB's own message follows, in one line and without what a signed address holds. */
 export function explained(uri: string, error: unknown): CometError {
   if (error instanceof CometError) return error;
-  const [first = ''] = getReason(error).split(/\n|\s+Caused by:/);
+  const [first = ''] = getReason(error).split(/\n|\sCaused by:/);
   const reason = first
     .replace(/\?\S*/g, '')
     .replace(/, \S+\.rs:\d+(?::\d+)?/g, '')
-    .slice(0, 300);
+    .slice(0, 300)
+    .trimEnd();
   const [, check] = CAUSES.find(([sign]) => sign.test(getReason(error))) ?? [null, 'check the address'];
   return new CometError('share_failed', `${uri} cannot be used: ${check} (${reason})`, { cause: error });
 }
