@@ -32,8 +32,8 @@ export function systemProjects(include: string[], patience: number) {
     // Most of them wait for processes and timers rather than for a core.
     maxWorkers: 3 * CORES,
     sequence: { groupOrder: 1 },
-    testTimeout: 120_000 * patience,
-    hookTimeout: 120_000 * patience,
+    testTimeout: 300_000 * patience,
+    hookTimeout: 300_000 * patience,
     expect: { poll: { timeout: 40_000 * patience } },
   };
   return [
