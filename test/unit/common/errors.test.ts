@@ -19,7 +19,7 @@ it('names a file that is where a folder belongs', async () => {
   expect(message).toBe("ENOTDIR: not a directory, open '/dev/null/x'; a file is where a folder belongs");
 });
 
-it('only what nobody expects shows its stack', async () => {
+it('prints a stack only for unexpected errors', async () => {
   expect(getMessage(new CometError('usage', 'try this'))).toBe('try this');
   expect(getMessage(await thrown(writeFile('/nowhere/x', '')))).toMatch(/^unexpected Error: ENOENT.*\n {4}at /s);
   expect(getMessage(new TypeError('no function'))).toMatch(/^unexpected TypeError: no function\n {4}at /);
