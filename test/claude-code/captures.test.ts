@@ -38,6 +38,8 @@ const ASIDES: Aside[] = [
 describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missing}`}`, () => {
   let rig: ClientRig;
   let terminal: TmuxTerminal;
+  /** Prompts so far. */
+  let told = 0;
 
   beforeAll(async () => {
     rig = await createClientRig({ claude: claude as string, asides: ASIDES, env: { COMET_CC_LLM: 'local' } });
@@ -71,10 +73,18 @@ describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missi
       await terminal.shows(answer);
       await terminal.shows(/^❯$/m);
     }
+    // An answer is shown before its last event has come; whoever leaves between them leaves no turn.
+    told += prompts.length;
+    await expect.poll(countTurns).toBe(told);
     const shown = terminal.screen();
     await terminal.leave();
     await rig.home.run(['flush']);
     return conversation(shown, terminal.screen());
+  }
+
+  async function countTurns(): Promise<number> {
+    const sessions = (await rig.home.json(['session', 'ls', '--json'])) as { readonly turns: number }[];
+    return sessions.reduce((sum, { turns }) => sum + turns, 0);
   }
 
   /** Resolves when programs see the new width, which the terminal sets some time later. */
