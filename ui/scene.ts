@@ -74,6 +74,7 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onCli
     },
   });
   hoverOnlyAtRest(sigma);
+  ignoreClickOfPull(sigma);
   const showHighlights = hideEmptyLayers(sigma);
   sigma.on('clickNode', ({ node }) => onClick(Number(node)));
   sigma.on('clickStage', () => onClick(null));
@@ -149,6 +150,15 @@ function hoverOnlyAtRest(sigma: Sigma): void {
   captor.on('mousemove', (event) => {
     if (!captor.isMouseDown) for (const listener of hover) listener(event);
   });
+}
+
+/** Sigma counts the release of a pull as a click: the next one soon after it would zoom, as a double click does. */
+function ignoreClickOfPull(sigma: Sigma): void {
+  const captor = sigma.getMouseCaptor();
+  const stop = (event: Event): void => {
+    if (captor.draggedEvents >= sigma.getSetting('draggedEventsTolerance')) event.stopImmediatePropagation();
+  };
+  captor.container.addEventListener('click', stop, { capture: true });
 }
 
 function toGraph(data: UiGraph): Graphology {

@@ -242,14 +242,23 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     };
     expect(await markFirst()).not.toBe('');
     await page.getByRole('button', { name: 'Show all' }).click();
+    const pull = async (): Promise<void> => {
+      await page.mouse.move(left + 4, top + 4);
+      await page.mouse.down();
+      await page.mouse.move(left + 54, top + 34, { steps: 8 });
+      await page.mouse.up();
+    };
     const before = await stillNode(page);
-    await page.mouse.move(left + 4, top + 4);
-    await page.mouse.down();
-    await page.mouse.move(left + 54, top + 34, { steps: 8 });
-    await page.mouse.up();
+    await pull();
     const after = await stillNode(page);
     expect(after).not.toEqual(before);
     expect(await markFirst()).not.toBe('');
+    await pull();
+    // A click soon after the release is no double click, which would zoom.
+    await page.mouse.click(left + 54, top + 34);
+    const pulled = await stillNode(page);
+    expect(pulled[0] - after[0]).toSatisfy((right: number) => right > 0 && right < 80);
+    expect(pulled[1] - after[1]).toSatisfy((down: number) => down > 0 && down < 50);
     const [x, y] = await stillNode(page);
     await page.mouse.move(left + x, top + y);
     await expect.poll(() => page.locator('.sigma-hovers').isVisible()).toBe(true);
@@ -372,8 +381,9 @@ const KEEP_PIXELS = `{
   };
 }`;
 
-/** The middle of the highest node in the drawing, in pixels. */
-const FIND_NODE = `(() => {
+/** The middle of the highest node in the drawing, in pixels, after a frame in which it could move. */
+const FIND_NODE = `(async () => {
+  for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
   const nodes = document.querySelector('.sigma-nodes');
   const copy = new OffscreenCanvas(nodes.width, nodes.height).getContext('2d');
   copy.drawImage(nodes, 0, 0);
