@@ -3,7 +3,10 @@ import type { TurnText } from '../model/turn.ts';
 import { type CompactSet, createCompactSet } from './compact-set.ts';
 
 const SEQUENCE_WORDS = 5;
-const WORD = /[\p{L}\p{N}_]+/gu;
+const WORD_CHARACTER = /[\p{L}\p{N}_]/u;
+/** Of FNV-1a. */
+const [BASIS, PRIME] = [0x811c9dc5 | 0, 0x01000193];
+const BLANK = 0x20;
 
 /** A text of a turn, in order; `shown`: from a file, a tool or the client. */
 export interface FlowText {
@@ -11,15 +14,49 @@ export interface FlowText {
   readonly text: string;
 }
 
-/** Hashes of each five words in a row. @param plain  see `plainText` */
+/**
+ * Hashes of each five words in a row, joined by blanks, as `hashText` has them.
+ *
+ * @param plain  see `plainText`
+ */
 export function* getSequences(plain: string): Generator<number> {
-  const before: string[] = [];
-  for (const [word] of plain.matchAll(WORD)) {
-    before.push(word);
-    if (before.length < SEQUENCE_WORDS) continue;
-    yield hashText(before.join(' '));
-    before.shift();
+  // Of the last five to one words: each character is read once for all of them.
+  let [five, four, three, two, one] = [BASIS, BASIS, BASIS, BASIS, BASIS];
+  let words = 0;
+  let isInside = false;
+  for (let at = 0; at <= plain.length; at += 1) {
+    const isWord = at < plain.length && isWordCharacter(plain, at);
+    if (isWord && !isInside) {
+      [five, four, three, two, one] = [add(four, BLANK), add(three, BLANK), add(two, BLANK), add(one, BLANK), BASIS];
+      words += 1;
+    } else if (!isWord && isInside && words >= SEQUENCE_WORDS) yield five;
+    isInside = isWord;
+    if (!isWord) continue;
+    const code = plain.charCodeAt(at);
+    five = add(five, code);
+    four = add(four, code);
+    three = add(three, code);
+    two = add(two, code);
+    one = add(one, code);
   }
+}
+
+function add(hash: number, code: number): number {
+  return Math.imul(hash ^ code, PRIME);
+}
+
+/** By code unit: 0 where it was not looked up. */
+const [WORD, OTHER] = [1, 2];
+const kinds = new Uint8Array(0x1_0000);
+
+function isWordCharacter(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  if (code >= 0xd800 && code < 0xe000) {
+    const point = text.codePointAt(code < 0xdc00 ? at : at - 1) ?? 0;
+    return point > 0xffff && WORD_CHARACTER.test(String.fromCodePoint(point));
+  }
+  kinds[code] ||= WORD_CHARACTER.test(text.charAt(at)) ? WORD : OTHER;
+  return kinds[code] === WORD;
 }
 
 /** Calls `read` with each value of the plain text until it returns true; each is a step. Returns whether one did. */
@@ -95,9 +132,9 @@ export function repeatsShown(text: string, turns: readonly Pick<TurnText, 'repea
 
 /** FNV-1a, 32 bits: a collision only makes a turn less trusted. */
 export function hashText(text: string): number {
-  let value = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
-  return value | 0;
+  let hash = BASIS;
+  for (let at = 0; at < text.length; at += 1) hash = add(hash, text.charCodeAt(at));
+  return hash;
 }
 
 /** The lines of a text, and whether each only repeats; a sequence may go over the end of a line. */
