@@ -1,3 +1,5 @@
+import type { Scope } from './policy.ts';
+
 /**
  * Where a text comes from, most trusted first. A text derived from several sources has the lowest origin.
  */
@@ -363,4 +365,56 @@ function splitTyped(text: string): SourcedText[] {
   }
   const own = [...typed, text.slice(at)].join('').trim();
   return [...(own === '' ? [] : [{ source: 'typed' as const, text: own }]), ...others];
+}
+
+/** One tier-1 line, ready to inject: redacted, without line breaks, fences or tags. */
+export interface MemoryLine {
+  readonly nodeId: string;
+  readonly text: string;
+  readonly origin: Origin;
+  /** Set on the lines that stand for turns which are cut. */
+  readonly kept?: KeptState;
+}
+
+/** What a conversation may not lose with the turns of a node. */
+export interface KeptState {
+  /** Whole lines. */
+  readonly decisions: readonly string[];
+  /** Whole lines. */
+  readonly open: readonly string[];
+  /** Figures, names, paths and identifiers that the lines above do not name. */
+  readonly values: readonly string[];
+}
+
+/** Memory for the system prompt of one plan; every line is of clean origin. */
+export interface SessionContext {
+  readonly brief: readonly string[];
+  readonly lines: readonly MemoryLine[];
+  /** The library's part, its heading first; absent where it has nothing to say. */
+  readonly library?: readonly string[];
+}
+
+/** What a conversation was given of memory, by line. */
+export interface ShownText {
+  /** Of its system block. */
+  readonly block: readonly string[];
+  /** Of what prompts got since, oldest first. */
+  readonly since: readonly string[];
+}
+
+export interface RecallRequest {
+  readonly sessionId: string;
+  readonly projectDir: string | null;
+  /** Without reminders. */
+  readonly prompt: string;
+  /** The conversation before it, oldest first; used if the prompt has no content words. */
+  readonly recent: readonly string[];
+  /** Ids of the turns sent verbatim, whose nodes are not recalled. */
+  readonly visibleTurns: ReadonlySet<string>;
+  /** Texts already injected by the current plan; identical lines are skipped. */
+  readonly shown: ReadonlySet<string>;
+  /** Whether the request has this text already, which need not be said again. */
+  readonly sends?: (text: string) => boolean;
+  /** A narrower scope than configured, if the project requests one. */
+  readonly scope?: Scope;
 }

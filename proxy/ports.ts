@@ -1,5 +1,5 @@
 import type { EffectivePolicy } from '../common/policy.ts';
-import type { CapturedTurn, Origin } from '../common/turn.ts';
+import type { CapturedTurn, MemoryLine, RecallRequest, SessionContext, ShownText } from '../common/turn.ts';
 
 /** A complete `POST /v1/messages` or `/v1/messages/count_tokens` from Claude Code. */
 export interface MessagesRequest {
@@ -88,24 +88,7 @@ export interface CertSource {
 }
 
 export type { Log as ProxyLog } from '../common/log.ts';
-
-export interface MemoryLine {
-  readonly nodeId: string;
-  readonly text: string;
-  readonly origin: Origin;
-  /** Set on `lines` of nodes with state. */
-  readonly kept?: KeptState;
-}
-
-/** What a conversation may not lose with the turns that a node stands for. */
-export interface KeptState {
-  /** Whole lines. */
-  readonly decisions: readonly string[];
-  /** Whole lines. */
-  readonly open: readonly string[];
-  /** Figures, names, paths and identifiers that the lines above do not name. */
-  readonly values: readonly string[];
-}
+export type { KeptState, MemoryLine } from '../common/turn.ts';
 
 /** The user's policy for a working directory. Must not throw. */
 export interface PolicySource {
@@ -182,32 +165,9 @@ export interface MemorySource {
   lines(nodeIds: readonly string[]): readonly MemoryLine[];
   /** For each of these turns, one line with what was said in it; none for a turn that may not be quoted. */
   quotes(turnIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  sessionContext(
-    sessionId: string,
-    projectDir: string | null,
-  ): Promise<{
-    readonly brief: readonly string[];
-    readonly lines: readonly MemoryLine[];
-    /** Its first line is found in every text that has the library's part already. */
-    readonly library?: readonly string[];
-  }>;
+  /** The first line of its library is found in every text that has that part already. */
+  sessionContext(sessionId: string, projectDir: string | null): Promise<SessionContext>;
   /** Lines for facts that are not as `shown` says, a heading first; none where nothing changed. */
-  factChanges(
-    sessionId: string,
-    projectDir: string | null,
-    shown: { readonly block: readonly string[]; readonly since: readonly string[] },
-  ): Promise<readonly string[]>;
-  recall(
-    request: {
-      readonly sessionId: string;
-      readonly projectDir: string | null;
-      readonly prompt: string;
-      readonly recent: readonly string[];
-      readonly visibleTurns: ReadonlySet<string>;
-      readonly shown: ReadonlySet<string>;
-      /** Whether the head of the request has this text. */
-      readonly sends: (text: string) => boolean;
-    },
-    signal: AbortSignal,
-  ): Promise<readonly RecalledLine[]>;
+  factChanges(sessionId: string, projectDir: string | null, shown: ShownText): Promise<readonly string[]>;
+  recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecalledLine[]>;
 }

@@ -36,7 +36,7 @@ it('tells memory what the head of the request says, and nothing of later message
   const memory: MemorySource = {
     ...createFakeMemory(),
     recall: async (request) => {
-      sends = request.sends;
+      if (request.sends !== undefined) sends = request.sends;
       return [];
     },
   };
