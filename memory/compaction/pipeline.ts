@@ -15,7 +15,7 @@ import { type BufferedTurn, createSessionCache, type Session, type SessionCache 
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
-import { knownOrigins, readTurnPart } from '../ingest/turn-trust.ts';
+import { knownOrigins, readTurn, readTurnPart } from '../ingest/turn-trust.ts';
 import { isDraft } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { TopicShiftReading } from '../models/model.ts';
@@ -194,25 +194,57 @@ function offer(state: State, { preset, formerId, ...turn }: CapturedTurn): void 
   state.pendingChars += chars;
   const session = sessions.restore(turn.sessionId);
   session.preset = preset;
-  void run(state, session, () =>
-    ingest(state, session, turn, formerId).finally(() => {
-      state.pendingChars -= chars;
-    }),
-  );
+  const leave = (): void => {
+    state.pendingChars -= chars;
+  };
+  void run(state, session, async () => {
+    const form = await ingest(state, session, turn, formerId).finally(leave);
+    if (form === null) return;
+    state.pendingChars += chars;
+    // After those who wait for these captures: to know the turn is enough for them.
+    void run(state, session, async () => void (await store(state, session, form, true))).finally(leave);
+  });
 }
 
-async function ingest(state: State, session: Session, turn: CapturedTurn, formerId?: string): Promise<void> {
+/** @returns the turn where it is another form of a known one, and still has to be stored */
+async function ingest(
+  state: State,
+  session: Session,
+  captured: CapturedTurn,
+  formerId?: string,
+): Promise<CapturedTurn | null> {
+  const { turnRegistry, crashMarks } = state;
   const release = (error: unknown): never => {
-    state.turnRegistry.release(turn.turnId);
+    turnRegistry.release(captured.turnId);
     throw error;
   };
   // It marks what it reads.
   await hydrate(state, session).catch(release);
-  if (formerId !== undefined && (await isStoredAs(state, formerId, turn.key).catch(release))) {
-    state.turnRegistry.addForm(turn.turnId, formerId);
-    return;
+  if (formerId !== undefined && (await isStoredAs(state, formerId, captured.key).catch(release))) {
+    turnRegistry.addForm(captured.turnId, formerId);
+    return null;
   }
-  if (await state.crashMarks.during('read', [turn], () => store(state, session, turn))) await decide(state, session);
+  const turn = { ...captured, ...(await inSlices(captured, readOrigins(state, captured))) };
+  const isForm = await crashMarks.during('read', [turn], () => recognize(state, session, turn));
+  if (isForm) return turn;
+  if (await crashMarks.during('read', [turn], () => store(state, session, turn, false))) await decide(state, session);
+  return null;
+}
+
+/** Registers a turn that is known in another form. Where redaction changes the text, it is found when it is stored. */
+async function recognize(state: State, session: Session, turn: CapturedTurn): Promise<boolean> {
+  const { turnRegistry, getProject } = state;
+  if (turn.part !== undefined) return false;
+  // Yield: a long history must not block running streams.
+  await nextTick();
+  const project = getProject(turn.projectDir) || session.project;
+  return turnRegistry.recognize({ ...turn, project }, readTurn(turn));
+}
+
+function readOrigins(state: State, { sessionId, ...turn }: CapturedTurn) {
+  const reported = state.reported.peek(sessionId);
+  const sealedOrigin = (text: string): Origin | null => state.sealedOrigin?.(text) ?? null;
+  return knownOrigins({ sessionId, ...turn }, (digest) => reported?.has(digest) === true, sealedOrigin);
 }
 
 /** Whether a former version stored the turn that begins with this prompt under `turnId`, with what followed it. */
@@ -224,16 +256,12 @@ async function isStoredAs(state: State, turnId: string, key: string): Promise<bo
 }
 
 /** @returns whether the session has another turn */
-async function store(state: State, session: Session, captured: CapturedTurn): Promise<boolean> {
+async function store(state: State, session: Session, turn: CapturedTurn, isForm: boolean): Promise<boolean> {
   const { turnRegistry, getProject, files, heardBy, shownText, toolRounds } = state;
-  const reported = state.reported.peek(session.id);
-  const sealedOrigin = (text: string): Origin | null => state.sealedOrigin?.(text) ?? null;
-  const isReported = (digest: string): boolean => reported?.has(digest) === true;
-  const turn = { ...captured, ...(await inSlices(captured, knownOrigins(captured, isReported, sealedOrigin))) };
   let stored: JournalTurn;
   let repeatedText: RepeatedText;
   try {
-    if (turnRegistry.isRecorded(turn.turnId)) return false;
+    if (!isForm && turnRegistry.isRecorded(turn.turnId)) return false;
     session.project = getProject(turn.projectDir) || session.project;
     const marks = await files.getMarks(turn);
     const { text, flow } = readTurnPart(turn, false);
@@ -259,7 +287,7 @@ async function store(state: State, session: Session, captured: CapturedTurn): Pr
     turnRegistry.release(turn.turnId);
     throw error;
   }
-  await inSlices(turn, take(state, session, stored, repeatedText));
+  await inSlices(turn, take(state, session, stored, repeatedText, !stored.redacted));
   await state.facts?.readTurn(readTurnPart(stored, false).text, stored);
   return true;
 }
@@ -274,12 +302,18 @@ async function readable({ journal, crashMarks }: State, sessionId: string): Prom
   return (await journal.read(sessionId)).filter(({ turnId }) => !crashMarks.isSkipped(turnId));
 }
 
-/** Registers a durable turn and buffers it unless a node covers it. */
-function* take(state: State, session: Session, stored: JournalTurn, repeats: RepeatedText): Steps<void> {
+/** Registers a durable turn and buffers it unless a node covers it. @param isRead  as shown text */
+function* take(
+  state: State,
+  session: Session,
+  stored: JournalTurn,
+  repeats: RepeatedText,
+  isRead: boolean,
+): Steps<void> {
   const { files, heardBy, turnRegistry, turnReader, catalogue, store } = state;
   const { text, flow } = readTurnPart(stored, false);
   yield;
-  yield* state.shownText.read(session.id, flow, text.user);
+  if (!isRead) yield* state.shownText.read(session.id, flow, text.user);
   files.noteProject(stored.projectDir, stored.atMs);
   yield* heardBy(session.id, stored.atMs).addTurn(text, stored.messages, repeats);
   // After an eviction the turns are known but may still lack a node.
@@ -321,7 +355,7 @@ async function readJournal(state: State, session: Session): Promise<void> {
     if (stored.part === undefined) {
       await crashMarks.during('read', [stored], async () => {
         const repeats = await findRepeatedText(stored, () => turns.slice(0, at));
-        await inSlices(stored, take(state, session, stored, repeats));
+        await inSlices(stored, take(state, session, stored, repeats, false));
       });
     }
     // Yield: reading a long history must not block running streams.

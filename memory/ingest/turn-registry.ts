@@ -17,6 +17,8 @@ interface SessionInfo {
   readonly title: string;
 }
 
+type NewTurn = Omit<JournalTurn, 'seq' | 'redacted'>;
+
 /** Known turns and their ids: the same turn may arrive again serialized differently. */
 export interface TurnRegistry {
   /** False when the id is known or reserved already. */
@@ -30,7 +32,9 @@ export interface TurnRegistry {
   /** Forgets the turns; their ids stay reserved. */
   drop(turnIds: readonly string[]): void;
   /** Adds a durable turn; false when it is known or another form of a known one. */
-  record(turn: JournalTurn, text: TurnText): boolean;
+  record(turn: NewTurn, text: TurnText): boolean;
+  /** Adds a turn that is another form of a known one, as `record` does; false where it is none, or known itself. */
+  recognize(turn: NewTurn, text: TurnText): boolean;
   /** The id that nodes use for this turn. */
   canonicalId(turnId: string): string;
   /** Every id of this turn, oldest first. */
@@ -107,7 +111,7 @@ function createFirstTurns(names: ReturnType<typeof createTextIds>) {
 /** Finds the imported turn that a captured turn is another form of; its place in the conversation is unknown. */
 function createImportMatcher(isRecorded: (turnId: string) => boolean) {
   const unmatched = new Map<string, string[]>();
-  return (turn: JournalTurn, text: TurnText): string | undefined => {
+  return (turn: NewTurn, text: TurnText): string | undefined => {
     if (turn.part !== undefined) return undefined;
     const hash = turnContentHash(turn.sessionId, text);
     const waiting = unmatched.get(hash) ?? [];
@@ -119,6 +123,20 @@ function createImportMatcher(isRecorded: (turnId: string) => boolean) {
     unmatched.set(hash, rest);
     if (rest.length === 0) unmatched.delete(hash);
     return first;
+  };
+}
+
+/** Finds the known turn that a turn is another form of, and the digests that identify both. */
+function createIdentifier(
+  firstTurns: ReturnType<typeof createFirstTurns>,
+  isRecorded: (turnId: string) => boolean,
+  canonicalId: (turnId: string) => string,
+) {
+  const matchImported = createImportMatcher(isRecorded);
+  return (turn: NewTurn, text: TurnText) => {
+    const { names, lookups } = getIdentities(turn, text, canonicalId);
+    const known = lookups.map(firstTurns.find).find((turnId) => turnId !== undefined);
+    return { names, first: known ?? matchImported(turn, text) };
   };
 }
 
@@ -143,14 +161,14 @@ export function createTurnRegistry(): TurnRegistry {
   const columns = createTurnColumns();
   const firstTurns = createFirstTurns(columns.names);
   const isRecorded = (turnId: string): boolean => columns.has(turnId, RECORDED);
-  const matchImported = createImportMatcher(isRecorded);
   const forms = createForms();
+  const identify = createIdentifier(firstTurns, isRecorded, forms.canonicalId);
   const sessions = new Map<string, SessionInfo>();
   const partsOf = new Map<string, readonly string[]>();
   const wholesOf = new Map<string, { readonly turnId: string; readonly isCopied: boolean }[]>();
   const tasks = createTaskLists();
 
-  function recordParts({ turnId, parts = [], tail, part: own }: JournalTurn): void {
+  function recordParts({ turnId, parts = [], tail, part: own }: NewTurn): void {
     const add = (whole: string, ids: readonly string[]): void =>
       void partsOf.set(whole, [...new Set([...(partsOf.get(whole) ?? []), ...ids])]);
     if (own?.of !== undefined) {
@@ -164,7 +182,7 @@ export function createTurnRegistry(): TurnRegistry {
     add(turnId, ids);
   }
 
-  function countTurn(turn: JournalTurn, { user }: TurnText, isCounted: boolean): void {
+  function countTurn(turn: NewTurn, { user }: TurnText, isCounted: boolean): void {
     const session = sessions.get(turn.sessionId);
     sessions.set(turn.sessionId, {
       project: turn.project || (session?.project ?? ''),
@@ -174,6 +192,20 @@ export function createTurnRegistry(): TurnRegistry {
       title: session?.title || findTitle(user),
     });
     if (isCounted) columns.set(turn.turnId, COUNTED);
+  }
+
+  function enter(turn: NewTurn, text: TurnText, mayBeNew: boolean): 'new' | 'form' | null {
+    if (isRecorded(turn.turnId)) return null;
+    const { names, first } = identify(turn, text);
+    if (first === undefined && !mayBeNew) return null;
+    columns.set(turn.turnId, TAKEN | RECORDED);
+    columns.setSession(turn.turnId, turn.sessionId);
+    recordParts(turn);
+    for (const name of names) firstTurns.set(name, first ?? turn.turnId);
+    countTurn(turn, text, first === undefined && turn.part === undefined);
+    if (first === undefined) tasks.record(turn, text);
+    else forms.add(turn.turnId, first);
+    return first === undefined ? 'new' : 'form';
   }
 
   return {
@@ -186,23 +218,8 @@ export function createTurnRegistry(): TurnRegistry {
     isRecorded,
     isReserved: (turnId) => columns.has(turnId, TAKEN),
     addForm: forms.add,
-    record(turn, text) {
-      if (isRecorded(turn.turnId)) return false;
-      columns.set(turn.turnId, TAKEN | RECORDED);
-      columns.setSession(turn.turnId, turn.sessionId);
-      recordParts(turn);
-      const { names, lookups } = getIdentities(turn, text, forms.canonicalId);
-      const known = lookups.map(firstTurns.find).find((turnId) => turnId !== undefined);
-      const first = known ?? matchImported(turn, text);
-      for (const name of names) firstTurns.set(name, first ?? turn.turnId);
-      countTurn(turn, text, first === undefined && turn.part === undefined);
-      if (first === undefined) {
-        tasks.record(turn, text);
-        return true;
-      }
-      forms.add(turn.turnId, first);
-      return false;
-    },
+    record: (turn, text) => enter(turn, text, true) === 'new',
+    recognize: (turn, text) => enter(turn, text, false) === 'form',
     drop(turnIds) {
       tasks.drop([...turnIds, ...turnIds.flatMap((turnId) => wholesOf.get(turnId) ?? []).map((whole) => whole.turnId)]);
       for (const turnId of turnIds) {
@@ -239,7 +256,7 @@ function findTitle(prompt: string): string {
  * Digests that identify a turn, and those of them to look it up by. A newer client may word the first messages in another
  * way, which changes every later key; a summary may replace everything before the turn.
  */
-function getIdentities(turn: JournalTurn, text: TurnText, canonicalId: (turnId: string) => string) {
+function getIdentities(turn: NewTurn, text: TurnText, canonicalId: (turnId: string) => string) {
   const { key, project, sessionId, before, part, imported } = turn;
   const words = hashWords(turn, text);
   const digest = (place: string): string =>
@@ -254,7 +271,7 @@ function getIdentities(turn: JournalTurn, text: TurnText, canonicalId: (turnId: 
 }
 
 /** Equal for the same prompt, answered with the same words and calls. */
-function hashWords(turn: JournalTurn, text: TurnText): string {
+function hashWords(turn: NewTurn, text: TurnText): string {
   const place = turn.part === undefined ? '' : `part ${turn.part.index}\n`;
   const hash = createHash('sha256').update(`${place}${text.user}\n`);
   for (const part of text.parts) {

@@ -3,6 +3,7 @@ import { createTerminal } from '../../fuzz/fake-client.ts';
 import { createWireRig, type Exchange } from '../../fuzz/rewriter-rig.ts';
 import { left, step } from '../../fuzz/story.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
+import { talk } from '../../helpers/turns.ts';
 
 const TURNS = 30;
 
@@ -33,5 +34,39 @@ it('a switch to a smaller context window cuts the first request and stores each 
 
   const nodes = await memory.library.list({});
   expect(nodes.flatMap(({ turns }) => turns)).toHaveLength(2 * TURNS + 1);
+  await memory.maintenance.close();
+});
+
+it('knows turns in another form before they are stored in it', async () => {
+  const disk = createDisk();
+  let write = Promise.resolve();
+  const append: typeof disk.journal.append = (turn) => write.then(() => disk.journal.append(turn));
+  const memory = await openRig({ ...disk, journal: { ...disk.journal, append } }, { llm: 'local', model: null });
+  const inForm = (form: string) => {
+    let before = '';
+    return ['Ship on Tuesday.', 'Use port 7413.', 'Ask Ines about the key.'].map((prompt) => {
+      const turn = { ...talk(prompt, 'Noted.', { key: `${form} ${prompt}` }), before };
+      before = turn.turnId;
+      return turn;
+    });
+  };
+  const ids = (form: string): string[] => inForm(form).map(({ turnId }) => turnId);
+
+  memory.capture.captureTurns(inForm('a'));
+  memory.capture.prepareNodes('s1', ids('a'));
+  await memory.maintenance.flush(10_000);
+  const nodes = memory.recall.nodesCovering(ids('a'));
+  let release = (): void => {};
+  write = new Promise((resolve) => {
+    release = resolve;
+  });
+  memory.capture.captureTurns(inForm('b'));
+  await memory.capture.awaitCaptures('s1');
+  expect([...memory.recall.nodesCovering(ids('b')).values()]).toEqual([...nodes.values()]);
+  expect(nodes.size).toBe(3);
+  release();
+  await memory.maintenance.flush(10_000);
+  const stored = await disk.journal.read('s1');
+  expect(stored.map(({ turnId }) => turnId)).toEqual([...ids('a'), ...ids('b')]);
   await memory.maintenance.close();
 });

@@ -104,7 +104,7 @@ test('a turn that a summary of all before it stands in front of is the turn that
     const parts =
       continued === '' ? [] : [{ kind: 'assistant' as const, origin: 'external' as const, tool: '', text: continued }];
     const text = { turnId, atMs: 1, origin: 'user' as const, user: words, parts };
-    return book.record({ ...turn, messages: [], seq: 0, project: '/p', redacted: false }, text);
+    return book.record({ ...turn, messages: [], project: '/p' }, text);
   };
   expect([said('a', 'go on', ''), said('b', 'go on', 'a'), said('c', 'stop', 'b')]).toEqual([true, true, true]);
   expect(said('d', '', '', summary)).toBe(true);
@@ -128,4 +128,29 @@ test('two branches that differ only in what a tool was given are two turns', () 
   expect(record(book, 'c', 'fix it', '/p', '{"lines":[1,{"y":2,"x":1}],"file":"a.ts"}')).toBe(false);
   expect(book.aliases('c')).toEqual(['a', 'c']);
   expect(book.session('one')?.turns).toBe(2);
+});
+
+test('only another form of a known turn is recognized', () => {
+  const book = createTurnRegistry();
+  const saying = (turnId: string, user: string) => {
+    const turn = {
+      key: `key of ${turnId}`,
+      turnId,
+      before: '',
+      sessionId: 'one',
+      projectDir: '/p',
+      model: 'm',
+      atMs: 1,
+    };
+    const text = { turnId, atMs: 1, origin: 'user' as const, user, parts: [] };
+    return [{ ...turn, messages: [], project: '/p' }, text] as const;
+  };
+  expect(book.recognize(...saying('a', 'go on'))).toBe(false);
+  expect([book.isRecorded('a'), book.sessions().size]).toEqual([false, 0]);
+  expect(book.record(...saying('a', 'go on'))).toBe(true);
+  expect(book.recognize(...saying('a', 'go on'))).toBe(false);
+  expect(book.recognize(...saying('b', 'stop'))).toBe(false);
+  expect(book.recognize(...saying('c', 'go on'))).toBe(true);
+  expect([book.canonicalId('c'), book.isRecorded('c'), book.session('one')?.turns]).toEqual(['a', true, 1]);
+  expect(book.record(...saying('c', 'go on'))).toBe(false);
 });
