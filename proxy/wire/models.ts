@@ -17,6 +17,8 @@ type Row = readonly [
 
 const M = 1_000_000;
 const K200 = 200_000;
+const PAGES = 'models overview and prompt-caching page';
+const TRACKERS = 'price trackers, Sep 2026, not confirmed';
 
 /**
  * Flags: `s` system messages, `b` binds thinking, `k` keeps thinking, `p` prefill.
@@ -26,91 +28,27 @@ const K200 = 200_000;
  * 2026); thinking modes, its thinking page.
  */
 const ROWS: readonly Row[] = [
-  // 5.2 as 5.1: the prefix-checks page lists it, Oct 2026.
-  [
-    'fable-5.1',
-    'fable-5-1 fable-5-2 mythos-5-1 mythos-5-2',
-    'sbk',
-    'adaptive',
-    10,
-    50,
-    0.025,
-    512,
-    M,
-    'price trackers, Sep 2026, not confirmed; 5.2 assumed alike',
-  ],
-  [
-    'fable-5',
-    'fable-5 mythos-5',
-    'sk',
-    'adaptive',
-    10,
-    50,
-    0.1,
-    512,
-    M,
-    'models overview and prompt-caching page, Aug 2026',
-  ],
+  // 5.2 as 5.1: the prefix-checks page lists it, Oct 2026. Its prices are assumed to be those of 5.1.
+  ['fable-5.1', 'fable-5-1 fable-5-2 mythos-5-1 mythos-5-2', 'sbk', 'adaptive', 10, 50, 0.025, 512, M, TRACKERS],
+  ['fable-5', 'fable-5 mythos-5', 'sk', 'adaptive', 10, 50, 0.1, 512, M, `${PAGES}, Aug 2026`],
   ['opus-5.5', 'opus-5-5', 'sbk', 'adaptive', 4, 20, 0.05, 512, M, 'model page, Sep 2026'],
   ['opus-5', 'opus-5', 'sk', 'adaptive', 5, 25, 0.1, 512, M, 'model page, Jul 2026'],
-  [
-    'sonnet-5.5',
-    'sonnet-5-5',
-    'sbk',
-    'adaptive',
-    2,
-    10,
-    0.05,
-    512,
-    M,
-    'models overview and prompt-caching page, Sep 2026',
-  ],
+  ['sonnet-5.5', 'sonnet-5-5', 'sbk', 'adaptive', 2, 10, 0.05, 512, M, `${PAGES}, Sep 2026`],
   // The docs leave it out of the system-message list, Claude Code 2.1.197 sends them (Nov 2026).
   ['sonnet-5', 'sonnet-5', 'sk', 'adaptive', 2, 10, 0.1, 1024, M, 'models overview, Aug 2026'],
-  [
-    'haiku-5.5',
-    'haiku-5-5',
-    'sbk',
-    'adaptive',
-    0.1,
-    0.5,
-    0.1,
-    4096,
-    M,
-    'models overview, Oct 2026; minimum not published, the other Haiku’s taken',
-  ],
-  [
-    'opus-4.8',
-    'opus-4-8',
-    'sk',
-    'adaptive',
-    5,
-    25,
-    0.1,
-    1024,
-    M,
-    'prompt-caching page, Aug 2026; window as in Claude Code 2.1.197, Nov 2026',
-  ],
+  // The minimum is not published: that of the other Haiku.
+  ['haiku-5.5', 'haiku-5-5', 'sbk', 'adaptive', 0.1, 0.5, 0.1, 4096, M, 'models overview, Oct 2026'],
+  // The window as in Claude Code 2.1.197, Nov 2026.
+  ['opus-4.8', 'opus-4-8', 'sk', 'adaptive', 5, 25, 0.1, 1024, M, 'prompt-caching page, Aug 2026'],
   // Manual thinking refused from 4.7 on.
   ['opus-4.7', 'opus-4-7', 'k', 'adaptive', 5, 25, 0.1, 2048, M, 'prompt-caching page, Aug 2026'],
   // Both thinking modes, no prefill from 4.6 on: platform errors page, Aug 2026.
-  ['opus-4.6', 'opus-4-6', 'k', 'both', 5, 25, 0.1, 4096, M, 'models overview and prompt-caching page, Aug 2026'],
-  ['sonnet-4.6', 'sonnet-4-6', 'k', 'both', 3, 15, 0.1, 1024, M, 'models overview and prompt-caching page, Aug 2026'],
+  ['opus-4.6', 'opus-4-6', 'k', 'both', 5, 25, 0.1, 4096, M, `${PAGES}, Aug 2026`],
+  ['sonnet-4.6', 'sonnet-4-6', 'k', 'both', 3, 15, 0.1, 1024, M, `${PAGES}, Aug 2026`],
   // Keeps thinking from Opus 4.5 on: thinking page, Aug 2026.
-  ['opus-4.5', 'opus-4-5', 'kp', 'manual', 5, 25, 0.1, 4096, K200, 'models overview and prompt-caching page, Aug 2026'],
-  [
-    'sonnet-4.5',
-    'sonnet-4-5',
-    'p',
-    'manual',
-    3,
-    15,
-    0.1,
-    1024,
-    K200,
-    'models overview and prompt-caching page, Aug 2026',
-  ],
-  ['haiku-4.5', 'haiku-4-5', 'p', 'manual', 1, 5, 0.1, 4096, K200, 'models overview and prompt-caching page, Aug 2026'],
+  ['opus-4.5', 'opus-4-5', 'kp', 'manual', 5, 25, 0.1, 4096, K200, `${PAGES}, Aug 2026`],
+  ['sonnet-4.5', 'sonnet-4-5', 'p', 'manual', 3, 15, 0.1, 1024, K200, `${PAGES}, Aug 2026`],
+  ['haiku-4.5', 'haiku-4-5', 'p', 'manual', 1, 5, 0.1, 4096, K200, `${PAGES}, Aug 2026`],
   ['opus-4', 'opus-4 opus-4-0 opus-4-1', 'p', 'manual', 15, 75, 0.1, 1024, K200, 'prices page, 2025; Opus 4 and 4.1'],
   ['sonnet-4', 'sonnet-4 sonnet-4-0', 'p', 'manual', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
   // Claude 3.7: manual thinking; the other 3.x: none.
