@@ -64,7 +64,7 @@ import { createPauseSwitch } from './policy/pause.ts';
 import { createSeals } from './policy/seal.ts';
 import { createSubagentSource, createSubagents } from './policy/subagents.ts';
 import { shareOptions } from './share-config.ts';
-import { lastAnswerMs } from './transcript/files.ts';
+import { openTranscripts } from './transcript/files.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine accepts requests after this, even when its store needs longer to open. */
@@ -128,7 +128,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     memory: { ...memory.capture, ...memory.recall },
     plans: stores.plans,
     ...{ policy, ledger, receipts, subagents },
-    transcripts: { lastAnswerMs: (sessionId) => lastAnswerMs(claudeDirectory(env), sessionId) },
+    transcripts: openTranscripts(claudeDirectory(env)),
     config: { ...config.inject, memoryDeadlineMs: config.recall.deadlineMs, cut: cutRule(config.trim) },
     clock: systemClock,
     ...{ randomHex: (bytes: number) => randomBytes(bytes).toString('hex'), log },

@@ -149,10 +149,17 @@ export interface SubagentSource {
   givenTo(agentId: string): GivenSlice | null;
 }
 
+export interface PastPrompt {
+  readonly text: string;
+  readonly atMs: number;
+}
+
 /** What Claude Code itself keeps of its sessions. */
 export interface TranscriptSource {
   /** When the last answer of a session came; null where that is unknown. Must not throw. */
   lastAnswerMs(sessionId: string): Promise<number | null>;
+  /** What was typed in a session, in order, and when. @throws what reading its transcript throws */
+  prompts(sessionId: string): Promise<readonly PastPrompt[]>;
 }
 
 /** What the rewriter needs of memory; `engine/compose.ts` joins the two. */

@@ -40,7 +40,7 @@ export async function openReplay(memory: Memory, mode: Config['trim']['mode'], j
   const rewriter = await openRewriter({
     memory: { ...memory.capture, ...memory.recall },
     plans: createMemoryPlanStore(),
-    ...(joins ? { transcripts: { lastAnswerMs: async () => nowMs - DAY_MS } } : {}),
+    ...(joins ? { transcripts: { lastAnswerMs: async () => nowMs - DAY_MS, prompts: async () => [] } } : {}),
     config: { ...config.inject, memoryDeadlineMs: PATIENT_MS, cut: cutRule(config.trim) },
     ledger: await openCostLedger({ store: createMemoryRecords(), rule: NEVER_ENDS, clock, log: silentLog }),
     clock,

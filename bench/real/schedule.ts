@@ -45,7 +45,7 @@ export function joinedNextDay(session: PastSession): PastSession {
 /** What Claude Code knows of sessions that go on after a day. */
 export function joinedTranscripts(sessions: readonly PastSession[]): TranscriptSource {
   const starts = new Map(sessions.map((session) => [session[0]?.sessionId, getStart(session)]));
-  return { lastAnswerMs: async (sessionId) => (starts.get(sessionId) ?? DAY_MS) - DAY_MS };
+  return { lastAnswerMs: async (sessionId) => (starts.get(sessionId) ?? DAY_MS) - DAY_MS, prompts: async () => [] };
 }
 
 /** With a second session that sends the next requests after the middle of the first. */

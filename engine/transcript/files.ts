@@ -4,6 +4,8 @@ import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { isRecord, parseJson } from '../../common/text.ts';
+import { createTranscriptReader } from '../../memory/index.ts';
+import type { TranscriptSource } from '../../proxy/index.ts';
 
 export interface TranscriptFile {
   readonly file: string;
@@ -119,11 +121,23 @@ export async function readTranscriptLines(
   }
 }
 
-/** When the last answer of a session came, by Claude Code's transcript; null where that is unknown. Never throws. */
-export async function lastAnswerMs(claudeDir: string, sessionId: string): Promise<number | null> {
-  const own = (await transcripts(claudeDir)).filter(({ id }) => id === sessionId);
-  const times = await Promise.all(own.map(({ file }) => readEnd(file).then(lastTime, () => null)));
-  return times.reduce((latest, time) => (time !== null && (latest === null || time > latest) ? time : latest), null);
+/** What Claude Code keeps of its sessions below its folder. */
+export function openTranscripts(claudeDir: string): TranscriptSource {
+  const filesOf = async (sessionId: string) =>
+    (await transcripts(claudeDir)).flatMap(({ id, file }) => (id === sessionId ? [file] : []));
+  return {
+    async lastAnswerMs(sessionId) {
+      const ends = (await filesOf(sessionId)).map((file) => readEnd(file).then(lastTime, () => null));
+      const times = (await Promise.all(ends)).filter((time) => time !== null);
+      return times.length === 0 ? null : Math.max(...times);
+    },
+    async prompts(sessionId) {
+      const [file] = await filesOf(sessionId);
+      const reader = createTranscriptReader(sessionId, 0);
+      if (file !== undefined) await readTranscriptLines({ file, agents: [] }, reader.line);
+      return reader.prompts();
+    },
+  };
 }
 
 function lastTime(text: string): number | null {

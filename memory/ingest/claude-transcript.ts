@@ -17,6 +17,8 @@ export interface TranscriptReader {
   /** @param agentId  subagent whose file the line is from */
   line(text: string, agentId?: string): void;
   turns(): ImportedTurn[];
+  /** What was typed in each turn, and when. */
+  prompts(): { readonly text: string; readonly atMs: number }[];
   skipped(): Skipped;
 }
 
@@ -59,17 +61,8 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
 
   function open(line: Line, after: number): number {
     const atMs = getTime(line) ?? turns.at(-1)?.atMs ?? writtenMs;
-    turns.push({
-      sessionId,
-      projectDir: getDirectory(line),
-      after,
-      startMs: atMs,
-      lines: [lineId(line), ''],
-      entries: [],
-      model: '',
-      atMs,
-      answered: false,
-    });
+    const own = { sessionId, projectDir: getDirectory(line), after, startMs: atMs, atMs };
+    turns.push({ ...own, lines: [lineId(line), ''], entries: [], model: '', answered: false });
     return turns.length - 1;
   }
 
@@ -129,6 +122,8 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
       const own = turns.map((turn, at) => ({ ...turn, ...(agents.has(at) ? { agents: agents.get(at) ?? [] } : {}) }));
       return withQueued(own, queue.prompts());
     },
+    prompts: () =>
+      turns.map(({ startMs: atMs, entries }) => ({ text: readTypedText(findTexts(entries[0]?.blocks ?? [])), atMs })),
     skipped: () => ({ ...skipped, side: skipped.side + subagents.countUnknown() }),
   };
 }

@@ -16,6 +16,7 @@ import type {
   MemorySource,
   MessagesRequest,
   ObservedResponse,
+  PastPrompt,
   ProxyLog,
   RewriteOutcome,
   SubagentSource,
@@ -191,6 +192,23 @@ export function captureTurns(
     const own = { ...commonFields(view, span, context), ...toEarlierPrivate(privateBefore) };
     return { ...own, ...findFormerId(view, span), turnId: span.endHash, messages, ...listParts(view, span) };
   });
+}
+
+/** When each turn was said; one whose prompt is not in the client's transcript, with the one before it. */
+export function findTimes(
+  view: ConversationView,
+  spans: readonly TurnSpan[],
+  prompts: readonly PastPrompt[],
+): ReadonlyMap<string, number> {
+  const times = new Map<string, number>();
+  let [next, atMs] = [0, prompts[0]?.atMs];
+  for (const span of spans) {
+    const typed = readMessageText(view, span.start);
+    const found = prompts.findIndex(({ text }, at) => at >= next && text === typed);
+    if (found >= 0) [next, atMs] = [found + 1, prompts[found]?.atMs];
+    if (atMs !== undefined) times.set(span.endHash, atMs);
+  }
+  return times;
 }
 
 /** Former versions did not end a turn at a prompt that was sent with tool results. */

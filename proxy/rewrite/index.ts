@@ -7,6 +7,7 @@ import { type CostLedger, findConversationRoot, type Receipt, type Receipts } fr
 import type {
   MemorySource,
   MessagesRequest,
+  PastPrompt,
   PolicySource,
   ProxyLog,
   RecallCounts,
@@ -57,6 +58,7 @@ import {
   captureSummarizedTurns,
   captureTurns,
   createResponseRecorder,
+  findTimes,
   type ResponseRecorder,
 } from './capture.ts';
 import { type CutRule, countEligibleTurns, isExpired } from './cut.ts';
@@ -136,6 +138,8 @@ const MIN_WITHOUT_DIRECTORY = 5;
 const RECOGNITION_MS = 3_000;
 /** Of the time that a prompt has: a disk that hangs must not take it from memory. */
 const TRANSCRIPT_MS = 50;
+/** Of `RECOGNITION_MS`. */
+const PROMPTS_MS = 1_000;
 
 /**
  * One request goes through these stages: parse → decide → recall → plan → splice → validate → record.
@@ -290,7 +294,8 @@ class RewritePipeline implements Rewriter {
     if (this.#waitedFor.has(history)) return input;
     this.#waitedFor.set(history, true);
     context.request.extendDeadline?.(RECOGNITION_MS);
-    this.#captureHistory(context, completeTurns, input);
+    const prompts = await this.#readPrompts(context.sessionId, signal);
+    this.#captureHistory(context, completeTurns, input, findTimes(context.view, completeTurns, prompts));
     await beforeAbort(this.#deps.memory.awaitCaptures(context.sessionId), signal);
     return { ...this.#createStepInput(context, turns), resumedFromMs };
   }
@@ -302,6 +307,11 @@ class RewritePipeline implements Rewriter {
     const asked = transcripts.lastAnswerMs(sessionId);
     const lastMs = await beforeAbort(asked, AbortSignal.timeout(TRANSCRIPT_MS)).catch(() => null);
     return lastMs !== null && isExpired(view, lastMs, clock.now()) ? lastMs : null;
+  }
+
+  async #readPrompts(sessionId: string, signal: AbortSignal): Promise<readonly PastPrompt[]> {
+    const work = this.#deps.transcripts?.prompts(sessionId) ?? Promise.resolve([]);
+    return beforeAbort(work, AbortSignal.any([signal, AbortSignal.timeout(PROMPTS_MS)])).catch(() => []);
   }
 
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {
@@ -493,13 +503,19 @@ class RewritePipeline implements Rewriter {
   }
 
   /** Off the request path: sends complete turns to memory, repeatedly until a node represents each of them. */
-  #captureHistory(request: RequestContext, turns: readonly TurnSpan[], input: StepInput): void {
+  #captureHistory(
+    request: RequestContext,
+    turns: readonly TurnSpan[],
+    input: StepInput,
+    times: ReadonlyMap<string, number> = new Map(),
+  ): void {
     const { policy, memory, clock } = this.#deps;
     const { view, sessionId } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
     const context = captureContext(request, input.resumedFromMs ?? clock.now());
     const missing = turns.filter((turn) => !input.isDurable(turn));
-    this.#capture(captureTurns(view, missing, context));
+    const captured = captureTurns(view, missing, context);
+    this.#capture(captured.map((turn) => ({ ...turn, atMs: times.get(turn.turnId) ?? turn.atMs })));
     const parts = selectPartsToPrepare(input);
     this.#capture(captureParts(view, parts, context));
     const needed = [...(turns.length === 0 ? [] : selectTurnsToPrepare(input)), ...parts];

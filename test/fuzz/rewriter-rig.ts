@@ -119,7 +119,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       },
       receipts: NO_RECEIPTS,
       // What went past us before the first request is long ago.
-      transcripts: { lastAnswerMs: async () => 0 },
+      transcripts: { lastAnswerMs: async () => 0, prompts: async () => [] },
       config: { ...earlyConfig(), ...options.config },
       clock: { now: () => clock.nowMs },
       randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),

@@ -3,8 +3,9 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../common/log.ts';
+import { readTypedText } from '../../../common/turn.ts';
 import type { Receipt } from '../../../proxy/ledger/receipt.ts';
-import type { MemoryLine, MessagesRequest } from '../../../proxy/ports.ts';
+import type { MemoryLine, MessagesRequest, PastPrompt } from '../../../proxy/ports.ts';
 import type { RunningRewriter } from '../../../proxy/rewrite/index.ts';
 import { BRIDGE, type PlanRecord } from '../../../proxy/rewrite/plan.ts';
 import { applyEdits, scanBody } from '../../../proxy/wire/json.ts';
@@ -307,28 +308,42 @@ describe('the rewriter', () => {
     const NOW_MS = 100 * HOUR_MS;
 
     /** The first request that a rewriter sees of it. */
-    async function resume(lastAnswerMs: number | null | Promise<never>) {
+    async function resume(lastAnswerMs: number | null | Promise<never>, prompts: readonly PastPrompt[] = []) {
       const { sent } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
       const { request } = sent.findLast((one) => one.request.fresh) as Played;
       const memory = createFakeMemory();
-      const deps = { clock: { now: () => NOW_MS }, transcripts: { lastAnswerMs: async () => lastAnswerMs } };
+      const transcripts = { lastAnswerMs: async () => lastAnswerMs, prompts: async () => prompts };
+      const deps = { clock: { now: () => NOW_MS }, transcripts };
       const rewriter = await rewriterOn(memory, [], config, deps);
       const rewrite = () => rewriter.rewrite(messagesRequest(request), new AbortController().signal);
       const first = await rewrite();
       const judge = createJudge();
       const { refusal } = judge.judge({ body: first.body, headers: request.headers, atMs: NOW_MS });
-      const times = new Set([...memory.captured.values()].map(({ atMs }) => atMs));
-      return { request, first, rewrite, refusal, times, isCut: first.body.includes(BRIDGE) };
+      const turns = [...memory.captured.values()];
+      return { request, first, rewrite, refusal, turns, isCut: first.body.includes(BRIDGE) };
     }
 
     it('is cut with its first request when the prompt cache has expired, and stays so', async () => {
-      const { request, first, rewrite, refusal, times, isCut } = await resume(NOW_MS - 2 * HOUR_MS);
+      const { request, first, rewrite, refusal, turns, isCut } = await resume(NOW_MS - 2 * HOUR_MS);
       expect(isCut).toBe(true);
       expect(first.body.length).toBeLessThan(request.bytes.length * 0.7);
       expect(first.body.includes('"signature"')).toBe(false);
       expect(refusal).toBeNull();
-      expect([...times]).toEqual([NOW_MS - 2 * HOUR_MS]);
+      expect(new Set(turns.map(({ atMs }) => atMs))).toEqual(new Set([NOW_MS - 2 * HOUR_MS]));
       expect((await rewrite()).body).toEqual(first.body);
+    });
+
+    it('dates its turns by the prompts of the transcript', async () => {
+      const { turns } = await resume(NOW_MS - 2 * HOUR_MS);
+      const typed = turns.map(({ messages }) => {
+        const blocks = getBlocks({ content: JSON.parse(messages[0]?.content ?? '') });
+        return readTypedText(blocks.flatMap((block) => String((block as Json)['text'] ?? '')));
+      });
+      expect(typed.length).toBeGreaterThan(4);
+      const prompts = typed.map((text, at) => ({ text, atMs: 1_000 * at }));
+      const first = { text: 'taken back', atMs: 500 };
+      const dated = await resume(NOW_MS - 2 * HOUR_MS, [first, ...prompts.slice(1)]);
+      expect(dated.turns.slice(0, 4).map(({ atMs }) => atMs)).toEqual([500, 1_000, 2_000, 3_000]);
     });
 
     it.each([
