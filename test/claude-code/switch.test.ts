@@ -91,6 +91,12 @@ describe.skipIf(claude === null)(
       expect(requests.slice(first).map(isCut)).not.toContain(false);
       expect(requests[first]?.bytes.length).toBeLessThan((requests[first - 1]?.bytes.length ?? 0) * 0.9);
       expect(getRefused(id)).toEqual([]);
+      await rig.home.run(['flush']);
+      const nodes = (await rig.nodes()).filter((node) => node.session_id === id && node.depth_level === 1);
+      const past = nodes.filter((node) => Date.parse(node.valid_from) < Date.now() - HOUR_MS);
+      // The first turn is that of the sessions above.
+      expect(past.length).toBeGreaterThanOrEqual(5);
+      expect(new Set(past.map((node) => node.valid_from)).size).toBe(past.length);
     });
 
     it.skipIf(older === null)(
