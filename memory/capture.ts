@@ -24,7 +24,7 @@ export function createCapture({ log, pipeline, sessions, started, isClosing, onA
         log.error('turns were not captured', { error });
       }
     },
-    /** Resolves once the turns of this session that were captured before are stored, or failed to be. */
+    /** Resolves once the turns of this session that were captured before are known or stored, or failed to be. */
     awaitCaptures: (sessionId: string): Promise<void> => pipeline.awaitCaptures(sessionId),
     /** A hook reports the exact prompt that the user typed. */
     reportPrompt: (sessionId: string, prompt: string): void => pipeline.reported(sessionId, prompt),

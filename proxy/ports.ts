@@ -165,7 +165,7 @@ export interface TranscriptSource {
 /** What the rewriter needs of memory; `engine/compose.ts` joins the two. */
 export interface MemorySource {
   captureTurns(turns: readonly CapturedTurn[]): void;
-  /** Resolves once the turns of this session that were captured before are stored, or failed to be. */
+  /** Resolves once the turns of this session that were captured before are known or stored, or failed to be. */
   awaitCaptures(sessionId: string): Promise<void>;
   nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]>;
   prepareNodes(sessionId: string, turnIds: readonly string[]): void;
