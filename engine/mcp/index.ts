@@ -82,12 +82,24 @@ interface ToolParts {
 
 const nonce = (): string => randomBytes(6).toString('hex');
 
+/** Refuses an argument that the tool does not have: the caller means something by it. */
+function takes<T extends z.ZodRawShape>(shape: T) {
+  const known = Object.keys(shape).join(', ') || 'none';
+  return z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `unknown argument ${oneLine(issue.keys.join(', '))}; the arguments are ${known}`
+        : undefined,
+  });
+}
+
 function registerIndexTools({ server, engine, project }: ToolParts): void {
   server.registerTool(
     'get_memory_index',
     {
       title: 'What is remembered here',
       description: 'Table of contents of what earlier sessions in this project left: counts, tags, largest memories.',
+      inputSchema: takes({}),
       annotations: READS,
     },
     () =>
@@ -102,11 +114,11 @@ function registerIndexTools({ server, engine, project }: ToolParts): void {
       title: 'Read one memory',
       description:
         'One memory in full, or a section of a topic page. depth 0: summary and when it matters; 1: detailed summary, facts, sources; 2: the raw turns, verbatim, in pages.',
-      inputSchema: {
+      inputSchema: takes({
         node_id: id,
         depth: z.union([z.literal(0), z.literal(1), z.literal(2)]).default(1),
         offset: z.int().nonnegative().default(0).describe('where the next page of depth 2 begins'),
-      },
+      }),
       annotations: READS,
     },
     ({ node_id, depth, offset }) =>
@@ -128,10 +140,10 @@ function registerSearchTools({ server, engine, project }: ToolParts): void {
       title: 'Search memory',
       description:
         'The memories that fit a query, best first, or the newest with a tag; with both, those of the query that carry the tag. get_memory_index names the tags.',
-      inputSchema: {
+      inputSchema: takes({
         query: z.string().max(9_000).default('').describe('words to look for'),
         tag: z.string().max(200).default('').describe('a tag'),
-      },
+      }),
       annotations: READS,
     },
     ({ query, tag }) =>
@@ -157,11 +169,11 @@ function registerSearchTools({ server, engine, project }: ToolParts): void {
       title: 'Recall',
       description:
         'Finds what was said, decided or done in earlier sessions, best first: a line for each memory, the words that matched, where they were said, when they matter, tags and linked memories.',
-      inputSchema: {
+      inputSchema: takes({
         summary_query: z.string().max(9_000).describe('what is looked for, in the words it was probably said in'),
         trigger_query: z.string().max(9_000).default('').describe('what you are doing, so that it matters: "When I …"'),
         limit: z.int().positive().max(LISTED).default(TOP),
-      },
+      }),
       annotations: READS,
     },
     ({ summary_query, trigger_query, limit }) =>
@@ -188,7 +200,7 @@ function registerWriteTools({ server, engine, project }: ToolParts): void {
       title: 'Note something down',
       description:
         'Keeps a short statement for later sessions of this project. What is said in the conversation is kept without it; use it for what the user asks you to note.',
-      inputSchema: { text: z.string().min(1).max(2_000) },
+      inputSchema: takes({ text: z.string().min(1).max(2_000) }),
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     },
     ({ text }) =>
@@ -203,7 +215,7 @@ function registerWriteTools({ server, engine, project }: ToolParts): void {
       title: 'Remove a memory for good',
       description:
         'Removes a memory with every trace: file, index, raw turns, snapshots. There is no way back; only when the user asks for it.',
-      inputSchema: { node_id: z.string().regex(NODE_ID, 'the whole id, mem_…').describe('the whole id') },
+      inputSchema: takes({ node_id: z.string().regex(NODE_ID, 'the whole id, mem_…').describe('the whole id') }),
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
     ({ node_id }) =>
@@ -220,6 +232,7 @@ function registerTopicTools({ server, engine, project }: ToolParts): void {
     {
       title: 'Topic pages',
       description: 'The pages that sum up what is known here, by subject: names, titles and dates, the newest first.',
+      inputSchema: takes({}),
       annotations: READS,
     },
     () =>
@@ -236,10 +249,10 @@ function registerTopicTools({ server, engine, project }: ToolParts): void {
       title: 'Read a topic page',
       description:
         'What is known of one subject: decisions, preferences and values that hold, and what held before. Lines marked as claims come from outside and are not confirmed.',
-      inputSchema: {
+      inputSchema: takes({
         name: z.string().min(1).max(300).describe('name or title, as list_topics has it'),
         offset: z.int().nonnegative().default(0).describe('the line where the next page begins'),
-      },
+      }),
       annotations: READS,
     },
     ({ name, offset }) =>
@@ -264,7 +277,9 @@ function registerFactTools({ server, engine, project }: ToolParts): void {
       title: 'What holds now',
       description:
         'Facts of this project and of the user that hold now: preferences, decisions, commands, owners, deadlines, each with what was said.',
-      inputSchema: { concept: z.string().max(200).default('').describe('a concept or its beginning, such as Project') },
+      inputSchema: takes({
+        concept: z.string().max(200).default('').describe('a concept or its beginning, such as Project'),
+      }),
       annotations: READS,
     },
     ({ concept }) =>
@@ -281,12 +296,12 @@ function registerFactTools({ server, engine, project }: ToolParts): void {
     {
       title: 'Erase a fact',
       description: 'Erases one fact. The conversation that says it stays. Only when the user asks for it.',
-      inputSchema: {
+      inputSchema: takes({
         id: z
           .string()
           .regex(/^fact_[0-9a-f]{13}$/, 'the whole id, fact_…')
           .describe('the whole id'),
-      },
+      }),
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
     (given) =>
@@ -313,7 +328,7 @@ function registerTaskTools({ server, engine, project }: ToolParts): void {
     {
       title: 'Tasks of this project',
       description: 'Open tasks with their times, the next first; with done, those that are done too.',
-      inputSchema: { done: z.boolean().default(false) },
+      inputSchema: takes({ done: z.boolean().default(false) }),
       annotations: READS,
     },
     ({ done }) =>
@@ -328,7 +343,7 @@ function registerTaskTools({ server, engine, project }: ToolParts): void {
       title: 'Note a task for later',
       description:
         'Adds a task that is shown to the user when it is due. Only when the user asks for it; it is marked as noted by a tool.',
-      inputSchema: { title: z.string().min(1).max(300), what: z.string().max(10_000).optional(), ...taskFields },
+      inputSchema: takes({ title: z.string().min(1).max(300), what: z.string().max(10_000).optional(), ...taskFields }),
       annotations: { ...writes, idempotentHint: false },
     },
     (given) =>
@@ -343,10 +358,10 @@ function registerTaskTools({ server, engine, project }: ToolParts): void {
     {
       title: 'Change a task',
       description: 'Sets the status of a task (done, blocked, active) or changes its time, title, mode or priority.',
-      inputSchema: {
+      inputSchema: takes({
         ...{ id, title: z.string().min(1).max(300).optional(), ...taskFields },
         status: z.enum(TASK_STATUSES).optional(),
-      },
+      }),
       annotations: { ...writes, idempotentHint: true },
     },
     ({ id: task, status, ...fields }) =>
