@@ -43,7 +43,7 @@ function registerList(facts: Command, context: Context): void {
     .option('--concept <prefix>', 'concepts that begin with this, as Project or Project.Decision')
     .option('--class <class>', 'permanent, long_term, session or ephemeral')
     .option('--json', 'print one JSON array')
-    .action((flags: Flags) => list(context, flags, (fact) => fits(fact, flags)));
+    .action(async (flags: Flags) => list(context, flags, getFilter(flags)));
 }
 
 function registerAbout(facts: Command, context: Context): void {
@@ -146,12 +146,13 @@ function getProjectDir({ all, project }: Flags): string | undefined {
   return all ? undefined : resolveDirectory(project ?? '.');
 }
 
-function fits({ concept, persistence_class }: FactView, flags: Flags): boolean {
-  const prefix = flags.concept?.toLowerCase() ?? '';
-  const wanted = flags.class?.replace('-', '_');
+function getFilter({ concept = '', class: given }: Flags): (fact: FactView) => boolean {
+  const wanted = given?.replace('-', '_');
   if (wanted !== undefined && !Object.hasOwn(CLASSES, wanted))
-    throw new CometError('usage', `--class expects ${Object.keys(CLASSES).join(', ')} (got "${flags.class}")`);
-  return concept.toLowerCase().startsWith(prefix) && (wanted ?? persistence_class) === persistence_class;
+    throw new CometError('usage', `--class expects ${Object.keys(CLASSES).join(', ')} (got "${oneLine(given ?? '')}")`);
+  return (fact) =>
+    fact.concept.toLowerCase().startsWith(concept.toLowerCase()) &&
+    (wanted ?? fact.persistence_class) === fact.persistence_class;
 }
 
 const sealed = (context: Context, client: EngineClient, facts: readonly FactView[]): Promise<void> =>

@@ -35,6 +35,7 @@ const within = path.optional();
 const section = z.string().max(400_000);
 const none = z.strictObject({});
 const session = z.strictObject({ sessionId: id });
+const title = z.string().max(300);
 const taskFields = {
   at: text.optional(),
   mode: z.enum(TASK_MODES).optional(),
@@ -261,7 +262,7 @@ export const operations = {
   'tasks/add': operation(
     z.strictObject({
       ...taskFields,
-      title: z.string().max(300),
+      title,
       what: section.optional(),
       from: id.optional(),
       projectDir: path.optional(),
@@ -284,7 +285,7 @@ export const operations = {
     },
   ),
   'tasks/edit': operation(
-    z.strictObject({ id, fields: z.strictObject({ ...taskFields, title: text.optional() }), by: saidBy, within }),
+    z.strictObject({ id, fields: z.strictObject({ ...taskFields, title: title.optional() }), by: saidBy, within }),
     ({ tasks, access }, { id, fields, by, within }) =>
       tasks.edit(id, fields, { by, within: access.projectFilter(within).projectDir }),
   ),

@@ -5,7 +5,9 @@ import { CHANGING, type Operation, operations } from './contract.ts';
 import type { EngineServices, OperationOf } from './service.ts';
 
 export const MAX_BODY_BYTES = 1024 * 1024;
-const STATUS_OF: Readonly<Record<string, number>> = { not_found: 404, ambiguous_id: 409, usage: 400 };
+const STATUS_OF: Readonly<Record<string, number>> = {
+  ...{ usage: 400, not_found: 404, ambiguous_id: 409 },
+};
 
 export interface Reply {
   readonly status: number;
@@ -48,7 +50,10 @@ async function result(services: EngineServices | null, { operation, body, signal
   }
   if (services === null) throw new CometError('daemon_unhealthy', 'the engine is still starting; try again');
   const { input: schema, run } = operations[operation as Operation] as OperationOf<z.ZodType, unknown>;
-  const input = schema.safeParse(parsed(await body()));
+  const input = schema.safeParse(parsed(await body()), {
+    error: ({ code, origin, maximum }) =>
+      code === 'too_big' && origin === 'string' ? `expected at most ${maximum} characters` : undefined,
+  });
   if (!input.success) {
     const issue = input.error.issues[0];
     throw new CometError('usage', `${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'not valid'}`);

@@ -104,6 +104,13 @@ describe('facts', () => {
     expect(await list('--concept', 'Project.Environment')).toEqual([]);
     expect((await rig.filesWith('4711')).filter((file) => file.startsWith(factsDir()))).toEqual([]);
     expect(await rig.home.run(['facts', 'forget', 'ffffff', '--yes'])).toMatchObject({ code: 4 });
-    expect(await rig.home.run(['facts', 'ls', '--class', 'eternal'])).toMatchObject({ code: 2 });
+    for (const args of [
+      ['--class', 'eternal'],
+      ['--class', 'eternal', '--project', '/home/me/without-facts', '--json'],
+    ]) {
+      const { code, stdout, stderr } = await rig.home.run(['facts', 'ls', ...args]);
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toContain('--class expects permanent, long_term, session, ephemeral (got "eternal")');
+    }
   });
 });

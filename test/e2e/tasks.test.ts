@@ -86,6 +86,11 @@ describe('comet-cc task', () => {
     ] as const) {
       expect(await rig.home.run(['task', ...args].map(String)), args.join(' ')).toMatchObject({ code, stdout: '' });
     }
+    for (const args of [['add'], ['edit', 'ffffff', '--title']]) {
+      const { code, stderr } = await rig.home.run(['task', ...args, 'x'.repeat(301)]);
+      expect(code).toBe(2);
+      expect(stderr).toMatch(/^.*title: expected at most 300 characters.*\n/);
+    }
     for (const day of ['yesterday', '2026-02-30', '../../x']) {
       const { code, stderr } = await rig.home.run(['inbox', '--date', day]);
       expect({ code, stderr }, day).toEqual({ code: 2, stderr: expect.stringContaining('a day') });
