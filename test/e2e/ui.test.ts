@@ -138,7 +138,10 @@ it('edits, pins and forgets, and undoes each once', async () => {
   expect(await byId()).toMatchObject({ pinned: false });
 
   const refused = await browser.post('ui/quarantine', { ids: [before.node_id], quarantined: true });
-  expect(refused.body).toContain('forget it instead');
+  expect(refused.status).toBe(422);
+  expect(JSON.parse(refused.body)).toMatchObject({
+    error: { code: 'node_invalid', message: expect.stringContaining('forget it instead') },
+  });
   expect(await byId()).toEqual(before);
 });
 
