@@ -220,7 +220,7 @@ function bare(line = ''): string {
 const DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)$/;
 const SLUG_CHARS = 60;
 
-/** A name that is safe as a file everywhere, lower case; '' where the text has no letter. */
+/** A name that is safe as a file everywhere, lower case, at most 180 bytes; '' where the text has no letter. */
 export function toSlug(text: string): string {
   const slug = text
     .normalize('NFC')
@@ -228,7 +228,7 @@ export function toSlug(text: string): string {
     .slice(0, 400)
     .replace(/[^\p{L}\p{N}_]+/gu, '-')
     .slice(0, SLUG_CHARS)
-    .replace(/^[-_]|[-_]$/g, '');
+    .replace(/^[-_]|[-_]?\p{Surrogate}$|[-_]$/gu, '');
   return DEVICE.test(slug) ? `${slug}-page` : slug;
 }
 

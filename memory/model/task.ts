@@ -12,7 +12,7 @@ const LONGEST = 300;
 /** A larger file is nothing that a person wrote as a task. */
 const MAX_CHARS = 256 * 1024;
 /** A name, never a path. */
-export const TOPIC = /^[a-z0-9][a-z0-9_-]{0,79}$/;
+export const TOPIC = /^[\p{Ll}\p{Lm}\p{Lo}\p{N}][\p{Ll}\p{Lm}\p{Lo}\p{N}_-]{0,79}$/u;
 
 const line = z
   .union([z.string(), z.number()])

@@ -3,6 +3,7 @@ import { CometError, type Problem } from '../../common/errors.ts';
 import { oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { escapeHeadings } from '../model/markdown.ts';
+import { toSlug } from '../model/page.ts';
 import { openNames, type Task, type TaskListing, type TaskPatch, TOPIC, taskId } from '../model/task.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
 import { isWaitingFor, lintTasks, type TaskProblem } from './lint-tasks.ts';
@@ -78,7 +79,7 @@ interface Parts {
   readonly redact: (text: string) => string;
 }
 
-const [SLUG_CHARS, TITLE_CHARS] = [48, 300];
+const TITLE_CHARS = 300;
 /** A time that passed while it was typed is due at once. */
 const TYPING_MS = 60_000;
 
@@ -185,7 +186,7 @@ export function createTasks(parts: Parts) {
       exclusive(async () => {
         const { title = '', trigger, depends_on = [], ...fields } = await getFields(given);
         const atMs = now();
-        const task = await files.add(`${localDay(atMs)}-${toSlug(title)}`, {
+        const task = await files.add(getStem(atMs, title), {
           ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify' },
           ...{
             ...fields,
@@ -268,7 +269,7 @@ function createStatements({ files, surfacing, now, redact }: Parts, exclusive: M
     const isSame = (task: Task): boolean =>
       task.created === created && task.trigger === trigger && isNearDuplicate(task.title, text);
     if (own.some((task) => task.title === text || isSame(task))) return;
-    await files.add(`${localDay(atMs)}-${toSlug(text)}`, {
+    await files.add(getStem(atMs, text), {
       ...{ title: text, created, status: 'active', priority: 'medium', mode: 'notify', trigger },
       ...{ depends_on: [], sources: [nodeId], origin, project },
       body: getBody({ context: [nodeId] }, redact),
@@ -347,25 +348,22 @@ function getBody({ what = '', context = [] }: Pick<NewTask, 'what' | 'context'>,
 const QUESTIONS = 3;
 
 function resolveTask(input: string, tasks: readonly Task[]): Task {
-  const prefix = input.trim().toLowerCase();
-  const exact = tasks.find(({ name }) => [name.toLowerCase(), taskId(name)].includes(prefix));
+  // A file system may give names in another form than the one that is typed.
+  const getKeys = (name: string): string[] => [name.normalize('NFC').toLowerCase(), taskId(name)];
+  const [prefix = ''] = getKeys(input.trim());
+  const exact = tasks.find(({ name }) => getKeys(name).includes(prefix));
   const [found, other] = exact
     ? [exact]
-    : tasks.filter(({ name }) => taskId(name).startsWith(prefix) || name.toLowerCase().startsWith(prefix));
+    : tasks.filter(({ name }) => getKeys(name).some((key) => key.startsWith(prefix)));
   if (found === undefined || prefix === '')
     throw new CometError('not_found', `no task ${input}; comet-cc task ls --all lists them`);
   if (other !== undefined) throw new CometError('ambiguous_id', `${input} fits several tasks; give all of the id`);
   return found;
 }
 
-function toSlug(title: string): string {
-  const slug = title
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, SLUG_CHARS)
-    .replace(/^-|-$/g, '');
-  return slug || 'task';
+/** Name of a new file. */
+function getStem(atMs: number, title: string): string {
+  return toSlug(`${localDay(atMs)}-${/[\p{L}\p{N}]/u.test(title) ? title : 'task'}`);
 }
 
 /** What surfaced, then by the next time; without a trigger last. */

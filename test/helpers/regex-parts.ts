@@ -17,6 +17,8 @@ const SAMPLES: Readonly<Record<string, string>> = {
   L: 'a-zA-Zéß中あ한',
   Ll: 'a-zéß',
   Lu: 'A-ZÉ',
+  Lm: 'ʰ',
+  Lo: '中あ한',
   N: '0-9',
   M: '\\u0301',
   Mn: '\\u0301',

@@ -119,6 +119,7 @@ describe('a name', () => {
     ['Zahlungen & Käufe', 'zahlungen-käufe'],
     ['user_profile', 'user_profile'],
     ['a'.repeat(300), 'a'.repeat(60)],
+    [`a${'\u{20000}'.repeat(40)}`, `a${'\u{20000}'.repeat(29)}`],
   ])('of %s is safe', (text, slug) => {
     expect(toSlug(text)).toBe(slug);
   });

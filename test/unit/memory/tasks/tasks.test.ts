@@ -53,6 +53,43 @@ describe('tasks', () => {
     expect(texts.size).toBe(1);
   });
 
+  test.each([
+    ['Проверить диспенсер 47', '2026-11-23-проверить-диспенсер-47'],
+    ['检查47号自动售货机', '2026-11-23-检查47号自动售货机'],
+    ['자판기 ４７ 점검', '2026-11-23-자판기-４７-점검'],
+    ['راجع الآلة ٤٧', '2026-11-23-راجع-الآلة-٤٧'],
+    ['Cafe\u0301 an Größe prüfen', '2026-11-23-café-an-größe-prüfen'],
+    ['../../x\\y \u202Egpj\u0007.exe', '2026-11-23-x-y-gpj-exe'],
+    ['con', '2026-11-23-con'],
+    ['🎉…', '2026-11-23-task'],
+  ])('%j is found by a name in its own script', async (title, name) => {
+    const { tasks } = open();
+    const added = await tasks.add({ ...user, title });
+    expect(added.name).toBe(name);
+    for (const input of [name, name.normalize('NFD'), name.slice(0, 12)])
+      expect(await tasks.show(input)).toEqual(added);
+    expect((await tasks.add({ ...user, title })).name).toBe(`${name}-2`);
+  });
+
+  test('have names that file systems take, cut at a character, and keep those they have', async () => {
+    const { tasks, texts } = open();
+    for (const title of ['检查'.repeat(100), '\u{20000}'.repeat(100), `x${'\u{20000}'.repeat(100)}`]) {
+      const { name } = await tasks.add({ ...user, title });
+      expect(name).not.toMatch(/\p{Cs}/u);
+      expect(Buffer.byteLength(`${name}-99.md.${'0'.repeat(12)}.tmp`)).toBeLessThan(255);
+    }
+    texts.set('2026-11-20-task-2', '---\ntitle: 检查\ncreated: 2026-11-20\n---\n');
+    expect(await tasks.show('2026-11-20-TASK-2')).toMatchObject({ title: '检查', name: '2026-11-20-task-2' });
+  });
+
+  test('belong to a topic page in any script, by its name alone', async () => {
+    const { tasks } = open();
+    for (const topic of ['диспенсеры', '自动售货机', 'a_b-c'])
+      expect(await tasks.add({ ...user, title: 'x', topic })).toMatchObject({ topic });
+    for (const topic of ['Ж', '..', 'a/б', 'б\\а', '\u202Eа', 'а\u0007', '-а'])
+      await expect(tasks.add({ ...user, title: 'x', topic })).rejects.toMatchObject({ code: 'usage' });
+  });
+
   test('of another project are out of reach from within one', async () => {
     const { tasks } = open();
     const { id } = await tasks.add({ ...user, title: 'Check' });
