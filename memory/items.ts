@@ -91,16 +91,14 @@ export function createItems(parts: MemoryParts) {
      * @throws CometError `not_found`, `ambiguous_id`; nothing is changed
      */
     closeItems,
-    /** Marks as done what a task was made of, by its title. @param project  key; '' for every project */
-    closeSame: (title: string, project: string): Promise<readonly Item[]> => {
+    /** Marks as done what a task was made of, by what it says. @param project  key; '' for every project */
+    closeSame: (titles: readonly string[], project: string): Promise<readonly Item[]> => {
+      const isSame = (text: string): boolean => titles.some((title) => isNearDuplicate(text, title));
       const same = getStates({}).filter(
-        ({ kind, node, text }) =>
-          kind === 'open' && [node.project, ''].includes(project) && isNearDuplicate(text, title),
+        ({ kind, node, text }) => kind === 'open' && [node.project, ''].includes(project) && isSame(text),
       );
-      return closeItems(
-        same.map((item) => getItem(item).id),
-        'done',
-      );
+      const ids = same.map((item) => getItem(item).id);
+      return closeItems(ids, 'done');
     },
     /** Makes the text of a note an open item or a decision; `isTyped`: the user typed it in a terminal. */
     stateNote: (id: string, kind: 'todo' | 'decision', isTyped: boolean): Promise<Item> =>

@@ -271,8 +271,9 @@ export function taskLines(tasks: readonly TaskView[], { nowMs, width, projects }
 }
 
 function detailLines(task: TaskView): string[] {
-  const { id, title, priority, mode, trigger, topic, project, origin, file, body } = task;
+  const { id, title, statement = '', priority, mode, trigger, topic, project, origin, file, body } = task;
   const facts = [
+    ['said', statement],
     ['when', [trigger ?? '', getState(task, Date.now())].filter((part) => part !== '').join(' · ')],
     ['mode', `${mode} · ${priority}`],
     ['topic', topic ?? ''],

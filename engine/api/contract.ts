@@ -275,7 +275,9 @@ export const operations = {
       const about = item === null ? {} : { context: [`${item.node_id}: ${item.title}`], sources: [item.node_id] };
       const title = given.title || item?.text || '';
       const open = item === null ? [] : (await tasks.list({})).tasks;
-      const same = open.find((task) => task.title === oneLine(title) && task.project === item?.project);
+      const same = open.find(
+        (task) => [task.title, task.statement].includes(oneLine(title)) && task.project === item?.project,
+      );
       if (same !== undefined)
         throw new CometError('usage', `it is task ${same.id} already: comet-cc task show ${same.id}`);
       return tasks.add({
@@ -293,7 +295,7 @@ export const operations = {
     z.strictObject({ id, status: z.enum(TASK_STATUSES), within }),
     async ({ memory: { library }, tasks, access }, { id, status, within }) => {
       const task = await tasks.setStatus(id, status, access.projectFilter(within).projectDir);
-      if (status === 'done') await library.closeSame(task.title, task.project);
+      if (status === 'done') await library.closeSame([task.title, task.statement ?? ''], task.project);
       return task;
     },
   ),

@@ -183,12 +183,8 @@ function registerSearchTools({ server, engine, project }: ToolParts): void {
         const input = { query, top: limit, within: await project() };
         const hits = await engine.call('nodes/search', input);
         const nodeIds = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
-        return hitsText(
-          hits,
-          query,
-          nonce(),
-          await engine.call('topics/search', { ...input, top: TOPICS, told: nodeIds }),
-        );
+        const topics = await engine.call('topics/search', { ...input, top: TOPICS, told: nodeIds });
+        return hitsText(hits, query, nonce(), topics);
       }),
   );
 }
@@ -348,9 +344,8 @@ function registerTaskTools({ server, engine, project }: ToolParts): void {
     },
     (given) =>
       runTool(engine, async () => {
-        return ownWords(
-          `Added ${describeTask(await engine.call('tasks/add', { ...given, by: 'tool', within: await project() }))}`,
-        );
+        const added = await engine.call('tasks/add', { ...given, by: 'tool', within: await project() });
+        return ownWords(`Added ${describeTask(added)}`);
       }),
   );
   server.registerTool(

@@ -49,6 +49,8 @@ const TaskFields = z.object({
   origin: choice(['user', 'assistant', 'tool', 'external'], 'user'),
   /** Memories that it was made of. */
   sources: list,
+  /** What was said, where the title is less. */
+  statement: optional(line),
   /** Key of its project; '' for every project. */
   project: z.preprocess((value) => value ?? '', z.string().max(4_096)),
   /** Set while a due task is being surfaced: when that began. */

@@ -4,7 +4,7 @@ import type { Task, TaskPatch } from '../model/task.ts';
 import type { TurnText } from '../model/turn.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
 import { reportsDone } from '../text/validity.ts';
-import { findTrigger, isReminder, localDay } from './trigger.ts';
+import { isReminder, localDay, readReminder } from './trigger.ts';
 
 /** A sentence that makes a task, or says more of an open one. */
 export interface TaskStatement {
@@ -53,15 +53,19 @@ export async function planTaskChange(task: Task, statement: TaskStatement): Prom
   const { text, origin, atMs, nodeId } = statement;
   const line = `- ${localDay(atMs)}: ${text} (${nodeId})\n`;
   const noted = task.body.split(/(?<=\n)/).filter((each) => NOTED_LINE.test(each));
-  const isNew = !isNearDuplicate(task.title, text) && !task.body.includes(text) && noted.length < MOST_LINES;
+  const isNew = !isNearTask(task, text) && !task.body.includes(text) && noted.length < MOST_LINES;
   const fields = origin === 'user' ? await readFields(task, text, atMs) : {};
   if (!isNew && Object.keys(fields).length === 0) return null;
   return { ...fields, ...(isNew ? { editBody: (body: string) => withContextLine(body, line) } : {}) };
 }
 
+export function isNearTask({ title, statement = '' }: Task, text: string): boolean {
+  return isNearDuplicate(title, text) || isNearDuplicate(statement, text);
+}
+
 async function readFields({ trigger }: Task, text: string, atMs: number): Promise<TaskPatch> {
   if (reportsDone(text)) return { status: 'done', surfacing: undefined, asked: undefined };
-  const found = await findTrigger(text, atMs);
+  const { trigger: found } = await readReminder(text, atMs);
   if (found === undefined || found === trigger || Date.parse(found) <= atMs) return {};
   return {
     ...{ trigger: found, scheduled: new Date(atMs).toISOString() },

@@ -5,17 +5,18 @@ import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { escapeHeadings } from '../model/markdown.ts';
 import { toSlug } from '../model/page.ts';
 import { openNames, type Task, type TaskListing, type TaskPatch, TOPIC, taskId } from '../model/task.ts';
-import { isNearDuplicate } from '../text/paraphrase.ts';
 import { isWaitingFor, lintTasks, type TaskProblem } from './lint-tasks.ts';
-import { planTaskChange, type TaskStatement } from './statement.ts';
+import { isNearTask, planTaskChange, type TaskStatement } from './statement.ts';
 import { clock, getTaskLine, questionLines, type Surfacing, taskLines } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources, removeTasks } from './task-sources.ts';
-import { findTrigger, localDay, localIso, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
+import { localDay, localIso, nextTime, readReminder, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
 
 /** A task as commands and tools show it. */
 export interface TaskView
   extends Pick<Task, 'name' | 'title' | 'created' | 'status' | 'priority' | 'mode' | 'origin' | 'project'> {
+  /** What was said, where the title is less. */
+  readonly statement?: Task['statement'];
   /** Six hex digits that stay as long as the name of its file does. */
   readonly id: string;
   readonly trigger: string | null;
@@ -188,14 +189,8 @@ export function createTasks(parts: Parts) {
         const atMs = now();
         const task = await files.add(getStem(atMs, title), {
           ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify' },
-          ...{
-            ...fields,
-            trigger,
-            depends_on,
-            sources: [...sources],
-            origin,
-            project: projectDir === null ? '' : getProject(projectDir),
-          },
+          ...{ ...fields, trigger, depends_on, sources: [...sources], origin },
+          project: projectDir === null ? '' : getProject(projectDir),
           body: getBody(given, redact),
         });
         surfacing.soon();
@@ -263,14 +258,15 @@ function createListings({ files }: Parts, load: (all: boolean) => Promise<TaskLi
 function createStatements({ files, surfacing, now, redact }: Parts, exclusive: Mutex) {
   async function addTask({ text, atMs, project, nodeId, origin }: TaskStatement): Promise<void> {
     const created = new Date(atMs).toISOString();
-    const trigger = await findTrigger(text, atMs);
+    const { trigger, title } = await readReminder(text, atMs);
     const own = (await files.load(true)).tasks.filter((task) => task.project === project);
     // A model may word what rules have read in the same turn otherwise.
     const isSame = (task: Task): boolean =>
-      task.created === created && task.trigger === trigger && isNearDuplicate(task.title, text);
-    if (own.some((task) => task.title === text || isSame(task))) return;
-    await files.add(getStem(atMs, text), {
-      ...{ title: text, created, status: 'active', priority: 'medium', mode: 'notify', trigger },
+      task.created === created && task.trigger === trigger && [text, title].some((each) => isNearTask(task, each));
+    if (own.some((task) => task.title === text || task.statement === text || isSame(task))) return;
+    await files.add(getStem(atMs, title), {
+      ...{ title, created, status: 'active', priority: 'medium', mode: 'notify', trigger },
+      ...(title === text ? {} : { statement: text }),
       ...{ depends_on: [], sources: [nodeId], origin, project },
       body: getBody({ context: [nodeId] }, redact),
     });

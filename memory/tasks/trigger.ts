@@ -49,14 +49,34 @@ export function isReminder(text: string): boolean {
   return REMINDER.test(text);
 }
 
-/** The trigger that a sentence names; undefined where it names none, or several. */
-export async function findTrigger(sentence: string, nowMs: number): Promise<string | undefined> {
+/** `trigger`: the one that a sentence names; `title`: what a reminder plainly asks for, else the sentence. */
+export async function readReminder(sentence: string, nowMs: number) {
   const { casual } = await import('chrono-node/en');
   // Memory adds a date in parentheses after a word such as "tomorrow".
   const phrase = sentence.replace(/ \(\d{4}-\d\d-\d\d\)/g, '');
   const [found, another] = casual.parse(phrase, { instant: new Date(nowMs) }, { forwardDate: true });
   const read = found === undefined || another !== undefined ? null : await readTrigger(found.text, nowMs);
-  return read === null || typeof read === 'string' || read.kind === 'cron' ? undefined : localIso(read.atMs);
+  if (found === undefined || read === null || typeof read === 'string' || read.kind === 'cron')
+    return { title: findTitle(sentence, '') ?? sentence };
+  // A month alone may be a name, as April.
+  const isTime = (['hour', 'day', 'weekday'] as const).some((part) => found.start.isCertain(part));
+  return { trigger: localIso(read.atMs), title: findTitle(phrase, isTime ? found.text : '') ?? sentence };
+}
+
+const REQUEST = /^(?:please |and |also ){0,2}(?:(?:can|could|will) you )?remind me to (?=\S)|^to-?dos?\s?[:–-]\s/i;
+/** Before a time: it is part of what is to be done. */
+const BOUND =
+  / (?:a|about|after|and|at|before|between|by|every|for|from|in|of|on|or|since|than|the|to|until|with)$|\b(?:because|how|if|that|what|when|where|which|who|why)\b/i;
+
+/** Without the request, and without `time` right after it or at the end. */
+function findTitle(phrase: string, time: string): string | null {
+  const plain = phrase.replace(` me ${time} to `, ' me to ').replace(` me on ${time} to `, ' me to ');
+  const words = plain.replace(REQUEST, '').replace(/[.!?]{1,3}$/, '');
+  if (!REQUEST.test(plain)) return null;
+  const before = words.slice(0, -time.length - 1).replace(/,$/, '');
+  const isLast = time !== '' && plain === phrase && words.endsWith(` ${time}`) && !BOUND.test(before);
+  const title = isLast ? before : words;
+  return /\p{L}/u.test(title) ? title.replace(/^[a-z](?=[a-z]*(?: |$))/, (letter) => letter.toUpperCase()) : null;
 }
 
 /** NaN where the whole text is not one time. */

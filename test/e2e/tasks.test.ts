@@ -73,6 +73,25 @@ describe('comet-cc task', () => {
     expect(await todo()).toEqual([]);
   });
 
+  it('takes the sentence that a title was made of for the task', async () => {
+    const statement = 'Remind me tomorrow to call Ines';
+    await rig.home.json(['todo', 'add', statement, '--project', SHOP, '--json']);
+    const todo = async (): Promise<{ id: string }[]> =>
+      ((await rig.home.json(['todo', '--project', SHOP, '--json'])) as { id: string; text: string }[]).filter(
+        ({ text }) => text === statement,
+      );
+    const [item] = await todo();
+    const { id, file } = await task('add', 'Call Ines', '--project', SHOP);
+    await writeFile(file, (await readFile(file, 'utf8')).replace('title:', `statement: ${statement}\ntitle:`));
+    expect((await rig.home.run(['task', 'show', id])).stdout).toContain(`said: ${statement}\n`);
+    expect(await rig.home.run(['task', 'add', '--from', item?.id ?? ''])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`task ${id}`),
+    });
+    await task('done', id);
+    expect(await todo()).toEqual([]);
+  });
+
   it('refuses what it cannot read, by the usual exit codes', async () => {
     for (const [code, ...args] of [
       [2, 'add', 'x', '--at', 'feb 30'],

@@ -283,7 +283,7 @@ describe('pages', () => {
     const tasks = [...texts].map(([name, text]) => parseTask(text, name));
     expect(tasks).toMatchObject([
       { title: said[1], origin: 'user', project: '/home/dev/shop', sources: [expect.stringMatching(/^mem_/)] },
-      { title: expect.stringContaining('renew the payments certificate'), trigger: expect.stringContaining('T09:00') },
+      { title: 'Renew the payments certificate', trigger: expect.stringContaining('T09:00') },
     ]);
     const [node] = rig.memory.library.list({}).filter(({ open: left }) => (left ?? []).length > 0);
     expect(node?.open?.map(({ text }) => text)).toContain(said[1]);

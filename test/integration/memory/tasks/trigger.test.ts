@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   dueTime,
-  findTrigger,
   isReminder,
   localIso,
   nextTime,
+  readReminder,
   readTrigger,
   type Trigger,
 } from '../../../../memory/tasks/trigger.ts';
@@ -89,16 +89,27 @@ test.each([
 });
 
 test.each([
-  ['Remind me tomorrow at 9 to renew the key.', '2026-11-24T09:00'],
-  ['Please remind me tomorrow (2026-11-24) at 9 to renew the key.', '2026-11-24T09:00'],
-  ['Can you remind me in 2 hours to call Jonas?', '2026-11-23T13:30'],
-  ['remind me on friday or monday to call Jonas', undefined],
-  ['todo: write the notes', undefined],
-  ['TODO - rotate the key next monday', '2026-11-30T09:00'],
-  ['Later we must move the queue to Postgres.', undefined],
-])('%j is a reminder at %s', async (text, expected) => {
+  ['Remind me tomorrow to call Ines', '2026-11-24T09:00', 'Call Ines'],
+  ['Remind me to call Ines tomorrow.', '2026-11-24T09:00', 'Call Ines'],
+  ['Please remind me tomorrow (2026-11-24) at 9 to renew the key.', '2026-11-24T09:00', 'Renew the key'],
+  ['Can you remind me in 2 hours to call Jonas?', '2026-11-23T13:30', 'Call Jonas'],
+  ['and remind me on December 1 to pay', '2026-12-01T09:00', 'Pay'],
+  ['TODO - rotate the key next monday', '2026-11-30T09:00', 'Rotate the key'],
+  ['todo: foo.ts needs a test', undefined, 'foo.ts needs a test'],
+  // The time is part of what is to be done, or may be no time.
+  ['Remind me to finish the draft before Friday', '2026-11-27T09:00', 'Finish the draft before Friday'],
+  ['Remind me to turn it on tomorrow', '2026-11-24T09:00', 'Turn it on tomorrow'],
+  ['Remind me to read what Tom wrote on Friday', '2026-11-27T09:00', 'Read what Tom wrote on Friday'],
+  ['Remind me to call April', '2027-04-01T09:00', 'Call April'],
+  // No plain form.
+  ['remind me on friday or monday to call Jonas', undefined, null],
+  ['Remind me about the dentist tomorrow (2026-11-24)', '2026-11-24T09:00', null],
+  ['Later we must move the queue to Postgres.', undefined, null],
+  ['todo: !', undefined, null],
+])('%j is a reminder at %s of %j', async (text, expected, title) => {
   expect(isReminder(text)).toBe(true);
-  expect((await findTrigger(text, new Date(2026, 10, 23, 11, 30).getTime()))?.slice(0, 16)).toBe(expected);
+  const read = await readReminder(text, new Date(2026, 10, 23, 11, 30).getTime());
+  expect([read.trigger?.slice(0, 16), read.title]).toEqual([expected, title ?? text]);
 });
 
 test.each([

@@ -323,6 +323,34 @@ describe('what is said of a task', () => {
     expect(texts.size).toBe(2);
   });
 
+  const CALL = 'Remind me tomorrow (2026-11-24) to call Ines.';
+
+  test('has what is to be done as title, and is the same task when it is said again', async () => {
+    const { tasks, texts } = open();
+    await tasks.takeStatement(said(CALL));
+    const { tasks: made } = await tasks.list({});
+    expect(made).toMatchObject([{ title: 'Call Ines', statement: CALL, next: localIso(START + 23 * HOUR) }]);
+    const [{ id, name } = { id: '', name: '' }] = made;
+    expect(name).toBe('2026-11-23-call-ines');
+    await tasks.takeStatement(said(CALL, { taskId: id, nodeId: LATER, origin: 'assistant' }));
+    expect(only(texts)).not.toContain(LATER);
+    await tasks.edit(id, { at: 'in 3 days', title: 'Ring Ines' }, { by: 'user' });
+    await tasks.setStatus(id, 'done');
+    for (const atMs of [START, START + 9 * HOUR]) await tasks.takeStatement(said(CALL, { atMs }));
+    expect((await tasks.list({ all: true })).tasks).toMatchObject([{ id, title: 'Ring Ines', status: 'done' }]);
+    await tasks.takeStatement(said('Remind me on Friday (2026-11-27) to call Ines.'));
+    expect((await tasks.list({})).tasks).toMatchObject([{ title: 'Call Ines', next: localIso(START + 95 * HOUR) }]);
+  });
+
+  test.each(['active', 'done'])('is the %s task that has all of the sentence as title, from before', async (status) => {
+    const { tasks, texts } = open();
+    const front = { title: CALL, created: new Date(START).toISOString(), status, project: SHOP };
+    const lines = Object.entries(front).map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`);
+    texts.set('2026-11-23-remind-me', `---\n${lines.join('')}---\n`);
+    for (const atMs of [START, START + 9 * HOUR]) await tasks.takeStatement(said(CALL, { atMs }));
+    expect((await tasks.list({ all: true })).tasks).toMatchObject([{ title: CALL, status }]);
+  });
+
   test('is a line of its context, once, and goes with its memory; a person’s lines stay', async () => {
     const { tasks, texts } = open();
     await tasks.takeStatement(said('Later we must renew the certificate.'));
