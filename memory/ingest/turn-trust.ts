@@ -261,22 +261,9 @@ const WRITERS = new Set(['Write', 'Edit', 'MultiEdit', 'NotebookEdit']);
 
 /** Built-in tools with a local result; every tool not listed here or below is external. */
 const LOCAL = new Set([
-  'Write',
-  'Edit',
-  'MultiEdit',
-  'NotebookEdit',
-  'TodoWrite',
-  'TodoRead',
-  'TaskCreate',
-  'TaskUpdate',
-  'TaskList',
-  'TaskGet',
-  'EnterPlanMode',
-  'ExitPlanMode',
-  'AskUserQuestion',
-  'KillShell',
-  'StructuredOutput',
-  'ToolSearch',
+  ...WRITERS,
+  ...'TodoWrite TodoRead TaskCreate TaskUpdate TaskList TaskGet EnterPlanMode ExitPlanMode'.split(' '),
+  ...'AskUserQuestion KillShell StructuredOutput ToolSearch'.split(' '),
 ]);
 
 /** Local for paths inside the project. */

@@ -10,7 +10,16 @@ import { isNearTask, planTaskChange, type TaskStatement } from './statement.ts';
 import { clock, getTaskLine, questionLines, type Surfacing, taskLines } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources, removeTasks } from './task-sources.ts';
-import { localDay, localIso, nextTime, readReminder, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
+import {
+  DAY_MS,
+  localDay,
+  localIso,
+  nextTime,
+  readReminder,
+  readTrigger,
+  scheduledMs,
+  triggerProblem,
+} from './trigger.ts';
 
 /** A task as commands and tools show it. */
 export interface TaskView
@@ -259,6 +268,8 @@ function createStatements({ files, surfacing, now, redact }: Parts, exclusive: M
   async function addTask({ text, atMs, project, nodeId, origin }: TaskStatement): Promise<void> {
     const created = new Date(atMs).toISOString();
     const { trigger, title } = await readReminder(text, atMs);
+    // Said before memory knew the session.
+    if (trigger !== undefined && Date.parse(trigger) < now() - DAY_MS) return;
     const own = (await files.load(true)).tasks.filter((task) => task.project === project);
     // A model may word what rules have read in the same turn otherwise.
     const isSame = (task: Task): boolean =>

@@ -11,7 +11,7 @@ const CRON = /^(?:@\w+|[\d*/,LW#?-]+(?: [\w*/,#?-]+){4})$/i;
 /** Looked for in the future all the same. */
 const PAST = /\b(?:last|past)\b/i;
 const PART_OF_DAY = /night|evening|morning|noon/i;
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 /** Of a day that is named without a time. */
 const HOUR = 9;
 const EXPECTED =

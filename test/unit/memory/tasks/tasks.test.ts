@@ -351,6 +351,15 @@ describe('what is said of a task', () => {
     expect((await tasks.list({ all: true })).tasks).toMatchObject([{ title: CALL, status }]);
   });
 
+  test('is none where it was due more than a day before memory read it', async () => {
+    const { tasks, texts, at } = open();
+    await at(START + 72 * HOUR);
+    await tasks.takeStatement(said(CALL));
+    expect(texts.size).toBe(0);
+    await tasks.takeStatement(said(CALL, { atMs: START + 48 * HOUR }));
+    expect(texts.size).toBe(1);
+  });
+
   test('is a line of its context, once, and goes with its memory; a person’s lines stay', async () => {
     const { tasks, texts } = open();
     await tasks.takeStatement(said('Later we must renew the certificate.'));
