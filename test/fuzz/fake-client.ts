@@ -69,6 +69,8 @@ export interface TerminalOptions extends Partial<Shape> {
   readonly form?: Partial<Form>;
   /** Its history was compacted under another id: who goes on with it is refused with or without a proxy. */
   readonly isStale?: boolean;
+  /** Answers to requests that went out unchanged: their thinking is stale once the client alters what precedes it. */
+  readonly unproxied?: Set<Entry>;
 }
 
 const FIRST: Shape = {
@@ -90,15 +92,13 @@ export const INSTRUCTIONS =
   '<system-reminder>\nCodebase and user instructions are shown below. Be sure to adhere to these instructions.\n\nContents of /home/ada/app/CLAUDE.md:\n\nUse tabs.\n</system-reminder>';
 
 export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Terminal {
-  const { headers = {}, form = {}, isStale: startsStale = false, ...given } = options;
+  const { headers = {}, form = {}, isStale: startsStale = false, unproxied = new Set(), ...given } = options;
   let isStale = startsStale;
   /** The client changed what its own thinking is bound to, and upstream has not accepted it since. */
   let isAltered = false;
   let shape: Shape = { ...FIRST, ...given };
   let nonce = 0;
   const said: Said[] = [];
-  /** Answers to requests that went out unchanged: their thinking is stale once the client alters what precedes it. */
-  const unproxied = new Set<Entry>();
 
   const hold = (...entries: readonly Entry[]): void => {
     shape = { ...shape, entries: [...shape.entries, ...entries] };
@@ -191,7 +191,8 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
     become(change) {
       shape = { ...shape, ...change };
     },
-    fork: (sessionId) => createTerminal(rig, { ...options, ...shape, sessionId, isStale: isStale || isAltered }),
+    fork: (sessionId) =>
+      createTerminal(rig, { ...options, ...shape, sessionId, isStale: isStale || isAltered, unproxied }),
   };
 }
 
