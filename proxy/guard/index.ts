@@ -14,6 +14,7 @@ import {
   connectToEngine,
   endAtRest,
   http,
+  MAX_HEAD_BYTES,
   parseAuthority,
   pipeBothWays,
 } from './tunnel.ts';
@@ -112,7 +113,7 @@ export class Guard {
     });
     const { headMs } = this.#timings;
     this.#server = http.createServer({
-      maxHeaderSize: 16_384,
+      maxHeaderSize: MAX_HEAD_BYTES,
       headersTimeout: headMs,
       requestTimeout: headMs,
       connectionsCheckingInterval: Math.min(1_000, headMs),

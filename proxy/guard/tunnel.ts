@@ -8,6 +8,8 @@ export interface Authority {
   readonly port: number;
 }
 
+/** Of a request or response, as far as it is read here: gateways add long cookies and tokens. */
+export const MAX_HEAD_BYTES = 65_536;
 const PORT = /^[1-9][0-9]{0,4}$/;
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const NUMBER = /^(?:[0-9]+|0x[0-9a-f]*)$/;
@@ -82,6 +84,7 @@ export async function sendConnect(
 ) {
   const request = http.request({
     method: 'CONNECT',
+    maxHeaderSize: MAX_HEAD_BYTES,
     path: authority,
     headers: { host: authority, ...headers },
     createConnection: open,

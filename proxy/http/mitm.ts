@@ -12,7 +12,7 @@ import {
   Proxy as MitmProxy,
   type OnCertificateRequiredCallback,
 } from 'http-mitm-proxy';
-import { CLIENT_HEADER, SECRET_HEADER } from '../guard/tunnel.ts';
+import { CLIENT_HEADER, MAX_HEAD_BYTES, SECRET_HEADER } from '../guard/tunnel.ts';
 import type { CertSource, ProxyLog } from '../ports.ts';
 import type { Incoming } from './exchange.ts';
 
@@ -132,6 +132,7 @@ export class Mitm {
     const tls = await this.#proxy.createTlsServer({
       ...NO_ROOTS,
       noDelay: true,
+      maxHeaderSize: MAX_HEAD_BYTES,
       connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
       handshakeTimeout: handshakeMs,
     });

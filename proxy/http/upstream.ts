@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
 import { CometError } from '../../common/errors.ts';
+import { MAX_HEAD_BYTES } from '../guard/tunnel.ts';
 import { connectViaProxy, type Route } from '../guard/upstream-proxy.ts';
 import type { RawHeaders } from './request.ts';
 
@@ -74,13 +75,18 @@ export function createUpstream(options: UpstreamOptions) {
   const openPool = (): Pool =>
     new Pool(options.origin, {
       connect: (target, callback) => {
-        if (proxy === null) return connect({ ...target, servername }, callback);
+        const opened: buildConnector.Callback = (...result) => {
+          callback(...result);
+          if (result[1] !== null) ignoreContinue(result[1]);
+        };
+        if (proxy === null) return connect({ ...target, servername }, opened);
         connectViaProxy(proxy, { host, port: Number(port) || 443 }, connectMs).then(
-          (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
+          (httpSocket) => connect({ ...target, servername, httpSocket }, opened),
           (error: Error) => callback(error, null),
         );
       },
       headersTimeout: 0,
+      maxHeaderSize: MAX_HEAD_BYTES,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
       pipelining: 1,
@@ -92,6 +98,21 @@ export function createUpstream(options: UpstreamOptions) {
       forward(current.pool(), request, handler),
     close: (): Promise<void> => current.close(),
   };
+}
+
+/**
+ * undici closes the connection at a 100 that it did not ask for, where a client has to skip it (RFC 9110 §15.2), as
+ * undici does with all other 1xx: its parser of this connection is told of one of those. Without such a parser nothing
+ * changes.
+ */
+function ignoreContinue(socket: object): void {
+  const key = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser');
+  const parser = (socket as Record<symbol, { onHeadersComplete(status: number, ...rest: unknown[]): number }>)[
+    key ?? Symbol()
+  ];
+  if (parser === undefined) return;
+  const complete = parser.onHeadersComplete.bind(parser);
+  parser.onHeadersComplete = (status, ...rest) => complete(status === 100 ? 102 : status, ...rest);
 }
 
 /** Replaces the pool after a pause, because kept-alive connections may be dead without notice. */

@@ -5,6 +5,9 @@ import net, { type AddressInfo } from 'node:net';
 import tls from 'node:tls';
 import type { TestCerts } from './certs.ts';
 
+/** More than the product takes. */
+const MAX_HEAD_BYTES = 131_072;
+
 interface Received {
   readonly method: string;
   readonly url: string;
@@ -28,7 +31,7 @@ export type Answer = (request: http.IncomingMessage, response: http.ServerRespon
 export async function startStandIn(certs: TestCerts, answer: Answer, early?: Answer): Promise<StandIn> {
   const received: Received[] = [];
   const sockets = new Set<net.Socket>();
-  const server = https.createServer({ key: certs.key, cert: certs.cert });
+  const server = https.createServer({ key: certs.key, cert: certs.cert, maxHeaderSize: MAX_HEAD_BYTES });
   server.on('request', (request, response) => {
     request.on('error', () => {});
     early?.(request, response, Buffer.alloc(0));
@@ -126,6 +129,7 @@ export function openRequest(secure: tls.TLSSocket, send: Send): http.ClientReque
     path: send.path ?? '/v1/messages?beta=true',
     headers: headers as unknown as http.OutgoingHttpHeaders,
     agent: getAgent(secure),
+    maxHeaderSize: MAX_HEAD_BYTES,
   });
 }
 

@@ -84,11 +84,11 @@ describe('the front door', () => {
     await expect.poll(() => guard.status().tunnels.open).toBe(0);
   });
 
-  it('forwards bytes that came along with the CONNECT', async () => {
+  it('forwards bytes that came along with a CONNECT of 60 KB', async () => {
     const { via } = await world.start(quick);
     const echo = await echoServer('127.0.0.1');
     const socket = net.connect(via.port, '127.0.0.1');
-    socket.end(`CONNECT 127.0.0.1:${echo.port} HTTP/1.1\r\n${AUTH}\r\nearly bird`);
+    socket.end(`CONNECT 127.0.0.1:${echo.port} HTTP/1.1\r\nX: ${'x'.repeat(60_000)}\r\n${AUTH}\r\nearly bird`);
     let text = '';
     for await (const chunk of socket) text += chunk;
     expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\n\r\nearly bird$/);
@@ -128,7 +128,7 @@ describe('the front door', () => {
   it('closes clients that send garbage, too much, or nothing', async () => {
     const { via } = await world.start({ ...quick, timings: { headMs: 1_000 } });
     expect(await answerTo(via.port, '\x16\x03\x01garbage\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /);
-    expect(await answerTo(via.port, `CONNECT a:1 HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(
+    expect(await answerTo(via.port, `CONNECT a:1 HTTP/1.1\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 4/,
     );
     expect(await answerTo(via.port, 'CONNECT a:1 HT')).toMatch(/^HTTP\/1\.1 408 /);

@@ -176,6 +176,33 @@ describe('pass-through', () => {
     expect((await ask({ headers: CLIENT, body: '{}' })).body.toString()).toBe('ok');
   });
 
+  it('passes over informational answers that nobody asked for', async () => {
+    const { via, ca, standIn } = await start({
+      answer(_, response) {
+        for (let times = 0; times < 2; times += 1) response.writeContinue();
+        response.writeEarlyHints({ link: '</a.css>; rel=preload' });
+        response.end('ok');
+      },
+    });
+    const secure = await secureThrough(via, ca);
+    for (const path of ['/v1/messages', '/v1/models']) {
+      const { status, body } = await askOn(secure, { path, headers: CLIENT, body: '{}' });
+      expect([status, body.toString()]).toEqual([200, 'ok']);
+    }
+    expect(standIn.sockets.size).toBe(1);
+    secure.destroy();
+  });
+
+  it('carries 60 KB of headers both ways', async () => {
+    const long = 'x'.repeat(60_000);
+    const { ask, standIn } = await start({
+      answer: (_, response) => void response.writeHead(200, { 'x-long': long }).end('ok'),
+    });
+    const reply = await ask({ headers: [...CLIENT, 'X-Long', long], body: '{}' });
+    expect([reply.status, value(reply.rawHeaders, 'x-long')]).toEqual([200, [long]]);
+    expect(value(standIn.received[0]?.rawHeaders ?? [], 'x-long')).toEqual([long]);
+  });
+
   it('answers Expect: 100-continue itself and forwards the body', async () => {
     const { ask, standIn } = await start();
     const reply = await ask({ headers: [...CLIENT, 'Expect', '100-continue'], body: '{"a":1}' });
