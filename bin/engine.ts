@@ -27,7 +27,7 @@ process.on('message', (message: Readonly<Record<string, unknown>>, handle: unkno
     // What was set for this process's own start is nothing for the children it starts.
     for (const name of (message.onlyHere ?? []) as readonly unknown[]) delete process.env[String(name)];
     void begin(message.secret);
-  } else if (message.type === 'drain') void leave(0, true);
+  } else if (message.type === 'drain') void leave(0, true, message.restarts !== true);
 });
 // The guard died, as one that stops asks to drain first. The next guard's engine needs the home.
 process.on('disconnect', () => {
@@ -63,10 +63,10 @@ function take(name: string, handle: unknown): void {
   else engine.take(name, client);
 }
 
-async function leave(code: number, gently: boolean): Promise<void> {
+async function leave(code: number, gently: boolean, stops = false): Promise<void> {
   if (leaving) return;
   leaving = true;
-  if (gently) await engine?.drain();
+  if (gently) await engine?.drain(stops);
   setTimeout(() => process.exit(code), CLOSE_MS).unref();
   await engine?.close();
   process.exit(code);

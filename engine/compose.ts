@@ -177,8 +177,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     log,
     /** Accepts a client connection from the guard; null when it ended on the way. */
     take: (name: string, client: Socket | null): void => proxy.acceptClient(name, client),
-    /** Accepts nothing new; resolves when every exchange is over. */
-    drain: (): Promise<void> => proxy.drain(),
+    /** Accepts nothing new; resolves when every exchange is over. `stops`: no other engine follows. */
+    drain: (stops: boolean) => Promise.all([proxy.drain(), stops && ui.sayStopped()]),
     /** Cuts running exchanges and makes everything durable; idempotent. */
     close: (): Promise<void> => (closing ??= closeAll()),
   };

@@ -81,9 +81,13 @@ function Nav({ view }: { view: View }) {
   );
 }
 
+const START = 'Run comet-cc start; this page then connects again by itself, and what you typed is kept.';
+
 function Banner() {
   const text = {
     lost: 'The engine restarts. This page connects again by itself; what you typed is kept.',
+    stopped: `comet-cc was stopped. ${START}`,
+    gone: `The engine does not come back. ${START}`,
     expired:
       'This browser is not signed in any more. Run comet-cc ui for a new link; what you typed is kept until then.',
   }[link.value as string];

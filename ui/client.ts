@@ -4,7 +4,8 @@ import type { Input, Name, Result } from './types.ts';
 
 /** What an event says has changed. */
 export type Topic = 'status' | 'request' | 'memory' | 'library' | 'tasks';
-type Link = 'connecting' | 'live' | 'lost' | 'expired';
+/** `stopped`: on purpose; `gone`: it should have come back by now. */
+type Link = 'connecting' | 'live' | 'lost' | 'stopped' | 'gone' | 'expired';
 
 export const link = signal<Link>('connecting');
 export const version = signal('');
@@ -12,6 +13,7 @@ export const version = signal('');
 const changes = signal<Readonly<Record<Topic, number>>>({ status: 0, request: 0, memory: 0, library: 0, tasks: 0 });
 
 const RETRY_MS = 700;
+const GONE_MS = 30_000;
 /** Events that come closer together are one change. */
 const GATHER_MS = 200;
 
@@ -43,6 +45,8 @@ export async function call<K extends Name>(name: K, input: Input<K>, abort?: Abo
   return body.result;
 }
 
+let isStopped = false;
+let lostMs = 0;
 let retry: ReturnType<typeof setTimeout> | undefined;
 let events: EventSource | undefined;
 
@@ -57,14 +61,18 @@ export async function connect(): Promise<void> {
   const session = (await response.json()) as { csrf: string; version: string };
   csrf = session.csrf;
   version.value = session.version;
-  const wasAway = untracked(() => link.value === 'lost');
+  const wasAway = untracked(() => link.value !== 'connecting');
   link.value = 'live';
+  isStopped = false;
   if (wasAway) touch(Object.keys(changes.value) as Topic[]);
   follow();
 }
 
 function lose(): void {
-  if (link.value === 'live' || link.value === 'connecting') link.value = 'lost';
+  if (link.value === 'live' || link.value === 'connecting') {
+    lostMs = Date.now();
+    link.value = isStopped ? 'stopped' : 'lost';
+  } else if (link.value === 'lost' && Date.now() - lostMs >= GONE_MS) link.value = 'gone';
   events?.close();
   clearTimeout(retry);
   retry = setTimeout(() => void connect(), RETRY_MS);
@@ -77,7 +85,11 @@ function follow(): void {
   events = new EventSource('/events');
   events.onerror = lose;
   events.addEventListener('change', ({ data }: MessageEvent<string>) => {
-    const { topic } = JSON.parse(data) as { topic: Topic };
+    const { topic } = JSON.parse(data) as { topic: Topic | 'stop' };
+    if (topic === 'stop') {
+      isStopped = true;
+      return;
+    }
     if (gathered.size === 0) setTimeout(flush, GATHER_MS);
     gathered.add(topic);
   });

@@ -110,7 +110,7 @@ export function registerRestart(program: Command, context: Context): void {
       // What keeps a daemon from starting must be said while the old one still runs.
       const setup = await prepareDaemon(context, { ...flags, ...(port === undefined ? {} : { port }) });
       context.term.progress('restarting…');
-      await stopDaemon(context.paths);
+      await stopDaemon(context.paths, { restarts: true });
       const started = await startDaemon(setup);
       context.term.progress('');
       await reportStart(context, started, { ...flags, ...(json === undefined ? {} : { json }) });

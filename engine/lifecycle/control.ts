@@ -13,7 +13,7 @@ type Status = ReturnType<Guard['status']>;
 type GuardRequest =
   | { readonly op: 'status' }
   | { readonly op: 'wait_healthy'; readonly timeout_ms: number }
-  | { readonly op: 'stop'; readonly now?: boolean }
+  | { readonly op: 'stop'; readonly now?: boolean; readonly restarts?: boolean }
   | { readonly op: 'start'; readonly env: NodeJS.ProcessEnv }
   | { readonly op: 'restart_engine' };
 

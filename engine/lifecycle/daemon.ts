@@ -154,13 +154,17 @@ async function startAgain({ paths, env, foreground }: DaemonSetup, running: Guar
  * Asks the guard to drain and waits until it ends; never sends a signal.
  *
  * @param keepsPort  while sessions use the port, the guard stays and passes them through without memory
+ * @param restarts  it is started again at once, which open pages are told
  * @returns the status of the stopped daemon, null when none ran; with `pass_through` where its guard stays
  * @throws CometError `daemon_unhealthy` when it does not end
  */
-export async function stopDaemon(paths: HomePaths, { keepsPort = false } = {}): Promise<GuardStatus | null> {
+export async function stopDaemon(
+  paths: HomePaths,
+  { keepsPort = false, restarts = false } = {},
+): Promise<GuardStatus | null> {
   const running = await guardStatus(paths.guardSocket);
   if (running === null || (keepsPort && running.pass_through)) return running;
-  await askGuard(paths.guardSocket, { op: 'stop', now: !keepsPort }, 5_000);
+  await askGuard(paths.guardSocket, { op: 'stop', now: !keepsPort, restarts }, 5_000);
   const stopped = await whenStopped(paths, running, DRAIN_MS);
   if (stopped !== null) return stopped;
   // On the second request the guard closes open connections.

@@ -149,7 +149,7 @@ export class EngineProcess {
   }
 
   /** Asks the child to drain and exit, and kills it after `graceMs`; resolves when it is gone. */
-  async #shutDown(reason: 'stop' | 'restart', graceMs: number): Promise<void> {
+  async #shutDown(reason: 'stop' | 'restart', graceMs: number, restarts = reason === 'restart'): Promise<void> {
     this.#leaving = reason;
     clearTimeout(this.#respawn);
     this.#loops = 0;
@@ -161,7 +161,7 @@ export class EngineProcess {
     const child = this.#child;
     this.#setState(reason === 'stop' ? 'stopped' : 'starting');
     if (child === null) return reason === 'stop' ? undefined : this.start();
-    this.#send({ type: 'drain' });
+    this.#send({ type: 'drain', restarts });
     const kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
     await once(child, 'exit');
     clearTimeout(kill);
@@ -186,8 +186,9 @@ export class EngineProcess {
     else onSent(new Error('engine exited'));
   }
 
-  stop(timeoutMs: number): Promise<void> {
-    return this.#shutDown('stop', timeoutMs);
+  /** @param restarts  another guard starts it again at once */
+  stop(timeoutMs: number, restarts = false): Promise<void> {
+    return this.#shutDown('stop', timeoutMs, restarts);
   }
 
   restart(): Promise<void> {

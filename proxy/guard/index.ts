@@ -279,8 +279,10 @@ export class Guard {
     if (op === 'session') return this.#addSession(socket);
     if (op === 'start') return await this.#startAgain(Object(request['env']) as NodeJS.ProcessEnv);
     if (op === 'restart_engine') void this.#engine.restart();
-    else if (op === 'stop') setImmediate(() => void (request['now'] === true ? this.stop() : this.#stopMemory()));
-    else return { error: 'op must be status, wait_healthy, session, start, stop or restart_engine' };
+    else if (op === 'stop') {
+      const { now, restarts } = request;
+      setImmediate(() => void (now === true ? this.stop(restarts === true) : this.#stopMemory()));
+    } else return { error: 'op must be status, wait_healthy, session, start, stop or restart_engine' };
     return { ok: true };
   }
 
@@ -322,12 +324,12 @@ export class Guard {
   }
 
   /** New connections are tunneled while the engine drains. A second call ends the engine at once. */
-  async stop(): Promise<void> {
+  async stop(restarts = false): Promise<void> {
     const isRepeated = this.#isStopping && this.#unused === undefined;
     this.#isStopping = true;
     clearInterval(this.#unused);
     this.#unused = undefined;
-    await this.#engine.stop(isRepeated ? 0 : this.#timings.drainMs);
+    await this.#engine.stop(isRepeated ? 0 : this.#timings.drainMs, restarts);
     if (!isRepeated) await sleep(OUTPUT_MS);
     this.#control?.close();
     this.#server.close();

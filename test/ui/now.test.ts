@@ -17,7 +17,7 @@ interface Shown {
   readonly answer: string;
 }
 
-describe.skipIf(BROWSER_MISSING !== '')('the dashboard while an answer streams', () => {
+describe.skipIf(BROWSER_MISSING !== '')('the dashboard of a running daemon', () => {
   let rig: LiveRig;
   let terminal: Terminal;
   let browser: Browser;
@@ -75,6 +75,36 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard while an answer streams',
     const ended = await shown(page);
     expect(ended.phases).toEqual(expect.arrayContaining(['first byte', 'answer']));
     expect(ended.answer).not.toBe(streaming.answer);
+  });
+
+  it('tells an engine that was stopped from one that restarts or stays away', async () => {
+    const { url } = await engineClient(homePaths(rig.home.home).engineSocket).call('ui/open', {});
+    const page = await (await browser.newContext()).newPage();
+    page.setDefaultTimeout(60_000);
+    await page.clock.install();
+    await page.goto(url);
+    await page.getByText('Last request').waitFor();
+    const banner = page.locator('.banner');
+    const seen = async (during: () => Promise<unknown>): Promise<string> => {
+      const [text] = await Promise.all([banner.textContent(), during()]);
+      await banner.waitFor({ state: 'detached' });
+      return text ?? '';
+    };
+
+    expect(await seen(() => rig.home.run(['restart']))).toMatch(/^The engine restarts\./);
+    const stop = rig.home.run(['stop']);
+    await page.getByText('comet-cc was stopped. Run comet-cc start;').waitFor();
+    await stop;
+    expect(await seen(() => rig.home.run(['start']))).toMatch(/^comet-cc was stopped\./);
+
+    await page.route('**/session', (route) => route.abort());
+    const { engine } = await rig.status();
+    process.kill(engine.pid, 'SIGKILL');
+    await page.getByText('The engine restarts.').waitFor();
+    await page.clock.fastForward(31_000);
+    await page.getByText('The engine does not come back. Run comet-cc start;').waitFor();
+    await page.unroute('**/session');
+    await banner.waitFor({ state: 'detached' });
   });
 });
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { setTimeout as after } from 'node:timers/promises';
 import type { Config } from '../../../common/config.ts';
 import { CometError } from '../../../common/errors.ts';
 import { readFileIfPresent, readOrCreateSecret, writeFileAtomic } from '../../../common/files.ts';
@@ -9,6 +10,9 @@ import type { EngineServices, Ui } from '../service.ts';
 import type { UiServer } from './server.ts';
 import type { UiSessions } from './session.ts';
 import { createWatch, type Watch } from './watch.ts';
+
+/** An event leaves within it. */
+const SENT_MS = 50;
 
 interface UiOptions {
   readonly config: Config['ui'];
@@ -26,6 +30,8 @@ interface UiOptions {
 export function createUi({ config, paths, services, log, now, folders, page }: UiOptions): Ui & {
   /** Listens where an earlier use or the configuration asks for it. Never rejects. */
   begin(): Promise<void>;
+  /** Open pages then say how to start it again. */
+  sayStopped(): Promise<void>;
   close(): Promise<void>;
 } {
   let opening: Promise<OpenUi> | null = null;
@@ -70,6 +76,9 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
     },
     touch: () => opened?.watch.touch(['tasks', 'library']),
     address: () => (opened === null ? null : `http://127.0.0.1:${opened.server.port}/`),
+    async sayStopped() {
+      if (opened?.watch.sayStopped()) await after(SENT_MS);
+    },
     async close() {
       const running = await opening?.catch(() => null);
       await running?.server.close();

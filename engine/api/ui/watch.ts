@@ -1,8 +1,8 @@
 import type { EngineServices } from '../service.ts';
 import { followFolders } from './watch-files.ts';
 
-/** What a page reads again. */
-export type Topic = 'status' | 'request' | 'memory' | 'library' | 'tasks';
+/** What a page reads again; `stop`: no engine follows this one. */
+export type Topic = 'status' | 'request' | 'memory' | 'library' | 'tasks' | 'stop';
 
 type State = Readonly<Partial<Record<Topic, string>>>;
 type Listener = (topics: readonly Topic[]) => void;
@@ -61,6 +61,11 @@ export function createWatch(services: () => EngineServices | null, folders: read
     },
     /** An operation changed what no count shows. */
     touch,
+    /** @returns whether a page follows */
+    sayStopped(): boolean {
+      for (const listener of listeners) listener(['stop']);
+      return listeners.size > 0;
+    },
   };
 }
 
