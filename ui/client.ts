@@ -86,10 +86,8 @@ function follow(): void {
   events.onerror = lose;
   events.addEventListener('change', ({ data }: MessageEvent<string>) => {
     const { topic } = JSON.parse(data) as { topic: Topic | 'stop' };
-    if (topic === 'stop') {
-      isStopped = true;
-      return;
-    }
+    isStopped ||= topic === 'stop';
+    if (topic === 'stop') return;
     if (gathered.size === 0) setTimeout(flush, GATHER_MS);
     gathered.add(topic);
   });

@@ -1,8 +1,11 @@
+import type { Steps } from '../../common/async.ts';
 import type { Corpus, Embedder } from '../embeddings/embedder.ts';
+import { DEFAULT_RULES } from '../facts/default-rules.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { LanguageModel } from '../models/model.ts';
 import { detailByRules, detectTopicShiftByRules, summarizeByRules } from './extractive-summary.ts';
 import { embeddedText, type TurnEmbeddings } from './topic-shift.ts';
+import { readTurnState } from './turn-state.ts';
 
 export interface LocalModelOptions {
   /** Optional: without it topics are compared by words only. */
@@ -49,4 +52,15 @@ export function createLocalModel({ embedder }: LocalModelOptions = {}): Language
     },
     close: async () => {},
   };
+}
+
+/** Compiled by the first turn, these regular expressions would delay the prompts beside it by 200 ms. */
+export function* compileRules(): Steps<void> {
+  // Once to interpret, once for machine code.
+  for (const { pattern } of DEFAULT_RULES) yield void [pattern.exec(' '), pattern.exec(' ')];
+  const turn: TurnText = { turnId: '', atMs: 0, origin: 'user', user: 'We use the first words here.', parts: [] };
+  yield void readTurnState(turn);
+  const text = 'The first words work. They are used by the port 1.';
+  const parts = [{ kind: 'assistant', origin: 'assistant', tool: '', text }] as const;
+  summarizeByRules({ project: '', turns: [{ ...turn, parts }], knownTags: [], brief: '' });
 }

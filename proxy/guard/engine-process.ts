@@ -186,7 +186,6 @@ export class EngineProcess {
     else onSent(new Error('engine exited'));
   }
 
-  /** @param restarts  another guard starts it again at once */
   stop(timeoutMs: number, restarts = false): Promise<void> {
     return this.#shutDown('stop', timeoutMs, restarts);
   }

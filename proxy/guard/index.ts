@@ -273,16 +273,14 @@ export class Guard {
   }
 
   async #handleControl(request: Readonly<Record<string, unknown>>, socket: net.Socket): Promise<object | null> {
-    const { op, timeout_ms: timeoutMs = 15_000 } = request;
+    const { op, timeout_ms: timeoutMs = 15_000, now, restarts } = request;
     if (op === 'wait_healthy') await this.#engine.whenHealthy(Math.min(Number(timeoutMs) || 0, 60_000));
     if (op === 'wait_healthy' || op === 'status') return this.status();
     if (op === 'session') return this.#addSession(socket);
     if (op === 'start') return await this.#startAgain(Object(request['env']) as NodeJS.ProcessEnv);
     if (op === 'restart_engine') void this.#engine.restart();
-    else if (op === 'stop') {
-      const { now, restarts } = request;
-      setImmediate(() => void (now === true ? this.stop(restarts === true) : this.#stopMemory()));
-    } else return { error: 'op must be status, wait_healthy, session, start, stop or restart_engine' };
+    else if (op === 'stop') setImmediate(() => void (now === true ? this.stop(restarts === true) : this.#stopMemory()));
+    else return { error: 'op must be status, wait_healthy, session, start, stop or restart_engine' };
     return { ok: true };
   }
 

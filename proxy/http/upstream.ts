@@ -100,17 +100,11 @@ export function createUpstream(options: UpstreamOptions) {
   };
 }
 
-/**
- * undici closes the connection at a 100 that it did not ask for, where a client has to skip it (RFC 9110 §15.2), as
- * undici does with all other 1xx: its parser of this connection is told of one of those. Without such a parser nothing
- * changes.
- */
+/** Lets undici skip a 100 that it did not ask for as it skips all other 1xx (RFC 9110 §15.2): else it closes. */
 function ignoreContinue(socket: object): void {
   const key = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser');
-  const parser = (socket as Record<symbol, { onHeadersComplete(status: number, ...rest: unknown[]): number }>)[
-    key ?? Symbol()
-  ];
-  if (parser === undefined) return;
+  const parser = key && (Reflect.get(socket, key) as { onHeadersComplete(status: number, ...rest: unknown[]): number });
+  if (!parser) return;
   const complete = parser.onHeadersComplete.bind(parser);
   parser.onHeadersComplete = (status, ...rest) => complete(status === 100 ? 102 : status, ...rest);
 }

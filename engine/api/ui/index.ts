@@ -11,9 +11,6 @@ import type { UiServer } from './server.ts';
 import type { UiSessions } from './session.ts';
 import { createWatch, type Watch } from './watch.ts';
 
-/** An event leaves within it. */
-const SENT_MS = 50;
-
 interface UiOptions {
   readonly config: Config['ui'];
   readonly paths: Pick<HomePaths, 'uiKeyFile' | 'uiPortFile'>;
@@ -77,7 +74,8 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
     touch: () => opened?.watch.touch(['tasks', 'library']),
     address: () => (opened === null ? null : `http://127.0.0.1:${opened.server.port}/`),
     async sayStopped() {
-      if (opened?.watch.sayStopped()) await after(SENT_MS);
+      // The event leaves within 50 ms.
+      if (opened?.watch.sayStopped()) await after(50);
     },
     async close() {
       const running = await opening?.catch(() => null);

@@ -29,11 +29,9 @@ export async function searchView(services: Pick<EngineServices, 'memory' | 'remo
   const hidden = services.removals.hidden();
   const all = library.list({});
   const isWanted = getFilter(search);
-  const fits = (node: MemoryNode): boolean => isWanted(node) && !hidden.has(node.node_id);
   const results = query.trim() === '' ? null : await ranked(recall, search);
-  const listed = results === null ? all.filter(fits).map((node) => ({ node, hit: null })) : [];
-  const hits =
-    results === null ? listed : results.filter(({ node }) => fits(node)).map((hit) => ({ node: hit.node, hit }));
+  const found = results?.map((hit) => ({ node: hit.node, hit })) ?? all.map((node) => ({ node, hit: null }));
+  const hits = found.filter(({ node }) => isWanted(node) && !hidden.has(node.node_id));
   return {
     total: hits.length,
     hits: hits.slice(0, limit).map(({ node, hit }) => hitView(node, hit)),

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import type http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -82,21 +83,14 @@ async function listenOnFirst(server: http.Server, ports: readonly number[]): Pro
   throw new CometError('port_in_use', `port ${last} and those after it are taken; set ui.port to a free one`);
 }
 
-function listens(server: http.Server, port: number): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const failed = (error: NodeJS.ErrnoException): void => {
-      server.off('listening', listening);
-      if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(false);
-      else reject(error);
-    };
-    const listening = (): void => {
-      server.off('error', failed);
-      resolve(true);
-    };
-    server.once('error', failed);
-    server.once('listening', listening);
-    server.listen(port, '127.0.0.1');
-  });
+async function listens(server: http.Server, port: number): Promise<boolean> {
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+    return true;
+  } catch (error) {
+    if (['EADDRINUSE', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
+  }
 }
 
 type Variables = { Variables: { session: UiSession } };

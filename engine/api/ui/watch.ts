@@ -61,7 +61,6 @@ export function createWatch(services: () => EngineServices | null, folders: read
     },
     /** An operation changed what no count shows. */
     touch,
-    /** @returns whether a page follows */
     sayStopped(): boolean {
       for (const listener of listeners) listener(['stop']);
       return listeners.size > 0;

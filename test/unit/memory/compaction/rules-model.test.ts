@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { expect, it } from 'vitest';
 import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
 import { languageModelContract } from '../../../contract/language-model.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
@@ -10,3 +13,10 @@ languageModelContract('scripted', () =>
     detail: () => ({ sentences: ['It listens on port 5433.'] }),
   }),
 );
+
+it('has the first turn read in a third of the time once the rules are compiled', () => {
+  const program = path.resolve('test/fixtures/programs/first-turn.mjs');
+  const getCpuMs = (...args: string[]): number =>
+    Math.min(...[1, 2, 3].map(() => Number(execFileSync(process.execPath, [program, ...args], { encoding: 'utf8' }))));
+  expect(getCpuMs('compiled')).toBeLessThan(getCpuMs() / 3);
+});
