@@ -1,9 +1,10 @@
+import { finishesWithin } from '../../common/async.ts';
 import { countTokens } from '../../common/text.ts';
 import type { Fact } from '../facts/fact.ts';
 import { contextBlock, type FactSource, quoteValue } from '../facts/fact-block.ts';
 import { conceptNamed } from '../facts/ontology.ts';
 import type { BlockRequest, OpenBlock, ShownText } from '../recall/types.ts';
-import { wasTold } from './library-block.ts';
+import { READ_MS, wasTold } from './library-block.ts';
 
 interface FactRules extends Pick<BlockRequest, 'sessionId' | 'told'> {
   readonly budgetTokens: number;
@@ -121,7 +122,8 @@ export function withFacts(block: OpenBlock, facts: FactsNow, budgetTokens: numbe
   };
   return {
     ...block,
-    refresh: async () => void (await Promise.all([block.refresh(), facts.refresh()])),
+    // They wait while those of a turn are written.
+    refresh: async () => void (await Promise.all([block.refresh(), finishesWithin(facts.refresh(), READ_MS)])),
     lines: getLines,
     async text(project) {
       const [before] = await Promise.all([block.text(project), facts.refresh()]);

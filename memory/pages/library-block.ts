@@ -203,7 +203,7 @@ interface Parts {
 }
 
 /** The longest that a prompt waits for a changed library; after that it gets the state that was read last. */
-const READ_MS = 40;
+export const READ_MS = 40;
 
 /** The block over the library as it is on disk. */
 export function createLibraryBlock({ topicPages, tasks, catalogue, config, redactor, log }: Parts): OpenBlock {

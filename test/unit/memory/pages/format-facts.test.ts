@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { countTokens } from '../../../../common/text.ts';
 import { DEFAULT_ONTOLOGY } from '../../../../memory/facts/default-ontology.ts';
 import { createFactStore } from '../../../../memory/facts/fact-store.ts';
-import { changedFactLines, factLines } from '../../../../memory/pages/format-facts.ts';
+import { changedFactLines, factLines, withFacts } from '../../../../memory/pages/format-facts.ts';
 import { negated, said, talk } from '../../../helpers/facts.ts';
 
 const CONCEPTS = ['Project.Decision', 'Person.Preference', 'Session.Focus', 'Project.Environment'];
@@ -65,4 +65,18 @@ describe('facts that changed since they were shown', () => {
       }),
     );
   });
+});
+
+it('facts that are being written do not hold up the block', async () => {
+  const block = {
+    refresh: async () => {},
+    lines: () => ['# Library'],
+    text: async () => '',
+    linkedText: async () => '',
+  };
+  const facts = { refresh: () => new Promise<void>(() => {}), current: () => null };
+  const shown = withFacts(block, facts, 300);
+  const waiting = new Promise((resolve) => setTimeout(resolve, 2_000, 'still waiting'));
+  expect(await Promise.race([shown.refresh(), waiting])).toBe(undefined);
+  expect(shown.lines({ project: '/shop', sessionId: 's1', told: [] })).toEqual(['# Library']);
 });
