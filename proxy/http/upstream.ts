@@ -75,13 +75,9 @@ export function createUpstream(options: UpstreamOptions) {
   const openPool = (): Pool =>
     new Pool(options.origin, {
       connect: (target, callback) => {
-        const opened: buildConnector.Callback = (...result) => {
-          callback(...result);
-          if (result[1] !== null) ignoreContinue(result[1]);
-        };
-        if (proxy === null) return connect({ ...target, servername }, opened);
+        if (proxy === null) return connect({ ...target, servername }, callback);
         connectViaProxy(proxy, { host, port: Number(port) || 443 }, connectMs).then(
-          (httpSocket) => connect({ ...target, servername, httpSocket }, opened),
+          (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
           (error: Error) => callback(error, null),
         );
       },
@@ -98,15 +94,6 @@ export function createUpstream(options: UpstreamOptions) {
       forward(current.pool(), request, handler),
     close: (): Promise<void> => current.close(),
   };
-}
-
-/** Lets undici skip a 100 that it did not ask for as it skips all other 1xx (RFC 9110 §15.2): else it closes. */
-function ignoreContinue(socket: object): void {
-  const key = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser');
-  const parser = key && (Reflect.get(socket, key) as { onHeadersComplete(status: number, ...rest: unknown[]): number });
-  if (!parser) return;
-  const complete = parser.onHeadersComplete.bind(parser);
-  parser.onHeadersComplete = (status, ...rest) => complete(status === 100 ? 102 : status, ...rest);
 }
 
 /** Replaces the pool after a pause, because kept-alive connections may be dead without notice. */
