@@ -8,7 +8,7 @@ import type { CertSource, ProxyLog, QuotaObserver, Rewriter } from './ports.ts';
 export type { ProxyStats } from './http/exchange.ts';
 export { createAssembler, createSseDecoder } from './http/response.ts';
 export type { Receipt } from './ledger/receipt.ts';
-export type { AssistantMessage, GivenSlice, RecallCounts, Rewriter, SubagentSource, TranscriptSource } from './ports.ts';
+export type * from './ports.ts';
 export { applyEdits, scanBody, scanObject } from './wire/json.ts';
 
 export interface ProxyDeps {
