@@ -29,6 +29,7 @@ export class CallError extends Error {
 
 /** @throws CallError with the engine's message; DOMException when `abort` ends it */
 export async function call<K extends Name>(name: K, input: Input<K>, abort?: AbortSignal): Promise<Result<K>> {
+  const connection = connections;
   const response = await fetch(`/v1/${name}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-comet-csrf': csrf },
@@ -36,7 +37,8 @@ export async function call<K extends Name>(name: K, input: Input<K>, abort?: Abo
     ...(abort === undefined ? {} : { signal: abort }),
   }).catch((error: unknown) => {
     if (abort?.aborted) throw error;
-    lose();
+    // What an earlier engine did not answer says nothing of this one.
+    if (connection === connections) lose();
     throw new CallError('offline', 'The engine does not answer. What you typed is kept; try again once it is back.');
   });
   if (response.status === 401) link.value = 'expired';
@@ -45,6 +47,7 @@ export async function call<K extends Name>(name: K, input: Input<K>, abort?: Abo
   return body.result;
 }
 
+let connections = 0;
 let isStopped = false;
 let lostMs = 0;
 let retry: ReturnType<typeof setTimeout> | undefined;
@@ -64,15 +67,18 @@ export async function connect(): Promise<void> {
   const wasAway = untracked(() => link.value !== 'connecting');
   link.value = 'live';
   isStopped = false;
+  connections += 1;
+  clearTimeout(retry);
   if (wasAway) touch(Object.keys(changes.value) as Topic[]);
   follow();
 }
 
 function lose(): void {
-  if (link.value === 'live' || link.value === 'connecting') {
-    lostMs = Date.now();
-    link.value = isStopped ? 'stopped' : 'lost';
-  } else if (link.value === 'lost' && Date.now() - lostMs >= GONE_MS) link.value = 'gone';
+  const wasThere = link.value === 'live' || link.value === 'connecting';
+  if (wasThere) lostMs = Date.now();
+  if (isStopped) link.value = 'stopped';
+  else if (wasThere) link.value = 'lost';
+  else if (link.value === 'lost' && Date.now() - lostMs >= GONE_MS) link.value = 'gone';
   events?.close();
   clearTimeout(retry);
   retry = setTimeout(() => void connect(), RETRY_MS);
