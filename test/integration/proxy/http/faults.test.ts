@@ -137,7 +137,7 @@ describe('a request that is not plainly for the target', () => {
       400,
     ],
     ['a bad line', 'NONSENSE\r\n\r\n', 400],
-    ['headers without measure', `GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nx: ${'a'.repeat(40_000)}\r\n\r\n`, 400],
+    ['headers without measure', `GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nx: ${'a'.repeat(80_000)}\r\n\r\n`, 400],
   ])('is refused for %s before it reaches the upstream', refused);
 
   it('is answered 501 when it asks for a WebSocket', async () => {
