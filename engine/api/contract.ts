@@ -420,9 +420,8 @@ export const PAGE_OPERATIONS: ReadonlySet<string> = new Set<Operation>([
   ...(['topics/list', 'topics/search', 'topics/read'] as const),
   ...(['facts/list', 'facts/concepts', 'facts/why', 'facts/forget'] as const),
   ...(['tasks/list', 'tasks/show', 'tasks/add', 'tasks/edit', 'tasks/status', 'tasks/remove', 'inbox/show'] as const),
-  ...(['ui/overview', 'ui/savings', 'ui/session', 'ui/request'] as const),
-  ...(['ui/search', 'ui/graph', 'ui/history', 'ui/health'] as const),
-  ...(['ui/pause', 'ui/resume', 'ui/edit', 'ui/pin', 'ui/quarantine', 'ui/forget', 'ui/undo'] as const),
+  ...(['ui/overview', 'ui/savings', 'ui/session', 'ui/request', 'ui/search', 'ui/graph', 'ui/history'] as const),
+  ...(['ui/health', 'ui/pause', 'ui/resume', 'ui/edit', 'ui/pin', 'ui/quarantine', 'ui/forget', 'ui/undo'] as const),
   ...(['sessions/list', 'sessions/show', 'sessions/brief', 'snapshots/list', 'library/index', 'library/lint'] as const),
 ]);
 

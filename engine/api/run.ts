@@ -5,9 +5,8 @@ import { CHANGING, type Operation, operations } from './contract.ts';
 import type { EngineServices, OperationOf } from './service.ts';
 
 export const MAX_BODY_BYTES = 1024 * 1024;
-const STATUS_OF: Readonly<Record<string, number>> = {
-  ...{ usage: 400, not_allowed: 403, not_found: 404, ambiguous_id: 409, node_invalid: 422 },
-};
+const REFUSED = { usage: 400, not_allowed: 403, not_found: 404, ambiguous_id: 409, node_invalid: 422 };
+const STATUS_OF: Readonly<Record<string, number>> = REFUSED;
 
 export interface Reply {
   readonly status: number;

@@ -202,7 +202,8 @@ function offer(state: State, { preset, formerId, ...turn }: CapturedTurn): void 
     if (form === null) return;
     state.pendingChars += chars;
     // After those who wait for these captures: to know the turn is enough for them.
-    void run(state, session, async () => void (await store(state, session, form, true))).finally(leave);
+    const work = async () => void (await store(state, session, form, true));
+    void run(state, session, () => state.crashMarks.during('read', [form], work)).finally(leave);
   });
 }
 
@@ -224,11 +225,14 @@ async function ingest(
     turnRegistry.addForm(captured.turnId, formerId);
     return null;
   }
-  const turn = { ...captured, ...(await inSlices(captured, readOrigins(state, captured))) };
-  const isForm = await crashMarks.during('read', [turn], () => recognize(state, session, turn));
-  if (isForm) return turn;
-  if (await crashMarks.during('read', [turn], () => store(state, session, turn, false))) await decide(state, session);
-  return null;
+  const read = async () => {
+    const turn = { ...captured, ...(await inSlices(captured, readOrigins(state, captured))) };
+    if (await recognize(state, session, turn)) return { form: turn, isNew: false };
+    return { form: null, isNew: await store(state, session, turn, false) };
+  };
+  const { form, isNew } = await crashMarks.during('read', [captured], read).catch(release);
+  if (isNew) await decide(state, session);
+  return form;
 }
 
 /** Registers a turn that is known in another form. Where redaction changes the text, it is found when it is stored. */

@@ -7,8 +7,8 @@ import { MemoryNode, NODE_FIELDS } from './node-schema.ts';
 /** What a person may change; the rest says where the node comes from. */
 export const EDITABLE = [
   ...(['title', 'summary', 'outcome', 'trigger', 'detailed_summary', 'topic_tags', 'importance'] as const),
-  ...(['recall_mode', 'origin', 'released', 'facts', 'values', 'links', 'source_links', 'capsule'] as const),
-  ...(['valid_from', 'valid_to'] as const),
+  ...(['recall_mode', 'origin', 'released', 'facts', 'values', 'links', 'source_links'] as const),
+  ...(['capsule', 'valid_from', 'valid_to'] as const),
 ] as const;
 type Editable = (typeof EDITABLE)[number];
 
