@@ -73,7 +73,7 @@ describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missi
       await terminal.shows(answer);
       await terminal.shows(/^❯$/m);
     }
-    // An answer is shown before its last event has come; whoever leaves between them leaves no turn.
+    // Claude Code shows an answer before its last event arrives, and memory gets no turn if it is closed in between.
     told += prompts.length;
     await expect.poll(countTurns).toBe(told);
     const shown = terminal.screen();
