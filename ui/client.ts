@@ -37,7 +37,7 @@ export async function call<K extends Name>(name: K, input: Input<K>, abort?: Abo
     ...(abort === undefined ? {} : { signal: abort }),
   }).catch((error: unknown) => {
     if (abort?.aborted) throw error;
-    // What an earlier engine did not answer says nothing of this one.
+    // Ignores failures of requests that were sent to an earlier engine.
     if (connection === connections) lose();
     throw new CallError('offline', 'The engine does not answer. What you typed is kept; try again once it is back.');
   });

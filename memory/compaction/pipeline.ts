@@ -201,7 +201,7 @@ function offer(state: State, { preset, formerId, ...turn }: CapturedTurn): void 
     const form = await ingest(state, session, turn, formerId).finally(leave);
     if (form === null) return;
     state.pendingChars += chars;
-    // After those who wait for these captures: to know the turn is enough for them.
+    // Stored after callers that wait for these captures have continued: they only need the turn to be known.
     const work = async () => void (await store(state, session, form, true));
     void run(state, session, () => state.crashMarks.during('read', [form], work)).finally(leave);
   });

@@ -54,7 +54,7 @@ export function createLocalModel({ embedder }: LocalModelOptions = {}): Language
   };
 }
 
-/** Compiled by the first turn, these regular expressions would delay the prompts beside it by 200 ms. */
+/** Compiles regular expressions ahead of the first turn, which would otherwise block the event loop for it. */
 export function* compileRules(): Steps<void> {
   // Once to interpret, once for machine code.
   for (const { pattern } of DEFAULT_RULES) yield void [pattern.exec(' '), pattern.exec(' ')];
