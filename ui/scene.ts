@@ -152,7 +152,7 @@ function hoverOnlyAtRest(sigma: Sigma): void {
   });
 }
 
-/** Sigma counts the release of a pull as a click: the next one soon after it would zoom, as a double click does. */
+/** Sigma counts the end of a drag as a click, so that a click soon after it would zoom like a double click. */
 function ignoreClickOfPull(sigma: Sigma): void {
   const captor = sigma.getMouseCaptor();
   const stop = (event: Event): void => {

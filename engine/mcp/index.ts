@@ -82,7 +82,7 @@ interface ToolParts {
 
 const nonce = (): string => randomBytes(6).toString('hex');
 
-/** Refuses an argument that the tool does not have: the caller means something by it. */
+/** Input of a tool; unknown arguments are refused, because ignoring one would drop what the caller asked for. */
 function takes<T extends z.ZodRawShape>(shape: T) {
   const known = Object.keys(shape).join(', ') || 'none';
   return z.strictObject(shape, {

@@ -49,7 +49,7 @@ const TaskFields = z.object({
   origin: choice(['user', 'assistant', 'tool', 'external'], 'user'),
   /** Memories that it was made of. */
   sources: list,
-  /** What was said, where the title is less. */
+  /** The sentence that was said, where the title is shorter. */
   statement: optional(line),
   /** Key of its project; '' for every project. */
   project: z.preprocess((value) => value ?? '', z.string().max(4_096)),

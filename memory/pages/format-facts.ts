@@ -122,7 +122,7 @@ export function withFacts(block: OpenBlock, facts: FactsNow, budgetTokens: numbe
   };
   return {
     ...block,
-    // They wait while those of a turn are written.
+    // Reading facts waits while the facts of a turn are written.
     refresh: async () => void (await Promise.all([block.refresh(), finishesWithin(facts.refresh(), READ_MS)])),
     lines: getLines,
     async text(project) {

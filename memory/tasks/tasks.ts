@@ -24,7 +24,7 @@ import {
 /** A task as commands and tools show it. */
 export interface TaskView
   extends Pick<Task, 'name' | 'title' | 'created' | 'status' | 'priority' | 'mode' | 'origin' | 'project'> {
-  /** What was said, where the title is less. */
+  /** The sentence that was said, where the title is shorter. */
   readonly statement?: Task['statement'];
   /** Six hex digits that stay as long as the name of its file does. */
   readonly id: string;
@@ -268,7 +268,7 @@ function createStatements({ files, surfacing, now, redact }: Parts, exclusive: M
   async function addTask({ text, atMs, project, nodeId, origin }: TaskStatement): Promise<void> {
     const created = new Date(atMs).toISOString();
     const { trigger, title } = await readReminder(text, atMs);
-    // Said before memory knew the session.
+    // Memory read this session late.
     if (trigger !== undefined && Date.parse(trigger) < now() - DAY_MS) return;
     const own = (await files.load(true)).tasks.filter((task) => task.project === project);
     // A model may word what rules have read in the same turn otherwise.
@@ -368,7 +368,7 @@ function resolveTask(input: string, tasks: readonly Task[]): Task {
   return found;
 }
 
-/** Name of a new file. */
+/** Name of a new task file, without extension. */
 function getStem(atMs: number, title: string): string {
   return toSlug(`${localDay(atMs)}-${/[\p{L}\p{N}]/u.test(title) ? title : 'task'}`);
 }

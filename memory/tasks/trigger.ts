@@ -58,17 +58,17 @@ export async function readReminder(sentence: string, nowMs: number) {
   const read = found === undefined || another !== undefined ? null : await readTrigger(found.text, nowMs);
   if (found === undefined || read === null || typeof read === 'string' || read.kind === 'cron')
     return { title: findTitle(sentence, '') ?? sentence };
-  // A month alone may be a name, as April.
+  // A month alone may be a person's name, such as April.
   const isTime = (['hour', 'day', 'weekday'] as const).some((part) => found.start.isCertain(part));
   return { trigger: localIso(read.atMs), title: findTitle(phrase, isTime ? found.text : '') ?? sentence };
 }
 
 const REQUEST = /^(?:please |and |also ){0,2}(?:(?:can|could|will) you )?remind me to (?=\S)|^to-?dos?\s?[:–-]\s/i;
-/** Before a time: it is part of what is to be done. */
+/** Words before a time that make it part of the task. */
 const BOUND =
   / (?:a|about|after|and|at|before|between|by|every|for|from|in|of|on|or|since|than|the|to|until|with)$|\b(?:because|how|if|that|what|when|where|which|who|why)\b/i;
 
-/** Without the request, and without `time` right after it or at the end. */
+/** The task without the words that ask for it, and without `time` right after them or at the end. */
 function findTitle(phrase: string, time: string): string | null {
   const plain = phrase.replace(` me ${time} to `, ' me to ').replace(` me on ${time} to `, ' me to ');
   const words = plain.replace(REQUEST, '').replace(/[.!?]{1,3}$/, '');

@@ -20,7 +20,7 @@ export interface FlowText {
  * @param plain  see `plainText`
  */
 export function* getSequences(plain: string): Generator<number> {
-  // Of the last five to one words: each character is read once for all of them.
+  // Running hashes of the last one to five words, so that each character is read once.
   let [five, four, three, two, one] = [BASIS, BASIS, BASIS, BASIS, BASIS];
   let words = 0;
   let isInside = false;
@@ -45,7 +45,7 @@ function add(hash: number, code: number): number {
   return Math.imul(hash ^ code, PRIME);
 }
 
-/** By code unit: 0 where it was not looked up. */
+/** Kind of each UTF-16 code unit; 0: not looked up yet. */
 const [WORD, OTHER] = [1, 2];
 const kinds = new Uint8Array(0x1_0000);
 

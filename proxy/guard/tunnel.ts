@@ -8,7 +8,7 @@ export interface Authority {
   readonly port: number;
 }
 
-/** Of a request or response, as far as it is read here: gateways add long cookies and tokens. */
+/** Limit for the headers of a request or response: gateways add long cookies and tokens. */
 export const MAX_HEAD_BYTES = 65_536;
 const PORT = /^[1-9][0-9]{0,4}$/;
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;

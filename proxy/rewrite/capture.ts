@@ -194,7 +194,7 @@ export function captureTurns(
   });
 }
 
-/** When each turn was said; one whose prompt is not in the client's transcript, with the one before it. */
+/** Times by end hash: of the turn's prompt in the client's transcript, else of the turn before. */
 export function findTimes(
   view: ConversationView,
   spans: readonly TurnSpan[],
