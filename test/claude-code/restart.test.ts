@@ -136,6 +136,8 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
 
   it('continues when the engine is killed between two turns', async () => {
     const [before, first, refusals] = [newest(), sent().length, refused()];
+    // The plan's use is recorded without delaying the request; an engine that dies before leaves thinking out.
+    await rig.settled();
     await killEngine();
     await next();
     expectSamePrefix(before, sent()[first] as ServedRequest);
