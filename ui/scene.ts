@@ -1,6 +1,7 @@
 import Graphology from 'graphology';
 import Sigma from 'sigma';
 import { NodePointProgram } from 'sigma/rendering';
+import type { CameraState } from 'sigma/types';
 import { type ColorBy, neighbors, nodeColors, nodeSize, spiral } from './graph.ts';
 import type { UiGraph } from './types.ts';
 
@@ -21,7 +22,8 @@ export interface Look {
 
 export interface Scene {
   show(look: Look): void;
-  close(): void;
+  /** @returns where the camera was */
+  close(): CameraState;
 }
 
 export function hasWebGl(): boolean {
@@ -29,6 +31,8 @@ export function hasWebGl(): boolean {
 }
 
 interface SceneOptions {
+  /** Of an earlier scene; null for the whole graph. */
+  readonly camera: CameraState | null;
   /** Of the layout, 0 to 1. */
   readonly onProgress: (done: number) => void;
   /** With the index of a node; null for the ground. */
@@ -36,7 +40,7 @@ interface SceneOptions {
 }
 
 /** Draws with WebGL, and arranges the nodes in a worker. */
-export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onClick }: SceneOptions): Scene {
+export function drawGraph(place: HTMLElement, data: UiGraph, { camera, onProgress, onClick }: SceneOptions): Scene {
   const style = getComputedStyle(place);
   const [text, line, dim] = ['--text', '--edge', '--dim'].map((name) => style.getPropertyValue(name).trim()) as [
     string,
@@ -73,6 +77,7 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onCli
       return { ...edge, hidden: !isNear || isHidden(from) || isHidden(to) };
     },
   });
+  if (camera !== null) sigma.getCamera().setState(camera);
   hoverOnlyAtRest(sigma);
   ignoreClickOfPull(sigma);
   const showHighlights = hideEmptyLayers(sigma);
@@ -87,8 +92,10 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { onProgress, onCli
       sigma.refresh({ skipIndexation: true });
     },
     close() {
+      const last = sigma.getCamera().getState();
       worker.terminate();
       sigma.kill();
+      return last;
     },
   };
 }

@@ -95,11 +95,15 @@ interface CanvasProps {
 function Canvas({ data, color, untilMs, near, marked, onMark }: CanvasProps) {
   const place = useRef<HTMLDivElement>(null);
   const scene = useRef<Scene | null>(null);
+  const camera = useRef<ReturnType<Scene['close']> | null>(null);
   const [done, setDone] = useState(0);
   useEffect(() => {
-    const drawn = drawGraph(place.current as HTMLElement, data, { onProgress: setDone, onClick: onMark });
+    const options = { camera: camera.current, onProgress: setDone, onClick: onMark };
+    const drawn = drawGraph(place.current as HTMLElement, data, options);
     scene.current = drawn;
-    return () => drawn.close();
+    return () => {
+      camera.current = drawn.close();
+    };
   }, [data]);
   useEffect(() => {
     const focus = marked === null ? null : around(marked, 2, near);
