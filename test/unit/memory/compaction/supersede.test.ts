@@ -126,13 +126,12 @@ test('only a value of the same attribute of the same thing is ended', () => {
 });
 
 test.each(['a', 'a ', 'not x, ', 'change x to ', 'instead of foo bar ', '不用', '"', 'is 1 '])(
-  'a long text of %j is left alone at once',
+  'a long text of %j is left alone in time',
   (piece) => {
     const long = piece.repeat(200_000);
-    const startMs = performance.now();
+    // The time limit of a test is the limit: a quadratic reader takes minutes.
     expect(getEnding(long)).toBeNull();
     expect(ends('The staging port is now 6432', long)).toBe(false);
     getEnding(long.slice(0, 400));
-    expect(performance.now() - startMs).toBeLessThan(1_000);
   },
 );

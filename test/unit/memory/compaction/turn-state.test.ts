@@ -146,12 +146,12 @@ describe('faithful to what was said', () => {
     expect(readTurnState(say(prompt, answer)).skip).toBeNull();
   });
 
-  test('a megabyte of anything takes little time', () => {
-    for (const piece of ['<a-b>', '| a ', '- x\n', 'word: ', 'a-', '([', '“', '1. ', 'never ', 'or ', 'e.g. ']) {
+  // The time limit of a test is the limit: a quadratic reader takes minutes.
+  test.each(['<a-b>', '| a ', '- x\n', 'word: ', 'a-', '([', '“', '1. ', 'never ', 'or ', 'e.g. '])(
+    'a megabyte of %j is read in time',
+    (piece) => {
       const text = piece.repeat(1_000_000 / piece.length);
-      const start = process.cpuUsage();
-      readTurnState(say(text, text));
-      expect(process.cpuUsage(start).user / 1_000, piece).toBeLessThan(3_000);
-    }
-  }, 60_000);
+      expect(readTurnState(say(text, text)).title.length).toBeLessThanOrEqual(70);
+    },
+  );
 });

@@ -43,10 +43,7 @@ test('never throws, and is no longer than what it read', () => {
   );
 });
 
-test('a megabyte takes milliseconds', () => {
-  const start = performance.now();
-  findStatements('word: '.repeat(170_000));
-  findStatements('| a '.repeat(250_000));
-  findStatements('- a\n'.repeat(250_000));
-  expect(performance.now() - start).toBeLessThan(1_500);
+// The time limit of a test is the limit: a quadratic reader takes minutes.
+test.each(['word: ', '| a ', '- a\n'])('a megabyte of %j is read in time', (piece) => {
+  expect(findStatements(piece.repeat(1_000_000 / piece.length))).toEqual(expect.any(Array));
 });
