@@ -217,12 +217,7 @@ async function openLedgers(config: Config, stores: Stores, redactor: Redactor, l
       log,
     }),
     ledger: await openCostLedger({ store: stores.costs, rule: config.ledger, clock: systemClock, log }),
-    receipts: await openReceipts({
-      store: stores.receipts,
-      redact: redactor.text,
-      most: config.ledger.receipts,
-      log,
-    }),
+    receipts: await openReceipts({ store: stores.receipts, redact: redactor.text, most: config.ledger.receipts, log }),
   };
 }
 

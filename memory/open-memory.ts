@@ -262,12 +262,7 @@ export async function openLanguageModel(parts: Omit<OpenMemoryOptions, 'budget'>
     return createOpenAiEndpoint({ ...shared, ...endpoint, env, models });
   }
   const { createClaudeCli } = await import('./models/claude-code.ts');
-  return createClaudeCli({
-    ...shared,
-    bin: config.claudeBin,
-    models: config.models,
-    environment: claudeEnvironment,
-  });
+  return createClaudeCli({ ...shared, bin: config.claudeBin, models: config.models, environment: claudeEnvironment });
 }
 
 /** The variables that name the folder of temporary files. */

@@ -101,11 +101,7 @@ async function paged(text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
   });
 }
 
-/**
- * Asks on the terminal; anything but y or yes means no.
- *
- * @throws CometError `usage` without a terminal
- */
+/** Asks on the terminal; anything but y or yes means no. @throws CometError `usage` without a terminal */
 export async function confirmed(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
     throw new CometError('usage', 'not a terminal: pass --yes to confirm');

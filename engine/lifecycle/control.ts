@@ -19,11 +19,7 @@ type GuardRequest =
 
 const MAX_REPLY_BYTES = 64 * 1024;
 
-/**
- * Whether `file` is a socket of this user.
- *
- * @throws CometError `unsafe_file` when something else is at that path
- */
+/** Whether `file` is a socket of this user. @throws CometError `unsafe_file` when something else is at that path */
 export async function socketPresent(file: string): Promise<boolean> {
   // Only a connection shows whether a pipe has a listener.
   if (isPipe(file)) return true;

@@ -216,32 +216,16 @@ export function shortDigest(node: MemoryNode): string {
 }
 
 /** Canonical forms of abbreviations and variants. */
-const SYNONYMS: Readonly<Record<string, string>> = {
-  db: 'database',
-  auth: 'authentication',
-  authn: 'authentication',
-  config: 'configuration',
-  settings: 'configuration',
-  setting: 'configuration',
-  doc: 'documentation',
-  dep: 'dependency',
-  deploy: 'deployment',
-  deploys: 'deployment',
-  env: 'environment',
-  perf: 'performance',
-  k8s: 'kubernetes',
-  js: 'javascript',
-  ts: 'typescript',
-  py: 'python',
-  repo: 'repository',
-  test: 'testing',
-  build: 'building',
-  migrate: 'migration',
-  postgresql: 'postgres',
-  pg: 'postgres',
-  bugfix: 'bug',
-  sec: 'security',
-};
+const SYNONYMS = new Map(
+  (
+    'db=database auth=authentication authn=authentication config=configuration settings=configuration ' +
+    'setting=configuration doc=documentation dep=dependency deploy=deployment deploys=deployment env=environment ' +
+    'perf=performance k8s=kubernetes js=javascript ts=typescript py=python repo=repository test=testing ' +
+    'build=building migrate=migration postgresql=postgres pg=postgres bugfix=bug sec=security'
+  )
+    .split(' ')
+    .map((pair) => pair.split('=') as [string, string]),
+);
 /** Words whose final "s" is not a plural. */
 const NO_PLURAL = /(?:ss|us|is|ics|ews|js|os|as|ls|dns|tls|aws|css|https?)$/;
 
@@ -262,10 +246,10 @@ export function tagKey(tag: string): string {
 }
 
 function keyOfWord(word: string): string {
-  const synonym = SYNONYMS[word];
+  const synonym = SYNONYMS.get(word);
   if (synonym !== undefined) return synonym;
   const one = singular(word);
-  return SYNONYMS[one] ?? one;
+  return SYNONYMS.get(one) ?? one;
 }
 
 function singular(word: string): string {

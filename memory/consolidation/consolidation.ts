@@ -235,12 +235,7 @@ async function orient({ tasks }: Parts, { nodes, shelf }: Before, { nowMs, last 
   const sinceMs = toldMs <= nowMs ? toldMs : Math.max(nowMs - FIRST_BRIEF_MS, oldestMs(nodes, nowMs) - 1);
   const lines = (await tasks?.briefLines({ sinceMs, nowMs })) ?? { open: 0, due: [], neglected: [] };
   const episodes = listNodesSince(nodes, sinceMs);
-  return {
-    sinceMs,
-    episodes: episodes.length,
-    topics: shelf?.pages.size ?? 0,
-    lines,
-  };
+  return { sinceMs, episodes: episodes.length, topics: shelf?.pages.size ?? 0, lines };
 }
 
 function oldestMs(nodes: readonly MemoryNode[], nowMs: number): number {

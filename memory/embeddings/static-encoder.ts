@@ -38,11 +38,7 @@ const FILE = new URL('./data/static-table.bin', import.meta.url);
 
 let loaded: StaticTable | null = null;
 
-/**
- * The table shipped with the package, read once per thread.
- *
- * @throws CometError `index_failed`
- */
+/** The table shipped with the package, read once per thread. @throws CometError `index_failed` */
 export function loadStaticTable(): StaticTable {
   if (loaded !== null) return loaded;
   try {

@@ -1,13 +1,6 @@
 export { DEFAULT_ONTOLOGY } from './default-ontology.ts';
 export type { FactRule } from './default-rules.ts';
-export type {
-  DropReason,
-  ExtractedFact,
-  Extraction,
-  FactModel,
-  FactRequest,
-  FactTurn,
-} from './extract-facts.ts';
+export type { DropReason, ExtractedFact, Extraction, FactModel, FactRequest, FactTurn } from './extract-facts.ts';
 export { conceptCatalog, EXTRACTOR_PROMPT, extractFacts } from './extract-facts.ts';
 export type { Fact, FactState } from './fact.ts';
 export { contextBlock, type FactFilter, type FactSource, filteredBlock } from './fact-block.ts';

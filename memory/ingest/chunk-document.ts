@@ -172,11 +172,7 @@ const PLAIN_CHARS = 40;
 /** Those with the most figures, names and paths for their length. */
 function worthiest(sentences: readonly string[], maxChars: number): string[] {
   const ranked = sentences
-    .map((text, at) => ({
-      text: trimEnd(text, '.;'),
-      at,
-      worth: getValues(text).length / (PLAIN_CHARS + text.length),
-    }))
+    .map((text, at) => ({ text: trimEnd(text, '.;'), at, worth: getValues(text).length / (PLAIN_CHARS + text.length) }))
     .toSorted((a, b) => b.worth - a.worth || a.at - b.at);
   const kept: typeof ranked = [];
   let left = maxChars;

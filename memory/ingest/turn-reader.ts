@@ -99,11 +99,7 @@ export function createTurnReader(
 }
 
 function findWords(turn: TurnText): TurnWords {
-  return {
-    text: spokenText(turn),
-    origin: withoutToolOutput(turn).origin,
-    quote: getQuote(turn),
-  };
+  return { text: spokenText(turn), origin: withoutToolOutput(turn).origin, quote: getQuote(turn) };
 }
 
 /** Characters of the beginning and the end of a text that is quoted; conclusions stand last. */

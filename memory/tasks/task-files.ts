@@ -10,11 +10,7 @@ export interface TaskText {
 export interface TaskFiles {
   /** Active and blocked tasks, with `all` done ones too, ordered by name; a file that does not validate is a problem. */
   load(all?: boolean): Promise<TaskListing>;
-  /**
-   * Creates a file under a free name that begins with `stem`.
-   *
-   * @returns the task with that name
-   */
+  /** Creates a file under a free name that begins with `stem`. @returns the task with that name */
   add(stem: string, task: Omit<Task, 'name'>): Promise<Task>;
   /**
    * Sets these values in the file as it is now; a new status moves it.

@@ -59,11 +59,7 @@ export class Mitm {
     this.#proxy.onConnect((request, socket, head) => this.#onConnect(request, socket, head));
     this.#proxy.onRequest((ctx) => {
       if (this.#isDraining) ctx.proxyToClientResponse.shouldKeepAlive = false;
-      options.onRequest({
-        isSSL: ctx.isSSL,
-        request: ctx.clientToProxyRequest,
-        response: ctx.proxyToClientResponse,
-      });
+      options.onRequest({ isSSL: ctx.isSSL, request: ctx.clientToProxyRequest, response: ctx.proxyToClientResponse });
     });
   }
 

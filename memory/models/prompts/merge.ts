@@ -7,11 +7,7 @@ const SUMMARY_CHARS = 2_000;
 const GROUP_CHARS = 600;
 const TRIGGER_CHARS = 300;
 
-const Answer = z.object({
-  fits: z.boolean(),
-  summary: z.string(),
-  trigger: z.string(),
-});
+const Answer = z.object({ fits: z.boolean(), summary: z.string(), trigger: z.string() });
 
 const SHARED = `- trigger: one sentence starting with "When I", written from the agent's side: the situation in which it will need this, with 2 to 4 concrete anchors out of the notes.
 - Use only what the notes say. Guess nothing, add no name and no figure.`;

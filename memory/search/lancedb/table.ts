@@ -216,13 +216,7 @@ export const SHAPES: Readonly<Record<Kind, TableShape>> = {
     lookups: ['turn_id', 'session_id'],
     hit: ['node_id', 'created_at_ms', 'turn_id', 'place', 'timed'],
   },
-  node: {
-    texts: ['digest'],
-    words: ['tokens', 'trigger'],
-    others: [],
-    lookups: [],
-    hit: ['node_id', 'created_at_ms'],
-  },
+  node: { texts: ['digest'], words: ['tokens', 'trigger'], others: [], lookups: [], hit: ['node_id', 'created_at_ms'] },
   fact: {
     texts: ['sources'],
     words: ['tokens'],
