@@ -4,7 +4,9 @@
  *   npm run bench:recall -- --data FILE [--facts] [--ablate] [--json]
  *
  * FILE is JSON in LoCoMo's shape, see `recall/dialogues.ts`; each dialogue is a project of one store. `--facts` takes
- * its observations for the facts of a model. Recall is that of evidence turns; the ablation leaves out one part at a
+ * its observations for the facts of a model. Recall is that of evidence turns; `through the filter` is the share of
+ * questions for which one of the first five sessions of what recall gives a prompt has evidence, and `silent` the share
+ * of the next dialogue's questions for which it gives nothing; the ablation leaves out one part at a
  * time, or joins the lanes in another way, and prints what that changes (`--ablate` is for it, as in `bench:real`).
  */
 import { parseArgs } from 'node:util';
@@ -113,6 +115,7 @@ async function measure({ memory, index }: Product) {
   const reranker = createWordReranker();
   const reordered: Score[] = [];
   for (const question of questions) reordered.push(await scoredBy(reranker, inOrder, question, texts));
+  const filtered = await throughFilter(memory);
   const [whole, ...parts] = ways as [(typeof ways)[number], ...typeof ways];
   const categories = [...new Set(questions.map(({ category }) => category))].sort();
   const byCategory = categories.map((category) => [
@@ -125,6 +128,7 @@ async function measure({ memory, index }: Product) {
     turns: dialogues.reduce((sum, dialogue) => sum + getTurns(dialogue).length, 0),
     facts: values.facts,
     overall: getMean(whole.scores),
+    filtered,
     by_category: Object.fromEntries(byCategory) as Record<string, Score>,
     ablation: [
       ...parts.map(({ name, scores }) => ({ name, ...getMean(scores) })),
@@ -140,6 +144,34 @@ function getQuestions(dialogue: Dialogue): Question[] {
     const known = evidence.flatMap((id) => turnIds.get(id) ?? []);
     return known.length === 0 ? [] : [{ text: question, category, projectDir: projectOf(dialogue), evidence: known }];
   });
+}
+
+/** What a prompt is given, by sessions: these are what a person remembers having talked in. */
+async function throughFilter(memory: Product['memory']) {
+  const sessions = new Map(dialogues.flatMap(getTurns).map(({ turn }) => [turn.turnId, turn.sessionId]));
+  const given = async (text: string, projectDir: string): Promise<readonly string[]> => {
+    const none = { recent: [], visibleTurns: new Set<string>(), shown: new Set<string>() };
+    const request = { sessionId: 'asker', projectDir, prompt: text, ...none };
+    const hits = await memory.recall.recall(request, new AbortController().signal);
+    return [...new Set(hits.map(({ node }) => node.session_id))].slice(0, 5);
+  };
+  const right = new Map<number, boolean[]>();
+  const silent: boolean[] = [];
+  for (const [at, dialogue] of dialogues.entries()) {
+    for (const { text, category, projectDir, evidence } of getQuestions(dialogue)) {
+      const own = new Set(evidence.map((turnId) => sessions.get(turnId)));
+      const found = (await given(text, projectDir)).some((session) => own.has(session));
+      right.set(category, [...(right.get(category) ?? []), found]);
+    }
+    const others = getQuestions(dialogues[(at + 1) % dialogues.length] as Dialogue);
+    for (const { text } of others) silent.push((await given(text, projectOf(dialogue))).length === 0);
+  }
+  const share = (all: readonly boolean[]): number => all.filter(Boolean).length / Math.max(1, all.length);
+  return {
+    all: share([...right.values()].flat()),
+    by_category: Object.fromEntries([...right].sort().map(([category, all]) => [category, share(all)])),
+    silent: dialogues.length < 2 ? null : share(silent),
+  };
 }
 
 /** The lanes do not depend on how they are joined: each question is asked once, then joined in every way. */
@@ -198,11 +230,16 @@ function getText({ messages }: CapturedTurn): string {
 function print(report: Awaited<ReturnType<typeof measure>>): void {
   const line = (name: string, { r5, r10, mrr }: Score): string =>
     `${name.padEnd(28)} R@5 ${r5.toFixed(3)}  R@10 ${r10.toFixed(3)}  MRR ${mrr.toFixed(3)}\n`;
-  const { questions, turns, facts, overall, by_category, ablation, latency_ms } = report;
+  const { questions, turns, facts, overall, by_category, filtered, ablation, latency_ms } = report;
   process.stdout.write(`${questions} questions over ${turns} turns${facts ? ', with facts' : ''}\n`);
   process.stdout.write(line('all', overall));
   for (const [category, score] of Object.entries(by_category)) {
     process.stdout.write(line(`category ${category}`, score));
+  }
+  const shares = Object.entries(filtered.by_category).map(([category, share]) => `${category} ${share.toFixed(3)}`);
+  process.stdout.write(`right session through the filter ${filtered.all.toFixed(3)} (category ${shares.join(', ')})\n`);
+  if (filtered.silent !== null) {
+    process.stdout.write(`silent for questions of the next dialogue ${filtered.silent.toFixed(3)}\n`);
   }
   const change = (value: number): string => `${value < 0 ? '' : '+'}${value.toFixed(3)}`;
   for (const row of ablation) {

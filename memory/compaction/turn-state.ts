@@ -1,5 +1,6 @@
 import { clip } from '../../common/text.ts';
 import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../../common/turn.ts';
+import { withAbsoluteDates } from '../model/dates.ts';
 import type { Decision, StatedItem } from '../model/node.ts';
 import type { TurnPart, TurnText } from '../model/turn.ts';
 import { getUrls } from '../text/actions.ts';
@@ -18,7 +19,6 @@ import {
 } from '../text/sentences.ts';
 import { findStatements, type Statement } from '../text/statements.ts';
 import { findSpoken, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
-import { withAbsoluteDates } from './dates.ts';
 
 export type SkipReason = 'empty' | 'greeting' | 'notification' | 'command' | 'interrupted' | 'recalled';
 
@@ -179,12 +179,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
   const isHigh = turn.userOrigin === undefined && (rules.length > 0 || byUser.length > 0 || reply?.isChoice === true);
   const texts = [askedText, outcome, ...[...decisions, ...open].map(({ text }) => text)];
-  const skip = skipReason(turn, {
-    typed,
-    outcome,
-    isEmpty: decisions.length + open.length === 0,
-    isNoted: noted.length > 0,
-  });
+  const skip = skipReason(turn, typed, { outcome, isEmpty: decisions.length + open.length === 0, noted });
   return {
     title: getTitle(request, outcome, reply),
     asked: askedText,
@@ -423,12 +418,8 @@ function getTitle(statements: readonly Statement[], outcome: string, reply: Repl
 
 function skipReason(
   turn: TurnText,
-  {
-    typed,
-    outcome,
-    isEmpty,
-    isNoted,
-  }: Pick<TurnState, 'outcome'> & Readonly<Record<'isEmpty' | 'isNoted', boolean>> & { readonly typed: string },
+  typed: string,
+  { outcome, isEmpty, noted }: { outcome: string; isEmpty: boolean; noted: readonly Statement[] },
 ): SkipReason | null {
   if (turn.recalled === true) return 'recalled';
   if (NOTIFICATION.test(typed) && outcome.length < VERDICT_CHARS) return 'notification';
@@ -440,13 +431,14 @@ function skipReason(
   if (withoutMarkup(turn.user).trim() === '' && outcome.length < SMALL_OUTCOME) {
     return turn.user.trim() === '' ? 'empty' : 'notification';
   }
-  if (typed !== '' && !isNoted && outcome === '') return 'empty';
+  if (typed !== '' && noted.length === 0 && outcome === '') return 'empty';
   if (outcome !== '' || getValues(typed).length > 0 || getConcept(typed) !== null || (turn.files ?? []).length > 0)
     return null;
-  const words = typed.split(/\s+/).length;
-  // What was stated counts without an answer, a task does not.
-  if (turn.parts.length === 0) return words <= SHORT_REPLY || isAsking(oneLine(typed)) ? 'interrupted' : null;
-  return words <= SHORT_WORDS ? 'empty' : null;
+  const countWords = (text: string): number => text.split(/\s+/).length;
+  if (turn.parts.length > 0) return countWords(typed) <= SHORT_WORDS ? 'empty' : null;
+  // What was stated counts without an answer, whatever is asked after it; a task does not.
+  const told = noted.filter(({ text }) => !isAsking(text)).map(({ text }) => text);
+  return countWords(told.join(' ')) > SHORT_REPLY ? null : 'interrupted';
 }
 
 /** Whether the answer to a prompt that asks to continue has no word of its own, and no tool ran. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { grouped } from '../../common/map.ts';
 import { amount, compareText, formatCount, localTime, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { withAbsoluteDates } from '../compaction/dates.ts';
+import { withAbsoluteDates } from '../model/dates.ts';
 import { getTitle, isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 import { getLines, type Page, renderStatement, statementText } from '../model/page.ts';
 import { pageAddress } from '../pages/index-page.ts';

@@ -1,5 +1,5 @@
 import type { Origin } from '../../common/turn.ts';
-import { dateAgreement, type NamedDate } from '../search/ranking.ts';
+import { dateAgreement, type NamedDate } from '../search/dates.ts';
 
 /** Shares by which a signal at its best raises a score. */
 export interface Boosts {

@@ -1,5 +1,6 @@
 import { compareText } from '../../common/text.ts';
-import type { NamedDate, RankedTurn } from '../search/ranking.ts';
+import type { NamedDate } from '../search/dates.ts';
+import type { RankedTurn } from '../search/ranking.ts';
 import type { Hit, Lane, LaneScore } from '../search/search-index.ts';
 import { type Boosts, getRaise, ORIGIN_TRUST, type Raised, raises } from './boosts.ts';
 

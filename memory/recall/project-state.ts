@@ -1,6 +1,6 @@
 import { clip, compareText, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import { withPassedDates } from '../compaction/dates.ts';
+import { withPassedDates } from '../model/dates.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { topicTokens } from '../text/keywords.ts';
 import { getWords, isNearDuplicate, saySame } from '../text/paraphrase.ts';

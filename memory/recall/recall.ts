@@ -6,7 +6,8 @@ import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import { isSearched, type MemoryNode } from '../model/node.ts';
 import { getParts, type SpokenPart } from '../model/turn.ts';
-import { lanesOfTurns, namedDate, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
+import { dateAgreement, type NamedDate, namedDate } from '../search/dates.ts';
+import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { getWords, saySame } from '../text/paraphrase.ts';
@@ -106,6 +107,8 @@ interface Reading {
   readonly node: MemoryNode;
   readonly turns: readonly ReadTurn[];
   readonly coverage: number;
+  /** With the date that the query names, 0 to 1. */
+  readonly agreement: number;
 }
 
 /** What one search knows. */
@@ -113,6 +116,7 @@ interface SearchContext {
   readonly search: Search;
   readonly terms: QueryTerms;
   readonly past: boolean;
+  readonly date: NamedDate | null;
   readonly freshness: ReadonlyMap<string, Freshness> | undefined;
 }
 
@@ -139,17 +143,16 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     }
   }
 
-  const rankedTurns = (query: string, hits: readonly Hit[]): RankedTurn[] => rankTurns(query, hits, ranking);
-
   async function find(search: Search): Promise<RecallHit[]> {
     const { query, filter, gated, projectDir } = search;
     const tokens = contentTokens(query);
     if (tokens.length === 0) return [];
     const hits = await collectHits(query, filter);
-    const terms = weighTerms(query, await index.termWeights([...tokens, UNSEEN], filter), getRarity, deps.filter);
+    const date = namedDate(query, now());
+    const terms = weighTerms(query, await index.termWeights([...tokens, UNSEEN], filter), getRarity, deps.filter, date);
     const past = asksPast(query);
-    const turns = rankedTurns(query, hits).slice(0, RANKED_TURNS);
-    const candidates = rankCandidates(deps, { search, past, turns, hits, recalls });
+    const turns = rankTurns({ text: query, date }, hits, ranking).slice(0, RANKED_TURNS);
+    const candidates = rankCandidates(deps, { search, past, date, turns, hits, recalls });
     const words = await index.turnTexts(
       candidates.map(({ nodeId }) => nodeId),
       [...new Set(candidates.flatMap((each) => getTurns(each, deps)))],
@@ -158,10 +161,10 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const freshness = await deps.files?.freshness(nodes, projectDir, gated ? undefined : ASKED_MS);
     const readings: Reading[] = [];
     for (const candidate of demoted(await inOrder(deps, candidates, { search, words }), freshness)) {
-      const reading = await readCandidate(deps, candidate, { terms, words });
+      const reading = await readCandidate(deps, candidate, words, { terms, date });
       if (reading !== null) readings.push(reading);
     }
-    return getHits(deps, readings, { search, terms, past, freshness });
+    return getHits(deps, readings, { search, terms, past, date, freshness });
   }
 
   return {
@@ -186,8 +189,9 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     },
 
     async turns(query, options) {
-      const turns = rankedTurns(query, await collectHits(query, getFilter(options))).map(({ hit }) => hit.turnId);
-      return [...new Set(turns)].slice(0, options.top);
+      const hits = await collectHits(query, getFilter(options));
+      const turns = rankTurns({ text: query, date: namedDate(query, now()) }, hits, ranking);
+      return [...new Set(turns.map(({ hit }) => hit.turnId))].slice(0, options.top);
     },
   };
 
@@ -204,13 +208,14 @@ function rankCandidates(
   found: {
     readonly search: Search;
     readonly past: boolean;
+    readonly date: NamedDate | null;
     readonly turns: RankedTurn[];
     readonly hits: readonly Hit[];
     /** How often each node was recalled. */
     readonly recalls: ReadonlyMap<string, number>;
   },
 ): RankedNode[] {
-  const { search, past, turns, hits, recalls } = found;
+  const { search, past, date, turns, hits, recalls } = found;
   const { filter, limit, gated, skips, projectDir } = search;
   const current = (id: string): string => getNode(id)?.node_id ?? id;
   const getFacts = (id: string): NodeFacts | null => {
@@ -221,7 +226,7 @@ function rankCandidates(
     boosts: config.boosts,
     project: getProject(projectDir),
     nowMs: now(),
-    date: namedDate(search.query),
+    date,
     getFacts,
     keeps: (id, score) => score >= config.minScore && isWanted(getNode(id), { past, skips }),
     limit: Math.max(limit * LOOKED_AT, reranking?.candidates(gated) ?? 0),
@@ -248,7 +253,8 @@ async function inOrder(
 async function readCandidate(
   deps: RecallerDeps,
   candidate: RankedNode,
-  { terms, words }: { readonly terms: QueryTerms; readonly words: ReadonlyMap<string, TurnWords> },
+  words: ReadonlyMap<string, TurnWords>,
+  { terms, date }: Pick<SearchContext, 'terms' | 'date'>,
 ): Promise<Reading | null> {
   const node = deps.getNode(candidate.nodeId);
   if (node === null) return null;
@@ -259,6 +265,7 @@ async function readCandidate(
     ...contentTags(topic_tags),
     ...facts.map(({ concept, value }) => `${concept} ${value}`),
   ];
+  const agreement = date === null ? 0 : dateAgreement(date, Date.parse(node.valid_from));
   const { ownTerms, carriedShare } = deps.filter ?? FILTER_RULES;
   const order = getTurns(candidate, deps).toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
   const turns: ReadTurn[] = [];
@@ -269,16 +276,16 @@ async function readCandidate(
     const { parts, prompt, own } = getSpoken(turn);
     const carried = prompt.length < ownTerms ? earlierTerms : new Set<string>();
     const both = { has: (term: string) => own.has(term) || carried.has(term) };
-    const lent = measureCoverage(terms, both) * carriedShare;
-    turns.push({ id, parts, carried, coverage: Math.max(measureCoverage(terms, own), lent) });
+    const lent = measureCoverage(terms, both, agreement) * carriedShare;
+    turns.push({ id, parts, carried, coverage: Math.max(measureCoverage(terms, own, agreement), lent) });
     earlierTerms = new Set([...prompt, ...carried]);
   }
   const rank = new Map(getTurns(candidate, deps).map((id, at) => [id, at]));
   const best = turns.toSorted(
     (one, other) => other.coverage - one.coverage || (rank.get(one.id) ?? 0) - (rank.get(other.id) ?? 0),
   );
-  const coverage = Math.max(computeCoverage(terms, texts.join('\n')), best[0]?.coverage ?? 0);
-  return { candidate, node, turns: best.filter((turn) => turn.coverage > 0), coverage };
+  const coverage = Math.max(computeCoverage(terms, texts.join('\n'), agreement), best[0]?.coverage ?? 0);
+  return { candidate, node, agreement, turns: best.filter((turn) => turn.coverage > 0), coverage };
 }
 
 interface Spoken {
@@ -311,8 +318,8 @@ function getHits(
   const { gated, limit, shown } = search;
   const { nearBest, linkCoverage, secondShare } = filter;
   const most = Math.max(0, ...readings.map(({ coverage }) => coverage));
-  const passes = readings.some(({ coverage, candidate: { lanes } }) =>
-    isRelevant(coverage, terms, leastCoverage(config.minCoverage, lanes, terms, filter)),
+  const passes = readings.some(({ coverage, agreement, candidate: { lanes } }) =>
+    isRelevant(coverage, terms, leastCoverage(config.minCoverage, lanes, terms, filter), agreement),
   );
   const passed = new Set<string>();
   const fitting = readings.map((reading) => {

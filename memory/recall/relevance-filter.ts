@@ -1,4 +1,5 @@
 import type { WordRarity } from '../embeddings/static-encoder.ts';
+import type { NamedDate } from '../search/dates.ts';
 import type { Lane, LaneScore } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
@@ -9,6 +10,8 @@ export interface QueryTerms {
   readonly total: number;
   /** Sum of the inverse document frequencies. */
   readonly information: number;
+  /** What a turn of the named date has in addition, weight and information; 0 where no date is named. */
+  readonly date: { readonly weight: number; readonly information: number };
   /** What of it a relevant turn must contain. */
   readonly minInformation: number;
   /** Turns and nodes in memory. */
@@ -61,19 +64,23 @@ export const FILTER_RULES: FilterRules = {
 
 const RUN = /[\p{L}\p{N}_]+/gu;
 
-/** @param idf  of each token of the query and of `UNSEEN`, as `SearchIndex.termWeights` gives it */
+/**
+ * @param idf   of each token of the query and of `UNSEEN`, as `SearchIndex.termWeights` gives it
+ * @param date  its words are no terms: turns of that date seldom name it
+ */
 export function weighTerms(
   query: string,
   idf: ReadonlyMap<string, number>,
   getRarity: WordRarity,
   { maxTerms, minInformation, commonShare }: FilterRules = FILTER_RULES,
+  date: Pick<NamedDate, 'rest'> | null = null,
 ): QueryTerms {
   // In a small memory a term that it never saw would outweigh all others.
   const rows = getRows(idf.get(UNSEEN) ?? 0);
   const single = Math.log(1 + (rows - 0.5) / 1.5);
   const getWeight = (token: string): number => Math.min(idf.get(token) ?? single, single);
   const words = getWords(query);
-  const heaviest = contentTokens(query)
+  const heaviest = contentTokens(date?.rest ?? query)
     .map((token) => {
       const rarity = getRarity(words.get(token) ?? token, token);
       return [token, getWeight(token) * (commonShare + (1 - commonShare) * rarity)] as const;
@@ -82,7 +89,10 @@ export function weighTerms(
     .slice(0, maxTerms);
   const total = heaviest.reduce((sum, [, weight]) => sum + weight, 0);
   const information = heaviest.reduce((sum, [token]) => sum + getWeight(token), 0);
-  return { weights: new Map(heaviest), total, information, minInformation: single * minInformation, rows };
+  return {
+    ...{ weights: new Map(heaviest), total, information, minInformation: single * minInformation, rows },
+    date: date === null ? { weight: 0, information: 0 } : { weight: single * commonShare, information: single },
+  };
 }
 
 /** Each token with the word it comes from, where that is the whole word. */
@@ -95,15 +105,24 @@ function getWords(query: string): Map<string, string> {
   return words;
 }
 
-/** Share of the query's weight that the tokens contain, 0 to 1. */
-export function measureCoverage(terms: QueryTerms, tokens: Pick<ReadonlySet<string>, 'has'>): number {
-  let covered = 0;
-  for (const [term, weight] of terms.weights) if (tokens.has(term)) covered += weight;
-  return terms.total === 0 ? 0 : covered / terms.total;
+/**
+ * Share of the query's weight that the tokens contain, 0 to 1.
+ *
+ * @param agreement  with the date that the query names, 0 to 1
+ */
+export function measureCoverage(
+  { weights, total, date }: QueryTerms,
+  tokens: Pick<ReadonlySet<string>, 'has'>,
+  agreement = 0,
+): number {
+  const dated = date.weight * agreement;
+  let covered = dated;
+  for (const [term, weight] of weights) if (tokens.has(term)) covered += weight;
+  return covered === 0 ? 0 : covered / (total + dated);
 }
 
-export function computeCoverage(terms: QueryTerms, text: string): number {
-  return measureCoverage(terms, new Set(tokenize(text)));
+export function computeCoverage(terms: QueryTerms, text: string, agreement = 0): number {
+  return measureCoverage(terms, new Set(tokenize(text)), agreement);
 }
 
 /** The coverage that suffices for a memory that these lanes found. */
@@ -125,10 +144,11 @@ export function leastCoverage(
  */
 export function isRelevant(
   coverage: number,
-  { information, minInformation }: QueryTerms,
+  { information, minInformation, date }: QueryTerms,
   minCoverage: number,
+  agreement = 0,
 ): boolean {
-  return coverage >= minCoverage && coverage * information >= minInformation;
+  return coverage >= minCoverage && coverage * (information + date.information * agreement) >= minInformation;
 }
 
 /** From ln(1 + (N + .5) / .5), the weight of an unseen term. */

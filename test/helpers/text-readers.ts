@@ -2,7 +2,6 @@ import { runAtOnce } from '../../common/async.ts';
 import { clip, escaped, neutralLine, oneLine, unquoted } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import { attributedOrigin } from '../../memory/compaction/attribution.ts';
-import { withAbsoluteDates, withPassedDates } from '../../memory/compaction/dates.ts';
 import {
   detailByRules,
   detectTopicShiftByRules,
@@ -26,6 +25,7 @@ import { commandOrigin } from '../../memory/ingest/shell-command.ts';
 import { taskChanges } from '../../memory/ingest/task-list.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import { parseTurnLines } from '../../memory/ingest/turns-jsonl.ts';
+import { withAbsoluteDates, withPassedDates } from '../../memory/model/dates.ts';
 import { escapeHeadings, parseBriefFile, parseDocument, parseFrontMatter } from '../../memory/model/markdown.ts';
 import { getParts, spokenText, type TurnText } from '../../memory/model/turn.ts';
 import { renderTranscript } from '../../memory/models/prompts/transcript.ts';
@@ -34,7 +34,8 @@ import { hasInstructions } from '../../memory/recall/quarantine.ts';
 import { asksExact, asksPast, namesCall, recallQuery } from '../../memory/recall/query.ts';
 import { computeCoverage, weighTerms } from '../../memory/recall/relevance-filter.ts';
 import { readStateQuery } from '../../memory/recall/state-query.ts';
-import { asksWhen, namedDate, tellsTime } from '../../memory/search/ranking.ts';
+import { namedDate } from '../../memory/search/dates.ts';
+import { asksWhen, tellsTime } from '../../memory/search/ranking.ts';
 import { parseArchive, scrubLine } from '../../memory/storage/archive.ts';
 import { getActions, getUrls } from '../../memory/text/actions.ts';
 import { findShown, getModality } from '../../memory/text/content-type.ts';
@@ -202,7 +203,7 @@ export const READERS: Readonly<Record<string, Read>> = {
       text,
     ),
   'query of a state': readStateQuery,
-  'query of a time': (text) => [asksWhen(text), tellsTime(text), namedDate(text)],
+  'query of a time': (text) => [asksWhen(text), tellsTime(text), namedDate(text, 0)],
   passages: (text) => containedShare(text, text),
   instructions: hasInstructions,
   'node file': (text) => [

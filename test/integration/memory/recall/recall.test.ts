@@ -49,6 +49,19 @@ describe.each([
     await index.close();
   });
 
+  test.each(['yesterday', 'on Sunday', 'in march 2026'])(
+    'a memory of the date that a question names needs no word of it: %s',
+    async (date) => {
+      const index = await makeIndex();
+      const { deps, getId } = await codingMemory(index);
+      // A Monday, the day after most of the history was said.
+      const recaller = createRecaller({ ...deps, now: () => new Date(2026, 2, 2, 12).getTime() });
+      const [first] = await recaller.recall(ask(`which staging port did we decide on ${date}?`), live());
+      expect(first?.node.node_id).toBe(getId('pg-port'));
+      await index.close();
+    },
+  );
+
   test('a prompt without words of its own is answered from the turns before it', async () => {
     const index = await makeIndex();
     const { recaller, getId } = await codingMemory(index);

@@ -139,6 +139,15 @@ describe('faithful to what was said', () => {
   });
 
   test.each([
+    ['Did you see that the light goes on at night?', 'interrupted'],
+    ['Fix it please. Is it the cache?', 'interrupted'],
+    ['The importer reads every file of a folder twice. Is it the cache?', null],
+    ['We keep the drafts until somebody asks for them, and nothing else. Right?', null],
+  ])('without an answer, %s is %s: what was stated stays', (prompt, reason) => {
+    expect(readTurnState({ ...say(prompt, ''), parts: [] }).skip).toBe(reason);
+  });
+
+  test.each([
     ['Continue.', 'The tests pass now.'],
     ['Go on.', 'I renamed parseRows to readRows.'],
     ['Continue with the queue', 'Continuing with the queue.'],

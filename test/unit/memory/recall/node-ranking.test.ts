@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import type { Boosts } from '../../../../memory/recall/boosts.ts';
 import { type NodeFacts, type NodeRules, rankNodes } from '../../../../memory/recall/node-ranking.ts';
-import { namedDate, rankTurns } from '../../../../memory/search/ranking.ts';
+import { namedDate } from '../../../../memory/search/dates.ts';
+import { rankTurns } from '../../../../memory/search/ranking.ts';
 import type { Hit } from '../../../../memory/search/search-index.ts';
 import { getHits, nodeHit, turnHit } from '../../../helpers/lane-hits.ts';
 
@@ -17,12 +18,12 @@ function ranked(
   boosts: Partial<Boosts> = {},
   question = '',
 ) {
-  const turns = rankTurns('port', hits, { mode: 'score', weights, rrfK, comet, limit: 200 });
+  const turns = rankTurns({ text: 'port', date: null }, hits, { mode: 'score', weights, rrfK, comet, limit: 200 });
   const rules: NodeRules = {
     boosts: { ...NO_BOOSTS, ...boosts },
     project: 'p',
     nowMs: 100 * DAY_MS,
-    date: namedDate(question),
+    date: namedDate(question, 100 * DAY_MS),
     getFacts: (id) => (facts[id] === undefined ? null : { ...plain, ...facts[id] }),
     keeps: () => true,
     limit: 100,

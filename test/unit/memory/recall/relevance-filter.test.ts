@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createWordRarity, loadStaticTable } from '../../../../memory/embeddings/static-encoder.ts';
 import {
   computeCoverage,
+  FILTER_RULES,
   isRelevant,
   leastCoverage,
   UNSEEN,
@@ -77,6 +78,36 @@ describe('one turn must contain most of what is asked', () => {
 
   test.each(['', 'billing'])('nothing covers nothing: %j', (question) => {
     expect(passes(question, '')).toBe(false);
+  });
+});
+
+describe('a date that the question names', () => {
+  const question = 'Which timeout did we set for billing in october 2025?';
+  const rest = 'Which timeout did we set for billing';
+  const idfs = new Map([...contentTokens(question), UNSEEN].map((token) => [token, KNOWN_TOKENS.get(token) ?? idf(0)]));
+  const weigh = (text: string, agreement: number, date: { rest: string } | null = { rest }): boolean => {
+    const terms = weighTerms(question, idfs, getRarity, FILTER_RULES, date);
+    return isRelevant(computeCoverage(terms, text, agreement), terms, MIN_COVERAGE, agreement);
+  };
+
+  test('need not stand in the turns of that date', () => {
+    const turn = 'billing gives up after 900 ms, that is its timeout';
+    expect(weigh(turn, 0, null)).toBe(false);
+    expect(weigh(turn, 1)).toBe(true);
+    expect(weigh(turn, 0)).toBe(true);
+  });
+
+  test('counts for turns of that date, and does not replace what is asked', () => {
+    expect(weigh('the port of billing', 0)).toBe(false);
+    expect(weigh('the port of billing', 1)).toBe(true);
+    expect(weigh('we had lunch', 1)).toBe(false);
+  });
+
+  test('suffices where nothing else is asked', () => {
+    const terms = weighTerms('yesterday', idfs, getRarity, FILTER_RULES, { rest: ' ' });
+    const passesAt = (agreement: number): boolean =>
+      isRelevant(computeCoverage(terms, 'anything', agreement), terms, MIN_COVERAGE, agreement);
+    expect([passesAt(1), passesAt(0)]).toEqual([true, false]);
   });
 });
 

@@ -1,25 +1,19 @@
 import { expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
-import {
-  asksWhen,
-  dateAgreement,
-  lanesOfTurns,
-  namedDate,
-  type RankingRules,
-  rankTurns,
-  tellsTime,
-} from '../../../../memory/search/ranking.ts';
+import { namedDate } from '../../../../memory/search/dates.ts';
+import { asksWhen, lanesOfTurns, type RankingRules, rankTurns, tellsTime } from '../../../../memory/search/ranking.ts';
 import type { Hit } from '../../../../memory/search/search-index.ts';
 import { getHits, nodeHit, turnHit } from '../../../helpers/lane-hits.ts';
 
 const { weights, rrfK, comet } = Config.parse({}).recall;
 const rules: RankingRules = { mode: 'score', weights, rrfK, comet, limit: 200 };
+const NOW = Date.UTC(2023, 4, 9, 12);
 /** What a score of 1 is before it is brought to that scale. */
 const FULL = (weights.raw + weights.meaning) * (1 + weights.before) + weights.window;
 
 /** Turn, node and worth, best first. */
 function ranked(hits: readonly Hit[], question = 'port', asked = rules) {
-  return rankTurns(question, hits, asked).map(({ hit, score }) => ({
+  return rankTurns({ text: question, date: namedDate(question, NOW) }, hits, asked).map(({ hit, score }) => ({
     turn: hit.turnId,
     node: hit.nodeId,
     worth: score * FULL,
@@ -84,6 +78,7 @@ test('the date that a question names and the time that it asks for raise the tur
   });
   expect(order(hits)).toEqual(['old', 'may']);
   expect(order(hits, 'the port in May 2023')).toEqual(['may', 'old']);
+  expect(order(hits, 'the port we chose yesterday')).toEqual(['may', 'old']);
   expect(order(hits, 'when did it move?')).toEqual(['may', 'old']);
 });
 
@@ -136,7 +131,7 @@ test('reciprocal ranks: first in every lane is 1, and lanes add up', () => {
     ],
     meaning: [[turnHit('a'), 0.9]],
   });
-  const [first, second] = rankTurns('port', hits, { ...rules, mode: 'rrf' });
+  const [first, second] = rankTurns({ text: 'port', date: null }, hits, { ...rules, mode: 'rrf' });
   expect([first?.hit.turnId, first?.score]).toEqual(['a', 1]);
   expect(second?.score).toBeCloseTo(61 / 62 / 2);
 });
@@ -144,7 +139,7 @@ test('reciprocal ranks: first in every lane is 1, and lanes add up', () => {
 test('as CoMeT: summary against trigger, raw turns beside them, and the greatest cosine', () => {
   const lanes = { summary: { rank: 1, score: 0.5 }, trigger: { rank: 2, score: 3 } };
   const hits = [...getHits({ raw: [[turnHit('a'), 9]], meaning: [[turnHit('a'), 0.9]] }), nodeHit('n', lanes)];
-  const [first] = rankTurns('port', hits, { ...rules, mode: 'comet' });
+  const [first] = rankTurns({ text: 'port', date: null }, hits, { ...rules, mode: 'comet' });
   const ranks = (0.5 / 6 + 0.5 / 7 + 0.2 / 6) / (1.2 / 6);
   expect(first?.score).toBeCloseTo(0.6 * ranks + 0.4 * 0.9);
 });
@@ -167,23 +162,4 @@ test('texts tell a time by a date or by one reckoned from today', () => {
   const telling = ['we met yesterday', 'back in March', 'took 3 weeks', 'on Friday'];
   expect(telling.filter(tellsTime)).toEqual(telling);
   expect(['the lasting fix', 'port 5433'].filter(tellsTime)).toEqual([]);
-});
-
-test('a named date is month, year and day; may is a month only in a date', () => {
-  expect(namedDate('What happened on 7 May 2023?')).toEqual({ months: [4], year: 2023, day: 7 });
-  expect(namedDate('the release in march')).toEqual({ months: [2], year: null, day: null });
-  expect(namedDate('May I retry this?')).toBeNull();
-  expect(namedDate('port 2023 of 19')).toEqual({ months: [], year: 2023, day: null });
-});
-
-test('a date agrees wholly, by month alone, or not', () => {
-  const at = Date.UTC(2023, 4, 9, 23);
-  const agreement = (question: string): number => {
-    const date = namedDate(question);
-    return date === null ? -1 : dateAgreement(date, at);
-  };
-  expect(agreement('on 7 May 2023')).toBe(1);
-  expect(agreement('on 25 May 2023')).toBe(0.5);
-  expect(agreement('in May 2022')).toBe(0);
-  expect(agreement('in 2023')).toBe(1);
 });

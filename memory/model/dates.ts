@@ -14,34 +14,12 @@ const WEEKDAYS: readonly string[] = [
 const WEEKDAY = WEEKDAYS.map((names) => `(${names})`).join('|');
 const NEXT = 'next|nächste[nrs]?|kommende[nrs]?|(?:el |la )?próxim[oa]|下个?|다음 ?주';
 const LAST = 'last|letzte[nrs]?|(?:el )?pasado|上个?|지난 ?주?';
-const NUMBERS: Readonly<Record<string, number>> = {
-  a: 1,
-  an: 1,
-  one: 1,
-  two: 2,
-  three: 3,
-  four: 4,
-  five: 5,
-  six: 6,
-  seven: 7,
-  ten: 10,
-  einem: 1,
-  einer: 1,
-  zwei: 2,
-  drei: 3,
-  vier: 4,
-  un: 1,
-  una: 1,
-  dos: 2,
-  tres: 3,
-  cuatro: 4,
-  一: 1,
-  两: 2,
-  二: 2,
-  三: 3,
-  四: 4,
-};
-const NUMBER = `\\d{1,3}|${Object.keys(NUMBERS)
+const COUNTS = [
+  ...['', 'a an one einem einer un una 一', 'two zwei dos 两 二', 'three drei tres 三', 'four vier cuatro 四'],
+  ...['five fünf cinco', 'six sechs seis', 'seven sieben siete', 'eight acht ocho', 'nine neun nueve', 'ten zehn diez'],
+].map((words) => words.split(' '));
+const NUMBER = `\\d{1,3}|${COUNTS.flat()
+  .filter((word) => word !== '')
   .toSorted((one, other) => other.length - one.length)
   .join('|')}`;
 
@@ -55,11 +33,13 @@ interface Day {
   readonly date: number;
 }
 
+type Groups = readonly (string | undefined)[];
+
 interface Rule {
   /** Matches wherever `sign` does. V8 discards its compiled code when idle, and compiles it in a tenth of the time. */
   readonly hint?: RegExp;
   readonly sign: RegExp;
-  readonly getDate: (match: readonly (string | undefined)[], today: Day) => Day;
+  readonly getDate: (match: Groups, today: Day) => Day;
 }
 
 const word = (source: string): Pick<Rule, 'hint' | 'sign'> => ({
@@ -68,10 +48,7 @@ const word = (source: string): Pick<Rule, 'hint' | 'sign'> => ({
 });
 /** Chinese and Korean set no spaces around words, and Korean adds particles. */
 const script = (source: string): RegExp => new RegExp(source, 'gu');
-const shifted =
-  (days: number) =>
-  (_: readonly (string | undefined)[], today: Day): Day =>
-    addDays(today, days);
+const shifted = (days: number) => (_: Groups, today: Day) => addDays(today, days);
 
 const RULES: readonly Rule[] = [
   { ...word('day after tomorrow|übermorgen|pasado mañana'), getDate: shifted(2) },
@@ -118,11 +95,54 @@ const RULES: readonly Rule[] = [
   },
 ];
 
+/** Days that are over, as a question names them. */
+export interface PastDays {
+  readonly words: string;
+  /** From the start of the first to the end of the last, local time. */
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+type Span = readonly [first: Day, days: number];
+
+const AGO = (before: string, after: string): string =>
+  `${before}(${NUMBER}) (?:(days?|tage?n?|días?)|(weeks?|wochen?|semanas?)|months?|monate?n?|mes(?:es)?)${after}`;
+const lastWeek = (_: Groups, today: Day): Span => [addDays(today, daysToMonday(today) - 14), 7];
+const lastMonth = (_: Groups, { year, month }: Day): Span => monthOf({ year, month: month - 1 });
+
+const PAST_RULES: readonly (Pick<Rule, 'sign'> & { readonly getSpan: (match: Groups, today: Day) => Span })[] = [
+  { ...word('day before yesterday|vorgestern|anteayer'), getSpan: (_, today) => [addDays(today, -2), 1] },
+  { ...word('yesterday|gestern|ayer|last night'), getSpan: (_, today) => [addDays(today, -1), 1] },
+  { sign: script('昨天|어제'), getSpan: (_, today) => [addDays(today, -1), 1] },
+  { ...word(`${AGO('', ' ago')}|${AGO('(?:vor|hace) ', '')}`), getSpan: ago },
+  {
+    sign: script(`(${NUMBER}) ?(?:(天)|(个?星期|周)|个月)(?:以|之)?前|(\\d{1,3}) ?(?:(일)|(주일?)|개월) ?전`),
+    getSpan: ago,
+  },
+  { ...word('last week|letzte[nr]? woche|(?:la )?semana pasada'), getSpan: lastWeek },
+  { ...word('last month|letzten monat|(?:el )?mes pasado'), getSpan: lastMonth },
+  { sign: script('上个?月|지난 ?달'), getSpan: lastMonth },
+  { ...word(`(?:${LAST}|on|since|am|seit|el) (?:${WEEKDAY})`), getSpan: lastWeekday },
+  { sign: script(`(?:上个?|지난 ?주? ?)(?:${WEEKDAY})`), getSpan: lastWeekday },
+  { sign: script('上个?(?:周|星期)|지난 ?주'), getSpan: lastWeek },
+];
+
+/** The first past days that a text names relative to now. */
+export function findPastDays(text: string, nowMs: number): PastDays | null {
+  const today = getDay(nowMs);
+  for (const { sign, getSpan } of PAST_RULES) {
+    const [match] = text.matchAll(sign);
+    if (match === undefined) continue;
+    const [first, days] = getSpan([...match], today);
+    return { words: match[0], fromMs: startOf(first), toMs: startOf(addDays(first, days)) };
+  }
+  return null;
+}
+
 /** Adds its date to each relative date: `tomorrow (2026-03-05)`. @param atMs  when the text was said */
 export function withAbsoluteDates(text: string, atMs: number): string {
   if (text.length > MOST_CHARS) return text;
-  const now = new Date(atMs);
-  const today = { year: now.getFullYear(), month: now.getMonth(), date: now.getDate() };
+  const today = getDay(atMs);
   const dates = new Map<number, { readonly end: number; readonly date: string }>();
   let taken: readonly { readonly from: number; readonly to: number }[] = [];
   for (const { hint, sign, getDate } of RULES) {
@@ -146,24 +166,59 @@ export function withAbsoluteDates(text: string, atMs: number): string {
 
 /** Marks the dates that `withAbsoluteDates` added and that are over: `tomorrow (2026-03-05, passed)`. */
 export function withPassedDates(text: string, nowMs: number): string {
-  const now = new Date(nowMs);
-  const today = toIso({ year: now.getFullYear(), month: now.getMonth(), date: now.getDate() });
+  const today = toIso(getDay(nowMs));
   return text.replace(/\((\d{4}-\d\d-\d\d)\)/g, (whole, date: string) => (date < today ? `(${date}, passed)` : whole));
 }
 
-function ahead([, count = '', days, weeks]: readonly (string | undefined)[], today: Day): Day {
-  const amount = NUMBERS[count.toLowerCase()] ?? Number(count);
+function ahead([, count = '', days, weeks]: Groups, today: Day): Day {
+  const amount = readCount(count);
   if (days !== undefined) return addDays(today, amount);
   return weeks === undefined ? { ...today, month: today.month + amount } : addDays(today, 7 * amount);
 }
 
 /** `next Friday` is the one of the next week; `Friday` alone is the next to come. */
-function weekday([, next, last, ...names]: readonly (string | undefined)[], today: Day): Day {
+function weekday([, next, last, ...names]: Groups, today: Day): Day {
   const wanted = names.findIndex((name) => name !== undefined);
   const ahead = (wanted - getWeekday(today) + 7) % 7;
   if (last !== undefined) return addDays(today, ahead - 7);
   if (next !== undefined) return addDays(today, daysToMonday(today) + ((wanted + 6) % 7));
   return addDays(today, ahead === 0 ? 7 : ahead);
+}
+
+function readCount(word: string): number {
+  const at = COUNTS.findIndex((words) => words.includes(word.toLowerCase()));
+  return at < 0 ? Number(word) : at;
+}
+
+/** `three weeks ago` is the week around that day, `two months ago` that month. */
+function ago([, ...groups]: Groups, today: Day): Span {
+  const at = groups.findIndex((group) => group !== undefined);
+  const [count = '', days, weeks] = groups.slice(at);
+  const amount = readCount(count);
+  if (days !== undefined) return [addDays(today, -amount), 1];
+  return weeks === undefined
+    ? monthOf({ ...today, month: today.month - amount })
+    : [addDays(today, -7 * amount - 3), 7];
+}
+
+/** The last one before today. */
+function lastWeekday([, ...names]: Groups, today: Day): Span {
+  const wanted = names.findIndex((name) => name !== undefined);
+  return [addDays(today, -((getWeekday(today) - wanted + 6) % 7) - 1), 1];
+}
+
+function monthOf({ year, month }: Omit<Day, 'date'>): Span {
+  return [{ year, month, date: 1 }, new Date(Date.UTC(year, month + 1, 0)).getUTCDate()];
+}
+
+/** Of local time. */
+function getDay(atMs: number): Day {
+  const at = new Date(atMs);
+  return { year: at.getFullYear(), month: at.getMonth(), date: at.getDate() };
+}
+
+function startOf({ year, month, date }: Day): number {
+  return new Date(year, month, date).getTime();
 }
 
 function daysToMonday(today: Day): number {

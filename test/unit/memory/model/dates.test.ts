@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { withAbsoluteDates, withPassedDates } from '../../../../memory/compaction/dates.ts';
+import { withAbsoluteDates, withPassedDates } from '../../../../memory/model/dates.ts';
 
 /** A Wednesday. */
 const SAID = new Date(2026, 2, 4, 10, 30).getTime();

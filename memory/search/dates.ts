@@ -1,0 +1,58 @@
+import { findPastDays, type PastDays } from '../model/dates.ts';
+
+const MONTHS = 'january february march april may june july august september october november december'.split(' ');
+export const MONTH: string = MONTHS.join('|');
+const DAY_MS = 86_400_000;
+/** The month, not the verb. */
+const IN_MAY = /\b(?:in|on|of|during|early|late|mid|\d{1,2}(?:st|nd|rd|th))[ -]may\b|\bmay (?:\d|of\b)/;
+const YEAR = /\b(?:19|20)\d{2}\b/;
+const DAY_OF_MONTH = new RegExp(
+  `\\b(\\d{1,2})(?:st|nd|rd|th)?(?: of)? (?:${MONTH})\\b|\\b(?:${MONTH}) (\\d{1,2})(?:st|nd|rd|th)?\\b`,
+);
+/** So far a day may be off and still be meant. */
+const DAYS_OFF = 3;
+const OFF_SHARE = 0.5;
+
+const DATE = new RegExp(
+  `\\b(?:\\d{1,2}(?:st|nd|rd|th)?(?: of)? )?(?:${MONTH})\\b(?: \\d{1,2}(?:st|nd|rd|th)?\\b)?(?:,? ?${YEAR.source})?|\\bin ${YEAR.source}`,
+  'gi',
+);
+
+/** A date as a question names it; parts it does not name are null. */
+export interface NamedDate {
+  /** From 0; empty when none is named. */
+  readonly months: readonly number[];
+  readonly year: number | null;
+  readonly day: number | null;
+  /** Days reckoned from now ("last week"); only where no month is named. */
+  readonly past: PastDays | null;
+  /** The question without the words of its date. */
+  readonly rest: string;
+}
+
+/** The month, the year or the past days that a question names; null where it names none. */
+export function namedDate(question: string, nowMs: number): NamedDate | null {
+  const lower = question.toLowerCase();
+  const words = new Set(lower.match(/[a-z]+/g));
+  const months = MONTHS.flatMap((month, at) =>
+    words.has(month) && (month !== 'may' || IN_MAY.test(lower)) ? [at] : [],
+  );
+  const year = YEAR.exec(lower)?.[0];
+  const past = months.length === 0 ? findPastDays(question, nowMs) : null;
+  if (months.length === 0 && year === undefined && past === null) return null;
+  const day = DAY_OF_MONTH.exec(lower);
+  return {
+    ...{ months, past, year: year === undefined ? null : Number(year), day: day ? Number(day[1] ?? day[2]) : null },
+    rest: past === null ? question.replace(DATE, ' ') : question.replace(past.words, ' '),
+  };
+}
+
+/** 1 where the day of `atMs` (UTC) is the one named, half where the month is right and the day is not, else 0. */
+export function dateAgreement({ months, year, day, past }: NamedDate, atMs: number): number {
+  if (past !== null) return past.fromMs <= atMs && atMs < past.toMs ? 1 : 0;
+  const at = new Date(Math.floor(atMs / DAY_MS) * DAY_MS);
+  if (months.length > 0 && !months.includes(at.getUTCMonth())) return 0;
+  if (year !== null && at.getUTCFullYear() !== year) return 0;
+  if (day === null || months.length === 0) return 1;
+  return Math.abs(at.getUTCDate() - day) > DAYS_OFF ? OFF_SHARE : 1;
+}
