@@ -1,20 +1,27 @@
 import { findPastDays, type PastDays } from '../model/dates.ts';
 
-const MONTHS = 'january february march april may june july august september october november december'.split(' ');
+/** In English, German and Spanish. */
+const MONTHS = (
+  'january|januar|enero february|februar|febrero march|märz|marzo april|abril may|mai|mayo june|juni|junio ' +
+  'july|juli|julio august|agosto september|septiembre october|oktober|octubre november|noviembre ' +
+  'december|dezember|diciembre'
+).split(' ');
+/** In Chinese and Korean, with the day. */
+const NUMBERED = '(?<!\\d)(\\d{1,2})[月월](?: ?(\\d{1,2})[日号일])?';
 export const MONTH: string = MONTHS.join('|');
 const DAY_MS = 86_400_000;
 /** The month, not the verb. */
 const IN_MAY = /\b(?:in|on|of|during|early|late|mid|\d{1,2}(?:st|nd|rd|th))[ -]may\b|\bmay (?:\d|of\b)/;
 const YEAR = /\b(?:19|20)\d{2}\b/;
 const DAY_OF_MONTH = new RegExp(
-  `\\b(\\d{1,2})(?:st|nd|rd|th)?(?: of)? (?:${MONTH})\\b|\\b(?:${MONTH}) (\\d{1,2})(?:st|nd|rd|th)?\\b`,
+  `\\b(\\d{1,2})(?:st|nd|rd|th|\\.)?(?: of| de)? (?:${MONTH})\\b|\\b(?:${MONTH}) (\\d{1,2})(?:st|nd|rd|th)?\\b`,
 );
 /** So far a day may be off and still be meant. */
 const DAYS_OFF = 3;
 const OFF_SHARE = 0.5;
 
 const DATE = new RegExp(
-  `\\b(?:\\d{1,2}(?:st|nd|rd|th)?(?: of)? )?(?:${MONTH})\\b(?: \\d{1,2}(?:st|nd|rd|th)?\\b)?(?:,? ?${YEAR.source})?|\\bin ${YEAR.source}`,
+  `${NUMBERED}|\\b(?:\\d{1,2}(?:st|nd|rd|th|\\.)?(?: of| de)? )?(?:${MONTH})\\b(?: \\d{1,2}(?:st|nd|rd|th)?\\b)?(?:,? ?${YEAR.source})?|\\bin ${YEAR.source}`,
   'gi',
 );
 
@@ -33,16 +40,18 @@ export interface NamedDate {
 /** The month, the year or the past days that a question names; null where it names none. */
 export function namedDate(question: string, nowMs: number): NamedDate | null {
   const lower = question.toLowerCase();
-  const words = new Set(lower.match(/[a-z]+/g));
-  const months = MONTHS.flatMap((month, at) =>
-    words.has(month) && (month !== 'may' || IN_MAY.test(lower)) ? [at] : [],
+  const words = new Set(lower.match(/[a-zä]+/g));
+  const isNamed = (month: string): boolean => words.has(month) && (month !== 'may' || IN_MAY.test(lower));
+  const numbered = new RegExp(NUMBERED).exec(lower);
+  const months = MONTHS.flatMap((names, at) =>
+    Number(numbered?.[1]) === at + 1 || names.split('|').some(isNamed) ? [at] : [],
   );
   const year = YEAR.exec(lower)?.[0];
   const past = months.length === 0 ? findPastDays(question, nowMs) : null;
   if (months.length === 0 && year === undefined && past === null) return null;
-  const day = DAY_OF_MONTH.exec(lower);
+  const day = (numbered?.[2] ? [numbered[2]] : DAY_OF_MONTH.exec(lower)?.slice(1))?.find(Boolean);
   return {
-    ...{ months, past, year: year === undefined ? null : Number(year), day: day ? Number(day[1] ?? day[2]) : null },
+    ...{ months, past, year: year === undefined ? null : Number(year), day: day === undefined ? null : Number(day) },
     rest: past === null ? question.replace(DATE, ' ') : question.replace(past.words, ' '),
   };
 }

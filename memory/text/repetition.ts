@@ -14,11 +14,7 @@ export interface FlowText {
   readonly text: string;
 }
 
-/**
- * Hashes of each five words in a row, joined by blanks, as `hashText` has them.
- *
- * @param plain  see `plainText`
- */
+/** Hashes of each five words in a row, joined by blanks, as `hashText` has them. @param plain  see `plainText` */
 export function* getSequences(plain: string): Generator<number> {
   // Running hashes of the last one to five words, so that each character is read once.
   let [five, four, three, two, one] = [BASIS, BASIS, BASIS, BASIS, BASIS];

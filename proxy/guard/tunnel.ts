@@ -72,11 +72,7 @@ export async function connectTcp(host: string, port: number, timeoutMs: number):
   return socket.setTimeout(0);
 }
 
-/**
- * Sends CONNECT over the socket that `open` creates.
- *
- * @throws the socket's error
- */
+/** Sends CONNECT over the socket that `open` creates. @throws the socket's error */
 export async function sendConnect(
   authority: string,
   headers: Readonly<Record<string, string>>,

@@ -24,6 +24,19 @@ test('a named date is month, year and day; may is a month only in a date', () =>
   expect(named('what did we decide today')).toBeNull();
 });
 
+test.each([
+  ['die Entscheidung vom 8. Oktober 2025', { months: [9], year: 2025, day: 8 }, 'die Entscheidung vom'],
+  ['was im März kam', { months: [2], year: null, day: null }, 'was im kam'],
+  ['el cambio del 8 de mayo', { months: [4], year: null, day: 8 }, 'el cambio del'],
+  ['10月8日的部署', { months: [9], year: null, day: 8 }, '的部署'],
+  ['3월 배포', { months: [2], year: null, day: null }, '배포'],
+  ['三个月前的 11月', { months: [10], year: null, day: null }, '三个月前的'],
+])('months in other languages: %s', (question, named, rest) => {
+  const date = namedDate(question, NOW);
+  expect(date).toMatchObject(named);
+  expect(date?.rest.trim().replace(/\s+/g, ' ')).toBe(rest);
+});
+
 test('a year alone may be a number of something else: it keeps its word unless it is said as a year', () => {
   expect(namedDate('port 2023 of 19', NOW)).toMatchObject({ months: [], year: 2023, rest: 'port 2023 of 19' });
   expect(namedDate('the outage in 2023', NOW)).toMatchObject({ year: 2023, rest: 'the outage  ' });
