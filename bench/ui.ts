@@ -57,6 +57,8 @@ async function measure() {
     await writeFile(file, archive(from, Math.min(PART, nodes - from)));
     await daemon.commandMs(['memory', 'import', file, '--as', 'export', '--yes']);
   }
+  // A library without a page or task has no index to show.
+  await daemon.commandMs(['task', 'add', 'Rotate the signing key']);
   await sendRequests(ways.ours);
   await daemon.flush();
   const socketMs = await searches((query) => client.call('nodes/search', { query, top: 20 }));
