@@ -6,7 +6,7 @@ import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import { isSearched, type MemoryNode } from '../model/node.ts';
 import { getParts, type SpokenPart } from '../model/turn.ts';
-import { dateAgreement, type NamedDate, namedDate } from '../search/dates.ts';
+import { dateAgreement, getDateRarity, type NamedDate, namedDate } from '../search/dates.ts';
 import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
@@ -149,7 +149,8 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     if (tokens.length === 0) return [];
     const hits = await collectHits(query, filter);
     const date = namedDate(query, now());
-    const terms = weighTerms(query, await index.termWeights([...tokens, UNSEEN], filter), getRarity, deps.filter, date);
+    const idf = await index.termWeights([...tokens, UNSEEN], filter);
+    const terms = weighTerms(query, idf, getRarity, deps.filter, readDate(date, query, hits));
     const past = asksPast(query);
     const turns = rankTurns({ text: query, date }, hits, ranking).slice(0, RANKED_TURNS);
     const candidates = rankCandidates(deps, { search, past, date, turns, hits, recalls });
@@ -201,6 +202,18 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       ...(projectDir === undefined ? {} : { project: getProject(projectDir) }),
     };
   }
+}
+
+/** What the filter knows of the date; null where its words stay in the query: a number that may be a year. */
+function readDate(date: NamedDate | null, query: string, hits: readonly Hit[]) {
+  if (date === null || date.rest === query) return null;
+  return {
+    rest: date.rest,
+    rarity: getDateRarity(
+      date,
+      hits.filter(({ turnId }) => turnId !== null),
+    ),
+  };
 }
 
 function rankCandidates(

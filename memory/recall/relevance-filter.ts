@@ -1,5 +1,4 @@
 import type { WordRarity } from '../embeddings/static-encoder.ts';
-import type { NamedDate } from '../search/dates.ts';
 import type { Lane, LaneScore } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
@@ -10,8 +9,8 @@ export interface QueryTerms {
   readonly total: number;
   /** Sum of the inverse document frequencies. */
   readonly information: number;
-  /** What a turn of the named date has in addition, weight and information; 0 where no date is named. */
-  readonly date: { readonly weight: number; readonly information: number };
+  /** What a turn of the named date has in addition; 0 where none is named. */
+  readonly date: number;
   /** What of it a relevant turn must contain. */
   readonly minInformation: number;
   /** Turns and nodes in memory. */
@@ -66,14 +65,14 @@ const RUN = /[\p{L}\p{N}_]+/gu;
 
 /**
  * @param idf   of each token of the query and of `UNSEEN`, as `SearchIndex.termWeights` gives it
- * @param date  its words are no terms: turns of that date seldom name it
+ * @param date  the query without the words of its date, which turns of that date seldom have, and how rare it is
  */
 export function weighTerms(
   query: string,
   idf: ReadonlyMap<string, number>,
   getRarity: WordRarity,
   { maxTerms, minInformation, commonShare }: FilterRules = FILTER_RULES,
-  date: Pick<NamedDate, 'rest'> | null = null,
+  date: { readonly rest: string; readonly rarity: number } | null = null,
 ): QueryTerms {
   // In a small memory a term that it never saw would outweigh all others.
   const rows = getRows(idf.get(UNSEEN) ?? 0);
@@ -89,10 +88,9 @@ export function weighTerms(
     .slice(0, maxTerms);
   const total = heaviest.reduce((sum, [, weight]) => sum + weight, 0);
   const information = heaviest.reduce((sum, [token]) => sum + getWeight(token), 0);
-  return {
-    ...{ weights: new Map(heaviest), total, information, minInformation: single * minInformation, rows },
-    date: date === null ? { weight: 0, information: 0 } : { weight: single * commonShare, information: single },
-  };
+  const least = single * minInformation;
+  const dated = Math.min(date?.rarity ?? 0, single);
+  return { weights: new Map(heaviest), total, information, minInformation: least, rows, date: dated };
 }
 
 /** Each token with the word it comes from, where that is the whole word. */
@@ -115,7 +113,7 @@ export function measureCoverage(
   tokens: Pick<ReadonlySet<string>, 'has'>,
   agreement = 0,
 ): number {
-  const dated = date.weight * agreement;
+  const dated = date * agreement;
   let covered = dated;
   for (const [term, weight] of weights) if (tokens.has(term)) covered += weight;
   return covered === 0 ? 0 : covered / (total + dated);
@@ -148,7 +146,7 @@ export function isRelevant(
   minCoverage: number,
   agreement = 0,
 ): boolean {
-  return coverage >= minCoverage && coverage * (information + date.information * agreement) >= minInformation;
+  return coverage >= minCoverage && coverage * (information + date * agreement) >= minInformation;
 }
 
 /** From ln(1 + (N + .5) / .5), the weight of an unseen term. */

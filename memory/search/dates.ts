@@ -56,6 +56,12 @@ export function namedDate(question: string, nowMs: number): NamedDate | null {
   };
 }
 
+/** How rare the date is among turns: inverse document frequency, 0 where all are of it. */
+export function getDateRarity(date: NamedDate, turns: readonly { readonly atMs: number }[]): number {
+  const own = turns.reduce((sum, { atMs }) => sum + dateAgreement(date, atMs), 0);
+  return Math.log((turns.length + 0.5) / (own + 0.5));
+}
+
 /** 1 where the day of `atMs` (UTC) is the one named, half where the month is right and the day is not, else 0. */
 export function dateAgreement({ months, year, day, past }: NamedDate, atMs: number): number {
   if (past !== null) return past.fromMs <= atMs && atMs < past.toMs ? 1 : 0;

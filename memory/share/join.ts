@@ -43,10 +43,7 @@ export function checkHeld(held: Membership, { url, scope, name }: JoinRequest): 
   throw new CometError('usage', `${here}; first take that back: comet-cc share leave`);
 }
 
-/**
- * @param isFirst  whether nothing may be there yet
- * @throws CometError `usage`
- */
+/** @param isFirst  whether nothing may be there yet @throws CometError `usage` */
 export async function checkMachines(
   { url, scope, projects, name }: JoinRequest,
   machines: readonly FoundCard[],

@@ -25,11 +25,7 @@ export function headerValues(raw: RawHeaders, name: string): string[] {
   return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === name);
 }
 
-/**
- * The end-to-end headers, with order, case and duplicates kept.
- *
- * Source: RFC 9110 §7.6.1.
- */
+/** The end-to-end headers, with order, case and duplicates kept. Source: RFC 9110 §7.6.1. */
 export function endToEndHeaders(raw: RawHeaders, drop: readonly string[] = []): string[] {
   const connectionOptions = headerValues(raw, 'connection').flatMap((value) => value.toLowerCase().split(','));
   const dropped = new Set([...drop, ...connectionOptions.map((name) => name.trim())]);
@@ -103,11 +99,7 @@ function findPath(request: IncomingMessage): RequestFacts['path'] {
   return path === '/v1/messages/count_tokens' ? 'count_tokens' : null;
 }
 
-/**
- * The whole body, or a stream when it is larger than `capBytes`.
- *
- * @throws when the client disconnects before the end
- */
+/** The whole body, or a stream when it is larger than `capBytes`. @throws when the client disconnects before the end */
 export function readBody(request: IncomingMessage, capBytes: number): Promise<Buffer | Readable> {
   const length = Number(request.headers['content-length'] ?? 0);
   if (length > capBytes) return Promise.resolve(streamBody(request));

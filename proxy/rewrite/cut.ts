@@ -172,11 +172,7 @@ export interface CutRequest {
 
 const TTL_MS = { '5m': 300_000, '1h': 3_600_000 } as const;
 
-/**
- * Cache state, prices and sizes for a cut decision.
- *
- * @param dropped  messages that the current plan drops
- */
+/** Cache state, prices and sizes for a cut decision. @param dropped  messages that the current plan drops */
 export function buildCutContext(
   { view, match, nowMs, ownTokens }: CutRequest,
   { dropped, budget }: { readonly dropped: readonly MessageInfo[]; readonly budget: number },

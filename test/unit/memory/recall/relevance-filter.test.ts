@@ -85,7 +85,8 @@ describe('a date that the question names', () => {
   const question = 'Which timeout did we set for billing in october 2025?';
   const rest = 'Which timeout did we set for billing';
   const idfs = new Map([...contentTokens(question), UNSEEN].map((token) => [token, KNOWN_TOKENS.get(token) ?? idf(0)]));
-  const weigh = (text: string, agreement: number, date: { rest: string } | null = { rest }): boolean => {
+  const rare = { rest, rarity: idf(2) };
+  const weigh = (text: string, agreement: number, date: { rest: string; rarity: number } | null = rare): boolean => {
     const terms = weighTerms(question, idfs, getRarity, FILTER_RULES, date);
     return isRelevant(computeCoverage(terms, text, agreement), terms, MIN_COVERAGE, agreement);
   };
@@ -103,8 +104,12 @@ describe('a date that the question names', () => {
     expect(weigh('we had lunch', 1)).toBe(false);
   });
 
+  test('counts as much as it is rare', () => {
+    expect(weigh('the port of billing', 1, { rest, rarity: 0 })).toBe(false);
+  });
+
   test('suffices where nothing else is asked', () => {
-    const terms = weighTerms('yesterday', idfs, getRarity, FILTER_RULES, { rest: ' ' });
+    const terms = weighTerms('yesterday', idfs, getRarity, FILTER_RULES, { rest: ' ', rarity: idf(2) });
     const passesAt = (agreement: number): boolean =>
       isRelevant(computeCoverage(terms, 'anything', agreement), terms, MIN_COVERAGE, agreement);
     expect([passesAt(1), passesAt(0)]).toEqual([true, false]);

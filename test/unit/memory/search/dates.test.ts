@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dateAgreement, namedDate } from '../../../../memory/search/dates.ts';
+import { dateAgreement, getDateRarity, namedDate } from '../../../../memory/search/dates.ts';
 
 /** A Wednesday. */
 const NOW = new Date(2026, 2, 4, 10, 30).getTime();
@@ -48,6 +48,21 @@ test('a date agrees wholly, by month alone, or not', () => {
   expect(agreement('on 25 May 2023', at)).toBe(0.5);
   expect(agreement('in May 2022', at)).toBe(0);
   expect(agreement('in 2023', at)).toBe(1);
+});
+
+test('a date is rare where few turns are of it, and says nothing where all are', () => {
+  const date = namedDate('in may 2023', NOW);
+  const rarity = (may: number, june: number): number =>
+    date === null
+      ? -1
+      : getDateRarity(date, [
+          ...Array(may).fill({ atMs: Date.UTC(2023, 4, 9) }),
+          ...Array(june).fill({ atMs: Date.UTC(2023, 5, 9) }),
+        ]);
+  expect(rarity(1, 99)).toBeCloseTo(Math.log(100.5 / 1.5));
+  expect(rarity(10, 90)).toBeLessThan(rarity(1, 99));
+  expect(rarity(100, 0)).toBe(0);
+  expect(rarity(0, 0)).toBe(0);
 });
 
 describe('days that are over are named relative to now', () => {
