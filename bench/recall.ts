@@ -146,7 +146,7 @@ function getQuestions(dialogue: Dialogue): Question[] {
   });
 }
 
-/** What a prompt is given, by sessions: these are what a person remembers having talked in. */
+/** Sessions of what a prompt is given. */
 async function throughFilter(memory: Product['memory']) {
   const sessions = new Map(dialogues.flatMap(getTurns).map(({ turn }) => [turn.turnId, turn.sessionId]));
   const given = async (text: string, projectDir: string): Promise<readonly string[]> => {

@@ -39,10 +39,7 @@ export async function installService(paths: HomePaths, plan: ServicePlan, log: L
   }
 }
 
-/**
- * @returns false when nothing was installed
- * @throws CometError as `installService`
- */
+/** @returns false when nothing was installed @throws CometError as `installService` */
 export async function uninstallService(paths: HomePaths, plan: ServicePlan, log: Log): Promise<boolean> {
   if ((await readOwnFile(plan.file, MARK)) === null) return false;
   await assertManager(plan);

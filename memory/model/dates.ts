@@ -27,6 +27,9 @@ const NUMBER = `\\d{1,3}|${COUNTS.flat()
 const AHEAD =
   "(?<=(?:will|must|should|has to|have to|needs? to|going to|'ll|wird|werden|muss|soll|hay que|tiene que|va a)(?![\\p{L}])[^.!?]{0,80})";
 
+/** Says that what follows is over: `on Monday` alone may be to come. */
+const BEHIND = '(?<=(?:did|was|were|had|haben|hatten?|waren?|wurden?|qué|fue)(?![\\p{L}])[^.!?]{0,80})';
+
 interface Day {
   readonly year: number;
   readonly month: number;
@@ -122,7 +125,7 @@ const PAST_RULES: readonly (Pick<Rule, 'sign'> & { readonly getSpan: (match: Gro
   { ...word('last week|letzte[nr]? woche|(?:la )?semana pasada'), getSpan: lastWeek },
   { ...word('last month|letzten monat|(?:el )?mes pasado'), getSpan: lastMonth },
   { sign: script('上个?月|지난 ?달'), getSpan: lastMonth },
-  { ...word(`(?:${LAST}|on|since|am|seit|el) (?:${WEEKDAY})`), getSpan: lastWeekday },
+  { ...word(`(?:${LAST}|since|seit|${BEHIND}(?:on|am|el)) (?:${WEEKDAY})`), getSpan: lastWeekday },
   { sign: script(`(?:上个?|지난 ?주? ?)(?:${WEEKDAY})`), getSpan: lastWeekday },
   { sign: script('上个?(?:周|星期)|지난 ?주'), getSpan: lastWeek },
 ];

@@ -75,6 +75,8 @@ describe('days that are over are named relative to now', () => {
     ['which bugs did we fix last week', 'last week', [2026, 1, 23], 7],
     ['the incident of last month', 'last month', [2026, 1, 1], 28],
     ['what did I say on Monday', 'on Monday', [2026, 2, 2], 1],
+    ['was haben wir am Montag gemacht', 'am Montag', [2026, 2, 2], 1],
+    ['qué decidimos el lunes', 'el lunes', [2026, 2, 2], 1],
     ['since Wednesday the build fails', 'since Wednesday', [2026, 1, 25], 1],
     ['was haben wir vor drei Tagen entschieden', 'vor drei Tagen', [2026, 2, 1], 1],
     ['die Entscheidung von letzter Woche', 'letzter Woche', [2026, 1, 23], 7],
@@ -93,8 +95,14 @@ describe('days that are over are named relative to now', () => {
     expect([first - 1, first, end - 1, end].map((at) => agreement(question, at))).toEqual([0, 1, 1, 0]);
   });
 
-  test.each(['run it in two weeks', 'by Friday', 'next Monday', 'a month of logs', 'fridays', '下周五之前完成'])(
-    '%s names none',
-    (question) => expect(namedDate(question, NOW)).toBeNull(),
-  );
+  test.each([
+    'run it in two weeks',
+    'we release on Monday',
+    'bis zum Termin am Montag',
+    'by Friday',
+    'next Monday',
+    'a month of logs',
+    'fridays',
+    '下周五之前完成',
+  ])('%s names none', (question) => expect(namedDate(question, NOW)).toBeNull());
 });
