@@ -7,7 +7,7 @@ const MONTHS = (
   'december|dezember|diciembre'
 ).split(' ');
 /** In Chinese and Korean, with the day. */
-const NUMBERED = '(?<!\\d)(\\d{1,2})[月월](?: ?(\\d{1,2})[日号일])?';
+const NUMBERED = /(?<!\d)(\d{1,2})[月월](?: ?(\d{1,2})[日号일])?/;
 export const MONTH: string = MONTHS.join('|');
 const DAY_MS = 86_400_000;
 /** The month, not the verb. */
@@ -21,7 +21,7 @@ const DAYS_OFF = 3;
 const OFF_SHARE = 0.5;
 
 const DATE = new RegExp(
-  `${NUMBERED}|\\b(?:\\d{1,2}(?:st|nd|rd|th|\\.)?(?: of| de)? )?(?:${MONTH})\\b(?: \\d{1,2}(?:st|nd|rd|th)?\\b)?(?:,? ?${YEAR.source})?|\\bin ${YEAR.source}`,
+  `${NUMBERED.source}|\\b(?:\\d{1,2}(?:st|nd|rd|th|\\.)?(?: of| de)? )?(?:${MONTH})\\b(?: \\d{1,2}(?:st|nd|rd|th)?\\b)?(?:,? ?${YEAR.source})?|\\bin ${YEAR.source}`,
   'gi',
 );
 
@@ -42,7 +42,7 @@ export function namedDate(question: string, nowMs: number): NamedDate | null {
   const lower = question.toLowerCase();
   const words = new Set(lower.match(/[a-zä]+/g));
   const isNamed = (month: string): boolean => words.has(month) && (month !== 'may' || IN_MAY.test(lower));
-  const numbered = new RegExp(NUMBERED).exec(lower);
+  const numbered = NUMBERED.exec(lower);
   const months = MONTHS.flatMap((names, at) =>
     Number(numbered?.[1]) === at + 1 || names.split('|').some(isNamed) ? [at] : [],
   );
