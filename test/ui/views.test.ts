@@ -227,7 +227,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
 
   it('pulls the graph with the mouse, and finds the node below it before and after', async () => {
     const page = await rig.open('#/now');
-    // What memory still makes of the tests before would arrange the graph anew.
+    // Changes of memory from earlier tests would rearrange the graph.
     expect(await rig.engine.call('flush', { timeoutMs: 60_000 })).toBeTruthy();
     await page.addInitScript(KEEP_PIXELS);
     await page.goto(`${rig.url}?#/graph`);
