@@ -136,10 +136,8 @@ const MAX_CLIENTS = 20;
 const MIN_WITHOUT_DIRECTORY = 5;
 /** Upstream takes longer to read a whole history that is not in its cache, and may refuse it as too long. */
 const RECOGNITION_MS = 3_000;
-/** Of the time that a prompt has: a disk that hangs must not take it from memory. */
-const TRANSCRIPT_MS = 50;
-/** Of `RECOGNITION_MS`. */
-const PROMPTS_MS = 1_000;
+/** Of `RECOGNITION_MS`, per reading: a disk that hangs must not take it from memory. */
+const TRANSCRIPT_MS = 1_000;
 
 /**
  * One request goes through these stages: parse → decide → recall → plan → splice → validate → record.
@@ -286,7 +284,7 @@ class RewritePipeline implements Rewriter {
    */
   async #recognizeTurns(context: RequestContext, turns: readonly TurnSpan[], signal: AbortSignal): Promise<StepInput> {
     const seen = this.#createStepInput(context, turns);
-    const resumedFromMs = mayBeResumed(seen) ? await this.#expiredSince(context) : null;
+    const resumedFromMs = mayBeResumed(seen) ? await this.#expiredSince(context, signal) : null;
     const input = { ...seen, resumedFromMs };
     const completeTurns = turns.slice(0, -1);
     if (!mayBeUnknown(input) || completeTurns.every(input.isDurable)) return input;
@@ -301,17 +299,18 @@ class RewritePipeline implements Rewriter {
   }
 
   /** Null while the prompt cache may hold the last answer, and where its time is not known soon. */
-  async #expiredSince({ view, sessionId }: RequestContext): Promise<number | null> {
+  async #expiredSince({ view, sessionId, request }: RequestContext, signal: AbortSignal): Promise<number | null> {
     const { transcripts, clock } = this.#deps;
     if (transcripts === undefined) return null;
+    request.extendDeadline?.(RECOGNITION_MS);
     const asked = transcripts.lastAnswerMs(sessionId);
-    const lastMs = await beforeAbort(asked, AbortSignal.timeout(TRANSCRIPT_MS)).catch(() => null);
+    const lastMs = await beforeAbort(asked, limitReading(signal)).catch(() => null);
     return lastMs !== null && isExpired(view, lastMs, clock.now()) ? lastMs : null;
   }
 
   async #readPrompts(sessionId: string, signal: AbortSignal): Promise<readonly PastPrompt[]> {
     const work = this.#deps.transcripts?.prompts(sessionId) ?? Promise.resolve([]);
-    return beforeAbort(work, AbortSignal.any([signal, AbortSignal.timeout(PROMPTS_MS)])).catch(() => []);
+    return beforeAbort(work, limitReading(signal)).catch(() => []);
   }
 
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {
@@ -545,6 +544,8 @@ function chooseCutRule(
   const margin = Math.max(1, rule.margin);
   return { ...rule, margin, roundMargin: margin, lossShare: 0, targetTokens: 0 };
 }
+
+const limitReading = (signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(TRANSCRIPT_MS)]);
 
 /** Only a late recall extends a plan inside a tool loop. */
 function isLate({ view, step }: PlanInput): boolean {
