@@ -11,7 +11,7 @@ export interface MessagesRequest {
   readonly receivedAtMs: number;
   /** Absent where nothing is timed. */
   readonly timer?: PhaseTimer;
-  /** Lets the rewrite take `ms` from now on. Absent where there is no deadline. */
+  /** Lets the rewrite take `ms` longer. Absent where there is no deadline. */
   readonly extendDeadline?: (ms: number) => void;
 }
 

@@ -187,10 +187,12 @@ async function rewrite(
   const limit = new AbortController();
   const onDisconnect = (): void => limit.abort(disconnected.reason);
   const onTimeout = (): void => limit.abort(new DOMException('rewriter timed out', 'TimeoutError'));
+  let dueMs = performance.now() + deps.rewriteDeadlineMs;
   let timer = setTimeout(onTimeout, deps.rewriteDeadlineMs);
   const extendDeadline = (ms: number): void => {
     clearTimeout(timer);
-    if (!limit.signal.aborted) timer = setTimeout(onTimeout, ms);
+    dueMs += ms;
+    if (!limit.signal.aborted) timer = setTimeout(onTimeout, dueMs - performance.now());
   };
   if (disconnected.aborted) onDisconnect();
   disconnected.addEventListener('abort', onDisconnect, { once: true });

@@ -7,7 +7,6 @@ import { type CostLedger, findConversationRoot, type Receipt, type Receipts } fr
 import type {
   MemorySource,
   MessagesRequest,
-  PastPrompt,
   PolicySource,
   ProxyLog,
   RecallCounts,
@@ -74,7 +73,7 @@ import {
   validateRewrite,
 } from './plan.ts';
 import { openPlanCache, type PlanCache, type PlanStore } from './plan-store.ts';
-import { LateRecalls, lookUpMemory, lookUpQuotes, takeLateLines } from './recall.ts';
+import { LateRecalls, lookUpMemory, lookUpQuotes, lookupMs, takeLateLines } from './recall.ts';
 import { countHeldTurns } from './render.ts';
 
 export type { CutRule } from './cut.ts';
@@ -136,7 +135,7 @@ const MAX_CLIENTS = 20;
 const MIN_WITHOUT_DIRECTORY = 5;
 /** Upstream takes longer to read a whole history that is not in its cache, and may refuse it as too long. */
 const RECOGNITION_MS = 3_000;
-/** Of `RECOGNITION_MS`, per reading: a disk that hangs must not take it from memory. */
+/** For each reading: a disk that hangs must not take all of the time from memory. */
 const TRANSCRIPT_MS = 1_000;
 
 /**
@@ -292,7 +291,8 @@ class RewritePipeline implements Rewriter {
     if (this.#waitedFor.has(history)) return input;
     this.#waitedFor.set(history, true);
     context.request.extendDeadline?.(RECOGNITION_MS);
-    const prompts = await this.#readPrompts(context.sessionId, signal);
+    const reading = this.#deps.transcripts?.prompts(context.sessionId) ?? Promise.resolve([]);
+    const prompts = await beforeAbort(reading, limitReading(signal)).catch(() => []);
     this.#captureHistory(context, completeTurns, input, findTimes(context.view, completeTurns, prompts));
     await beforeAbort(this.#deps.memory.awaitCaptures(context.sessionId), signal);
     return { ...this.#createStepInput(context, turns), resumedFromMs };
@@ -302,19 +302,15 @@ class RewritePipeline implements Rewriter {
   async #expiredSince({ view, sessionId, request }: RequestContext, signal: AbortSignal): Promise<number | null> {
     const { transcripts, clock } = this.#deps;
     if (transcripts === undefined) return null;
-    request.extendDeadline?.(RECOGNITION_MS);
+    request.extendDeadline?.(TRANSCRIPT_MS);
     const asked = transcripts.lastAnswerMs(sessionId);
     const lastMs = await beforeAbort(asked, limitReading(signal)).catch(() => null);
     return lastMs !== null && isExpired(view, lastMs, clock.now()) ? lastMs : null;
   }
 
-  async #readPrompts(sessionId: string, signal: AbortSignal): Promise<readonly PastPrompt[]> {
-    const work = this.#deps.transcripts?.prompts(sessionId) ?? Promise.resolve([]);
-    return beforeAbort(work, limitReading(signal)).catch(() => []);
-  }
-
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {
     const { memory, config, log } = this.#deps;
+    context.request.extendDeadline?.(lookupMs(input.step, config) - config.memoryDeadlineMs);
     if (this.#disabledBy(context) !== null) return lookUpQuotes(memory, this.#late, input, config, log);
     if (!isLate(input)) return lookUpMemory(memory, this.#late, input, config, log);
     return takeLateLines(this.#late.ready(context.sessionId, context.view), input, config);

@@ -29,6 +29,8 @@ const EMPTY: RecalledMemory = {
 /** Prior messages that are part of the query: a prompt such as "yes, do it" has no words of its own. */
 const RECENT_MESSAGES = 4;
 
+/** At most four times the deadline: what is late for the beginning of an epoch is not added to it later. */
+const EPOCH_MS = 600;
 /** A recall that takes longer than this is lost. */
 const LATEST_MS = 30_000;
 /** Sessions whose late recall is kept. */
@@ -145,7 +147,7 @@ export async function lookUpMemory(
   if (step.kind === 'epoch' && (step.because === 'broken' || cutsInLoop(view, step))) {
     return lookUpQuotes(memory, late, { view, sessionId, step }, config, log);
   }
-  const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
+  const deadline = AbortSignal.timeout(lookupMs(step, config));
   const projectDir = view.system.workingDirectory;
   const fresh = findTypedPrompt(view);
   const withinDeadline = createLookup(deadline, late, sessionId, log);
@@ -202,8 +204,13 @@ export async function lookUpQuotes(
   config: PlanConfig,
   log: ProxyLog,
 ): Promise<RecalledMemory> {
-  const lookUp = createLookup(AbortSignal.timeout(config.memoryDeadlineMs), late, sessionId, log);
+  const lookUp = createLookup(AbortSignal.timeout(lookupMs(step, config)), late, sessionId, log);
   return { ...EMPTY, quotes: (await lookUp('quotes', quoteAbsorbed(memory, view, step))) ?? EMPTY.quotes };
+}
+
+/** How long the lookups of a step may take. */
+export function lookupMs({ kind }: PlanInput['step'], { memoryDeadlineMs: ms }: PlanConfig): number {
+  return kind === 'epoch' ? Math.max(ms, Math.min(ms * 4, EPOCH_MS)) : ms;
 }
 
 /** What is late or fails is null. */

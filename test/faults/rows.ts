@@ -188,7 +188,13 @@ const NEEDED: Readonly<Record<number, Row['needs']>> = {
 
 export const ROWS: readonly Row[] = [
   row(1, 'rewriter throws', 'request goes out as it came, or as its plan has it', engine),
-  row(2, 'rewriter hangs', 'as 1 at its deadline', engine, 'recall has 150 ms, all of the rewriter 400 ms'),
+  row(
+    2,
+    'rewriter hangs',
+    'as 1 at its deadline',
+    engine,
+    'recall has 150 ms and the rewriter 400, the first prompt and a cut 450 more',
+  ),
   row(3, 'engine `kill -9`, idle', 'next CONNECT held for the new engine; tunnelled if none in 2 s', engine),
   row(4, 'engine `kill -9`, mid-stream', 'socket closed, nothing made up; a retry is answered', engine),
   row(5, 'engine segfaults or aborts', 'as 4', engine),

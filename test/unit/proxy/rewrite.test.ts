@@ -461,6 +461,24 @@ describe('the rewriter', () => {
     expect(memory.captured.size).toBe(0);
   });
 
+  it('gives the first prompt and a cut more time for memory, and other requests none', async () => {
+    const { sent, memory } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const records: PlanRecord[] = [];
+    const rewriter = await rewriterOn(memory, records, { ...config, memoryDeadlineMs: 150 });
+    const countPlans = (): number => records.filter(({ kind }) => kind === 'plan').length;
+    for (const { request } of sent) {
+      const before = countPlans();
+      let moreMs = 0;
+      const extendDeadline = (ms: number): void => {
+        moreMs += ms;
+      };
+      await rewriter.rewrite({ ...messagesRequest(request), extendDeadline }, new AbortController().signal);
+      expect(moreMs).toBe(countPlans() > before ? 450 : 0);
+    }
+    expect(countPlans()).toBeGreaterThan(1);
+    expect(countPlans()).toBeLessThan(sent.length / 2);
+  });
+
   it('replays without anything new when memory fails or hangs', async () => {
     const { sent, records } = await played(seededPlan(3, { turns: 6, bulk: 400 }));
     const memory = createFakeMemory();

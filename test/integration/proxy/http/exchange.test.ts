@@ -267,7 +267,7 @@ describe('messages', () => {
 
   it.each([
     ['is late', 60, () => {}],
-    ['is late by a deadline that it set', 60_000, ({ extendDeadline }: MessagesRequest) => extendDeadline?.(1)],
+    ['is late by a deadline that it extended', 20, ({ extendDeadline }: MessagesRequest) => extendDeadline?.(40)],
   ])('go as their plan has them when the rewriter %s', async (_name, rewriteDeadlineMs, begin) => {
     const { ask, nextSeen } = await start({
       rewrite(request) {

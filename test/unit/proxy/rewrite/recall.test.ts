@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import type { MemorySource, RecalledLine } from '../../../../proxy/ports.ts';
 import { decideStep, EMPTY_PLAN, type StepInput } from '../../../../proxy/rewrite/build-plan.ts';
-import { LateRecalls, lookUpMemory } from '../../../../proxy/rewrite/recall.ts';
+import { LateRecalls, lookUpMemory, lookupMs } from '../../../../proxy/rewrite/recall.ts';
 import {
   ConversationCache,
   type ConversationView,
@@ -51,6 +51,16 @@ it('tells memory what the head of the request says, and nothing of later message
     'Say nothing.',
   ];
   expect(texts.map(sends)).toEqual([true, true, true, false, false]);
+});
+
+it.each([
+  ['epoch', 150, 600],
+  ['epoch', 20, 80],
+  ['epoch', 2_000, 2_000],
+  ['epoch', 0, 0],
+  ['extend', 150, 150],
+])('gives the lookups of an %s with a deadline of %d ms %d', (kind, memoryDeadlineMs, ms) => {
+  expect(lookupMs({ kind } as never, { memoryDeadlineMs } as never)).toBe(ms);
 });
 
 const LINE = { nodeId: 'mem_1', text: '- [mem_1] the port is 8471', origin: 'user' as const };
