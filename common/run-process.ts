@@ -116,7 +116,15 @@ export async function runInForeground(
   onStart: (send: (signal: NodeJS.Signals) => void) => void = () => {},
 ) {
   const execa = await loadExeca();
-  const child = execa(file, args, { env, extendEnv: false, stdio: 'inherit', reject: false, cleanup: false });
+  const child = execa(file, args, {
+    env,
+    extendEnv: false,
+    stdio: 'inherit',
+    reject: false,
+    cleanup: false,
+    // What ends at SIGTERM may take its time.
+    forceKillAfterDelay: false,
+  });
   onStart((signal) => void child.kill(signal));
   const { exitCode, signal, code } = await child;
   if (signal !== undefined) return { exitCode: 128 + os.constants.signals[signal], failure: null };

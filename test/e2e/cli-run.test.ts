@@ -75,6 +75,20 @@ describe('run', () => {
     expect({ code, stdout }).toEqual({ code: 3, stdout: 'ready\ngot it\n' });
   });
 
+  it('lets a command that takes its time to end at SIGTERM do so', async () => {
+    const script = `let times = 0; process.on('SIGTERM', () => { console.log('got it'); if (++times === 2) process.exit(3); }); setInterval(() => {}, 1000); console.log('ready')`;
+    // Five seconds are over at once.
+    const clock = `import { syncBuiltinESMExports } from 'node:module'; import timers from 'node:timers/promises';
+      const wait = timers.setTimeout; timers.setTimeout = (ms, ...rest) => wait(ms === 5000 ? 0 : ms, ...rest); syncBuiltinESMExports();`;
+    const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(clock)}` };
+    const running = home.spawn(['run', 'node', '-e', script], { env });
+    await running.printed('ready');
+    running.child.kill('SIGTERM');
+    await Promise.race([running.printed('got it'), running.result]);
+    running.child.kill('SIGTERM');
+    expect((await running.result).code).toBe(3);
+  });
+
   it('gives stdin to the command', async () => {
     const { stdout } = await home.run(['run', 'cat'], { stdin: 'from stdin' });
     expect(stdout).toBe('from stdin');
