@@ -98,11 +98,15 @@ export function getExitCode(error: unknown): number {
  * Ends what a command printed of memory, where Claude Code reads it, with a line that tells capture its origin. Output
  * without that line counts as external.
  */
-export async function printOrigin({ env, term }: Context, client: EngineClient, origins: readonly Origin[]) {
+export async function printOrigin(
+  { env, term }: Context,
+  client: EngineClient,
+  sources: readonly { readonly origin: Origin }[],
+): Promise<void> {
   if (!env['CLAUDECODE'] || term.isTerminal) return;
   const { sealDigest } = await import('../engine/api/index.ts');
-  const digest = sealDigest(term.printed());
-  term.out(await client.call('nodes/seal', { digest, origin: lowestOrigin(['user', ...origins]) }));
+  const origin = lowestOrigin(['user', ...sources.map((source) => source.origin)]);
+  term.out(await client.call('nodes/seal', { digest: sealDigest(term.printed()), origin }));
 }
 
 /**

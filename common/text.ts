@@ -54,6 +54,14 @@ const BREAKS = /[\s\p{Cc}]+/gu;
 const LOOKS_LIKE_TAG = /<(?=[/!?]?[\p{L}_])/gu;
 const ROLE_MARK = /^(?:\s*(?:human|user|assistant|system)\s*:\s*)+/i;
 
+/** Marks all injected text, so that it is never mistaken for the conversation's own. */
+export const FENCE = 'comet-cc-memory';
+
+/** Marks lines as data. `fence` must be unpredictable, so that no line can close it. */
+export function fenceLines(lines: readonly string[], fence: string): string {
+  return [`<${FENCE} fence="${fence}">`, ...lines, `</${FENCE} fence="${fence}">`].join('\n');
+}
+
 /**
  * One line that cannot be taken for markup, a role or a fence. Longer than `maxChars`: cut at the end of a word.
  */

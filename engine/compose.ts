@@ -43,7 +43,6 @@ import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
 import type { EngineServices, ModelBudget } from './api/service.ts';
-import { createSessionTitles } from './api/session-titles.ts';
 import { createHealth } from './api/ui/doctor.ts';
 import { removeNodes } from './api/ui/edit.ts';
 import { createRemovals } from './api/ui/forget.ts';
@@ -65,6 +64,7 @@ import { createSeals } from './policy/seal.ts';
 import { createSubagentSource, createSubagents } from './policy/subagents.ts';
 import { shareOptions } from './share-config.ts';
 import { openTranscripts } from './transcript/files.ts';
+import { createSessionTitles } from './transcript/session-titles.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine accepts requests after this, even when its store needs longer to open. */

@@ -21,7 +21,6 @@ export { type Public, type PublicHit, type PublicNode, publicNode } from './libr
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';
 export type { Memory } from './memory.ts';
 export { EVERYWHERE, getTitle, type MemoryNode } from './model/node.ts';
-export { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from './model/task.ts';
 export {
   type Budget,
   createUsageCounter,
@@ -40,7 +39,7 @@ export type { Recall } from './recall/recall-service.ts';
 export type * from './recall/types.ts';
 export type { SessionDetail, SessionView } from './sessions.ts';
 export type { ShareSettings } from './share/parts.ts';
-export { isSharedName, type ShareReport, type Sharing } from './share.ts';
+export { isSharedName, type ShareReport, type Sharing, shareAddress } from './share.ts';
 export { allowOntology, openOntologies, withProject } from './storage/fs/ontology-files.ts';
 export { createProjectOf, getRemote, openJoinedFolders } from './storage/fs/project-files.ts';
 export type { IdSetFile } from './storage/fs/set-files.ts';

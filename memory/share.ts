@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { z } from 'zod';
 import { finishesWithin } from '../common/async.ts';
 import { CometError, getMessage, type Problem } from '../common/errors.ts';
 import { getStatements } from './facts.ts';
@@ -35,6 +36,15 @@ const LAST_PUSH_MS = 3_000;
 export function isSharedName(name: string): boolean {
   return NAME.test(name);
 }
+
+export const shareAddress = z
+  .string()
+  .max(1_000)
+  .refine(
+    (url) => /^(?:s3|gs|az|db):\/\/[^/]|^\//.test(url),
+    'expected s3://, gs://, az://, db:// or an absolute folder',
+  )
+  .refine((url) => !/[\s?#@]/.test(url), 'credentials belong into the environment, not into the address');
 
 export type Sharing = ReturnType<typeof createSharing>;
 export type ShareReport = NonNullable<Awaited<ReturnType<Sharing['status']>>>;

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { formatCount, localTime, oneLine } from '../../common/text.ts';
-import type { EngineClient } from '../../engine/api/index.ts';
 import type { FactReason, FactView } from '../../memory/index.ts';
 import { addCommand, type Context, printOrigin, readingEngine, requireUser } from '../context.ts';
 import { shortId, speaker } from '../terminal/format.ts';
@@ -73,7 +72,7 @@ async function list(
   const ids = facts.map(({ id }) => id);
   await saveRows(context, 'fact', ids);
   await term.page(lines === undefined ? factLines(facts, term.width, flags.all ?? false) : lines(facts));
-  await sealed(context, client, facts);
+  await printOrigin(context, client, facts);
 }
 
 function registerWhy(facts: Command, context: Context): void {
@@ -85,7 +84,7 @@ function registerWhy(facts: Command, context: Context): void {
       const [id = ''] = await rowIds(context, 'fact', [input]);
       const reasons = await client.call('facts/why', { id });
       context.term.print(flags, reasons, () => whyLines(reasons));
-      if (!flags.json) await sealed(context, client, [reasons]);
+      if (!flags.json) await printOrigin(context, client, [reasons]);
     });
 }
 
@@ -154,13 +153,6 @@ function getFilter({ concept = '', class: given }: Flags): (fact: FactView) => b
     fact.concept.toLowerCase().startsWith(concept.toLowerCase()) &&
     (wanted ?? fact.persistence_class) === fact.persistence_class;
 }
-
-const sealed = (context: Context, client: EngineClient, facts: readonly FactView[]): Promise<void> =>
-  printOrigin(
-    context,
-    client,
-    facts.map(({ origin }) => origin),
-  );
 
 export function factLines(facts: readonly FactView[], width: number, projects: boolean): string[] {
   const project = {

@@ -68,11 +68,7 @@ function registerItems(command: Command, context: Context, words: Words): void {
       );
       const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
       await term.page(itemLines(items, words.list, { ...look, projects: flags.all ?? false }));
-      await printOrigin(
-        context,
-        client,
-        items.map(({ origin }) => origin),
-      );
+      await printOrigin(context, client, items);
     });
   addCommand(command, 'add', `note one`, `comet-cc ${command.name()} add "${words.example}"`)
     .argument('<text...>', 'a sentence')

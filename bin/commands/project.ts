@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
-import { getRemote, openJoinedFolders } from '../../memory/index.ts';
 import { addCommand, type Context, requireUser } from '../context.ts';
 import { confirmed } from '../terminal/term.ts';
 
@@ -16,7 +15,8 @@ export function registerProject(program: Command, context: Context): void {
   const project = addCommand(program, 'project', 'let folders share the memory of a git remote', 'comet-cc project ls');
   addCommand(project, 'ls', 'list the remotes and the folders that share their memory', 'comet-cc project ls --json')
     .option('--json', 'print one JSON document')
-    .action((flags: Flags) => {
+    .action(async (flags: Flags) => {
+      const { openJoinedFolders } = await import('../../memory/index.ts');
       const joined = openJoinedFolders(paths.projectsFile).all();
       if (Object.keys(joined).length === 0 && !flags.json) return term.say('no folder shares the memory of a remote');
       term.print(flags, joined, () =>
@@ -29,6 +29,7 @@ export function registerProject(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .action(async (dir: string, flags: Flags) => {
       requireUser(context);
+      const { getRemote, openJoinedFolders } = await import('../../memory/index.ts');
       const repository = getRemote(resolveDirectory(dir));
       if (repository === null) throw new CometError('not_found', 'this folder is in no git repository with a remote');
       const { remote, common } = repository;

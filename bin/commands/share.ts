@@ -4,8 +4,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
-import { getEngine, type ShareReport, shareAddress } from '../../engine/api/index.ts';
-import { getRemote, openJoinedFolders } from '../../memory/index.ts';
+import { getEngine, type ShareReport } from '../../engine/api/index.ts';
 import { addCommand, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
 import { shortId } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
@@ -62,6 +61,7 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   requireUser(context);
   const { term, paths } = context;
   const { scope } = flags;
+  const { getRemote, openJoinedFolders, shareAddress } = await import('../../memory/index.ts');
   if (first && scope !== 'me' && scope !== 'team')
     throw new CometError('usage', '--scope is me (machines of yours) or team (other people too)');
   const here = getRemote(process.cwd());
@@ -70,7 +70,10 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
     throw new CometError('usage', 'name what is shared with --project host/owner/repo, or run it in a clone');
   const what =
     scope === 'team' ? `memories of ${(named ?? []).map(oneLine).join(', ')}` : 'memory, as the others there do,';
-  const address = getAddress(url);
+  // A folder as the engine sees it.
+  const read = shareAddress.safeParse(/^[a-z][a-z0-9]*:\/\//i.test(url) ? url : path.resolve(url));
+  if (!read.success) throw new CometError('usage', `${oneLine(url)}: ${read.error.issues[0]?.message}`);
+  const address = read.data;
   const question = `Publish ${scope === 'me' ? 'all of memory' : what} to ${oneLine(url)}?`;
   if (!flags.yes && !(await confirmed(question))) return;
   const name = flags.name ?? namedAs(scope === 'team' ? os.userInfo().username : os.hostname());
@@ -106,13 +109,6 @@ function namedAs(name: string): string {
       .replace(/^[^\p{L}\p{N}]+/u, '')
       .slice(0, 40) || 'machine'
   );
-}
-
-/** A folder as the engine sees it. @throws CometError `usage` for what is no address */
-function getAddress(url: string): string {
-  const read = shareAddress.safeParse(/^[a-z][a-z0-9]*:\/\//i.test(url) ? url : path.resolve(url));
-  if (read.success) return read.data;
-  throw new CometError('usage', `${oneLine(url)}: ${read.error.issues[0]?.message}`);
 }
 
 function credentials(env: NodeJS.ProcessEnv): Record<string, string> {

@@ -3,7 +3,7 @@ import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { localTime, oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import type { EngineClient, OperationInput } from '../../engine/api/index.ts';
+import type { OperationInput } from '../../engine/api/index.ts';
 import type { TaskView } from '../../memory/index.ts';
 import { addCommand, type Context, printOrigin, readingEngine } from '../context.ts';
 import { inboxLine } from '../terminal/format.ts';
@@ -62,7 +62,7 @@ export function registerInbox(program: Command, context: Context): void {
       if (flags.json) return context.term.json(page);
       if (page.text === '') return context.term.say(`nothing surfaced on ${page.day}`);
       await context.term.page(printable(page.text).trimEnd().split('\n').map(inboxLine));
-      await printOrigin(context, client, ['external']);
+      await printOrigin(context, client, [{ origin: 'external' }]);
     });
 }
 
@@ -146,7 +146,7 @@ function registerList(task: Command, context: Context): void {
       const ids = tasks.map(({ id }) => id);
       await saveRows(context, 'task', ids);
       await term.page(taskLines(tasks, { nowMs: Date.now(), width: term.width, projects: flags.all ?? false }));
-      await sealed(context, client, tasks);
+      await printOrigin(context, client, tasks);
     });
 }
 
@@ -159,7 +159,7 @@ function registerShow(task: Command, context: Context): void {
       const [id = ''] = await rowIds(context, 'task', [input]);
       const task = await client.call('tasks/show', { id });
       context.term.print(flags, task, () => detailLines(task));
-      if (!flags.json) await sealed(context, client, [task]);
+      if (!flags.json) await printOrigin(context, client, [task]);
     });
 }
 
@@ -225,13 +225,6 @@ function registerRemove(task: Command, context: Context): void {
       context.term.print(flags, named, () => named.map(({ title }) => `removed: ${oneLine(title)}`));
     });
 }
-
-const sealed = (context: Context, client: EngineClient, tasks: readonly TaskView[]): Promise<void> =>
-  printOrigin(
-    context,
-    client,
-    tasks.map(({ origin }) => origin),
-  );
 
 function getMoment(task: TaskView): string {
   const when = getState(task, Date.now());

@@ -4,11 +4,12 @@ import { CometError } from '../../common/errors.ts';
 import { getMode, type Mode } from '../../common/policy.ts';
 import { oneLine } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import { publicNode, type SessionDetail, TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../../memory/index.ts';
+import { publicNode, type SessionDetail } from '../../memory/index.ts';
+import { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../../memory/recall/index.ts';
+import type { SessionTitles } from '../transcript/session-titles.ts';
 import { claudeImportInput } from './import-claude.ts';
 import { absolutePath as file, fileImportInput, importFile, projectPath as path } from './import-file.ts';
 import { type EngineServices, type EngineStatus, operation } from './service.ts';
-import type { SessionTitles } from './session-titles.ts';
 import { shareOperations } from './share.ts';
 import {
   finishSessions,

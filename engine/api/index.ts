@@ -1,13 +1,10 @@
 export type { ShareReport } from '../../memory/index.ts';
 export { sealDigest } from '../policy/seal.ts';
-export { transcripts } from '../transcript/files.ts';
 export { type EngineClient, engineClient, getEngine, sessionId } from './client.ts';
 export type { OperationInput, OperationResults, StatuslineView } from './contract.ts';
 export { type Costs, savedLine } from './cost.ts';
 export type { ClaudeReport } from './import-claude.ts';
 export * from './render.ts';
 export type { EngineStatus } from './service.ts';
-export { transcriptTitle } from './session-titles.ts';
-export { shareAddress } from './share.ts';
 export { overrideLine, pauseLines, type StatusReport, statusReport, stoppedLine } from './status-report.ts';
 export type { NamedReceipt, ProjectSummary } from './summary.ts';

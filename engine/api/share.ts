@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { isSharedName } from '../../memory/index.ts';
+import { isSharedName, shareAddress } from '../../memory/index.ts';
 import { operation } from './service.ts';
 
 /** Credentials of the shell that asks: passed on to the storage, and kept only while the engine runs. */
@@ -8,14 +8,6 @@ const env = z.record(z.string().max(200), z.string().max(10_000)).default({});
 const Input = z.strictObject({ env });
 
 const project = z.string().min(1).max(400);
-export const shareAddress = z
-  .string()
-  .max(1_000)
-  .refine(
-    (url) => /^(?:s3|gs|az|db):\/\/[^/]|^\//.test(url),
-    'expected s3://, gs://, az://, db:// or an absolute folder',
-  )
-  .refine((url) => !/[\s?#@]/.test(url), 'credentials belong into the environment, not into the address');
 
 /** Memory on the user's other machines, or those of a team. */
 export const shareOperations = {

@@ -4,7 +4,7 @@ import { amount, clip, formatCount, oneLine, percentSaved } from '../../common/t
 import type { Memory } from '../../memory/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
 import type { Policy } from '../policy/index.ts';
-import type { SessionTitles } from './session-titles.ts';
+import type { SessionTitles } from '../transcript/session-titles.ts';
 
 interface Services {
   readonly memory: Memory;

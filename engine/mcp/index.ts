@@ -8,26 +8,22 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { CometError, getMessage } from '../../common/errors.ts';
-import { formatCount, oneLine, printable } from '../../common/text.ts';
+import { fenceLines, formatCount, oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
-import {
-  type FactView,
-  type NodeView,
-  type ProjectView,
-  type Public,
-  type PublicHit,
-  type PublicNode,
-  type SessionView,
-  TASK_MODES,
-  TASK_PRIORITIES,
-  TASK_STATUSES,
-  type TaskView,
-  type TopicHit,
-  type TopicText,
-  type TopicView,
+import type {
+  FactView,
+  NodeView,
+  ProjectView,
+  Public,
+  PublicHit,
+  PublicNode,
+  SessionView,
+  TaskView,
+  TopicHit,
+  TopicText,
+  TopicView,
 } from '../../memory/index.ts';
-import { memoryLine, neutralLine } from '../../memory/recall/index.ts';
-import { fenceLines } from '../../proxy/rewrite/index.ts';
+import { memoryLine, neutralLine, TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../../memory/recall/index.ts';
 import type { EngineClient } from '../api/client.ts';
 import { contentText, type Depth, nodeLines, shownOrigin } from '../api/render.ts';
 import { sealDigest } from '../policy/seal.ts';

@@ -3,10 +3,7 @@ import YAML from 'yaml';
 import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
 import { isOneLine, parseYaml, renderFrontMatter, splitFrontMatter } from './markdown.ts';
-
-export const TASK_STATUSES = ['active', 'blocked', 'done'] as const;
-export const TASK_PRIORITIES = ['low', 'medium', 'high'] as const;
-export const TASK_MODES = ['notify', 'question', 'review'] as const;
+import { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from './task-status.ts';
 
 const LONGEST = 300;
 /** A larger file is nothing that a person wrote as a task. */

@@ -1,5 +1,6 @@
 export { neutralLine } from '../../common/text.ts';
 export { documentText } from '../ingest/chunk-document.ts';
+export { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../model/task-status.ts';
 export { parseFileLink } from '../model/turn.ts';
 export { contentTokens } from '../text/keywords.ts';
 export { splitSentences } from '../text/sentences.ts';

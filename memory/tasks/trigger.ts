@@ -1,4 +1,5 @@
-import { TASK_PRIORITIES, type Task } from '../model/task.ts';
+import type { Task } from '../model/task.ts';
+import { TASK_PRIORITIES } from '../model/task-status.ts';
 
 /** When a task is due: once, or again and again. */
 export type Trigger =

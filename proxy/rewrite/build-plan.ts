@@ -1,4 +1,4 @@
-import { countTokens } from '../../common/text.ts';
+import { countTokens, fenceLines } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { GivenSlice, MemoryLine, MemorySource } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
@@ -45,7 +45,6 @@ import {
   type RoundCut,
 } from './plan.ts';
 import {
-  fenceLines,
   type Line,
   type Rendered,
   type RetrievalMode,

@@ -79,7 +79,7 @@ import { countHeldTurns } from './render.ts';
 export type { CutRule } from './cut.ts';
 export { openPlanStore, type PlanStore } from './plan-store.ts';
 export { withoutSent } from './recall.ts';
-export { fenceLines, type Line, renderRetrieval, renderSystemBlock } from './render.ts';
+export { type Line, renderRetrieval, renderSystemBlock } from './render.ts';
 
 export interface RewriterConfig extends PlanConfig {
   /** Null: nothing is ever trimmed. */

@@ -1,4 +1,4 @@
-import { countTokens } from '../../common/text.ts';
+import { countTokens, fenceLines } from '../../common/text.ts';
 import type { Finding, KeptState } from '../ports.ts';
 import type { Injection } from './plan.ts';
 
@@ -24,9 +24,6 @@ export interface Rendered {
   /** Findings of the recalled lines. */
   readonly found?: readonly Finding[];
 }
-
-/** Marks all injected text, so that it is never mistaken for the conversation's own. */
-export const FENCE = 'comet-cc-memory';
 
 /** For an unchanged file, Claude Code's Read refers to an earlier result, which may have been dropped. */
 const REREAD = 'Where a tool points to an earlier result that is not shown, `cat` the file.';
@@ -283,11 +280,6 @@ function fitBudgetWithNote(lines: readonly Line[], budgetTokens: number, note: s
 
 function isClean(line: Line): boolean {
   return line.clean;
-}
-
-/** Marks lines as data. `fence` must be unpredictable, so that no line can close it. */
-export function fenceLines(lines: readonly string[], fence: string): string {
-  return [`<${FENCE} fence="${fence}">`, ...lines, `</${FENCE} fence="${fence}">`].join('\n');
 }
 
 function fitBudget(lines: readonly Line[], budgetTokens: number): Line[] {

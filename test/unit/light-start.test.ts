@@ -41,6 +41,31 @@ test('status loads neither a schema nor tables of widths', () => {
   expect(loaded).toContain('commander');
 });
 
+test.each([
+  'cost',
+  'explain',
+  'facts',
+  'items',
+  'library',
+  'maintenance',
+  'memory',
+  'project',
+  'session',
+  'share',
+  'start',
+  'task',
+])('the commands of %s load no schema', (file) => {
+  const loaded = loadedBy('bin/program.ts', `bin/commands/${file}.ts`);
+  for (const heavy of ['zod', 'yaml', 'execa']) expect(loaded).not.toContain(heavy);
+  expect(loaded).toContain('commander');
+});
+
+test('the MCP server loads nothing of the store', () => {
+  const loaded = loadedBy('bin/commands/mcp.ts', 'engine/mcp/index.ts');
+  expect(loaded).not.toContain('yaml');
+  expect(loaded).toContain('zod');
+});
+
 test('the engine loads what runs other programs only when it runs one', () => {
   const loaded = loadedBy('bin/engine.ts', 'engine/compose.ts', 'memory/memory.ts');
   expect(loaded).not.toContain('execa');

@@ -70,11 +70,7 @@ export function registerMemoryDigest(memory: Command, context: Context): void {
       if (flags.json) return term.json(items);
       if (items.length === 0) return term.say(`nothing since ${flags.since}`);
       await term.page(digestLines(items, term));
-      await printOrigin(
-        context,
-        client,
-        items.map(({ origin }) => origin),
-      );
+      await printOrigin(context, client, items);
     });
 }
 
@@ -115,10 +111,6 @@ export function registerMemoryRelated(memory: Command, context: Context): void {
         related.map(({ node_id }) => node_id),
       );
       await term.page(listLines(related, { width: term.width, nowMs: Date.now(), paint: term.paint }));
-      await printOrigin(
-        context,
-        client,
-        related.map(({ origin }) => origin),
-      );
+      await printOrigin(context, client, related);
     });
 }

@@ -70,11 +70,7 @@ export function registerMemoryLs(memory: Command, context: Context): void {
       );
       await term.page(lines(listed));
       if (nodes.length === filter.limit) term.say(`the newest ${filter.limit}; more with --limit`);
-      await printOrigin(
-        context,
-        client,
-        nodes.map(({ origin }) => origin),
-      );
+      await printOrigin(context, client, nodes);
     });
 }
 

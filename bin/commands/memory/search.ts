@@ -87,10 +87,7 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       if (shown.some(({ isExact }) => isExact)) {
         term.say('for exact values and wording read the conversation: comet-cc memory show ID --conversation');
       }
-      await printOrigin(context, client, [
-        ...shown.flatMap(({ node, line }) => [node.origin, line.origin]),
-        ...topics.map(({ origin }) => origin),
-      ]);
+      await printOrigin(context, client, [...shown.flatMap(({ node, line }) => [node, line]), ...topics]);
     });
 }
 

@@ -10,7 +10,8 @@ import {
   syncDir,
   writeFileAtomic,
 } from '../../../common/files.ts';
-import { parseTask, patchTask, renderTask, TASK_STATUSES, type Task, type TaskPatch } from '../../model/task.ts';
+import { parseTask, patchTask, renderTask, type Task, type TaskPatch } from '../../model/task.ts';
+import { TASK_STATUSES } from '../../model/task-status.ts';
 import {
   createFileCache,
   decoded,

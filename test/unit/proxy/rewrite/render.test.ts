@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { FENCE } from '../../../../common/text.ts';
 import {
   countHeldTurns,
-  FENCE,
   type Line,
   type RetrievalMode,
   renderPreamble,

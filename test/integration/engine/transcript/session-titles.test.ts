@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createSessionTitles, transcriptTitle } from '../../../../engine/api/session-titles.ts';
+import { createSessionTitles, transcriptTitle } from '../../../../engine/transcript/session-titles.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const ID = '5f3a0000-0000-4000-8000-000000000001';

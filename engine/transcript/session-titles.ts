@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { LruMap, slices } from '../../common/map.ts';
 import { clip, isRecord, oneLine, parseJson } from '../../common/text.ts';
-import { transcripts } from '../transcript/files.ts';
+import { transcripts } from './files.ts';
 
 export interface SessionTitles {
   /** Claude Code's own titles of these sessions, on one line each; those without one are left out. Never throws. */
