@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../common/async.ts';
-import { type ProxyStats, runExchange } from './http/exchange.ts';
+import { carryWebSocket, type ProxyStats, runExchange } from './http/exchange.ts';
 import { Mitm } from './http/mitm.ts';
 import { createUpstream, type UpstreamOptions } from './http/upstream.ts';
 import type { CertSource, ProxyLog, QuotaObserver, Rewriter } from './ports.ts';
@@ -59,6 +59,7 @@ export function createProxy(deps: ProxyDeps) {
       running.add(run);
       lastRequestMs = deps.clock.now();
     },
+    onUpgrade: (...upgrade) => void carryWebSocket(exchange, ...upgrade),
   });
   return {
     /** Loopback port for the guard. */

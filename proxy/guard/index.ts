@@ -1,8 +1,7 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type net from 'node:net';
-import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import { PLATFORM } from '../../common/paths.ts';
@@ -14,9 +13,11 @@ import {
   connectToEngine,
   endAtRest,
   http,
+  isSecret,
   MAX_HEAD_BYTES,
   parseAuthority,
   pipeBothWays,
+  refuse,
 } from './tunnel.ts';
 import { connectViaProxy, formatProxy, type Route } from './upstream-proxy.ts';
 
@@ -74,7 +75,7 @@ export class Guard {
   readonly #authority: string;
   readonly #nonce = randomBytes(16).toString('hex');
   readonly #secret = randomBytes(32).toString('hex');
-  readonly #expectedAuth: Buffer;
+  readonly #expectedAuth: string;
   readonly #startedAt = performance.now();
   readonly #sockets = new Set<net.Socket>();
   /** Control connections of running `comet-cc run` commands. */
@@ -100,7 +101,7 @@ export class Guard {
     this.#timings = { ...TIMINGS, ...options.timings };
     this.#target = options.target ?? { host: 'api.anthropic.com', port: 443 };
     this.#authority = `${this.#target.host}:${this.#target.port}`;
-    this.#expectedAuth = hash(`Basic ${Buffer.from(`comet-cc:${options.token}`).toString('base64')}`);
+    this.#expectedAuth = `Basic ${Buffer.from(`comet-cc:${options.token}`).toString('base64')}`;
     this.closed = once(this.#stopped.signal, 'abort');
     this.#engine = new EngineProcess({
       path: options.enginePath,
@@ -132,7 +133,7 @@ export class Guard {
   }
 
   #isAuthorized({ headers }: IncomingMessage): boolean {
-    return timingSafeEqual(hash(headers['proxy-authorization'] ?? ''), this.#expectedAuth);
+    return isSecret(headers['proxy-authorization'], this.#expectedAuth);
   }
 
   async #onConnect(request: IncomingMessage, client: net.Socket, head: Buffer): Promise<void> {
@@ -349,17 +350,4 @@ export class Guard {
     this.#engine.start();
     return this.#port;
   }
-}
-
-function refuse(socket: Duplex, status: string, body = ''): void {
-  socket.on('error', () => socket.destroy());
-  if (!socket.writable) socket.destroy();
-  else {
-    const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
-    socket.end(head + body, () => socket.destroy());
-  }
-}
-
-function hash(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

@@ -1,6 +1,8 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import net, { isIPv4, isIPv6 } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 export interface Authority {
   /** Lower case; an IPv6 address without its brackets. */
@@ -114,6 +116,22 @@ export async function connectToEngine(
   if (status === 200) return socket;
   socket.destroy();
   return 'declined';
+}
+
+/** Compares in constant time. */
+export function isSecret(given: unknown, secret: string): boolean {
+  const [a, b] = [given, secret].map((text) => createHash('sha256').update(String(text)).digest());
+  return timingSafeEqual(a as Buffer, b as Buffer);
+}
+
+/** Answers a socket that is no longer Node's HTTP server's. */
+export function refuse(socket: Duplex, status: string, body = ''): void {
+  socket.on('error', () => socket.destroy());
+  if (!socket.writable) socket.destroy();
+  else {
+    const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+    socket.end(head + body, () => socket.destroy());
+  }
 }
 
 /** Pipes with backpressure. The end of one side half-closes the other; a failure closes both. */

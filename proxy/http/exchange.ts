@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { beforeAbort } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import { PRESET_HEADER } from '../../common/turn.ts';
+import { pipeBothWays, refuse } from '../guard/tunnel.ts';
 import type {
   MessagesRequest,
   ObservedResponse,
@@ -25,6 +27,7 @@ import {
   selectResponseHeaders,
   streamBody,
   stripCredentials,
+  toPairs,
 } from './request.ts';
 import { createTee, type Tee } from './response.ts';
 import type { Upstream } from './upstream.ts';
@@ -79,6 +82,24 @@ export async function runExchange(deps: ExchangeDeps, incoming: Incoming, stats:
   } catch (error) {
     deps.log.debug('exchange ended early', { error });
     request.destroy();
+  }
+}
+
+/** Claude Code dictates and is controlled remotely over WebSockets. They are piped unread. Never throws. */
+export async function carryWebSocket(deps: ExchangeDeps, request: IncomingMessage, socket: Socket, head: Buffer) {
+  socket.on('error', () => socket.destroy());
+  const isTarget = !('status' in inspectRequest(request, 'encrypted' in socket, deps.targetHost));
+  if (!isTarget || request.headers.upgrade?.toLowerCase() !== 'websocket') return refuse(socket, '501 Not Implemented');
+  try {
+    const remote = await deps.upstream.openSocket();
+    const headers = toPairs(request.rawHeaders).map((pair) => `${pair.join(': ')}\r\n`);
+    remote.write(`${request.method} ${request.url} HTTP/1.1\r\n${headers.join('')}\r\n`, 'latin1');
+    remote.write(head);
+    pipeBothWays(socket, remote);
+    if (socket.destroyed) remote.destroy();
+  } catch (error) {
+    deps.log.warn('upstream failed', { error, status: 0 });
+    refuse(socket, '502 Bad Gateway');
   }
 }
 
@@ -352,10 +373,4 @@ function describeUpstreamError(error: Error): string {
     ? 'shows a certificate that is not trusted; a private upstream needs COMET_CC_UPSTREAM_CA'
     : 'closed the connection';
   return `${HINTS[code] ?? hint} (${code})`;
-}
-
-function toPairs(raw: RawHeaders): [string, string][] {
-  const pairs: [string, string][] = [];
-  for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
-  return pairs;
 }

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { ServerOptions, Server as TlsServer } from 'node:https';
@@ -12,7 +11,7 @@ import {
   Proxy as MitmProxy,
   type OnCertificateRequiredCallback,
 } from 'http-mitm-proxy';
-import { CLIENT_HEADER, MAX_HEAD_BYTES, SECRET_HEADER } from '../guard/tunnel.ts';
+import { CLIENT_HEADER, isSecret, MAX_HEAD_BYTES, refuse, SECRET_HEADER } from '../guard/tunnel.ts';
 import type { CertSource, ProxyLog } from '../ports.ts';
 import type { Incoming } from './exchange.ts';
 
@@ -28,6 +27,7 @@ interface MitmOptions {
   /** Timeout of a request's headers. */
   readonly headersMs: number;
   readonly onRequest: (incoming: Incoming) => void;
+  readonly onUpgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
 }
 
 /** How often the server looks for slow headers. */
@@ -210,30 +210,17 @@ class FixedLeafProxy extends MitmProxy {
 }
 
 /** Replaces the library's listeners, which accept WebSockets, keep broken clients open and print to the console. */
-function secureDefaults(server: Server | TlsServer, { log, headersMs }: Pick<MitmOptions, 'log' | 'headersMs'>): void {
+function secureDefaults(server: Server | TlsServer, { log, headersMs, onUpgrade }: MitmOptions): void {
   server.removeAllListeners('upgrade');
   server.removeAllListeners('clientError');
   server.requestTimeout = 0;
   server.headersTimeout = headersMs;
   server.keepAliveTimeout = 0;
   server.on('connection', (socket: Socket) => socket.setNoDelay(true));
-  server.on('upgrade', (_request, socket: Duplex) => refuse(socket, '501 Not Implemented'));
+  server.on('upgrade', onUpgrade);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     log.debug('client connection failed', { code: error.code });
     if (error.code?.startsWith('HPE_')) refuse(socket, '400 Bad Request');
     else socket.destroy();
   });
-}
-
-function isSecret(given: unknown, secret: string): boolean {
-  const [a, b] = [Buffer.from(typeof given === 'string' ? given : ''), Buffer.from(secret)];
-  return a.length === b.length && timingSafeEqual(a, b);
-}
-
-function refuse(socket: Duplex, status: string): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
 }

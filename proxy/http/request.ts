@@ -28,14 +28,14 @@ export function headerValues(raw: RawHeaders, name: string): string[] {
 /** The end-to-end headers, with order, case and duplicates kept. Source: RFC 9110 §7.6.1. */
 export function endToEndHeaders(raw: RawHeaders, drop: readonly string[] = []): string[] {
   const connectionOptions = headerValues(raw, 'connection').flatMap((value) => value.toLowerCase().split(','));
-  const dropped = new Set([...drop, ...connectionOptions.map((name) => name.trim())]);
-  const pieces: string[] = [];
-  for (let at = 0; at + 1 < raw.length; at += 2) {
-    const name = raw[at] as string;
-    const lower = name.toLowerCase();
-    if (!HOP_BY_HOP.has(lower) && !dropped.has(lower)) pieces.push(name, raw[at + 1] as string);
-  }
-  return pieces;
+  const dropped = new Set([...HOP_BY_HOP, ...drop, ...connectionOptions.map((name) => name.trim())]);
+  return toPairs(raw).flatMap((pair) => (dropped.has(pair[0].toLowerCase()) ? [] : pair));
+}
+
+export function toPairs(raw: RawHeaders): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
+  return pairs;
 }
 
 /** Lower-case names, duplicates joined, without credentials. */
@@ -50,11 +50,11 @@ export function selectResponseHeaders(raw: RawHeaders): Record<string, string> {
 
 function collect(raw: RawHeaders, wanted: (name: string) => boolean): Record<string, string> {
   const fields = new Map<string, string>();
-  for (let at = 0; at + 1 < raw.length; at += 2) {
-    const name = (raw[at] as string).toLowerCase();
+  for (const [cased, value] of toPairs(raw)) {
+    const name = cased.toLowerCase();
     if (!wanted(name)) continue;
     const earlier = fields.get(name);
-    fields.set(name, earlier === undefined ? (raw[at + 1] as string) : `${earlier}, ${raw[at + 1]}`);
+    fields.set(name, earlier === undefined ? value : `${earlier}, ${value}`);
   }
   return Object.fromEntries(fields);
 }
@@ -128,23 +128,19 @@ export function readBody(request: IncomingMessage, capBytes: number): Promise<Bu
   });
 }
 
-/** Allocates the announced length at once, so that chunks die young; a longer body still fits. */
+/** Allocates the announced length at once, so that chunks die young; a chunked body announces none. */
 function createBodyBuffer(announced: number) {
   const whole = Buffer.allocUnsafeSlow(announced);
-  const beyond: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let bytes = 0;
   return {
     add(chunk: Buffer): void {
-      if (bytes + chunk.length <= whole.length) chunk.copy(whole, bytes);
-      else beyond.push(chunk);
+      if (announced > 0) chunk.copy(whole, bytes);
+      else chunks.push(chunk);
       bytes += chunk.length;
     },
     bytes: () => bytes,
-    toBuffer(): Buffer {
-      if (beyond.length === 0) return whole.subarray(0, bytes);
-      const inside = bytes - beyond.reduce((total, chunk) => total + chunk.length, 0);
-      return Buffer.concat([whole.subarray(0, inside), ...beyond]);
-    },
+    toBuffer: (): Buffer => (announced > 0 ? whole.subarray(0, bytes) : Buffer.concat(chunks)),
   };
 }
 

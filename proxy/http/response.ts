@@ -33,12 +33,9 @@ const SLICE_MS = 2;
 
 /** Decodes a copy of a response. A chunk that it cannot decode or hold loses the capture only. */
 export function createTee(options: TeeOptions) {
-  const reader =
-    options.status >= 400
-      ? errorReader()
-      : options.contentType.toLowerCase().startsWith('text/event-stream')
-        ? sseReader()
-        : jsonReader();
+  const isError = options.status >= 400;
+  const isStream = options.contentType.toLowerCase().startsWith('text/event-stream');
+  const reader = isStream && !isError ? sseReader() : textReader(isError);
   let decodedBytes = 0;
   const pending: Buffer[] = [];
   let pendingBytes = 0;
@@ -63,7 +60,7 @@ export function createTee(options: TeeOptions) {
   function dropCapture(): void {
     isLost = true;
     pending.length = 0;
-    resolveCaptured(options.status >= 400 ? reader.result() : EMPTY);
+    resolveCaptured(isError ? reader.result() : EMPTY);
   }
 
   function decode(chunk: Buffer): void {
@@ -179,24 +176,15 @@ function sseReader(): Reader {
   };
 }
 
-function jsonReader(): Reader {
-  const parts: Uint8Array[] = [];
+function textReader(isError: boolean): Reader {
+  const parts: Buffer[] = [];
   return {
     push: (bytes) => void parts.push(Buffer.from(bytes)),
     result() {
-      const text = Buffer.concat(parts).toString('utf8');
-      return { message: messageFromJson(text), cut: false, errorText: '' };
+      const text = Buffer.concat(parts);
+      if (!isError) return { message: messageFromJson(text.toString('utf8')), cut: false, errorText: '' };
+      return { message: null, cut: false, errorText: text.toString('utf8', 0, ERROR_BYTES) };
     },
-  };
-}
-
-function errorReader(): Reader {
-  let head = Buffer.alloc(0);
-  return {
-    push(bytes) {
-      if (head.length < ERROR_BYTES) head = Buffer.concat([head, bytes]).subarray(0, ERROR_BYTES);
-    },
-    result: () => ({ message: null, cut: false, errorText: head.toString('utf8') }),
   };
 }
 
@@ -213,7 +201,7 @@ export interface SseEvent {
  */
 export function createSseDecoder() {
   const decoder = new TextDecoder();
-  let parts: string[] = [];
+  let open = '';
   let afterCr = false;
   let event = '';
   let data: string[] = [];
@@ -241,12 +229,12 @@ export function createSseDecoder() {
       if (afterCr && text[0] === '\n') text = text.slice(1);
       afterCr = text.endsWith('\r');
       const lines = text.split(/\r\n|\n|\r/);
-      const open = lines.pop() as string;
+      const rest = lines.pop() as string;
       for (const line of lines) {
-        addLine(parts.length === 0 ? line : parts.join('') + line, events);
-        parts = [];
+        addLine(open + line, events);
+        open = '';
       }
-      if (open !== '') parts.push(open);
+      open += rest;
       return events;
     },
   };

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
@@ -72,15 +72,16 @@ export function createUpstream(options: UpstreamOptions) {
     ...(protocol === 'https:' && { secureContext: trustRoots(ca) }),
   });
   const servername = isIP(host) === 0 ? host : '';
+  const open: buildConnector.connector = (target, callback) => {
+    if (proxy === null) return connect({ ...target, servername }, callback);
+    connectViaProxy(proxy, { host, port: Number(port) || 443 }, connectMs).then(
+      (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
+      (error: Error) => callback(error, null),
+    );
+  };
   const openPool = (): Pool =>
     new Pool(options.origin, {
-      connect: (target, callback) => {
-        if (proxy === null) return connect({ ...target, servername }, callback);
-        connectViaProxy(proxy, { host, port: Number(port) || 443 }, connectMs).then(
-          (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
-          (error: Error) => callback(error, null),
-        );
-      },
+      connect: open,
       headersTimeout: 0,
       maxHeaderSize: MAX_HEAD_BYTES,
       bodyTimeout: 0,
@@ -92,6 +93,11 @@ export function createUpstream(options: UpstreamOptions) {
   return {
     forward: (request: UpstreamRequest, handler: UpstreamHandler): Forwarding =>
       forward(current.pool(), request, handler),
+    /** A connection outside the pool. @throws what connecting throws */
+    openSocket: (): Promise<Socket> =>
+      new Promise((resolve, reject) => {
+        open({ hostname: host, host, protocol, port }, (error, socket) => (error ? reject(error) : resolve(socket)));
+      }),
     close: (): Promise<void> => current.close(),
   };
 }

@@ -93,7 +93,7 @@ const TESTS: Readonly<Record<number, string>> = {
   42: 'that dies after the request was sent gets no second request',
   43: 'that the client repeats until it is answered is one turn',
   44: 'with an untrusted certificate gets no request',
-  45: 'is answered 501 when it asks for a WebSocket',
+  45: 'is carried both ways byte for byte, and ends with either side',
   46: 'carry other hosts and, without an engine, the target (login %s)',
   47: 'from our own claude -p loses its mark, is not rewritten, and is no turn',
   48: '%s, requests continue, rules write the nodes, and status and doctor name it',
@@ -257,7 +257,7 @@ export const ROWS: readonly Row[] = [
   row(42, 'POST fails after it was sent', 'never repeated by us', relay),
   row(43, 'client retries', 'one turn kept', wire, 'a try that was answered whole stays too, as a rewind does'),
   row(44, 'upstream certificate not trusted', 'refused, never downgraded', relay),
-  row(45, 'WebSocket upgrade', '501; alive', relay),
+  row(45, 'WebSocket upgrade', 'carried unread; other protocols get 501', relay),
   row(46, 'corporate proxy', 'chained, tunnels included', 'test/integration/proxy/guard/upstream-proxy.test.ts'),
   row(47, 'our own `claude -p`', 'goes out as it came, marker stripped; kept nowhere', wire),
   row(

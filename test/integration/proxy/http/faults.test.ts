@@ -140,13 +140,14 @@ describe('a request that is not plainly for the target', () => {
     ['headers without measure', `GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nx: ${'a'.repeat(80_000)}\r\n\r\n`, 400],
   ])('is refused for %s before it reaches the upstream', refused);
 
-  it('is answered 501 when it asks for a WebSocket', async () => {
+  it.each([
+    ['another protocol', upgradeTo('h2c'), 501],
+    ['another Host', upgradeTo('websocket', 'evil.example'), 501],
+  ])('is refused an upgrade to %s, and never reaches the upstream', async (_name, bytes, status) => {
     const made = await start();
-    const upgrade =
-      'GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
-    expect(await sendRaw(made, upgrade)).toMatch(/^HTTP\/1\.1 501 /);
+    expect(await sendRaw(made, bytes)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(made.standIn.sockets.size).toBe(0);
     expect((await made.ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
-    expect(made.standIn.received.length).toBe(1);
   });
 
   it('is refused outside TLS', async () => {
@@ -157,6 +158,72 @@ describe('a request that is not plainly for the target', () => {
     expect(reply.toString()).toMatch(/^HTTP\/1\.1 421 /);
     socket.destroy();
     expect(standIn.received).toEqual([]);
+  });
+});
+
+function upgradeTo(protocol: string, host = 'api.anthropic.com'): string {
+  const keys = 'Sec-WebSocket-Version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==';
+  return `GET /api/ws/x?a=1 HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n${keys}\r\n\r\n`;
+}
+
+async function readBytes(socket: tls.TLSSocket, length: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  while (bytes < length) {
+    const [chunk] = (await once(socket, 'data')) as [Buffer];
+    chunks.push(chunk);
+    bytes += chunk.length;
+  }
+  return Buffer.concat(chunks);
+}
+
+describe('a WebSocket', () => {
+  const ACCEPTED = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
+
+  it('is carried both ways byte for byte, and ends with either side', async () => {
+    const { via, ca, standIn, rewrites } = await start();
+    const upstream: net.Socket[] = [];
+    const heads: string[] = [];
+    standIn.server.on('upgrade', (request: IncomingMessage, socket: net.Socket, head: Buffer) => {
+      upstream.push(socket);
+      heads.push(`${request.method} ${request.url} ${request.rawHeaders.join()}`);
+      socket.write(Buffer.concat([Buffer.from(ACCEPTED), head]));
+      socket.on('error', () => {}).pipe(socket);
+    });
+    const frames = randomBytes(300_000);
+    const ends = [(client: net.Socket) => client.destroy(), () => upstream.at(-1)?.destroy()];
+    for (const end of ends) {
+      const client = await secureThrough(via, ca);
+      client.on('error', () => {}).write(Buffer.concat([Buffer.from(upgradeTo('websocket')), frames]));
+      const bytes = await readBytes(client, ACCEPTED.length + frames.length);
+      expect(bytes.equals(Buffer.concat([Buffer.from(ACCEPTED), frames]))).toBe(true);
+      const closed = [client, upstream.at(-1) as net.Socket].map((socket) => once(socket, 'close'));
+      end(client);
+      await Promise.all(closed);
+    }
+    const [line, ...fields] = upgradeTo('websocket').trim().split('\r\n');
+    const head = `${line?.replace(' HTTP/1.1', '')} ${fields.map((field) => field.replace(': ', ',')).join()}`;
+    expect(heads).toEqual([head, head]);
+    expect(rewrites).toEqual([]);
+  });
+
+  it('that the upstream refuses, or that cannot reach it, is told so', async () => {
+    const made = await start();
+    made.standIn.server.on('upgrade', (_request, socket: net.Socket) => socket.end('HTTP/1.1 403 No\r\n\r\nbecause'));
+    expect(await sendRaw(made, upgradeTo('websocket'))).toBe('HTTP/1.1 403 No\r\n\r\nbecause');
+    await made.standIn.close();
+    expect(await sendRaw(made, upgradeTo('websocket'))).toMatch(/^HTTP\/1\.1 502 /);
+  });
+
+  it('whose client leaves while it connects leaves nothing open', async () => {
+    const { via, ca, standIn, ask } = await start();
+    standIn.server.on('upgrade', (_request, socket: net.Socket) => socket.on('error', () => {}).resume());
+    const client = await secureThrough(via, ca);
+    const connected = once(standIn.server, 'secureConnection') as Promise<[net.Socket]>;
+    client.write(upgradeTo('websocket'), () => client.destroy());
+    const [remote] = await connected;
+    if (!remote.destroyed) await once(remote.resume(), 'close');
+    expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
   });
 });
 
