@@ -1,4 +1,5 @@
 import { tally } from '../../common/map.ts';
+import { REVISES } from './sentences.ts';
 import type { Statement } from './statements.ts';
 
 const SHELL_PROMPT = /^\s*[$%❯➜]\s+\S/;
@@ -7,15 +8,16 @@ const OUTPUT: readonly RegExp[] = [
   /^\s*(?:[$%❯➜]\s|>>> |\+{3} |-{3} |@@ |diff --git |index [0-9a-f]{6,})/,
   /^\s*(?:at\s\S{1,200}\s?\(|File "[^"]{1,300}", line \d|Traceback |goroutine \d|Caused by: |\d{1,6}\s*[|│]|[├└│┌╭╰])/,
   /^\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d/,
-  /^\s*\[?(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL|PASS|FAIL|ok|not ok|npm ERR!|error\[E\d+\])\b[\]: \t]/,
-  /^(?:remote|fatal|error|warning|hint|note|panic): |^(?:unknown (?:command|subcommand|option|(?:shorthand )?flag)\b|Did you mean (?:this|one of these)\?)/,
+  /^\s*\[?(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL|PASS|FAIL|npm ERR!|error\[E\d+\])\b[\]: \t]/,
+  /^\s*(?:not )?ok(?: {2}|\t| \d+ (?:-|#) )|^(?:remote|fatal|error|warning|hint|panic): |^(?:unknown (?:command|subcommand|option|(?:shorthand )?flag)\b|Did you mean (?:this|one of these)\?)/,
   /^\s*(?:[{}[\]](?:,|\s|$)|"[^"]{1,80}"\s*:|<\/?[a-z][\w-]{0,40}[^>]{0,200}>\s*$)/,
   /^\s*(?:={3,}|-{3,}|\*{3,}|_{3,})/,
   /^\s*\||^\s{4,}>\s/,
   /^[^\s]{200,}/,
-  /^[+-](?:\s{2,}|\t)|[{};]\s*$|^\s*(?:\/\/|[)}\]])/,
-  /^\s*(?:create mode|\d+ files? changed|[✓✗×✔✖] )|:\s+\/[\w.-]+\/[\w.-]\S*$/,
+  /^[+-](?:\s{2,}|\t)|^\s*(?:\/\/|[)}\]])|^\s*(?:create mode|\d+ files? changed|[✓✗×✔✖] )/,
 ];
+/** A line that is typed may end so too, alone or in a short prompt. */
+const UNSURE = /[{};]\s*$|:\s+\/[\w.-]+\/[\w.-]\S*$/;
 /** A paragraph with this share of such lines, or of this many lines that are no sentences, is output as a whole. */
 const OUTPUT_SHARE = 0.3;
 const OUTPUT_LINES = 5;
@@ -78,6 +80,7 @@ const ESCAPES = /(?!\s)\p{Cc}\[[0-9;]{0,12}[A-Za-z]/gu;
 export function typedText(text: string): string {
   const lines = withoutMarkup(text).replace(ESCAPES, '').replaceAll('’', "'").split(/\r?\n/);
   let fence: string | undefined;
+  const signs = lines.length === 1 || text.length <= SURELY_TYPED ? OUTPUT : [...OUTPUT, UNSURE];
   const marks = lines.map((whole): Mark => {
     const line = whole.slice(0, LINE_CHARS);
     const mark = FENCE.exec(line)?.[1];
@@ -91,7 +94,7 @@ export function typedText(text: string): string {
     }
     if (line.trim() === '') return 'blank';
     if (QUOTE_LINE.test(line)) return 'fenced';
-    return OUTPUT.some((sign) => sign.test(line)) ? 'output' : 'typed';
+    return signs.some((sign) => sign.test(line)) ? 'output' : 'typed';
   });
   markParagraphs(lines, marks);
   markBetween(lines, marks);
@@ -149,9 +152,10 @@ const REPORTS =
 const LAST_WORD_CHARS = 120;
 /** An id, a date with an id. */
 const RECORD = /^\d[\w-]{9,}\s/;
-const SPEAKS_OF_SELF = /\b(?:i|i'(?:m|d|ll|ve)|me|my|let'?s|hmm|ich|mir|yo)\b|[?？]$/iu;
+const SPEAKS_OF_SELF =
+  /\b(?:i|i'(?:m|d|ll|ve)|me|my|let'?s|hmm|ich|mir|mein\p{L}{0,2}|yo|\p{L}{2,12}[aei]mos|necesito|quiero|creo|je)\b|[?？]$/iu;
 const OWN_WORDS =
-  /\b(?:i|i'(?:m|d|ll|ve)|we|you|us|me|our|my|your|let'?s|please|pls|hmm|ok|okay|yes|yeah|thanks|ich|wir|mir|bitte|yo|por favor|puedes)\b|[?？]$|[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}]/iu;
+  /\b(?:i|i'(?:m|d|ll|ve)|we|you|us|me|our|my|your|let'?s|please|pls|hmm|ok|okay|yes|yeah|thanks|ich|wir|mir|uns|(?:mein|unser)\p{L}{0,2}|bitte|yo|nos|nuestr[oa]s?|\p{L}{2,12}[aei]mos|por favor|puedes|necesito|quiero|creo|hola|gracias|je|nous|merci)\b|^(?:great|good|nice|perfect|cool|super|gut|prima|genial|perfecto|vale|bien|parfait)[.,!]|[?？]$|[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}]/iu;
 const STARTS_SMALL = /^\p{Ll}+[ ,'] ?\p{L}/u;
 
 /** A statement of a prompt, divided into what the user says and what they only show; either may be ''. */
@@ -212,8 +216,8 @@ function isExcerpt({ text, number, block }: Statement, [first]: readonly Stateme
 function speakingBlocks(statements: readonly Statement[]): Set<number> {
   const capitals = tally(statements.flatMap(({ text, block }) => (/^\p{Lu}/u.test(text) ? [block] : [])));
   const speaking = statements.filter(({ text, lead, items, block }, at) => {
-    if (block === statements[at - 1]?.block) return SPEAKS_OF_SELF.test(text);
-    if (OWN_WORDS.test(lead || text) || STARTS_SMALL.test(items[0]?.text ?? '')) return true;
+    if (block === statements[at - 1]?.block) return SPEAKS_OF_SELF.test(text) || REVISES.test(text);
+    if (OWN_WORDS.test(lead || text) || REVISES.test(text) || STARTS_SMALL.test(items[0]?.text ?? '')) return true;
     return STARTS_SMALL.test(lead || text) && (capitals.get(block) ?? 0) < 2;
   });
   return new Set(speaking.map(({ block }) => block));

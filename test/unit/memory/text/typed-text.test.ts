@@ -15,6 +15,9 @@ test.each([
   '{\n  "port": 1,\n  "host": "a"\n}',
   '=== Step 3 ===\nbuilding\n=== Step 4 ===',
   '2026-01-02 03:04:05 started',
+  'ok 3 - parses dates',
+  'not ok 4 - keeps the order',
+  'ok  \texample.com/mail\t0.2s',
 ])('takes %j for output', (text) => {
   expect(typedText(text)).toBe('');
 });
@@ -23,6 +26,18 @@ test('prose in any language is typed', () => {
   for (const text of ['nimm bitte Postgres', '请用 pnpm', 'usa el puerto 5433', '포트는 5433으로 해줘']) {
     expect(typedText(text)).toBe(text);
   }
+});
+
+test.each([
+  'ok take the smaller image for the workers',
+  'ok weiter mit dem zweiten Vorschlag',
+  'not ok for me, the old column has to stay',
+  'note: the importer stays on node 20',
+  'the log of the failed import is here: /var/log/import/today.log',
+  'schau mal bitte in diese Datei, dort steht der Zeitüberlauf des Proxys, und sag mir dann, warum die Verbindung nach einer Minute abbricht: /etc/haproxy/haproxy.cfg',
+  'each line has to end with ;',
+])('a line that a program could write is typed where it is the prompt: %s', (text) => {
+  expect(typedText(text)).toBe(text);
 });
 
 const COMMENT =
@@ -67,6 +82,9 @@ test.each([
   'We take pg-boss for the queue because it needs no new service. Redis is out. Never add another service without asking.',
   'How about this logic:\n\n- if there is no folder for the day, create one and count from one\n- if there is a folder, read the count and add one to it',
   'Nimm bitte Postgres für die Warteschlange, weil wir es ohnehin schon betreiben. Redis fällt weg. Der Port bleibt 5433 wie vorher.',
+  'Estupendo. Ayer acordamos con Irene que los informes se generan por la noche. El formato sigue siendo CSV y las columnas tampoco cambian.',
+  'Prima. Der Export läuft ab Montag nachts. Das Format bleibt CSV, die Spalten bleiben auch, und Irene prüft die erste Datei selbst.',
+  'Nope, hold on. The queue of the exports is shared with billing. Give each tenant its own one. The names stay as they are.',
 ])('what a person types is theirs: %s', (prompt) => {
   expect(spoken(prompt).shown).toEqual([]);
 });
