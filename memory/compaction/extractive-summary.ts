@@ -14,9 +14,9 @@ import type {
 import { type Action, getActions, getCapsule } from '../text/actions.ts';
 import { findImages, findShown, getModality } from '../text/content-type.ts';
 import { contentTokens, getAnchors, getTags } from '../text/keywords.ts';
-import { findPerson, getConcept, getValues, NEGATION } from '../text/sentences.ts';
-import { uniqueTokens } from '../text/tokenizer.ts';
-import { SUMMARY_MARKS } from '../text/validity.ts';
+import { sharedWords } from '../text/paraphrase.ts';
+import { findPerson, getConcept, getValues, NEGATION, splitSentences } from '../text/sentences.ts';
+import { reportsDone, SUMMARY_MARKS } from '../text/validity.ts';
 import { isShift, lastTopic, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
 import { clipOutcome, findTask, isRule, joinWithin, readTurnState, type TurnState } from './turn-state.ts';
 
@@ -25,7 +25,7 @@ const FACT_CHARS = 240;
 const ITEMS = 6;
 const VALUES = 20;
 /** Prompts equal up to this length count as equal. */
-const COMPARED_CHARS = 4_000;
+const COMPARED = 4_000;
 /** Weighted size of buffer and turn at which each load level starts. */
 const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
 
@@ -33,10 +33,11 @@ const UNKNOWN: TurnEmbeddings = new Map();
 
 export function detectTopicShiftByRules({ buffer, turn }: TopicShiftInput, embeddings = UNKNOWN): TopicShiftReading {
   const size = [...buffer, turn].reduce((sum, each) => sum + getWeight(each), 0);
+  const said = turn.user.slice(0, COMPARED);
   return {
     logic_flow: readTurnState(turn).skip === null && isShift(turn, buffer, embeddings) ? 'BROKEN' : 'MAINTAIN',
     load_level: 1 + LOAD_CHARS.filter((chars) => size >= chars).length,
-    redundancy_detected: buffer.some((each) => overlap(opening(each), opening(turn)) >= 0.8),
+    redundancy_detected: buffer.some(({ user }) => / /.test(user) && sharedWords(user.slice(0, COMPARED), said) >= 0.8),
   };
 }
 
@@ -313,40 +314,23 @@ function findOpen(turns: readonly ReadTurn[]): StatedItem[] {
   return turns.flatMap(({ state }, at) => state.open.filter(({ text }) => !isSettled(text, turns.slice(at + 1))));
 }
 
-const DONE =
-  /\b(?:done|fixed|added|implemented|finished|closed|removed|updated|merged|deployed|rotated|released|no longer needed|resolved|works now)\b|(?:erledigt|fertig|hecho|listo|完成|已经|완료|끝)/iu;
 const SETTLED_SHARE = 0.6;
 
 function isSettled(item: string, later: readonly ReadTurn[]): boolean {
   if (later.length > 0 && /[?？][”"']?$/.test(item)) return true;
   const tokens = contentTokens(item);
-  return later.some(({ state: { asked, said } }) => {
-    const text = [asked, ...said].join(' ');
-    if (tokens.length === 0 || !DONE.test(text)) return false;
-    const words = new Set(contentTokens(text));
-    return tokens.filter((token) => words.has(token)).length >= tokens.length * SETTLED_SHARE;
-  });
-}
-
-function opening(turn: TurnText): string {
-  return turn.user.slice(0, COMPARED_CHARS);
+  return later.some(({ state: { asked, said } }) =>
+    [...splitSentences(asked), ...said].some((text) => {
+      const words = new Set(reportsDone(text) ? contentTokens(text) : []);
+      return tokens.length > 0 && tokens.filter((token) => words.has(token)).length >= tokens.length * SETTLED_SHARE;
+    }),
+  );
 }
 
 function getWeight(turn: TurnText): number {
   return turn.parts.reduce((sum, part) => {
     return sum + (part.kind === 'assistant' ? part.text.length : Math.min(part.text.length, 2_000));
   }, turn.user.length);
-}
-
-/** Share of the shorter text's distinct words that the other contains. */
-function overlap(one: string, other: string): number {
-  const [small, large] = [uniqueTokens(one), uniqueTokens(other)].sort((a, b) => a.length - b.length) as [
-    string[],
-    string[],
-  ];
-  if (small.length < 2) return one === other ? 1 : 0;
-  const words = new Set(large);
-  return small.filter((word) => words.has(word)).length / small.length;
 }
 
 const DETAIL_SENTENCES = 8;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../common/async.ts';
-import { neutralLine } from '../../common/text.ts';
+import { compareText, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
@@ -194,14 +194,15 @@ interface ProjectSummary {
 
 /** @param newestFirst  memories of one project */
 export function summarizeProject(newestFirst: readonly MemoryNode[]): ProjectSummary {
+  const times = newestFirst.map((node) => node.valid_from).toSorted(compareText);
   const open = newestFirst.filter((node) => !isQuarantined(node));
   const valid = open.filter((node) => !isPast(node));
   const shown = valid.filter((node) => !isBundled(node));
   const names = countNames(valid.filter(({ origin }) => isCleanOrigin(origin)).map(getNames));
   return {
     nodes: newestFirst.length,
-    since: outermost(newestFirst, (a, b) => a < b),
-    until: outermost(newestFirst, (a, b) => a > b),
+    since: times[0] ?? null,
+    until: times.at(-1) ?? null,
     mostImportant: [-1, 0, 1, 2].flatMap((level) => shown.filter((node) => weight(node) === level)),
     decisions: shown.filter(({ topic_tags }) => topic_tags.some((tag) => tag.toUpperCase() === DECISION)),
     tags: countNames(open.map(({ topic_tags }) => contentTags(topic_tags))),
@@ -232,12 +233,6 @@ function getFiles(nodes: readonly MemoryNode[]): KnownFile[] {
 
 function getPaths({ source_links }: MemoryNode): string[] {
   return source_links.length === 0 ? [] : fileMarks(source_links).map(({ path }) => path);
-}
-
-function outermost(nodes: readonly MemoryNode[], isBeyond: (a: string, b: string) => boolean): string | null {
-  let newestAt: string | null = null;
-  for (const { valid_from: at } of nodes) if (newestAt === null || isBeyond(at, newestAt)) newestAt = at;
-  return newestAt;
 }
 
 function getFacts(nodes: readonly MemoryNode[]): KnownFact[] {

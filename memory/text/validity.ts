@@ -22,9 +22,9 @@ const TELLING = 3;
 const BARE_VALUE = 4;
 
 const DONE =
-  /\b(?:done|finished|completed?|fixed|resolved|implemented|shipped|merged|deployed|released|closed|added|removed|migrated|moved|renamed|rotated|updated|replaced|upgraded|written|wrote|sent|answered|created|built|works now|passes|(?:has|have|was|were|is|are) (?:now |been )*\p{Ll}+(?:ed|en))\b|(?<!\p{L})(?:erledigt|fertig|behoben|umgesetzt|abgeschlossen|hecho|terminad[oa]|listo|resuelt[oa]|fait|terminée?|corrigée?)(?!\p{L})|(?:已完成|完成了|已修复|已经|完了|済み|완료|끝났|했습니다)/iu;
+  /\b(?:done|finished|completed?|fixed|resolved|implemented|shipped|merged|deployed|released|closed|added|removed|migrated|moved|renamed|rotated|updated|replaced|upgraded|written|wrote|sent|answered|created|built|works now|no longer needed|passes|(?:has|have|was|were|is|are) (?:now |been )*\p{Ll}+(?:ed|en))\b|(?<!\p{L})(?:erledigt|fertig|behoben|umgesetzt|abgeschlossen|(?:ist|sind|wurden?|habe?n?|hat) (?:[^.!?;:]{1,60} )?(?:\p{L}{0,12}ge\p{Ll}{3,}(?:t|en)|\p{L}{3,}iert)|ya (?:l[aoe]s? |se )?\p{L}{3,}(?:é|ó|[ai]mos)|(?:está|están|fue|fueron|ha|han|he|hemos) (?:ya )?\p{L}{3,}[ai]d[oa]s?|hecho|terminad[oa]|listo|resuelt[oa]|fait|terminée?|corrigée?)(?!\p{L})|(?:已完成|完成了|已修复|已经|完了|済み|완료|끝났|끝냈|했습니다|했어요)/iu;
 const NOT_DONE =
-  /\b(?:not|isn't|aren't|wasn't|never|still|yet|todo|to do|open|pending|remaining|next|until|will|should|must|needs?|has to|have to|would|could|before|once|if|when)\b|[?？]$|(?<!\p{L})(?:noch|nicht|offen|pendiente|falta|todavía|reste|encore)(?!\p{L})|(?:还|未|没|아직|안 |まだ)/iu;
+  /\b(?:not|isn't|aren't|wasn't|never|still|yet|todo|to do|open|pending|remaining|next|until|will|should|must|need(?:s|ed)?|required|planned|scheduled|expected|blocked|broken|asked|reported|has to|have to|would|could|before|once|if|when)\b|[?？]$|(?<!\p{L})(?:noch|nicht|offen|geplant|gedacht|gefragt|gemeldet|blockiert|planead[oa]|bloquead[oa]|pendiente|falta|todavía|reste|encore)(?!\p{L})|(?:还|未|没|아직|안 |まだ)/iu;
 /** A single statement of a summary. */
 export interface SummaryPart {
   readonly text: string;

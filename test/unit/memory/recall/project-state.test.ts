@@ -67,6 +67,10 @@ describe('the state of a project', () => {
     'Done: the staging key was rotated by Mara.',
     'The staging key has been rotated.',
     'Mara rotated the staging key this morning.',
+    'Der staging key ist von Mara getauscht.',
+    'Mara hat den staging key gestern ausgetauscht.',
+    'El staging key ya está cambiado por Mara.',
+    'Mara ya cambió el staging key.',
   ])('leaves out what is done: %s', (outcome) => {
     expect(open(node(1, { open: [said(KEY)] }), node(2, { outcome }))).toEqual([]);
   });
@@ -77,6 +81,11 @@ describe('the state of a project', () => {
     'The production database was migrated.',
     'I added the staging config.',
     'Was the staging key rotated by Mara?',
+    'The staging key is needed by Mara.',
+    'The rotation of the staging key is planned.',
+    'Mara asked for the staging key.',
+    'Der Tausch des staging key ist geplant.',
+    'El cambio del staging key está bloqueado.',
   ])('keeps what is not: %s', (outcome) => {
     expect(open(node(1, { open: [said(KEY)] }), node(2, { outcome }))).toEqual([KEY]);
   });
