@@ -15,6 +15,7 @@ import {
   isQuestion,
   LEAD_IN,
   NEGATION,
+  REVISES,
   STANDING,
 } from '../text/sentences.ts';
 import { findStatements, type Statement } from '../text/statements.ts';
@@ -88,7 +89,7 @@ const WEAK =
 const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch)|go(?:ing)? with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:use|take|keep|no,) [^.]{0,60}\binstead|agreed (?:to|on|that)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don't)\b|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|décidé|plutôt|usemos|prefiero|en vez de)(?!\p{L})/iu;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch)|go(?:ing)? with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:use|take|keep|no,) [^.]{0,60}\binstead|agreed (?:to|on|that)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don't)\b(?! (?:forget|worry|ask|know|mind|think|see|understand|care)\b)|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final (?:sí|no))(?!\p{L})/iu;
 const CHOSEN_BY_ASSISTANT =
   /\b(?:i (?:chose|decided|went with|opted|picked)|we (?:chose|decided|agreed|went with)|decision:|decided (?:to|on|against))\b/i;
 /** What an answer comes down to. */
@@ -98,7 +99,7 @@ const CONCLUDES =
 const ASIDE =
   /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does)/i;
 const TODO =
-  /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don't forget|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left to do|open (?:questions?|items?|points?)):|\b(?:will|'ll|has to|have to|needs? to|should|must|let's) [\p{L}\p{N} ,'-]{2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|(?:muss|müssen) (?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que)(?!\p{L})|(?:待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
+  /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don't forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left to do|open(?: (?:questions?|items?|points?))?):|\b(?:will|'ll|has to|have to|needs? to|should|must|let's) [\p{L}\p{N} ,'-]{2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|(?:muss|müssen) (?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
 const TODO_HEADING =
   /^(?:next steps?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 (?:작업|일)|할 일)(?!\p{L})/iu;
 const REPLY =
@@ -106,7 +107,10 @@ const REPLY =
 const BARE =
   /^(?:y|yes|yep|yeah|yea|ja|sure|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
 const NUMBERED =
-  /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach)[\s,]+){0,4}(?:option|approach|number|nr\.?|#|方案|选项|옵션)?\s?(\d{1,2})(?:\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}))?(?:\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}))?(?![\p{L}\d%]|[.:]\d)/iu;
+  /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach|sí|vale)[\s,]+){0,4}(?:option|approach|variante?|number|nr\.?|#|opción|方案|选项|옵션)?\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)\s))(?:\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h]))?(?:\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h]))?(?![\p{L}\d%]|[.:]\d)/iu;
+/** Names an option: `B) …`, `Option 2 – …`. */
+const LABEL =
+  /^(?:(?:[Oo]ption|[Aa]pproach|[Vv]ariante?|[Oo]pción|方案|选项|옵션)\s?(\d{1,2}|[A-H])(?![\p{L}\d])|([A-H])[).:]\s)[\s:–—-]*/u;
 
 const COMMAND = /^\/[\w:-]{1,60}(?:\s|$)/;
 const NOTIFICATION =
@@ -153,7 +157,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const getOrigin = (text: string): Origin =>
     repeatsShown(text, [turn]) ? lowestOrigin([answer.origin, 'tool']) : answer.origin;
   const outcome = clipOutcome(statements, OUTCOME_CHARS);
-  const byUser = own.filter(({ text }) => isDecision(text));
+  const byUser = findDecisions(own, before === undefined);
   const item =
     (origin: Origin) =>
     (text: string): StatedItem => {
@@ -162,18 +166,18 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const asUser = item(turn.userOrigin ?? 'user');
   const asAssistant = (text: string): StatedItem => item(getOrigin(text))(text);
   const decisions: Decision[] = [
-    ...(reply === null || reply.isLeave
-      ? byUser.slice(0, ITEMS).map(({ text }) => asUser(text))
-      : [item(reply.origin)(reply.text)]
-    ).map((each): Decision => ({ ...each, by: 'user' })),
+    ...(reply === null || reply.isLeave ? byUser.slice(0, ITEMS).map(asUser) : [item(reply.origin)(reply.text)]).map(
+      (each): Decision => ({ ...each, by: 'user' }),
+    ),
     ...decidedByAssistant(answer.said)
       // An answer that says again what the user decided is no second decision.
-      .filter((statement) => !byUser.some(({ text }) => statement.includes(text)))
+      .filter((statement) => !byUser.some((text) => statement.includes(text)))
       .map(asAssistant)
       .map((each): Decision => ({ ...each, by: 'assistant' })),
   ];
+  const todos = own.filter((each) => isTodo(each) && !isAsking(each.text)).map(({ text }) => text);
   const open = [
-    ...own.filter((each) => isTodo(each) && !isAsking(each.text)).map(({ text }) => asUser(text)),
+    ...(reply === null || reply.isLeave || todos.length === 0 ? todos : [reply.text]).map(asUser),
     ...waiting(answer.said).map(asAssistant),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
@@ -290,6 +294,17 @@ export function isRule(text: string): boolean {
   return at >= 0 && at <= RULE_START && text.length <= RULE_CHARS && !isAsking(text);
 }
 
+/** A statement that takes something back is one with what it is about, before it, and with all that follows it. */
+function findDecisions(own: readonly Statement[], isFirst: boolean): string[] {
+  const at = isFirst ? -1 : own.findIndex(({ text }) => REVISES.test(text));
+  const from = own[at]?.block === own[at - 1]?.block ? at - 1 : at;
+  const revised = at < 0 ? [] : own.slice(from).filter(({ text }) => !isAsking(text));
+  const whole = revised.map(({ text }) => text).join(' ');
+  const decided = own.filter((each) => isDecision(each.text) && !revised.includes(each)).map(({ text }) => text);
+  const last = whole.length > ITEM_CHARS ? (revised.at(-1)?.text ?? '') : whole;
+  return last === '' ? decided : [...decided, last];
+}
+
 function isDecision(text: string): boolean {
   return text.length <= ITEM_CHARS && !text.startsWith('(') && !isAsking(text) && (CHOSEN.test(text) || isRule(text));
 }
@@ -328,12 +343,10 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   const getOrigin = (text: string): Origin =>
     isCleanOrigin(origin) ? (repeatsShown(text, [before]) ? 'tool' : 'user') : origin;
   const options = findOptions(said);
-  const numbers = (NUMBERED.exec(reply) ?? [])
-    .slice(1)
-    .flatMap((number) => (number === undefined ? [] : [Number(number)]));
-  const picked = numbers.flatMap((number) => options.get(number) ?? []);
-  if (picked.length > 0 && picked.length === numbers.length && !isOther(reply, picked)) {
-    const others = [...options].filter(([number]) => !numbers.includes(number)).map(([, text]) => getName(text));
+  const labels = (NUMBERED.exec(reply) ?? []).slice(1).flatMap((label = '') => label.toUpperCase().match(/\S+/) ?? []);
+  const picked = labels.flatMap((label) => options.get(label) ?? []);
+  if (picked.length > 0 && picked.length === labels.length && !isOther(reply, picked)) {
+    const others = [...options].filter(([label]) => !labels.includes(label)).map(([, text]) => getName(text));
     const rejected = picked.length === 1 && others.length <= 4 ? `; rejected: ${others.join(', ')}` : '';
     const chosen = clip(picked.map((text) => `“${text}”`).join(', '), ITEM_CHARS - reply.length);
     const text = `“${reply}”, that is ${chosen}${others.length === 0 ? '' : clip(rejected, 120)}`;
@@ -368,24 +381,27 @@ function answers(reply: string, question: Statement): boolean {
 }
 
 /** What the assistant numbered; the last list wins. */
-function findOptions(statements: readonly Statement[]): Map<number, string> {
-  const options = new Map<number, string>();
-  const put = (number: number | null, text: string): void => {
-    if (number === 1) options.clear();
-    if (number !== null) options.set(number, text);
+function findOptions(statements: readonly Statement[]): Map<string, string> {
+  const options = new Map<string, string>();
+  const put = (number: number | null, text: string, title = text): void => {
+    const [, named, letter] = LABEL.exec(title) ?? [];
+    const label = number === null ? (named ?? letter) : `${number}`;
+    if (label === '1' || label === 'A') options.clear();
+    if (label !== undefined) options.set(label, text);
   };
-  for (const [at, { items, number, text, heading }] of statements.entries()) {
+  for (const [at, { items, number, text, heading, lead }] of statements.entries()) {
     for (const item of items) put(item.number, item.text);
     // Of an item of several sentences, the first names it.
-    if (items.length === 0 && statements[at - 1]?.number !== number) put(number, text);
-    const [, named] = /^(?:option|approach|方案|选项|옵션)\s?(\d{1,2})\b/iu.exec(heading) ?? [];
-    if (named !== undefined && !options.has(Number(named))) put(Number(named), `${heading}: ${text}`);
+    const before = statements[at - 1];
+    if (items.length === 0 && (number ?? '') !== before?.number) put(number, text.slice(lead.length));
+    if (heading !== before?.heading) put(null, `${heading}: ${text}`, heading);
   }
   return options;
 }
 
 function getName(option: string): string {
-  return clip(option.split(/\s[-–—]\s|[:(]/)[0]?.trim() ?? '', 40);
+  const [name = ''] = option.replace(LABEL, '').split(/\s[-–—]\s|[:(]/);
+  return clip(name.trim(), 40);
 }
 
 const OR = /(?<!\S)(\S+(?: \S+){0,2}) (?:or|oder|還是|还是|o|아니면) ([^?,;:.]{2,40})\?/iu;

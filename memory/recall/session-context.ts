@@ -111,29 +111,24 @@ export function createSessionContext({
         maxBytes,
       ),
     ];
-    const given = takeWithin(config.inject.systemTokens, [...brief, ...lines.map(({ text }) => text)]);
+    const given = takeWithin(config.inject.systemTokens, [...brief, ...lines.map(({ text }) => text)], countTokens);
     const block = alone ? [] : library.lines({ project, sessionId, told: given });
     return { brief, lines, ...(block.length === 0 ? {} : { library: block }) };
   };
 }
 
-/** What of these lines a budget has room for. */
-function takeWithin(budgetTokens: number, lines: readonly string[]): string[] {
-  let left = budgetTokens;
-  return lines.filter((line) => {
-    left -= countTokens(line);
+/** What a budget has room for. */
+function takeWithin<T>(budget: number, items: readonly T[], measure: (item: T) => number): T[] {
+  let left = budget;
+  return items.filter((item) => {
+    left -= measure(item);
     return left >= 0;
   });
 }
 
 function getLines(nodes: readonly MemoryNode[], maxBytes: number): MemoryLine[] {
-  let left = maxBytes;
-  return nodes
-    .map((node) => memoryLine(node, null))
-    .filter(({ text }) => {
-      left -= Buffer.byteLength(text);
-      return left >= 0;
-    });
+  const lines = nodes.map((node) => memoryLine(node, null));
+  return takeWithin(maxBytes, lines, ({ text }) => Buffer.byteLength(text));
 }
 
 function rank(node: MemoryNode, project: string): number {

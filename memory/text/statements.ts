@@ -35,7 +35,8 @@ const LEAD_CHARS = 90;
 const FENCE = /^\s{0,6}(```|~~~)/;
 const HEADING = /^\s{0,3}#{1,6}\s+(\S.*)$/;
 const BOLD_LINE = /^\s{0,8}\*\*([^*]{1,100})\*\*\s{0,3}:?\s{0,3}\p{Extended_Pictographic}?\s*$/u;
-const ITEM = /^\s{0,12}(?:[-*+•]|(\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?/;
+/** A letter stays in the text. */
+const ITEM = /^\s{0,12}(?:(?:[-*+•]|(\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?|(?=(?:\*\*)?[A-H][.)](?:\*\*)?\s))/;
 /** A paragraph that begins so, or is filled up to the width of a terminal. */
 const INDENTED = /^(?: {2,}|\t)\S/;
 const PADDED = /\S {8,}(?:\S|$)/;
@@ -88,7 +89,7 @@ function bothEnds(text: string): string {
 }
 
 /** What ends so is no sentence: a number, an abbreviation. */
-const UNENDED = /(?:^\d{1,3}[.)]|\b(?:e\.g|i\.e|etc|vs|z\.B|bzw|ca|approx|nr)\.)$/i;
+const UNENDED = /(?:^(?:\d{1,3}|[A-H])[.)]|\b(?:e\.g|i\.e|etc|vs|z\.B|bzw|ca|approx|nr)\.)$/i;
 
 /** Joins a sentence that turns the one before it to that sentence. */
 function withTurns(sentences: readonly string[]): string[] {

@@ -52,6 +52,84 @@ describe('the state that a turn leaves behind', () => {
   });
 
   test.each([
+    [
+      '**Option A: nightly job** – cheap.\n\n**Option B: a trigger** – always fresh.',
+      'option B, but not for audit',
+      'nightly job',
+    ],
+    [
+      'A) Tabelle sperren\nB) Warteschlange einführen\nC) Nichts tun',
+      'nimm C',
+      'Tabelle sperren, Warteschlange einführen',
+    ],
+    ['A. Mover el índice\n\nB. Rehacer la tabla', 'vale, b', 'Mover el índice'],
+    ['### Option 1: Poll\nSlow.\n\n### Option 2: Push\nFast.', '2', 'Poll'],
+  ])('binds a letter or a number to its option: %s, %s', (options, prompt, rejected) => {
+    const before = say('How?', `There are these ways:\n\n${options}\n\nWhich one?`);
+    const [decision] = readTurnState(say(prompt, 'Done.'), before).decisions;
+    expect(decision).toMatchObject({ by: 'user', origin: 'user' });
+    expect(decision?.text).toMatch(new RegExp(`^“${prompt}”, that is “.*; rejected: ${rejected}$`));
+  });
+
+  test.each(['a new table would be easier', 'd', 'before that, rename the column'])('%s picks no letter', (prompt) => {
+    const before = say('How?', 'A) lock the table\nB) add a queue\n\nWhich one?');
+    expect(readTurnState(say(prompt, 'Done.'), before).decisions).toEqual([]);
+  });
+
+  test.each([
+    ['nope, hold on. Legal wants the mails for ten years. Move them to the archive', 'Move them to the archive'],
+    ['Klingt gut, 90 Tage. Nee, warte, der Datenschutz erlaubt nur 30. Also 30.', '90 Tage. Nee, warte'],
+    ['mejor dicho, un mes y solo para clientes', 'un mes y solo para clientes'],
+    ['不对,邮件要保留一年', '邮件要保留一年'],
+  ])('what takes back something said before is a decision: %s', (prompt, text) => {
+    const before = say('We delete the mails after a week.', 'Done.');
+    const { decisions, importance } = readTurnState(say(prompt, 'Changed.'), before);
+    expect(decisions.map((each) => each.text)).toEqual([expect.stringContaining(text)]);
+    expect(importance).toBe('HIGH');
+    expect(readTurnState(say('no wait, which mails does it delete?', 'All.'), before).decisions).toEqual([]);
+  });
+
+  test.each([
+    'Nos quedamos con MariaDB para los pedidos.',
+    'Ayer decidimos borrar los borradores cada noche.',
+    'Für die Suche bleiben wir bei Solr.',
+    'Dann doch ohne Seitenumbruch im Bericht.',
+    "please don't log the addresses",
+  ])('a decision is one in any language: %s', (prompt) => {
+    expect(readTurnState(say(prompt, 'Ok.')).decisions).toHaveLength(1);
+  });
+
+  test.each([
+    "The mailer dies every night and don't ask me how often I restarted it.",
+    "The exporter is ancient, don't worry about its style.",
+    "We get two rows for each mail, and don't know which one is right.",
+  ])('no decision: %s', (prompt) => {
+    expect(readTurnState(say(prompt, 'Ok.')).decisions).toEqual([]);
+  });
+
+  test.each([
+    ['erinnere mich daran, dass Nils die Domain verlängert'],
+    ['no olvides pedir la clave a Irene'],
+    ['recuérdame subir el límite de la cola'],
+    ['别忘了通知运维'],
+    ['the audit report is due on the 12th'],
+    ['I need to remember the second invoice'],
+  ])('a reminder is open, and no decision: %s', (prompt) => {
+    expect(readTurnState(say(prompt, 'Ok.'))).toMatchObject({
+      open: [{ text: prompt, origin: 'user' }],
+      decisions: [],
+    });
+  });
+
+  test('a reply that leaves something to do says to what', () => {
+    const before = say('And the index?', 'The index can be rebuilt online. Shall I do it now?');
+    const { open } = readTurnState(say('no, Nils has to check the disk by Monday', 'Ok.'), before);
+    expect(open.map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^“no, Nils .*” to “The index can be rebuilt/),
+    ]);
+  });
+
+  test.each([
     ['thanks!', 'You are welcome.', 'greeting'],
     ['heartbeat', 'HEARTBEAT_OK', 'notification'],
   ])('makes no memory of %s', (prompt, answer, reason) => {
