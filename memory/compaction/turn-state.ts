@@ -43,9 +43,7 @@ export interface TurnState {
   readonly importance: 'HIGH' | 'MED' | 'LOW';
   /** The user set a rule that outlives the task. */
   readonly rules: readonly string[];
-  /** Statements that the user typed. */
   readonly told: readonly string[];
-  /** Statements of the outcome. */
   readonly said: readonly string[];
   /** The question or offer of the turn before that it answers; '' where it answers none. */
   readonly answers: string;
@@ -89,7 +87,7 @@ const WEAK =
 const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch)|go(?:ing)? with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:use|take|keep|no,) [^.]{0,60}\binstead|agreed (?:to|on|that)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don't)\b(?! (?:forget|worry|ask|know|mind|think|see|understand|care)\b)|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final (?:sí|no))(?!\p{L})/iu;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch)|go(?:ing)? with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:use|take|keep|no,) [^.]{0,60}\binstead|agreed (?:to|on|that)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don't)\b(?! (?:forget|worry|ask|know|mind|think|see|understand|care)\b)|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
 const CHOSEN_BY_ASSISTANT =
   /\b(?:i (?:chose|decided|went with|opted|picked)|we (?:chose|decided|agreed|went with)|decision:|decided (?:to|on|against))\b/i;
 /** What an answer comes down to. */
@@ -107,7 +105,9 @@ const REPLY =
 const BARE =
   /^(?:y|yes|yep|yeah|yea|ja|sure|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
 const NUMBERED =
-  /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach|sí|vale)[\s,]+){0,4}(?:option|approach|variante?|number|nr\.?|#|opción|方案|选项|옵션)?\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)\s))(?:\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h]))?(?:\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h]))?(?![\p{L}\d%]|[.:]\d)/iu;
+  /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach|sí|vale)[\s,]+){0,4}(?:option|approach|variante?|number|nr\.?|#|opción|方案|选项|옵션)?\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L})))(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))))?(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))))?(?![\p{L}\d%]|[.:]\d)/iu;
+/** After a choice; other words say something about the option, and may reject it. */
+const CHOSEN_SO = /^[\s.!)]*(?:$|[,;:–—-]|(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))/iu;
 /** Names an option: `B) …`, `Option 2 – …`. */
 const LABEL =
   /^(?:(?:[Oo]ption|[Aa]pproach|[Vv]ariante?|[Oo]pción|方案|选项|옵션)\s?(\d{1,2}|[A-H])(?![\p{L}\d])|([A-H])[).:]\s)[\s:–—-]*/u;
@@ -302,7 +302,7 @@ function findDecisions(own: readonly Statement[], isFirst: boolean): string[] {
   const whole = revised.map(({ text }) => text).join(' ');
   const decided = own.filter((each) => isDecision(each.text) && !revised.includes(each)).map(({ text }) => text);
   const last = whole.length > ITEM_CHARS ? (revised.at(-1)?.text ?? '') : whole;
-  return last === '' ? decided : [...decided, last];
+  return contentTokens(last.replace(REVISES, '')).length < 2 ? decided : [...decided, last];
 }
 
 function isDecision(text: string): boolean {
@@ -343,11 +343,13 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   const getOrigin = (text: string): Origin =>
     isCleanOrigin(origin) ? (repeatsShown(text, [before]) ? 'tool' : 'user') : origin;
   const options = findOptions(said);
-  const labels = (NUMBERED.exec(reply) ?? []).slice(1).flatMap((label = '') => label.toUpperCase().match(/\S+/) ?? []);
+  const [match = '', ...chosen] = NUMBERED.exec(reply) ?? [];
+  const labels = chosen.flatMap((label = '') => label.toUpperCase().match(/\S+/) ?? []);
   const picked = labels.flatMap((label) => options.get(label) ?? []);
   if (picked.length > 0 && picked.length === labels.length && !isOther(reply, picked)) {
     const others = [...options].filter(([label]) => !labels.includes(label)).map(([, text]) => getName(text));
-    const rejected = picked.length === 1 && others.length <= 4 ? `; rejected: ${others.join(', ')}` : '';
+    const isSole = picked.length === 1 && others.length <= 4 && CHOSEN_SO.test(reply.slice(match.length));
+    const rejected = isSole ? `; rejected: ${others.join(', ')}` : '';
     const chosen = clip(picked.map((text) => `“${text}”`).join(', '), ITEM_CHARS - reply.length);
     const text = `“${reply}”, that is ${chosen}${others.length === 0 ? '' : clip(rejected, 120)}`;
     return { text, origin: getOrigin(text), question: '', isLeave: false, isChoice: true };

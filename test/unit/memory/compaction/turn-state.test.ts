@@ -71,6 +71,30 @@ describe('the state that a turn leaves behind', () => {
     expect(decision?.text).toMatch(new RegExp(`^“${prompt}”, that is “.*; rejected: ${rejected}$`));
   });
 
+  test.each([
+    ['C, B needs a new service', '“C) Keep it”; rejected: lock the table, add a queue'],
+    ['A und B bitte, C später', '“A) lock the table”, “B) add a queue”'],
+    ['B looks wrong, leave it out', ''],
+  ])('%s takes no other option than it says', (prompt, taken) => {
+    const before = say('How?', 'A) lock the table\nB) add a queue\nC) Keep it\n\nWhich one?');
+    const texts = readTurnState(say(prompt, 'Done.'), before).decisions.map(({ text }) => text);
+    expect(texts).toEqual(taken === '' ? [] : [`“${prompt}”, that is ${taken}`]);
+  });
+
+  test.each([
+    ['take 1. and 3. but not 2', '“Index the mails”, “Drop the drafts”'],
+    ['1 is too slow, drop it', '“Index the mails”'],
+    ['2, pero sin la tabla nueva', '“Split the table”; rejected: Index the mails, Drop the drafts'],
+  ])('%s rejects nothing that it does not', (prompt, taken) => {
+    const before = say('How?', '1. Index the mails\n2. Split the table\n3. Drop the drafts\n\nWhich?');
+    const [decision] = readTurnState(say(prompt, 'Done.'), before).decisions;
+    expect(decision?.text).toBe(`“${prompt}”, that is ${taken}`);
+  });
+
+  test.each(['no wait', 'Actually, scratch that.', '等等'])('%s alone decides nothing', (prompt) => {
+    expect(readTurnState(say(prompt, 'Ok.'), say('Add a retry.', 'Done.')).decisions).toEqual([]);
+  });
+
   test.each(['a new table would be easier', 'd', 'before that, rename the column'])('%s picks no letter', (prompt) => {
     const before = say('How?', 'A) lock the table\nB) add a queue\n\nWhich one?');
     expect(readTurnState(say(prompt, 'Done.'), before).decisions).toEqual([]);
