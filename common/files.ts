@@ -13,12 +13,39 @@ export const TEMPORARY_NAME = /\.[0-9a-f]{12}\.tmp$/;
 const BACKUP_MARK = '.before-comet-cc';
 
 /**
+ * Creates `dir` and its missing parents. Node's own never ends where a folder that exists answers ENOENT, as one of an
+ * automounter may.
+ *
+ * @returns the outermost that was missing
+ */
+export async function makeDirs(dir: string, mode = 0o777): Promise<string | undefined> {
+  const make = async (): Promise<string | undefined> => {
+    try {
+      await mkdir(dir, mode);
+      return dir;
+    } catch (error) {
+      if ((await stat(dir).catch(() => null))?.isDirectory()) return undefined;
+      throw error;
+    }
+  };
+  try {
+    return await make();
+  } catch (error) {
+    const parent = path.dirname(dir);
+    if (getCode(error) !== 'ENOENT' || parent === dir) throw error;
+    const outermost = await makeDirs(parent, mode);
+    const made = await make();
+    return outermost ?? made;
+  }
+}
+
+/**
  * Creates `dir` and its missing parents, 0700, or restricts an existing one to 0700.
  *
  * @throws CometError `unsafe_file` when it is not a directory, or not the user's
  */
 export async function ensureDir(dir: string): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: PRIVATE_DIR }).catch((error: unknown) => {
+  await makeDirs(dir, PRIVATE_DIR).catch((error: unknown) => {
     throw unsafe(dir, `cannot be created as a directory (${getCode(error)}); check space and permissions`, error);
   });
   const stats = await stat(dir);

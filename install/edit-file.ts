@@ -1,10 +1,10 @@
-import { mkdir, readFile, realpath, rm, rmdir, stat } from 'node:fs/promises';
+import { readFile, realpath, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
-import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
+import { backUp, ensureDir, makeDirs, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { envEntries, hookEntries, pluginEntries, statuslineEntry } from './claude-code/entries.ts';
 import { EDITORS, type EditorName } from './editors/editors.ts';
@@ -158,7 +158,7 @@ async function getMode(file: string): Promise<number> {
 
 /** Creates `dir` and its missing parents. Returns those that were missing, the innermost first. */
 async function createDirs(dir: string, mode?: number): Promise<string[]> {
-  const top = await mkdir(dir, { recursive: true, ...(mode === undefined ? {} : { mode }) });
+  const top = await makeDirs(dir, mode);
   if (top === undefined) return [];
   const outermost = await realpath(top);
   const created = [await realpath(dir)];

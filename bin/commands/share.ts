@@ -1,8 +1,8 @@
-import { mkdir } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
+import { makeDirs } from '../../common/files.ts';
 import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
 import { getEngine, type ShareReport } from '../../engine/api/index.ts';
 import { addCommand, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
@@ -78,7 +78,7 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   if (!flags.yes && !(await confirmed(question))) return;
   const name = flags.name ?? namedAs(scope === 'team' ? os.userInfo().username : os.hostname());
   const input = { url: address, first, name, env: credentials(context.env) };
-  if (first && path.isAbsolute(address)) await mkdir(address, { recursive: true });
+  if (first && path.isAbsolute(address)) await makeDirs(address);
   const client = startedEngine(context);
   const done = await watched(context, flags, progress, () =>
     client.call(

@@ -63,11 +63,8 @@ export function registerMemoryLs(memory: Command, context: Context): void {
       const { nodes, filter } = listed;
       if (listed.note !== '') term.say(listed.note);
       if (nodes.length === 0) return term.say(nothing(filter));
-      await saveRows(
-        context,
-        'memory',
-        nodes.map(({ node_id }) => node_id),
-      );
+      const ids = nodes.map(({ node_id }) => node_id);
+      await saveRows(context, 'memory', ids);
       await term.page(lines(listed));
       if (nodes.length === filter.limit) term.say(`the newest ${filter.limit}; more with --limit`);
       await printOrigin(context, client, nodes);

@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
-import { access, mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { access, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createMutex, type Mutex } from '../../../common/async.ts';
 import type { Problem } from '../../../common/errors.ts';
-import { orMissing, readFileIfPresent, replaceFile, syncDir } from '../../../common/files.ts';
+import { makeDirs, orMissing, readFileIfPresent, replaceFile, syncDir } from '../../../common/files.ts';
 import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../page-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
 import { createFileCache, decodedIfAllowed, NO_FILE, removeTempFiles } from './file-cache.ts';
@@ -57,7 +57,7 @@ export async function openPageFiles({
       await syncDir(path.dirname(file)).catch(orMissing);
       return true;
     }
-    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    await makeDirs(path.dirname(file), 0o700);
     const stats = await stat(file).catch(orMissing);
     return replaceFile(file, before, after, stats === null ? {} : { mode: stats.mode & 0o777 });
   }

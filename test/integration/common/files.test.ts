@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -42,6 +43,12 @@ afterEach(() => {
 });
 
 describe('ensureDir', () => {
+  // Node's own recursive mkdir never ends there.
+  it.skipIf(!existsSync('/proc/self'))('fails where a folder that exists says that it does not', async () => {
+    const says = expect.stringContaining('cannot be created as a directory (ENOENT)');
+    await expect(ensureDir('/proc/none/home')).rejects.toMatchObject({ code: 'unsafe_file', message: says });
+  });
+
   it('makes the directory and its parents for us alone', async () => {
     await ensureDir(path.join(dir, 'a', 'b'));
     expect(getMode(path.join(dir, 'a'))).toBe(0o700);
