@@ -103,6 +103,13 @@ export async function secureThrough(via: Via, ca: string): Promise<tls.TLSSocket
   return secure;
 }
 
+/** Resolves when the socket has closed, whether or not an error came before, which `once` fails with. */
+export function closed(socket: net.Socket): Promise<unknown> {
+  return new Promise((resolve) => {
+    socket.on('error', () => {}).once('close', resolve);
+  });
+}
+
 export interface Reply {
   readonly status: number;
   readonly reason: string;

@@ -11,7 +11,7 @@ import { ENGINE_ENV } from '../../../../proxy/guard/engine-process.ts';
 import { busyness } from '../../../helpers/cpu-load.ts';
 import { control, engineScript, makeWorld, type World } from '../../../helpers/guard-rig.ts';
 import { sseMessage } from '../../../helpers/sse.ts';
-import { ask, askOn, CLIENT, openRequest, secureThrough, type Via } from '../../../helpers/tls-client.ts';
+import { ask, askOn, CLIENT, closed, openRequest, secureThrough, type Via } from '../../../helpers/tls-client.ts';
 
 let world: World;
 let release: (() => void) | null = null;
@@ -96,9 +96,9 @@ describe('guard and engine', () => {
     expect(guard.status().tunnels).toEqual({ open: 2, total: 2, failed_open: 0 });
     first.destroy();
     await expect.poll(() => guard.status().tunnels.open).toBe(1);
-    const closed = once(second.on('error', () => {}).resume(), 'close');
+    const gone = closed(second.resume());
     process.kill(await getPid(), 'SIGKILL');
-    await closed;
+    await gone;
     await expect.poll(() => guard.status().tunnels.open).toBe(0);
   });
 
@@ -140,10 +140,7 @@ describe('guard and engine', () => {
     process.kill(pid, 'SIGSTOP');
     await expect.poll(() => guard.status().engine.state, { timeout: 10_000 }).toBe('late');
     const [resting, waiting] = [await secureThrough(via, world.theirs.ca), await secureThrough(via, world.theirs.ca)];
-    const closed = once(
-      resting.on('error', () => {}),
-      'close',
-    );
+    const gone = closed(resting);
     openRequest(resting, { path: '/v1/messages?long', headers: CLIENT }).end(body);
     openRequest(
       waiting.on('error', () => {}),
@@ -153,7 +150,7 @@ describe('guard and engine', () => {
       .end(body);
     expect(guard.status().tunnels).toMatchObject({ open: 2, failed_open: 2 });
     process.kill(pid, 'SIGCONT');
-    await closed;
+    await gone;
     expect(waiting.destroyed).toBe(false);
     expect((await asked(via, world.ours.ca)).status).toBe(200);
     waiting.destroy();

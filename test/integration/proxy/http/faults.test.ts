@@ -10,7 +10,14 @@ import { makeTestCerts } from '../../../helpers/certs.ts';
 import { busyness, median } from '../../../helpers/cpu-load.ts';
 import { type Rig, type RigOptions, removeRigCerts, SECRET, startRig } from '../../../helpers/proxy-rig.ts';
 import { sseMessage } from '../../../helpers/sse.ts';
-import { CLIENT, connectThrough, openRequest, secureThrough, startStandIn } from '../../../helpers/tls-client.ts';
+import {
+  CLIENT,
+  closed,
+  connectThrough,
+  openRequest,
+  secureThrough,
+  startStandIn,
+} from '../../../helpers/tls-client.ts';
 
 let rig: Rig | null = null;
 
@@ -28,13 +35,12 @@ afterAll(removeRigCerts);
 /** Raw bytes over an own TLS connection; resolves with all that came back before the close. */
 async function sendRaw({ via, ca }: Rig, bytes: string): Promise<string> {
   const secure = await secureThrough(via, ca);
-  secure.on('error', () => {});
   let text = '';
   secure.on('data', (chunk: Buffer) => {
     text += chunk.toString('latin1');
   });
   secure.write(bytes);
-  await once(secure, 'close');
+  await closed(secure);
   return text;
 }
 
@@ -68,7 +74,7 @@ describe('a hostile client of the engine', () => {
       const { socket } = await connectThrough(via);
       socket.resume();
       socket.end(bytes);
-      await once(socket, 'close');
+      await closed(socket);
     }
     expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
     for (const spy of out) expect(spy).not.toHaveBeenCalled();
@@ -197,9 +203,9 @@ describe('a WebSocket', () => {
       client.on('error', () => {}).write(Buffer.concat([Buffer.from(upgradeTo('websocket')), frames]));
       const bytes = await readBytes(client, ACCEPTED.length + frames.length);
       expect(bytes.equals(Buffer.concat([Buffer.from(ACCEPTED), frames]))).toBe(true);
-      const closed = [client, upstream.at(-1) as net.Socket].map((socket) => once(socket, 'close'));
+      const gone = [client, upstream.at(-1) as net.Socket].map(closed);
       end(client);
-      await Promise.all(closed);
+      await Promise.all(gone);
     }
     const [line, ...fields] = upgradeTo('websocket').trim().split('\r\n');
     const head = `${line?.replace(' HTTP/1.1', '')} ${fields.map((field) => field.replace(': ', ',')).join()}`;
