@@ -29,7 +29,6 @@ export class CallError extends Error {
 
 /** @throws CallError with the engine's message; DOMException when `abort` ends it */
 export async function call<K extends Name>(name: K, input: Input<K>, abort?: AbortSignal): Promise<Result<K>> {
-  const connection = connections;
   const response = await fetch(`/v1/${name}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-comet-csrf': csrf },
@@ -37,8 +36,6 @@ export async function call<K extends Name>(name: K, input: Input<K>, abort?: Abo
     ...(abort === undefined ? {} : { signal: abort }),
   }).catch((error: unknown) => {
     if (abort?.aborted) throw error;
-    // Ignores failures of requests that were sent to an earlier engine.
-    if (connection === connections) lose();
     throw new CallError('offline', 'The engine does not answer. What you typed is kept; try again once it is back.');
   });
   if (response.status === 401) link.value = 'expired';
@@ -47,7 +44,6 @@ export async function call<K extends Name>(name: K, input: Input<K>, abort?: Abo
   return body.result;
 }
 
-let connections = 0;
 let isStopped = false;
 let lostMs = 0;
 let retry: ReturnType<typeof setTimeout> | undefined;
@@ -64,13 +60,15 @@ export async function connect(): Promise<void> {
   const session = (await response.json()) as { csrf: string; version: string };
   csrf = session.csrf;
   version.value = session.version;
+  follow();
+}
+
+/** Live only once it follows events: what is sent before is not heard, such as that the engine was stopped. */
+function live(): void {
   const wasAway = untracked(() => link.value !== 'connecting');
   link.value = 'live';
   isStopped = false;
-  connections += 1;
-  clearTimeout(retry);
   if (wasAway) touch(Object.keys(changes.value) as Topic[]);
-  follow();
 }
 
 function lose(): void {
@@ -89,6 +87,7 @@ const gathered = new Set<Topic>();
 function follow(): void {
   events?.close();
   events = new EventSource('/events');
+  events.onopen = live;
   events.onerror = lose;
   events.addEventListener('change', ({ data }: MessageEvent<string>) => {
     const { topic } = JSON.parse(data) as { topic: Topic | 'stop' };

@@ -91,7 +91,14 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard of a running daemon', () 
       return text ?? '';
     };
 
-    expect(await seen(() => rig.home.run(['restart']))).toMatch(/^The engine restarts\./);
+    await page.route('**/events', (route) => route.abort());
+    const restarts = async (): Promise<void> => {
+      await rig.home.run(['restart']);
+      for (const _ of [1, 2]) await page.waitForResponse((got) => got.url().endsWith('/session') && got.ok());
+      expect(await banner.isVisible()).toBe(true);
+      await page.unroute('**/events');
+    };
+    expect(await seen(restarts)).toMatch(/^The engine restarts\./);
     const stop = rig.home.run(['stop']);
     await page.getByText('comet-cc was stopped. Run comet-cc start;').waitFor();
     await stop;
