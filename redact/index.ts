@@ -70,14 +70,11 @@ export function createRedactor({ markKey, onRuleError }: RedactorOptions): Redac
     return output;
   }
 
-  async function redactFully(
-    input: string,
-    pass: RedactPass,
-    scanned: (text: string) => Steps<string>,
-  ): Promise<string> {
+  async function redactFully(input: string, pass: RedactPass, read?: (text: string) => Steps<string>): Promise<string> {
     let output = input;
     for (let i = 0; i < MAX_PASSES; i += 1) {
-      const next = await runInSlices(pass(output, await scanner(await runInSlices(scanned(output))), mark));
+      const scanned = read === undefined ? output : await runInSlices(read(output));
+      const next = await runInSlices(pass(output, await scanner(scanned), mark));
       if (next === output) break;
       output = next;
     }
@@ -86,14 +83,9 @@ export function createRedactor({ markKey, onRuleError }: RedactorOptions): Redac
 
   const toRedacted = (output: string, input: string): Redacted => ({ text: output, redacted: output !== input });
   const full: Redactor['full'] = {
-    text: (input) => redactFully(input, redactText, wholeText),
+    text: (input) => redactFully(input, redactText),
     json: async (input) =>
-      toRedacted(
-        (await runInSlices(isJsonText(input)))
-          ? await redactFully(input, redactLiterals, literalValues)
-          : await full.text(input),
-        input,
-      ),
+      toRedacted(await (isJson(input) ? redactFully(input, redactLiterals, literalValues) : full.text(input)), input),
   };
   return {
     text: (input) => redactSync(input, redactText),
@@ -122,10 +114,9 @@ export function* redactText(text: string, others: readonly Span[], mark: Marker)
 export function* redactLiterals(json: string, others: readonly Span[], mark: Marker): Steps<string> {
   const replacements: Replacement[] = [];
   let depth = 0;
-  let key: { readonly name: string; readonly end: number } | null = null;
   let at = 0;
   let next = 0;
-  for (const { start, end, value, isKey } of stringLiterals(json)) {
+  for (const { start, end, value, member } of readableLiterals(json)) {
     const ownOthers: Span[] = [];
     while (next < others.length && (others[next] as Span).start < at + value.length) {
       const span = others[next] as Span;
@@ -135,7 +126,6 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
       next += 1;
     }
     at += value.length + 1;
-    const member = !isKey && key !== null && /^"\s*:\s*"$/.test(json.slice(key.end, start)) ? key.name : '';
     const opensPrivate = member === 'text' || member === 'content';
     const secrets = yield* findSecrets(value, opensPrivate ? depth : 0, ownOthers);
     if (opensPrivate) depth = secrets.depth;
@@ -150,7 +140,6 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
       const by = getMark(value, span, mark, '\\n');
       replacements.push({ start: start + (offsets[2 * i] ?? 0), end: start + (offsets[2 * i + 1] ?? 0), by });
     }
-    if (isKey) key = { name: value, end };
   }
   return replace(json, replacements);
 }
@@ -230,24 +219,33 @@ export function* stringLiterals(json: string): Generator<Literal> {
   }
 }
 
-/** The values of all string literals, joined by line breaks. */
+/** Images and documents in base64 by their first bytes: PNG, JPEG, GIF, WebP, PDF. */
+const BINARY = /^(?:iVBORw0KGgo|\/9j\/|R0lGOD|UklGR|JVBERi0)/;
+const BASE64 = /^[A-Za-z0-9+/]{100,}={0,2}$/;
+
+/** The literals with the member that each is the value of; '' for one whose base64 would hold keys by chance alone. */
+function* readableLiterals(json: string): Generator<Literal & { readonly member: string }> {
+  let key: Literal | null = null;
+  let type = '';
+  for (const literal of stringLiterals(json)) {
+    const { start, value, isKey } = literal;
+    const member = !isKey && key !== null && /^"\s*:\s*"$/.test(json.slice(key.end, start)) ? key.value : '';
+    if (isKey) key = literal;
+    if (member === 'type') type = value;
+    const isData = member === 'data' && (type === 'redacted_thinking' || BINARY.test(value));
+    const isBinary = isData || (member === 'signature' && type === 'thinking');
+    yield { ...literal, member, value: isBinary && BASE64.test(value) ? '' : value };
+  }
+}
+
+/** The values of all literals that are read, joined by line breaks. */
 function* literalValues(json: string): Steps<string> {
   const values: string[] = [];
-  for (const { value } of stringLiterals(json)) {
+  for (const { value } of readableLiterals(json)) {
     yield;
     values.push(value);
   }
   return values.join('\n');
-}
-
-function* wholeText(text: string): Steps<string> {
-  yield;
-  return text;
-}
-
-function* isJsonText(text: string): Steps<boolean> {
-  yield;
-  return isJson(text);
 }
 
 export function isJson(text: string): boolean {

@@ -18,11 +18,12 @@ export interface Seal {
   readonly runLength: number;
 }
 
-const MAC_LENGTH = 22;
+/** Whole groups of base64, so that a signature is base64 as the API's are. */
+const MAC_LENGTH = 24;
 
 export function writeSeal(secret: Buffer, seal: Seal): string {
   const payload = Buffer.from(JSON.stringify(Object.values(seal))).toString('base64');
-  return payload + mac(secret, payload);
+  return mac(secret, payload) + payload;
 }
 
 /** Null when the signature is not one of ours. */
@@ -48,8 +49,8 @@ function getRead(secret: Buffer): Map<string, Seal | null> {
 }
 
 function openSeal(secret: Buffer, signature: string): Seal | null {
-  const payload = signature.slice(0, -MAC_LENGTH);
-  const given = Buffer.from(signature.slice(-MAC_LENGTH));
+  const payload = signature.slice(MAC_LENGTH);
+  const given = Buffer.from(signature.slice(0, MAC_LENGTH));
   const wanted = Buffer.from(mac(secret, payload));
   if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) return null;
   const [family, tools, system, prefix, previous, depth, text, run, runIndex, runLength] = JSON.parse(
@@ -60,9 +61,9 @@ function openSeal(secret: Buffer, signature: string): Seal | null {
 
 /** Names a block among others. */
 export function sealId(signature: string): string {
-  return signature.slice(-MAC_LENGTH);
+  return signature.slice(0, MAC_LENGTH);
 }
 
 function mac(secret: Buffer, payload: string): string {
-  return createHmac('sha256', secret).update(payload).digest('base64url').slice(0, MAC_LENGTH);
+  return createHmac('sha256', secret).update(payload).digest('base64').slice(0, MAC_LENGTH);
 }

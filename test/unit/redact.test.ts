@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
@@ -221,6 +222,33 @@ describe('json', () => {
 
   it('treats what is not JSON as text', () => {
     expect(redactor.json('{broken AKIAIOSFODNN7EXAMPLE').text).toMatch(/^\{broken \[REDACTED:aws-key-id:/);
+  });
+
+  const random = createHash('shake256', { outputLength: 600 }).update('an image').digest('base64');
+  const image = `iVBORw0KGgo${random}/cio${random}`;
+
+  it.each([
+    ['an image', { type: 'image', source: { type: 'base64', data: image, media_type: 'image/png' } }],
+    ['a signature', { type: 'thinking', thinking: 'Hm.', signature: `cio${random}` }],
+    ['thinking that is not shown', { type: 'redacted_thinking', data: `cio${random}` }],
+    ['base64 in a text', { type: 'text', text: `<img src="data:image/png;base64,${image}">` }],
+  ])('takes nothing in %s for a secret', (_, block) => {
+    expect(redactor.json(JSON.stringify([block])).redacted).toBe(false);
+  });
+
+  const key = 'cioAbC3dEf6GhI9jKl2MnO5pQr8StU1vWx4Yz7';
+
+  it.each([
+    [
+      'after a path',
+      { type: 'text', text: `cat /home/ada/projects/words/are/not/random/however/many/there/are/of/them/${key}` },
+    ],
+    ['in the signature of another block', { type: 'webhook', signature: key }],
+    ['beside thinking', { type: 'thinking', thinking: `it is ${key}`, signature: `Eo${random}` }],
+    ['in other data', { type: 'base64', data: key }],
+    ['below the header of an image', { type: 'base64', data: `iVBORw0KGgo ${key}` }],
+  ])('finds a key %s', (_, block) => {
+    expect(redactor.json(JSON.stringify([block])).text).not.toContain(key);
   });
 
   it('carries an open private tag through the later blocks of a message', () => {
