@@ -237,9 +237,9 @@ function getPaths({ source_links }: MemoryNode): string[] {
 
 function getFacts(nodes: readonly MemoryNode[]): KnownFact[] {
   const factsByText = new Map<string, KnownFact>();
-  for (const { node_id, origin, facts } of nodes) {
+  for (const { node_id, origin: lowest, facts } of nodes) {
     for (const fact of facts) {
-      const { concept, value, polarity } = fact;
+      const { concept, value, polarity, origin = lowest } = fact;
       const key = `${polarity}\0${concept}\0${value}`;
       if (!isClosed(fact) && !factsByText.has(key)) factsByText.set(key, { concept, value, polarity, origin, node_id });
     }

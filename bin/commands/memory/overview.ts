@@ -60,9 +60,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   const brief = withoutCodes(printable(view.brief?.text ?? ''))
     .split('\n')
     .filter((line) => line.trim() !== '');
-  const stated = view.facts.map(
-    (fact) => `${factText(fact)} (${fact.polarity === 'negative' ? 'denied, ' : ''}from ${speaker(fact.origin)})`,
-  );
+  const stated = view.facts.map((fact) => `${factText(fact)} (from ${speaker(fact.origin)})`);
   return [
     paint('bold', cut(oneLine(view.project))),
     cut(

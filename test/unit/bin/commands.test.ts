@@ -282,7 +282,7 @@ describe('memory about', () => {
       '  the [2Jport',
       '',
       'Facts, the newest first (1)',
-      '- cache: never redis (denied, from you)',
+      '- cache: never redis (from you)',
     ]);
   });
 
