@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import { clip } from '../../common/text.ts';
+import { clip, oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Ontology } from '../facts/ontology.ts';
 import { type Claim, getAuthor, type MemoryNode, nodeId, type StoredBrief } from '../model/node.ts';
@@ -289,8 +289,4 @@ function getTrigger(prompt: string, subjects: readonly string[]): string {
   const called = clip(subjects.join(', '), SUMMARY_CHARS);
   if (prompt === '') return `When I need what a tool said about ${called}`;
   return `When I come back to “${clip(oneLine(prompt), PROMPT_CHARS)}”, or need what a tool said about ${called}`;
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
 }

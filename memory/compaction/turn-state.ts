@@ -2,7 +2,7 @@ import { clip } from '../../common/text.ts';
 import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../model/dates.ts';
 import type { Decision, StatedItem } from '../model/node.ts';
-import type { TurnPart, TurnText } from '../model/turn.ts';
+import type { TurnText } from '../model/turn.ts';
 import { getUrls } from '../text/actions.ts';
 import { findImages, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
@@ -87,7 +87,7 @@ const WEAK =
 const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch)|go(?:ing)? with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:use|take|keep|no,) [^.]{0,60}\binstead|agreed (?:to|on|that)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don't)\b(?! (?:forget|worry|ask|know|mind|think|see|understand|care)\b)|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch)|go(?:ing)? with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:use|take|keep|no,) [^.]{0,60}\binstead|agreed (?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don't)\b(?! (?:forget|worry|ask|know|mind|think|see|understand|care)\b)|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
 const CHOSEN_BY_ASSISTANT =
   /\b(?:i (?:chose|decided|went with|opted|picked)|we (?:chose|decided|agreed|went with)|decision:|decided (?:to|on|against))\b/i;
 /** What an answer comes down to. */
@@ -175,7 +175,9 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
       .map(asAssistant)
       .map((each): Decision => ({ ...each, by: 'assistant' })),
   ];
-  const todos = own.filter((each) => isTodo(each) && !isAsking(each.text)).map(({ text }) => text);
+  const todos = own.flatMap((each, at) =>
+    isTodo(each) && !isAsking(each.text) ? [withSubject(each, own[at - 1])] : [],
+  );
   const open = [
     ...(reply === null || reply.isLeave || todos.length === 0 ? todos : [reply.text]).map(asUser),
     ...waiting(answer.said).map(asAssistant),
@@ -219,15 +221,12 @@ function readAnswer({ parts }: TurnText): Answer {
   const texts = parts.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '' && !isContinuation(text));
   let last: Answer | null = null;
   for (const part of texts.slice(-SAID_TRIED).toReversed()) {
-    const answer = { said: getStatements(part), origin: part.origin };
+    const said = findStatements(part.text).filter((each) => !isNoise(each.text, 'assistant'));
+    const answer = { said, origin: part.origin };
     last ??= answer;
     if (answer.said.some(isTelling)) return answer;
   }
   return last ?? { said: [], origin: 'assistant' };
-}
-
-function getStatements({ text }: TurnPart): Statement[] {
-  return findStatements(text).filter((each) => !isNoise(each.text, 'assistant'));
 }
 
 function isTelling({ text }: Statement): boolean {
@@ -282,6 +281,12 @@ function findOffer(statements: readonly Statement[]): string {
     : '';
 }
 
+/** What says too little alone, such as "I'll ask him.", with the statement before it. */
+function withSubject({ text, block }: Statement, before: Statement | undefined): string {
+  const telling = contentTokens(text).filter((token) => !/^[a-z]{1,2}$/.test(token));
+  return block !== before?.block || telling.length > 1 ? text : `${before.text} ${text}`;
+}
+
 function isTodo({ text, heading }: Statement): boolean {
   return TODO.test(text) || TODO_HEADING.test(heading);
 }
@@ -300,7 +305,9 @@ function findDecisions(own: readonly Statement[], isFirst: boolean): string[] {
   const from = own[at]?.block === own[at - 1]?.block ? at - 1 : at;
   const revised = at < 0 ? [] : own.slice(from).filter(({ text }) => !isAsking(text));
   const whole = revised.map(({ text }) => text).join(' ');
-  const decided = own.filter((each) => isDecision(each.text) && !revised.includes(each)).map(({ text }) => text);
+  const decided = own.flatMap((each, at) =>
+    isDecision(each.text) && !revised.includes(each) ? [withSubject(each, own[at - 1])] : [],
+  );
   const last = whole.length > ITEM_CHARS ? (revised.at(-1)?.text ?? '') : whole;
   return contentTokens(last.replace(REVISES, '')).length < 2 ? decided : [...decided, last];
 }

@@ -8,16 +8,16 @@ export const NEGATION =
   /\b(?:no|not|never|none|without|cannot|\wn't|neither|nor|no longer|instead of|rather than|rejected|removed|dropped)\b|(?<!\p{L})(?:nie|niemals|nicht|kein\p{L}{0,2}|ohne|statt|jamais|pas|sans|nunca|no|sin|tampoco)(?!\p{L})|(?:不|没|别|无|未|안 |않|없|말고|지 ?마|ない|ません)/iu;
 /** Takes back what was said before. */
 export const REVISES =
-  /^(?:(?:hm+|ah|oh|ok(?:ay)?|sorry|oder|or|und|and|y|actually)[\s,.…]+){0,3}(?:(?:(?:no|nee|nein|nah|nope)[\s,.]+(?:wait|hang on|hold on|moment|warte|espera)|scratch that|on second thoughts?|thinking again|warte(?: mal)?,? (?:doch|lieber|nein)|doch (?:nicht|lieber|wieder)|mejor dicho|espera,? (?:no|mejor)|pensándolo bien)(?!\p{L})|等等|等一下|不对|잠깐만|아니다)/iu;
+  /^(?:(?:hm+|ah|oh|ok(?:ay)?|sorry|oder|or|und|and|y|actually)[\s,.…]+){0,3}(?:(?:(?:no|nee|nein|nah|nope)[\s,.]+(?:wait|hang on|hold on|moment|warte|espera)|scratch (?:that|this|the|those)|on second thoughts?|thinking again|warte(?: mal)?,? (?:doch|lieber|nein)|doch (?:nicht|lieber|wieder)|mejor dicho|espera,? (?:no|mejor)|pensándolo bien)(?!\p{L})|等等|等一下|不对|잠깐만|아니다)/iu;
 const ASKS =
   /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what|why|how|when|where|who|which|can|could|would|should|is|are|do|does|did|has|have|was|were|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}'])/iu;
 /** Announces a statement. */
 export const LEAD_IN =
   /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b[,:]?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
 
-/** An ordinal such as "3. Dezember" does not end a sentence. */
+/** An ordinal such as "3. Dezember" does not end a sentence; many people begin none with a capital. */
 const SENTENCE_END =
-  /(?<=[.!?])(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=[。！？])/u;
+  /(?<=[.!?])(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=(?:[\p{L}\p{N}]{3}|["'`)])\.|[\p{L}\p{N}"'`)][!?])\s+(?=\p{Ll})|(?<=[。！？])/u;
 const FENCE = /^ {0,3}(```|~~~)/;
 const WORD = /(?:[~.]{0,2}\/\.?|\.)?[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu;
 const VALUE = /\d|^[~./]{1,4}\p{L}|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;

@@ -7,7 +7,14 @@ test.each([
   ['Es geht bis zum 4. Quartal weiter.', ['Es geht bis zum 4. Quartal weiter.']],
   ['The limit is 30. Then it fails.', ['The limit is 30.', 'Then it fails.']],
   ['It is 4310. December is far.', ['It is 4310.', 'December is far.']],
-])('a day before its month ends no sentence: %s', (text, sentences) => expect(split(text)).toEqual(sentences));
+  [
+    "is it up? keep 8080. don't ask (see main.ts). then go",
+    ['is it up?', 'keep 8080.', "don't ask (see main.ts).", 'then go'],
+  ],
+  ['see v2. it has node.js. and e.g. deno, hm... no', ['see v2. it has node.js. and e.g. deno, hm... no']],
+])('sentences end where the next begins, before a month they do not: %s', (text, sentences) =>
+  expect(split(text)).toEqual(sentences),
+);
 
 test.each([
   'Ab jetzt immer Zod, nie Joi',
