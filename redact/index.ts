@@ -232,8 +232,7 @@ function* readableLiterals(json: string): Generator<Literal & { readonly member:
     const member = !isKey && key !== null && /^"\s*:\s*"$/.test(json.slice(key.end, start)) ? key.value : '';
     if (isKey) key = literal;
     if (member === 'type') type = value;
-    const isData = member === 'data' && (type === 'redacted_thinking' || BINARY.test(value));
-    const isBinary = isData || (member === 'signature' && type === 'thinking');
+    const isBinary = /^(?:data|signature)$/.test(member) && (type.endsWith('thinking') || BINARY.test(value));
     yield { ...literal, member, value: isBinary && BASE64.test(value) ? '' : value };
   }
 }

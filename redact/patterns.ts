@@ -201,8 +201,12 @@ function* tokensIn(text: string, from: number, end: number): Steps<Span[]> {
   const start = text[from - 1] === '\\' ? from + 1 : text[from - 1] === '%' ? from + 2 : from;
   KNOWN.lastIndex = start;
   const match = KNOWN.exec(text);
-  if (match !== null && isRandomKey(match[1] ?? '') && !isInBase64(text.slice(Math.max(0, start - 64), start)))
-    return [{ start, end: KNOWN.lastIndex, type: 'api-token' }];
+  if (match !== null && isRandomKey(match[1] ?? '')) {
+    const before = text.slice(Math.max(0, start - 64), start);
+    // After a `/` or `+` in base64, a prefix is chance.
+    if (!/^[A-Za-z0-9+/]{64}$/.test(before) || randomness(before) < 0.45)
+      return [{ start, end: KNOWN.lastIndex, type: 'api-token' }];
+  }
   const spans: Span[] = [];
   const run = text.slice(start, end);
   if (run.length <= 2 * LONGEST_TOKEN && run.includes('.') && isDottedToken(run))
@@ -217,11 +221,6 @@ function* tokensIn(text: string, from: number, end: number): Steps<Span[]> {
     at = to + 1;
   }
   return spans;
-}
-
-/** A prefix is found by chance where text in base64 has a `/` or `+` before it. */
-function isInBase64(before: string): boolean {
-  return /^[A-Za-z0-9+/]{64}$/.test(before) && randomness(before) >= 0.45;
 }
 
 function isUnknownToken(run: string, before: string, after: string): boolean {
@@ -384,19 +383,15 @@ export function* findJwts(text: string): Steps<Span[]> {
   for (let dot = text.indexOf('.eyJ'); dot !== -1; dot = text.indexOf('.eyJ', dot + 1)) {
     yield;
     let runStart = dot;
-    while (runStart > 0 && isBase64Url(text.charCodeAt(runStart - 1))) runStart -= 1;
+    while (runStart > 0 && TOKEN_CHARACTERS[text.charCodeAt(runStart - 1)] === 1) runStart -= 1;
     const start = text.slice(runStart, dot).indexOf('eyJ');
     if (start === -1 || dot - runStart - start < 8) continue;
     let end = dot + 1;
-    while (end < text.length && (isBase64Url(text.charCodeAt(end)) || text[end] === '.')) end += 1;
+    while (end < text.length && (TOKEN_CHARACTERS[text.charCodeAt(end)] === 1 || text[end] === '.')) end += 1;
     spans.push({ start: runStart + start, end, type: 'jwt' });
     dot = end - 1;
   }
   return spans;
-}
-
-function isBase64Url(code: number): boolean {
-  return TOKEN_CHARACTERS[code] === 1;
 }
 
 const URL_END = /[\s"'`<>\\]|:\/\//g;

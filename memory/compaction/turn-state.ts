@@ -494,8 +494,6 @@ export function clipOutcome(lines: readonly string[], maxChars: number): string 
   );
 }
 
-const SMALL_SHARE = 0.4;
-
 /** Words of an answer that memory gave already. */
 const REPEATED_SHARE = 0.75;
 const LEAST_TOKENS = 3;
@@ -543,9 +541,7 @@ export function joinWithin(texts: readonly string[], maxChars: number): string {
   let text = '';
   for (const each of texts) {
     if (text !== '' && text.length + each.length + 2 > maxChars) {
-      return text.length < maxChars * SMALL_SHARE
-        ? `${text}${ended(text)} ${clip(each, maxChars - text.length - 2)}`
-        : text;
+      return text.length < maxChars * 0.4 ? `${text}${ended(text)} ${clip(each, maxChars - text.length - 2)}` : text;
     }
     text = text === '' ? clip(each, maxChars) : `${text}${ended(text)} ${each}`;
   }

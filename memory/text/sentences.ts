@@ -19,10 +19,10 @@ export const LEAD_IN =
 const SENTENCE_END =
   /(?<=[.!?])(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=(?:[\p{L}\p{N}]{3}|["'`)])\.|[\p{L}\p{N}"'`)][!?])\s+(?=\p{Ll})|(?<=[。！？])/u;
 const FENCE = /^ {0,3}(```|~~~)/;
+const MARKDOWN = /^\s*(?:[-*+•]|\d+[.)]|#{1,6}|>)\s+|\*\*|__/g;
 const WORD = /(?:[~.]{0,2}\/\.?|\.)?[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu;
 const VALUE = /\d|^[~./]{1,4}\p{L}|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
 const NAME = /^\p{Lu}\p{Ll}+$/u;
-const ORDINAL = /^\d{1,2}$/;
 /** Ends what comes before the first word of a sentence or an item. */
 const OPENING = /(?:^|[.!?:;…\n→—|]| - )[\s"'“”‘’()[\]*_`>#+-]{0,11}$/u;
 const OPENING_CHARS = 12;
@@ -44,7 +44,8 @@ export function getValues(text: string): string[] {
     const word = trimEnd(whole, './:-');
     if (isGrammar(word) || !(NAME.test(word) || VALUE.test(word))) continue;
     const opens = OPENING.test(text.slice(Math.max(0, index - OPENING_CHARS), index));
-    if (opens && (NAME.test(word) || (ORDINAL.test(word) && /[.):]/.test(text[index + word.length] ?? '')))) continue;
+    if (opens && (NAME.test(word) || (/^\d{1,2}$/.test(word) && /[.):]/.test(text[index + word.length] ?? ''))))
+      continue;
     values.add(word);
   }
   return [...values];
@@ -91,16 +92,7 @@ export function separateCode(text: string): { readonly prose: string[]; readonly
 export function split(text: string): string[] {
   return separateCode(text)
     .prose.filter((line) => line !== '')
-    .flatMap((line) => bare(line).split(SENTENCE_END))
-    .map((sentence) => sentence.trim().replace(LEAD_IN, ''))
-    .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
-}
-
-function bare(line: string): string {
-  return line
-    .replace(/^\s*(?:[-*+•]|\d+[.)]|#{1,6}|>)\s+/, '')
-    .replace(/\*\*|__/g, '')
-    .replace(/\s+/g, ' ');
+    .flatMap((line) => splitSentences(line.replace(MARKDOWN, '').replace(/\s+/g, ' ')));
 }
 
 /** The words before the verb of a statement. */

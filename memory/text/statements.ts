@@ -40,7 +40,6 @@ const ITEM = /^\s{0,12}(?:(?:[-*+•]|(\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?|(?=(?:\
 /** A paragraph that begins so, or is filled up to the width of a terminal. */
 const INDENTED = /^(?: {2,}|\t)\S/;
 const PADDED = /\S {8,}(?:\S|$)/;
-const RULE = /^\s*[-=_*]{3,}\s*$/;
 const LEAD_IN = /[:：]$/;
 /** A sentence that begins so corrects or limits the one before it. */
 const TURN =
@@ -182,7 +181,7 @@ function takeLine(
   line: string,
   { isOpen, isCopied }: Readonly<Record<'isOpen' | 'isCopied', boolean>>,
 ): boolean {
-  if (line.trim() === '' || RULE.test(line)) return false;
+  if (line.trim() === '' || /^\s*[-=_*]{3,}\s*$/.test(line)) return false;
   const heading = HEADING.exec(line)?.[1] ?? BOLD_LINE.exec(line)?.[1];
   if (heading !== undefined) {
     blocks.push({ kind: 'heading', text: heading });

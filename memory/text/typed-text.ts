@@ -21,6 +21,11 @@ const UNSURE = /[{};]\s*$|:\s+\/[\w.-]+\/[\w.-]\S*$/;
 /** A paragraph with this share of such lines, or of this many lines that are no sentences, is output as a whole. */
 const OUTPUT_SHARE = 0.3;
 const OUTPUT_LINES = 5;
+/** So many lines of plain words that are no sentences are a list without marks: people type one, few programs print one. */
+const LIST_LINES = 3;
+const SIGNS = 0.1;
+/** Prose that is filled up to a width has no shorter line but the last. */
+const FILLED_CHARS = 50;
 const SENTENCE = /[.?!,;:。？！，]["')\]]?\s*$|^\s*(?:[-*•]|\d{1,2}[.)])\s/;
 /** So far in only a program begins the line after its own. */
 const DEEP = /^(?: {4}|\t)/;
@@ -37,14 +42,24 @@ const GAP = '…';
 
 type Mark = 'typed' | 'output' | 'blank' | 'fenced';
 
-function markParagraphs(lines: readonly string[], marks: Mark[]): void {
+function isPlain(line: string): boolean {
+  return !DEEP.test(line) && /\p{L} \p{L}/u.test(line) && line.replace(/[\p{L}\s]/gu, '').length <= line.length * SIGNS;
+}
+
+/** @returns the lines that are items of a list */
+function markParagraphs(lines: readonly string[], marks: Mark[]): Set<number> {
+  const items = new Set<number>();
   for (let from = 0; from < marks.length; ) {
     let to = from;
     while (to < marks.length && marks[to] !== 'blank' && marks[to] !== 'fenced') to += 1;
     const own = lines.slice(from, to);
     const output = marks.slice(from, to).filter((mark) => mark === 'output').length;
-    const isLog =
-      own.length >= OUTPUT_LINES && own.filter((line) => SENTENCE.test(line)).length < own.length * OUTPUT_SHARE;
+    const isLoose = own.filter((line) => SENTENCE.test(line)).length < own.length * OUTPUT_SHARE;
+    const other = own.filter((line) => !isPlain(line)).length;
+    const isTyped = isLoose && output === 0 && own.length >= LIST_LINES && other < own.length * OUTPUT_SHARE;
+    const isList = isTyped && own.slice(0, -1).some((line) => line.length < FILLED_CHARS);
+    if (isList) for (let at = from; at < to; at += 1) if (!SENTENCE.test(lines[at] as string)) items.add(at);
+    const isLog = isLoose && !isTyped && own.length >= OUTPUT_LINES;
     // The first line may introduce what was pasted.
     const start = SENTENCE.test(own[0] ?? '') && marks[from] === 'typed' ? from + 1 : from;
     // What follows a command of a shell is its output.
@@ -56,6 +71,7 @@ function markParagraphs(lines: readonly string[], marks: Mark[]): void {
     }
     from = to + 1;
   }
+  return items;
 }
 
 /** Between two pieces of output only a sentence, or what speaks as a person does, was typed. */
@@ -96,7 +112,7 @@ export function typedText(text: string): string {
     if (QUOTE_LINE.test(line)) return 'fenced';
     return signs.some((sign) => sign.test(line)) ? 'output' : 'typed';
   });
-  markParagraphs(lines, marks);
+  const items = markParagraphs(lines, marks);
   markBetween(lines, marks);
   if (marks.some((mark, at) => mark === 'typed' && !COMMAND_LINE.test(lines[at] as string))) {
     for (const [at, line] of lines.entries()) if (COMMAND_LINE.test(line)) marks[at] = 'blank';
@@ -108,7 +124,7 @@ export function typedText(text: string): string {
   }
   const isLeft = (at: number): boolean => marks[at] === 'output' || marks[at] === 'fenced';
   const kept = lines.flatMap((line, at) =>
-    isLeft(at) ? (isLeft(at - 1) ? [] : [GAP]) : marks[at] === 'blank' ? [''] : [line],
+    isLeft(at) ? (isLeft(at - 1) ? [] : [GAP]) : marks[at] === 'blank' ? [''] : [items.has(at) ? `- ${line}` : line],
   );
   const isSaid = (line: string): boolean => line !== '' && line !== GAP;
   return kept

@@ -40,6 +40,28 @@ test.each([
   expect(typedText(text)).toBe(text);
 });
 
+test('lines of plain words are a list that was typed', () => {
+  expect(
+    typedText('some things to fix:\nthe header is too big\nremove the footer\nuse 14px\nnever a cookie banner'),
+  ).toBe('some things to fix:\n- the header is too big\n- remove the footer\n- use 14px\n- never a cookie banner');
+  const filled = [
+    'The retry loop never stops when the server answers so, and each mail',
+    'that is dropped leaves no entry in the log, which is why the operators',
+    'saw nothing of it for a week and restarted the wrong service again and',
+    'again until somebody looked at the queue and counted what was waiting',
+    'in it',
+  ].join('\n');
+  expect(typedText(filled)).toBe(filled);
+});
+
+test.each([
+  'added 12 packages\naudited 13 packages\nfound 0 vulnerabilities\n3 packages are looking for funding\nrun npm fund',
+  'Compiling libc v0.2.1\nCompiling cfg-if v1.0.0\nCompiling mio v0.8.11\nFinished dev in 3.1s\nRunning target/debug/app',
+  'Name: web-1\nNamespace: default\nNode: worker-2/10.0.0.7\nStart Time: Mon, 02 Nov\nStatus: Running',
+])('what a program prints is no list that was typed: %j', (text) => {
+  expect(typedText(text)).not.toContain('- ');
+});
+
 const COMMENT =
   'The retry loop never stops when the server answers 503. Consider a limit of four attempts, with an entry in the log for each mail that is dropped.';
 const spoken = (prompt: string, heard = '') => {
