@@ -3,7 +3,7 @@ import { STOP_WORDS } from './tokenizer.ts';
 
 /** A rule that outlives the task. */
 export const STANDING =
-  /(?:^|[,;:.!] |\b(?:we|you|i|please|must|and|but) )(?:always|never|only ever)\b|\b(?:from now on|as a rule|every time|(?:don't|do not) ever|going forward|(?:i|we) prefer|(?:please|must) not ever)\b|^(?:please )?remember\b|(?<!\p{L})(?:immer|nie|niemals|ab (?:jetzt|sofort)|grundsätzlich|toujours|jamais|désormais|siempre|nunca|a partir de ahora)(?!\p{L})|(?:반드시|항상|절대|앞으로는?|总是|永远|以后都|必须|必ず|常に)/iu;
+  /(?:^|[,;:.!] |\b(?:we|you|i|please|must|and|but) )(?:always|never|only ever)\b|\b(?:from now on|as a rule|every time|(?:don'?t|do not) ever|going forward|(?:i|we) prefer|(?:please|must) not ever)\b|^(?:please )?remember\b|(?<!\p{L})(?:immer|nie|niemals|ab (?:jetzt|sofort)|grundsätzlich|toujours|jamais|désormais|siempre|nunca|a partir de ahora)(?!\p{L})|(?:반드시|항상|절대|앞으로는?|总是|永远|以后都|必须|必ず|常に)/iu;
 export const NEGATION =
   /\b(?:no|not|never|none|without|cannot|\wn't|neither|nor|no longer|instead of|rather than|rejected|removed|dropped)\b|(?<!\p{L})(?:nie|niemals|nicht|kein\p{L}{0,2}|ohne|statt|jamais|pas|sans|nunca|no|sin|tampoco)(?!\p{L})|(?:不|没|别|无|未|안 |않|없|말고|지 ?마|ない|ません)/iu;
 /** Takes back what was said before. */

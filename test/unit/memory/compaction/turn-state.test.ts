@@ -136,6 +136,8 @@ describe('the state that a turn leaves behind', () => {
   });
 
   test.each([
+    'also dont use lodash here',
+    'instead of jest we should use vitest',
     'Nos quedamos con MariaDB para los pedidos.',
     'Ayer decidimos borrar los borradores cada noche.',
     'Für die Suche bleiben wir bei Solr.',
