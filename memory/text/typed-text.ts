@@ -21,11 +21,12 @@ const UNSURE = /[{};]\s*$|:\s+\/[\w.-]+\/[\w.-]\S*$/;
 /** A paragraph with this share of such lines, or of this many lines that are no sentences, is output as a whole. */
 const OUTPUT_SHARE = 0.3;
 const OUTPUT_LINES = 5;
-/** So many lines of plain words that are no sentences are a list without marks: people type one, few programs print one. */
+/** A paragraph of at least so many lines of plain words without full stops is a list that a person typed without bullets. */
 const LIST_LINES = 3;
+/** The largest share of digits and signs in a line of plain words. */
 const SIGNS = 0.1;
-/** Prose that is filled up to a width has no shorter line but the last. */
-const FILLED_CHARS = 50;
+/** In hard-wrapped prose, every line but the last is at least this long. */
+const WRAPPED_CHARS = 50;
 const SENTENCE = /[.?!,;:。？！，]["')\]]?\s*$|^\s*(?:[-*•]|\d{1,2}[.)])\s/;
 /** So far in only a program begins the line after its own. */
 const DEEP = /^(?: {4}|\t)/;
@@ -55,9 +56,9 @@ function markParagraphs(lines: readonly string[], marks: Mark[]): Set<number> {
     const own = lines.slice(from, to);
     const output = marks.slice(from, to).filter((mark) => mark === 'output').length;
     const isLoose = own.filter((line) => SENTENCE.test(line)).length < own.length * OUTPUT_SHARE;
-    const other = own.filter((line) => !isPlain(line)).length;
-    const isTyped = isLoose && output === 0 && own.length >= LIST_LINES && other < own.length * OUTPUT_SHARE;
-    const isList = isTyped && own.slice(0, -1).some((line) => line.length < FILLED_CHARS);
+    const mayBeList = isLoose && output === 0 && own.length >= LIST_LINES;
+    const isTyped = mayBeList && own.filter((line) => !isPlain(line)).length < own.length * OUTPUT_SHARE;
+    const isList = isTyped && own.slice(0, -1).some((line) => line.length < WRAPPED_CHARS);
     if (isList) for (let at = from; at < to; at += 1) if (!SENTENCE.test(lines[at] as string)) items.add(at);
     const isLog = isLoose && !isTyped && own.length >= OUTPUT_LINES;
     // The first line may introduce what was pasted.
