@@ -37,26 +37,21 @@ describe('the state that a turn leaves behind', () => {
     ]);
   });
 
-  test('reads each sentence of a prompt without capitals', () => {
-    const state = readTurnState(
-      say(
-        "what happens on port 8080? we decided to use redis. don't touch the tests. also remind me to ask Ines",
-        'Ok.',
-      ),
-    );
-    expect(state.decisions.map(({ text }) => text)).toEqual(['we decided to use redis.', "don't touch the tests."]);
-    expect(state.open.map(({ text }) => text)).toEqual(['also remind me to ask Ines']);
-  });
-
-  test('keeps with a decision or a to-do the sentence that says what it is about', () => {
-    const state = readTurnState(
-      say(
-        "tobias is fine with one approver. so that's decided. a second one for the owner may help. I'll ask him.",
-        'Ok.',
-      ),
-    );
-    expect(state.decisions.map(({ text }) => text)).toEqual(["tobias is fine with one approver. so that's decided."]);
-    expect(state.open.map(({ text }) => text)).toEqual(["a second one for the owner may help. I'll ask him."]);
+  test.each([
+    [
+      "what happens on port 8080? we decided to use redis. don't touch the tests. also remind me to ask Ines",
+      ['we decided to use redis.', "don't touch the tests."],
+      ['also remind me to ask Ines'],
+    ],
+    [
+      "tobias is fine with one approver. so that's decided. a second one for the owner may help. I'll ask him.",
+      ["tobias is fine with one approver. so that's decided."],
+      ["a second one for the owner may help. I'll ask him."],
+    ],
+  ])('reads each sentence of a prompt without capitals, with its subject: %s', (prompt, decided, left) => {
+    const { decisions, open } = readTurnState(say(prompt, 'Ok.'));
+    expect(decisions.map(({ text }) => text)).toEqual(decided);
+    expect(open.map(({ text }) => text)).toEqual(left);
   });
 
   test('names to-dos with person and date, and questions that wait', () => {
