@@ -68,7 +68,7 @@ const RULES: readonly Rule[] = [
   { sign: script('今天|오늘'), getDate: shifted(0) },
   {
     ...word(
-      `(?:in|within|en|dentro de) (${NUMBER}) (?:(days?|tage?n?|días?)|(weeks?|wochen?|semanas?)|months?|monate?n?|mes(?:es)?)`,
+      `(?:in|en|dentro de) (${NUMBER}) (?:(days?|tage?n?|días?)|(weeks?|wochen?|semanas?)|months?|monate?n?|mes(?:es)?)`,
     ),
     getDate: ahead,
   },

@@ -155,8 +155,9 @@ export function withoutMarkup(text: string): string {
   return [...pieces, text.slice(at)].join('');
 }
 
-/** So short a prompt is typed. */
+/** So short a prompt is typed, and so short a line. */
 const SURELY_TYPED = 120;
+const TYPED_LINE = 180;
 /** Of a longer one only the first and the last paragraph decide. */
 const TYPED_CHARS = 700;
 /** Words of the answer before that a prompt repeats. */
@@ -196,8 +197,9 @@ export function findSpoken(statements: readonly Statement[], typed: string, hear
     return letters.length >= REPEATED_LETTERS && heardLetters.includes(letters);
   };
   const isShort = typed.length <= SURELY_TYPED;
+  const isLine = typed.length <= TYPED_LINE && !typed.includes('\n');
   const edges = [statements[0]?.block, statements.at(-1)?.block];
-  const speaking = speakingBlocks(statements);
+  const speaking = isLine ? new Set(edges) : speakingBlocks(statements);
   let shownBlock = -1;
   let isReported = false;
   return statements.map((statement): SpokenStatement => {

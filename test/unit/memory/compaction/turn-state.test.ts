@@ -48,7 +48,19 @@ describe('the state that a turn leaves behind', () => {
       ["tobias is fine with one approver. so that's decided."],
       ["a second one for the owner may help. I'll ask him."],
     ],
-  ])('reads each sentence of a prompt without capitals, with its subject: %s', (prompt, decided, left) => {
+    [
+      "I do the icons tomorrow; don't let me forget the art for Mia.",
+      [],
+      [expect.stringMatching(/^I do the icons tomorrow \(.{10}\); don't let me forget the art for Mia\.$/)],
+    ],
+    ['The timeout should be 6 in act 1, and energy 4 is too generous later.', [], []],
+    ['We agreed with legal that postal codes stay out.', ['We agreed with legal that postal codes stay out.'], []],
+    [
+      'One thing: saves. Never write saves during combat, only between rooms; people reload otherwise. JSON, version field, in the folder of the user.',
+      ['Never write saves during combat, only between rooms; people reload otherwise.'],
+      [],
+    ],
+  ])('reads each sentence of a prompt, with its subject: %s', (prompt, decided, left) => {
     const { decisions, open } = readTurnState(say(prompt, 'Ok.'));
     expect(decisions.map(({ text }) => text)).toEqual(decided);
     expect(open.map(({ text }) => text)).toEqual(left);
@@ -120,6 +132,7 @@ describe('the state that a turn leaves behind', () => {
   test.each([
     ['nope, hold on. Legal wants the mails for ten years. Move them to the archive', 'Move them to the archive'],
     ['Klingt gut, 90 Tage. Nee, warte, der Datenschutz erlaubt nur 30. Also 30.', '90 Tage. Nee, warte'],
+    ['Also doch keine Mails, sondern Briefe an alle Kunden', 'sondern Briefe'],
     ['mejor dicho, un mes y solo para clientes', 'un mes y solo para clientes'],
     ['不对,邮件要保留一年', '邮件要保留一年'],
   ])('what takes back something said before is a decision: %s', (prompt, text) => {

@@ -31,6 +31,7 @@ describe('relative dates', () => {
 
   test.each([
     'The peak was on Monday morning.',
+    'Customers churn within 90 days.',
     'Guten Morgen!',
     'por la mañana',
     'tomorrowland and Fridays',

@@ -63,7 +63,7 @@ test.each([
 });
 
 const COMMENT =
-  'The retry loop never stops when the server answers 503. Consider a limit of four attempts, with an entry in the log for each mail that is dropped.';
+  'The retry loop never stops when the server answers 503. Consider a limit of four attempts, with an entry in the log for each mail that is dropped. The counter in sender.ts is reset by each call, so it cannot be used.';
 const spoken = (prompt: string, heard = '') => {
   const typed = typedText(prompt);
   const all = findSpoken(findStatements(typed), typed, heard);
