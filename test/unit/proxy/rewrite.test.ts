@@ -113,12 +113,12 @@ function expectNewestPromptPresent({ request, body }: Played): void {
   expect(found).toBe(true);
 }
 
-/** An epoch starts at a prompt, and within it each request begins with all that the one before sent. */
+/** An epoch starts at a prompt or with a cut, and within it each request begins with all that the one before sent. */
 function expectPrefixesKept(sent: readonly Played[]): void {
   for (const [index, one] of sent.entries()) {
     const before = sent[index - 1];
     if (before === undefined || before.plan?.id !== one.plan?.id) {
-      expect(one.request.fresh).toBe(true);
+      expect(one.request.fresh || one.plan?.cut?.through !== before?.plan?.cut?.through).toBe(true);
       continue;
     }
     const [was, is] = [elements(before.body), elements(one.body)];
