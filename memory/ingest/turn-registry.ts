@@ -3,10 +3,8 @@ import { clip, compareText, isRecord, oneLine } from '../../common/text.ts';
 import { isContinuation } from '../../common/turn.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import { withoutMarkup } from '../text/typed-text.ts';
-import { grown } from './grow-array.ts';
 import { turnContentHash } from './imported-turn.ts';
 import { createTaskLists, type Task, type TaskList } from './task-list.ts';
-import { createTextIds } from './text-ids.ts';
 
 interface SessionInfo {
   readonly project: string;
@@ -49,65 +47,6 @@ export interface TurnRegistry {
   tasks(): ReadonlyMap<string, readonly Task[]>;
 }
 
-/** Bit flags. A session counts whole turns only, each in its first form. */
-const [TAKEN, RECORDED, COUNTED] = [1, 2, 4];
-
-/** Flags and session of each turn, in typed arrays indexed by interned ids. */
-function createTurnColumns() {
-  const names = createTextIds();
-  let flags = new Uint32Array(1_024);
-  let sessionOfTurn = new Uint32Array(1_024);
-
-  function has(turnId: string, flag: number): boolean {
-    const turn = names.find(turnId);
-    return turn !== undefined && ((flags[turn] ?? 0) & flag) !== 0;
-  }
-
-  function set(turnId: string, flag: number): void {
-    const turn = names.of(turnId);
-    flags = grown(flags, turn);
-    flags[turn] = (flags[turn] as number) | flag;
-  }
-
-  return {
-    names,
-    has,
-    set,
-    /** False when the flag was not set. */
-    unset(turnId: string, flag: number): boolean {
-      if (!has(turnId, flag)) return false;
-      const turn = names.of(turnId);
-      flags[turn] = (flags[turn] as number) & ~flag;
-      return true;
-    },
-    setSession(turnId: string, sessionId: string): void {
-      const turn = names.of(turnId);
-      sessionOfTurn = grown(sessionOfTurn, turn);
-      sessionOfTurn[turn] = names.of(sessionId);
-    },
-    getSession(turnId: string): string | undefined {
-      return has(turnId, RECORDED) ? names.text(sessionOfTurn[names.of(turnId)] as number) : undefined;
-    },
-  };
-}
-
-/** First turn with each hash. */
-function createFirstTurns(names: ReturnType<typeof createTextIds>) {
-  const hashes = createTextIds();
-  let turns = new Uint32Array(1_024);
-  return {
-    find(hash: string): string | undefined {
-      const number = hashes.find(hash);
-      return number === undefined ? undefined : names.text(turns[number] as number);
-    },
-    set(hash: string, turnId: string): void {
-      const number = hashes.of(hash);
-      turns = grown(turns, number);
-      turns[number] = names.of(turnId);
-    },
-  };
-}
-
 /** Finds the imported turn that a captured turn is another form of; its place in the conversation is unknown. */
 function createImportMatcher(isRecorded: (turnId: string) => boolean) {
   const unmatched = new Map<string, string[]>();
@@ -123,20 +62,6 @@ function createImportMatcher(isRecorded: (turnId: string) => boolean) {
     unmatched.set(hash, rest);
     if (rest.length === 0) unmatched.delete(hash);
     return first;
-  };
-}
-
-/** Finds the known turn that a turn is another form of, and the digests that identify both. */
-function createIdentifier(
-  firstTurns: ReturnType<typeof createFirstTurns>,
-  isRecorded: (turnId: string) => boolean,
-  canonicalId: (turnId: string) => string,
-) {
-  const matchImported = createImportMatcher(isRecorded);
-  return (turn: NewTurn, text: TurnText) => {
-    const { names, lookups } = getIdentities(turn, text, canonicalId);
-    const known = lookups.map(firstTurns.find).find((turnId) => turnId !== undefined);
-    return { names, first: known ?? matchImported(turn, text) };
   };
 }
 
@@ -158,11 +83,16 @@ function createForms() {
 }
 
 export function createTurnRegistry(): TurnRegistry {
-  const columns = createTurnColumns();
-  const firstTurns = createFirstTurns(columns.names);
-  const isRecorded = (turnId: string): boolean => columns.has(turnId, RECORDED);
+  /** Session of each turn; null where the id is only reserved. */
+  const sessionOf = new Map<string, string | null>();
+  /** A session counts whole turns only, each in its first form. */
+  const counted = new Set<string>();
+  /** First turn with each digest. */
+  const firstTurns = new Map<string, string>();
+  const getSession = (turnId: string): string | undefined => sessionOf.get(turnId) ?? undefined;
+  const isRecorded = (turnId: string): boolean => getSession(turnId) !== undefined;
+  const matchImported = createImportMatcher(isRecorded);
   const forms = createForms();
-  const identify = createIdentifier(firstTurns, isRecorded, forms.canonicalId);
   const sessions = new Map<string, SessionInfo>();
   const partsOf = new Map<string, readonly string[]>();
   const wholesOf = new Map<string, { readonly turnId: string; readonly isCopied: boolean }[]>();
@@ -191,15 +121,16 @@ export function createTurnRegistry(): TurnRegistry {
       turns: (session?.turns ?? 0) + (isCounted ? 1 : 0),
       title: session?.title || findTitle(user),
     });
-    if (isCounted) columns.set(turn.turnId, COUNTED);
+    if (isCounted) counted.add(turn.turnId);
   }
 
   function enter(turn: NewTurn, text: TurnText, mayBeNew: boolean): 'new' | 'form' | null {
     if (isRecorded(turn.turnId)) return null;
-    const { names, first } = identify(turn, text);
+    const { names, lookups } = getIdentities(turn, text, forms.canonicalId);
+    const known = lookups.map((name) => firstTurns.get(name)).find((turnId) => turnId !== undefined);
+    const first = known ?? matchImported(turn, text);
     if (first === undefined && !mayBeNew) return null;
-    columns.set(turn.turnId, TAKEN | RECORDED);
-    columns.setSession(turn.turnId, turn.sessionId);
+    sessionOf.set(turn.turnId, turn.sessionId);
     recordParts(turn);
     for (const name of names) firstTurns.set(name, first ?? turn.turnId);
     countTurn(turn, text, first === undefined && turn.part === undefined);
@@ -210,30 +141,30 @@ export function createTurnRegistry(): TurnRegistry {
 
   return {
     reserve(turnId) {
-      if (columns.has(turnId, TAKEN)) return false;
-      columns.set(turnId, TAKEN);
+      if (sessionOf.has(turnId)) return false;
+      sessionOf.set(turnId, null);
       return true;
     },
-    release: (turnId) => void (isRecorded(turnId) || columns.unset(turnId, TAKEN)),
+    release: (turnId) => void (isRecorded(turnId) || sessionOf.delete(turnId)),
     isRecorded,
-    isReserved: (turnId) => columns.has(turnId, TAKEN),
+    isReserved: (turnId) => sessionOf.has(turnId),
     addForm: forms.add,
     record: (turn, text) => enter(turn, text, true) === 'new',
     recognize: (turn, text) => enter(turn, text, false) === 'form',
     drop(turnIds) {
       tasks.drop([...turnIds, ...turnIds.flatMap((turnId) => wholesOf.get(turnId) ?? []).map((whole) => whole.turnId)]);
       for (const turnId of turnIds) {
-        const sessionId = columns.getSession(turnId);
+        const sessionId = getSession(turnId);
         const session = sessions.get(sessionId ?? '');
-        columns.unset(turnId, RECORDED);
-        if (sessionId === undefined || session === undefined || !columns.unset(turnId, COUNTED)) continue;
+        if (sessionId !== undefined) sessionOf.set(turnId, null);
+        if (sessionId === undefined || session === undefined || !counted.delete(turnId)) continue;
         if (session.turns > 1) sessions.set(sessionId, { ...session, turns: session.turns - 1 });
         else sessions.delete(sessionId);
       }
     },
     canonicalId: forms.canonicalId,
     aliases: forms.of,
-    getSession: columns.getSession,
+    getSession,
     getParts: (turnId) => partsOf.get(turnId) ?? [],
     getWholes: (part) => wholesOf.get(part) ?? [],
     session: (sessionId) => sessions.get(sessionId),
@@ -259,8 +190,9 @@ function findTitle(prompt: string): string {
 function getIdentities(turn: NewTurn, text: TurnText, canonicalId: (turnId: string) => string) {
   const { key, project, sessionId, before, part, imported } = turn;
   const words = hashWords(turn, text);
+  // Of a slice V8 would keep the whole text.
   const digest = (place: string): string =>
-    createHash('sha256').update(`${place}\n${words}`).digest('base64').slice(0, 22);
+    createHash('sha256').update(`${place}\n${words}`).digest().toString('latin1', 0, 16);
   const exact = digest(`${key}\n${project}`);
   if (before === undefined || part !== undefined || imported !== undefined) return { names: [exact], lookups: [exact] };
   const kept = text.user === '' ? [] : [digest(`in ${sessionId}`)];
