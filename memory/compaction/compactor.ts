@@ -38,33 +38,6 @@ export interface Batch {
   readonly past?: { readonly atMs: number; readonly links: readonly string[] };
 }
 
-/** Turns batches into nodes and briefs. */
-export interface Compactor {
-  /**
-   * Writes rule-made drafts for batches of one session together with their children, in one save; durable and
-   * searchable when resolved. Turns that leave nothing to remember count as covered without a node. Returns the brief
-   * after the last batch without writing it.
-   *
-   * @throws when the save fails
-   */
-  draftNodes(
-    batches: readonly Batch[],
-    getChildren: (nodes: readonly MemoryNode[]) => readonly MemoryNode[],
-  ): Promise<Briefing & { readonly nodes: readonly MemoryNode[] }>;
-  /** Writes one node for finished tool rounds of a running turn; durable and searchable when resolved. */
-  bundle(batch: Batch, prompt: string): Promise<void>;
-  /** Fills turns that the model's answer omits with rule-made nodes. */
-  summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult>;
-  buildNodes(result: SummaryResult, batch: Batch, model: string | null): readonly MemoryNode[];
-  /** Adds and changes tasks as these nodes of the batch say; imported turns are history and do not. Never rejects. */
-  takeTasks(nodes: readonly MemoryNode[], batch: Batch): Promise<void>;
-  /** Does nothing when a later batch of the session is compacted already. */
-  writeBrief(result: Briefing, batch: Batch): Promise<void>;
-  newId(atMs?: number): string;
-  /** @param briefing  an earlier rule-made brief, to avoid computing it again */
-  writeLocalBrief(batch: Batch, briefing?: Briefing): Promise<void>;
-}
-
 type Briefing = Pick<SummaryResult, 'brief'>;
 
 type Parts = {
@@ -86,6 +59,9 @@ type Parts = {
 
 const NEVER_ABORTS = new AbortController().signal;
 
+/** Turns batches into nodes and briefs. */
+export type Compactor = ReturnType<typeof createCompactor>;
+
 export function createCompactor({
   nodeFiles,
   local,
@@ -99,7 +75,7 @@ export function createCompactor({
   facts,
   tasks,
   log,
-}: Parts): Compactor {
+}: Parts) {
   const getClaims = async (sessionId: string) => findClaims(await nodeFiles.readBrief(sessionId));
 
   function getInput({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
@@ -137,7 +113,17 @@ export function createCompactor({
   }
 
   return {
-    async draftNodes(batches, getChildren) {
+    /**
+     * Writes rule-made drafts for batches of one session together with their children, in one save; durable and
+     * searchable when resolved. Turns that leave nothing to remember count as covered without a node. Returns the brief
+     * after the last batch without writing it.
+     *
+     * @throws when the save fails
+     */
+    async draftNodes(
+      batches: readonly Batch[],
+      getChildren: (nodes: readonly MemoryNode[]) => readonly MemoryNode[],
+    ): Promise<Briefing & { readonly nodes: readonly MemoryNode[] }> {
       const nodes: MemoryNode[] = [];
       let brief: Briefing['brief'] = { active: [], hints: [] };
       const skipped: string[] = [];
@@ -163,7 +149,8 @@ export function createCompactor({
         return { nodes: own, brief };
       });
     },
-    async bundle(batch, prompt) {
+    /** Writes one node for finished tool rounds of a running turn; durable and searchable when resolved. */
+    async bundle(batch: Batch, prompt: string): Promise<void> {
       const { sessionId, project, reason, turns: shown } = batch;
       const drafts = shown.map((part) => bundleDraft(part, prompt));
       const assembly = {
@@ -178,7 +165,8 @@ export function createCompactor({
       } as const;
       await store.save(buildNodes(drafts, assembly), shown);
     },
-    async summarize(model, batch, signal) {
+    /** Fills turns that the model's answer omits with rule-made nodes. */
+    async summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult> {
       const input = getInput(batch, await getClaims(batch.sessionId));
       const known = await findKnown(batch, { revisions, tasks });
       const result = await model.summarize({ ...input, ...known, ...chooseOntology(batch, facts) }, signal);
@@ -194,10 +182,14 @@ export function createCompactor({
       return { ...result, nodes: [...nodes, ...filled.nodes], skipped };
     },
     buildNodes: buildBatchNodes,
-    takeTasks: (nodes, batch) => takeTasks(nodes, batch, { tasks, log }),
+    /** Adds and changes tasks as these nodes of the batch say; imported turns are history and do not. Never rejects. */
+    takeTasks: (nodes: readonly MemoryNode[], batch: Batch): Promise<void> => takeTasks(nodes, batch, { tasks, log }),
     newId,
+    /** Does nothing when a later batch of the session is compacted already. */
     writeBrief,
-    writeLocalBrief: async (batch, given) => writeBrief(given ?? (await locally(batch)), withoutTools(batch)),
+    /** @param briefing  an earlier rule-made brief, to avoid computing it again */
+    writeLocalBrief: async (batch: Batch, given?: Briefing): Promise<void> =>
+      writeBrief(given ?? (await locally(batch)), withoutTools(batch)),
   };
 }
 

@@ -30,18 +30,6 @@ export interface DeferredUpgrades {
   readonly deferred_until: string | null;
 }
 
-/** Replaces rule-made drafts by the model's nodes. */
-export interface ModelUpgrades {
-  /** Queues the drafts of one batch; false when no model is available and the caller has to write the brief. */
-  add(drafts: readonly MemoryNode[]): boolean;
-  /** Upgrades now, without retries; false when the model fails or may not be called. */
-  upgrade(drafts: readonly MemoryNode[]): Promise<boolean>;
-  deferred(): DeferredUpgrades;
-  /** Retries deferred batches if the model may be called. */
-  retryDeferred(): void;
-  close(): Promise<void>;
-}
-
 interface Job {
   readonly ids: readonly string[];
   readonly sessionId: string;
@@ -89,7 +77,10 @@ interface State extends Parts {
   timer: NodeJS.Timeout | null;
 }
 
-export function createModelUpgrades(parts: Parts): ModelUpgrades {
+/** Replaces rule-made drafts by the model's nodes. */
+export type ModelUpgrades = ReturnType<typeof createModelUpgrades>;
+
+export function createModelUpgrades(parts: Parts) {
   const { model, quota, clock, taskQueue, log } = parts;
   const serial = createSerialQueue((error) =>
     log.error('drafts stay: the model’s nodes could not be stored', { error }),
@@ -98,13 +89,15 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
   const closing = new AbortController();
   const state: State = { ...parts, serial, gate, closing, deferred: [], answers: 0, timer: null };
   return {
-    add(drafts) {
+    /** Queues the drafts of one batch; false when no model is available and the caller has to write the brief. */
+    add(drafts: readonly MemoryNode[]): boolean {
       const first = drafts[0];
       if (model === null || first === undefined || closing.signal.aborted) return false;
       queue(state, getJob(first, drafts));
       return gate.isOpen(first.session_id);
     },
-    async upgrade(drafts) {
+    /** Upgrades now, without retries; false when the model fails or may not be called. */
+    async upgrade(drafts: readonly MemoryNode[]): Promise<boolean> {
       const [first] = drafts;
       if (first === undefined) return false;
       let isDone = false;
@@ -115,16 +108,17 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
       );
       return isDone;
     },
-    deferred() {
+    deferred(): DeferredUpgrades {
       const { deferred } = state;
       if (deferred.length === 0) return { deferred: 0, deferred_because: '', deferred_until: null };
       const until = new Date(clock.now() + gate.waitMs()).toISOString();
       return { deferred: deferred.length, deferred_because: gate.because(), deferred_until: until };
     },
-    retryDeferred() {
+    /** Retries deferred batches if the model may be called. */
+    retryDeferred(): void {
       if (state.deferred.length > 0 && gate.isOpen()) retry(state);
     },
-    async close() {
+    async close(): Promise<void> {
       closing.abort(new Error('memory is closing'));
       if (state.timer !== null) clearTimeout(state.timer);
       await serial(async () => {});

@@ -42,25 +42,6 @@ const MOST_SHOWN = 40;
 /** Older drafts are not queued for the model after a restart. */
 const UPGRADE_MS = 15 * 86_400_000;
 
-/** Turns captured turns into durable nodes: in order per session, sessions in parallel. */
-export interface Pipeline {
-  capture(turns: readonly CapturedTurn[]): void;
-  awaitCaptures(sessionId: string): Promise<void>;
-  prepare(sessionId: string, turnIds: readonly string[]): void;
-  /** For a new session, compacts the tails of its project's other sessions, so that it can recall them. */
-  notice(sessionId: string, project: string): Promise<void>;
-  /** Registers memory lines that the session was shown. */
-  showed(sessionId: string, lines: readonly { readonly text: string; readonly origin: Origin }[]): void;
-  /** A hook reports the exact prompt. */
-  reported(sessionId: string, prompt: string): void;
-  /** Reads the session's journal once. */
-  hydrate(sessionId: string): Promise<void>;
-  /** True once nodes cover every turn offered before; false on failure. */
-  compactTail(sessionId: string): Promise<boolean>;
-  compactTails(): Promise<void>;
-  close(): Promise<void>;
-}
-
 export type PipelineParts = {
   readonly config: Pick<Config, 'llm' | 'compaction'>;
   readonly journal: Journal;
@@ -105,7 +86,10 @@ interface State extends PipelineParts {
   closed: boolean;
 }
 
-export function createPipeline(parts: PipelineParts): Pipeline {
+/** Turns captured turns into durable nodes: in order per session, sessions in parallel. */
+export type Pipeline = ReturnType<typeof createPipeline>;
+
+export function createPipeline(parts: PipelineParts) {
   const { config, getProject, clock, log, toolRounds } = parts;
   const isPatient = config.llm === 'off' || config.compaction.idleMs === 0;
   const sessions = createSessionCache({
@@ -121,27 +105,31 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   const own = { sessions, heardBy, shownText, reported, shown };
   const state: State = { ...parts, rule, isPatient, ...own, pendingChars: 0, closed: false };
   return {
-    capture(turns) {
+    capture(turns: readonly CapturedTurn[]): void {
       for (const turn of turns) {
         if (state.closed) return;
         void notice(state, turn.sessionId, getProject(turn.projectDir));
         offer(state, turn);
       }
     },
-    awaitCaptures: (sessionId) => run(state, sessions.restore(sessionId), async () => {}),
-    prepare: (sessionId, turnIds) => prepare(state, sessionId, turnIds),
-    notice: (sessionId, project) => notice(state, sessionId, project),
-    showed(sessionId, lines) {
+    awaitCaptures: (sessionId: string): Promise<void> => run(state, sessions.restore(sessionId), async () => {}),
+    prepare: (sessionId: string, turnIds: readonly string[]): void => prepare(state, sessionId, turnIds),
+    /** For a new session, compacts the tails of its project's other sessions, so that it can recall them. */
+    notice: (sessionId: string, project: string): Promise<void> => notice(state, sessionId, project),
+    /** Registers memory lines that the session was shown. */
+    showed(sessionId: string, lines: readonly { readonly text: string; readonly origin: Origin }[]): void {
       for (const { text, origin } of lines) if (!isCleanOrigin(origin)) heardBy(sessionId, clock.now()).addText(text);
       state.shown.set(
         sessionId,
         [...(state.shown.get(sessionId) ?? []), ...lines.map(({ text }) => text)].slice(-MOST_SHOWN),
       );
     },
-    reported(sessionId, prompt) {
+    /** A hook reports the exact prompt. */
+    reported(sessionId: string, prompt: string): void {
       reported.getOrCreate(sessionId, () => new Set()).add(digestText(prompt));
     },
-    hydrate(sessionId) {
+    /** Reads the session's journal once. */
+    hydrate(sessionId: string): Promise<void> {
       const session = sessions.restore(sessionId);
       const read = async (): Promise<void> => {
         await hydrate(state, session);
@@ -149,9 +137,10 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       };
       return run(state, session, read, true);
     },
-    compactTail: (sessionId) => compactTail(state, sessions.restore(sessionId), true),
-    compactTails: () => compactTails(state),
-    async close() {
+    /** True once nodes cover every turn offered before; false on failure. */
+    compactTail: (sessionId: string): Promise<boolean> => compactTail(state, sessions.restore(sessionId), true),
+    compactTails: (): Promise<void> => compactTails(state),
+    async close(): Promise<void> {
       state.closed = true;
       for (const { idle } of sessions.all()) if (idle !== null) clearTimeout(idle);
       if (config.llm !== 'off') await compactTails(state);

@@ -14,29 +14,6 @@ import type { CrashMarks, Journal } from '../storage/turn-log.ts';
 import { callNodes, getActions } from '../text/actions.ts';
 import type { Compactor } from './compactor.ts';
 
-/**
- * Stores finished tool rounds (parts) of running turns. Each part is written once; its turn is later written without
- * the parts' messages, and the turn's nodes become parents of the parts' nodes.
- */
-export interface ToolRounds {
-  /** Writes a part and its node. @throws errors of journal and node files */
-  ingest(part: CapturedTurn, stamp: Stamp): Promise<void>;
-  /** Registers a part read from disk. */
-  restore(part: JournalTurn): void;
-  /** Forgets the session's parts; hydration restores them. */
-  evict(sessionId: string): void;
-  /**
-   * Writes a whole turn and returns it with all messages; null where the user removed it under another id.
-   *
-   * @throws errors of the journal
-   */
-  append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn | null>;
-  /** Writes nodes for parts that no node or turn covers. */
-  draftNodes(sessionId: string): Promise<void>;
-  /** Nodes of the turns' parts or, without parts, nodes for the tool calls. */
-  getChildren(nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[];
-}
-
 type Stamp = Pick<JournalTurn, 'project' | 'files' | 'echoes' | 'repeats'>;
 
 /** State that the next part needs. */
@@ -67,7 +44,13 @@ type Parts = {
   };
 };
 
-export function createToolRounds(parts: Parts): ToolRounds {
+/**
+ * Stores finished tool rounds (parts) of running turns. Each part is written once; its turn is later written without
+ * the parts' messages, and the turn's nodes become parents of the parts' nodes.
+ */
+export type ToolRounds = ReturnType<typeof createToolRounds>;
+
+export function createToolRounds(parts: Parts) {
   const { journal, crashMarks, redactor, turnRegistry, catalogue, compactor, store, turnReader, removal } = parts;
   const { isForgotten } = removal;
   const entered = new Map<string, PartState>();
@@ -123,14 +106,22 @@ export function createToolRounds(parts: Parts): ToolRounds {
   }
 
   return {
+    /** Registers a part read from disk. */
     restore,
-    evict(sessionId) {
+    /** Forgets the session's parts; hydration restores them. */
+    evict(sessionId: string): void {
       for (const [turnId, known] of entered) if (known.sessionId === sessionId) entered.delete(turnId);
     },
-    async ingest(part, stamp) {
+    /** Writes a part and its node. @throws errors of journal and node files */
+    async ingest(part: CapturedTurn, stamp: Stamp): Promise<void> {
       await bundle(await write(part, stamp));
     },
-    async append(turn, stamp) {
+    /**
+     * Writes a whole turn and returns it with all messages; null where the user removed it under another id.
+     *
+     * @throws errors of the journal
+     */
+    async append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn | null> {
       const own = await writtenParts(turn, stamp);
       if (own.length === 0) return appendWhole(turn, stamp, parts);
       const held = own.reduce((sum, { messages }) => sum + messages, 0);
@@ -141,13 +132,15 @@ export function createToolRounds(parts: Parts): ToolRounds {
         joinParts(records, turnRegistry.canonicalId).turns.find(({ turnId }) => turnId === stored.turnId) ?? stored
       );
     },
-    async draftNodes(sessionId) {
+    /** Writes nodes for parts that no node or turn covers. */
+    async draftNodes(sessionId: string): Promise<void> {
       const own = [...entered].filter(([, known]) => known.sessionId === sessionId).map(([turnId]) => turnId);
       const bare = new Set(own.filter((turnId) => turnRegistry.getWholes(turnId).length === 0 && !isCovered(turnId)));
       if (bare.size === 0) return;
       for (const part of await turnReader.ofSession(sessionId)) if (bare.has(part.turnId)) await bundle(part);
     },
-    getChildren(nodes, turns) {
+    /** Nodes of the turns' parts or, without parts, nodes for the tool calls. */
+    getChildren(nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[] {
       return nodes.flatMap((parent) => {
         const rounds = roundsBelow(parent, turnRegistry, catalogue);
         const own = turns.filter(({ turnId }) => parent.turns.includes(turnId));

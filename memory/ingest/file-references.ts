@@ -31,24 +31,6 @@ export interface FileAnchor {
   readonly nodes: readonly MemoryNode[];
 }
 
-/** Tracks which files nodes reference and whether those files changed. */
-export interface FileReferences {
-  /** Records the latest working tree of a project. */
-  noteProject(projectDir: string | null, atMs: number): void;
-  /** Hashes the project files that the turn's tool calls name; bounded in time, never rejects. */
-  getMarks(turn: CapturedTurn): Promise<readonly FileMark[]>;
-  /** Without hashes: an imported turn's files may have changed since. */
-  getNames(turn: CapturedTurn): readonly FileMark[];
-  /** By node id, for nodes that reference files. Never rejects. */
-  freshness(
-    nodes: readonly MemoryNode[],
-    projectDir: string | null,
-    budgetMs?: number,
-  ): Promise<ReadonlyMap<string, Freshness>>;
-  /** Null outside known projects. `file` is absolute and may be deleted. */
-  getAnchor(file: string): FileAnchor | null;
-}
-
 type Parts = {
   readonly sources: SourceFiles | null;
   readonly sourcePatience?: number;
@@ -100,13 +82,10 @@ function createStateCache(sources: SourceFiles | null) {
   };
 }
 
-export function createFileReferences({
-  sources,
-  sourcePatience = 1,
-  getProject,
-  redactor,
-  catalogue,
-}: Parts): FileReferences {
+/** Tracks which files nodes reference and whether those files changed. */
+export type FileReferences = ReturnType<typeof createFileReferences>;
+
+export function createFileReferences({ sources, sourcePatience = 1, getProject, redactor, catalogue }: Parts) {
   const trees = createWorkingTrees(sources, getProject);
   const states = createStateCache(sources);
   const marksByNode = new WeakMap<MemoryNode, readonly FileMark[]>();
@@ -118,16 +97,19 @@ export function createFileReferences({
   }
 
   return {
+    /** Records the latest working tree of a project. */
     noteProject: trees.note,
 
-    getNames(turn) {
+    /** Without hashes: an imported turn's files may have changed since. */
+    getNames(turn: CapturedTurn): readonly FileMark[] {
       const root = sources?.getRoot(turn.projectDir) ?? null;
       if (sources === null || root === null) return [];
       const places = namedFiles(turn, root, sources, redactor).slice(0, MAX_FILES);
       return places.map((place) => ({ path: place, sha256: '', commit: '' }));
     },
 
-    async getMarks(turn) {
+    /** Hashes the project files that the turn's tool calls name; bounded in time, never rejects. */
+    async getMarks(turn: CapturedTurn): Promise<readonly FileMark[]> {
       const root = sources?.getRoot(turn.projectDir) ?? null;
       if (sources === null || root === null) return [];
       const places = namedFiles(turn, root, sources, redactor);
@@ -140,7 +122,12 @@ export function createFileReferences({
       return places.flatMap((place) => marks.get(place) ?? []).slice(0, MAX_FILES);
     },
 
-    async freshness(nodes, projectDir, budgetMs = RECALL_TIMEOUT_MS) {
+    /** By node id, for nodes that reference files. Never rejects. */
+    async freshness(
+      nodes: readonly MemoryNode[],
+      projectDir: string | null,
+      budgetMs: number = RECALL_TIMEOUT_MS,
+    ): Promise<ReadonlyMap<string, Freshness>> {
       const looked = nodes.flatMap((node) => {
         const marks = getMarksFor(node).filter(({ sha256 }) => sha256 !== '');
         const root = marks.length === 0 ? null : trees.getRoot(node.project, projectDir);
@@ -160,7 +147,8 @@ export function createFileReferences({
       );
     },
 
-    getAnchor(file) {
+    /** Null outside known projects. `file` is absolute and may be deleted. */
+    getAnchor(file: string): FileAnchor | null {
       const all = catalogue.all();
       const projects = new Set(all.map((node) => node.project));
       const directory = ancestors(file).find((each) => projects.has(getProject(each))) ?? null;

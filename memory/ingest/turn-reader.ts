@@ -19,24 +19,13 @@ interface TurnWords {
 }
 
 /** Reads raw turns: each once, in its latest form, under its canonical id. */
-export interface TurnReader {
-  turns(sessionId: string): Promise<readonly JoinedTurn[]>;
-  /** Transcripts of subagents, which are no messages of the turns that started them. */
-  agents(sessionId: string): Promise<readonly JoinedTurn[]>;
-  /** Whole turns, then parts, without those that are skipped. */
-  ofSession(sessionId: string): Promise<readonly TurnText[]>;
-  words(turnId: string): Promise<TurnWords | null>;
-  /** Words of several turns; reads each session once at most. */
-  getWords(turnIds: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
-  keep(turn: TurnText): void;
-  drop(turnIds: readonly string[]): void;
-}
+export type TurnReader = ReturnType<typeof createTurnReader>;
 
 export function createTurnReader(
   journal: Journal,
   turnRegistry: TurnRegistry,
   isSkipped: (turnId: string) => boolean = () => false,
-): TurnReader {
+) {
   const cache = new LruMap<string, TurnWords>(CACHED_CHARS, ({ text, quote }) => text.length + quote.length);
   const keep = (turn: TurnText): void => void cache.set(turn.turnId, findWords(turn));
   const getName = (turnId: string): string => turnRegistry.aliases(turnId)[0] ?? turnId;
@@ -62,14 +51,17 @@ export function createTurnReader(
   }
 
   return {
-    turns: async (sessionId) => (await joinSession(sessionId)).turns,
-    agents: async (sessionId) => (await joinSession(sessionId)).parts.filter(({ part }) => part?.of !== undefined),
+    turns: async (sessionId: string): Promise<readonly JoinedTurn[]> => (await joinSession(sessionId)).turns,
+    /** Transcripts of subagents, which are no messages of the turns that started them. */
+    agents: async (sessionId: string): Promise<readonly JoinedTurn[]> =>
+      (await joinSession(sessionId)).parts.filter(({ part }) => part?.of !== undefined),
+    /** Whole turns, then parts, without those that are skipped. */
     ofSession,
     keep,
-    drop(turnIds) {
+    drop(turnIds: readonly string[]): void {
       for (const turnId of turnIds) cache.delete(turnId);
     },
-    async words(turnId) {
+    async words(turnId: string): Promise<TurnWords | null> {
       const name = getName(turnId);
       const sessionId = turnRegistry.getSession(name);
       if (!cache.has(name) && sessionId !== undefined) {
@@ -77,7 +69,8 @@ export function createTurnReader(
       }
       return cache.get(name) ?? null;
     },
-    async getWords(turnIds) {
+    /** Words of several turns; reads each session once at most. */
+    async getWords(turnIds: readonly string[]): Promise<ReadonlyMap<string, TurnWords>> {
       const words = new Map<string, TurnWords>();
       const read = new Map<string, Promise<ReadonlyMap<string, TurnWords>>>();
       for (const turnId of turnIds) {

@@ -4,7 +4,7 @@ import { isContinuation } from '../../common/turn.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import { withoutMarkup } from '../text/typed-text.ts';
 import { turnContentHash } from './imported-turn.ts';
-import { createTaskLists, type Task, type TaskList } from './task-list.ts';
+import { createTaskLists, type TaskList } from './task-list.ts';
 
 interface SessionInfo {
   readonly project: string;
@@ -16,36 +16,6 @@ interface SessionInfo {
 }
 
 type NewTurn = Omit<JournalTurn, 'seq' | 'redacted'>;
-
-/** Known turns and their ids: the same turn may arrive again serialized differently. */
-export interface TurnRegistry {
-  /** False when the id is known or reserved already. */
-  reserve(turnId: string): boolean;
-  /** Undoes `take`, so that the turn may be offered again. */
-  release(turnId: string): void;
-  isRecorded(turnId: string): boolean;
-  isReserved(turnId: string): boolean;
-  /** `turnId` is a part of the recorded turn `of`, which is all that is kept of it. */
-  addForm(turnId: string, of: string): void;
-  /** Forgets the turns; their ids stay reserved. */
-  drop(turnIds: readonly string[]): void;
-  /** Adds a durable turn; false when it is known or another form of a known one. */
-  record(turn: NewTurn, text: TurnText): boolean;
-  /** Adds a turn that is another form of a known one, as `record` does; false where it is none, or known itself. */
-  recognize(turn: NewTurn, text: TurnText): boolean;
-  /** The id that nodes use for this turn. */
-  canonicalId(turnId: string): string;
-  /** Every id of this turn, oldest first. */
-  aliases(turnId: string): readonly string[];
-  getSession(turnId: string): string | undefined;
-  getParts(turnId: string): readonly string[];
-  /** Whole turns that contain this part; `isCopied`: their record repeats its messages. */
-  getWholes(part: string): readonly { readonly turnId: string; readonly isCopied: boolean }[];
-  session(sessionId: string): SessionInfo | undefined;
-  sessions(): ReadonlyMap<string, SessionInfo>;
-  /** To-do lists by session. */
-  tasks(): ReadonlyMap<string, readonly Task[]>;
-}
 
 /** Finds the imported turn that a captured turn is another form of; its place in the conversation is unknown. */
 function createImportMatcher(isRecorded: (turnId: string) => boolean) {
@@ -82,7 +52,10 @@ function createForms() {
   };
 }
 
-export function createTurnRegistry(): TurnRegistry {
+/** Known turns and their ids: the same turn may arrive again serialized differently. */
+export type TurnRegistry = ReturnType<typeof createTurnRegistry>;
+
+export function createTurnRegistry() {
   /** Session of each turn; null where the id is only reserved. */
   const sessionOf = new Map<string, string | null>();
   /** A session counts whole turns only, each in its first form. */
@@ -140,18 +113,24 @@ export function createTurnRegistry(): TurnRegistry {
   }
 
   return {
-    reserve(turnId) {
+    /** False when the id is known or reserved already. */
+    reserve(turnId: string): boolean {
       if (sessionOf.has(turnId)) return false;
       sessionOf.set(turnId, null);
       return true;
     },
-    release: (turnId) => void (isRecorded(turnId) || sessionOf.delete(turnId)),
+    /** Undoes `take`, so that the turn may be offered again. */
+    release: (turnId: string): void => void (isRecorded(turnId) || sessionOf.delete(turnId)),
     isRecorded,
-    isReserved: (turnId) => sessionOf.has(turnId),
+    isReserved: (turnId: string): boolean => sessionOf.has(turnId),
+    /** `turnId` is a part of the recorded turn `of`, which is all that is kept of it. */
     addForm: forms.add,
-    record: (turn, text) => enter(turn, text, true) === 'new',
-    recognize: (turn, text) => enter(turn, text, false) === 'form',
-    drop(turnIds) {
+    /** Adds a durable turn; false when it is known or another form of a known one. */
+    record: (turn: NewTurn, text: TurnText): boolean => enter(turn, text, true) === 'new',
+    /** Adds a turn that is another form of a known one, as `record` does; false where it is none, or known itself. */
+    recognize: (turn: NewTurn, text: TurnText): boolean => enter(turn, text, false) === 'form',
+    /** Forgets the turns; their ids stay reserved. */
+    drop(turnIds: readonly string[]): void {
       tasks.drop([...turnIds, ...turnIds.flatMap((turnId) => wholesOf.get(turnId) ?? []).map((whole) => whole.turnId)]);
       for (const turnId of turnIds) {
         const sessionId = getSession(turnId);
@@ -162,13 +141,18 @@ export function createTurnRegistry(): TurnRegistry {
         else sessions.delete(sessionId);
       }
     },
+    /** The id that nodes use for this turn. */
     canonicalId: forms.canonicalId,
+    /** Every id of this turn, oldest first. */
     aliases: forms.of,
     getSession,
-    getParts: (turnId) => partsOf.get(turnId) ?? [],
-    getWholes: (part) => wholesOf.get(part) ?? [],
-    session: (sessionId) => sessions.get(sessionId),
-    sessions: () => sessions,
+    getParts: (turnId: string): readonly string[] => partsOf.get(turnId) ?? [],
+    /** Whole turns that contain this part; `isCopied`: their record repeats its messages. */
+    getWholes: (part: string): readonly { readonly turnId: string; readonly isCopied: boolean }[] =>
+      wholesOf.get(part) ?? [],
+    session: (sessionId: string): SessionInfo | undefined => sessions.get(sessionId),
+    sessions: (): ReadonlyMap<string, SessionInfo> => sessions,
+    /** To-do lists by session. */
     tasks: tasks.lists,
   };
 }

@@ -27,37 +27,6 @@ import type {
   ShownText,
 } from './types.ts';
 
-/** What leaves memory for a prompt or a search. */
-export interface Recall {
-  /** Best first; empty when nothing passes the relevance filter. @throws the signal's reason */
-  recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
-  /**
-   * Best first. With `file`, hits about that file or folder come first, newest first where `query` is empty, then what
-   * fits the query or names the file. A session may be named by any unambiguous start of its id.
-   *
-   * @throws CometError `ambiguous_id`
-   */
-  search(query: string, options: SearchOptions): Promise<readonly RecallHit[]>;
-  /** Tier-1 lines in the order given; unknown ids are left out. */
-  lines(nodeIds: readonly string[]): readonly MemoryLine[];
-  /** For each of these turns, one line with what was said in it; none for a turn without a node that may be shown. */
-  quotes(turnIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /**
-   * For each turn that durable nodes cover, their ids; an empty list for a turn that the user removed. Synchronous, from
-   * memory.
-   */
-  nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]>;
-  /** Lines for facts that are not as the conversation was shown them, within `facts.tokens`; none with `session`. */
-  factChanges(
-    sessionId: string,
-    projectDir: string | null,
-    shown: ShownText,
-    scope?: Scope,
-  ): Promise<readonly string[]>;
-  /** Brief of the session (or the last one of its project), and the passive and pinned lines; its own with `session`. */
-  sessionContext(sessionId: string, projectDir: string | null, scope?: Scope): Promise<SessionContext>;
-}
-
 interface Parts {
   readonly config: Pick<Config, 'recall'>;
   readonly clock: Clock;
@@ -90,7 +59,10 @@ const TAILS_MS = 60;
 /** Lines are whole as long as all of them stay below this; the preamble's budget of 2,000 tokens holds more. */
 const WHOLE_LINES_CHARS = 7_000;
 
-export function createRecall(parts: Parts): Recall {
+/** What leaves memory for a prompt or a search. */
+export type Recall = ReturnType<typeof createRecall>;
+
+export function createRecall(parts: Parts) {
   const { config, clock, redactor, getProject, turnRegistry, turnReader } = parts;
   const { catalogue, pipeline, recaller, search, openContext } = parts;
   const { named, isGone, isClosing, onActivity } = parts;
@@ -110,7 +82,8 @@ export function createRecall(parts: Parts): Recall {
   }
 
   return {
-    async recall(request, signal) {
+    /** Best first; empty when nothing passes the relevance filter. @throws the signal's reason */
+    async recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]> {
       onActivity();
       const visibleTurns = new Set(
         [...request.visibleTurns].flatMap((turnId) => [turnId, ...turnRegistry.aliases(turnId)]),
@@ -132,7 +105,13 @@ export function createRecall(parts: Parts): Recall {
       );
       return hits;
     },
-    async search(query, { sessionId: prefix, ...options }) {
+    /**
+     * Best first. With `file`, hits about that file or folder come first, newest first where `query` is empty, then what
+     * fits the query or names the file. A session may be named by any unambiguous start of its id.
+     *
+     * @throws CometError `ambiguous_id`
+     */
+    async search(query: string, { sessionId: prefix, ...options }: SearchOptions): Promise<readonly RecallHit[]> {
       const sessionId = prefix === undefined ? undefined : named(prefix);
       const project = options.projectDir === undefined ? undefined : getProject(options.projectDir);
       const isNear = (node: MemoryNode): boolean =>
@@ -144,8 +123,10 @@ export function createRecall(parts: Parts): Recall {
       const exact = phrase === null ? [] : await phraseHits(parts, phrase, { found: hits, isNear, filter });
       return inOneOrder([...answers, ...withExact(hits, exact, phrase).filter(isNewTo(answers))].slice(0, options.top));
     },
-    lines: (nodeIds) => nodeLines(nodeIds, catalogue),
-    async quotes(turnIds) {
+    /** Tier-1 lines in the order given; unknown ids are left out. */
+    lines: (nodeIds: readonly string[]): readonly MemoryLine[] => nodeLines(nodeIds, catalogue),
+    /** For each of these turns, one line with what was said in it; none for a turn without a node that may be shown. */
+    async quotes(turnIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
       const texts = new Map<string, string>();
       for (const [turnId, { quote, origin }] of await turnReader.getWords(turnIds)) {
         const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
@@ -157,17 +138,28 @@ export function createRecall(parts: Parts): Recall {
       }
       return texts;
     },
-    nodesCovering(turnIds) {
+    /**
+     * For each turn that durable nodes cover, their ids; an empty list for a turn that the user removed. Synchronous, from
+     * memory.
+     */
+    nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]> {
       const aliases = turnIds.map(
         (turnId) => [turnId, [...new Set(turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering))]] as const,
       );
       return new Map(aliases.filter(([turnId, ids]) => ids.length > 0 || isGone(turnId)));
     },
-    async factChanges(sessionId, projectDir, shown, scope) {
+    /** Lines for facts that are not as the conversation was shown them, within `facts.tokens`; none with `session`. */
+    async factChanges(
+      sessionId: string,
+      projectDir: string | null,
+      shown: ShownText,
+      scope?: Scope,
+    ): Promise<readonly string[]> {
       if (scope === 'session') return [];
       return parts.factChanges({ ...shown, sessionId, project: getProject(projectDir) });
     },
-    async sessionContext(sessionId, projectDir, scope) {
+    /** Brief of the session (or the last one of its project), and the passive and pinned lines; its own with `session`. */
+    async sessionContext(sessionId: string, projectDir: string | null, scope?: Scope): Promise<SessionContext> {
       onActivity();
       await Promise.all([parts.libraryBlock.refresh(), noticeTails(sessionId, projectDir)]);
       return openContext(sessionId, projectDir, scope);
