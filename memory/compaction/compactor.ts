@@ -62,20 +62,8 @@ const NEVER_ABORTS = new AbortController().signal;
 /** Turns batches into nodes and briefs. */
 export type Compactor = ReturnType<typeof createCompactor>;
 
-export function createCompactor({
-  nodeFiles,
-  local,
-  clock,
-  randomHex,
-  catalogue,
-  store,
-  revisions,
-  linker,
-  nodeLimit,
-  facts,
-  tasks,
-  log,
-}: Parts) {
+export function createCompactor(parts: Parts) {
+  const { nodeFiles, local, clock, catalogue, store, revisions, linker, nodeLimit, facts } = parts;
   const getClaims = async (sessionId: string) => findClaims(await nodeFiles.readBrief(sessionId));
 
   function getInput({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
@@ -89,7 +77,7 @@ export function createCompactor({
 
   function newId(atMs = clock.now()): string {
     for (;;) {
-      const id = nodeId(atMs, randomHex());
+      const id = nodeId(atMs, parts.randomHex());
       if (catalogue.get(id) === undefined) return id;
     }
   }
@@ -153,22 +141,13 @@ export function createCompactor({
     async bundle(batch: Batch, prompt: string): Promise<void> {
       const { sessionId, project, reason, turns: shown } = batch;
       const drafts = shown.map((part) => bundleDraft(part, prompt));
-      const assembly = {
-        kind: 'tool',
-        author: getAuthor(null),
-        sessionId,
-        project,
-        reason,
-        nowMs: clock.now(),
-        shown,
-        newId,
-      } as const;
-      await store.save(buildNodes(drafts, assembly), shown);
+      const assembly = { kind: 'tool', author: getAuthor(null), sessionId, project, reason, shown, newId } as const;
+      await store.save(buildNodes(drafts, { ...assembly, nowMs: clock.now() }), shown);
     },
     /** Fills turns that the model's answer omits with rule-made nodes. */
     async summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult> {
       const input = getInput(batch, await getClaims(batch.sessionId));
-      const known = await findKnown(batch, { revisions, tasks });
+      const known = await findKnown(batch, parts);
       const result = await model.summarize({ ...input, ...known, ...chooseOntology(batch, facts) }, signal);
       const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...(result.skipped ?? [])]);
       const missing = batch.turns.filter((turn) => !covered.has(turn.turnId));
@@ -183,7 +162,7 @@ export function createCompactor({
     },
     buildNodes: buildBatchNodes,
     /** Adds and changes tasks as these nodes of the batch say; imported turns are history and do not. Never rejects. */
-    takeTasks: (nodes: readonly MemoryNode[], batch: Batch): Promise<void> => takeTasks(nodes, batch, { tasks, log }),
+    takeTasks: (nodes: readonly MemoryNode[], batch: Batch): Promise<void> => takeTasks(nodes, batch, parts),
     newId,
     /** Does nothing when a later batch of the session is compacted already. */
     writeBrief,

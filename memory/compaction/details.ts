@@ -17,13 +17,6 @@ export type DetailedNode = MemoryNode & {
   readonly detail_note?: string;
 };
 
-/** Writes a node's detailed summary on first request. */
-export interface Details {
-  show(node: MemoryNode): Promise<DetailedNode>;
-  /** Aborts model calls; pending summaries are made by rules. */
-  close(): void;
-}
-
 type Parts = {
   readonly model: LanguageModel | null;
   readonly local: LanguageModel;
@@ -41,7 +34,10 @@ const SENTENCE_CHARS = 400;
 const DETAIL_CHARS = 2_400;
 const NEVER_ABORTS = new AbortController().signal;
 
-export function createDetails(parts: Parts): Details {
+/** Writes a node's detailed summary on first request. */
+export type Details = ReturnType<typeof createDetails>;
+
+export function createDetails(parts: Parts) {
   const { model, local, quota, clock, log, catalogue, store, turnReader, taskQueue } = parts;
   const gate = createBackoff(clock, quota);
   const closing = new AbortController();
@@ -95,7 +91,7 @@ export function createDetails(parts: Parts): Details {
   }
 
   return {
-    show(node) {
+    show(node: MemoryNode): Promise<DetailedNode> {
       if (node.detailed_summary !== null || closing.signal.aborted) return Promise.resolve(node);
       const pending = underway.get(node.node_id);
       if (pending !== undefined) return pending;
@@ -109,7 +105,8 @@ export function createDetails(parts: Parts): Details {
       );
       return made;
     },
-    close: () => closing.abort(new Error('memory is closing')),
+    /** Aborts model calls; pending summaries are made by rules. */
+    close: (): void => closing.abort(new Error('memory is closing')),
   };
 }
 

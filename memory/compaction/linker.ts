@@ -10,12 +10,6 @@ import { contentTokens } from '../text/keywords.ts';
 import { isPairedScript } from '../text/tokenizer.ts';
 import { isPast } from '../text/validity.ts';
 
-/** Links similar nodes of a project, in the background. */
-export interface Linker {
-  /** Runs after the index is written; keeps the user's links. */
-  link(nodes: readonly MemoryNode[]): void;
-}
-
 export interface LinkerParts {
   readonly index: SearchIndex;
   readonly catalogue: NodeRegistry;
@@ -34,7 +28,10 @@ const ASKED_CHARS = 2_000;
 const CANDIDATES = 40;
 const LANES: readonly Lane[] = ['fts', 'summary'];
 
-export function createLinker({ index, catalogue, indexer, store, taskQueue, log }: LinkerParts): Linker {
+/** Links similar nodes of a project, in the background. */
+export type Linker = ReturnType<typeof createLinker>;
+
+export function createLinker({ index, catalogue, indexer, store, taskQueue, log }: LinkerParts) {
   const serial = createSerialQueue((error) =>
     log.warn('could not link memories; recall works without links', { error }),
   );
@@ -69,7 +66,8 @@ export function createLinker({ index, catalogue, indexer, store, taskQueue, log 
   }
 
   return {
-    link(nodes) {
+    /** Runs after the index is written; keeps the user's links. */
+    link(nodes: readonly MemoryNode[]): void {
       const ids = nodes.filter(isLinked).map((node) => node.node_id);
       const isScheduled = waiting.size > 0;
       for (const id of ids) waiting.add(id);

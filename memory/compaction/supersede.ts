@@ -19,25 +19,21 @@ const MAX_KNOWN_STATEMENTS = 40;
 const MIN_SHARED_TOPICS = 2;
 
 /** Finds statements that newer ones supersede. */
-export interface Revisions {
-  /**
-   * Returns everything to save: `fresh`, closed where newer nodes supersede it, and the older nodes it supersedes.
-   *
-   * @param named  per node of `fresh`, statements its writer names as superseded
-   * @param turns  the turns of `fresh`: evidence for what the writer names
-   */
-  apply(
-    fresh: readonly MemoryNode[],
-    named?: readonly (readonly StatementRef[])[],
-    turns?: readonly TurnText[],
-  ): Promise<readonly MemoryNode[]>;
-  /** Trusted statements of the project that these turns may supersede, most likely first. */
-  knownStatements(project: string, turns: readonly TurnText[]): readonly KnownStatement[];
-}
+export type Revisions = ReturnType<typeof createRevisions>;
 
-export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions {
+export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>) {
   return {
-    async apply(fresh, named = [], turns = []) {
+    /**
+     * Returns everything to save: `fresh`, closed where newer nodes supersede it, and the older nodes it supersedes.
+     *
+     * @param named  per node of `fresh`, statements its writer names as superseded
+     * @param turns  the turns of `fresh`: evidence for what the writer names
+     */
+    async apply(
+      fresh: readonly MemoryNode[],
+      named: readonly (readonly StatementRef[])[] = [],
+      turns: readonly TurnText[] = [],
+    ): Promise<readonly MemoryNode[]> {
       const changed = new Map(fresh.map((node) => [node.node_id, node]));
       const naming = new Map(fresh.map((node, at) => [node.node_id, getNaming(node, named[at] ?? [], turns)]));
       const close = (former: MemoryNode, next: MemoryNode): void => {
@@ -59,7 +55,8 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
       return [...changed.values()];
     },
 
-    knownStatements(project, turns) {
+    /** Trusted statements of the project that these turns may supersede, most likely first. */
+    knownStatements(project: string, turns: readonly TurnText[]): readonly KnownStatement[] {
       const topicWords = new Set(turns.flatMap(({ user, parts }) => topicTokens(getText(user, parts))));
       const turnIds = new Set(turns.map(({ turnId }) => turnId));
       const nodes = catalogue.all().filter((node) => node.project === project && !isPast(node));

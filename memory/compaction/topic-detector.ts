@@ -4,20 +4,14 @@ import type { LanguageModel, TopicShiftInput, TopicShiftReading } from '../model
 import { createBackoff, type ModelQuota } from '../models/quota.ts';
 import { wordDrift } from './topic-shift.ts';
 
-export interface TopicDetector {
-  /** Uses rules when the words are clear or the model is unavailable, else the model. Never rejects. */
-  detect(input: TopicShiftInput): Promise<TopicShiftReading>;
-  /** Turns that were read since the start, and those of them that a model was asked about. */
-  counts(): TopicCounts;
-  close(): void;
-}
-
 interface TopicCounts {
   readonly turns: number;
   /** The words did not decide. */
   readonly in_doubt: number;
   readonly asked: number;
 }
+
+export type TopicDetector = ReturnType<typeof createTopicDetector>;
 
 export function createTopicDetector({
   model,
@@ -31,15 +25,17 @@ export function createTopicDetector({
   readonly quota?: ModelQuota;
   readonly clock: Clock;
   readonly log: Log;
-}): TopicDetector {
+}) {
   const gate = createBackoff(clock, quota);
   const closing = new AbortController();
   const locally = (input: TopicShiftInput): Promise<TopicShiftReading> =>
     local.detectTopicShift(input, new AbortController().signal);
   const counts = { turns: 0, in_doubt: 0, asked: 0 };
   return {
-    counts: () => ({ ...counts }),
-    async detect(input) {
+    /** Turns that were read since the start, and those of them that a model was asked about. */
+    counts: (): TopicCounts => ({ ...counts }),
+    /** Uses rules when the words are clear or the model is unavailable, else the model. Never rejects. */
+    async detect(input: TopicShiftInput): Promise<TopicShiftReading> {
       const clear = readFlow(input);
       counts.turns += 1;
       if (clear.kind === 'clear') return { ...(await locally(input)), logic_flow: clear.flow };
@@ -57,7 +53,7 @@ export function createTopicDetector({
       }
       return locally(input);
     },
-    close: () => closing.abort(new Error('memory is closing')),
+    close: (): void => closing.abort(new Error('memory is closing')),
   };
 }
 

@@ -9,19 +9,6 @@ import { addMessage, createSubagents, type Entry, getMessages, isSpoken } from '
 /** Counts of ignored lines: invalid JSON, another kind, a subagent's, a summary. */
 export type Skipped = Readonly<Record<'broken' | 'other' | 'side' | 'summary', number>>;
 
-/**
- * Reads Claude Code's transcript: one JSON line per prompt, tool result and content block of an answer, joined by
- * `parentUuid`. A rewound conversation has two turns with the same parent; both are read.
- */
-export interface TranscriptReader {
-  /** @param agentId  subagent whose file the line is from */
-  line(text: string, agentId?: string): void;
-  turns(): ImportedTurn[];
-  /** What was typed in each turn, and when. */
-  prompts(): { readonly text: string; readonly atMs: number }[];
-  skipped(): Skipped;
-}
-
 interface OpenTurn {
   readonly sessionId: string;
   readonly projectDir: string | null;
@@ -39,10 +26,16 @@ type Line = Readonly<Record<string, unknown>>;
 const THINKING = new Set(['thinking', 'redacted_thinking']);
 
 /**
+ * Reads Claude Code's transcript: one JSON line per prompt, tool result and content block of an answer, joined by
+ * `parentUuid`. A rewound conversation has two turns with the same parent; both are read.
+ */
+export type TranscriptReader = ReturnType<typeof createTranscriptReader>;
+
+/**
  * @param sessionId  overrides the lines' session: a fork copies lines of another one
  * @param writtenMs  time for lines without a timestamp
  */
-export function createTranscriptReader(sessionId: string, writtenMs: number): TranscriptReader {
+export function createTranscriptReader(sessionId: string, writtenMs: number) {
   const turns: OpenTurn[] = [];
   /** Line uuid to turn index. */
   const places = new Map<string, number>();
@@ -100,7 +93,8 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
   }
 
   return {
-    line(text, agentId = '') {
+    /** @param agentId  subagent whose file the line is from */
+    line(text: string, agentId = '') {
       if (text.trim() === '') return;
       const line = parsed(text);
       if (line === null) {
@@ -117,14 +111,15 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
       if (reason === 'other') readOther(line);
       place(line, getParent(line));
     },
-    turns() {
+    turns(): ImportedTurn[] {
       const agents = subagents.agentsByTurn();
       const own = turns.map((turn, at) => ({ ...turn, ...(agents.has(at) ? { agents: agents.get(at) ?? [] } : {}) }));
       return withQueued(own, queue.prompts());
     },
-    prompts: () =>
+    /** What was typed in each turn, and when. */
+    prompts: (): { readonly text: string; readonly atMs: number }[] =>
       turns.map(({ startMs: atMs, entries }) => ({ text: readTypedText(findTexts(entries[0]?.blocks ?? [])), atMs })),
-    skipped: () => ({ ...skipped, side: skipped.side + subagents.countUnknown() }),
+    skipped: (): Skipped => ({ ...skipped, side: skipped.side + subagents.countUnknown() }),
   };
 }
 

@@ -18,19 +18,6 @@ const NO_SHINGLES: ReadonlySet<number> = new Set();
 const PLACE =
   /(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+|(?:(?<!\w)\w+:\/\/|\/)[\w@:%.~/-]{5,}|(?<![\w.-])(?:[\w-]+\.)+[a-z]{2,}\/[\w%.~/-]+/giu;
 
-/** Remembers external text of a session so that a later repetition of it is recognized. */
-export interface ExternalTextTracker {
-  /**
-   * @param messages  raw messages: their injected parts, which `turn` lacks, are external too
-   * @param shingles  shingles of earlier trusted text, which a summary may repeat
-   */
-  addTurn(turn: TurnText, messages?: readonly CapturedMessage[], shingles?: ReadonlySet<number>): Steps<void>;
-  addText(text: string): void;
-  size(): number;
-  /** Whether the assistant repeats external text that the user did not write. */
-  isRepeatedIn(turn: TurnText): Steps<boolean>;
-}
-
 /** One tracker per session. Above `limit` shingles the longest idle sessions are evicted and then distrust all text. */
 export function createExternalTextTrackers(
   limit = MAX_SHINGLES,
@@ -63,7 +50,10 @@ export function createExternalTextTrackers(
   };
 }
 
-export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () => {} } = {}): ExternalTextTracker {
+/** Remembers external text of a session so that a later repetition of it is recognized. */
+export type ExternalTextTracker = ReturnType<typeof createExternalTextTracker>;
+
+export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () => {} } = {}) {
   const external = createCompactSet(2 * MAX_SESSION_SHINGLES);
   /** Over capacity: any trusted text may repeat what was not stored. */
   let isFull = wasFull;
@@ -79,14 +69,23 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
   }
 
   return {
-    size: () => external.size,
-    addText: (text) => runAtOnce(add(text)),
-    *addTurn({ parts }, messages = [], shingles = NO_SHINGLES) {
+    size: (): number => external.size,
+    addText: (text: string): void => runAtOnce(add(text)),
+    /**
+     * @param messages  raw messages: their injected parts, which `turn` lacks, are external too
+     * @param shingles  shingles of earlier trusted text, which a summary may repeat
+     */
+    *addTurn(
+      { parts }: TurnText,
+      messages: readonly CapturedMessage[] = [],
+      shingles: ReadonlySet<number> = NO_SHINGLES,
+    ): Steps<void> {
       const foreign = parts.filter(({ origin }) => origin === 'external');
       for (const { text } of foreign) yield* add(text, shingles);
       if (foreign.length > 0) for (const text of messages.flatMap(hiddenResults)) yield* add(text);
     },
-    *isRepeatedIn({ user, parts }) {
+    /** Whether the assistant repeats external text that the user did not write. */
+    *isRepeatedIn({ user, parts }: TurnText): Steps<boolean> {
       if (external.size === 0 && !isFull) return false;
       const trusted = parts.filter(({ kind, origin }) => kind !== 'tool_result' && isCleanOrigin(origin));
       if (isFull) return trusted.length > 0;

@@ -13,20 +13,6 @@ export interface QueuedPrompt {
   readonly id: string;
 }
 
-/**
- * Claude Code's queue of typed prompts, as a transcript logs it. A prompt that leaves the queue becomes a user message
- * (`dequeue`) or joins the running turn: then it is on the `enqueue` line and in a `queued_command` attachment only.
- */
-export interface PromptQueue {
-  operation(line: Line, at: Place): void;
-  attachment(line: Line, at: Place): void;
-  /** A user message that is a prompt; `text` as typed. */
-  prompt(text: string): void;
-  /** Any other message: no prompt follows a `dequeue` before it. */
-  message(): void;
-  prompts(): QueuedPrompt[];
-}
-
 type Line = Readonly<Record<string, unknown>>;
 
 interface Place {
@@ -52,7 +38,13 @@ const JOINED = new Set(['', 'absorbed_mid_turn']);
 /** `commandMode` of what the user types; the rest are notifications. */
 const TYPED = new Set(['', 'prompt', 'bash']);
 
-export function createPromptQueue(): PromptQueue {
+/**
+ * Claude Code's queue of typed prompts, as a transcript logs it. A prompt that leaves the queue becomes a user message
+ * (`dequeue`) or joins the running turn: then it is on the `enqueue` line and in a `queued_command` attachment only.
+ */
+export type PromptQueue = ReturnType<typeof createPromptQueue>;
+
+export function createPromptQueue() {
   const items: Item[] = [];
   const seen = new Set<string>();
   /** Prompts that joined the turn before the next prompt. */
@@ -101,7 +93,7 @@ export function createPromptQueue(): PromptQueue {
   }
 
   return {
-    operation(line, at) {
+    operation(line: Line, at: Place): void {
       const key = JSON.stringify([line['operation'], line['timestamp'], line['content']]);
       // A resumed session may log its last lines again.
       if (line['timestamp'] !== undefined && seen.has(key)) return;
@@ -112,7 +104,7 @@ export function createPromptQueue(): PromptQueue {
       // Back in the input field, where the user edits it.
       else if (line['operation'] === 'popAll') for (const item of inState('waiting')) item.state = 'withdrawn';
     },
-    attachment(attachment, at) {
+    attachment(attachment: Line, at: Place): void {
       const text = getText(findBlocks(attachment['prompt']));
       const open = [...inState('joined'), ...inState('waiting')].find((one) => one.text === text && !one.isAttached);
       const item = open ?? add(attachment['prompt'], at);
@@ -122,19 +114,21 @@ export function createPromptQueue(): PromptQueue {
       if (!isTyped(attachment)) item.state = 'withdrawn';
       else if (item.state === 'waiting') join(item, at.turn);
     },
-    prompt(typed) {
+    /** A user message that is a prompt; `text` as typed. */
+    prompt(typed: string): void {
       isPrompted = true;
       const text = normalized(typed);
       if (text === '') return;
       for (const item of findRepeated(text)) item.state = 'repeated';
       dequeued = 0;
     },
-    message() {
+    /** Any other message: no prompt follows a `dequeue` before it. */
+    message(): void {
       if (isPrompted) recent = [];
       isPrompted = false;
       dequeued = 0;
     },
-    prompts() {
+    prompts(): QueuedPrompt[] {
       const typed = [...inState('joined'), ...inState('waiting')];
       return items
         .filter((item) => typed.includes(item) && item.text !== '' && getSource(item.text) === null)

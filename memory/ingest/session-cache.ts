@@ -24,18 +24,6 @@ export interface Session {
   busy: number;
 }
 
-/** Keeps recently used sessions in memory; the rest can be read back from the journal. */
-export interface SessionCache {
-  has(id: string): boolean;
-  /** Returns the cached session or an empty one that the caller has to hydrate. */
-  restore(id: string): Session;
-  all(): readonly Session[];
-  /** Evicted sessions with turns that no node covers yet, of this project where one is given. */
-  evictedWithTurns(project?: string): readonly string[];
-  /** @param passes  evict this session first, as it is only read once */
-  run(session: Session, work: () => Promise<void>, passes?: boolean): Promise<void>;
-}
-
 export interface SessionCacheOptions {
   /** Whether a session with buffered turns may be evicted: nothing compacts them without a request. */
   readonly mayEvictBuffered: boolean;
@@ -46,12 +34,10 @@ export interface SessionCacheOptions {
 
 const MOST_SESSIONS = 200;
 
-export function createSessionCache({
-  mayEvictBuffered,
-  onError,
-  onEvict,
-  limit = MOST_SESSIONS,
-}: SessionCacheOptions): SessionCache {
+/** Keeps recently used sessions in memory; the rest can be read back from the journal. */
+export type SessionCache = ReturnType<typeof createSessionCache>;
+
+export function createSessionCache({ mayEvictBuffered, onError, onEvict, limit = MOST_SESSIONS }: SessionCacheOptions) {
   /** Least recently used first. */
   const sessions = new Map<string, Session>();
   /** Session id to the projects of its buffered turns. */
@@ -75,8 +61,9 @@ export function createSessionCache({
   }
 
   return {
-    has: (id) => sessions.has(id),
-    restore(id) {
+    has: (id: string): boolean => sessions.has(id),
+    /** Returns the cached session or an empty one that the caller has to hydrate. */
+    restore(id: string): Session {
       const session = sessions.get(id) ?? {
         id,
         serial: createSerialQueue((error) => onError(id, error)),
@@ -93,12 +80,14 @@ export function createSessionCache({
       sessions.set(id, session);
       return session;
     },
-    all: () => [...sessions.values()],
-    evictedWithTurns: (project) =>
+    all: (): readonly Session[] => [...sessions.values()],
+    /** Evicted sessions with turns that no node covers yet, of this project where one is given. */
+    evictedWithTurns: (project?: string): readonly string[] =>
       [...waiting].flatMap(([id, projects]) =>
         sessions.has(id) || (project !== undefined && !projects.has(project)) ? [] : [id],
       ),
-    async run(session, work, passes = false) {
+    /** @param passes  evict this session first, as it is only read once */
+    async run(session: Session, work: () => Promise<void>, passes: boolean = false): Promise<void> {
       session.busy += 1;
       await session.serial(work);
       session.busy -= 1;

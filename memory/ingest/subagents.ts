@@ -12,20 +12,6 @@ export interface Entry {
   blocks: Block[];
 }
 
-/** Transcripts of subagents, and the turns that started them. */
-export interface Subagents {
-  /** A line of a subagent's own file, or of the session's. @param agentId  '' where the line names it, or none does */
-  line(line: Line, agentId: string): void;
-  /** A line that repeats a subagent's message while the tool call runs. */
-  progress(line: Line): void;
-  /** A message of the conversation itself. */
-  message(turn: number, line: Line, blocks: readonly Block[]): void;
-  /** Subagents by turn. */
-  agentsByTurn(): ReadonlyMap<number, readonly ImportedAgent[]>;
-  /** Number of lines of subagents that no turn is known to have started. */
-  countUnknown(): number;
-}
-
 interface Agent {
   readonly id: string;
   readonly entries: Entry[];
@@ -44,7 +30,10 @@ interface Start {
   readonly prompt: string;
 }
 
-export function createSubagents(): Subagents {
+/** Transcripts of subagents, and the turns that started them. */
+export type Subagents = ReturnType<typeof createSubagents>;
+
+export function createSubagents() {
   const agents = new Map<string, Agent>();
   /** Tool calls that may have started a subagent, by id, and those that a result names, by subagent. */
   const calls = new Map<string, Start>();
@@ -98,18 +87,22 @@ export function createSubagents(): Subagents {
   }
 
   return {
-    line(line, agentId) {
+    /** A line of a subagent's own file, or of the session's. @param agentId  '' where the line names it, or none does */
+    line(line: Line, agentId: string): void {
       const uuid = toText(line['uuid']);
       const id = agentId || toText(line['agentId']) || (roots.get(toText(line['parentUuid'])) ?? uuid);
       if (uuid !== '') roots.set(uuid, id);
       enter(id, line);
     },
-    progress({ data, parentToolUseID }) {
+    /** A line that repeats a subagent's message while the tool call runs. */
+    progress({ data, parentToolUseID }: Line): void {
       if (!isRecord(data) || data['type'] !== 'agent_progress' || !isRecord(data['message'])) return;
       enter(toText(data['agentId']), data['message'], toText(parentToolUseID));
     },
+    /** A message of the conversation itself. */
     message: noteStarts,
-    agentsByTurn() {
+    /** Subagents by turn. */
+    agentsByTurn(): ReadonlyMap<number, readonly ImportedAgent[]> {
       const byTurn = new Map<number, ImportedAgent[]>();
       for (const agent of agents.values()) {
         const turn = getTurn(agent);
@@ -119,7 +112,8 @@ export function createSubagents(): Subagents {
       }
       return byTurn;
     },
-    countUnknown() {
+    /** Number of lines of subagents that no turn is known to have started. */
+    countUnknown(): number {
       const unknown = [...agents.values()].filter((agent) => getTurn(agent) === undefined);
       return unknown.reduce((sum, { lines }) => sum + lines, 0);
     },

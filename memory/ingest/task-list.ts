@@ -122,13 +122,6 @@ export interface TaskList {
   readonly tasks: readonly Task[];
 }
 
-/** To-do lists of all sessions. */
-interface TaskLists {
-  record(turn: Pick<JournalTurn, 'turnId' | 'sessionId' | 'atMs'>, text: TurnText): void;
-  drop(turnIds: readonly string[]): void;
-  lists(): ReadonlyMap<string, readonly Task[]>;
-}
-
 interface Change {
   readonly turnId: string;
   readonly atMs: number;
@@ -138,7 +131,8 @@ interface Change {
 /** List changes kept per session, newest first to stay. */
 const MAX_TURNS = 200;
 
-export function createTaskLists(): TaskLists {
+/** To-do lists of all sessions. */
+export function createTaskLists() {
   const sessions = new Map<string, readonly Change[]>();
   /** `lists` runs while a prompt waits, and few sessions change in between. */
   const settled = new WeakMap<readonly Change[], readonly Task[]>();
@@ -150,14 +144,14 @@ export function createTaskLists(): TaskLists {
   }
 
   return {
-    record({ turnId, sessionId, atMs }, text) {
+    record({ turnId, sessionId, atMs }: Pick<JournalTurn, 'turnId' | 'sessionId' | 'atMs'>, text: TurnText): void {
       const changes = taskChanges(text);
       if (changes.length === 0) return;
       // On startup, parts arrive before older whole turns.
       const history = [...(sessions.get(sessionId) ?? []), { turnId, atMs, changes }];
       sessions.set(sessionId, history.toSorted((one, other) => one.atMs - other.atMs).slice(-MAX_TURNS));
     },
-    drop(turnIds) {
+    drop(turnIds: readonly string[]): void {
       const removedIds = new Set(turnIds);
       for (const [id, turns] of sessions) {
         const left = turns.filter((turn) => !removedIds.has(turn.turnId));
@@ -165,6 +159,7 @@ export function createTaskLists(): TaskLists {
         else if (left.length < turns.length) sessions.set(id, left);
       }
     },
-    lists: () => new Map([...sessions].map(([id, turns]) => [id, getTasks(turns)] as const)),
+    lists: (): ReadonlyMap<string, readonly Task[]> =>
+      new Map([...sessions].map(([id, turns]) => [id, getTasks(turns)] as const)),
   };
 }

@@ -56,19 +56,6 @@ export interface RecallerDeps {
   readonly now: () => number;
 }
 
-export interface Recaller {
-  /**
-   * What fits the prompt, best first; empty when nothing does, or while the index fails.
-   *
-   * @throws the signal's reason as soon as it aborts; CometError `index_failed`, `index_unreadable`
-   */
-  recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
-  /** Like `recall`, for an explicit search: results below the relevance filter follow those that pass it. */
-  search(query: string, options: SearchOptions): Promise<readonly RecallHit[]>;
-  /** Ids of the turns that search makes its hits of, best first, each once. */
-  turns: (query: string, options: SearchOptions) => Promise<readonly string[]>;
-}
-
 /** Hits asked of each lane of turns: enough that a turn which is good in one is found in the others. */
 const LANE_LIMIT = 400;
 /** Turns whose nodes are ranked: later ones are far below what is given. */
@@ -120,7 +107,9 @@ interface SearchContext {
   readonly freshness: ReadonlyMap<string, Freshness> | undefined;
 }
 
-export function createRecaller(deps: RecallerDeps): Recaller {
+export type Recaller = ReturnType<typeof createRecaller>;
+
+export function createRecaller(deps: RecallerDeps) {
   const { index, getProject, config, repair = async () => {}, now } = deps;
   const ranking = rankingRules(config);
   const lanes = [...new Set<Lane>([...lanesOfTurns(ranking), 'fts', 'summary'])];
@@ -169,7 +158,12 @@ export function createRecaller(deps: RecallerDeps): Recaller {
   }
 
   return {
-    async recall(request, signal) {
+    /**
+     * What fits the prompt, best first; empty when nothing does, or while the index fails.
+     *
+     * @throws the signal's reason as soon as it aborts; CometError `index_failed`, `index_unreadable`
+     */
+    async recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]> {
       signal.throwIfAborted();
       if (!breaker.allows()) return [];
       const query = recallQuery(request.prompt, request.recent);
@@ -183,13 +177,15 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       return hits;
     },
 
-    search(query, options) {
+    /** Like `recall`, for an explicit search: results below the relevance filter follow those that pass it. */
+    search(query: string, options: SearchOptions): Promise<readonly RecallHit[]> {
       const { top: limit, projectDir = null } = options;
       const filter = getFilter(options);
       return find({ query, projectDir, filter, limit, gated: false, skips: () => false, shown: new Set() });
     },
 
-    async turns(query, options) {
+    /** Ids of the turns that search makes its hits of, best first, each once. */
+    async turns(query: string, options: SearchOptions): Promise<readonly string[]> {
       const hits = await collectHits(query, getFilter(options));
       const turns = rankTurns({ text: query, date: namedDate(query, now()) }, hits, ranking);
       return [...new Set(turns.map(({ hit }) => hit.turnId))].slice(0, options.top);

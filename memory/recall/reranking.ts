@@ -5,14 +5,6 @@ import type { RankedNode } from './node-ranking.ts';
 
 export type RerankRules = Pick<Config['rerank'], 'mode' | 'timeoutMs' | 'candidates'>;
 
-/** Applies a reranker within configuration and deadline. */
-export interface Reranking {
-  /** How many nodes to rerank; 0 if reranking is off. */
-  candidates(gated: boolean): number;
-  /** A score per text, higher is better; null keeps the present order. Never rejects. */
-  worth(query: string, texts: readonly string[], gated: boolean): Promise<readonly number[] | null>;
-}
-
 interface RerankingParts {
   readonly reranker: Reranker;
   readonly rules: RerankRules;
@@ -25,12 +17,17 @@ interface RerankingParts {
 /** Share of the recall deadline that the reranker may use. */
 const RECALL_SHARE = 0.6;
 
-export function createReranking({ reranker, rules, deadlineMs, now, log }: RerankingParts): Reranking {
+/** Applies a reranker within configuration and deadline. */
+export type Reranking = ReturnType<typeof createReranking>;
+
+export function createReranking({ reranker, rules, deadlineMs, now, log }: RerankingParts) {
   const breaker = createBreaker(now);
   const isAsked = (gated: boolean): boolean => rules.mode === 'always' || (rules.mode === 'search' && !gated);
   return {
-    candidates: (gated) => (isAsked(gated) ? rules.candidates : 0),
-    async worth(query, texts, gated) {
+    /** How many nodes to rerank; 0 if reranking is off. */
+    candidates: (gated: boolean): number => (isAsked(gated) ? rules.candidates : 0),
+    /** A score per text, higher is better; null keeps the present order. Never rejects. */
+    async worth(query: string, texts: readonly string[], gated: boolean): Promise<readonly number[] | null> {
       if (!isAsked(gated) || texts.length < 2 || !breaker.allows()) return null;
       const timeoutMs = gated ? Math.min(rules.timeoutMs, deadlineMs * RECALL_SHARE) : rules.timeoutMs;
       try {

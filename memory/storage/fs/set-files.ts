@@ -5,24 +5,21 @@ import { appendDurably, readFileIfPresent } from '../../../common/files.ts';
 import { parseJson } from '../../../common/text.ts';
 import type { CrashMarks, MarkedTurn, TurnWork } from '../turn-log.ts';
 
-/** Sessions that the user closed. */
-export interface ClosedSessionsFile {
-  /** When each was closed last, ms. */
-  load(): Promise<ReadonlyMap<string, number>>;
-  add(sessionId: string, atMs: number): Promise<void>;
-}
-
 const Closing = z.object({ session_id: z.string().min(1), closed_at: z.iso.datetime() });
 
+/** Sessions that the user closed. */
+export type ClosedSessionsFile = ReturnType<typeof createClosedSessionsFile>;
+
 /** One close a line, append-only, fsynced; the latest of a session counts. */
-export function createClosedSessionsFile(file: string): ClosedSessionsFile {
+export function createClosedSessionsFile(file: string) {
   return {
-    async load() {
+    /** When each was closed last, ms. */
+    async load(): Promise<ReadonlyMap<string, number>> {
       const text = (await readFileIfPresent(file)) ?? '';
       const closings = text.split('\n').flatMap(parsed);
       return new Map(closings.map(({ session_id, closed_at }) => [session_id, Date.parse(closed_at)]));
     },
-    add(sessionId, atMs) {
+    add(sessionId: string, atMs: number): Promise<void> {
       const closing = { session_id: sessionId, closed_at: new Date(atMs).toISOString() };
       // A line that a power cut tore before this one must not take it along.
       return appendDurably(file, `\n${JSON.stringify(closing)}\n`);
@@ -36,23 +33,20 @@ function parsed(line: string): z.infer<typeof Closing>[] {
   return closing.success ? [closing.data] : [];
 }
 
-/** Ids that must outlive the process: what the user removed is never captured again. */
-export interface IdSetFile {
-  load(): Promise<readonly string[]>;
-  add(ids: readonly string[]): Promise<void>;
-}
-
 const HASH = /^[0-9a-f]{64}$/;
 
+/** Ids that must outlive the process: what the user removed is never captured again. */
+export type IdSetFile = ReturnType<typeof createIdSetFile>;
+
 /** One id a line, append-only, fsynced: Claude Code keeps sending what the user had removed here. @param form  of an id */
-export function createIdSetFile(file: string, form = HASH): IdSetFile {
+export function createIdSetFile(file: string, form = HASH) {
   return {
-    async load() {
+    async load(): Promise<readonly string[]> {
       const text = (await readFileIfPresent(file)) ?? '';
       return text.split('\n').filter((line) => form.test(line));
     },
     // A line that a power cut tore before these must not take one of them along.
-    add: (turnIds) => appendDurably(file, `\n${turnIds.join('\n')}\n`),
+    add: (turnIds: readonly string[]): Promise<void> => appendDurably(file, `\n${turnIds.join('\n')}\n`),
   };
 }
 
