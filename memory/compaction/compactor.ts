@@ -82,15 +82,8 @@ export function createCompactor(parts: Parts) {
     }
   }
 
-  function buildBatchNodes(result: SummaryResult, batch: Batch, model: string | null): readonly MemoryNode[] {
-    const { sessionId, project, reason } = batch;
-    const shown = model === null ? withoutTools(batch).turns : batch.turns;
-    const writer = { kind: 'turn', author: getAuthor(model), status: model === null ? 'draft' : 'current' } as const;
-    const { atMs: nowMs = clock.now(), links = [] } = batch.past ?? {};
-    const assembly = { ...writer, sessionId, project, reason, nowMs, shown, whole: batch.turns };
-    const nodes = buildNodes(result.nodes, { ...assembly, newId: () => newId(nowMs) });
-    return nodes.map((node) => ({ ...node, source_links: [...node.source_links, ...links] }));
-  }
+  const buildBatchNodes = (result: SummaryResult, batch: Batch, model: string | null): readonly MemoryNode[] =>
+    getNodes(result, batch, model, { nowMs: clock.now(), newId });
 
   async function writeBrief(result: Briefing, batch: Batch): Promise<void> {
     if (!isNewest(batch, catalogue)) return;
@@ -151,10 +144,7 @@ export function createCompactor(parts: Parts) {
       const result = await model.summarize({ ...input, ...known, ...chooseOntology(batch, facts) }, signal);
       const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...(result.skipped ?? [])]);
       const missing = batch.turns.filter((turn) => !covered.has(turn.turnId));
-      const own = result.nodes.map(
-        ({ origin: _, ...node }): ProposedNode => ({ ...node, turns: inOrder(node.turns, batch) }),
-      );
-      const nodes = own.filter((node) => node.turns.length > 0);
+      const nodes = ownNodes(result, batch);
       if (missing.length === 0) return { ...result, nodes };
       const filled = await locally({ ...batch, turns: missing });
       const skipped = [...(result.skipped ?? []), ...(filled.skipped ?? [])];
@@ -170,6 +160,26 @@ export function createCompactor(parts: Parts) {
     writeLocalBrief: async (batch: Batch, given?: Briefing): Promise<void> =>
       writeBrief(given ?? (await locally(batch)), withoutTools(batch)),
   };
+}
+
+function getNodes(
+  result: SummaryResult,
+  batch: Batch,
+  model: string | null,
+  { nowMs: now, newId }: { readonly nowMs: number; readonly newId: (atMs: number) => string },
+): readonly MemoryNode[] {
+  const { sessionId, project, reason } = batch;
+  const shown = model === null ? withoutTools(batch).turns : batch.turns;
+  const writer = { kind: 'turn', author: getAuthor(model), status: model === null ? 'draft' : 'current' } as const;
+  const { atMs: nowMs = now, links = [] } = batch.past ?? {};
+  const assembly = { ...writer, sessionId, project, reason, nowMs, shown, whole: batch.turns };
+  const nodes = buildNodes(result.nodes, { ...assembly, newId: () => newId(nowMs) });
+  return nodes.map((node) => ({ ...node, source_links: [...node.source_links, ...links] }));
+}
+
+function ownNodes({ nodes }: SummaryResult, batch: Batch): ProposedNode[] {
+  const own = nodes.map(({ origin: _, ...node }): ProposedNode => ({ ...node, turns: inOrder(node.turns, batch) }));
+  return own.filter(({ turns }) => turns.length > 0);
 }
 
 /** Facts say what holds now, which imported turns do not. */

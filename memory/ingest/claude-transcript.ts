@@ -28,10 +28,7 @@ const THINKING = new Set(['thinking', 'redacted_thinking']);
 /**
  * Reads Claude Code's transcript: one JSON line per prompt, tool result and content block of an answer, joined by
  * `parentUuid`. A rewound conversation has two turns with the same parent; both are read.
- */
-export type TranscriptReader = ReturnType<typeof createTranscriptReader>;
-
-/**
+ *
  * @param sessionId  overrides the lines' session: a fork copies lines of another one
  * @param writtenMs  time for lines without a timestamp
  */

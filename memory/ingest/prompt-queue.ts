@@ -42,8 +42,6 @@ const TYPED = new Set(['', 'prompt', 'bash']);
  * Claude Code's queue of typed prompts, as a transcript logs it. A prompt that leaves the queue becomes a user message
  * (`dequeue`) or joins the running turn: then it is on the `enqueue` line and in a `queued_command` attachment only.
  */
-export type PromptQueue = ReturnType<typeof createPromptQueue>;
-
 export function createPromptQueue() {
   const items: Item[] = [];
   const seen = new Set<string>();

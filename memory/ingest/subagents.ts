@@ -31,8 +31,6 @@ interface Start {
 }
 
 /** Transcripts of subagents, and the turns that started them. */
-export type Subagents = ReturnType<typeof createSubagents>;
-
 export function createSubagents() {
   const agents = new Map<string, Agent>();
   /** Tool calls that may have started a subagent, by id, and those that a result names, by subagent. */

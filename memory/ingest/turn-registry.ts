@@ -52,6 +52,29 @@ function createForms() {
   };
 }
 
+/** Parts of whole turns, and the whole turns that contain a part. */
+function createPartMaps() {
+  const partsOf = new Map<string, readonly string[]>();
+  const wholesOf = new Map<string, { readonly turnId: string; readonly isCopied: boolean }[]>();
+  const add = (whole: string, ids: readonly string[]): void =>
+    void partsOf.set(whole, [...new Set([...(partsOf.get(whole) ?? []), ...ids])]);
+  return {
+    partsOf,
+    wholesOf,
+    record({ turnId, parts = [], tail, part: own }: NewTurn): void {
+      if (own?.of !== undefined) {
+        add(own.of, [turnId]);
+        wholesOf.set(turnId, [{ turnId: own.of, isCopied: false }]);
+      }
+      if (parts.length === 0) return;
+      const whole = { turnId, isCopied: tail !== true };
+      const ids = parts.map((part) => part.turnId);
+      for (const id of ids) wholesOf.set(id, [...(wholesOf.get(id) ?? []), whole]);
+      add(turnId, ids);
+    },
+  };
+}
+
 /** Known turns and their ids: the same turn may arrive again serialized differently. */
 export type TurnRegistry = ReturnType<typeof createTurnRegistry>;
 
@@ -67,23 +90,8 @@ export function createTurnRegistry() {
   const matchImported = createImportMatcher(isRecorded);
   const forms = createForms();
   const sessions = new Map<string, SessionInfo>();
-  const partsOf = new Map<string, readonly string[]>();
-  const wholesOf = new Map<string, { readonly turnId: string; readonly isCopied: boolean }[]>();
+  const { partsOf, wholesOf, record: recordParts } = createPartMaps();
   const tasks = createTaskLists();
-
-  function recordParts({ turnId, parts = [], tail, part: own }: NewTurn): void {
-    const add = (whole: string, ids: readonly string[]): void =>
-      void partsOf.set(whole, [...new Set([...(partsOf.get(whole) ?? []), ...ids])]);
-    if (own?.of !== undefined) {
-      add(own.of, [turnId]);
-      wholesOf.set(turnId, [{ turnId: own.of, isCopied: false }]);
-    }
-    if (parts.length === 0) return;
-    const whole = { turnId, isCopied: tail !== true };
-    for (const { turnId: id } of parts) wholesOf.set(id, [...(wholesOf.get(id) ?? []), whole]);
-    const ids = parts.map((part) => part.turnId);
-    add(turnId, ids);
-  }
 
   function countTurn(turn: NewTurn, { user }: TurnText, isCounted: boolean): void {
     const session = sessions.get(turn.sessionId);

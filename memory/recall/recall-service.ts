@@ -129,8 +129,7 @@ export function createRecall(parts: Parts) {
     async quotes(turnIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
       const texts = new Map<string, string>();
       for (const [turnId, { quote, origin }] of await turnReader.getWords(turnIds)) {
-        const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
-        const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
+        const nodes = nodesOf(turnId, parts);
         const [node] = nodes;
         if (node === undefined || nodes.some(isQuarantined) || quote === '') continue;
         if (!isCleanOrigin(origin) && hasInstructions(quote)) continue;
@@ -175,11 +174,8 @@ interface Looked {
 }
 
 /** What has the phrase word for word. Turns are read where it is quoted, or where nothing else fits. */
-async function phraseHits(
-  { catalogue, index, turnRegistry }: Parts,
-  phrase: Phrase,
-  { found, isNear, filter }: Looked,
-): Promise<RecallHit[]> {
+async function phraseHits(parts: Parts, phrase: Phrase, { found, isNear, filter }: Looked): Promise<RecallHit[]> {
+  const { catalogue, index } = parts;
   const hits = phraseInNodes(phrase, catalogue.all().filter(isNear));
   if (hits.length > 0 || (!phrase.isQuoted && found.some(({ isFar }) => !isFar))) return hits;
   const rows = (await index.search(phrase.text, filter, PHRASE_TURNS, ['raw'])).toSorted((a, b) => b.atMs - a.atMs);
@@ -194,11 +190,7 @@ async function phraseHits(
       return turnId === null || words === undefined ? [] : [[turnId, words] as const];
     }),
   );
-  const getNode = (turnId: string): MemoryNode | undefined => {
-    const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
-    return ids.flatMap((id) => catalogue.current(id) ?? [])[0];
-  };
-  return phraseInTurns(phrase, turns, getNode);
+  return phraseInTurns(phrase, turns, (turnId) => nodesOf(turnId, parts)[0]);
 }
 
 /** Those that fit, those that have the phrase, the others; a quoted phrase comes first. */
@@ -229,14 +221,20 @@ function inOneOrder(hits: readonly RecallHit[]): RecallHit[] {
 
 /** Tasks of the agent's list, each with a node of its turn, or else with the newest of its session. */
 export function readTasks(
-  { turnRegistry, catalogue, clock }: Pick<Parts, 'turnRegistry' | 'catalogue' | 'clock'>,
+  parts: Pick<Parts, 'turnRegistry' | 'catalogue' | 'clock'>,
   isNear: (node: MemoryNode) => boolean,
 ): TaskItems {
+  const { turnRegistry, catalogue, clock } = parts;
   return taskItems(latestTasks(getTaskLists(turnRegistry), clock.now()), ({ turn, sessionId }) => {
-    const ids = turnRegistry.aliases(turn).flatMap(catalogue.nodesCovering);
-    const own = ids.flatMap((id) => catalogue.current(id) ?? []).find(isNear);
+    const own = nodesOf(turn, parts).find(isNear);
     return own ?? catalogue.all().find((node) => node.session_id === sessionId && isNear(node));
   });
+}
+
+/** Current nodes that stand for a turn. */
+function nodesOf(turnId: string, { turnRegistry, catalogue }: Pick<Parts, 'turnRegistry' | 'catalogue'>): MemoryNode[] {
+  const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
+  return ids.flatMap((id) => catalogue.current(id) ?? []);
 }
 
 function stateHit(item: StateItem): RecallHit {
