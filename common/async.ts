@@ -6,6 +6,8 @@ export interface Clock {
   now(): number;
 }
 
+export const DAY_MS = 86_400_000;
+
 export const systemClock: Clock = { now: () => Date.now() };
 
 /** Settles like `work`, or rejects as soon as the signal aborts, so that work that ignores the signal delays no caller. */

@@ -5,7 +5,7 @@ import { ensureDir, writeFileAtomic } from './files.ts';
 import { getHome, homePaths } from './paths.ts';
 import { SCOPES } from './policy.ts';
 import { isRecord, jsonOf, parseJson, unquoted } from './text.ts';
-import { PRESETS as COMPACTION_PRESETS } from './turn.ts';
+import { PRESETS as COMPACTION_PRESETS, ORIGINS } from './turn.ts';
 
 const count = (fallback: number) => z.int().nonnegative().default(fallback);
 const share = (fallback: number) => z.number().min(0).default(fallback);
@@ -263,9 +263,7 @@ export const Config = z.strictObject({
     maxContextChars: count(5_250).describe('characters that one recall may return; lines are dropped whole'),
     passiveLines: count(20).describe('memories that are always shown'),
     passiveTokens: count(570).describe('tokens of the memories that are always shown'),
-    leastOrigin: choice(['user', 'assistant', 'tool', 'external'], 'external').describe(
-      'least trusted origin that is recalled',
-    ),
+    leastOrigin: choice(ORIGINS, 'external').describe('least trusted origin that is recalled'),
     fusion: choice(['score', 'rrf', 'comet'], 'score').describe(
       'how lanes are fused: by score, by reciprocal rank (RRF), or as CoMeT does',
     ),

@@ -3,15 +3,14 @@ import type { Scope } from './policy.ts';
 /**
  * Where a text comes from, most trusted first. A text derived from several sources has the lowest origin.
  */
-export type Origin = 'user' | 'assistant' | 'tool' | 'external';
-
-const ORDER: readonly Origin[] = ['user', 'assistant', 'tool', 'external'];
+export const ORIGINS = ['user', 'assistant', 'tool', 'external'] as const;
+export type Origin = (typeof ORIGINS)[number];
 
 /** The least trusted of `origins`; `external` when there are none. */
 export function lowestOrigin(origins: readonly Origin[]): Origin {
   let worst = -1;
-  for (const origin of origins) worst = Math.max(worst, ORDER.indexOf(origin));
-  return ORDER[worst] ?? 'external';
+  for (const origin of origins) worst = Math.max(worst, ORIGINS.indexOf(origin));
+  return ORIGINS[worst] ?? 'external';
 }
 
 /** Only text of these origins may go to a system channel. */

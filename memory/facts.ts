@@ -96,26 +96,26 @@ export async function openFacts(parts: Parts) {
       await scopes.load();
       return work();
     });
+  const quietly = (
+    message: string,
+    { sessionId }: { readonly sessionId?: string },
+    work: () => void | Promise<void>,
+  ): Promise<void> => exclusive(work).catch((error: unknown) => log.warn(message, { sessionId, error }));
   await scopes.load();
   return {
     /** Reads what changed on disk. Never rejects. */
-    refresh: (): Promise<void> =>
-      exclusive(() => undefined).catch((error: unknown) => log.warn('facts could not be read', { error })),
+    refresh: (): Promise<void> => quietly('facts could not be read', {}, () => undefined),
     /** Never rejects: a turn is kept whatever becomes of its facts. */
     readTurn: (turn: TurnText, source: Source): Promise<void> =>
-      exclusive(() => readTurn(state, turn, source)).catch((error: unknown) =>
-        log.warn('facts of a turn were not kept', { sessionId: source.sessionId, error }),
-      ),
+      quietly('facts of a turn were not kept', source, () => readTurn(state, turn, source)),
     /** As `readTurn`, of history: what lasts is as weak as if it had been kept then. Never rejects. */
     readPast: (turn: TurnText, source: Source): Promise<void> =>
-      exclusive(() => readTurn(state, turn, { ...source, isPast: true })).catch((error: unknown) =>
-        log.warn('facts of an imported turn were not kept', { sessionId: source.sessionId, error }),
+      quietly('facts of an imported turn were not kept', source, () =>
+        readTurn(state, turn, { ...source, isPast: true }),
       ),
     /** Keeps what a model found in turns that were read before. Never rejects. */
     readSummary: (batch: SummaryBatch, candidates: readonly unknown[]): Promise<void> =>
-      exclusive(() => readSummary(state, batch, candidates)).catch((error: unknown) =>
-        log.warn('facts of a summary were not kept', { sessionId: batch.sessionId, error }),
-      ),
+      quietly('facts of a summary were not kept', batch, () => readSummary(state, batch, candidates)),
     /** What facts of a project may be about, as it was read last; null before the first turn there. */
     getOntology: (project: string): Ontology | null => newestState(scopes, project)?.ontology ?? null,
     /** Drops what held for the session only. */

@@ -1,5 +1,5 @@
 import { grouped } from '../common/map.ts';
-import type { Origin } from '../common/turn.ts';
+import { ORIGINS, type Origin } from '../common/turn.ts';
 import type { Compactor } from './compaction/compactor.ts';
 import type { ModelUpgrades } from './compaction/model-upgrades.ts';
 import type { Pipeline } from './compaction/pipeline.ts';
@@ -151,7 +151,6 @@ export interface Source {
   readonly file?: string;
 }
 
-const ORIGINS: readonly Origin[] = ['user', 'assistant', 'tool', 'external'];
 const URLS = /\b(?:https?|ftp|wss?):\/\/[^\s"'`<>\\)\]}]+/gi;
 const PATH_KEYS = /"(?:file_path|notebook_path|path|filePath)":("(?:[^"\\]|\\.)*")/g;
 

@@ -165,8 +165,10 @@ export type BackgroundTasks = ReturnType<typeof startBackgroundTasks>;
 export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: () => boolean }) {
   const { indexer, isClosing, journal, log, pipeline, store, taskQueue, watch } = parts;
   const problems: Problem[] = [];
-  let reindexing: IndexProgress | null = null;
-  let succeeding: IndexProgress | null = null;
+  let filling: IndexProgress | null = null;
+  const onProgress = (done: number, total: number): void => {
+    filling = { done, total };
+  };
   const started = taskQueue.run('ingest', start);
   const succeeded = started.then(succeed);
   const watching = taskQueue.run('ingest', startWatching);
@@ -179,27 +181,23 @@ export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: 
         if (isClosing()) return;
         await pipeline.hydrate(sessionId);
       }
-      await indexer.reconcile(isClosing, (done, total) => {
-        reindexing = { done, total };
-      });
+      await indexer.reconcile(isClosing, onProgress);
     } catch (error) {
       problems.push({ file: 'journal', message: `could not be read to its turnId: ${(error as Error).message}` });
       log.error('history could not be read to its end', { error });
     } finally {
-      reindexing = null;
+      filling = null;
     }
   }
 
   /** Runs in the background: with a slow embedder it takes hours. */
   async function succeed(): Promise<void> {
     try {
-      await indexer.succeed(isClosing, (done, total) => {
-        succeeding = { done, total };
-      });
+      await indexer.succeed(isClosing, onProgress);
     } catch (error) {
       log.error('filling the index of the new embedder failed; the next start continues', { error });
     } finally {
-      succeeding = null;
+      filling = null;
     }
   }
 
@@ -237,7 +235,7 @@ export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: 
     reindex: rebuilds.reindex,
     repair: rebuilds.repair,
     problems: (): readonly Problem[] => [...rebuilds.problems(), ...problems],
-    progress: (): IndexProgress | null => rebuilds.progress() ?? reindexing ?? succeeding,
+    progress: (): IndexProgress | null => rebuilds.progress() ?? filling,
   };
 }
 

@@ -62,7 +62,8 @@ export interface OpenMemoryOptions {
  * part that fails to load must cost memory, never the proxy.
  */
 export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory> {
-  const { env, config, paths, redactor, log } = parts;
+  const { share: _, ...options } = parts;
+  const { env, config, paths, log } = options;
   const { createMemory } = await import('./memory.ts');
   const { openJournal } = await import('./storage/fs/turn-log.ts');
   const { openNodeFiles } = await import('./storage/fs/node-files.ts');
@@ -107,6 +108,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const opening = { ...parts, quota: parts.budget, getProject, model, randomHex, exclusive: inbox, onRemove };
   const { tasks, start } = await openTasks(opening);
   const memory = await createMemory({
+    ...options,
     config: { ...config, recall: await weighFor(embedder.id, config.recall) },
     journal: watched(journal, paths.journalDir, ['append', 'read']),
     crashMarks: await openCrashMarks({ dir: paths.journalDir, version: VERSION, onMark: parts.onMark }),
@@ -114,15 +116,10 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
     index: watched(index.index, paths.indexDir, ['put', 'remove', 'search']),
     model,
     local: createLocalModel({ embedder }),
-    ...(parts.presets === undefined ? {} : { presets: parts.presets }),
     ...(await getReranker(parts, watched)),
-    ...(parts.filter === undefined ? {} : { filter: parts.filter }),
     quota: parts.budget,
     tasks,
     ...shared,
-    ...(parts.activity === undefined ? {} : { activity: parts.activity }),
-    redactor,
-    ...(parts.sealedOrigin === undefined ? {} : { sealedOrigin: parts.sealedOrigin }),
     getProject,
     sources: createSourceFiles({ now: systemClock.now }),
     forgotten: createIdSetFile(path.join(paths.journalDir, 'forgotten')),
@@ -133,10 +130,8 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
     pageFiles: await openPages(parts, inbox),
     factFiles: await openFactFiles(paths, report),
     embedder,
-    ...(parts.savings === undefined ? {} : { savings: parts.savings }),
     watch: createNodeWatch({ ...paths, report }),
     clock: systemClock,
-    log,
     randomHex,
   });
   await Promise.race([warm, after(WARM_MS, undefined, { ref: false })]);

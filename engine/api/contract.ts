@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { getMode, type Mode } from '../../common/policy.ts';
 import { oneLine } from '../../common/text.ts';
-import { lowestOrigin } from '../../common/turn.ts';
+import { lowestOrigin, ORIGINS } from '../../common/turn.ts';
 import { publicNode, type SessionDetail } from '../../memory/index.ts';
 import { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../../memory/recall/index.ts';
 import type { SessionTitles } from '../transcript/session-titles.ts';
@@ -180,7 +180,7 @@ export const operations = {
   'nodes/seal': operation(
     z.strictObject({
       digest: z.string().regex(/^[0-9a-f]{64}$/),
-      origin: z.enum(['user', 'assistant', 'tool', 'external']),
+      origin: z.enum(ORIGINS),
     }),
     ({ seals }, { digest, origin }) => seals.lineFor(digest, origin),
   ),

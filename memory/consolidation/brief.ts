@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { DAY_MS } from '../../common/async.ts';
 import { grouped } from '../../common/map.ts';
 import { amount, compareText, formatCount, localTime, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
@@ -35,7 +36,6 @@ export interface BriefInput {
   readonly getLink: (nodeId: string) => string;
 }
 
-const DAY_MS = 86_400_000;
 const MOST = { projects: 8, sessions: 5, lines: 12, pages: 12 } as const;
 const TITLE_CHARS = 120;
 const NEGLECTED_MS = 60 * DAY_MS;

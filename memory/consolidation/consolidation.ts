@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../../common/async.ts';
+import { type Clock, DAY_MS } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { CometError, getReason, type Problem } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
@@ -56,7 +56,6 @@ export interface Phase {
 
 /** Runs are repeated when their nodes changed in the meantime. */
 const MAX_TRIES = 3;
-const DAY_MS = 86_400_000;
 /** How far back a first brief looks. */
 const FIRST_BRIEF_MS = 7 * DAY_MS;
 const MOST_BRIEFS = 20;

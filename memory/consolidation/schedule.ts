@@ -1,4 +1,4 @@
-import { type Clock, finishesWithin } from '../../common/async.ts';
+import { type Clock, DAY_MS, finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { getReason, type Problem } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
@@ -25,7 +25,6 @@ const EVERY_MS = 60_000;
 /** A pass begins at least this long after the newest request. */
 const QUIET_MS = 120_000;
 const AFTER_FAILURE_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 const CATCH_UP_MS = 1_500;
 
 export type Schedule = ReturnType<typeof createSchedule>;

@@ -1,6 +1,7 @@
 import YAML from 'yaml';
 import { z } from 'zod';
 import { isRecord, parseJson } from '../../common/text.ts';
+import { ORIGINS } from '../../common/turn.ts';
 import { copied, internNode, type StoredBrief } from './node.ts';
 import { MemoryNode } from './node-schema.ts';
 
@@ -441,7 +442,7 @@ type StoredClaim = StoredBrief['active'][number];
 
 const TITLES = { active: '## Active Work Context', hints: '## Hints' } as const;
 const Head = z.looseObject({ session_id: z.string().min(1), project: z.string(), updated_at: z.iso.datetime() });
-const Basis = z.object({ origin: z.enum(['user', 'assistant', 'tool', 'external']), sources: z.array(z.string()) });
+const Basis = z.object({ origin: z.enum(ORIGINS), sources: z.array(z.string()) });
 /** A line without its basis was typed by the owner of the file. */
 const TYPED: z.infer<typeof Basis> = { origin: 'user', sources: [] };
 

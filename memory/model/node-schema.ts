@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { isRecord } from '../../common/text.ts';
+import { ORIGINS } from '../../common/turn.ts';
 
 const iso = z.iso.datetime();
+const origin = z.enum(ORIGINS);
 /**
  * Where a statement goes: `skip`, `episode`, `topic:<name>`, `task` for a new one or `task:<id>` for an open one. A model
  * always chooses; rules decide where it is not given.
@@ -17,7 +19,7 @@ export const Fact = z.object({
   /** Id of each source turn. */
   evidence: z.array(z.string()),
   /** Who says so; of the node's origin where it is not given. */
-  origin: z.enum(['user', 'assistant', 'tool', 'external']).optional(),
+  origin: origin.optional(),
   valid_from: iso.optional(),
   /** From when it was no longer so; open where it is not given. */
   valid_to: iso.nullable().optional(),
@@ -26,8 +28,6 @@ export const Fact = z.object({
   bucket,
 });
 export type Fact = z.infer<typeof Fact>;
-
-const origin = z.enum(['user', 'assistant', 'tool', 'external']);
 
 /** Something that was said in a turn, as it was said. */
 export const StatedItem = z.object({
@@ -87,13 +87,13 @@ const Common = z.object({
   /** Who wrote `detailed_summary`; there only where memory did, on request. */
   detailed_by: z.string().optional(),
   /** The lowest of the turns it was made from; there with `detailed_by`. */
-  detailed_origin: z.enum(['user', 'assistant', 'tool', 'external']).optional(),
+  detailed_origin: origin.optional(),
   trigger: z.string(),
   parent_node_id: z.string().nullable().default(null),
   links: z.array(z.string()).default([]),
   source_links: z.array(z.string()).default([]),
   capsule: z.string().nullable().default(null),
-  origin: z.enum(['user', 'assistant', 'tool', 'external']),
+  origin,
   /** The user lets it be recalled although it gives orders. */
   released: z.boolean().optional(),
   valid_from: iso,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import YAML from 'yaml';
 import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
+import { ORIGINS } from '../../common/turn.ts';
 import { isOneLine, parseYaml, renderFrontMatter, splitFrontMatter } from './markdown.ts';
 import { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from './task-status.ts';
 
@@ -43,7 +44,7 @@ const TaskFields = z.object({
   /** Names of tasks that must be done before. */
   depends_on: list,
   /** Of a task that the owner of the file typed: `user`. */
-  origin: choice(['user', 'assistant', 'tool', 'external'], 'user'),
+  origin: choice(ORIGINS, 'user'),
   /** Memories that it was made of. */
   sources: list,
   /** The sentence that was said, where the title is shorter. */

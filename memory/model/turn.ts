@@ -1,4 +1,4 @@
-import { type CapturedTurn, lowestOrigin, type Origin } from '../../common/turn.ts';
+import { type CapturedTurn, lowestOrigin, ORIGINS, type Origin } from '../../common/turn.ts';
 
 /** A file of a project at one moment. */
 export interface FileMark {
@@ -67,7 +67,6 @@ const CALL_CHARS = 200;
 const CALLS = 20;
 /** Written before each part in one text: who spoke, then the origin. Tokenizers read control characters as spaces. */
 const SPEAKERS = ['user', 'assistant', 'call'] as const;
-const ORIGINS: readonly Origin[] = ['user', 'assistant', 'tool', 'external'];
 const FIRST_SPEAKER = 0x01;
 const FIRST_ORIGIN = 0x11;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the marks are control characters.

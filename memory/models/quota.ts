@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import type { Clock } from '../../common/async.ts';
+import { type Clock, DAY_MS } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
@@ -41,7 +41,6 @@ export interface RateLimitResponse {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const DAY_MS = 86_400_000;
 const LONGEST_MS = 8 * DAY_MS;
 /** Assumed duration of a limit without a reset time. */
 const UNDATED_MS = 15 * 60_000;

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../common/async.ts';
 import { findPastDays, type PastDays } from '../model/dates.ts';
 
 /** In English, German and Spanish. */
@@ -9,7 +10,6 @@ const MONTHS = (
 /** In Chinese and Korean, with the day. */
 const NUMBERED = /(?<!\d)(\d{1,2})[月월](?: ?(\d{1,2})[日号일])?/;
 export const MONTH: string = MONTHS.join('|');
-const DAY_MS = 86_400_000;
 /** The month, not the verb. */
 const IN_MAY = /\b(?:in|on|of|during|early|late|mid|\d{1,2}(?:st|nd|rd|th))[ -]may\b|\bmay (?:\d|of\b)/;
 const YEAR = /\b(?:19|20)\d{2}\b/;

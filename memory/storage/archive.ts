@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { grouped } from '../../common/map.ts';
+import { ORIGINS } from '../../common/turn.ts';
 import {
   newDocument,
   parseBriefFile,
@@ -36,14 +37,8 @@ const VERSION = 2;
 /** Versions that can be read. */
 const READ_VERSIONS = [1, VERSION];
 /** No line of a session or brief begins with one `#`: in texts it is escaped, in lists it stands behind `- `. */
-const TITLES = { nodes: '# Session', brief: '# Brief', page: '# Page', task: '# Task', fact: '# Facts' } as const;
-const Claims = z.array(
-  z.object({
-    text: z.string(),
-    sources: z.array(z.string()),
-    origin: z.enum(['user', 'assistant', 'tool', 'external']),
-  }),
-);
+const TITLES = { nodes: '# Session', brief: '# Brief', pages: '# Page', tasks: '# Task', facts: '# Facts' } as const;
+const Claims = z.array(z.object({ text: z.string(), sources: z.array(z.string()), origin: z.enum(ORIGINS) }));
 const Brief = z.object({
   session_id: z.string().min(1),
   project: z.string(),
@@ -51,22 +46,21 @@ const Brief = z.object({
   active: Claims,
   hints: Claims,
 });
-const ArchivedPage = z.object({
-  name: z.string().regex(/^(?:topics\/(?:(?!\.\.?\/)[^/\\]+\/)*[^/\\]+\.md|\.pages\.json)$/),
-  text: z.string(),
-});
-export type ArchivedPage = z.infer<typeof ArchivedPage>;
-const ArchivedTask = z.object({
-  name: z.string().regex(/^(?:active|blocked|done\/\d{4}-\d\d)\/[^/\\]+\.md$/),
-  text: z.string(),
-});
-const ArchivedFacts = z.object({ name: z.string().regex(/^[a-z0-9-]{1,100}\.md$/), text: z.string() });
+const getSchema = (name: RegExp) => z.object({ name: z.string().regex(name), text: z.string() });
+/** Files beside nodes and briefs, in the order in which they are written. */
+const FILES = {
+  pages: getSchema(/^(?:topics\/(?:(?!\.\.?\/)[^/\\]+\/)*[^/\\]+\.md|\.pages\.json)$/),
+  tasks: getSchema(/^(?:active|blocked|done\/\d{4}-\d\d)\/[^/\\]+\.md$/),
+  facts: getSchema(/^[a-z0-9-]{1,100}\.md$/),
+};
+const KINDS = ['pages', 'tasks', 'facts'] as const;
+export type ArchivedPage = z.infer<typeof FILES.pages>;
 const Line = z.union([
   z.strictObject({ node: MemoryNode }),
   z.strictObject({ brief: Brief }),
-  z.strictObject({ pages: z.array(ArchivedPage) }),
-  z.strictObject({ tasks: z.array(ArchivedTask) }),
-  z.strictObject({ facts: z.array(ArchivedFacts) }),
+  z.strictObject({ pages: z.array(FILES.pages) }),
+  z.strictObject({ tasks: z.array(FILES.tasks) }),
+  z.strictObject({ facts: z.array(FILES.facts) }),
 ]);
 
 /** The same memory gives the same text, in whatever order it comes. */
@@ -74,16 +68,15 @@ export function renderArchive(archive: Archive, format: ArchiveFormat): string {
   if (format === 'jsonl') return [...archiveLines(archive)].join('');
   const nodes = ordered(archive.nodes);
   const briefs = ordered(archive.briefs);
-  const { pages = [], tasks = [], facts = [] } = archive;
   const sessions = grouped(nodes, ({ project, session_id }) => JSON.stringify([project, session_id]));
   const parts = [...sessions.values()].map((own) => `${TITLES.nodes}\n${getDocument(own)}`);
   return [
     `<!-- ${MARK} ${VERSION} -->\n`,
     ...parts,
     ...briefs.map((brief) => `${TITLES.brief}\n${renderBriefFile(brief)}`),
-    ...pages.map(({ name, text }) => `${TITLES.page}\n${quoted(`${name}\n${text}`)}\n`),
-    ...tasks.map(({ name, text }) => `${TITLES.task}\n${quoted(`${name}\n${text}`)}\n`),
-    ...facts.map(({ name, text }) => `${TITLES.fact}\n${quoted(`${name}\n${text}`)}\n`),
+    ...KINDS.flatMap((kind) =>
+      (archive[kind] ?? []).map(({ name, text }) => `${TITLES[kind]}\n${quoted(`${name}\n${text}`)}\n`),
+    ),
   ].join('');
 }
 
@@ -95,13 +88,15 @@ export function parseArchive(text: string): Archive {
 }
 
 /** The text of `jsonl`, line by line: thousands of nodes are more than a thread that streams may do in one go. */
-export function* archiveLines({ nodes, briefs, pages, tasks = [], facts }: Archive): Generator<string> {
+export function* archiveLines({ nodes, briefs, ...files }: Archive): Generator<string> {
   yield `${JSON.stringify({ [MARK]: VERSION })}\n`;
   for (const node of ordered(nodes)) yield `${JSON.stringify({ node: MemoryNode.parse(node) })}\n`;
   for (const brief of ordered(briefs)) yield `${JSON.stringify({ brief: Brief.parse(brief) })}\n`;
-  if (pages !== undefined) yield `${JSON.stringify({ pages })}\n`;
-  if (tasks.length > 0) yield `${JSON.stringify({ tasks })}\n`;
-  if (facts !== undefined) yield `${JSON.stringify({ facts })}\n`;
+  for (const kind of KINDS) {
+    const some = files[kind];
+    // An empty list says that pages, or facts, were kept, and none were there.
+    if (some !== undefined && (kind !== 'tasks' || some.length > 0)) yield `${JSON.stringify({ [kind]: some })}\n`;
+  }
 }
 
 /** One line of `jsonl` without these nodes and turns, links to them and claims that rest on them; '' where none is left. */
@@ -153,21 +148,16 @@ function getDocument(nodes: readonly MemoryNode[]): string {
 function fromLines(text: string): Archive {
   const nodes: MemoryNode[] = [];
   const briefs: StoredBrief[] = [];
-  let pages: readonly ArchivedPage[] | undefined;
-  let tasks: readonly ArchivedPage[] | undefined;
-  let facts: readonly ArchivedPage[] | undefined;
+  let files: Partial<Archive> = {};
   for (const [at, line] of text.split('\n').entries()) {
     if (at === 0 || line.trim() === '') continue;
     const read = Line.safeParse(json(line, at + 1));
     if (!read.success) throw invalid(at + 1, expectation(read.error));
     if ('node' in read.data) nodes.push(read.data.node);
     else if ('brief' in read.data) briefs.push(read.data.brief);
-    else if ('pages' in read.data) pages = read.data.pages;
-    else if ('facts' in read.data) facts = read.data.facts;
-    else tasks = read.data.tasks;
+    else files = { ...files, ...read.data };
   }
-  const given = Object.entries({ pages, tasks, facts }).filter(([, files]) => files !== undefined);
-  return { nodes, briefs, ...Object.fromEntries(given) };
+  return { nodes, briefs, ...files };
 }
 
 function fromMarkdown(text: string): Archive {
@@ -175,20 +165,17 @@ function fromMarkdown(text: string): Archive {
   const starts = lines.flatMap((line, at) => (Object.values(TITLES).includes(line.trimEnd() as never) ? [at] : []));
   const nodes: MemoryNode[] = [];
   const briefs: StoredBrief[] = [];
-  const pages: ArchivedPage[] = [];
-  const tasks: ArchivedPage[] = [];
-  const facts: ArchivedPage[] = [];
+  const files: Partial<Record<(typeof KINDS)[number], ArchivedPage[]>> = {};
   for (const [nth, start] of starts.entries()) {
     const end = starts[nth + 1];
     const part = lines.slice(start + 1, end).join('\n') + (end === undefined ? '' : '\n');
-    if (lines[start]?.trimEnd() === TITLES.nodes) nodes.push(...getNodes(part, start + 1));
-    else if (lines[start]?.trimEnd() === TITLES.brief) briefs.push(getBrief(part, start + 2));
-    else if (lines[start]?.trimEnd() === TITLES.page) pages.push(getFile(ArchivedPage, part, start + 2));
-    else if (lines[start]?.trimEnd() === TITLES.fact) facts.push(getFile(ArchivedFacts, part, start + 2));
-    else tasks.push(getFile(ArchivedTask, part, start + 2));
+    const title = lines[start]?.trimEnd();
+    const kind = KINDS.find((each) => TITLES[each] === title);
+    if (title === TITLES.nodes) nodes.push(...getNodes(part, start + 1));
+    else if (kind === undefined) briefs.push(getBrief(part, start + 2));
+    else files[kind] = [...(files[kind] ?? []), getFile(FILES[kind], part, start + 2)];
   }
-  const given = Object.entries({ pages, tasks, facts }).filter(([, files]) => files.length > 0);
-  return { nodes, briefs, ...Object.fromEntries(given) };
+  return { nodes, briefs, ...files };
 }
 
 function getNodes(part: string, before: number): MemoryNode[] {
@@ -201,7 +188,7 @@ function getNodes(part: string, before: number): MemoryNode[] {
   });
 }
 
-function getFile(schema: typeof ArchivedPage, part: string, line: number): ArchivedPage {
+function getFile(schema: typeof FILES.pages, part: string, line: number): ArchivedPage {
   const [name = '', ...rest] = part.replace(/\n$/, '').replace(/^> ?/gm, '').split('\n');
   const read = schema.safeParse({ name, text: rest.join('\n') });
   if (!read.success) throw invalid(line, expectation(read.error));

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { createMutex } from '../../common/async.ts';
+import { createMutex, DAY_MS } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Problem } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
@@ -194,7 +194,6 @@ export function getTaskLine({ name, title, origin }: Task): string {
   return `“${neutralLine(title, TITLE_CHARS)}” (${noted}task ${taskId(name)})`;
 }
 
-const DAY_MS = 86_400_000;
 const NEGLECTED_MS = { due: 3 * DAY_MS, untimed: 14 * DAY_MS } as const;
 
 /**

@@ -1,4 +1,4 @@
-import { createMutex, type Mutex } from '../../common/async.ts';
+import { createMutex, DAY_MS, type Mutex } from '../../common/async.ts';
 import { CometError, type Problem } from '../../common/errors.ts';
 import { oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
@@ -10,16 +10,7 @@ import { isNearTask, planTaskChange, type TaskStatement } from './statement.ts';
 import { clock, getTaskLine, questionLines, type Surfacing, taskLines } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources, removeTasks } from './task-sources.ts';
-import {
-  DAY_MS,
-  localDay,
-  localIso,
-  nextTime,
-  readReminder,
-  readTrigger,
-  scheduledMs,
-  triggerProblem,
-} from './trigger.ts';
+import { localDay, localIso, nextTime, readReminder, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
 
 /** A task as commands and tools show it. */
 export interface TaskView

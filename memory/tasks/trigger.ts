@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../common/async.ts';
 import type { Task } from '../model/task.ts';
 import { TASK_PRIORITIES } from '../model/task-status.ts';
 
@@ -12,7 +13,6 @@ const CRON = /^(?:@\w+|[\d*/,LW#?-]+(?: [\w*/,#?-]+){4})$/i;
 /** Looked for in the future all the same. */
 const PAST = /\b(?:last|past)\b/i;
 const PART_OF_DAY = /night|evening|morning|noon/i;
-export const DAY_MS = 86_400_000;
 /** Of a day that is named without a time. */
 const HOUR = 9;
 const EXPECTED =
