@@ -1,6 +1,7 @@
 import { trimEnd } from '../../common/text.ts';
 import { STOP_WORDS, tokenize, uniqueTokens } from './tokenizer.ts';
 
+const LETTERS = /\p{L}+/gu;
 const ANCHORS = 4;
 const TAGS = 5;
 
@@ -20,7 +21,8 @@ const COMMON = new Set(
 const COMMON_TOKENS = new Set([...COMMON].flatMap((word) => tokenize(word)));
 
 export function topicTokens(text: string): string[] {
-  return uniqueTokens(text).filter((token) => !COMMON_TOKENS.has(token));
+  const foreign = findForeign(text);
+  return uniqueTokens(text).filter((token) => !COMMON_TOKENS.has(token) && foreign?.tokens.has(token) !== true);
 }
 
 const AREAS: readonly (readonly [string, RegExp])[] = [
@@ -44,11 +46,12 @@ const AREAS: readonly (readonly [string, RegExp])[] = [
 export function getAnchors(text: string): string[] {
   const keywords = new Map<string, { word: string; score: number; at: number }>();
   const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:-]*/gu) ?? [];
+  const foreign = findForeign(text);
   for (const [at, raw] of words.slice(0, 2_000).entries()) {
     const word = trimEnd(raw, './:@-');
     const lower = word.toLowerCase();
     if (word.length < 2 || word.length > 60 || STOP_WORDS.has(lower) || COMMON.has(lower)) continue;
-    if (tokenize(word).length === 0) continue;
+    if (foreign?.words.has(lower) || tokenize(word).length === 0) continue;
     const entry = keywords.get(lower) ?? { word, score: 0, at };
     keywords.set(lower, { ...entry, score: entry.score + strength(word) });
   }
@@ -83,7 +86,8 @@ export function getTags(query: string, kept: string, knownTags: readonly string[
 
 /** Distinct content tokens, in order. */
 export function contentTokens(text: string): string[] {
-  return uniqueTokens(text).filter((token) => !TALK.has(token));
+  const foreign = findForeign(text);
+  return uniqueTokens(text).filter((token) => !TALK.has(token) && foreign?.tokens.has(token) !== true);
 }
 
 /** Words of asking and agreeing, without content. */
@@ -99,3 +103,42 @@ const TALK = new Set(
     .split(' ')
     .flatMap((word) => uniqueTokens(word)),
 );
+
+/** Words without content of German, Spanish and French. Many mean something in English, such as "die" or "son". */
+const FOREIGN_WORDS = [
+  'der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine keinen ist sind war waren ' +
+    'wird werden wurde wurden hat habe haben hatte hatten kann können konnte soll sollen sollte muss müssen darf dürfen ' +
+    'will wollen ich du er sie es wir ihr mich mir dich dir sich uns euch ihn ihm ihnen mein dein sein unser unsere ' +
+    'unseren ihre ihren dieser diese dieses diesen wie was wer wen wem wo wann warum wieso welche welcher welches ' +
+    'welchen welchem wohin woher womit wofür wozu hier da dort dann denn dass ob wenn weil als auch noch schon nur sehr ' +
+    'mal doch so zu zum zur in im ins an am auf aus bei beim bis durch für gegen mit nach ohne über um unter von vom ' +
+    'vor zwischen seit ab gibt gab geht ging macht machen gemacht nehmen nimmt genommen sagen bitte danke ja nein viel ' +
+    'viele vielen hoch lang lange oft groß alle alles',
+  'el la los las un una unos unas y o u e pero no ni es son era eran fue fueron ser está están estaba hay ha han he ' +
+    'hemos había tiene tienen tenía tengo tenemos puede pueden puedo debe deben yo tú él ella ellos nosotros me te se nos ' +
+    'le les lo su sus mi mis tu tus nuestro nuestra este esta esto estos estas ese esa eso que qué quién quien cuál ' +
+    'cuáles cómo como cuándo cuando cuánto cuánta cuántos cuántas dónde donde por para porque con sin de del al a en ' +
+    'desde hasta entre sobre según si ya muy más menos también solo así entonces hace hacer usamos usar llama sí gracias ' +
+    'favor todo toda todos todas',
+  'le la les l un une des du de d et ou mais ne n pas non est sont était étaient être a ont avait avons avez ai été ' +
+    'peut peuvent doit doivent je j tu il elle on nous vous ils elles me m te t se s lui leur y en ce c cet cette ces ' +
+    'mon ma mes ton ta tes son sa ses notre nos votre vos que qu qui quoi quel quelle quels quelles comment pourquoi ' +
+    'quand où combien dont à au aux dans par pour sur sous avec sans chez entre vers depuis si plus moins très aussi ' +
+    'tout toute tous toutes fait faire faut va ici là oui merci',
+];
+const FOREIGN = FOREIGN_WORDS.map((list) => ({ words: new Set(list.split(' ')), tokens: new Set(uniqueTokens(list)) }));
+/** Enough to tell the language. */
+const READ_CHARS = 1_000;
+
+/** The language that has more words without content of a text than English has; null for English. */
+function findForeign(text: string): (typeof FOREIGN)[number] | null {
+  const words = new Set(text.slice(0, READ_CHARS).toLowerCase().match(LETTERS));
+  const count = (of: ReadonlySet<string>): number => [...words].filter((word) => of.has(word)).length;
+  // One word alone may be English.
+  let [found, most] = [null as (typeof FOREIGN)[number] | null, Math.max(1, count(STOP_WORDS))];
+  for (const language of FOREIGN) {
+    const known = count(language.words);
+    if (known > most) [found, most] = [language, known];
+  }
+  return found;
+}

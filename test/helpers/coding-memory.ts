@@ -4,7 +4,7 @@ import type { TurnText } from '../../memory/model/turn.ts';
 import { createRecaller, type Recaller, type RecallerDeps } from '../../memory/recall/recall.ts';
 import type { IndexRow, SearchIndex } from '../../memory/search/search-index.ts';
 import { getRows as indexRows } from '../../memory/storage/index-writer.ts';
-import { EPISODES } from '../fixtures/coding-history.ts';
+import { EPISODES, type Episode } from '../fixtures/coding-history.ts';
 import { makeNode } from './nodes.ts';
 
 export const PROJECT = '/home/dev/shop';
@@ -17,10 +17,10 @@ export interface CodingMemory {
   getId(name: string): string;
 }
 
-/** The made-up history in `index`, one node and its turns for each episode. */
-export async function codingMemory(index: SearchIndex): Promise<CodingMemory> {
+/** A made-up history in `index`, one node and its turns for each episode. */
+export async function codingMemory(index: SearchIndex, episodes: readonly Episode[] = EPISODES): Promise<CodingMemory> {
   const turns = new Map<string, string>();
-  const nodes = EPISODES.map((episode, at) => {
+  const nodes = episodes.map((episode, at) => {
     const turnIds = episode.turns.map((text, turn) => {
       const turnId = `${episode.name}-${turn}`;
       turns.set(turnId, text);
@@ -44,7 +44,7 @@ export async function codingMemory(index: SearchIndex): Promise<CodingMemory> {
     config: Config.parse({}).recall,
     now: () => Date.UTC(2026, 2, 2),
   };
-  const getId = (name: string): string => nodes[EPISODES.findIndex((episode) => episode.name === name)]?.node_id ?? '';
+  const getId = (name: string): string => nodes[episodes.findIndex((episode) => episode.name === name)]?.node_id ?? '';
   return { recaller: createRecaller(deps), deps, nodes, getId };
 }
 

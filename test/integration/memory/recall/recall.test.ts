@@ -73,6 +73,50 @@ describe.each([
   });
 });
 
+describe('questions in other languages find what was said in them, and nothing where nothing answers', () => {
+  test.each([
+    [
+      'German',
+      [
+        'Skonto: 2 % bei 10 Tagen statt bisher 3 %, steht in terms.yaml.',
+        'Den Zugang zu Peppol besorgt Frau Yilmaz bis Ende November.',
+        'Die Schwelle für den Alarm ist jetzt 29 Grad, meinte der Betriebsrat.',
+        'Gutschriften fangen mit GS an, Rechnungen mit RE.',
+      ],
+      ['wie hoch ist das Skonto?', 'wer besorgt den Zugang zu Peppol?', 'ab wie viel Grad gibt es einen Alarm?'],
+      ['wie hoch ist die Mehrwertsteuer in der Schweiz?', 'wer ist für den Datenschutz zuständig?'],
+    ],
+    [
+      'Spanish',
+      [
+        'El proveedor de CDN será Bunny en vez de Cloudflare, por precio.',
+        'El bucket de las fotos ocupa 612 GiB.',
+        'Marta configura las copias de seguridad nocturnas, a las 3:30.',
+        'Las miniaturas tienen 320 píxeles de ancho y formato WebP.',
+      ],
+      ['¿qué CDN usamos?', '¿cuánto ocupa el bucket?', '¿quién configura las copias de seguridad?'],
+      ['¿quién lleva la contabilidad?', '¿cómo se calcula el IVA en Canarias?'],
+    ],
+    [
+      'French',
+      [
+        'Le serveur de test est sur resa-test.exemple.fr, port 8446.',
+        "La durée maximale d'une réservation est de 4 heures.",
+        'Jamais de SMS, la direction refuse le coût.',
+        'Claire livre la maquette mobile avant vendredi.',
+      ],
+      ['où est le serveur de test ?', "quelle est la durée maximale d'une réservation ?", 'pourquoi pas de SMS ?'],
+      ['qui gère la comptabilité ?', 'comment calcule-t-on la TVA ?'],
+    ],
+  ])('%s', async (_, said, questions, strange) => {
+    const history = said.map((text, at) => ({ name: `${at}`, summary: text, trigger: '', tags: [], turns: [text] }));
+    const { recaller, getId } = await codingMemory(await inMemory(), history);
+    const getFirst = async (prompt: string) => (await recaller.recall(ask(prompt), live()))[0]?.node.node_id;
+    for (const [at, question] of questions.entries()) expect(await getFirst(question), question).toBe(getId(`${at}`));
+    for (const question of strange) expect(await getFirst(question), question).toBeUndefined();
+  });
+});
+
 describe('what is recalled', () => {
   const QUESTION = 'which port does the staging database listen on?';
 
