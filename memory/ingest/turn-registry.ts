@@ -83,6 +83,8 @@ export function createTurnRegistry() {
   const sessionOf = new Map<string, string | null>();
   /** A session counts whole turns only, each in its first form. */
   const counted = new Set<string>();
+  /** Ends of turns behind a summary: they do not say where in the session the next turn is. */
+  const summarized = new Set<string>();
   /** First turn with each digest. */
   const firstTurns = new Map<string, string>();
   const getSession = (turnId: string): string | undefined => sessionOf.get(turnId) ?? undefined;
@@ -107,7 +109,9 @@ export function createTurnRegistry() {
 
   function enter(turn: NewTurn, text: TurnText, mayBeNew: boolean): 'new' | 'form' | null {
     if (isRecorded(turn.turnId)) return null;
-    const { names, lookups } = getIdentities(turn, text, forms.canonicalId);
+    const isSummarized = summarized.has(turn.before ?? '') || text.parts.some((each) => isContinuation(each.text));
+    if (isSummarized && text.user === '') summarized.add(turn.turnId);
+    const { names, lookups } = getIdentities(turn, text, forms.canonicalId, isSummarized);
     const known = lookups.map((name) => firstTurns.get(name)).find((turnId) => turnId !== undefined);
     const first = known ?? matchImported(turn, text);
     if (first === undefined && !mayBeNew) return null;
@@ -179,7 +183,7 @@ function findTitle(prompt: string): string {
  * Digests that identify a turn, and those of them to look it up by. A newer client may word the first messages in another
  * way, which changes every later key; a summary may replace everything before the turn.
  */
-function getIdentities(turn: NewTurn, text: TurnText, canonicalId: (turnId: string) => string) {
+function getIdentities(turn: NewTurn, text: TurnText, canonicalId: (id: string) => string, isSummarized: boolean) {
   const { key, project, sessionId, before, part, imported } = turn;
   const words = hashWords(turn, text);
   // Of a slice V8 would keep the whole text.
@@ -188,10 +192,8 @@ function getIdentities(turn: NewTurn, text: TurnText, canonicalId: (turnId: stri
   const exact = digest(`${key}\n${project}`);
   if (before === undefined || part !== undefined || imported !== undefined) return { names: [exact], lookups: [exact] };
   const kept = text.user === '' ? [] : [digest(`in ${sessionId}`)];
-  if (text.parts.some((each) => isContinuation(each.text)))
-    return { names: [exact, ...kept], lookups: [exact, ...kept] };
   const placed = digest(`after ${sessionId} ${canonicalId(before)}`);
-  return { names: [exact, placed, ...kept], lookups: [exact, placed] };
+  return { names: [exact, placed, ...kept], lookups: [exact, ...(isSummarized ? kept : [placed])] };
 }
 
 /** Equal for the same prompt, answered with the same words and calls. */

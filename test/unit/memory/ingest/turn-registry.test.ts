@@ -113,6 +113,25 @@ test('a turn that a summary of all before it stands in front of is the turn that
   expect(['d', 'e', 'f', 'g'].map(book.canonicalId)).toEqual(['d', 'b', 'c', 'g']);
 });
 
+test('turns are known again behind a summary that keeps only the end of the turn before them', () => {
+  const book = createTurnRegistry();
+  const said = (turnId: string, words: string, before: string, continued = ''): boolean => {
+    const parts =
+      continued === '' ? [] : [{ kind: 'assistant' as const, origin: 'external' as const, tool: '', text: continued }];
+    const turn = { key: `key of ${turnId}`, turnId, before, sessionId: 'one', projectDir: '/p', model: 'm', atMs: 1 };
+    return book.record(
+      { ...turn, messages: [], project: '/p' },
+      { turnId, atMs: 1, origin: 'user', user: words, parts },
+    );
+  };
+  expect([said('a', 'a', ''), said('b', 'b', 'a'), said('c', 'c', 'b'), said('d', 'd', 'c')]).not.toContain(false);
+  expect(said('end of a', '', '', 'This session is being continued from a previous conversation.')).toBe(true);
+  expect(said('reminder', '', 'end of a')).toBe(true);
+  expect([said('b2', 'b', 'reminder'), said('c2', 'c', 'b2'), said('d2', 'd', 'c2')]).toEqual([false, false, false]);
+  expect([said('e', 'e', 'd2'), said('d3', 'd', 'e')]).toEqual([true, true]);
+  expect(['b2', 'c2', 'd2', 'd3'].map(book.canonicalId)).toEqual(['b', 'c', 'd', 'd3']);
+});
+
 test('the same words in another project are a turn of that project', () => {
   const book = createTurnRegistry();
   expect(record(book, 'a', 'run the tests')).toBe(true);
