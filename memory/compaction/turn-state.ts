@@ -114,7 +114,8 @@ const LABEL =
 
 const COMMAND = /^\/[\w:-]{1,60}(?:\s|$)/;
 const NOTIFICATION =
-  /^\W{0,3}(?:\[?heartbeat|ping\b|pong\b|keep-?alive|tick\b|noop\b|beep\b|no response requested|request interrupted|api error\b|this is a scheduled|periodic check-in|\[?(?:system|monitor|cron|webhook)(?: event| notification)?\]?:)|\bheartbeat[_ ]?ok\b/i;
+  /^\W{0,3}(?:\[?heartbeat|(?:ping|pong|keep-?alive|tick|noop|beep)(?:\W{1,3}\w{1,40}){0,2}\W{0,9}$|no response requested|request interrupted|api error\b|this is a scheduled|periodic check-in|\[?(?:system|monitor|cron|webhook)(?: event| notification)?\]?:)/i;
+const HEARTBEAT = /\bheartbeat[_ ]?ok\b/i;
 const GREETING =
   /^\W{0,3}(?:(?:hi|hey|hello|good (?:morning|afternoon|evening)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thx|cheers|great|perfect|nice(?: work)?|awesome|cool|bye|good ?(?:bye|night)|see you|that'?s all|danke(?: dir)?|hallo|tschüss|gracias|hola|adiós|merci|谢谢|多谢|你好|再见|감사합니다|고마워|안녕하세요)[\s!.,:)-]{0,20}(?:\p{Extended_Pictographic}\s{0,4})?){1,4}$/iu;
 
@@ -185,7 +186,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
   const isHigh = turn.userOrigin === undefined && (rules.length > 0 || byUser.length > 0 || reply?.isChoice === true);
   const texts = [askedText, outcome, ...[...decisions, ...open].map(({ text }) => text)];
-  const skip = skipReason(turn, typed, { outcome, isEmpty: decisions.length + open.length === 0, noted });
+  const skip = skipReason(turn, typed, { outcome, isEmpty: decisions.length + open.length === 0, byUser, noted });
   return {
     title: getTitle(request, outcome, reply),
     asked: askedText,
@@ -444,10 +445,11 @@ function getTitle(statements: readonly Statement[], outcome: string, reply: Repl
 function skipReason(
   turn: TurnText,
   typed: string,
-  { outcome, isEmpty, noted }: { outcome: string; isEmpty: boolean; noted: readonly Statement[] },
+  { outcome, isEmpty, byUser, noted }: { outcome: string; isEmpty: boolean; byUser: string[]; noted: Statement[] },
 ): SkipReason | null {
-  if (turn.recalled === true) return 'recalled';
-  if (NOTIFICATION.test(typed) && outcome.length < VERDICT_CHARS) return 'notification';
+  if (turn.recalled === true && noted.every(({ text }) => isAsking(text))) return 'recalled';
+  const isSignal = HEARTBEAT.test(typed) || (byUser.length === 0 && NOTIFICATION.test(typed));
+  if (isSignal && outcome.length < VERDICT_CHARS) return 'notification';
   if (GREETING.test(typed) && outcome.length < VERDICT_CHARS) return 'greeting';
   if (!isEmpty) return null;
   if (CONTINUE.test(typed) && saysNothing(turn, typed)) return 'empty';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readTurnState } from '../../../../memory/compaction/turn-state.ts';
+import { readTurnState, repeatsMemory } from '../../../../memory/compaction/turn-state.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { talk } from '../../../helpers/turns.ts';
 
@@ -188,12 +188,43 @@ describe('the state that a turn leaves behind', () => {
   test.each([
     ['thanks!', 'You are welcome.', 'greeting'],
     ['heartbeat', 'HEARTBEAT_OK', 'notification'],
+    ['tick 42', 'ok', 'notification'],
+    ['Read HEARTBEAT.md. Do not repeat old tasks. Reply HEARTBEAT_OK if there is nothing.', 'ok', 'notification'],
   ])('makes no memory of %s', (prompt, answer, reason) => {
     expect(readTurnState(say(prompt, answer)).skip).toBe(reason);
   });
 });
 
 describe('faithful to what was said', () => {
+  test.each([
+    'Ping the health endpoint before every deploy from now on.',
+    'System: from now on all services log JSON.',
+    'Heartbeat interval is 30 seconds from now on, not 10.',
+    'API error handling: we decided to use the circuit breaker.',
+    'webhook: always verify the signature',
+  ])('a decision in the form of a notification is one: %s', (prompt) => {
+    expect(readTurnState(say(prompt, 'Done.'))).toMatchObject({
+      skip: null,
+      decisions: [{ by: 'user', text: prompt }],
+    });
+  });
+
+  test('a request that begins like a heartbeat keeps its answer', () => {
+    expect(readTurnState(say('ping the staging host and say how long it takes', 'It takes 12 ms.')).skip).toBeNull();
+  });
+
+  test.each([
+    ['Which port has the sandbox?', 'recalled'],
+    ['Use Redis for the sessions from now on. Which port has the sandbox?', null],
+    ['We moved the sandbox to 7500 yesterday. Which port had it?', null],
+    ['Remind me to ask Ines tomorrow. Which port has the sandbox?', null],
+  ])('an answer from memory hides nothing else: %s', (prompt, reason) => {
+    const turn = say(prompt, 'The sandbox has port 7413.');
+    const lines = ['- [mem_1] 2026-03-01 (O:USER I:M S:s) user: “The sandbox has port 7413.”'];
+    expect(repeatsMemory(turn, lines)).toBe(true);
+    expect(readTurnState({ ...turn, recalled: true }).skip).toBe(reason);
+  });
+
   test('a proposal that is turned down is not the decision', () => {
     const before = say(
       'How do we speed up the labels?',
