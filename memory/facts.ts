@@ -9,7 +9,7 @@ import type { Embedder } from './embeddings/embedder.ts';
 import { createVectorSimilarity } from './fact-similarity.ts';
 import { type DropReason, type ExtractedFact, extractFacts, type FactTurn } from './facts/extract-facts.ts';
 import type { Fact } from './facts/fact.ts';
-import type { FactStore, TurnChanges, TurnSource } from './facts/fact-store.ts';
+import { type FactStore, getKey, type TurnSource } from './facts/fact-store.ts';
 import { type Concept, conceptNamed, type Ontology, type PersistenceClass } from './facts/ontology.ts';
 import { extractByRules } from './facts/rule-extractor.ts';
 import { fuzzySimilarity } from './facts/similarity.ts';
@@ -87,7 +87,7 @@ export async function openFacts(parts: Parts) {
   const { similarity: threshold, compare } = config.facts;
   const isByMeaning = threshold < 1 && compare === 'meaning' && embedder !== undefined;
   const vectors = isByMeaning ? createVectorSimilarity(threshold, embedder) : null;
-  const similarity = vectors ?? (threshold < 1 ? await fuzzySimilarity(threshold) : null);
+  const similarity = vectors ?? (threshold < 1 ? fuzzySimilarity(threshold) : null);
   const scopes = new FactRegistry({ files, clock, similarity });
   const state: State = { ...parts, scopes, vectors, dropped: new Map() };
   const mutex = createMutex();
@@ -96,26 +96,21 @@ export async function openFacts(parts: Parts) {
       await scopes.load();
       return work();
     });
-  const quietly = (
-    message: string,
-    { sessionId }: { readonly sessionId?: string },
-    work: () => void | Promise<void>,
-  ): Promise<void> => exclusive(work).catch((error: unknown) => log.warn(message, { sessionId, error }));
+  /** Never rejects: a turn is kept whatever becomes of its facts. */
+  const keep = ({ sessionId }: Source, work: () => Promise<void>): Promise<void> =>
+    exclusive(work).catch((error: unknown) => log.warn('facts of a turn were not kept', { sessionId, error }));
   await scopes.load();
   return {
     /** Reads what changed on disk. Never rejects. */
-    refresh: (): Promise<void> => quietly('facts could not be read', {}, () => undefined),
-    /** Never rejects: a turn is kept whatever becomes of its facts. */
-    readTurn: (turn: TurnText, source: Source): Promise<void> =>
-      quietly('facts of a turn were not kept', source, () => readTurn(state, turn, source)),
-    /** As `readTurn`, of history: what lasts is as weak as if it had been kept then. Never rejects. */
+    refresh: (): Promise<void> =>
+      exclusive(() => undefined).catch((error: unknown) => log.warn('facts could not be read', { error })),
+    readTurn: (turn: TurnText, source: Source): Promise<void> => keep(source, () => readTurn(state, turn, source)),
+    /** As `readTurn`, of history: what lasts is as weak as if it had been kept then. */
     readPast: (turn: TurnText, source: Source): Promise<void> =>
-      quietly('facts of an imported turn were not kept', source, () =>
-        readTurn(state, turn, { ...source, isPast: true }),
-      ),
-    /** Keeps what a model found in turns that were read before. Never rejects. */
+      keep(source, () => readTurn(state, turn, { ...source, isPast: true })),
+    /** Keeps what a model found in turns that were read before. */
     readSummary: (batch: SummaryBatch, candidates: readonly unknown[]): Promise<void> =>
-      quietly('facts of a summary were not kept', batch, () => readSummary(state, batch, candidates)),
+      keep(batch, () => readSummary(state, batch, candidates)),
     /** What facts of a project may be about, as it was read last; null before the first turn there. */
     getOntology: (project: string): Ontology | null => newestState(scopes, project)?.ontology ?? null,
     /** Drops what held for the session only. */
@@ -238,7 +233,7 @@ async function apply(
       async ({ over, ...changes }) => {
         const byHand = [...over, ...changes.evicted, ...changes.pruned].filter(({ turn_id }) => turn_id === '');
         if (byHand.length > 0) await state.onFade?.(key, byHand);
-        return over.length > 0 || isVisible(changes);
+        return over.length > 0 || Object.values(changes).some(({ length }) => length > 0);
       },
     );
   }
@@ -261,12 +256,8 @@ function isReadFrom(
   turnId: string,
 ): boolean {
   return (polarity === 'asserted' ? facts : closed).some(
-    (fact) => fact.concept === concept && fact.turn_id === turnId && isSame(fact.value, value),
+    (fact) => fact.concept === concept && fact.turn_id === turnId && getKey(fact.value) === getKey(value),
   );
-}
-
-function isSame(one: string, other: string): boolean {
-  return one.trim().toLowerCase() === other.trim().toLowerCase();
 }
 
 function newestState(scopes: FactRegistry, project: string): Scope['state'] | undefined {
@@ -350,11 +341,6 @@ function withQualified(extracted: readonly ExtractedFact[], facts: readonly Fact
     });
     return [each, ...longer.map(({ value }) => ({ ...each, value }))];
   });
-}
-
-/** Whether more than salience changed. */
-function isVisible({ added, reasserted, negated, evicted, pruned }: TurnChanges): boolean {
-  return added.length + reasserted.length + negated.length + evicted.length + pruned.length > 0;
 }
 
 /** What holds of a node's statements, as one turn. */

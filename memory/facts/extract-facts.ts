@@ -21,16 +21,8 @@ export interface FactTurn {
 
 const MOST = { facts: 30, value: 200, evidence: 400, shown: 200 } as const;
 
-const DROP_REASONS = [
-  'malformed',
-  'unknownConcept',
-  'emptyValue',
-  'tooLong',
-  'notSaid',
-  'invented',
-  'tooMany',
-] as const;
-export type DropReason = (typeof DROP_REASONS)[number];
+const REASONS = ['malformed', 'unknownConcept', 'emptyValue', 'tooLong', 'notSaid', 'invented', 'tooMany'] as const;
+export type DropReason = (typeof REASONS)[number];
 
 export interface Extraction {
   readonly facts: readonly ExtractedFact[];
@@ -110,7 +102,7 @@ async function askModel({
 
 function validate({ ontology, turn }: ExtractionInput, answer: unknown): Extraction {
   const list = isRecord(answer) ? answer['facts'] : answer;
-  const dropped = Object.fromEntries(DROP_REASONS.map((reason) => [reason, 0])) as Record<DropReason, number>;
+  const dropped = Object.fromEntries(REASONS.map((reason) => [reason, 0])) as Record<DropReason, number>;
   const [user, assistant] = [singleSpaced(turn.user), singleSpaced(turn.assistant)];
   const texts = { user, assistant, both: `${user} ${assistant}`.toLowerCase() };
   const facts: ExtractedFact[] = [];

@@ -8,6 +8,10 @@ export interface FactSource {
   readonly facts: readonly Fact[];
 }
 
+/** `facts` may be a function that lists them. */
+type AnySource = Pick<FactSource, 'ontology'> & { readonly facts: FactSource['facts'] | (() => Iterable<Fact>) };
+const listed = (facts: AnySource['facts']) => (typeof facts === 'function' ? [...facts()] : facts);
+
 export interface BlockOptions {
   /** Leaves out what holds for other sessions only. */
   readonly sessionId?: string;
@@ -28,11 +32,11 @@ const VALUE_CHARS = 200;
  * One section with the facts by concept; '' without facts. The order depends on names and first assertions only, so that
  * decay does not change the text.
  */
-export function contextBlock({ ontology, facts }: FactSource, { sessionId }: BlockOptions = {}): string {
+export function contextBlock({ ontology, facts }: AnySource, { sessionId }: BlockOptions = {}): string {
   const isHere = ({ concept, session_id }: Fact): boolean =>
     sessionId === undefined || session_id === sessionId || isLasting(ontology, concept);
   const lines = conceptNames(ontology).flatMap((name) => {
-    const values = facts
+    const values = listed(facts)
       .filter((fact) => fact.concept === name && ['user', 'assistant'].includes(fact.origin) && isHere(fact))
       .toSorted((one, other) => compareText(one.valid_from, other.valid_from) || compareText(one.id, other.id))
       .map(({ value }) => quoteValue(value));
@@ -42,8 +46,8 @@ export function contextBlock({ ontology, facts }: FactSource, { sessionId }: Blo
 }
 
 /** `contextBlock` of the facts that a filter names. */
-export function filteredBlock(source: FactSource, filter: FactFilter): string {
-  return contextBlock(filterFacts(source, filter), filter);
+export function filteredBlock({ ontology, facts }: AnySource, filter: FactFilter): string {
+  return contextBlock(filterFacts({ ontology, facts: listed(facts) }, filter), filter);
 }
 
 export function filterFacts({ ontology, facts }: FactSource, filter: FactFilter): FactSource {

@@ -194,7 +194,7 @@ function findFact(rules: Rules, facts: readonly Fact[], extracted: ExtractedFact
   return similar.toSorted((one, other) => other.score - one.score)[0]?.fact;
 }
 
-function getKey(value: string): string {
+export function getKey(value: string): string {
   return value.trim().toLowerCase();
 }
 

@@ -5,7 +5,6 @@ export { conceptCatalog, EXTRACTOR_PROMPT, extractFacts } from './extract-facts.
 export type { Fact, FactState } from './fact.ts';
 export { contextBlock, type FactFilter, type FactSource, filteredBlock } from './fact-block.ts';
 export {
-  createFactStore,
   DECAY,
   type FactStore,
   type FactStoreOptions,
@@ -24,3 +23,4 @@ export {
 } from './ontology.ts';
 export { extractByRules } from './rule-extractor.ts';
 export { fuzzySimilarity } from './similarity.ts';
+export { createFactStore, type TurnFacts } from './turn-facts.ts';

@@ -68,11 +68,11 @@ export function parseOntology(value: unknown): ParsedOntology {
 }
 
 /** What `update_policy` of older files means. */
-const POLICIES = {
-  superseded: { cardinality: 1, eviction: 'recency' },
-  mutable: { cardinality: 'unlimited', eviction: 'salience' },
-  monotonic: { cardinality: 'unlimited', eviction: 'salience' },
-} as const;
+const POLICIES = new Map<unknown, Pick<Concept, 'cardinality' | 'eviction'>>([
+  ['superseded', { cardinality: 1, eviction: 'recency' }],
+  ['mutable', { cardinality: 'unlimited', eviction: 'salience' }],
+  ['monotonic', { cardinality: 'unlimited', eviction: 'salience' }],
+]);
 
 function upgrade(value: unknown, warnings: OntologyProblem[]): unknown {
   if (!isRecord(value) || !isRecord(value['concepts'])) return value;
@@ -85,16 +85,12 @@ function upgrade(value: unknown, warnings: OntologyProblem[]): unknown {
 }
 
 function upgradeConcept(concept: unknown, path: string, warnings: OntologyProblem[]): unknown {
-  if (!isRecord(concept) || !isPolicy(concept['update_policy'])) return concept;
-  const { update_policy: policy, ...rest } = concept;
-  const meant = POLICIES[policy as keyof typeof POLICIES];
+  const { update_policy: policy, ...rest } = isRecord(concept) ? concept : {};
+  const meant = POLICIES.get(policy);
+  if (meant === undefined) return concept;
   const words = `"cardinality": ${JSON.stringify(meant.cardinality)}, "eviction": "${meant.eviction}"`;
   warnings.push({ path, message: `update_policy is from an older version; replace it with ${words}` });
   return { ...meant, ...rest };
-}
-
-function isPolicy(value: unknown): value is keyof typeof POLICIES {
-  return typeof value === 'string' && Object.hasOwn(POLICIES, value);
 }
 
 /**

@@ -21,11 +21,10 @@ function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, s
   const isPermanent = ({ concept }: Fact): number =>
     Number(conceptNamed(ontology, concept)?.persistence_class === 'permanent');
   const kept: Fact[] = [];
-  for (const fact of facts.toSorted(
-    (one, other) => isPermanent(other) - isPermanent(one) || other.salience - one.salience,
-  )) {
+  const sorted = facts.toSorted((a, b) => isPermanent(b) - isPermanent(a) || b.salience - a.salience);
+  for (const fact of sorted) {
     const lines = getLines({ ontology, facts: [...kept, fact] }, sessionId);
-    if (getTokens(lines) <= budgetTokens) kept.push(fact);
+    if (lines.reduce((sum, line) => sum + countTokens(line), 0) <= budgetTokens) kept.push(fact);
   }
   return kept;
 }
@@ -55,28 +54,17 @@ export function changedFactLines(
   const others = block.filter((line) => !FACT_LINE.test(line));
   const isShown = (fact: Fact): boolean =>
     shown.get(getKey(fact)) ?? (fact.value.length >= TELLING_CHARS && wasTold(fact.value, others));
-  const negated = new Set(
-    closed
-      .filter(isShown)
-      .map(getKey)
-      .filter((key) => !holding.has(key)),
-  );
+  const negated = new Set(closed.filter(isShown).map(getKey));
   let left = budgetTokens - countTokens(CHANGED);
   const ended = [...negated].flatMap((key) => {
     const line = `- ${ENDED}${key}`;
-    if (countTokens(line) > left) return [];
+    if (holding.has(key) || countTokens(line) > left) return [];
     left -= countTokens(line);
     return [line];
   });
-  const isNew = (fact: Fact): boolean => {
-    const state = shown.get(getKey(fact));
-    return state === undefined ? !wasTold(fact.value, others) : !state;
-  };
+  const isNew = (fact: Fact): boolean => !(shown.get(getKey(fact)) ?? wasTold(fact.value, others));
   const fresh = strongestFacts({ ontology, facts }, budgetTokens, sessionId).filter(isNew);
-  const asserted = getLines(
-    { ontology, facts: strongestFacts({ ontology, facts: fresh }, left, sessionId) },
-    sessionId,
-  );
+  const asserted = factLines({ ontology, facts: fresh }, { sessionId, told: [], budgetTokens: left });
   const lines = [...asserted.filter((line) => FACT_LINE.test(line)), ...ended];
   return lines.length === 0 ? [] : [CHANGED, ...lines];
 }
@@ -96,10 +84,6 @@ function readShown(lines: readonly string[]): ReadonlyMap<string, boolean> {
 function getLines(source: FactSource, sessionId?: string): string[] {
   const text = contextBlock(source, sessionId === undefined ? {} : { sessionId });
   return text === '' ? [] : text.split('\n');
-}
-
-function getTokens(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + countTokens(line), 0);
 }
 
 /** With what was negated. */

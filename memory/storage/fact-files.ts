@@ -1,12 +1,6 @@
 import type { Problem } from '../../common/errors.ts';
 import type { Ontology } from '../facts/ontology.ts';
-
-/** A file before and after a change; null where there is none. */
-export interface FactRewrite {
-  readonly name: string;
-  readonly before: string | null;
-  readonly after: string | null;
-}
+import type { PageRewrite } from './page-files.ts';
 
 /** Facts as markdown, one file for the user and one for each project. */
 export interface FactFiles {
@@ -17,7 +11,7 @@ export interface FactFiles {
   /** What is there, by name. */
   texts(): Promise<ReadonlyMap<string, string>>;
   /** Makes the change where the file is as it was before; false, without a change, where somebody edited it. */
-  replace(rewrite: FactRewrite): Promise<boolean>;
+  replace(rewrite: PageRewrite): Promise<boolean>;
   /** What may be remembered in a project; '' for the user alone. A file that is invalid declares nothing. */
   ontology(scope: string): Promise<OntologyState>;
 }

@@ -53,7 +53,7 @@ const model = process.argv.includes('--model') ? scriptedModel : rules;
 const parsed = parseOntology(JSON.parse(readFileSync(new URL('ontology.json', import.meta.url), 'utf8')));
 if (!parsed.ok) throw new Error(parsed.problems.map(({ path, message }) => `${path}: ${message}`).join('\n'));
 const { ontology } = parsed;
-const similarity = await fuzzySimilarity(0.8);
+const similarity = fuzzySimilarity(0.8);
 
 const store = createFactStore({ ontology, similarity });
 for (const [at, [user, assistant]] of TALK.entries()) {

@@ -33,8 +33,8 @@ describe('the worked example: an interest of weight 0.7 in five turns', () => {
     });
   });
 
-  it('keeps two where values of similarity 0.80 are the same', async () => {
-    const store = createFactStore({ ontology, similarity: await fuzzySimilarity(0.8) });
+  it('keeps two where values of similarity 0.80 are the same', () => {
+    const store = createFactStore({ ontology, similarity: fuzzySimilarity(0.8) });
     talk(store, ...turns);
     expect(shown(store.facts)).toEqual({ photography: '0.99', Picasso: '0.88' });
     expect(store.facts.map(({ evidence, asserted }) => [evidence, asserted])).toEqual([

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { fuzzySimilarity } from '../../../../memory/facts/similarity.ts';
 
-const { threshold, score } = await fuzzySimilarity();
+const { threshold, score } = fuzzySimilarity();
 
 it.each([
   ['photography', 'photos'],
