@@ -3,7 +3,7 @@ import { type Clock, runAtOnce, runInSlices, type Steps } from '../../common/asy
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import { grouped, LruMap } from '../../common/map.ts';
-import { type CapturedTurn, isCleanOrigin, type Origin, type Preset } from '../../common/turn.ts';
+import { type CapturedTurn, isCleanOrigin, type MemoryLine, type Origin, type Preset } from '../../common/turn.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { digestText } from '../ingest/content-blocks.ts';
 import { createExternalTextTrackers, findRepeatedText, type RepeatedText } from '../ingest/external-text.ts';
@@ -38,7 +38,7 @@ const PENDING_CHARS = 128_000_000;
 const OFF_RULE: CompactionRule = { minL1Buffer: 200, maxL1Buffer: 200, loadThreshold: 6 };
 const SENSED = 5;
 const SESSIONS_SHOWN = 200;
-const MOST_SHOWN = 40;
+const MOST_SHOWN = 100;
 /** Older drafts are not queued for the model after a restart. */
 const UPGRADE_MS = 15 * 86_400_000;
 
@@ -80,7 +80,7 @@ interface State extends PipelineParts {
   readonly shownText: ShownText;
   /** Digests of the prompts that a hook reported, by session. */
   readonly reported: LruMap<string, Set<string>>;
-  /** Memory lines by session. */
+  /** Memory lines by session; those that one prompt recalled are one text. */
   readonly shown: LruMap<string, readonly string[]>;
   pendingChars: number;
   closed: boolean;
@@ -116,13 +116,12 @@ export function createPipeline(parts: PipelineParts) {
     prepare: (sessionId: string, turnIds: readonly string[]): void => prepare(state, sessionId, turnIds),
     /** For a new session, compacts the tails of its project's other sessions, so that it can recall them. */
     notice: (sessionId: string, project: string): Promise<void> => notice(state, sessionId, project),
-    /** Registers memory lines that the session was shown. */
-    showed(sessionId: string, lines: readonly { readonly text: string; readonly origin: Origin }[]): void {
+    /** Registers what a prompt recalled, and the memory lines that the conversation has already. */
+    showed(sessionId: string, lines: readonly MemoryLine[], earlier: ReadonlySet<string>): void {
       for (const { text, origin } of lines) if (!isCleanOrigin(origin)) heardBy(sessionId, clock.now()).addText(text);
-      state.shown.set(
-        sessionId,
-        [...(state.shown.get(sessionId) ?? []), ...lines.map(({ text }) => text)].slice(-MOST_SHOWN),
-      );
+      const recalled = lines.map(({ text }) => text).join('\n');
+      const texts = new Set([...earlier, ...(state.shown.get(sessionId) ?? []), recalled]);
+      state.shown.set(sessionId, [...texts].slice(-MOST_SHOWN));
     },
     /** A hook reports the exact prompt. */
     reported(sessionId: string, prompt: string): void {

@@ -501,19 +501,20 @@ const REPEATED_SHARE = 0.75;
 const LEAST_TOKENS = 3;
 const LONGEST_REPEAT = 1_500;
 
-/** Whether the answer to a question says only what the memory lines before it say. */
-export function repeatsMemory(turn: TurnText, lines: readonly string[]): boolean {
+/** Whether the answer to a question says only what one of these texts of memory says. */
+export function repeatsMemory(turn: TurnText, texts: readonly string[]): boolean {
   const { user, parts } = turn;
   const turnLines = saidIn(turn);
-  if (lines.length === 0 || turnLines.length > LONGEST_REPEAT || parts.some(({ kind }) => kind !== 'assistant'))
-    return false;
+  if (turnLines.length > LONGEST_REPEAT || parts.some(({ kind }) => kind !== 'assistant')) return false;
   if (!findStatements(typedText(user)).some(({ text }) => isAsking(text))) return false;
-  const turnText = `${user}\n${lines.join('\n')}`;
   const tokens = contentTokens(turnLines);
-  const given = new Set(contentTokens(turnText));
-  const repeated = tokens.filter((token) => given.has(token)).length;
-  const isGiven = tokens.length >= LEAST_TOKENS && repeated >= tokens.length * REPEATED_SHARE;
-  return isGiven && getValues(turnLines).every((value) => !/\d/.test(value) || turnText.includes(value));
+  const values = getValues(turnLines).filter((value) => /\d/.test(value));
+  return texts.some((text) => {
+    const given = new Set(contentTokens(`${user}\n${text}`));
+    const repeated = tokens.filter((token) => given.has(token)).length;
+    const isGiven = tokens.length >= LEAST_TOKENS && repeated >= tokens.length * REPEATED_SHARE;
+    return isGiven && values.every((value) => `${user}\n${text}`.includes(value));
+  });
 }
 
 /** What the user says, with gaps marked; what they only show after it, in quotes, or alone where they say nothing. */

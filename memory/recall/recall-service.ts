@@ -99,10 +99,8 @@ export function createRecall(parts: Parts) {
         .filter(({ line }) => lowestOrigin([line.origin, config.recall.leastOrigin]) === config.recall.leastOrigin)
         .filter(({ node, raw, line }) => !shown.has(line.text) && !isVisible(node, raw, visibleTurns));
       const hits = [...answers, ...recalledHits];
-      pipeline.showed(
-        sessionId,
-        hits.map(({ line }) => line),
-      );
+      const lines = hits.map(({ line }) => line);
+      pipeline.showed(sessionId, lines, shown);
       return hits;
     },
     /**

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { CapturedTurn } from '../../../../common/turn.ts';
 import type { Memory } from '../../../../memory/index.ts';
@@ -571,4 +572,23 @@ describe('turns that leave nothing to remember', () => {
     const later = memory.library.list({ sessionId: 's2' }).flatMap((node) => node.turns);
     expect(later).toEqual([fresh.turnId]);
   });
+
+  test('are those too that a line of the conversation’s preamble or system block answers, by itself', async () => {
+    const memory = await start(createDisk());
+    const lines = ['- [mem_1] The carrier label needs the depot code.', '- [mem_2] Ines prints invoices on Fridays.'];
+    const where = { projectDir: '/home/dev/shop', recent: [], visibleTurns: new Set<string>(), shown: new Set(lines) };
+    const ask = async (prompt: string, answer: string, sessionId: string): Promise<readonly string[]> => {
+      await memory.recall.recall({ sessionId, prompt, ...where }, calm);
+      memory.capture.captureTurns([talk(prompt, answer, { sessionId, key: digest(prompt) })]);
+      expect(await memory.maintenance.flush(20_000)).toBe(true);
+      return memory.library.list({ sessionId }).flatMap(({ turns }) => turns);
+    };
+    expect(await ask('What does the label need?', 'The carrier label needs the depot code.', 'a')).toEqual([]);
+    const concluded = 'The carrier label needs the depot code, which Ines prints on Fridays with the invoices.';
+    expect(await ask('What blocks the release?', concluded, 'b')).toHaveLength(1);
+  });
 });
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
