@@ -19,6 +19,7 @@ import { buildBrief, buildNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Linker } from './linker.ts';
 import type { Revisions } from './supersede.ts';
+import { readTurnState } from './turn-state.ts';
 
 /** Limits the number of nodes per session. */
 export interface NodeLimit {
@@ -142,13 +143,14 @@ export function createCompactor(parts: Parts) {
       const input = getInput(batch, await getClaims(batch.sessionId));
       const known = await findKnown(batch, parts);
       const result = await model.summarize({ ...input, ...known, ...chooseOntology(batch, facts) }, signal);
-      const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...(result.skipped ?? [])]);
+      const decided = findDecided(batch);
+      const skipped = (result.skipped ?? []).filter((turnId) => !decided.includes(turnId));
+      const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...skipped]);
       const missing = batch.turns.filter((turn) => !covered.has(turn.turnId));
       const nodes = ownNodes(result, batch);
-      if (missing.length === 0) return { ...result, nodes };
+      if (missing.length === 0) return { ...result, nodes, skipped };
       const filled = await locally({ ...batch, turns: missing });
-      const skipped = [...(result.skipped ?? []), ...(filled.skipped ?? [])];
-      return { ...result, nodes: [...nodes, ...filled.nodes], skipped };
+      return { ...result, nodes: [...nodes, ...filled.nodes], skipped: [...skipped, ...(filled.skipped ?? [])] };
     },
     buildNodes: buildBatchNodes,
     /** Adds and changes tasks as these nodes of the batch say; imported turns are history and do not. Never rejects. */
@@ -180,6 +182,14 @@ function getNodes(
 function ownNodes({ nodes }: SummaryResult, batch: Batch): ProposedNode[] {
   const own = nodes.map(({ origin: _, ...node }): ProposedNode => ({ ...node, turns: inOrder(node.turns, batch) }));
   return own.filter(({ turns }) => turns.length > 0);
+}
+
+/** Turns in which the user decides something; no model may skip them. */
+function findDecided({ turns, before }: Batch): string[] {
+  return turns.flatMap((turn, at) => {
+    const { decisions, skip } = readTurnState(turn, turns[at - 1] ?? before);
+    return skip === null && decisions.some(({ by, origin }) => by === 'user' && origin === by) ? [turn.turnId] : [];
+  });
 }
 
 /** Facts say what holds now, which imported turns do not. */

@@ -546,7 +546,29 @@ describe('turns that leave nothing to remember', () => {
     memory.capture.captureTurns(turns());
     expect(await memory.maintenance.flush(5_000)).toBe(true);
     expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
-    expect(memory.library.list({ all: true }).flatMap((node) => node.turns)).toEqual(ends(turns()).slice(0, 1));
+    const [first, , skipped] = ends(turns());
+    const made = memory.library.list({ all: true }).flatMap((node) => node.turns);
+    expect(made).toContain(first);
+    expect(made).not.toContain(skipped);
+  });
+
+  test('hold no decision of the user, whatever the model says', async () => {
+    const model = scriptedModel({
+      sense: () => calmReading,
+      compact: ({ turns }) => ({
+        nodes: [],
+        skipped: turns.map(({ turnId }) => turnId),
+        brief: { active: [], hints: [] },
+      }),
+    });
+    const memory = await start(createDisk(), { model });
+    const decided = talk('Use Redis for the sessions from now on.', 'Done.', { key: 'd'.repeat(64) });
+    const passing = talk('How is the weather in Kiel today?', 'I cannot know that.', { key: 'e'.repeat(64) });
+    memory.capture.captureTurns([decided, passing]);
+    expect(await memory.maintenance.flush(20_000)).toBe(true);
+    const nodes = memory.library.list({ all: true });
+    expect(nodes.flatMap(({ turns }) => turns)).toEqual([decided.turnId]);
+    expect(nodes[0]?.decisions).toMatchObject([{ by: 'user', text: 'Use Redis for the sessions from now on.' }]);
   });
 
   test('are those too that were answered from memory alone', async () => {
