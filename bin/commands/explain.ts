@@ -10,7 +10,7 @@ export function registerExplain(program: Command, context: Context): void {
     .command('explain')
     .description('show what was left out of and added to one request, and why')
     .argument('[request]', '`last`, or an unambiguous prefix of a request id', 'last')
-    .option('--session <id>', 'with last: the last request of this session')
+    .option('--session <id>', 'with last: the last request of this session; unambiguous prefix of its id')
     .option('--list', 'list the newest requests by their prompt, one line each')
     .option('--json', 'print one JSON document, with the edits that turn the body received into the one sent')
     .addHelpText('after', '\nExamples:\n  comet-cc explain last\n  comet-cc explain --list')

@@ -6,7 +6,7 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import type { OperationInput } from '../../engine/api/index.ts';
 import type { TaskView } from '../../memory/index.ts';
 import { addCommand, type Context, printOrigin, readingEngine } from '../context.ts';
-import { inboxLine } from '../terminal/format.ts';
+import { inboxLine, isDay } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
 import { rowIds, saveRows } from './memory/ids.ts';
@@ -64,12 +64,6 @@ export function registerInbox(program: Command, context: Context): void {
       await context.term.page(printable(page.text).trimEnd().split('\n').map(inboxLine));
       await printOrigin(context, client, [{ origin: 'external' }]);
     });
-}
-
-/** Of a calendar: `Date` takes 2026-02-30 for a day in March. */
-function isDay(text: string): boolean {
-  const atMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
-  return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(text);
 }
 
 /** Claude's own commands add nothing in the user's name. */

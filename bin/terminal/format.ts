@@ -53,11 +53,12 @@ export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** `7d`, `12h`, `30m`, `2w`, or an ISO date or time. @throws CometError `usage` */
+/** `7d`, `12h`, `30m`, `2w`, or an ISO date (its beginning here) or time. @throws CometError `usage` */
 export function parseSince(text: string, nowMs: number): number {
   const span = getSpan(text);
   if (span !== null) return nowMs - span;
-  const at = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  // A date alone would be one of UTC.
+  const at = isDay(text.slice(0, 10)) ? Date.parse(text.length > 10 ? text : `${text}T00:00`) : Number.NaN;
   if (Number.isNaN(at)) throw new CometError('usage', `--since expects 30m, 12h, 7d, 2w or a date (got "${text}")`);
   return at;
 }
@@ -69,8 +70,15 @@ export function parseSpan(text: string, name: string): number {
   return span;
 }
 
+/** Of a calendar: `Date` takes 2026-02-30 for a day in March. */
+export function isDay(text: string): boolean {
+  const atMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
+  return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(text);
+}
+
+/** Short enough that `Date` has what is so long from now. */
 function getSpan(text: string): number | null {
-  const span = /^(\d+)\s*([mhdw])$/.exec(text.trim());
+  const span = /^(\d{1,6})\s*([mhdw])$/.exec(text.trim());
   return span === null ? null : Number(span[1]) * (UNITS[span[2] as string] as number);
 }
 

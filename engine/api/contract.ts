@@ -71,13 +71,16 @@ export const operations = {
   ),
   explain: operation(
     z.strictObject({ request: id, sessionId: id.optional() }),
-    async (services, { request, sessionId }) => {
-      const own = services.receipts.list().filter((each) => sessionId === undefined || each.session_id === sessionId);
-      if (sessionId !== undefined && own.length === 0)
+    async (services, { request, sessionId = '' }) => {
+      const own = services.receipts.list().filter((each) => each.session_id.startsWith(sessionId));
+      const { size } = new Set(own.map((each) => each.session_id));
+      if (sessionId !== '' && size === 0)
         throw new CometError(
           'not_found',
           `no request of session ${sessionId} is kept; comet-cc session ls lists sessions`,
         );
+      if (sessionId !== '' && size > 1)
+        throw new CometError('ambiguous_id', `${size} sessions begin with "${sessionId}"; give more of the id`);
       const [receipt] = await nameReceipts(services, [receiptNamed(own, request)]);
       return receipt as NamedReceipt;
     },

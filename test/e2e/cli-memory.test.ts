@@ -247,6 +247,8 @@ describe('memory', () => {
     expect(found[0]?.lanes['raw']).toEqual({ rank: expect.any(Number), score: expect.any(Number) });
     expect((await home.run(['explain'])).stdout).toMatch(/ found +[0-9a-f]{6} \d\.\d{3}: .*\braw #\d+ \d/);
     expect(asked(prompt)).toEqual({});
+    const receipt = await home.json(['explain', 'last', '--session', sessionId.slice(0, 8), '--json']);
+    expect(receipt).toMatchObject({ session_id: sessionId });
   });
 
   it('todo and decisions list, take and close items, by row too', async () => {

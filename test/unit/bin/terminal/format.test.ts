@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { count, duration, inboxLine, parseCount, parseSince } from '../../../../bin/terminal/format.ts';
+import { count, duration, inboxLine, parseCount, parseSince, parseSpan } from '../../../../bin/terminal/format.ts';
 import { displayWidth, table, truncate, wrapped } from '../../../../bin/terminal/table.ts';
 import { oneLine, printable } from '../../../../common/text.ts';
 import { ago } from '../../../../engine/api/render.ts';
@@ -57,12 +57,25 @@ describe('parseSince', () => {
   });
 
   it('takes dates and times', () => {
-    expect(parseSince('2026-11-01', NOW)).toBe(Date.parse('2026-11-01'));
     expect(parseSince('2026-11-01T10:00:00Z', NOW)).toBe(Date.parse('2026-11-01T10:00:00Z'));
+    expect(parseSince('2026-11-01 10:00', NOW)).toBe(new Date(2026, 10, 1, 10).getTime());
   });
 
-  it.each(['', 'yesterday', '7', '7y', '-7d', '2026-99-99'])('refuses "%s" as wrong usage', (text) => {
-    expect(() => parseSince(text, NOW)).toThrow(expect.objectContaining({ code: 'usage' }));
+  it.each(['', 'yesterday', '7', '7y', '-7d', '9999999d', '2026-99-99', '2026-02-30'])(
+    'refuses "%s" as wrong usage',
+    (text) => {
+      expect(() => parseSince(text, NOW)).toThrow(expect.objectContaining({ code: 'usage' }));
+    },
+  );
+});
+
+describe('parseSpan', () => {
+  it.each(['0d', '99999999d', 'soon'])('refuses "%s" as wrong usage', (text) => {
+    expect(() => parseSpan(text, '--for')).toThrow(expect.objectContaining({ code: 'usage' }));
+  });
+
+  it('ends at a time that a date can have', () => {
+    expect(new Date(NOW + parseSpan('999999w', '--for')).getTime()).not.toBeNaN();
   });
 });
 
