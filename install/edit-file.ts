@@ -21,7 +21,9 @@ type EditPlan = Awaited<ReturnType<typeof planEdit>>;
 export async function planEdit(name: EditName, file: string, values: Values) {
   const target = await resolveFile(file);
   const before = await readFileIfPresent(target);
-  const after = editKind(name).add(before ?? (editKind(name).isText ? '' : '{}\n'), values, target);
+  const { add, isText } = editKind(name);
+  // Claude Code and editors read a file without text as one without settings.
+  const after = add((isText || before?.trim() ? before : '{}\n') ?? '', values, target);
   return { name, file: target, before, after, values };
 }
 

@@ -190,5 +190,5 @@ export async function inspectHooks(settings: string, commands: HookCommands) {
 
 /** Claude Code ignores settings with comments or the like, so what is written there would have no effect. */
 function isPlain(text: string): boolean {
-  return parseJson(text) !== undefined;
+  return text.trim() === '' || parseJson(text) !== undefined;
 }

@@ -56,6 +56,14 @@ describe('hooks in a settings file', () => {
     expect(await readdir(dir)).not.toContain('.claude');
   });
 
+  it('go into a file without text, which Claude Code takes for no settings, and out of it again', async () => {
+    await settings('\n');
+    expect(await inspectHooks(file, commands)).toMatchObject({ plain: true });
+    expect(await installEntries(paths, 'hooks', file, commands)).toMatchObject({ changed: true, plain: true });
+    await uninstallEntries(paths, 'hooks', [file]);
+    expect(await text()).toBe('\n');
+  });
+
   it('leave a folder that was there, with nothing in it', async () => {
     await mkdir(path.dirname(file));
     await installEntries(paths, 'hooks', file, commands);
