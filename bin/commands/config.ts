@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Setting } from '../../common/config.ts';
+import { oneLine } from '../../common/text.ts';
 import { addCommand, type Context } from '../context.ts';
 import { table } from '../terminal/table.ts';
 
@@ -49,7 +50,8 @@ function settingJson({ value, fallback, source, variable, description }: Setting
 }
 
 function settingLines(settings: readonly Setting[], width: number): string[] {
-  const cells = (getCell: (setting: Setting) => unknown): string[] => settings.map((each) => String(getCell(each)));
+  const cells = (getCell: (setting: Setting) => unknown): string[] =>
+    settings.map((each) => oneLine(String(getCell(each))));
   return table(
     [
       { title: 'KEY', cells: cells(({ key }) => key) },

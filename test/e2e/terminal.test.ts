@@ -49,6 +49,7 @@ const COMMANDS = (session: string): readonly string[][] => [
   ['dream', '--dry-run'],
   ['pause', '--project', `/home/${EVIL}`],
   ['resume'],
+  ['config'],
 ];
 
 it('stored control sequences do nothing in a terminal, in any command or MCP tool', async () => {
@@ -61,6 +62,7 @@ it('stored control sequences do nothing in a terminal, in any command or MCP too
     for (let turn = 0; turn < 4; turn += 1) await terminal.say(said(`prompt ${turn}`));
     await rig.flush();
     await importEvil(rig);
+    await rig.home.run(['config', 'set', 'embedding.model', EVIL]);
     const nodes = (await rig.home.json(['memory', 'ls', '--all', '--json'])) as MemoryNode[];
     const ids = nodes.map(({ node_id }) => node_id);
     expect(nodes.filter((node) => OBEYED.test(JSON.stringify(node))).length).toBeGreaterThan(1);
