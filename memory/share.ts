@@ -44,7 +44,7 @@ export const shareAddress = z
     (url) => /^(?:s3|gs|az|db):\/\/[^/]|^\//.test(url),
     'expected s3://, gs://, az://, db:// or an absolute folder',
   )
-  .refine((url) => !/[\s?#@]/.test(url), 'credentials belong into the environment, not into the address');
+  .refine((url) => !/^[^/].*[\s?#@]/.test(url), 'credentials belong into the environment, not into the address');
 
 export type Sharing = ReturnType<typeof createSharing>;
 export type ShareReport = NonNullable<Awaited<ReturnType<Sharing['status']>>>;
