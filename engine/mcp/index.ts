@@ -5,6 +5,7 @@ import {
   type CallToolResult,
   type ReadResourceResult,
   RootsListChangedNotificationSchema,
+  type ToolAnnotations,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { CometError, getMessage } from '../../common/errors.ts';
@@ -51,6 +52,8 @@ const ROOTS_MS = 5_000;
 const DETAIL_MS = 150_000;
 const NODE_ID = /^mem_\d{8}_\d{6}_[0-9a-f]{6}$/;
 const READS = { readOnlyHint: true, openWorldHint: false };
+const WRITES = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
+const REMOVES = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false };
 const id = z.string().min(1).max(200).describe('mem_…, or an unambiguous start of it');
 
 /** The tools and resources, over the engine's API. It may start before the daemon, since each call opens its own connection. */
@@ -59,22 +62,31 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     { name: 'comet-cc', title: 'comet-cc memory', version },
     { instructions: INSTRUCTIONS, capabilities: { tools: {}, resources: {} } },
   );
-  const parts: ToolParts = { server, engine, project: getProject(server, cwd) };
-  registerIndexTools(parts);
-  registerSearchTools(parts);
-  registerWriteTools(parts);
-  registerTopicTools(parts);
-  registerTaskTools(parts);
-  registerFactTools(parts);
-  registerResources(parts);
+  const project = getProject(server, cwd);
+  const register: Register = (name, { takes: shape, ...about }, work) => {
+    const run = async (input: z.infer<z.ZodObject<typeof shape>>): Promise<CallToolResult> =>
+      runTool(engine, async () => work(input, await project()));
+    server.registerTool(name, { annotations: READS, ...about, inputSchema: takes(shape) }, run as never);
+  };
+  registerMemoryTools(register, engine);
+  registerTopicTools(register, engine);
+  registerTaskTools(register, engine);
+  registerFactTools(register, engine);
+  registerResources(server, engine, project);
   return server;
 }
 
-interface ToolParts {
-  readonly server: McpServer;
-  readonly engine: EngineClient;
-  readonly project: () => Promise<string>;
-}
+/** Adds a tool; `work` gets its input and the project that it works for. */
+type Register = <T extends z.ZodRawShape>(
+  name: string,
+  about: {
+    readonly title: string;
+    readonly description: string;
+    readonly takes: T;
+    readonly annotations?: ToolAnnotations;
+  },
+  work: (input: z.infer<z.ZodObject<T>>, within: string) => Promise<ToolText>,
+) => void;
 
 const nonce = (): string => randomBytes(6).toString('hex');
 
@@ -89,218 +101,182 @@ function takes<T extends z.ZodRawShape>(shape: T) {
   });
 }
 
-function registerIndexTools({ server, engine, project }: ToolParts): void {
-  server.registerTool(
+function registerMemoryTools(register: Register, engine: EngineClient): void {
+  register(
     'get_memory_index',
     {
       title: 'What is remembered here',
       description: 'Table of contents of what earlier sessions in this project left: counts, tags, largest memories.',
-      inputSchema: takes({}),
-      annotations: READS,
+      takes: {},
     },
-    () =>
-      runTool(engine, async () => {
-        const within = await project();
-        return indexText(await engine.call('project/overview', { projectDir: within, within }), nonce());
-      }),
+    async (_, within) => indexText(await engine.call('project/overview', { projectDir: within, within }), nonce()),
   );
-  server.registerTool(
+  register(
     'read_memory_node',
     {
       title: 'Read one memory',
       description:
         'One memory in full, or a section of a topic page. depth 0: summary and when it matters; 1: detailed summary, facts, sources; 2: the raw turns, verbatim, in pages.',
-      inputSchema: takes({
+      takes: {
         node_id: id,
         depth: z.union([z.literal(0), z.literal(1), z.literal(2)]).default(1),
         offset: z.int().nonnegative().default(0).describe('where the next page of depth 2 begins'),
-      }),
-      annotations: READS,
+      },
     },
-    ({ node_id, depth, offset }) =>
-      runTool(engine, async () => {
-        const within = await project();
-        if (node_id.startsWith('topic:'))
-          return topicText(await engine.call('topics/read', { name: node_id, within }), { nonce: nonce(), offset });
-        const input = { id: node_id, depth, within };
-        const node = await engine.call('nodes/show', input, { timeoutMs: DETAIL_MS });
-        return nodeText(node, depth, { nonce: nonce(), offset });
-      }),
-  );
-}
-
-function registerSearchTools({ server, engine, project }: ToolParts): void {
-  server.registerTool(
-    'search_memory',
-    {
-      title: 'Search memory',
-      description:
-        'The memories that fit a query, best first, or the newest with a tag; with both, those of the query that carry the tag. get_memory_index names the tags.',
-      inputSchema: takes({
-        query: z.string().max(9_000).default('').describe('words to look for'),
-        tag: z.string().max(200).default('').describe('a tag'),
-      }),
-      annotations: READS,
+    async ({ node_id, depth, offset }, within) => {
+      if (node_id.startsWith('topic:'))
+        return topicText(await engine.call('topics/read', { name: node_id, within }), { nonce: nonce(), offset });
+      const node = await engine.call('nodes/show', { id: node_id, depth, within }, { timeoutMs: DETAIL_MS });
+      return nodeText(node, depth, { nonce: nonce(), offset });
     },
-    ({ query, tag }) =>
-      runTool(engine, async () => {
-        const within = await project();
-        if (query.trim() !== '') {
-          const hits = await engine.call('nodes/search', { query, top: tag === '' ? LISTED : TAGGED, within });
-          const carries = ({ node }: PublicHit): boolean => tag === '' || hasTag(node, tag);
-          return hitsText(hits.filter(carries).slice(0, LISTED), query, nonce());
-        }
-        if (tag === '') throw new CometError('usage', 'say what to look for in query, or name a tag');
-        const nodes = await engine.call('nodes/list', { tag, limit: LISTED, quarantine: false, within });
-        if (nodes.length > 0) return nodesText(nodes, nonce());
-        const { tags } = await engine.call('project/overview', { projectDir: within, within });
-        return ownWords(
-          `No memory has this tag. Tags here: ${tags.map((each) => oneLine(each.tag)).join(', ') || 'none yet'}`,
-        );
-      }),
   );
-  server.registerTool(
-    'retrieve_memory',
-    {
-      title: 'Recall',
-      description:
-        'Finds what was said, decided or done in earlier sessions, best first: a line for each memory, the words that matched, where they were said, when they matter, tags and linked memories.',
-      inputSchema: takes({
-        summary_query: z.string().max(9_000).describe('what is looked for, in the words it was probably said in'),
-        trigger_query: z.string().max(9_000).default('').describe('what you are doing, so that it matters: "When I …"'),
-        limit: z.int().positive().max(LISTED).default(TOP),
-      }),
-      annotations: READS,
-    },
-    ({ summary_query, trigger_query, limit }) =>
-      runTool(engine, async () => {
-        const query = [...new Set([summary_query.trim(), trigger_query.trim()])].join('\n').trim();
-        if (query === '') throw new CometError('usage', 'say what to look for in summary_query');
-        const input = { query, top: limit, within: await project() };
-        const hits = await engine.call('nodes/search', input);
-        const nodeIds = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
-        const topics = await engine.call('topics/search', { ...input, top: TOPICS, told: nodeIds });
-        return hitsText(hits, query, nonce(), topics);
-      }),
-  );
-}
-
-function registerWriteTools({ server, engine, project }: ToolParts): void {
-  server.registerTool(
+  registerSearchTools(register, engine);
+  register(
     'remember',
     {
       title: 'Note something down',
       description:
         'Keeps a short statement for later sessions of this project. What is said in the conversation is kept without it; use it for what the user asks you to note.',
-      inputSchema: takes({ text: z.string().min(1).max(2_000) }),
-      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+      takes: { text: z.string().min(1).max(2_000) },
+      annotations: { ...WRITES, idempotentHint: true },
     },
-    ({ text }) =>
-      runTool(engine, async () => {
-        const { node, isNew } = await engine.call('nodes/remember', { text, projectDir: await project() });
-        return ownWords(isNew ? `Noted as ${node.node_id}.` : `It is here already, as ${node.node_id}.`);
-      }),
+    async ({ text }, projectDir) => {
+      const { node, isNew } = await engine.call('nodes/remember', { text, projectDir });
+      return ownWords(isNew ? `Noted as ${node.node_id}.` : `It is here already, as ${node.node_id}.`);
+    },
   );
-  server.registerTool(
+  register(
     'forget',
     {
       title: 'Remove a memory for good',
       description:
         'Removes a memory with every trace: file, index, raw turns, snapshots. There is no way back; only when the user asks for it.',
-      inputSchema: takes({ node_id: z.string().regex(NODE_ID, 'the whole id, mem_…').describe('the whole id') }),
-      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+      takes: { node_id: z.string().regex(NODE_ID, 'the whole id, mem_…').describe('the whole id') },
+      annotations: REMOVES,
     },
-    ({ node_id }) =>
-      runTool(engine, async () => {
-        const removal = await engine.call('nodes/remove', { ids: [node_id], within: await project() });
-        return ownWords(`Removed ${removal.join(', ')}.`);
-      }),
+    async ({ node_id }, within) => {
+      const removal = await engine.call('nodes/remove', { ids: [node_id], within });
+      return ownWords(`Removed ${removal.join(', ')}.`);
+    },
   );
 }
 
-function registerTopicTools({ server, engine, project }: ToolParts): void {
-  server.registerTool(
+function registerSearchTools(register: Register, engine: EngineClient): void {
+  register(
+    'search_memory',
+    {
+      title: 'Search memory',
+      description:
+        'The memories that fit a query, best first, or the newest with a tag; with both, those of the query that carry the tag. get_memory_index names the tags.',
+      takes: {
+        query: z.string().max(9_000).default('').describe('words to look for'),
+        tag: z.string().max(200).default('').describe('a tag'),
+      },
+    },
+    async ({ query, tag }, within) => {
+      if (query.trim() !== '') {
+        const hits = await engine.call('nodes/search', { query, top: tag === '' ? LISTED : TAGGED, within });
+        const carries = ({ node }: PublicHit): boolean => tag === '' || hasTag(node, tag);
+        return hitsText(hits.filter(carries).slice(0, LISTED), query, nonce());
+      }
+      if (tag === '') throw new CometError('usage', 'say what to look for in query, or name a tag');
+      const nodes = await engine.call('nodes/list', { tag, limit: LISTED, quarantine: false, within });
+      if (nodes.length > 0)
+        return withinBudget(
+          nodes.map((node) => memoryLine(node, null)),
+          nonce(),
+        );
+      const { tags } = await engine.call('project/overview', { projectDir: within, within });
+      return ownWords(
+        `No memory has this tag. Tags here: ${tags.map((each) => oneLine(each.tag)).join(', ') || 'none yet'}`,
+      );
+    },
+  );
+  register(
+    'retrieve_memory',
+    {
+      title: 'Recall',
+      description:
+        'Finds what was said, decided or done in earlier sessions, best first: a line for each memory, the words that matched, where they were said, when they matter, tags and linked memories.',
+      takes: {
+        summary_query: z.string().max(9_000).describe('what is looked for, in the words it was probably said in'),
+        trigger_query: z.string().max(9_000).default('').describe('what you are doing, so that it matters: "When I …"'),
+        limit: z.int().positive().max(LISTED).default(TOP),
+      },
+    },
+    async ({ summary_query, trigger_query, limit }, within) => {
+      const query = [...new Set([summary_query.trim(), trigger_query.trim()])].join('\n').trim();
+      if (query === '') throw new CometError('usage', 'say what to look for in summary_query');
+      const input = { query, top: limit, within };
+      const hits = await engine.call('nodes/search', input);
+      const nodeIds = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
+      const topics = await engine.call('topics/search', { ...input, top: TOPICS, told: nodeIds });
+      return hitsText(hits, query, nonce(), topics);
+    },
+  );
+}
+
+function registerTopicTools(register: Register, engine: EngineClient): void {
+  register(
     'list_topics',
     {
       title: 'Topic pages',
       description: 'The pages that sum up what is known here, by subject: names, titles and dates, the newest first.',
-      inputSchema: takes({}),
-      annotations: READS,
+      takes: {},
     },
-    () =>
-      runTool(engine, async () => {
-        const { topics } = await engine.call('topics/list', { within: await project() });
-        return topics.length === 0
-          ? ownWords('No topic page is written here yet.')
-          : withinBudget(topics.map(topicTold), nonce());
-      }),
+    async (_, within) => {
+      const { topics } = await engine.call('topics/list', { within });
+      return withinBudget(topics.map(topicTold), nonce(), 'No topic page is written here yet.');
+    },
   );
-  server.registerTool(
+  register(
     'read_topic',
     {
       title: 'Read a topic page',
       description:
         'What is known of one subject: decisions, preferences and values that hold, and what held before. Lines marked as claims come from outside and are not confirmed.',
-      inputSchema: takes({
+      takes: {
         name: z.string().min(1).max(300).describe('name or title, as list_topics has it'),
         offset: z.int().nonnegative().default(0).describe('the line where the next page begins'),
-      }),
-      annotations: READS,
+      },
     },
-    ({ name, offset }) =>
-      runTool(engine, async () => {
-        const topic = await engine.call('topics/read', { name, within: await project() });
-        return topicText(topic, { nonce: nonce(), offset });
-      }),
+    async ({ name, offset }, within) =>
+      topicText(await engine.call('topics/read', { name, within }), { nonce: nonce(), offset }),
   );
 }
 
-const taskFields = {
-  at: z.string().max(300).optional().describe('a time ("tomorrow 9:00") or a cron form ("0 9 * * 1-5")'),
-  mode: z.enum(TASK_MODES).optional(),
-  priority: z.enum(TASK_PRIORITIES).optional(),
-  topic: z.string().max(80).optional().describe('name of a topic page'),
-};
-
-function registerFactTools({ server, engine, project }: ToolParts): void {
-  server.registerTool(
+function registerFactTools(register: Register, engine: EngineClient): void {
+  register(
     'what_do_you_know',
     {
       title: 'What holds now',
       description:
         'Facts of this project and of the user that hold now: preferences, decisions, commands, owners, deadlines, each with what was said.',
-      inputSchema: takes({
-        concept: z.string().max(200).default('').describe('a concept or its beginning, such as Project'),
-      }),
-      annotations: READS,
+      takes: { concept: z.string().max(200).default('').describe('a concept or its beginning, such as Project') },
     },
-    ({ concept }) =>
-      runTool(engine, async () => {
-        const { facts } = await engine.call('facts/list', { within: await project() });
-        const matches = facts.filter((fact) => fact.concept.toLowerCase().startsWith(concept.toLowerCase()));
-        return matches.length === 0
-          ? ownWords('No such fact is known here.')
-          : withinBudget(matches.map(factTold), nonce());
-      }),
+    async ({ concept }, within) => {
+      const { facts } = await engine.call('facts/list', { within });
+      const matches = facts.filter((fact) => fact.concept.toLowerCase().startsWith(concept.toLowerCase()));
+      return withinBudget(matches.map(factTold), nonce(), 'No such fact is known here.');
+    },
   );
-  server.registerTool(
+  register(
     'forget_fact',
     {
       title: 'Erase a fact',
       description: 'Erases one fact. The conversation that says it stays. Only when the user asks for it.',
-      inputSchema: takes({
+      takes: {
         id: z
           .string()
           .regex(/^fact_[0-9a-f]{13}$/, 'the whole id, fact_…')
           .describe('the whole id'),
-      }),
-      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+      },
+      annotations: REMOVES,
     },
-    (given) =>
-      runTool(engine, async () => {
-        const removal = await engine.call('facts/forget', { names: [given.id], within: await project() });
-        return ownWords(`Erased ${removal.map(({ id: erased }) => erased).join(', ')}.`);
-      }),
+    async (given, within) => {
+      const removal = await engine.call('facts/forget', { names: [given.id], within });
+      return ownWords(`Erased ${removal.map(({ id: erased }) => erased).join(', ')}.`);
+    },
   );
 }
 
@@ -312,62 +288,61 @@ function factTold({ id, concept, value, evidence, origin, valid_from: since }: F
   };
 }
 
-function registerTaskTools({ server, engine, project }: ToolParts): void {
-  const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
+const taskFields = {
+  at: z.string().max(300).optional().describe('a time ("tomorrow 9:00") or a cron form ("0 9 * * 1-5")'),
+  mode: z.enum(TASK_MODES).optional(),
+  priority: z.enum(TASK_PRIORITIES).optional(),
+  topic: z.string().max(80).optional().describe('name of a topic page'),
+};
+
+function registerTaskTools(register: Register, engine: EngineClient): void {
   const describeTask = ({ id, next }: TaskView): string => `task ${id}${next === null ? '' : `, due ${next}`}.`;
-  server.registerTool(
+  register(
     'list_tasks',
     {
       title: 'Tasks of this project',
       description: 'Open tasks with their times, the next first; with done, those that are done too.',
-      inputSchema: takes({ done: z.boolean().default(false) }),
-      annotations: READS,
+      takes: { done: z.boolean().default(false) },
     },
-    ({ done }) =>
-      runTool(engine, async () => {
-        const { tasks } = await engine.call('tasks/list', { all: done, within: await project() });
-        return tasks.length === 0 ? ownWords('No task is open here.') : withinBudget(tasks.map(taskTold), nonce());
-      }),
+    async ({ done }, within) => {
+      const { tasks } = await engine.call('tasks/list', { all: done, within });
+      return withinBudget(tasks.map(taskTold), nonce(), 'No task is open here.');
+    },
   );
-  server.registerTool(
+  register(
     'add_task',
     {
       title: 'Note a task for later',
       description:
         'Adds a task that is shown to the user when it is due. Only when the user asks for it; it is marked as noted by a tool.',
-      inputSchema: takes({ title: z.string().min(1).max(300), what: z.string().max(10_000).optional(), ...taskFields }),
-      annotations: { ...writes, idempotentHint: false },
+      takes: { title: z.string().min(1).max(300), what: z.string().max(10_000).optional(), ...taskFields },
+      annotations: { ...WRITES, idempotentHint: false },
     },
-    (given) =>
-      runTool(engine, async () => {
-        const added = await engine.call('tasks/add', { ...given, by: 'tool', within: await project() });
-        return ownWords(`Added ${describeTask(added)}`);
-      }),
+    async (given, within) =>
+      ownWords(`Added ${describeTask(await engine.call('tasks/add', { ...given, by: 'tool', within }))}`),
   );
-  server.registerTool(
+  register(
     'update_task',
     {
       title: 'Change a task',
       description: 'Sets the status of a task (done, blocked, active) or changes its time, title, mode or priority.',
-      inputSchema: takes({
+      takes: {
         ...{ id, title: z.string().min(1).max(300).optional(), ...taskFields },
         status: z.enum(TASK_STATUSES).optional(),
-      }),
-      annotations: { ...writes, idempotentHint: true },
+      },
+      annotations: { ...WRITES, idempotentHint: true },
     },
-    ({ id: task, status, ...fields }) =>
-      runTool(engine, async () => {
-        const within = await project();
-        const isEdit = Object.values(fields).some((value) => value !== undefined);
-        if (status === undefined && !isEdit) throw new CometError('usage', 'say what to change');
-        const edited = isEdit ? await engine.call('tasks/edit', { id: task, fields, by: 'tool', within }) : null;
-        const changed = status === undefined ? null : await engine.call('tasks/status', { id: task, status, within });
-        return ownWords(`Changed ${describeTask((changed ?? edited) as TaskView)}`);
-      }),
+    async ({ id: task, status, ...fields }, within) => {
+      const isEdit = Object.values(fields).some((value) => value !== undefined);
+      if (status === undefined && !isEdit) throw new CometError('usage', 'say what to change');
+      const edited = isEdit ? await engine.call('tasks/edit', { id: task, fields, by: 'tool', within }) : null;
+      const changed = status === undefined ? null : await engine.call('tasks/status', { id: task, status, within });
+      return ownWords(`Changed ${describeTask((changed ?? edited) as TaskView)}`);
+    },
   );
 }
 
-function registerResources({ server, engine, project }: ToolParts): void {
+function registerResources(server: McpServer, engine: EngineClient, project: () => Promise<string>): void {
   const text = (uri: URL, text: string): ReadResourceResult => ({
     contents: [{ uri: uri.href, mimeType: 'text/plain', text: text }],
   });
@@ -377,10 +352,8 @@ function registerResources({ server, engine, project }: ToolParts): void {
     { title: 'Memories of this project', description: 'One line each, the newest first.', mimeType: 'text/plain' },
     async (uri) => {
       const nodes = await engine.call('nodes/list', { limit: LISTED, quarantine: false, within: await project() });
-      return text(
-        uri,
-        nodes.length === 0 ? 'Nothing is remembered of this project yet.' : nodesText(nodes, nonce()).text,
-      );
+      const lines = nodes.map((node) => memoryLine(node, null));
+      return text(uri, withinBudget(lines, nonce(), 'Nothing is remembered of this project yet.').text);
     },
   );
   server.registerResource(
@@ -535,11 +508,6 @@ export function topicText(
   return { text: `${text}${more}`, origin };
 }
 
-function nodesText(nodes: readonly PublicNode[], nonce: string): ToolText {
-  const lines = nodes.map((node) => memoryLine(node, null));
-  return withinBudget(lines, nonce);
-}
-
 function indexText({ counts, tags, names, files, tasks, nodes }: ProjectView, nonce: string): ToolText {
   if (counts.nodes === 0) return ownWords('Nothing is remembered of this project yet.');
   const head = `${counts.nodes} memories of ${counts.turns} turns in ${counts.sessions} sessions; the largest first.`;
@@ -582,7 +550,9 @@ function nodeText(
   return { text: `${fenced}${more}`, origin };
 }
 
-function withinBudget(lines: readonly ToolText[], nonce: string): ToolText {
+/** @param none  where there is no line */
+function withinBudget(lines: readonly ToolText[], nonce: string, none = ''): ToolText {
+  if (lines.length === 0 && none !== '') return ownWords(none);
   const kept = fitting(lines, ANSWER_CHARS);
   const missing = lines.length - kept.length;
   const [texts, origins] = [kept.map(({ text }) => text), kept.map(({ origin }) => origin)];
