@@ -116,7 +116,7 @@ function planFor(seen: ConversationView): PlanIndex {
 /** @returns bytes of the body that would go out */
 function rewrite(sent: Sent, book: PlanIndex, cache: ConversationCache): number {
   const seen = view(sent, cache);
-  const { kind } = classify(seen, sent.headers);
+  const kind = classify(seen, sent.headers);
   const sessionId = findSessionId(seen, sent.headers);
   const match = book.match(seen, sessionId);
   const spliced = match === null ? null : applyPlan(seen, match.plan);

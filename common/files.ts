@@ -152,6 +152,18 @@ export async function readFileIfPresent(file: string): Promise<string | null> {
   }
 }
 
+/** Text of at most `length` bytes from `from` on, which counts from the end where it is negative. */
+export async function readPart(file: string, from: number, length: number): Promise<string> {
+  const handle = await open(file, 'r');
+  try {
+    const position = from < 0 ? Math.max(0, (await handle.stat()).size + from) : from;
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(length), position });
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
 export type FileProblem = 'missing' | 'symlink' | 'not_a_file' | 'foreign_owner' | 'open_mode' | 'unreadable';
 
 /** Null when `file` is a regular file of the user's without access for others; otherwise why it is not trusted. */

@@ -1,5 +1,15 @@
 import net from 'node:net';
 
+/** User name that marks our proxy URLs. */
+export const PROXY_USER = 'comet-cc';
+
+/** Whether a proxy URL is ours, of this home or another. */
+export function isOurProxy(url: string | undefined): boolean {
+  if (url === undefined || !URL.canParse(url)) return false;
+  const { username, hostname } = new URL(url);
+  return username === PROXY_USER && hostname === '127.0.0.1';
+}
+
 /** The head of a response; the body follows until the end of the connection. */
 const HEAD = /^HTTP\/1\.[01] \d{3} /;
 

@@ -8,6 +8,11 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** An empty one for anything else. */
+export function toRecord(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
+}
+
 /** Also with the mark at the beginning that some editors write. @throws SyntaxError */
 export function jsonOf(text: string): unknown {
   return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;
@@ -113,13 +118,21 @@ export function percentSaved(original: number, sent: number): number {
   return original === 0 ? 0 : Math.round((100 * (original - sent)) / original);
 }
 
+/** "2026-11-21", in the time zone of this machine. */
+export function localDay(atMs: number): string {
+  const at = new Date(atMs);
+  return [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
+}
+
 /** "14:05" for a time of today, else "2026-11-21 14:05", in the time zone of this machine. */
 export function localTime(atMs: number, nowMs: number): string {
   const at = new Date(atMs);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const day = (date: Date): string => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   const time = `${two(at.getHours())}:${two(at.getMinutes())}`;
-  return day(at) === day(new Date(nowMs)) ? time : `${day(at)} ${time}`;
+  return localDay(atMs) === localDay(nowMs) ? time : `${localDay(atMs)} ${time}`;
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0');
 }
 
 /** An estimate: that of a line with its end. */

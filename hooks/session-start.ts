@@ -6,6 +6,7 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { getHome, homePaths } from '../common/paths.ts';
+import { isOurProxy } from '../common/request.ts';
 import { callEngine, NO_ANSWER, runHook } from './engine-client.ts';
 
 // biome-ignore lint/style/noProcessEnv: a hook is a process of its own, and this is its input
@@ -16,7 +17,7 @@ const FRESH = ['startup', 'clear', 'compact'];
 
 restoreEnvironment();
 await runHook(({ sessionId, projectDir, source }) => {
-  const passes = PROXIES.some((name) => isOwnProxy(env[name]));
+  const passes = PROXIES.some((name) => isOurProxy(env[name]));
   const adds = FRESH.includes(source) && !passes;
   const tells = (passes || adds) && source !== 'compact' && env['COMET_CC_TOLD'] === undefined;
   if (!adds && !tells) return Promise.resolve(NO_ANSWER);
@@ -36,7 +37,7 @@ function restoreEnvironment(): void {
 
 function assignments(): string[] {
   const paths = homePaths(getHome(env));
-  const proxies = PROXIES.filter((name) => isOwnProxy(env[name]));
+  const proxies = PROXIES.filter((name) => isOurProxy(env[name]));
   if (proxies.length === 0) return [];
   const url = readField(path.join(paths.runDir, 'upstream-proxy.json'), 'url');
   const ca = readField(path.join(paths.certsDir, 'bundle.json'), 'userFile');
@@ -45,12 +46,6 @@ function assignments(): string[] {
     ...proxies.map((name) => assignment(name, url)),
     ...(isOurBundle ? [assignment('NODE_EXTRA_CA_CERTS', ca)] : []),
   ];
-}
-
-function isOwnProxy(proxy: string | undefined): boolean {
-  if (proxy === undefined || !URL.canParse(proxy)) return false;
-  const { username, hostname } = new URL(proxy);
-  return username === 'comet-cc' && hostname === '127.0.0.1';
 }
 
 /** A field of a JSON file in the home; '' when the user had no such setting. */

@@ -1,9 +1,7 @@
 import type { Socket } from 'node:net';
-import type { Clock } from '../common/async.ts';
-import { carryWebSocket, type ProxyStats, runExchange } from './http/exchange.ts';
-import { Mitm } from './http/mitm.ts';
+import { carryWebSocket, type ExchangeDeps, type ProxyStats, runExchange } from './http/exchange.ts';
+import { Mitm, type MitmOptions } from './http/mitm.ts';
 import { createUpstream, type UpstreamOptions } from './http/upstream.ts';
-import type { CertSource, ProxyLog, QuotaObserver, Rewriter } from './ports.ts';
 
 export type { ProxyStats } from './http/exchange.ts';
 export { createAssembler, createSseDecoder } from './http/response.ts';
@@ -11,24 +9,13 @@ export type { Receipt } from './ledger/receipt.ts';
 export type * from './ports.ts';
 export { applyEdits, scanBody, scanObject } from './wire/json.ts';
 
-export interface ProxyDeps {
-  readonly rewriter: Rewriter;
-  readonly quota?: QuotaObserver;
-  readonly certs: CertSource;
+export interface ProxyDeps
+  extends Omit<ExchangeDeps, 'upstream' | 'origin' | Limit>,
+    Pick<MitmOptions, 'certs' | 'secret'>,
+    Partial<Pick<ExchangeDeps & MitmOptions, Limit>> {
   readonly upstream: UpstreamOptions;
-  /** Host whose TLS is terminated, on port 443. */
-  readonly targetHost: string;
-  /** From the guard's `init` message. */
-  readonly secret: string;
-  readonly log: ProxyLog;
-  readonly clock: Clock;
-  /** A rewriter that takes longer than this is skipped. */
-  readonly rewriteDeadlineMs: number;
-  readonly bodyCapBytes?: number;
-  readonly teeCapBytes?: number;
-  readonly handshakeMs?: number;
-  readonly headersMs?: number;
 }
+type Limit = 'bodyCapBytes' | 'teeCapBytes' | 'handshakeMs' | 'headersMs';
 
 export type Proxy = ReturnType<typeof createProxy>;
 

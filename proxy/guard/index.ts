@@ -21,7 +21,8 @@ import {
 } from './tunnel.ts';
 import { connectViaProxy, formatProxy, type Route } from './upstream-proxy.ts';
 
-export { bypassesProxy, createRoute, parseUpstreamProxy } from './upstream-proxy.ts';
+export { isSecret } from './tunnel.ts';
+export { bypassesProxy, connectViaProxy, createRoute, parseUpstreamProxy } from './upstream-proxy.ts';
 
 const TIMINGS = {
   /** A new CONNECT waits this long for the engine. */

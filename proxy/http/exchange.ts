@@ -32,15 +32,17 @@ import {
 import { createTee, type Tee } from './response.ts';
 import type { Upstream } from './upstream.ts';
 
-interface ExchangeDeps {
+export interface ExchangeDeps {
   readonly rewriter: Rewriter;
   readonly quota?: QuotaObserver;
   readonly upstream: Upstream;
   /** Named in errors. */
   readonly origin: string;
+  /** Host whose TLS is terminated, on port 443. */
   readonly targetHost: string;
   readonly log: ProxyLog;
   readonly clock: { now(): number };
+  /** A rewriter that takes longer than this is skipped. */
   readonly rewriteDeadlineMs: number;
   readonly bodyCapBytes: number;
   readonly teeCapBytes: number;
@@ -138,8 +140,11 @@ async function runMessages(
   timer.send();
   const result = await relay(exchange, body, (status, headers) => {
     timer.answer();
-    tee = outcome === null ? null : openTee(status, headers, deps.teeCapBytes);
-    return tee === null ? null : timed(tee, timer);
+    if (outcome === null) return null;
+    const contentType = headerValues(headers, 'content-type')[0] ?? '';
+    const contentEncoding = headerValues(headers, 'content-encoding').join(',');
+    tee = createTee({ status, contentType, contentEncoding, capBytes: deps.teeCapBytes });
+    return timed(tee, timer);
   });
   reportRateLimits(deps, result);
   deps.log.debug('exchange', {
@@ -304,15 +309,6 @@ function relay(
     response.on('drain', () => forwarding.resume());
     if (disconnected.aborted) forwarding.abort();
     disconnected.addEventListener('abort', () => forwarding.abort(), { once: true });
-  });
-}
-
-function openTee(status: number, headers: RawHeaders, capBytes: number): Tee {
-  return createTee({
-    status,
-    contentType: headerValues(headers, 'content-type')[0] ?? '',
-    contentEncoding: headerValues(headers, 'content-encoding').join(','),
-    capBytes,
   });
 }
 

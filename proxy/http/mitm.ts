@@ -15,7 +15,7 @@ import { CLIENT_HEADER, isSecret, MAX_HEAD_BYTES, refuse, SECRET_HEADER } from '
 import type { CertSource, ProxyLog } from '../ports.ts';
 import type { Incoming } from './exchange.ts';
 
-interface MitmOptions {
+export interface MitmOptions {
   /** `host:port`, the only accepted CONNECT target. */
   readonly authority: string;
   /** The value that a CONNECT must carry in the guard's header. */

@@ -1,6 +1,6 @@
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
-import { isRecord } from '../../common/text.ts';
+import { parseJson, toRecord } from '../../common/text.ts';
 import type { AssistantMessage, Usage } from '../ports.ts';
 
 interface Captured {
@@ -325,13 +325,9 @@ export function createAssembler() {
 
 /** The message of a response that is not streamed; null when the body is not a message. */
 export function messageFromJson(text: string): AssistantMessage | null {
-  try {
-    const body = toRecord(JSON.parse(text));
-    if (body['type'] !== 'message' || !Array.isArray(body['content'])) return null;
-    return toMessage(body, body['content'] as Json[], body['stop_reason'] ?? null, toRecord(body['usage']));
-  } catch {
-    return null;
-  }
+  const body = toRecord(parseJson(text));
+  if (body['type'] !== 'message' || !Array.isArray(body['content'])) return null;
+  return toMessage(body, body['content'] as Json[], body['stop_reason'] ?? null, toRecord(body['usage']));
 }
 
 function toMessage(head: Json, content: readonly Json[], stopReason: unknown, usage: Json): AssistantMessage {
@@ -376,10 +372,6 @@ function readIndex(event: Json): number {
   const at = event['index'];
   if (typeof at !== 'number' || !Number.isInteger(at) || at < 0 || at > 100_000) throw new Error('invalid block index');
   return at;
-}
-
-function toRecord(value: unknown): Json {
-  return isRecord(value) ? value : {};
 }
 
 function toCount(value: unknown): number {

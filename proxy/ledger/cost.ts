@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
-import { isRecord } from '../../common/text.ts';
+import { toRecord } from '../../common/text.ts';
 import { type ConversationView, IMAGE_TOKENS, type MessageInfo } from '../wire/conversation.ts';
 import { parseSlice, type Slice } from '../wire/json.ts';
+import { readTtl } from '../wire/message.ts';
 import { findModelTraits } from '../wire/models.ts';
 import { sumTokens } from '../wire/turns.ts';
 import type { Bill, PrefixEntry } from './store.ts';
@@ -261,7 +262,7 @@ export function createPromptEstimator() {
         settings: [field('thinking'), field('tool_choice'), view.effort].join('\n'),
         head: estimateHeads(view),
         messages: view.infos.map((_, index) => estimateAt(view, index)),
-        autoTtl: auto === '' ? null : readTtl({ cache_control: JSON.parse(auto) as unknown }),
+        autoTtl: auto === '' ? null : (readTtl({ cache_control: JSON.parse(auto) as unknown }) ?? null),
       };
     },
     sent(received: Prompt, { systemBlock: block, messages: sent }: SentPrompt): Prompt {
@@ -315,7 +316,7 @@ function estimateBlocks(role: string, content: unknown): TokenEstimate {
     ttl:
       blocks
         .flatMap((block) => [...nestedBlocks(block).map(readTtl), readTtl(block)])
-        .findLast((ttl) => ttl !== null) ?? null,
+        .findLast((ttl) => ttl !== undefined) ?? null,
     hasImage: blocks.some((block) => [block, ...nestedBlocks(block)].some(({ type }) => type === 'image')),
   };
 }
@@ -348,17 +349,6 @@ function nestedBlocks(block: Json): Json[] {
   return block['type'] === 'tool_result' && Array.isArray(block['content']) ? block['content'].map(toRecord) : [];
 }
 
-export function readTtl(holder: Json): string | null {
-  const control = holder['cache_control'];
-  if (!isRecord(control)) return null;
-  const { ttl } = control;
-  return typeof ttl === 'string' ? ttl : '5m';
-}
-
 function withoutBreakpoints(key: string, value: unknown): unknown {
   return key === 'cache_control' ? undefined : value;
-}
-
-function toRecord(value: unknown): Json {
-  return isRecord(value) ? value : {};
 }

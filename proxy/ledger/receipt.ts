@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { LruMap } from '../../common/map.ts';
 import type { Finding, GivenSlice, Phase, ProxyLog } from '../ports.ts';
+import { sumBill } from './cost.ts';
 import type { RequestCost } from './ledger.ts';
 import { type Bill, openJsonlFile, type RecordStore } from './store.ts';
 
@@ -97,17 +98,14 @@ interface ReceiptResponse {
 
 function settleReceipt(receipt: Receipt, { status, refusal, account }: ReceiptResponse): Receipt {
   if (account === null) return { ...receipt, status, refusal };
-  const untouched = toSheet(account.untouched);
-  const billed = toSheet(account.billed);
-  const received_tokens = sumSheet(untouched);
-  const sent_tokens = sumSheet(billed);
+  const [received_tokens, sent_tokens] = [sumBill(account.untouched), sumBill(account.billed)];
   const economics = {
     ...receipt.economics,
     received_tokens,
     sent_tokens,
     saved_tokens: received_tokens - sent_tokens,
-    billed: { ...billed, output: account.output },
-    untouched,
+    billed: { ...toSheet(account.billed), output: account.output },
+    untouched: toSheet(account.untouched),
     saved_equivalents: account.savedEquivalents,
     saved_usd: account.savedUsd,
     conversation_saved_usd: account.conversationSavedUsd,
@@ -118,10 +116,6 @@ function settleReceipt(receipt: Receipt, { status, refusal, account }: ReceiptRe
 
 function toSheet({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): BillSheet {
   return { input, cache_read: cacheRead, cache_write_5m: cacheWrite5m, cache_write_1h: cacheWrite1h };
-}
-
-function sumSheet(sheet: BillSheet): number {
-  return sheet.input + sheet.cache_read + sheet.cache_write_5m + sheet.cache_write_1h;
 }
 
 export type ReceiptStore = RecordStore<Receipt>;

@@ -309,10 +309,6 @@ export function stripThinkingPlan(view: ConversationView, lost: EpochPlan | null
   return { ...EMPTY_PLAN, ...of, strippedThrough };
 }
 
-function getSpare(step: Step): number {
-  return (step.kind === 'epoch' ? step.cut?.spare : undefined) ?? 0;
-}
-
 /** Recalls nothing and keeps the system block. */
 export function cutsInLoop(view: ConversationView, { rounds }: EpochStep): boolean {
   return rounds.length > 0 && findFreshPrompt(view) < 0;
@@ -332,7 +328,8 @@ export function allowStep(input: StepInput, step: Step, config: PlanConfig): num
   if (usesSystemField(config)) return Number.POSITIVE_INFINITY;
   const account = openAccount(input);
   if (!isCut(step)) return allowTokens(account, config);
-  return Math.max(config.leastTokens, input.ownTokens) + Math.floor(getSpare(step) / account.prices.write);
+  const spare = (step.kind === 'epoch' ? step.cut?.spare : undefined) ?? 0;
+  return Math.max(config.leastTokens, input.ownTokens) + Math.floor(spare / account.prices.write);
 }
 
 export interface PlanConfig extends AllowanceRule {
@@ -415,6 +412,7 @@ function buildEpochPlan(
   const shown = new Set(newTexts.flatMap((text) => text?.split('\n') ?? []));
   const fresh = recalled.recalled.filter((line) => !shown.has(line.text));
   const former = step.cut === null || cutsInLoop(view, step) ? step.from : null;
+  const { systemBlock, systemNodeIds, systemFound } = former?.systemBlock == null ? toSystemPart(system) : former;
   return {
     id: input.id,
     sessionId,
@@ -423,7 +421,7 @@ function buildEpochPlan(
     cut,
     rounds: [...keepRoundCuts(view, step), ...buildRoundCuts(memory, input, config)].sort(byPlace(view)),
     strippedThrough: step.strippedThrough,
-    ...(former === null || former.systemBlock === null ? toSystemPart(system) : copySystemPart(former)),
+    ...{ systemBlock, systemNodeIds, systemFound },
     injections: [
       ...(step.from === null ? [] : keepInjections(view, step.from, step)),
       ...renderInjections(
@@ -479,12 +477,7 @@ function fitSystemBlock(texts: SystemTexts, most: number): Rendered | null {
 type SystemPart = Pick<EpochPlan, 'systemBlock' | 'systemNodeIds' | 'systemFound'>;
 
 function toSystemPart(block: Rendered | null): SystemPart {
-  const { text: systemBlock, nodeIds: systemNodeIds, found } = block ?? { text: null, nodeIds: [] };
-  return { systemBlock, systemNodeIds, ...(found === undefined ? {} : { systemFound: found }) };
-}
-
-function copySystemPart({ systemBlock, systemNodeIds, systemFound }: EpochPlan): SystemPart {
-  return { systemBlock, systemNodeIds, ...(systemFound === undefined ? {} : { systemFound }) };
+  return { systemBlock: block?.text ?? null, systemNodeIds: block?.nodeIds ?? [], systemFound: block?.found };
 }
 
 /** Adding a system block after the first answer would invalidate all thinking so far. */
@@ -532,9 +525,8 @@ function replaceSystemBlock(
 ): EpochPlan {
   if ((block?.text ?? null) === plan.systemBlock) return plan;
   const { bindsThinking } = findModelTraits(view.model);
-  const { systemFound: _, ...rest } = plan;
   return {
-    ...rest,
+    ...plan,
     ...toSystemPart(block),
     id,
     createdAtMs,

@@ -10,6 +10,7 @@ import {
   SUMMARY_PROMPT,
 } from '../../common/turn.ts';
 import { findPrivateTexts } from '../../redact/index.ts';
+import { sumBill } from '../ledger/cost.ts';
 import type { CostLedger, Receipts, RequestCost } from '../ledger/index.ts';
 import type {
   AssistantMessage,
@@ -76,7 +77,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     if (rewrite !== null) breakRefusedPlan(context, rewrite, response);
     const message = request.path === 'messages' ? response.message : null;
     let account: RequestCost | null = null;
-    if (message !== null && isBilled(message)) {
+    if (message !== null && sumBill(message.usage) > 0) {
       account = ledger.recordRequest({
         requestId: request.requestId,
         atMs: request.receivedAtMs,
@@ -113,7 +114,8 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     const captured = captureAnsweredTurn(view, turn, message, captureContext(context, clock.now()));
     memory.captureTurns([captured]);
     // A fork after the first answer finds no request with an answer in its history.
-    if (plan !== null && !hasAnswer(view)) deps.markAnswered(context, plan, captured.turnId);
+    const isAnswered = view.infos.some(({ role }) => role === 'assistant');
+    if (plan !== null && !isAnswered) deps.markAnswered(context, plan, captured.turnId);
   }
 
   return {
@@ -137,7 +139,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     passThrough(request: MessagesRequest): RewriteOutcome {
       const { requestId, receivedAtMs: atMs, body } = request;
       const onResponse = guard(requestId, ({ message }) => {
-        if (request.path !== 'messages' || message === null || !isBilled(message)) return;
+        if (request.path !== 'messages' || message === null || sumBill(message.usage) === 0) return;
         const { model, usage } = message;
         const unknown = { conversation: '', view: null, sent: null, counts: false, cut: false };
         ledger.recordRequest({ requestId, atMs, model, usage, ...unknown });
@@ -145,10 +147,6 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
       return { body, rewritten: false, onResponse };
     },
   };
-}
-
-function hasAnswer({ infos }: ConversationView): boolean {
-  return infos.some(({ role }) => role === 'assistant');
 }
 
 interface Rewrite {
@@ -159,10 +157,6 @@ interface Rewrite {
 /** Null when the received bytes went upstream. */
 function findRewrite({ plan, spliced }: Pick<RewriteResult, 'plan' | 'spliced'>): Rewrite | null {
   return plan !== null && spliced !== null && spliced.edits.length > 0 ? { plan, spliced } : null;
-}
-
-function isBilled({ usage }: AssistantMessage): boolean {
-  return usage.input + usage.cacheRead + usage.cacheWrite5m + usage.cacheWrite1h > 0;
 }
 
 function endsTurn(stopReason: string | null): boolean {
@@ -189,7 +183,7 @@ export function captureTurns(
     privateBefore = [...privateBefore, ...findPrivateIn(view, scannedUntil, span.start)];
     scannedUntil = span.start;
     const messages = readMessages(view, span);
-    const own = { ...commonFields(view, span, context), ...toEarlierPrivate(privateBefore) };
+    const own = commonFields(view, span, context, privateBefore);
     return { ...own, ...findFormerId(view, span), turnId: span.endHash, messages, ...listParts(view, span) };
   });
 }
@@ -229,7 +223,7 @@ export function captureParts(
   const turn = splitTurns(view).at(-1);
   if (wanted.length === 0 || turn === undefined) return [];
   const all = splitParts(view, splitRounds(view, turn));
-  const own = { ...commonFields(view, turn, context), ...toEarlierPrivate(findPrivateIn(view, 0, turn.start)) };
+  const own = commonFields(view, turn, context);
   return wanted.map((span) => {
     const before = all[span.index - 1];
     const part = { index: span.index, after: before?.endHash ?? null };
@@ -250,8 +244,7 @@ export function captureAnsweredTurn(
   const turnId = extendLineage(view.lineage.at(-1) as string, hashMessage(message));
   const captured = toCapturedMessage('assistant', Buffer.from(JSON.stringify(answer.content)));
   const messages = [...readMessages(view, span), captured];
-  const own = { ...commonFields(view, span, context), ...toEarlierPrivate(findPrivateIn(view, 0, span.start)) };
-  return { ...own, turnId, messages, ...listParts(view, span) };
+  return { ...commonFields(view, span, context), turnId, messages, ...listParts(view, span) };
 }
 
 /**
@@ -282,8 +275,7 @@ export function captureSummarizedTurns(view: ConversationView, context: CaptureC
   const messages = isMerged
     ? [{ ...left, content: typed }]
     : [...readMessages(view, { ...turn, end: turn.end - 1 }), left];
-  const fields = { ...commonFields(view, turn, context), ...toEarlierPrivate(findPrivateIn(view, 0, turn.start)) };
-  return [...ended, { ...fields, turnId, messages, ...listParts(view, turn) }];
+  return [...ended, { ...commonFields(view, turn, context), turnId, messages, ...listParts(view, turn) }];
 }
 
 function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
@@ -296,15 +288,19 @@ function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, '
   return parts.length === 0 ? {} : { parts };
 }
 
-function commonFields(view: ConversationView, span: TurnSpan, context: CaptureContext) {
+/** @param earlier  texts that the user marked as private before it */
+function commonFields(
+  view: ConversationView,
+  span: TurnSpan,
+  context: CaptureContext,
+  earlier: readonly string[] = findPrivateIn(view, 0, span.start),
+) {
+  // Carried with each turn: after a restart, resume or fork, memory has not seen the earlier turns.
+  const earlierPrivate = earlier.length === 0 ? {} : { earlierPrivate: earlier };
   const before = view.lineage[span.start - 1] ?? '';
   const merged = isMergedPrompt(view.infos, span.start) ? { merged: true as const } : {};
-  return { ...context, key: span.key, before, ...merged, projectDir: view.system.workingDirectory, model: view.model };
-}
-
-/** Carried with each turn: after a restart, resume or fork, memory has not seen the earlier turns. */
-function toEarlierPrivate(texts: readonly string[]): Pick<CapturedTurn, 'earlierPrivate'> {
-  return texts.length === 0 ? {} : { earlierPrivate: texts };
+  const { workingDirectory: projectDir } = view.system;
+  return { ...context, key: span.key, before, ...merged, projectDir, model: view.model, ...earlierPrivate };
 }
 
 /** Texts that the user marked as private in messages `[from, end)`. */

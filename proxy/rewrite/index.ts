@@ -3,7 +3,7 @@ import type { Problem } from '../../common/errors.ts';
 import { LruMap } from '../../common/map.ts';
 import { countTokens } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
-import { type CostLedger, findConversationRoot, type Receipt, type Receipts } from '../ledger/index.ts';
+import { type CostLedger, findConversationRoot, type Receipts } from '../ledger/index.ts';
 import type {
   MemorySource,
   MessagesRequest,
@@ -105,21 +105,16 @@ export interface RewriterDeps {
   readonly log: ProxyLog;
 }
 
-export interface RunningRewriter extends Rewriter {
-  /** Newest first. */
-  receipts(): readonly Receipt[];
-  recalls(): RecallCounts;
-  problems(): readonly Problem[];
-  close(): Promise<void>;
-}
+export type RunningRewriter = Awaited<ReturnType<typeof createRewriter>>;
 
 /** @throws what the plan store throws while loading */
-export async function createRewriter(deps: RewriterDeps): Promise<RunningRewriter> {
+export async function createRewriter(deps: RewriterDeps) {
   const plans = await openPlanCache(deps.plans, deps.log, deps.heldSessions);
   const pipeline = new RewritePipeline(deps, plans);
   return {
-    rewrite: (request, signal) => pipeline.rewrite(request, signal),
-    replay: (request) => pipeline.replay(request),
+    rewrite: pipeline.rewrite.bind(pipeline),
+    replay: pipeline.replay.bind(pipeline),
+    /** Newest first. */
     receipts: () => deps.receipts.list(),
     recalls: () => pipeline.recalls(),
     problems: () => pipeline.problems(),
@@ -263,8 +258,8 @@ class RewritePipeline implements Rewriter {
     const plan = buildPlan(memory, { ...planInput, ...seed }, recalled, config);
     timer?.end('plan');
 
-    const spliced = applyPlan(view, plan);
-    if (spliced === null || !this.#isValid(context, plan, spliced)) return null;
+    const spliced = this.#splice(context, plan);
+    if (spliced === null) return null;
     timer?.end('splice');
 
     await this.#recordPlan(context, step, plan, signal);
@@ -334,8 +329,8 @@ class RewritePipeline implements Rewriter {
     if (slice === null || view.body.includes(JSON.stringify(slice.text).slice(1, -1))) return null;
     const seed = { createdAtMs: clock.now(), id: randomHex(16), fence: randomHex(6) };
     const plan = buildSlicePlan({ view, sessionId, slice, ...seed });
-    const spliced = applyPlan(view, plan);
-    if (spliced === null || !this.#isValid(context, plan, spliced)) return null;
+    const spliced = this.#splice(context, plan);
+    if (spliced === null) return null;
     await this.#recordPlan(context, { kind: 'replay' }, plan, signal);
     return { context, plan, spliced, decision: 'facts', cut: false };
   }
@@ -367,9 +362,9 @@ class RewritePipeline implements Rewriter {
     const plan = chooseReplayPlan(view, match, kind !== 'other' && this.#isKnown(view, sessionId));
     if (plan === null) return { context, plan, spliced: null, decision: 'replay', cut: false };
     const isCurrent = plan === match?.plan;
-    const spliced = applyPlan(view, plan);
+    const spliced = this.#splice(context, plan);
     request.timer?.end('splice');
-    if (spliced !== null && this.#isValid(context, plan, spliced)) {
+    if (spliced !== null) {
       const keepsUse = kind === 'main' || plan.slice !== undefined;
       if (isCurrent && keepsUse && request.path === 'messages') {
         const use = describeUse(view, this.#deps.clock.now());
@@ -390,10 +385,8 @@ class RewritePipeline implements Rewriter {
 
   #stripThinking(context: RequestContext, lost: EpochPlan): RewriteResult {
     const plan = stripThinkingPlan(context.view, lost);
-    const spliced = plan === null ? null : applyPlan(context.view, plan);
-    const isValid = plan !== null && spliced !== null && this.#isValid(context, plan, spliced);
-    const result = isValid ? { plan, spliced } : { plan: null, spliced: null };
-    return { context, ...result, decision: 'healing', cut: false };
+    const spliced = plan === null ? null : this.#splice(context, plan);
+    return { context, plan: spliced === null ? null : plan, spliced, decision: 'healing', cut: false };
   }
 
   /** A fork continues with a copy of its parent's plan, so that additions belong to the fork. */
@@ -473,12 +466,13 @@ class RewritePipeline implements Rewriter {
     if (turn !== undefined) policy.withhold(turn.key);
   }
 
-  /** An error that the received request has as well is not caused by the plan. */
-  #isValid(context: RequestContext, plan: EpochPlan, spliced: Spliced): boolean {
-    const error = validateRewrite(context, plan, spliced, this.#cache);
-    if (error === null) return true;
+  /** Null where the plan does not fit, or adds an error; one that the received request has as well is not its own. */
+  #splice(context: RequestContext, plan: EpochPlan): Spliced | null {
+    const spliced = applyPlan(context.view, plan);
+    const error = spliced === null ? null : validateRewrite(context, plan, spliced, this.#cache);
+    if (error === null) return spliced;
     this.#deps.log.error('rewritten request is invalid; the plan is left out', { refusal: error.message });
-    return false;
+    return null;
   }
 
   /** Parses a standalone request only when its response arrives, so that upstream does not wait for it. */

@@ -3,6 +3,7 @@ import { open, readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { createKeyedMutex } from '../../common/async.ts';
+import type { Problem } from '../../common/errors.ts';
 import { ensureDir, syncDir } from '../../common/files.ts';
 import type { ProxyLog } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
@@ -11,20 +12,15 @@ import { type EpochPlan, isEmptyPlan, type Match, type PlanRecord, type PlanUse,
 /** Persists epoch plans. Without them a restart would send the whole history upstream, which would be refused. */
 export type PlanStore = ReturnType<typeof openPlanStore>;
 
-interface PlanProblem {
-  readonly file: string;
-  readonly message: string;
-}
-
 const CONCURRENT_READS = 32;
 
 /** One JSON line per record, one file per session. */
 export function openPlanStore(dir: string) {
   const lock = createKeyedMutex();
   const writing = new Set<Promise<void>>();
-  const unreadable: PlanProblem[] = [];
+  const unreadable: Problem[] = [];
   const knownFiles = new Set<string>();
-  let unwritable: PlanProblem | null = null;
+  let unwritable: Problem | null = null;
 
   const write = async (name: string, lines: Lines, durable: boolean): Promise<void> => {
     await ensureDir(dir);
@@ -100,7 +96,7 @@ export function openPlanStore(dir: string) {
       writing.add(task);
       await task.finally(() => writing.delete(task));
     },
-    problems: (): readonly PlanProblem[] => (unwritable === null ? [...unreadable] : [...unreadable, unwritable]),
+    problems: (): readonly Problem[] => (unwritable === null ? [...unreadable] : [...unreadable, unwritable]),
     async close(): Promise<void> {
       await Promise.allSettled(writing);
     },
@@ -272,12 +268,7 @@ export class PlanIndex {
     this.#uses.delete(plan.id);
     const own = this.#sessions.get(plan.sessionId)?.plans;
     own?.delete(plan.id);
-    for (const [hash, ids] of this.#plansByServed) {
-      if (!ids.includes(plan.id)) continue;
-      const others = ids.filter((id) => id !== plan.id);
-      if (others.length > 0) this.#plansByServed.set(hash, others);
-      else this.#plansByServed.delete(hash);
-    }
+    this.#unlink(this.#plansByServed.keys(), new Set([plan.id]));
     const sent = [...(own ?? [])].map((id) => this.#plans.get(id) as EpochPlan);
     if (!sent.some((each) => !isEmptyPlan(each) && each.slice === undefined)) {
       this.#rewrittenSessions.delete(plan.sessionId);
@@ -366,16 +357,20 @@ export class PlanIndex {
       this.#plans.delete(id);
       this.#uses.delete(id);
     }
-    for (const hash of served) {
-      const others = (this.#plansByServed.get(hash) ?? []).filter((id) => !plans.has(id));
-      if (others.length > 0) this.#plansByServed.set(hash, others);
-      else this.#plansByServed.delete(hash);
-    }
+    this.#unlink(served, plans);
     // A fork extends past the first answer, usually to the end; the first hash predates that answer.
     const [, second, third] = served;
     const marks = [second, third, [...served].at(-1)].filter((hash) => hash !== undefined);
     this.#evicted.set(sessionId, marks);
     for (const mark of marks) this.#evictedByMark.set(mark, sessionId);
+  }
+
+  #unlink(served: Iterable<string>, plans: ReadonlySet<string>): void {
+    for (const hash of served) {
+      const others = (this.#plansByServed.get(hash) ?? []).filter((id) => !plans.has(id));
+      if (others.length > 0) this.#plansByServed.set(hash, others);
+      else this.#plansByServed.delete(hash);
+    }
   }
 
   /** Evicted sessions whose plans this conversation may match; its own session is last. */

@@ -69,7 +69,7 @@ export interface EpochPlan {
   readonly systemBlock: string | null;
   readonly systemNodeIds: readonly string[];
   /** Findings for the system nodes that a prompt recalled. */
-  readonly systemFound?: readonly Finding[];
+  readonly systemFound?: readonly Finding[] | undefined;
   readonly injections: readonly Injection[];
   /** Of a subagent's plan: why its one injection is there. */
   readonly slice?: Omit<GivenSlice, 'text'>;

@@ -4,7 +4,7 @@ import type { GivenSlice, Phase } from '../ports.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import { type Edit, type Slice, scanArray, scanObject } from '../wire/json.ts';
 import { findHeadEnd, splitTurns, sumDroppable } from '../wire/turns.ts';
-import { type EpochPlan, locatePlan, type Spliced } from './plan.ts';
+import { type Cut, type EpochPlan, locatePlan, type RoundCut, type Spliced } from './plan.ts';
 
 interface ReceiptInput {
   readonly requestId: string;
@@ -92,7 +92,7 @@ function listAdded(view: ConversationView, plan: EpochPlan, spliced: Spliced, tu
       ...(found === undefined ? {} : { found, current: true }),
     });
   }
-  const addPreamble = ({ preamble: text, nodeIds: nodes }: Preamble, reason: string): void => {
+  const addPreamble = ({ preamble: text, nodeIds: nodes }: Cut | RoundCut, reason: string): void => {
     const position = findMessage(spliced, text)?.position;
     if (position !== undefined) additions.push({ channel: 'preamble', position, text, nodes, reason });
   };
@@ -117,11 +117,6 @@ function listAdded(view: ConversationView, plan: EpochPlan, spliced: Spliced, tu
 function getReason({ slice }: EpochPlan, isCurrent: boolean): string {
   if (slice !== undefined) return `facts that ${slice.agent} is subscribed to (${slice.because})`;
   return isCurrent ? 'recalled for this prompt' : 'recalled for an earlier prompt';
-}
-
-interface Preamble {
-  readonly preamble: string;
-  readonly nodeIds: readonly string[];
 }
 
 /** The new or changed message that contains `text`. */

@@ -1,4 +1,4 @@
-import { isRecord } from '../../common/text.ts';
+import { isRecord, parseJson } from '../../common/text.ts';
 
 /** One message as the API takes it, without thinking. The same object in every request that sends it. */
 export interface PastMessage {
@@ -87,8 +87,8 @@ export function createRequestReader(sessionId: string) {
   return {
     /** @param agentId  subagent whose file the line is from */
     line(text: string, agentId = ''): void {
-      const line = parseLine(text);
-      if (line === null) return;
+      const line = parseJson(text);
+      if (!isRecord(line)) return;
       const { data } = line;
       if (line['type'] === 'progress' && isRecord(data) && data['type'] === 'agent_progress') {
         if (isRecord(data['message'])) enterLine(getChain(getText(data['agentId'])), data['message']);
@@ -319,16 +319,6 @@ function sendableBlocks({ role, parent, blocks, results }: Step): Json[] {
     seen.add(id);
     return isFirst;
   });
-}
-
-function parseLine(text: string): Json | null {
-  if (text.trim() === '') return null;
-  try {
-    const value = JSON.parse(text) as unknown;
-    return isRecord(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 function getBlocks(content: unknown): Json[] {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
+import { parseJson } from '../../common/text.ts';
 import {
   findTypedBesideResults,
   isContinuation,
@@ -266,18 +267,22 @@ const REMINDED_ENVIRONMENT = '<system-reminder>\n# Environment\n';
 /** The working directories that a message states: anywhere in a system message, else in blocks that begin with it. */
 function findDirectories(role: string, content: unknown): readonly string[] {
   if (role !== 'system' && role !== 'user') return [];
-  const texts = getTexts(Array.isArray(content) ? content : [{ type: 'text', text: content }]);
+  const texts = getTexts(toBlocks(content));
   const statements = role === 'system' ? texts : texts.filter((text) => text.startsWith(REMINDED_ENVIRONMENT));
   return statements.flatMap((text) => Array.from(text.matchAll(ENVIRONMENT), ([, dir = '']) => dir.trim()));
 }
 
 function findTyped(role: string, content: unknown, answersTool: boolean): TypedBesideResults | null {
-  const blocks = Array.isArray(content) ? content : [{ type: 'text', text: content }];
+  const blocks = toBlocks(content);
   if (role === 'system' && readQueuedText(getTexts(blocks)) !== '') return { kind: 'queued', isInterruption: false };
   if (role !== 'user' || !answersTool) return null;
   const first = blocks.findIndex((block) => getType(block) !== 'tool_result');
   const isAfterResults = first > 0 && !blocks.slice(first).some((block) => /tool_result$/.test(getType(block)));
   return isAfterResults ? findTypedBesideResults(getTexts(blocks)) : null;
+}
+
+function toBlocks(content: unknown): readonly unknown[] {
+  return Array.isArray(content) ? content : [{ type: 'text', text: content }];
 }
 
 function getType(block: unknown): string {
@@ -335,9 +340,7 @@ function readTexts(view: Pick<ConversationView, 'body' | 'scan'>, index: number)
   const slice = view.scan.messages[index];
   if (slice === undefined) return [];
   const { content } = parseSlice(view.body, slice) as { content?: unknown };
-  return getTexts(
-    typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [],
-  );
+  return getTexts(toBlocks(content));
 }
 
 /** The texts of the messages before `index` that have one, oldest first. */
@@ -383,27 +386,16 @@ export function mayBeStandalone(body: Buffer, headers: Readonly<Record<string, s
 }
 
 /** Uses the hint header, and for older clients what is known of their requests. */
-export function classify(
-  view: ConversationView,
-  headers: Readonly<Record<string, string>>,
-): { readonly kind: RequestClass; readonly because: string } {
-  if (headers['x-comet-cc-child'] !== undefined) return { kind: 'other', because: 'own child' };
+export function classify(view: ConversationView, headers: Readonly<Record<string, string>>): RequestClass {
+  if (headers['x-comet-cc-child'] !== undefined) return 'other';
   const hint = HINT_CLASSES[headers[HINT] ?? ''];
   // Subagents are compacted too, and titles are auxiliary.
-  if (hint === 'main' || hint === 'other') return { kind: hint, because: 'hint header' };
-  if (headers[AGENT_ID] !== undefined) return { kind: 'other', because: 'agent id' };
-  if (view.system.isSubagent || view.userId.includes('parent_session_id'))
-    return { kind: 'other', because: 'subagent' };
-  if (view.maxTokens === 1) return { kind: 'other', because: 'quota probe' };
-  if (!view.hasTools && headers[HINT] !== 'compaction') return { kind: 'other', because: 'no tools' };
-  if (hint !== undefined) return { kind: hint, because: 'hint header' };
-  if (startsSidePrompt(view)) return { kind: 'side', because: 'side prompt' };
-  if (leavesNewestUncached(view)) return { kind: 'side', because: 'no cache write' };
-  return { kind: 'main', because: 'main loop' };
-}
-
-function runsSubagent({ system }: ConversationView, headers: Readonly<Record<string, string>>): boolean {
-  return system.isSubagent || headers[AGENT_ID] !== undefined || headers[HINT] === 'subagent';
+  if (hint === 'main' || hint === 'other') return hint;
+  if (headers[AGENT_ID] !== undefined || view.system.isSubagent || view.userId.includes('parent_session_id'))
+    return 'other';
+  const isQuotaProbe = view.maxTokens === 1;
+  if (isQuotaProbe || (!view.hasTools && headers[HINT] !== 'compaction')) return 'other';
+  return hint ?? (startsSidePrompt(view) || leavesNewestUncached(view) ? 'side' : 'main');
 }
 
 /** A side prompt may be in the message that answers the last tool call. Decodes only candidates. */
@@ -423,8 +415,7 @@ export function findOpening(blocks: readonly TextBlock[], openings: readonly str
 }
 
 export function readBlocks({ body }: Pick<ConversationView, 'body'>, at: Slice): readonly TextBlock[] {
-  const { content } = parseSlice(body, at) as { content?: unknown };
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as TextBlock[]);
+  return toBlocks((parseSlice(body, at) as { content?: unknown }).content) as readonly TextBlock[];
 }
 
 interface TextBlock {
@@ -451,19 +442,11 @@ export function findSessionId(view: Identity, headers: Readonly<Record<string, s
   const header = headers['x-claude-code-session-id'];
   if (header !== undefined && header !== '') return header;
   const old = /_session_([0-9a-fA-F-]{36})$/.exec(view.userId)?.[1];
-  return old ?? parseSessionId(view.userId) ?? hashIdentity(view);
+  const { session_id: id } = Object(parseJson(view.userId)) as { session_id?: unknown };
+  return old ?? (typeof id === 'string' && id !== '' ? id : hashIdentity(view));
 }
 
 type Identity = Pick<ConversationView, 'userId' | 'lineage'> & { readonly system: { workingDirectory: string | null } };
-
-function parseSessionId(userId: string): string | null {
-  try {
-    const { session_id: id } = (JSON.parse(userId) ?? {}) as { session_id?: unknown };
-    return typeof id === 'string' && id !== '' ? id : null;
-  } catch {
-    return null; // an unknown form of user_id
-  }
-}
 
 function hashIdentity({ userId, system, lineage }: Identity): string {
   const identity = [userId, system.workingDirectory ?? '', lineage[0] ?? ''].join('\n');
@@ -477,7 +460,8 @@ export type RequestContext = NonNullable<ReturnType<typeof parseRequest>>;
 export function parseRequest(request: MessagesRequest, cache: ConversationCache) {
   const view = parseConversation(request.body, cache);
   if (view === null) return null;
-  const { kind } = classify(view, request.headers);
-  const isSubagent = kind === 'other' && runsSubagent(view, request.headers);
+  const kind = classify(view, request.headers);
+  const { [AGENT_ID]: agentId, [HINT]: hint } = request.headers;
+  const isSubagent = kind === 'other' && (view.system.isSubagent || agentId !== undefined || hint === 'subagent');
   return { request, view, sessionId: findSessionId(view, request.headers), kind, isSubagent };
 }

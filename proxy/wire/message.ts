@@ -111,12 +111,8 @@ export function shapeMessage(message: unknown): MessageShape {
   const extra = Object.keys(message).filter((key) => key !== 'role' && key !== 'content');
   const role = typeof message.role === 'string' ? message.role : '';
   const { content } = message;
-  if (typeof content === 'string') {
-    const blocks = content === '' ? [] : [shapeBlock({ type: 'text', text: content })];
-    return { role, blocks, extra };
-  }
-  if (!Array.isArray(content)) return { role, blocks: [], extra, malformed: true };
-  return { role, blocks: content.map(shapeBlock), extra };
+  const isMalformed = typeof content !== 'string' && !Array.isArray(content);
+  return { role, blocks: shapeBlocks(content), extra, ...(isMalformed && { malformed: true as const }) };
 }
 
 /** The parts of a message that stay when a cut absorbs it, because Claude Code sends them once (decision 0055). */
@@ -161,7 +157,7 @@ function keepStanding(block: unknown): unknown[] {
 export function shapeHead(body: Json): HeadShape {
   return {
     model: readString(body.model),
-    system: shapeSystem(body.system),
+    system: shapeBlocks(body.system),
     tools: shapeTools(body.tools),
     thinking: isRecord(body.thinking) ? readString(body.thinking.type) : '',
     autoTtl: readTtl(body) ?? null,
@@ -172,9 +168,9 @@ export function shapeTools(tools: unknown): readonly ToolShape[] {
   return Array.isArray(tools) ? tools.map(shapeTool) : [];
 }
 
-function shapeSystem(system: unknown): readonly BlockShape[] {
-  if (typeof system === 'string') return system === '' ? [] : [shapeBlock({ type: 'text', text: system })];
-  return Array.isArray(system) ? system.map(shapeBlock) : [];
+function shapeBlocks(content: unknown): readonly BlockShape[] {
+  if (typeof content === 'string') return content === '' ? [] : [shapeBlock({ type: 'text', text: content })];
+  return Array.isArray(content) ? content.map(shapeBlock) : [];
 }
 
 function shapeTool(tool: unknown): ToolShape {
@@ -233,7 +229,7 @@ function findBlank(block: Json): 'empty' | 'space' | undefined {
   return /\S/.test(block.text) ? undefined : 'space';
 }
 
-function readTtl(holder: Json): string | undefined {
+export function readTtl(holder: Readonly<Json>): string | undefined {
   if (!isRecord(holder.cache_control)) return undefined;
   return typeof holder.cache_control.ttl === 'string' ? holder.cache_control.ttl : '5m';
 }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../common/text.ts';
 import type { BlockShape, MessageShape, RequestShape } from './message.ts';
 import { findModelTraits } from './models.ts';
 
@@ -423,10 +424,6 @@ export function classifyApiError(errorText: string): 'thinking' | 'structure' | 
 
 /** `error.message` of an error response; other text as it is. */
 export function readApiMessage(errorText: string): string {
-  try {
-    const body = JSON.parse(errorText) as { error?: { message?: unknown }; message?: unknown } | null;
-    return String(body?.error?.message ?? body?.message ?? errorText);
-  } catch {
-    return errorText;
-  }
+  const body = parseJson(errorText) as { error?: { message?: unknown }; message?: unknown } | null | undefined;
+  return String(body?.error?.message ?? body?.message ?? errorText);
 }

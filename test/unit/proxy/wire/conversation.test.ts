@@ -181,16 +181,16 @@ function getView(last: readonly object[]): ConversationView {
 
 describe('classify', () => {
   it('takes a tool round for the main loop', () => {
-    expect(classify(getView([RESULT]), {}).kind).toBe('main');
+    expect(classify(getView([RESULT]), {})).toBe('main');
   });
 
   it('recognizes the request for a summary next to the last tool result, as Claude Code 2.1.197 sends it', () => {
-    expect(classify(getView([RESULT, { type: 'text', text: SUMMARISE }]), {}).kind).toBe('side');
+    expect(classify(getView([RESULT, { type: 'text', text: SUMMARISE }]), {})).toBe('side');
   });
 
   it('ignores a tool result that quotes it, and a remark next to one', () => {
-    expect(classify(getView([{ ...RESULT, content: SUMMARISE }]), {}).kind).toBe('main');
-    expect(classify(getView([RESULT, { type: 'text', text: `what does "${SUMMARISE}" mean?` }]), {}).kind).toBe('main');
+    expect(classify(getView([{ ...RESULT, content: SUMMARISE }]), {})).toBe('main');
+    expect(classify(getView([RESULT, { type: 'text', text: `what does "${SUMMARISE}" mean?` }]), {})).toBe('main');
   });
 });
 
@@ -211,7 +211,7 @@ describe('classify, of what 2.1.332 says of its requests', () => {
     ['the compaction of a subagent', getView([RESULT]), { ...said('compaction'), ...agent }, 'other'],
     ['a question about a subagent', getView([RESULT]), { ...said('auxiliary'), ...agent }, 'other'],
   ] as const)('%s', (_, view, headers, kind) => {
-    expect(classify(view, headers).kind).toBe(kind);
+    expect(classify(view, headers)).toBe(kind);
   });
 });
 
@@ -236,7 +236,7 @@ describe('isStandalone', () => {
         seen[alone ? 'alone' : 'others'] += 1;
         if (!alone) return;
         expect(mayBeStandalone(body, headers)).toBe(true);
-        expect(classify(view, headers).kind).toBe('other');
+        expect(classify(view, headers)).toBe('other');
         expect(view.infos).toHaveLength(1);
       }),
     );
