@@ -7,7 +7,7 @@ import { ensureDir, inspectPrivateFile, readFileIfPresent } from '../common/file
 import type { HomePaths } from '../common/paths.ts';
 import type { Issued } from './ca.ts';
 import * as store from './store.ts';
-import { bundleFile, readFingerprints, resolveUserFile, writeBundle, writeBundleInto } from './store.ts';
+import { bundleFile, readFingerprints, resolveUserFile, writeBundle } from './store.ts';
 
 export type { LeafProblem } from './store.ts';
 export { bundleFile, userCaFile } from './store.ts';
@@ -54,7 +54,7 @@ export async function ensureCerts(paths: HomePaths, options: EnsureOptions) {
   const replace = (write: (dir: string) => Promise<void>): Promise<void> =>
     store.publish(paths.certsDir, checked, async (dir) => {
       await write(dir);
-      await writeBundleInto(dir, userFile);
+      await writeBundle(dir, userFile);
     });
 
   if (state.kind === 'refused') refuseUnsafe(state);
@@ -71,7 +71,7 @@ export async function ensureCerts(paths: HomePaths, options: EnsureOptions) {
     const issued = await issueCerts(nowMs);
     await store.publish(nextDir, store.getGeneration(nextDir), (dir) => store.writeGeneration(dir, issued));
   }
-  return { ...describeCerts(paths), change, bundle: await writeBundle(paths, userFile) };
+  return { ...describeCerts(paths), change, bundle: await writeBundle(paths.certsDir, userFile) };
 }
 
 /** The leaf to serve now, or why there is none. Reads the disk each time. */

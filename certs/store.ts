@@ -168,15 +168,9 @@ export function bundleFile(certsDir: string): string {
 /**
  * Writes the file for NODE_EXTRA_CA_CERTS: the roots of comet-cc, then the user's own certificates.
  *
- * @param userExtraCaFile  NODE_EXTRA_CA_CERTS as found; null or the bundle itself means the file merged last time
  * @throws CometError `ca_unreadable` when the root is missing
  */
-export async function writeBundle(paths: HomePaths, userExtraCaFile: string | null): Promise<Bundle> {
-  return writeBundleInto(paths.certsDir, await resolveUserFile(paths, userExtraCaFile));
-}
-
-/** As `writeBundle`, for certificates in any directory. */
-export async function writeBundleInto(certsDir: string, userFile: string | null): Promise<Bundle> {
+export async function writeBundle(certsDir: string, userFile: string | null): Promise<Bundle> {
   const root = await readFileIfPresent(path.join(certsDir, 'root.pem'));
   if (root === null) throw new CometError('ca_unreadable', `${certsDir} has no root; run comet-cc install-ca`);
   const next = await readFileIfPresent(path.join(certsDir, 'next', 'root.pem'));
@@ -191,7 +185,9 @@ export async function writeBundleInto(certsDir: string, userFile: string | null)
   return { file: bundleFile(certsDir), userFile, problems: user.problems };
 }
 
-/** The file to merge: the one that the environment names, or the one merged last time. */
+/**
+ * The file to merge: NODE_EXTRA_CA_CERTS as found, or the one merged last time where that is null or the bundle itself.
+ */
 export async function resolveUserFile(paths: HomePaths, userExtraCaFile: string | null): Promise<string | null> {
   const isOwn = userExtraCaFile === null || (await isSameFile(userExtraCaFile, bundleFile(paths.certsDir)));
   return isOwn ? userCaFile(paths) : path.resolve(userExtraCaFile);

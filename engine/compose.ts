@@ -11,7 +11,7 @@ import { ensureDir, readOrCreateSecret } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths, VERSION } from '../common/paths.ts';
 import type { Preset } from '../common/turn.ts';
-import { userSettingsFile } from '../install/index.ts';
+import { claudeDirectory } from '../install/index.ts';
 import {
   type Activity,
   type Budget,
@@ -134,8 +134,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     ...{ randomHex: (bytes: number) => randomBytes(bytes).toString('hex'), log },
   });
   const proxy = createProxy({
-    ...proxyConfig(config, env),
-    certs: certSource(paths, log),
+    ...proxyConfig(config, env, paths, log),
     rewriter: withFaults(rewriter, faults),
     ...{ quota: budget, secret, log, clock: systemClock },
   });
@@ -317,10 +316,6 @@ function getSubagents(
   return { ...subagents, ...createSubagentSource(subagents, library, policy) };
 }
 
-function claudeDirectory(env: NodeJS.ProcessEnv): string {
-  return path.dirname(userSettingsFile(env));
-}
-
 function getBudget({ llm, models }: Config, budget: Budget): ModelBudget {
   const asks = llm === 'claude' || llm === 'openai';
   return {
@@ -332,15 +327,7 @@ function getBudget({ llm, models }: Config, budget: Budget): ModelBudget {
   };
 }
 
-function certSource(paths: HomePaths, log: Log) {
-  return leafSource({
-    paths,
-    now: systemClock.now,
-    onRefused: (doubt) => log.error('the leaf is not served', { ...doubt }),
-  });
-}
-
-function proxyConfig(config: Config, env: NodeJS.ProcessEnv) {
+function proxyConfig(config: Config, env: NodeJS.ProcessEnv, paths: HomePaths, log: Log) {
   const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
   return {
     upstream: {
@@ -348,6 +335,10 @@ function proxyConfig(config: Config, env: NodeJS.ProcessEnv) {
       ...(config.upstreamCa === '' ? {} : { caFile: config.upstreamCa }),
       route: createRoute(config.upstreamProxy === 'off' ? '' : config.upstreamProxy, noProxy),
     },
+    certs: leafSource({
+      ...{ paths, now: systemClock.now },
+      onRefused: (doubt) => log.error('the leaf is not served', { ...doubt }),
+    }),
     targetHost: TARGET_HOST,
     rewriteDeadlineMs: config.trim.deadlineMs,
   };

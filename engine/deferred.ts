@@ -85,7 +85,7 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
     }),
     imports: of('imports', {}),
     maintenance: of('maintenance', {
-      status: () => unopenedStatus(backend, problem),
+      status: () => ({ ...IDLE_MEMORY, llm: idleModel(backend), problems: [{ file: STORE, message: problem }] }),
       revision: () => 0,
       takeBrief: async () => null,
       async close() {
@@ -117,16 +117,13 @@ export function idleModel(backend: string): MemoryStatus['llm'] {
   return { backend, ...use, deferred: 0, deferred_because: '', deferred_until: null, last_error: '' };
 }
 
-function unopenedStatus(backend: string, problem: string): MemoryStatus {
-  return {
-    queue: { sensor: 0, compacter: 0, indexer: 0 },
-    sensor: { turns: 0, in_doubt: 0, asked: 0 },
-    llm: idleModel(backend),
-    nodes: 0,
-    problems: [{ file: STORE, message: problem }],
-    notes: [],
-    reindex: null,
-    importing: null,
-    dream: null,
-  };
-}
+/** The status of memory that has done nothing. */
+export const IDLE_MEMORY: Omit<MemoryStatus, 'llm' | 'problems'> = {
+  queue: { sensor: 0, compacter: 0, indexer: 0 },
+  sensor: { turns: 0, in_doubt: 0, asked: 0 },
+  nodes: 0,
+  notes: [],
+  reindex: null,
+  importing: null,
+  dream: null,
+};

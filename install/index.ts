@@ -1,5 +1,12 @@
 export type { HookCommands } from './claude-code/entries.ts';
-export { isClaude, settingsEnv, userMemoryFile, userSettingsFile, withSettings } from './claude-code/settings-file.ts';
+export {
+  claudeDirectory,
+  isClaude,
+  settingsEnv,
+  userMemoryFile,
+  userSettingsFile,
+  withSettings,
+} from './claude-code/settings-file.ts';
 export { EDITORS, type EditorName, editorSettingsFile } from './editors/editors.ts';
 export { withoutMarkedBlock } from './marked-block.ts';
 export type { ServicePlan } from './service/index.ts';

@@ -7,8 +7,10 @@ import { lowestOrigin, ORIGINS } from '../../common/turn.ts';
 import { publicNode, type SessionDetail } from '../../memory/index.ts';
 import { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../../memory/recall/index.ts';
 import type { SessionTitles } from '../transcript/session-titles.ts';
+import { compactInput, promptInput, sessionInput, startInput, subagentInput } from './hooks.ts';
 import { claudeImportInput } from './import-claude.ts';
-import { absolutePath as file, fileImportInput, importFile, projectPath as path } from './import-file.ts';
+import { fileImportInput, importFile } from './import-file.ts';
+import { absolutePath as file, id, ids, none, projectPath as path, text } from './schema.ts';
 import { type EngineServices, type EngineStatus, operation } from './service.ts';
 import { shareOperations } from './share.ts';
 import {
@@ -28,14 +30,9 @@ import { removeNodes } from './ui/edit.ts';
 /** `status` waits this long for a store that is opening. */
 const OPENING_MS = 1_000;
 
-const text = z.string().max(4_096);
-const id = z.string().min(1).max(200);
-const ids = z.array(id).min(1).max(1_000);
 /** The project of the session that a program asks for: it reads only what the user allows there. */
 const within = path.optional();
 const section = z.string().max(400_000);
-const none = z.strictObject({});
-const session = z.strictObject({ sessionId: id });
 const title = z.string().max(300);
 const taskFields = {
   at: text.optional(),
@@ -346,13 +343,15 @@ export const operations = {
       return within === undefined ? titled(sessions, titles) : sessions;
     },
   ),
-  'sessions/show': operation(session, async ({ memory: { library }, titles }, { sessionId }) => {
+  'sessions/show': operation(sessionInput, async ({ memory: { library }, titles }, { sessionId }) => {
     const [shown] = await titled([await library.showSession(sessionId)], titles);
     return shown as SessionDetail;
   }),
-  'sessions/close': operation(session, ({ memory }, { sessionId }) => memory.capture.closeSession(sessionId)),
-  'sessions/brief': operation(session, ({ memory: { library } }, { sessionId }) => library.readBrief(sessionId)),
-  'sessions/restore': operation(session, ({ memory: { library } }, { sessionId }) => library.restoreSession(sessionId)),
+  'sessions/close': operation(sessionInput, ({ memory }, { sessionId }) => memory.capture.closeSession(sessionId)),
+  'sessions/brief': operation(sessionInput, ({ memory: { library } }, { sessionId }) => library.readBrief(sessionId)),
+  'sessions/restore': operation(sessionInput, ({ memory: { library } }, { sessionId }) =>
+    library.restoreSession(sessionId),
+  ),
 
   /** Summarizes what the sessions of one `comet-cc run` left, and tells of the newest. */
   'sessions/finish': operation(
@@ -360,47 +359,17 @@ export const operations = {
     (services, input) => finishSessions(services, input),
   ),
 
-  'hooks/session-start': operation(
-    z.strictObject({
-      sessionId: id,
-      projectDir: path,
-      /** The session's requests pass through the proxy, which adds the context otherwise. */
-      passes: z.boolean().default(false),
-      adds: z.boolean().default(true),
-      /** Whether the user has not been told yet that memory is on. */
-      tells: z.boolean().default(false),
-    }),
-    async (services, { tells, passes, ...input }) => {
-      services.sharing.wake();
-      const { text, isFirst } = await services.hooks.sessionStart(input);
-      if (!tells || !isFirst) return { text, message: '' };
-      return { text, message: startLine(await sessionSummary(services, input.projectDir), passes) };
-    },
-  ),
-  'hooks/prompt': operation(
-    z.strictObject({
-      sessionId: id,
-      projectDir: path,
-      prompt: z.string().max(900_000),
-      /** The messages before it, oldest first. */
-      recent: z.array(text).max(8).default([]),
-    }),
-    ({ hooks }, input, signal) => hooks.prompt(input, signal),
-  ),
-  'hooks/compact': operation(z.strictObject({ sessionId: id, done: z.boolean() }), ({ hooks }, input) =>
-    hooks.compact(input),
-  ),
+  'hooks/session-start': operation(startInput, async (services, { tells, passes, ...input }) => {
+    services.sharing.wake();
+    const { text, isFirst } = await services.hooks.sessionStart(input);
+    if (!tells || !isFirst) return { text, message: '' };
+    return { text, message: startLine(await sessionSummary(services, input.projectDir), passes) };
+  }),
+  'hooks/prompt': operation(promptInput, ({ hooks }, input, signal) => hooks.prompt(input, signal)),
+  'hooks/compact': operation(compactInput, ({ hooks }, input) => hooks.compact(input)),
   /** What the type of a subagent is subscribed to. */
-  'hooks/subagents': operation(
-    z.strictObject({
-      sessionId: id,
-      projectDir: path,
-      agentType: z.string().max(200),
-      agentId: z.string().max(200).default(''),
-    }),
-    ({ hooks }, input) => hooks.subagentStart(input),
-  ),
-  'hooks/session-end': operation(session, ({ hooks }, input) => hooks.sessionEnd(input)),
+  'hooks/subagents': operation(subagentInput, ({ hooks }, input) => hooks.subagentStart(input)),
+  'hooks/session-end': operation(sessionInput, ({ hooks }, input) => hooks.sessionEnd(input)),
 
   ...shareOperations,
   ...uiOperations,

@@ -1,34 +1,49 @@
+import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
+import { LruMap } from '../../common/map.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { Memory, MemoryLine } from '../../memory/index.ts';
 import { type Line, renderRetrieval, renderSystemBlock, withoutSent } from '../../proxy/rewrite/index.ts';
 import type { Policy } from '../policy/index.ts';
 import type { Subagents } from '../policy/subagents.ts';
+import { id, projectPath, text } from './schema.ts';
 
 /** Text that a hook adds to the conversation, of clean origin; '' for nothing. */
 interface HookText {
   readonly text: string;
 }
 
-interface HookPrompt {
-  readonly sessionId: string;
-  readonly projectDir: string;
-  readonly prompt: string;
-  /** The messages before it, oldest first. */
-  readonly recent: readonly string[];
-}
+export const sessionInput = z.strictObject({ sessionId: id });
 
-interface SessionStart extends Pick<HookPrompt, 'sessionId' | 'projectDir'> {
+export const startInput = sessionInput.extend({
+  projectDir: projectPath,
+  /** The session's requests pass through the proxy, which adds the context otherwise. */
+  passes: z.boolean().default(false),
   /** Whether the hook adds the project's session context. */
-  readonly adds: boolean;
-}
+  adds: z.boolean().default(true),
+  /** Whether the user has not been told yet that memory is on. */
+  tells: z.boolean().default(false),
+});
 
-interface SubagentStart extends Pick<HookPrompt, 'sessionId' | 'projectDir'> {
-  readonly agentType: string;
-  readonly agentId: string;
-}
+export const promptInput = sessionInput.extend({
+  projectDir: projectPath,
+  prompt: z.string().max(900_000),
+  /** The messages before it, oldest first. */
+  recent: z.array(text).max(8).default([]),
+});
 
+export const compactInput = sessionInput.extend({ done: z.boolean() });
+
+export const subagentInput = sessionInput.extend({
+  projectDir: projectPath,
+  agentType: z.string().max(200),
+  agentId: z.string().max(200).default(''),
+});
+
+type SessionStart = Omit<z.infer<typeof startInput>, 'passes' | 'tells'>;
+type HookPrompt = z.infer<typeof promptInput>;
+type SubagentStart = z.infer<typeof subagentInput>;
 export type HookHandlers = ReturnType<typeof createHookHandlers>;
 
 interface HookDeps {
@@ -55,12 +70,12 @@ const END_CHARS = 8_000;
  */
 export function createHookHandlers({ memory, policy, subagents, config, linkedText, log, now }: HookDeps) {
   const { inject, recall } = config;
-  const started = new Map<string, number>();
-  const shown = new Map<string, Set<string>>();
+  const started = new LruMap<string, number>(SESSIONS);
+  const shown = new LruMap<string, Set<string>>(SESSIONS);
 
   function startedJustNow(sessionId: string): boolean {
     const before = started.get(sessionId) ?? Number.NEGATIVE_INFINITY;
-    bounded(started).set(sessionId, now());
+    started.set(sessionId, now());
     return now() - before < DUPLICATE_MS;
   }
 
@@ -108,7 +123,7 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
       const changed = await changes;
       // Read again after the wait: a duplicate call may have shown lines meanwhile.
       const seen = shown.get(sessionId) ?? before;
-      bounded(shown).set(sessionId, seen);
+      shown.set(sessionId, seen);
       const facts = [...seen].at(-1) === earlierLines.at(-1) ? changed : [];
       const lines = hits.map(({ line }) => asLine(line)).filter(({ text }) => !seen.has(text));
       const [recalled] = renderRetrieval(lines, {
@@ -129,7 +144,7 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
       }
       return { text: recalled?.text ?? '' };
     },
-    compact({ sessionId, done }: { readonly sessionId: string; readonly done: boolean }): HookText {
+    compact({ sessionId, done }: z.infer<typeof compactInput>): HookText {
       // Compaction drops turns, so they are summarized first. Its summary begins a lineage in which nothing was shown.
       log.info(done ? 'the client has compacted; a new lineage begins' : 'the client compacts', { sessionId });
       if (done) shown.delete(sessionId);
@@ -144,18 +159,11 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
       if (agentId !== '') subagents.note(agentId, { agent: agentType, because: slice?.because ?? '', text });
       return { text };
     },
-    sessionEnd: ({ sessionId }: { readonly sessionId: string }): HookText =>
+    sessionEnd: ({ sessionId }: z.infer<typeof sessionInput>): HookText =>
       runLater(memory.capture.closeSession(sessionId), 'a session that ended was not closed', sessionId),
   };
 }
 
 function asLine({ nodeId, text, origin }: MemoryLine): Line {
   return { nodeId, text, clean: isCleanOrigin(origin) };
-}
-
-/** The same map, the oldest entry left out where it is full. */
-function bounded<V>(map: Map<string, V>): Map<string, V> {
-  const [oldest] = map.keys();
-  if (map.size >= SESSIONS && oldest !== undefined) map.delete(oldest);
-  return map;
 }

@@ -17,7 +17,8 @@ import {
   sessionProjects,
 } from '../../memory/index.ts';
 import { MOST_BYTES, readTranscriptLines, type TranscriptFile, transcriptFiles } from '../transcript/files.ts';
-import { absolutePath, importFile, projectPath } from './import-file.ts';
+import { importFile } from './import-file.ts';
+import { absolutePath, projectPath } from './schema.ts';
 
 /** A turn without an answer for this long gets none. */
 const RUNNING_MS = 86_400_000;
@@ -54,15 +55,8 @@ export interface ClaudeImportDeps {
 }
 
 /** Imports what Claude Code keeps itself: transcripts, and its memory files. */
-export function createClaudeImport({
-  imports,
-  tokensToday,
-  done,
-  hasModel,
-  captures,
-  getProject,
-  now,
-}: ClaudeImportDeps) {
+export function createClaudeImport(deps: ClaudeImportDeps) {
+  const { imports, tokensToday, done, hasModel, captures, getProject, now } = deps;
   let progress: ImportProgress | null = null;
 
   async function run(input: Input) {

@@ -1,16 +1,11 @@
 import { readFile, stat } from 'node:fs/promises';
-import { dirname, isAbsolute } from 'node:path';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { isDirectoryName } from '../../common/paths.ts';
 import { withoutMarkedBlock } from '../../install/index.ts';
 import type { ArchiveReport, DocumentReport, Import, ImportTurnsReport } from '../../memory/index.ts';
 import { isTurnLines, parseTurnLines } from '../../memory/index.ts';
-
-export const absolutePath = z.string().max(4_096).refine(isAbsolute, 'an absolute path');
-
-/** Need not exist on this machine. */
-export const projectPath = z.string().max(4_096).refine(isDirectoryName, 'an absolute path');
+import { absolutePath, projectPath } from './schema.ts';
 
 /** The engine reads the file itself: an export may be larger than a request. */
 export const fileImportInput = z.strictObject({

@@ -1,4 +1,4 @@
-import { oneLine, printable } from '../../common/text.ts';
+import { localDay, oneLine, printable } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { NodeView, Public, RawMessage } from '../../memory/index.ts';
 import { contentTags, documentText, parseFileLink, terseMeta } from '../../memory/recall/index.ts';
@@ -113,16 +113,6 @@ export function ago(thenMs: number, nowMs: number): string {
   if (past < DAY) return `${Math.floor(past / HOUR)} h ago`;
   if (past < 30 * DAY) return `${Math.floor(past / DAY)} d ago`;
   return localDay(thenMs);
-}
-
-/** `2026-03-01` where the user is. */
-export function localDay(atMs: number): string {
-  const at = new Date(atMs);
-  return [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
-}
-
-function two(value: number): string {
-  return String(value).padStart(2, '0');
 }
 
 /** Rank and score in each lane that found something. */

@@ -40,10 +40,7 @@ export async function openApiServer(socket: string, log: Log) {
     /** Whether the path still is the socket bound here. */
     ownsPath,
     /** Ends idle connections, lets running operations finish for a second, removes the socket. Idempotent. */
-    close: (): Promise<void> => {
-      closing ??= closeServer(server);
-      return closing;
-    },
+    close: (): Promise<void> => (closing ??= closeServer(server)),
   };
 }
 

@@ -1,6 +1,7 @@
+import type { Problem } from '../../common/errors.ts';
 import { VERSION } from '../../common/paths.ts';
 import { formatCount, localTime, oneLine } from '../../common/text.ts';
-import { idleModel } from '../deferred.ts';
+import { IDLE_MEMORY, idleModel } from '../deferred.ts';
 import { type GuardStatus, otherBuild } from '../lifecycle/control.ts';
 import type { Context } from '../lifecycle/daemon.ts';
 import type { Pause, Pauses } from '../policy/pause.ts';
@@ -38,15 +39,9 @@ const EMPTY_STATUS = {
   budget: { daily_tokens: 0, session_tokens: 0, sessions: [] } as ModelBudget,
   environment: [],
   share: null,
-  queue: { sensor: 0, compacter: 0, indexer: 0 },
-  sensor: { turns: 0, in_doubt: 0, asked: 0 },
-  nodes: 0,
-  reindex: null,
-  importing: null,
-  dream: null,
-  paused: { past: [], everywhere: null, projects: {} },
-  problems: [],
-  notes: [],
+  ...IDLE_MEMORY,
+  paused: { past: [], everywhere: null, projects: {} } as Pauses,
+  problems: [] as readonly Problem[],
 };
 const FIELDS = [...(Object.keys(EMPTY_STATUS) as (keyof typeof EMPTY_STATUS)[]), 'llm'] as const;
 const SILENT = { file: 'engine', message: 'no answer in time, so its counts are unknown; ask again' };

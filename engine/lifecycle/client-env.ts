@@ -1,8 +1,9 @@
+import { isOurProxy, PROXY_USER } from '../../common/request.ts';
 import { PRESET_HEADER, type Preset } from '../../common/turn.ts';
 import { bypassesProxy } from '../../proxy/guard/index.ts';
 
-/** User name that marks our proxy URLs. */
-const PROXY_USER = 'comet-cc';
+export { isOurProxy } from '../../common/request.ts';
+
 const HINTS = 'CLAUDE_CODE_GATEWAY_HINT_HEADERS';
 const HEADERS = 'ANTHROPIC_CUSTOM_HEADERS';
 export const PROXY_NAMES = [
@@ -41,13 +42,6 @@ export function withPreset(env: NodeJS.ProcessEnv, preset: Preset | undefined): 
   const own = given.split('\n').filter((line) => line !== '' && !line.startsWith(`${PRESET_HEADER}:`));
   const lines = preset === undefined ? own : [...own, `${PRESET_HEADER}: ${preset}`];
   return lines.length === 0 ? rest : { ...rest, [HEADERS]: lines.join('\n') };
-}
-
-/** Whether a proxy URL is ours, of this home or another. */
-export function isOurProxy(url: string | undefined): boolean {
-  if (url === undefined || !URL.canParse(url)) return false;
-  const { username, hostname } = new URL(url);
-  return username === PROXY_USER && hostname === '127.0.0.1';
 }
 
 /**

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import { isPipe, VERSION } from '../../common/paths.ts';
@@ -118,28 +120,22 @@ function checkedStatus(reply: unknown): GuardStatus {
 export async function portNonce(port: number, token: string, timeoutMs = 2_000): Promise<string | null> {
   // Loaded on use: the statusline, which loads this file, must start quickly.
   const http = await import('node:http');
-  return await new Promise((resolve) => {
-    const request = http.get({
-      host: '127.0.0.1',
-      port,
-      path: '/.comet-cc/nonce',
-      headers: { 'proxy-authorization': `Basic ${Buffer.from(`comet-cc:${token}`).toString('base64')}` },
-      signal: AbortSignal.timeout(timeoutMs),
-      agent: false,
-    });
-    request.on('error', () => resolve(null));
-    request.on('response', (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => {
-        if (chunks.length < 16) chunks.push(chunk);
-      });
-      response.on('end', () => {
-        const body = Buffer.concat(chunks).toString('utf8').trim();
-        resolve(response.statusCode === 200 && body !== '' ? body : null);
-      });
-      response.on('error', () => resolve(null));
-    });
+  const { text } = await import('node:stream/consumers');
+  const request = http.get({
+    host: '127.0.0.1',
+    port,
+    path: '/.comet-cc/nonce',
+    headers: { 'proxy-authorization': `Basic ${Buffer.from(`comet-cc:${token}`).toString('base64')}` },
+    signal: AbortSignal.timeout(timeoutMs),
+    agent: false,
   });
+  try {
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const body = (await text(response)).trim();
+    return response.statusCode === 200 && body !== '' ? body : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Every build rewrites this file. */

@@ -94,6 +94,7 @@ export interface DaemonSetup {
   readonly token: string;
   /** PEM file that Claude Code must trust. */
   readonly bundle: string;
+  /** Stays a child of this process and writes to its terminal, instead of running in the background. */
   readonly foreground?: boolean;
 }
 
@@ -123,12 +124,7 @@ export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
   }
   const tooLong = socketTooLong(setup.paths);
   if (tooLong !== null) throw new CometError('config_invalid', `${tooLong.detail}: ${tooLong.fix}`);
-  const spawned = await spawnGuard({
-    paths: setup.paths,
-    env: setup.env,
-    foreground: setup.foreground ?? false,
-    timeoutMs: setup.startMs,
-  });
+  const spawned = await spawnGuard(setup);
   if (spawned.kind === 'listening') {
     if (!setup.foreground) return settled(setup.paths, { fresh: true, child: null, deadline });
     return settled(setup.paths, { fresh: true, child: spawned.child, deadline }).catch((error: unknown) => {
@@ -263,14 +259,6 @@ type GuardMessage =
   | { readonly type: 'port_in_use'; readonly port: number; readonly message?: string }
   | { readonly type: 'failed'; readonly message: string };
 
-interface SpawnOptions {
-  readonly paths: HomePaths;
-  readonly env: NodeJS.ProcessEnv;
-  /** Stays a child of this process and writes to its terminal, instead of running in the background. */
-  readonly foreground: boolean;
-  readonly timeoutMs: number;
-}
-
 /** The guard holds little but sockets, and by default V8 collects their garbage only after tens of megabytes. */
 const FLAGS = ['--max-semi-space-size=2', '--optimize-for-size'];
 const GUARD = fileURLToPath(new URL('../../bin/guard.js', import.meta.url));
@@ -280,10 +268,10 @@ function guardLogFile(paths: HomePaths): string {
 }
 
 /** Resolves as soon as it is known whether the new guard owns its port. */
-async function spawnGuard(options: SpawnOptions): Promise<Spawned> {
-  const child = launch(options);
-  const spawned = await firstWord(child, options);
-  if (options.foreground) {
+async function spawnGuard(setup: DaemonSetup): Promise<Spawned> {
+  const child = launch(setup);
+  const spawned = await firstWord(child, setup);
+  if (setup.foreground) {
     if (spawned.kind === 'failed') child.kill();
   } else {
     if (child.connected) child.disconnect();
@@ -292,7 +280,7 @@ async function spawnGuard(options: SpawnOptions): Promise<Spawned> {
   return spawned;
 }
 
-function launch({ paths, env, foreground }: Omit<SpawnOptions, 'timeoutMs'>): ChildProcess {
+function launch({ paths, env, foreground }: Pick<DaemonSetup, 'paths' | 'env' | 'foreground'>): ChildProcess {
   if (foreground) {
     const child = fork(GUARD, [], { env, execArgv: FLAGS, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     passSignals(child);
@@ -327,9 +315,9 @@ function passSignals(child: ChildProcess): void {
   });
 }
 
-function firstWord(child: ChildProcess, options: SpawnOptions): Promise<Spawned> {
+function firstWord(child: ChildProcess, { paths, startMs, foreground }: DaemonSetup): Promise<Spawned> {
   return new Promise((resolve, reject) => {
-    const where = options.foreground ? 'see above' : `see ${guardLogFile(options.paths)}`;
+    const where = foreground ? 'see above' : `see ${guardLogFile(paths)}`;
     const settle = (spawned: Spawned): void => {
       clearTimeout(timer);
       child.removeAllListeners('message');
@@ -339,8 +327,8 @@ function firstWord(child: ChildProcess, options: SpawnOptions): Promise<Spawned>
     const onExit = (code: number | null): void =>
       settle({ kind: 'failed', message: `the guard ended with code ${code ?? 'none'} as it started; ${where}` });
     const timer = setTimeout(() => {
-      settle({ kind: 'failed', message: `the guard did not listen within ${options.timeoutMs} ms; ${where}` });
-    }, options.timeoutMs);
+      settle({ kind: 'failed', message: `the guard did not listen within ${startMs} ms; ${where}` });
+    }, startMs);
     child.once('exit', onExit);
     child.once('error', (error) => {
       reject(new CometError('daemon_unhealthy', `the guard could not be started; ${where}`, { cause: error }));
@@ -407,7 +395,7 @@ export function reviveGuard(env: NodeJS.ProcessEnv, nowMs: number): void {
   const recent = (env[REVIVALS] ?? '').split(',').filter((at) => nowMs - Number(at) < REVIVALS_MS);
   if (recent.length >= MOST_REVIVALS) return;
   const paths = homePaths(env['COMET_CC_HOME'] as string);
-  const child = launch({ paths, env: { ...env, [REVIVALS]: [...recent, nowMs].join(',') }, foreground: false });
+  const child = launch({ paths, env: { ...env, [REVIVALS]: [...recent, nowMs].join(',') } });
   // The one that starts first has the port, where others try too.
   child.on('error', () => {});
   child.disconnect();

@@ -29,7 +29,8 @@ const MIGRATIONS: readonly Migration[] = [
   { to: 2, run: migrateToNodeKinds },
   // Sections have their fields last. Those of schema 2 are read as they are, and rewritten when they change.
   { to: 3, run: async () => null },
-  { to: 4, run: migrateToFacts },
+  // Statements of nodes that the ontology names become facts; nodes stay as they are.
+  { to: 4, run: (paths) => migrateNodeFacts(paths).then(() => null) },
 ];
 
 /** Node files get YAML fields, and each node a kind and an author. */
@@ -37,12 +38,6 @@ async function migrateToNodeKinds({ nodesDir, briefsDir, memoryBackupDir }: Home
   const backup = path.join(memoryBackupDir, 'schema-1');
   const { files, kept } = await migrateNodeFiles({ nodesDir, briefsDir, backupDir: backup });
   return files + kept === 0 ? null : { at: new Date().toISOString(), files, kept, backup };
-}
-
-/** Statements of nodes that the ontology names become facts; nodes stay as they are. */
-async function migrateToFacts(paths: HomePaths): Promise<null> {
-  await migrateNodeFacts(paths);
-  return null;
 }
 
 const Stamp = z.looseObject({ schema: z.int().nonnegative(), upgradingTo: z.int().positive().optional() });

@@ -4,6 +4,7 @@ import { bundleFile, userCaFile } from '../../certs/index.ts';
 import type { Config } from '../../common/config.ts';
 import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { parseJson } from '../../common/text.ts';
 import type { OpenMemoryOptions } from '../../memory/index.ts';
 import { parseUpstreamProxy } from '../../proxy/guard/index.ts';
 import { isOurProxy, PROXY_NAMES } from './client-env.ts';
@@ -24,7 +25,7 @@ export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.Pr
   const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
   if (config.upstreamProxy === STRAIGHT) return { url: '', noProxy, problem: '' };
   if (config.upstreamProxy !== '') return { url: config.upstreamProxy, noProxy, problem: '' };
-  const url = NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '';
+  const url = findUserProxy(env);
   if (url !== '' && parseUpstreamProxy(url) === null) {
     return { url: '', noProxy, problem: 'HTTPS_PROXY is no http:// or https:// proxy, so it is not used' };
   }
@@ -52,9 +53,13 @@ export async function getClaudeEnvironment(
 
 /** Remembers the proxy of a shell before ours replaces it. */
 export async function rememberProxy(paths: HomePaths, env: NodeJS.ProcessEnv): Promise<void> {
-  const url = NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '';
+  const url = findUserProxy(env);
   if (url === '' || parseUpstreamProxy(url) === null) return;
   await remember(paths, url, env['no_proxy'] ?? env['NO_PROXY'] ?? '');
+}
+
+function findUserProxy(env: NodeJS.ProcessEnv): string {
+  return NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '';
 }
 
 function rememberedFile(paths: HomePaths): string {
@@ -71,12 +76,7 @@ async function remember(paths: HomePaths, url: string, noProxy: string): Promise
 /** The proxy that ours replaced, '' where there was none. */
 export async function remembered(paths: HomePaths): Promise<{ readonly url: string; readonly noProxy: string }> {
   const text = await readFileIfPresent(rememberedFile(paths));
-  try {
-    const kept = Object(JSON.parse(text ?? '{}')) as Record<string, unknown>;
-    const [url, noProxy] = [String(kept['url'] ?? ''), String(kept['noProxy'] ?? '')];
-    return { url: parseUpstreamProxy(url) === null ? '' : url, noProxy };
-  } catch {
-    // A damaged file counts as none; the next shell that names a proxy rewrites it.
-    return { url: '', noProxy: '' };
-  }
+  // A damaged file counts as none; the next shell that names a proxy rewrites it.
+  const { url = '', noProxy = '' } = Object(parseJson(text ?? '')) as { url?: unknown; noProxy?: unknown };
+  return { url: parseUpstreamProxy(String(url)) === null ? '' : String(url), noProxy: String(noProxy) };
 }

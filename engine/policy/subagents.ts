@@ -5,6 +5,7 @@ import YAML from 'yaml';
 import { z } from 'zod';
 import { parseSubscriptions, type Subscription, subscriptionSchema } from '../../common/config.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { LruMap } from '../../common/map.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import type { EffectivePolicy } from '../../common/policy.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
@@ -57,7 +58,7 @@ export type Subagents = ReturnType<typeof createSubagents>;
 /** Which subagents see facts: by configuration, or by their definition; a project's own one only after consent. */
 export function createSubagents({ paths, claudeDir, configured }: Parts) {
   const subscriptions = parseSubscriptions(configured);
-  const given = new Map<string, GivenSlice>();
+  const given = new LruMap<string, GivenSlice>(MOST.given);
 
   async function chooseAgents(projectDir: string): Promise<SubscribedAgent[]> {
     const dirs = [path.join(claudeDir, 'agents'), path.join(projectDir, AGENTS)] as const;
@@ -88,11 +89,7 @@ export function createSubagents({ paths, claudeDir, configured }: Parts) {
       return agent === undefined ? null : subscribed(agent.name, agents);
     },
     /** Remembers what a hook gave, for explanations. */
-    note(agentId: string, slice: GivenSlice): void {
-      const [oldest] = given.keys();
-      if (given.size >= MOST.given && oldest !== undefined) given.delete(oldest);
-      given.set(agentId, slice);
-    },
+    note: (agentId: string, slice: GivenSlice) => void given.set(agentId, slice),
     /** What a hook gave to this subagent. */
     givenTo: (agentId: string): GivenSlice | null => given.get(agentId) ?? null,
   };

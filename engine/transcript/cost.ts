@@ -78,7 +78,10 @@ export async function simulateSavings({ projects, sinceMs, config, onProgress }:
         features.rewinds += conversation.rewinds;
         features.compactions += conversation.compactions;
         if (conversation.agentId !== '') agents.push(...played);
-        else sessions.push(describeSession(conversation, first.atMs, sumRequests(played)));
+        else {
+          const { sessionId: session_id, projectDir: project_dir } = conversation;
+          sessions.push({ session_id, at: new Date(first.atMs).toISOString(), project_dir, ...sumRequests(played) });
+        }
       }
     } catch (error) {
       problems.push({ file: file.file, message: getReason(error) });
@@ -93,10 +96,6 @@ export async function simulateSavings({ projects, sinceMs, config, onProgress }:
     sessions,
     problems,
   } as const;
-}
-
-function describeSession({ sessionId, projectDir }: PastConversation, atMs: number, cost: SimulatedCost): SessionCost {
-  return { session_id: sessionId, at: new Date(atMs).toISOString(), project_dir: projectDir, ...cost };
 }
 
 /** Sessions by their number of requests. */
@@ -135,7 +134,9 @@ function getReport(
 function summarize(sessions: readonly SessionCost[]) {
   const sum = (value: (session: SessionCost) => number): number =>
     sessions.reduce((total, session) => total + value(session), 0);
-  const ratios = sessions.map(costRatio).sort((a, b) => a - b);
+  const ratios = sessions
+    .map(({ direct, sent }) => (direct.usd === 0 ? 1 : sent.usd / direct.usd))
+    .sort((a, b) => a - b);
   const at = (share: number): number | null => ratios[Math.floor((ratios.length - 1) * share)] ?? null;
   const [direct_usd, sent_usd] = [sum(({ direct }) => direct.usd), sum(({ sent }) => sent.usd)];
   return {
@@ -156,8 +157,4 @@ function summarize(sessions: readonly SessionCost[]) {
       sent: sessions.filter(({ sent }) => sent.peak > 150_000).length,
     },
   };
-}
-
-function costRatio({ direct, sent }: SessionCost): number {
-  return direct.usd === 0 ? 1 : sent.usd / direct.usd;
 }

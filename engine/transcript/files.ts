@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, readdir, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { readPart } from '../../common/files.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
 import { createTranscriptReader } from '../../memory/index.ts';
 import type { TranscriptSource } from '../../proxy/index.ts';
@@ -74,23 +75,12 @@ async function findAgents(dir: string, names: readonly string[]): Promise<Map<st
   const bySession = new Map<string, string[]>();
   for (const name of names.toSorted()) {
     const file = path.join(dir, name);
-    const sessionId = /"sessionId"\s*:\s*"([^"\\]+)"/.exec(await getStart(file))?.[1];
+    // One that cannot be read is left out; its session is not.
+    const start = await readPart(file, 0, START_BYTES).catch(() => '');
+    const sessionId = /"sessionId"\s*:\s*"([^"\\]+)"/.exec(start)?.[1];
     if (sessionId !== undefined) bySession.set(sessionId, [...(bySession.get(sessionId) ?? []), file]);
   }
   return bySession;
-}
-
-async function getStart(file: string): Promise<string> {
-  const handle = await open(file, 'r').catch(() => null);
-  if (handle === null) return '';
-  try {
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(START_BYTES), position: 0 });
-    return buffer.toString('utf8', 0, bytesRead);
-  } catch {
-    return ''; // Not readable: the subagent is left out, its session is not.
-  } finally {
-    await handle.close();
-  }
 }
 
 /** Files of Claude Code's sessions; those of subagents have other names. */
@@ -127,7 +117,9 @@ export function openTranscripts(claudeDir: string): TranscriptSource {
     (await transcripts(claudeDir)).flatMap(({ id, file }) => (id === sessionId ? [file] : []));
   return {
     async lastAnswerMs(sessionId) {
-      const ends = (await filesOf(sessionId)).map((file) => readEnd(file).then(lastTime, () => null));
+      const ends = (await filesOf(sessionId)).map((file) =>
+        readPart(file, -END_BYTES, END_BYTES).then(lastTime, () => null),
+      );
       const times = (await Promise.all(ends)).filter((time) => time !== null);
       return times.length === 0 ? null : Math.max(...times);
     },
@@ -149,16 +141,4 @@ function lastTime(text: string): number | null {
     if (!Number.isNaN(time)) return time;
   }
   return null;
-}
-
-async function readEnd(file: string): Promise<string> {
-  const handle = await open(file, 'r');
-  try {
-    const { size } = await handle.stat();
-    const start = Math.max(0, size - END_BYTES);
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    await handle.close();
-  }
 }

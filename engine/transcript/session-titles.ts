@@ -1,13 +1,11 @@
-import { open } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
+import { readPart } from '../../common/files.ts';
 import { LruMap, slices } from '../../common/map.ts';
 import { clip, isRecord, oneLine, parseJson } from '../../common/text.ts';
 import { transcripts } from './files.ts';
 
-export interface SessionTitles {
-  /** Claude Code's own titles of these sessions, on one line each; those without one are left out. Never throws. */
-  of(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
-}
+export type SessionTitles = ReturnType<typeof createSessionTitles>;
 
 const TITLE_CHARS = 70;
 const READ_CHARS = 1_000;
@@ -24,7 +22,7 @@ const BATCH = 32;
  *
  * @param redact  titles are written by a model that saw the session, so they may quote a secret
  */
-export function createSessionTitles(claudeDir: string, redact: (text: string) => string): SessionTitles {
+export function createSessionTitles(claudeDir: string, redact: (text: string) => string) {
   const titleCache = new LruMap<string, { readonly version: string; readonly title: string }>(MOST_KNOWN);
 
   async function findTitle(id: string, file: string): Promise<string> {
@@ -39,7 +37,8 @@ export function createSessionTitles(claudeDir: string, redact: (text: string) =>
   }
 
   return {
-    async of(ids) {
+    /** Claude Code's own titles of these sessions, on one line each; those without one are left out. Never throws. */
+    async of(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
       const wanted = new Set(ids);
       const files = (await transcripts(claudeDir)).filter(({ id }) => wanted.has(id));
       const titles = new Map<string, string>();
@@ -100,19 +99,10 @@ async function readEnds(
   file: string,
   title: string,
 ): Promise<{ readonly text: string; readonly version: string } | null> {
-  const handle = await open(file, 'r');
-  try {
-    const { size, mtimeMs } = await handle.stat();
-    const version = `${size} ${mtimeMs}`;
-    if (version === title) return null;
-    const part = async (from: number, length: number): Promise<string> => {
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.max(0, length)), 0, length, from);
-      return buffer.toString('utf8', 0, bytesRead);
-    };
-    const start = Math.min(size, START_BYTES);
-    const end = Math.min(size - start, END_BYTES);
-    return { text: `${await part(0, start)}\n${await part(size - end, end)}`, version };
-  } finally {
-    await handle.close();
-  }
+  const { size, mtimeMs } = await stat(file);
+  const version = `${size} ${mtimeMs}`;
+  if (version === title) return null;
+  const start = Math.min(size, START_BYTES);
+  const end = Math.min(size - start, END_BYTES);
+  return { text: `${await readPart(file, 0, start)}\n${await readPart(file, size - end, end)}`, version };
 }

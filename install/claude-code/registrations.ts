@@ -5,10 +5,10 @@ import os from 'node:os';
 import path from 'node:path';
 import type { JSONPath } from 'jsonc-parser';
 import { writeFileAtomic } from '../../common/files.ts';
-import { isRecord, parseJson } from '../../common/text.ts';
+import { isRecord, parseJson, toRecord } from '../../common/text.ts';
 import { resolveFile } from '../edit-file.ts';
 import { getValueAt, pruneAt, removeAt } from '../json-text.ts';
-import { userSettingsFile } from './settings-file.ts';
+import { claudeDirectory } from './settings-file.ts';
 
 /** Ends the command line of an MCP server of comet-cc, whatever starts it. */
 const OWN_SERVER = /comet-cc(?:\.js|\.cmd|@\S{1,200})? mcp$/;
@@ -25,11 +25,10 @@ interface Registration {
  * the files that git tracks: they are others' too.
  */
 export async function findRegistrations(env: NodeJS.ProcessEnv): Promise<Registration[]> {
-  const claudeDir = path.dirname(userSettingsFile(env));
   const config = configFile(env);
   const projects = await projectDirs(env);
   const below = projects.map((dir): JSONPath => ['projects', dir]);
-  const at = (...parts: string[]): string => path.join(claudeDir, 'plugins', ...parts);
+  const at = (...parts: string[]): string => path.join(claudeDirectory(env), 'plugins', ...parts);
   const [server, marketplace, plugin] = ['MCP server', 'marketplace', 'plugin'];
   const edits = [
     await planned(server, config, (text) => withoutServers(text, [[], ...below])),
@@ -61,7 +60,7 @@ async function projectServers(env: NodeJS.ProcessEnv): Promise<Registration[]> {
   return (await Promise.all(edits)).flatMap((each) => {
     if (each === null) return [];
     // `claude mcp add` made a file that had nothing else in it.
-    return Object.keys(record(parseJson(each.after ?? ''))).length === 0 ? [{ ...each, after: null }] : [each];
+    return Object.keys(toRecord(parseJson(each.after ?? ''))).length === 0 ? [{ ...each, after: null }] : [each];
   });
 }
 
@@ -70,7 +69,7 @@ function configFile(env: NodeJS.ProcessEnv): string {
 }
 
 async function projectDirs(env: NodeJS.ProcessEnv): Promise<string[]> {
-  return Object.keys(record(record(parseJson(await getText(configFile(env))))['projects']));
+  return Object.keys(toRecord(toRecord(parseJson(await getText(configFile(env))))['projects']));
 }
 
 function isTracked(file: string): boolean {
@@ -103,15 +102,11 @@ function withoutServers(text: string, places: readonly JSONPath[]): string {
 
 /** Names of the servers that start comet-cc. */
 function ownServers(text: string, place: JSONPath): string[] {
-  const servers = Object.entries(record(getValueAt(text, place)));
+  const servers = Object.entries(toRecord(getValueAt(text, place)));
   return servers.flatMap(([name, server]) => {
-    const { command = '', args } = record(server);
+    const { command = '', args } = toRecord(server);
     return OWN_SERVER.test([command, ...(Array.isArray(args) ? args : [])].join(' ')) ? [name] : [];
   });
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
 }
 
 async function getText(file: string): Promise<string> {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { writeFileAtomic } from '../../common/files.ts';
+import { parseJson } from '../../common/text.ts';
 
 /**
  * Arguments that keep the `env` of Claude Code's settings files from overriding `variables`.
@@ -41,15 +42,19 @@ export function isClaude(command: string, claudeBin: string): boolean {
   return name === 'claude' || command === claudeBin;
 }
 
+/** Claude Code's own folder. */
+export function claudeDirectory(env: NodeJS.ProcessEnv): string {
+  return env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude');
+}
+
 /** Claude Code's settings of this user. */
 export function userSettingsFile(env: NodeJS.ProcessEnv): string {
-  const dir = env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude');
-  return path.join(dir, 'settings.json');
+  return path.join(claudeDirectory(env), 'settings.json');
 }
 
 /** What Claude Code reads in every project of this user. */
 export function userMemoryFile(env: NodeJS.ProcessEnv): string {
-  return path.join(path.dirname(userSettingsFile(env)), 'CLAUDE.md');
+  return path.join(claudeDirectory(env), 'CLAUDE.md');
 }
 
 function settingsFiles(env: NodeJS.ProcessEnv, cwd: string): string[] {
@@ -62,11 +67,7 @@ function settingsFiles(env: NodeJS.ProcessEnv, cwd: string): string[] {
 
 /** Variables that a settings file of Claude Code sets. */
 export async function settingsEnv(file: string): Promise<Record<string, unknown>> {
-  try {
-    const settings = JSON.parse(await readFile(file, 'utf8')) as { env?: Record<string, unknown> } | null;
-    return settings?.env ?? {};
-  } catch {
-    // Missing, unreadable or not JSON: Claude Code ignores it too.
-    return {};
-  }
+  // Missing, unreadable or not JSON: Claude Code ignores it too.
+  const settings = parseJson(await readFile(file, 'utf8').catch(() => ''));
+  return (Object(settings) as { env?: Record<string, unknown> }).env ?? {};
 }

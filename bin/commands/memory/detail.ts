@@ -1,12 +1,11 @@
 import { type Command, Option } from 'commander';
-import { localTime, oneLine, printable } from '../../../common/text.ts';
+import { localDay, localTime, oneLine, printable } from '../../../common/text.ts';
 import {
   ago,
   type Depth,
   type EngineClient,
   factText,
   getEngine,
-  localDay,
   messageLines,
   nodeLines,
   type Paint,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { id, ids, none, text } from '../schema.ts';
 import { type EngineServices, operation } from '../service.ts';
 import { nameReceipts, receiptNamed } from '../summary.ts';
 import { sessionView } from './conversation.ts';
@@ -8,10 +9,6 @@ import { overviewView } from './overview.ts';
 import { requestView } from './request.ts';
 import { searchInput, searchView } from './search.ts';
 
-const none = z.strictObject({});
-const text = z.string().max(4_096);
-const id = z.string().min(1).max(200);
-const ids = z.array(id).min(1).max(1_000);
 /** Key of a project, as sessions have it; everywhere where it is not given. */
 const projectDir = text.optional();
 

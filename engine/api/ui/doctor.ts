@@ -1,5 +1,5 @@
-import { open } from 'node:fs/promises';
 import path from 'node:path';
+import { readPart } from '../../../common/files.ts';
 import type { HomePaths } from '../../../common/paths.ts';
 import { isRecord, parseJson } from '../../../common/text.ts';
 import { guardStatus } from '../../lifecycle/control.ts';
@@ -66,20 +66,11 @@ async function runDoctor(env: NodeJS.ProcessEnv): Promise<readonly HealthCheck[]
 }
 
 async function readLog(file: string) {
-  const handle = await open(file, 'r').catch(() => null);
-  if (handle === null) return [];
-  try {
-    const { size } = await handle.stat();
-    const start = Math.max(0, size - LOG_BYTES);
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(LOG_BYTES), position: start });
-    const lines = buffer.subarray(0, bytesRead).toString('utf8').split('\n');
-    const whole = start === 0 ? lines : lines.slice(1);
-    return whole.flatMap(readLine).slice(-LOG_LINES);
-  } finally {
-    await handle.close();
-  }
+  const text = await readPart(file, -LOG_BYTES, LOG_BYTES).catch(() => '');
+  return text.split('\n').flatMap(readLine).slice(-LOG_LINES);
 }
 
+/** None of a line whose beginning is cut off. */
 function readLine(line: string) {
   const entry = parseJson(line);
   if (!isRecord(entry)) return [];

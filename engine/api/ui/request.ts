@@ -51,25 +51,14 @@ export async function requestView({ memory: { library } }: Pick<EngineServices, 
       }
     } else {
       const nodes = range.nodes.join();
-      changes.push(
-        describeDropped(
-          range,
-          own,
-          take((each) => each.channel === 'preamble' && each.nodes.join() === nodes),
-        ),
-      );
+      const preamble = take((each) => each.channel === 'preamble' && each.nodes.join() === nodes);
+      changes.push(describeDropped(range, own, preamble));
     }
   }
-  const missing = receipt.dropped.filter((range) => ![...rangeByMessage.values()].includes(range));
-  changes.push(
-    ...missing.map((range) =>
-      describeDropped(
-        range,
-        [],
-        take((each) => each.nodes.join() === range.nodes.join()),
-      ),
-    ),
-  );
+  for (const range of receipt.dropped.filter((each) => ![...rangeByMessage.values()].includes(each))) {
+    const added = take((each) => each.nodes.join() === range.nodes.join());
+    changes.push(describeDropped(range, [], added));
+  }
   changes.push(...take(() => true).map(insertion));
   return { ...receipt, changes, not_kept: NOT_KEPT };
 }

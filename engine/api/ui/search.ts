@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { getTitle, isQuarantined, type MemoryNode, type RecallHit } from '../../../memory/index.ts';
 import { lanesText } from '../render.ts';
+import { text as anyText } from '../schema.ts';
 import type { EngineServices } from '../service.ts';
 
-const text = z.string().max(4_096).optional();
+const text = anyText.optional();
 
 export const searchInput = z.strictObject({
   query: z.string().max(20_000),

@@ -13,11 +13,12 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { CometError } from '../../../common/errors.ts';
 import type { Log } from '../../../common/log.ts';
 import { VERSION } from '../../../common/paths.ts';
+import { isSecret } from '../../../proxy/guard/index.ts';
 import { PAGE_OPERATIONS } from '../contract.ts';
 import { MAX_BODY_BYTES, runOperation } from '../run.ts';
 import type { EngineServices } from '../service.ts';
 import { refuseSender } from './guard.ts';
-import { equals, type UiSession, type UiSessions } from './session.ts';
+import type { UiSession, UiSessions } from './session.ts';
 import type { Topic, Watch } from './watch.ts';
 
 /** Ports tried after the one that is wanted. */
@@ -134,7 +135,7 @@ function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOpti
   app.post(
     '/v1/*',
     async (c, next) => {
-      if (!equals(c.req.header('x-comet-csrf') ?? '', c.get('session').csrf)) {
+      if (!isSecret(c.req.header('x-comet-csrf') ?? '', c.get('session').csrf)) {
         return c.json(failure('the x-comet-csrf header is missing or wrong; reload the page'), 403);
       }
       const type = (c.req.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase();

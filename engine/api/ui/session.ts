@@ -1,4 +1,5 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { isSecret } from '../../../proxy/guard/index.ts';
 
 const TOKEN_MS = 2 * 60_000;
 const SESSION_MS = 30 * 86_400_000;
@@ -47,15 +48,10 @@ export function createUiSessions(key: string, now: () => number) {
     verify(cookie: string): UiSession | null {
       const end = cookie.lastIndexOf('.');
       const claim = cookie.slice(0, Math.max(0, end));
-      if (!equals(cookie.slice(end + 1), sign(`session ${claim}`))) return null;
+      if (!isSecret(cookie.slice(end + 1), sign(`session ${claim}`))) return null;
       return Number(claim.split('.')[0]) > now() ? { csrf: sign(`csrf ${claim}`) } : null;
     },
   };
-}
-
-/** Compares secrets in constant time. */
-export function equals(input: string, expected: string): boolean {
-  return timingSafeEqual(Buffer.from(getDigest(input)), Buffer.from(getDigest(expected)));
 }
 
 function getDigest(text: string): string {
