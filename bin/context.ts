@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { CometError, getMessage } from '../common/errors.ts';
-import { getHome, homePaths } from '../common/paths.ts';
+import { getHome, homePaths, resolveDirectory } from '../common/paths.ts';
 import { lowestOrigin, type Origin } from '../common/turn.ts';
 import { type EngineClient, engineClient, getEngine } from '../engine/api/client.ts';
 import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
@@ -119,6 +119,12 @@ export function requireUser({ env }: Context): void {
   if (env['CLAUDECODE']) throw new CometError('usage', 'run it in your own terminal; Claude cannot consent to it');
 }
 
+/** Key of the project of a directory that the command line names. */
+export async function projectKey({ paths }: Context, directory: string): Promise<string> {
+  const { createProjectOf, openJoinedFolders } = await import('../memory/index.ts');
+  return createProjectOf(Date.now, openJoinedFolders(paths.projectsFile))(resolveDirectory(directory));
+}
+
 const ADDRESS_MS = 1_000;
 
 /** Where the dashboard shows it, in one line; none where it does not listen, and none for Claude Code. */
@@ -128,6 +134,11 @@ export async function pageLines({ env, paths }: Context, view: string, id = ''):
   const { url } = await call.catch(() => ({ url: null }));
   return url === null ? [] : [`${'page'.padEnd(9)} ${url}#/${view}${id === '' ? '' : `/${encodeURIComponent(id)}`}`];
 }
+
+/** What an action is given of its options: words of their own, and those that take a text. */
+export type CommandFlags<Words extends string = never, Texts extends string = never> = {
+  readonly [name in Words | 'json' | 'yes']?: boolean;
+} & { readonly [name in Texts]?: string };
 
 /** A command with its help; `examples` has one on each line. */
 export function addCommand(parent: Command, name: string, description: string, examples: string): Command {

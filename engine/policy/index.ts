@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
+import { LruMap } from '../../common/map.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import {
   type EffectivePolicy,
@@ -13,9 +14,9 @@ import {
 } from '../../common/policy.ts';
 import { jsonOf } from '../../common/text.ts';
 import { createIdSetFile, createProjectOf, openJoinedFolders } from '../../memory/index.ts';
-import { activePauses, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pause.ts';
+import { activePauses, allPaused, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pause.ts';
 
-export { NO_PAUSES, type Pauses, paused, readPauses, resumed, writePauses } from './pause.ts';
+export { createPauseSwitch } from './pause.ts';
 export { allowAgents, projectAgents } from './subagents.ts';
 
 /** The longest that a change of a project's file goes unseen; a pause holds from the next request on. */
@@ -26,15 +27,16 @@ const CLOSED: FileRule = { mode: 'off', scope: 'session', share: false };
 
 const PROJECT_FILE = '.comet-cc.json';
 
-const projectFile = z.strictObject({
-  memory: z.enum(MODES).default('on'),
-  scope: z.enum(SCOPES).default('all'),
-  /** False: no memory of it leaves the machine. */
-  share: z.boolean().default(true),
-});
-interface FileRule extends PolicyRule {
-  readonly share: boolean;
-}
+/** A project's file can only restrict. */
+const projectFile = z
+  .strictObject({
+    memory: z.enum(MODES).default('on'),
+    scope: z.enum(SCOPES).default('all'),
+    /** False: no memory of it leaves the machine. */
+    share: z.boolean().default(true),
+  })
+  .transform(({ memory: mode, ...rule }) => ({ mode, ...rule }));
+type FileRule = Readonly<z.infer<typeof projectFile>>;
 
 /** What the user allows where: `comet-cc pause`, and the `.comet-cc.json` of a project and of its parent folders. */
 export type Policy = Awaited<ReturnType<typeof openPolicy>>;
@@ -58,7 +60,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     ...new Set([getProject(projectDir), getRemoteProject(projectDir)]),
   ];
   const problems = new Map<string, Problem>();
-  const fileRules = new Map<string, { readonly rules: readonly FileRule[]; readonly atMs: number }>();
+  const fileRules = new LruMap<string, { readonly rules: readonly FileRule[]; readonly atMs: number }>(DIRECTORIES);
 
   /** Null where there is no such file; `closed` where it cannot be read. */
   function readPolicyFile<T>(name: string, parse: (text: string) => T, closed: T): T | null {
@@ -74,19 +76,16 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   }
 
   function pauses(): Pauses {
-    const closed: Pauses = {
-      ...NO_PAUSES,
-      everywhere: { mode: 'off', since: new Date(0).toISOString(), until: null },
-    };
+    const closed = allPaused(new Date(0).toISOString());
     return activePauses(readPolicyFile(paths.pausesFile, parsePauses, closed) ?? NO_PAUSES, now());
   }
 
   function rulesOfFiles(directory: string): readonly FileRule[] {
     const cachedRules = fileRules.get(directory);
     if (cachedRules !== undefined && Math.abs(now() - cachedRules.atMs) < FRESH_MS) return cachedRules.rules;
-    const found = listProjectFiles(directory).map((name) => readPolicyFile(name, parseProjectFile, CLOSED));
+    const parse = (text: string): FileRule => projectFile.parse(jsonOf(text));
+    const found = listProjectFiles(directory).map((name) => readPolicyFile(name, parse, CLOSED));
     const rules = found.filter((rule) => rule !== null);
-    if (fileRules.size >= DIRECTORIES) fileRules.clear();
     fileRules.set(directory, { rules, atMs: now() });
     return rules;
   }
@@ -126,12 +125,6 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     pauses,
     problems: (): readonly Problem[] => [...problems.values()],
   };
-}
-
-/** A project's file can only restrict. @throws where it is invalid */
-function parseProjectFile(text: string): FileRule {
-  const { memory: mode, ...rule } = projectFile.parse(jsonOf(text));
-  return { mode, ...rule };
 }
 
 /** Of a git directory. */

@@ -19,6 +19,9 @@ export type Pauses = z.infer<typeof Pauses>;
 
 export const NO_PAUSES: Pauses = { past: [], everywhere: null, projects: {} };
 
+/** What a file that cannot be read stands for. */
+export const allPaused = (since: string): Pauses => ({ ...NO_PAUSES, everywhere: { mode: 'off', since, until: null } });
+
 /** The pauses that still hold; those that ended are moved to `past`. */
 export function activePauses(requested: Pauses, nowMs: number): Pauses {
   const { everywhere, projects } = requested;
@@ -81,26 +84,27 @@ export function parsePauses(text: string): Pauses {
   return Pauses.parse(JSON.parse(text));
 }
 
-/** Works without the daemon, which reads the file for its next request. @throws as `parsePauses` */
-export async function readPauses(file: string, nowMs: number): Promise<Pauses> {
-  const text = await readFileIfPresent(file);
-  return text === null ? NO_PAUSES : activePauses(parsePauses(text), nowMs);
-}
-
 export type PauseSwitch = ReturnType<typeof createPauseSwitch>;
 
-/** Sets and ends pauses by project key; null: everywhere. */
+/**
+ * Sets and ends pauses by project key; null: everywhere. Works without the daemon, which reads the file for its next
+ * request.
+ */
 export function createPauseSwitch(file: string, now: () => number) {
-  async function change(getChange: (before: Pauses) => Pauses): Promise<Pauses> {
-    // A damaged file pauses everything; a change repairs it.
-    const wanted = getChange(await readPauses(file, now()).catch(() => NO_PAUSES));
+  /** A damaged file pauses everything; a change repairs it, and only resuming lifts that. */
+  async function change(damaged: Pauses, getChange: (before: Pauses) => Pauses): Promise<Pauses> {
+    const held = readFileIfPresent(file).then((text) => (text === null ? NO_PAUSES : parsePauses(text)));
+    const wanted = getChange(activePauses(await held.catch(() => damaged), now()));
     await writePauses(file, wanted);
     return wanted;
   }
   return {
-    pause: (mode: Pause['mode'], project: string | null): Promise<Pauses> =>
-      change((before) => paused(before, project, { mode, since: new Date(now()).toISOString(), until: null })),
-    resume: (project: string | null): Promise<Pauses> => change((before) => resumed(before, project, now())),
+    pause(mode: Pause['mode'], project: string | null, untilMs: number | null = null): Promise<Pauses> {
+      const until = untilMs === null ? null : new Date(untilMs).toISOString();
+      const since = new Date(now()).toISOString();
+      return change(allPaused(since), (before) => paused(before, project, { mode, since, until }));
+    },
+    resume: (project: string | null): Promise<Pauses> => change(NO_PAUSES, (before) => resumed(before, project, now())),
   };
 }
 

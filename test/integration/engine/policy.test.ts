@@ -3,7 +3,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardMemory } from '../../../engine/policy/guard.ts';
 import { openPolicy, type Policy } from '../../../engine/policy/index.ts';
-import { NO_PAUSES, paused, resumed, writePauses } from '../../../engine/policy/pause.ts';
+import { createPauseSwitch, NO_PAUSES, paused, resumed, writePauses } from '../../../engine/policy/pause.ts';
 import type { Import, Recall } from '../../../memory/index.ts';
 import { memoryWith } from '../../helpers/engine-services.ts';
 import { makeNode } from '../../helpers/nodes.ts';
@@ -92,6 +92,18 @@ describe('a pause', () => {
     await writeFile(pausesFile, 'not json');
     expect(policy.of(repo)).toMatchObject({ captures: false, adds: false });
     expect(policy.problems()).toMatchObject([{ file: pausesFile }]);
+  });
+
+  it('repairs a damaged file, and only resuming lifts what that stood for', async () => {
+    const { pause, resume } = createPauseSwitch(pausesFile, () => now);
+    await writeFile(pausesFile, 'not json');
+    expect(await pause('private', repo)).toMatchObject({
+      everywhere: { mode: 'off', until: null },
+      projects: { [repo]: { mode: 'private' } },
+    });
+    expect(policy.of(temp)).toMatchObject({ captures: false, adds: false });
+    await resume(null);
+    expect(policy.of(repo)).toMatchObject({ captures: true, adds: true });
   });
 });
 
