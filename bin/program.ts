@@ -95,10 +95,9 @@ async function configProblem(error: unknown, context: Context): Promise<string> 
 /** Whatever goes wrong between a command and a daemon of different builds may be due to that. */
 async function buildProblem(error: unknown, context: Context): Promise<string> {
   if (error instanceof CometError && error.code === 'daemon_down') return '';
-  const { guardStatus } = await import('../engine/lifecycle/index.ts');
+  const { guardStatus, otherBuild } = await import('../engine/lifecycle/index.ts');
   const guard = await guardStatus(context.paths.guardSocket).catch(() => null);
   if (guard === null) return '';
-  const { otherBuild } = await import('../engine/lifecycle/index.ts');
   const difference = otherBuild(guard, Date.now());
   return difference === '' ? '' : `${difference}; comet-cc restart brings both to one`;
 }

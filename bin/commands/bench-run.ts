@@ -7,7 +7,7 @@ import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import { silentLog } from '../../common/log.ts';
 import { grouped } from '../../common/map.ts';
-import { type HomePaths, homePaths, resolveDirectory } from '../../common/paths.ts';
+import { type HomePaths, homePaths } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { getClaudeEnvironment } from '../../engine/lifecycle/index.ts';
@@ -26,29 +26,20 @@ import {
 } from '../../memory/bench/index.ts';
 import {
   createIdSetFile,
-  createProjectOf,
   createUsageCounter,
   openBudget,
-  openJoinedFolders,
   openLanguageModel,
   openMemory,
   type RecallHit,
 } from '../../memory/index.ts';
 import { renderRetrieval } from '../../proxy/rewrite/index.ts';
 import { createRedactor } from '../../redact/index.ts';
-import type { Context } from '../context.ts';
+import { type CommandFlags, type Context, projectKey } from '../context.ts';
 import { count, parseCount, parseSince } from '../terminal/format.ts';
 import { table, truncate } from '../terminal/table.ts';
 import { progressLine } from './memory/import.ts';
 
-interface Flags {
-  readonly project?: string;
-  readonly since?: string;
-  readonly limit: string;
-  readonly llm?: string;
-  readonly budget?: string;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<never, 'project' | 'since' | 'llm' | 'budget'> & { readonly limit: string };
 
 const SETTLE_MS = 600_000;
 const MISSES = 10;
@@ -60,10 +51,7 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
   const { limit, calls, since } = readFlags(flags, defaultCalls);
   const dismissed = new Set(await createIdSetFile(path.join(paths.journalDir, 'dismissed')).load());
   const all = await readPastTurns(paths.journalDir, (turnId) => dismissed.has(turnId));
-  const project =
-    flags.project === undefined
-      ? null
-      : createProjectOf(Date.now, openJoinedFolders(context.paths.projectsFile))(resolveDirectory(flags.project));
+  const project = flags.project === undefined ? null : await projectKey(context, flags.project);
   const turns = all.filter(
     (each) => each.turn.atMs >= since && each.project !== '' && each.project === (project ?? each.project),
   );

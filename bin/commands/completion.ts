@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -10,12 +10,10 @@ export function registerCompletion(program: Command, context: Context): void {
     'eval "$(comet-cc completion zsh)"         in ~/.zshrc, after compinit',
     'comet-cc completion fish | source         in config.fish',
   ];
-  program
-    .command('completion')
-    .description("the shell's completion of commands and flags, as a script")
+  const description = "the shell's completion of commands and flags, as a script";
+  addCommand(program, 'completion', description, EXAMPLES.join('\n'))
     .addArgument(new Argument('<shell>', 'whose syntax to print').choices(SHELLS))
     .option('--install', 'write it where bash or fish looks for it by itself')
-    .addHelpText('after', `\nExamples:\n  ${EXAMPLES.join('\n  ')}`)
     .action(async (shell: (typeof SHELLS)[number], flags: { install?: boolean }) => {
       const { completionScript, installCompletion } = await import('../../install/completion/index.ts');
       const script = completionScript(shell, program);

@@ -5,12 +5,11 @@ import { addCommand, type Context } from '../context.ts';
 import { table } from '../terminal/table.ts';
 
 export function registerConfig(program: Command, context: Context): void {
-  const config = program
-    .command('config')
-    .description('shows and changes the configuration; without --all only what differs from the defaults')
+  const description = 'shows and changes the configuration; without --all only what differs from the defaults';
+  const examples = 'comet-cc config --all\ncomet-cc config set trim.mode gentle';
+  const config = addCommand(program, 'config', description, examples)
     .option('--all', 'every key')
     .option('--json', 'print one JSON document with every key')
-    .addHelpText('after', '\nExamples:\n  comet-cc config --all\n  comet-cc config set trim.mode gentle')
     .action(async (flags: { all?: boolean; json?: boolean }) => {
       const { readSettings } = await import('../../common/config.ts');
       const settings = readSettings(context.env);

@@ -1,4 +1,3 @@
-import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
@@ -6,16 +5,12 @@ import { amount, formatCount, oneLine } from '../../common/text.ts';
 import { getEngine } from '../../engine/api/client.ts';
 import { type Costs, savedLine } from '../../engine/api/index.ts';
 import type { SimulatedSavings } from '../../engine/transcript/index.ts';
-import { addCommand, type Context } from '../context.ts';
+import { claudeDirectory } from '../../install/index.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
 import { count, parseSince } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 
-interface Flags {
-  readonly simulate?: boolean;
-  readonly projects?: string;
-  readonly since?: string;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'simulate', 'projects' | 'since'>;
 
 export function registerSavings(program: Command, context: Context): void {
   addCommand(
@@ -62,8 +57,7 @@ function measuredLines({ week, total }: Costs['savings'], days: Costs['by_day'])
 
 async function simulate(flags: Flags, { env, term, config }: Context): Promise<void> {
   const { simulateSavings } = await import('../../engine/transcript/index.ts');
-  const claudeDir = env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude');
-  const projects = path.resolve(flags.projects ?? path.join(claudeDir, 'projects'));
+  const projects = path.resolve(flags.projects ?? path.join(claudeDirectory(env), 'projects'));
   const report = await simulateSavings({
     projects,
     sinceMs: flags.since === undefined ? 0 : parseSince(flags.since, Date.now()),

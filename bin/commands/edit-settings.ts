@@ -37,6 +37,22 @@ export async function setSettings(
   return { file: plan.file, backup, changed };
 }
 
+/** Removes entries from a file of the user, and from every other one that is recorded. */
+export async function removeEntries(
+  { paths, term }: Context,
+  flags: { readonly json?: boolean },
+  name: 'hooks' | 'statusline' | 'library',
+  {
+    file,
+    what,
+    none = 'nothing was installed',
+  }: { readonly file: string; readonly what: string; readonly none?: string },
+): Promise<void> {
+  const { uninstallEntries } = await import('../../install/claude-code/index.ts');
+  const files = await uninstallEntries(paths, name, [file]);
+  term.print(flags, { files }, () => (files.length === 0 ? [none] : files.map((each) => `${each} has no ${what} now`)));
+}
+
 /** The token is for programs, not for a screen that others may see. */
 function masked(value: string): string {
   return value.replace(/(\/\/[^:/@]+:)[^/@]+@/, '$1…@');

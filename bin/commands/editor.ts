@@ -1,12 +1,9 @@
 import { Argument, type Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { EDITORS, type EditorName, editorSettingsFile } from '../../install/index.ts';
-import { addCommand, type Context } from '../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
 
-interface Flags {
-  readonly yes?: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags;
 
 /** Its plugin documents no settings file, and starts the `claude` that has settings of its own. */
 const JETBRAINS = 'jetbrains' as const;
@@ -14,10 +11,8 @@ type Name = EditorName | typeof JETBRAINS;
 const editorArgument = (): Argument => new Argument('<editor>').choices([...EDITORS, JETBRAINS]);
 
 export function registerEditor(program: Command, context: Context): void {
-  const editor = program
-    .command('editor')
-    .description('Claude Code in VS Code, Cursor and JetBrains through the proxy')
-    .addHelpText('after', '\nExample:\n  comet-cc editor install vscode');
+  const description = 'Claude Code in VS Code, Cursor and JetBrains through the proxy';
+  const editor = addCommand(program, 'editor', description, 'comet-cc editor install vscode');
   editor
     .command('install')
     .description("set the proxy in the editor's settings, for Claude Code's extension alone (asks first)")
@@ -40,11 +35,9 @@ export function registerEditor(program: Command, context: Context): void {
       const message = file === null ? `${name} was not set up` : `restored ${file}`;
       term.print(flags, { editor: name, file }, () => [message]);
     });
-  editor
-    .command('status')
-    .description('which editors were set up, and whether they still point to comet-cc')
+  const status = 'which editors were set up, and whether they still point to comet-cc';
+  addCommand(editor, 'status', status, 'comet-cc editor status')
     .option('--json', 'print one JSON array')
-    .addHelpText('after', '\nExample:\n  comet-cc editor status')
     .action(async (flags: Flags) => {
       const { inspectEditors } = await import('../../install/editors/index.ts');
       const { inspectSettings } = await import('../../install/claude-code/index.ts');

@@ -16,18 +16,14 @@ import {
   undoneEnvironment,
   withoutOurs,
 } from '../../engine/lifecycle/index.ts';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 
 export function registerEnv(program: Command, context: Context): void {
-  program
-    .command('env')
-    .description("the environment for your own shell or editor; it holds this install's proxy token")
+  const description = "the environment for your own shell or editor; it holds this install's proxy token";
+  const examples = 'eval "$(comet-cc env)"\ncomet-cc env --shell fish | source\neval "$(comet-cc env --unset)"';
+  addCommand(program, 'env', description, examples)
     .addOption(new Option('--shell <name>', 'syntax to print (default: that of $SHELL)').choices(SHELLS))
     .option('--unset', 'print what undoes it, with the values you had before')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  eval "$(comet-cc env)"\n  comet-cc env --shell fish | source\n  eval "$(comet-cc env --unset)"',
-    )
     .action(async (flags: { shell?: Shell; unset?: true }) => {
       const shell = flags.shell ?? getShell(context.env);
       if (flags.unset) return context.term.out(shellLines(await undone(context), shell));

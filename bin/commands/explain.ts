@@ -1,19 +1,17 @@
 import type { Command } from 'commander';
 import { amount, clip, formatCount, localTime, oneLine, percentSaved, printable } from '../../common/text.ts';
 import { getEngine, lanesText, type NamedReceipt } from '../../engine/api/index.ts';
-import { type Context, pageLines } from '../context.ts';
+import { addCommand, type Context, pageLines } from '../context.ts';
 import { shortId, withoutCodes } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 
 export function registerExplain(program: Command, context: Context): void {
-  program
-    .command('explain')
-    .description('show what was left out of and added to one request, and why')
+  const description = 'show what was left out of and added to one request, and why';
+  addCommand(program, 'explain', description, 'comet-cc explain last\ncomet-cc explain --list')
     .argument('[request]', '`last`, or an unambiguous prefix of a request id', 'last')
     .option('--session <id>', 'with last: the last request of this session; unambiguous prefix of its id')
     .option('--list', 'list the newest requests by their prompt, one line each')
     .option('--json', 'print one JSON document, with the edits that turn the body received into the one sent')
-    .addHelpText('after', '\nExamples:\n  comet-cc explain last\n  comet-cc explain --list')
     .action(async (request: string, flags: { json?: boolean; list?: boolean; session?: string }) => {
       const engine = getEngine(context.paths);
       if (!flags.list) {
@@ -122,7 +120,7 @@ export function headline({ dropped, added, economics, edits }: NamedReceipt): st
   const tokens = dropped.reduce((sum, one) => sum + one.tokens, 0);
   const lines = added
     .filter(({ channel }) => channel === 'preamble')
-    .reduce((sum, { text }) => sum + memoryLines(text), 0);
+    .flatMap(({ text }) => text.split('\n').filter((line) => line.startsWith('- '))).length;
   const recalled = added
     .filter(({ current }) => current === true)
     .reduce((sum, { channel, nodes, found = [] }) => sum + (channel === 'system' ? found : nodes).length, 0);
@@ -133,10 +131,6 @@ export function headline({ dropped, added, economics, edits }: NamedReceipt): st
   ];
   const percent = percentSaved(economics.received_tokens, economics.sent_tokens);
   return `This prompt: ${parts.join(', ')}; ${percent < 0 ? `memory added ${-percent} %` : `saved ${percent} %`}`;
-}
-
-function memoryLines(text: string): number {
-  return text.split('\n').filter((line) => line.startsWith('- ')).length;
 }
 
 function getReason(decision: string): string {

@@ -3,21 +3,14 @@ import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { formatCount, localTime, oneLine } from '../../common/text.ts';
 import type { FactReason, FactView } from '../../memory/index.ts';
-import { addCommand, type Context, printOrigin, readingEngine, requireUser } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine, requireUser } from '../context.ts';
 import { shortId, speaker } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
 import { ID, rowIds, saveRows } from './memory/ids.ts';
 import { projectName } from './memory/list.ts';
 
-interface Flags {
-  readonly concept?: string;
-  readonly class?: string;
-  readonly project?: string;
-  readonly all?: boolean;
-  readonly json?: boolean;
-  readonly yes?: boolean;
-}
+type Flags = CommandFlags<'all', 'concept' | 'class' | 'project'>;
 
 /** How long a fact holds that is not said again. */
 const CLASSES: Readonly<Record<FactView['persistence_class'], string>> = {

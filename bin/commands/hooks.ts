@@ -3,12 +3,10 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { type HookCommands, userSettingsFile } from '../../install/index.ts';
-import type { Context } from '../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
+import { removeEntries } from './edit-settings.ts';
 
-interface Flags {
-  readonly scope: 'user' | 'project';
-  readonly json?: boolean;
-}
+type Flags = CommandFlags & { readonly scope: 'user' | 'project' };
 
 export function registerHooks(program: Command, context: Context): void {
   const { env, paths, term } = context;
@@ -18,17 +16,13 @@ export function registerHooks(program: Command, context: Context): void {
       .default('user');
   const getFile = (flags: Flags): string =>
     flags.scope === 'user' ? userSettingsFile(env) : path.resolve('.claude', 'settings.local.json');
-  const hooks = program
-    .command('hooks')
-    .description("Claude Code's hooks: project brief, recall, and summaries before it compacts")
-    .addHelpText('after', '\nExample:\n  comet-cc hooks install');
+  const description = "Claude Code's hooks: project brief, recall, and summaries before it compacts";
+  const hooks = addCommand(program, 'hooks', description, 'comet-cc hooks install');
 
-  hooks
-    .command('install')
-    .description("add them to Claude Code's settings, with a backup; other settings are unchanged")
+  const adding = "add them to Claude Code's settings, with a backup; other settings are unchanged";
+  addCommand(hooks, 'install', adding, 'comet-cc hooks install\ncomet-cc hooks install --scope project')
     .addOption(scope())
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExamples:\n  comet-cc hooks install\n  comet-cc hooks install --scope project')
     .action(async (flags: Flags) => {
       const { findEntries, installEntries } = await import('../../install/claude-code/index.ts');
       const [file] = await findEntries(paths, 'plugin', [userSettingsFile(env)]);
@@ -44,25 +38,17 @@ export function registerHooks(program: Command, context: Context): void {
       term.out('new sessions use them; remove them with: comet-cc hooks uninstall');
     });
 
-  hooks
-    .command('uninstall')
-    .description('remove them from every settings file that they were added to')
+  const removing = 'remove them from every settings file that they were added to';
+  addCommand(hooks, 'uninstall', removing, 'comet-cc hooks uninstall')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc hooks uninstall')
-    .action(async (flags: { json?: boolean }) => {
-      const { uninstallEntries } = await import('../../install/claude-code/index.ts');
-      const changed = await uninstallEntries(paths, 'hooks', [userSettingsFile(env)]);
-      if (flags.json) return term.json({ files: changed });
-      for (const file of changed) term.out(`${file} has no comet-cc hooks now`);
-      if (changed.length === 0) term.out('nothing was installed');
-    });
+    .action((flags: CommandFlags) =>
+      removeEntries(context, flags, 'hooks', { file: userSettingsFile(env), what: 'comet-cc hooks' }),
+    );
 
-  hooks
-    .command('status')
-    .description('show which hooks the settings contain, and where the plugin with the same hooks is')
+  const status = 'show which hooks the settings contain, and where the plugin with the same hooks is';
+  addCommand(hooks, 'status', status, 'comet-cc hooks status')
     .addOption(scope())
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc hooks status')
     .action(async (flags: Flags) => {
       const { findEntries, inspectHooks } = await import('../../install/claude-code/index.ts');
       const { file, plain, events } = await inspectHooks(getFile(flags), await ownCommands());

@@ -2,27 +2,20 @@ import type { Command } from 'commander';
 import type { Certs, TrustPlan, TrustStore } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { clientEnvironment, guardStatus, prepareAccess } from '../../engine/lifecycle/index.ts';
-import type { Context } from '../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
 import { setSettings } from './edit-settings.ts';
 
-interface Flags {
-  readonly system?: boolean;
-  readonly settings?: boolean;
-  readonly yes?: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'system' | 'settings'>;
 
 type SystemDone = TrustPlan & { readonly name: string };
 
 export function registerInstallCa(program: Command, context: Context): void {
-  program
-    .command('install-ca')
-    .description('create the certificates and print what to set; nothing else changes without a flag')
+  const description = 'create the certificates and print what to set; nothing else changes without a flag';
+  addCommand(program, 'install-ca', description, 'comet-cc install-ca --settings')
     .option('--system', 'also trust the root in the system stores (asks first, may need sudo)')
     .option('--settings', "also set it in Claude Code's settings.json (asks first, keeps a backup)")
     .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc install-ca --settings')
     .action(async (flags: Flags) => {
       const { ensureCerts } = await import('../../certs/index.ts');
       const userExtraCaFile = context.env['NODE_EXTRA_CA_CERTS'] || null;
@@ -103,12 +96,10 @@ async function findTrust(store: TrustStore, context: Context, certs: Certs, flag
 }
 
 export function registerUninstallCa(program: Command, context: Context): void {
-  program
-    .command('uninstall-ca')
-    .description('undo install-ca: settings, system store, certificates')
+  const description = 'undo install-ca: settings, system store, certificates';
+  addCommand(program, 'uninstall-ca', description, 'comet-cc uninstall-ca')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc uninstall-ca')
-    .action(async (flags: { json?: boolean }) => {
+    .action(async (flags: CommandFlags) => {
       const { distrustRoots, removeCerts, inspectMachine, trustStores } = await import('../../certs/index.ts');
       const { revertSettings } = await import('../../install/claude-code/index.ts');
       const { env, paths, term } = context;

@@ -3,16 +3,12 @@ import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { ago, type Paint } from '../../engine/api/index.ts';
 import type { Item } from '../../memory/index.ts';
-import { addCommand, type Context, printOrigin, readingEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../context.ts';
 import { displayWidth, wrapped } from '../terminal/table.ts';
 import { rowIds, saveRows } from './memory/ids.ts';
 import { projectName } from './memory/list.ts';
 
-interface Flags {
-  readonly project?: string;
-  readonly all?: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'all', 'project'>;
 
 interface Words {
   readonly kind: 'todo' | 'decision';

@@ -1,20 +1,16 @@
 import { existsSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { formatCount, oneLine, printable } from '../../common/text.ts';
 import type { EngineStatus } from '../../engine/api/index.ts';
-import { addCommand, type Context, EXIT, readingEngine } from '../context.ts';
+import { claudeDirectory, userMemoryFile } from '../../install/index.ts';
+import { addCommand, type CommandFlags, type Context, EXIT, readingEngine } from '../context.ts';
+import { removeEntries } from './edit-settings.ts';
 import { claudeLines, progressLine } from './memory/import.ts';
 import { watched } from './memory/watch.ts';
 
-interface Flags {
-  readonly dryRun?: boolean;
-  readonly import?: boolean;
-  readonly budget?: string;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'dryRun' | 'import', 'budget'>;
 
 /** Reading all transcripts takes this long at most. */
 const LONGEST_MS = 6 * 3_600_000;
@@ -42,7 +38,7 @@ function registerBuild(library: Command, context: Context): void {
     .action(async (flags: Flags) => {
       const client = readingEngine(context);
       const dryRun = flags.dryRun ?? false;
-      const claudeDir = path.resolve(env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude'));
+      const claudeDir = path.resolve(claudeDirectory(env));
       const budgetTokens = Number(flags.budget ?? 1);
       if (!(Number.isInteger(budgetTokens) && budgetTokens > 0))
         throw new CometError('usage', '--budget is a number of tokens');
@@ -135,7 +131,6 @@ function registerLink(library: Command, context: Context): void {
       const { paths, env, term } = context;
       const { text: block } = await readingEngine(context).call('library/block', {});
       const { installEntries } = await import('../../install/claude-code/index.ts');
-      const { userMemoryFile } = await import('../../install/index.ts');
       const { file, changed, backup } = await installEntries(paths, 'library', userMemoryFile(env), { block });
       term.print(flags, { file, changed, backup }, () => [
         changed ? `${file} has the library now, and follows it while comet-cc runs` : `${file} has it as it is now`,
@@ -147,12 +142,8 @@ function registerLink(library: Command, context: Context): void {
 function registerUnlink(library: Command, context: Context): void {
   addCommand(library, 'unlink', 'remove what library link wrote', 'comet-cc library unlink')
     .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
-      const { uninstallEntries } = await import('../../install/claude-code/index.ts');
-      const { userMemoryFile } = await import('../../install/index.ts');
-      const files = await uninstallEntries(context.paths, 'library', [userMemoryFile(context.env)]);
-      context.term.print(flags, { files }, () =>
-        files.length === 0 ? ['nothing was linked'] : files.map((file) => `${file} has no library now`),
-      );
+    .action((flags: Flags) => {
+      const words = { what: 'library', none: 'nothing was linked' };
+      return removeEntries(context, flags, 'library', { file: userMemoryFile(context.env), ...words });
     });
 }

@@ -4,7 +4,7 @@ import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine, printable } from '../../common/text.ts';
 import { getEngine } from '../../engine/api/index.ts';
 import type { DreamReport } from '../../memory/index.ts';
-import { addCommand, type Context } from '../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
 import { count, parseCount, shortId } from '../terminal/format.ts';
 
 const LONGEST_MS = 3_600_000;
@@ -25,11 +25,7 @@ export function registerFlush(program: Command, context: Context): void {
     });
 }
 
-interface Flags {
-  readonly dryRun?: boolean;
-  readonly project?: string;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'dryRun', 'project'>;
 
 export function registerDream(program: Command, context: Context): void {
   program

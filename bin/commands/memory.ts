@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 import { registerMemoryDigest, registerMemoryOpen, registerMemoryRelated } from './memory/around.ts';
 import { registerMemoryRestore, registerMemoryShow, registerMemoryWhy } from './memory/detail.ts';
 import { registerMemoryEdit, registerMemoryPin } from './memory/edit.ts';
@@ -33,9 +33,7 @@ const COMMANDS = [
 ];
 
 export function registerMemory(program: Command, context: Context): void {
-  const memory = program
-    .command('memory')
-    .description('list, show, search, edit and remove memories')
-    .addHelpText('after', '\nExample:\n  comet-cc memory search "which port does staging use"');
+  const example = 'comet-cc memory search "which port does staging use"';
+  const memory = addCommand(program, 'memory', 'list, show, search, edit and remove memories', example);
   for (const register of COMMANDS) register(memory, context);
 }

@@ -6,15 +6,19 @@ import { createExclusive, ensureDir, readFileIfPresent, writeFileAtomic } from '
 import { ONTOLOGY_SCHEMA, resolveDirectory } from '../../common/paths.ts';
 import { formatCount, oneLine, parseJson } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { addCommand, type Context, EXIT, readingEngine, requireUser } from '../context.ts';
+import {
+  addCommand,
+  type CommandFlags,
+  type Context,
+  EXIT,
+  projectKey,
+  readingEngine,
+  requireUser,
+} from '../context.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
 
-interface Flags {
-  readonly project?: string;
-  readonly yes?: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<never, 'project'>;
 
 const PROJECT_FILE = path.join('.comet-cc', 'ontology.json');
 const PROJECT = ['--project <dir>', 'with the concepts of this project', '.'] as const;
@@ -35,7 +39,9 @@ function registerShow(ontology: Command, context: Context): void {
     .option('--json', 'print the ontology as one JSON document')
     .action(async (flags: Flags) => {
       const { openOntologies } = await import('../../memory/index.ts');
-      const { ontology: shown, problems } = await openOntologies(context.paths)(await getKey(context, flags));
+      const { ontology: shown, problems } = await openOntologies(context.paths)(
+        await projectKey(context, flags.project ?? '.'),
+      );
       for (const { file, message } of problems) context.term.say(`${file}: ${oneLine(message)}`);
       const concepts = Object.entries(shown.concepts);
       context.term.print(flags, shown, () =>
@@ -122,7 +128,7 @@ function registerAllow(ontology: Command, context: Context): void {
       for (const name of names.filter((each) => !refused.includes(`concepts.${each}`)))
         term.say(`${name}: ${oneLine(read.ontology.concepts[name]?.label ?? '')}`);
       if (!flags.yes && !(await confirmed('Let facts of this project be about these?'))) return;
-      const project = await getKey(context, { project: dir });
+      const project = await projectKey(context, dir);
       await allowOntology(paths, project, { file, text });
       term.print(flags, { project, file, concepts: names }, () => [
         `from now on facts of this project may be about them; a change of the file needs your consent again`,
@@ -175,9 +181,4 @@ async function writeSchema({ ontologyFile }: Context['paths']): Promise<void> {
   const dir = path.dirname(ontologyFile);
   await ensureDir(dir);
   await createExclusive(path.join(dir, ONTOLOGY_SCHEMA), `${JSON.stringify(ontologyJsonSchema(), null, 2)}\n`);
-}
-
-async function getKey({ paths }: Context, { project = '.' }: Flags): Promise<string> {
-  const { createProjectOf, openJoinedFolders } = await import('../../memory/index.ts');
-  return createProjectOf(Date.now, openJoinedFolders(paths.projectsFile))(resolveDirectory(project));
 }

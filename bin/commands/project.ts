@@ -2,13 +2,10 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
-import { addCommand, type Context, requireUser } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, requireUser } from '../context.ts';
 import { confirmed } from '../terminal/term.ts';
 
-interface Flags {
-  readonly yes?: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags;
 
 export function registerProject(program: Command, context: Context): void {
   const { paths, term } = context;

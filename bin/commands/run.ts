@@ -13,13 +13,10 @@ import {
   withPreset,
 } from '../../engine/lifecycle/index.ts';
 import { isClaude, withSettings } from '../../install/index.ts';
-import { type Context, pageLines } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, pageLines } from '../context.ts';
 import { prepareWithProgress } from '../terminal/progress.ts';
 
-interface RunFlags {
-  readonly quiet?: boolean;
-  readonly preset?: Preset;
-}
+type RunFlags = CommandFlags<'quiet'> & { readonly preset?: Preset };
 
 interface Route {
   readonly child: ChildCommand;
@@ -28,16 +25,14 @@ interface Route {
 }
 
 export function registerRun(program: Command, context: Context): void {
-  program
-    .command('run')
-    .description('run a command, usually claude, with memory; starts the daemon if needed')
+  const examples = 'comet-cc run claude\ncomet-cc run -- claude -p "hello" --model haiku';
+  addCommand(program, 'run', 'run a command, usually claude, with memory; starts the daemon if needed', examples)
     .usage('[--] <command> [arguments...]')
     .argument('<command>', 'what to run')
     .argument('[arguments...]', 'passed on unchanged')
     .addOption(new Option('--preset <name>', 'summarize the turns of this run sooner or later').choices(PRESETS))
     .option('--quiet', 'do not say on stderr what memory has before, and kept after')
     .passThroughOptions()
-    .addHelpText('after', '\nExamples:\n  comet-cc run claude\n  comet-cc run -- claude -p "hello" --model haiku')
     .action(async (command: string, args: string[], { quiet = false, preset }: RunFlags) => {
       const { child, setup } = await route(context, command, args);
       const sinceMs = Date.now();

@@ -2,28 +2,23 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { guardStatus, rememberProxy } from '../../engine/lifecycle/index.ts';
 import type { ServicePlan } from '../../install/index.ts';
-import { addCommand, type Context } from '../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
 
 export function registerService(program: Command, context: Context): void {
   const { term } = context;
-  const service = program
-    .command('service')
-    .description('start the daemon at login and after a crash')
-    .addHelpText('after', '\nExample:\n  comet-cc service install');
+  const example = 'comet-cc service install';
+  const service = addCommand(program, 'service', 'start the daemon at login and after a crash', example);
 
-  service
-    .command('install')
-    .description('write a file for systemd, launchd or the Windows task scheduler, and start the daemon with it')
-    .addHelpText('after', '\nExample:\n  comet-cc service install')
-    .action(async () => {
-      const { installService } = await import('../../install/service/index.ts');
-      const plan = await planned(context);
-      const running = await guardStatus(context.paths.guardSocket);
-      await installService(context.paths, plan, term.out);
-      await rememberProxy(context.paths, context.env);
-      if (running === null || running.pass_through) return term.out(`${plan.manager} starts comet-cc from now on`);
-      term.say('comet-cc is already running; the service starts it from the next login on');
-    });
+  const description = 'write a file for systemd, launchd or the Windows task scheduler, and start the daemon with it';
+  addCommand(service, 'install', description, example).action(async () => {
+    const { installService } = await import('../../install/service/index.ts');
+    const plan = await planned(context);
+    const running = await guardStatus(context.paths.guardSocket);
+    await installService(context.paths, plan, term.out);
+    await rememberProxy(context.paths, context.env);
+    if (running === null || running.pass_through) return term.out(`${plan.manager} starts comet-cc from now on`);
+    term.say('comet-cc is already running; the service starts it from the next login on');
+  });
 
   addCommand(service, 'uninstall', 'stop the service and remove its file', 'comet-cc service uninstall').action(
     async () => {
@@ -34,7 +29,7 @@ export function registerService(program: Command, context: Context): void {
 
   addCommand(service, 'status', 'show whether it is installed and running', 'comet-cc service status')
     .option('--json', 'print one JSON document')
-    .action(async (flags: { json?: boolean }) => {
+    .action(async (flags: CommandFlags) => {
       const { inspectService } = await import('../../install/service/index.ts');
       const state = await inspectService(await planned(context));
       term.print(flags, state, () => [

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
 import { ago, type EngineClient, type Paint, sessionId } from '../../engine/api/index.ts';
 import type { Item, SessionDetail, SessionView } from '../../memory/index.ts';
-import { addCommand, type Context, readingEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, readingEngine } from '../context.ts';
 import { withoutCodes } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { refreshed } from '../terminal/watch.ts';
@@ -39,7 +39,7 @@ export function registerSession(program: Command, context: Context): void {
     .argument('<a>', SESSION)
     .argument('<b>', SESSION)
     .option('--json', 'print one JSON document')
-    .action(async (first: string, second: string, flags: { json?: boolean }) => {
+    .action(async (first: string, second: string, flags: CommandFlags) => {
       const client = readingEngine(context);
       const [a, b] = [await sessionId(client, first), await sessionId(client, second)];
       const [inA, inB] = await Promise.all([a, b].map((id) => client.call('items/list', { sessionId: id })));
@@ -77,7 +77,7 @@ export function registerSession(program: Command, context: Context): void {
     addCommand(session, name, description, `comet-cc session ${name}${name === 'brief' ? '' : ' 5f3a'}`)
       .argument('[id]', ID)
       .option('--json', 'print one JSON document')
-      .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
+      .action(async (prefix: string | undefined, flags: CommandFlags) => {
         const client = readingEngine(context);
         await run(await sessionId(client, prefix), client, flags.json ?? false);
       });

@@ -22,17 +22,11 @@ import {
 } from '../../install/completion/index.ts';
 import { userSettingsFile } from '../../install/index.ts';
 import { currentServicePlan, inspectService, installService, uninstallService } from '../../install/service/index.ts';
-import { addCommand, type Context, EXIT } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, EXIT } from '../context.ts';
 import { confirmed } from '../terminal/term.ts';
 import { ownCommandLine, ownCommands, packageDir } from './hooks.ts';
 
-interface Flags {
-  readonly undo?: boolean;
-  readonly yes?: boolean;
-  readonly plugin?: boolean;
-  readonly without?: readonly PartName[];
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'undo' | 'plugin'> & { readonly without?: readonly PartName[] };
 
 const PARTS = ['statusline', 'hooks', 'plugin', 'service', 'completion'] as const;
 type PartName = (typeof PARTS)[number];

@@ -5,20 +5,13 @@ import { CometError } from '../../common/errors.ts';
 import { makeDirs } from '../../common/files.ts';
 import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
 import { getEngine, type ShareReport } from '../../engine/api/index.ts';
-import { addCommand, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
 import { shortId } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
 import { watched } from './memory/watch.ts';
 
-interface Flags {
-  readonly scope?: string;
-  readonly project?: readonly string[];
-  readonly name?: string;
-  readonly yes?: boolean;
-  readonly off?: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'off', 'scope' | 'name'> & { readonly project?: readonly string[] };
 
 const LONGEST_MS = 3_600_000;
 /** What storage of the usual clouds is reached with. */
@@ -152,26 +145,21 @@ function registerExchange(share: Command, context: Context): void {
         ),
       ]);
     });
-  addCommand(share, 'push', 'publish what changed', 'comet-cc share push')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
-      const client = readingEngine(context);
-      const done = await watched(context, flags, progress, () =>
-        client.call('share/push', { env }, { timeoutMs: LONGEST_MS }),
-      );
-      term.print(flags, done, () => [
-        done.sent === 0 ? 'nothing changed' : `${formatCount(done.sent, 'change')} published`,
-      ]);
-    });
-  addCommand(share, 'pull', 'take over what others published', 'comet-cc share pull')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
-      const client = readingEngine(context);
-      const done = await watched(context, flags, progress, () =>
-        client.call('share/pull', { env }, { timeoutMs: LONGEST_MS }),
-      );
-      term.print(flags, done, () => [`${formatCount(done.added, 'memory', 'memories')} added`]);
-    });
+  register('push', 'publish what changed');
+  register('pull', 'take over what others published');
+
+  function register(name: 'push' | 'pull', description: string): void {
+    addCommand(share, name, description, `comet-cc share ${name}`)
+      .option('--json', 'print one JSON document')
+      .action(async (flags: Flags) => {
+        const run = () => readingEngine(context).call(`share/${name}`, { env }, { timeoutMs: LONGEST_MS });
+        const done = await watched(context, flags, progress, run);
+        term.print(flags, done, () => {
+          if ('added' in done) return [`${formatCount(done.added, 'memory', 'memories')} added`];
+          return [done.sent === 0 ? 'nothing changed' : `${formatCount(done.sent, 'change')} published`];
+        });
+      });
+  }
 }
 
 const KEPT: Readonly<Record<string, string>> = {

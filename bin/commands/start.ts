@@ -19,26 +19,22 @@ const presetOption = (): Option =>
   );
 
 export function registerStart(program: Command, context: Context): void {
-  program
-    .command('start')
-    .description('start the daemon; does nothing when it is running')
+  const example = 'comet-cc start && eval "$(comet-cc env)"';
+  addCommand(program, 'start', 'start the daemon; does nothing when it is running', example)
     .option('--foreground', 'stay in this terminal instead of the background')
     .option('--port <n>', 'port to listen on, loopback only', parsePort)
     .addOption(presetOption())
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc start && eval "$(comet-cc env)"')
     .action(async ({ foreground = false, json, ...flags }: { foreground?: boolean; json?: boolean } & Overrides) => {
       const setup = await prepareWithProgress(context, flags);
       const started = await startDaemon({ ...setup, foreground });
       context.term.progress('');
       const { child } = started;
       const ended = child === null ? null : getExitCode(child);
-      await reportStart(context, started, { ...flags, ...(json === undefined ? {} : { json }) }).catch(
-        (error: unknown) => {
-          child?.kill();
-          throw error;
-        },
-      );
+      await reportStart(context, started, { ...flags, json }).catch((error: unknown) => {
+        child?.kill();
+        throw error;
+      });
       if (ended !== null) context.exitCode = await ended;
     });
 }
@@ -47,7 +43,7 @@ export function registerStart(program: Command, context: Context): void {
 async function reportStart(
   context: Context,
   started: StartResult,
-  flags: { readonly port?: number; readonly json?: boolean },
+  flags: { readonly port?: number; readonly json: boolean | undefined },
 ): Promise<void> {
   const { term } = context;
   const { status } = started;
@@ -113,6 +109,6 @@ export function registerRestart(program: Command, context: Context): void {
       await stopDaemon(context.paths, { restarts: true });
       const started = await startDaemon(setup);
       context.term.progress('');
-      await reportStart(context, started, { ...flags, ...(json === undefined ? {} : { json }) });
+      await reportStart(context, started, { ...flags, json });
     });
 }

@@ -1,18 +1,15 @@
 import type { Command } from 'commander';
-import { addCommand, type Context } from '../context.ts';
+import { userSettingsFile } from '../../install/index.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
 import { printStatusline } from '../terminal/statusline.ts';
+import { removeEntries } from './edit-settings.ts';
 
 export function registerStatusline(program: Command, context: Context): void {
   const { env, paths, term } = context;
-  const statusline = program
-    .command('statusline')
-    .description("one line for Claude Code's statusline, from its JSON on stdin; never fails")
-    .addHelpText(
-      'after',
-      '\nExamples:\n  comet-cc statusline install\n' +
-        '  echo \'{"session_id":"5f3a","cwd":"/home/me/shop"}\' | comet-cc statusline',
-    )
-    .action(() => printStatusline(context));
+  const description = "one line for Claude Code's statusline, from its JSON on stdin; never fails";
+  const piped = 'echo \'{"session_id":"5f3a","cwd":"/home/me/shop"}\' | comet-cc statusline';
+  const statusline = addCommand(program, 'statusline', description, `comet-cc statusline install\n${piped}`);
+  statusline.action(() => printStatusline(context));
 
   addCommand(
     statusline,
@@ -21,9 +18,8 @@ export function registerStatusline(program: Command, context: Context): void {
     'comet-cc statusline install',
   )
     .option('--json', 'print one JSON document')
-    .action(async (flags: { json?: boolean }) => {
+    .action(async (flags: CommandFlags) => {
       const { installEntries } = await import('../../install/claude-code/index.ts');
-      const { userSettingsFile } = await import('../../install/index.ts');
       const { ownCommandLine } = await import('./hooks.ts');
       const command = await ownCommandLine('statusline');
       const done = await installEntries(paths, 'statusline', userSettingsFile(env), { command });
@@ -35,12 +31,7 @@ export function registerStatusline(program: Command, context: Context): void {
 
   addCommand(statusline, 'uninstall', 'remove it from your settings', 'comet-cc statusline uninstall')
     .option('--json', 'print one JSON document')
-    .action(async (flags: { json?: boolean }) => {
-      const { uninstallEntries } = await import('../../install/claude-code/index.ts');
-      const { userSettingsFile } = await import('../../install/index.ts');
-      const files = await uninstallEntries(paths, 'statusline', [userSettingsFile(env)]);
-      term.print(flags, { files }, () =>
-        files.length === 0 ? ['nothing was installed'] : files.map((file) => `${file} has no comet-cc status line now`),
-      );
-    });
+    .action((flags: CommandFlags) =>
+      removeEntries(context, flags, 'statusline', { file: userSettingsFile(env), what: 'comet-cc status line' }),
+    );
 }

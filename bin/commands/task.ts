@@ -5,7 +5,7 @@ import { localTime, oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { OperationInput } from '../../engine/api/index.ts';
 import type { TaskView } from '../../memory/index.ts';
-import { addCommand, type Context, printOrigin, readingEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../context.ts';
 import { inboxLine, isDay } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
@@ -15,21 +15,10 @@ import { projectName } from './memory/list.ts';
 type Fields = OperationInput<'tasks/edit'>['fields'];
 type Status = TaskView['status'];
 
-interface Flags {
-  readonly project?: string;
-  readonly all?: boolean;
-  readonly done?: boolean;
-  readonly json?: boolean;
-  readonly yes?: boolean;
-  readonly from?: string;
-  readonly what?: string;
-  readonly title?: string;
-  readonly at?: string;
-  readonly mode?: string;
-  readonly priority?: string;
-  readonly topic?: string;
-  readonly dependsOn?: string[];
-}
+type Flags = CommandFlags<
+  'all' | 'done',
+  'project' | 'from' | 'what' | 'title' | 'at' | 'mode' | 'priority' | 'topic'
+> & { readonly dependsOn?: string[] };
 
 const TASK = 'its id, an unambiguous prefix, or a row number of the last list';
 

@@ -1,10 +1,7 @@
 import type { Command } from 'commander';
-import { addCommand, type Context, readingEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, readingEngine } from '../context.ts';
 
-interface Flags {
-  readonly open: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags & { readonly open: boolean };
 
 export function registerUi(program: Command, context: Context): void {
   addCommand(program, 'ui', 'open the dashboard in the browser; its link works once', 'comet-cc ui')

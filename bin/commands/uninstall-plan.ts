@@ -25,7 +25,7 @@ interface UninstallStep {
   /** What is present now, one line each. */
   present(): Promise<readonly string[]>;
   /** Removes it; what cannot be removed stays `present`. */
-  undo(): Promise<void>;
+  undo(): Promise<unknown>;
 }
 
 interface UninstallOptions {
@@ -64,9 +64,7 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
         const file = await findEditedSettings(paths);
         return file === null ? [] : [`variables of comet-cc in ${file}`];
       },
-      async undo() {
-        await revertSettings(paths);
-      },
+      undo: () => revertSettings(paths),
     },
     {
       id: 'editors',
@@ -91,16 +89,12 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
     {
       id: 'completion',
       present: () => findCompletionFiles(env),
-      async undo() {
-        await removeCompletion(paths, env);
-      },
+      undo: () => removeCompletion(paths, env),
     },
     {
       id: 'daemon',
       present: async () => ((await guardStatus(paths.guardSocket)) === null ? [] : ['the running daemon']),
-      async undo() {
-        await stopDaemon(paths);
-      },
+      undo: () => stopDaemon(paths),
     },
     {
       id: 'files',
@@ -129,8 +123,6 @@ function entries({ env, paths }: Context, id: keyof typeof ENTRIES): UninstallSt
     id,
     present: async () =>
       (await findEntries(paths, id, settings)).map((file) => `${ENTRIES[id]} of comet-cc in ${file}`),
-    async undo() {
-      await uninstallEntries(paths, id, settings);
-    },
+    undo: () => uninstallEntries(paths, id, settings),
   };
 }

@@ -1,15 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import type { Context } from '../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
 
-interface Flags {
-  readonly keepMemory?: boolean;
-  readonly yes?: boolean;
-  readonly export?: string;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'keepMemory', 'export'>;
 
 interface Finding {
   readonly step: string;
@@ -17,14 +13,12 @@ interface Finding {
 }
 
 export function registerUninstall(program: Command, context: Context): void {
-  program
-    .command('uninstall')
-    .description('remove everything that comet-cc installed or wrote, and verify it')
+  const examples = 'comet-cc uninstall\ncomet-cc uninstall --keep-memory --yes';
+  addCommand(program, 'uninstall', 'remove everything that comet-cc installed or wrote, and verify it', examples)
     .option('--keep-memory', 'keep the memories and the raw turns')
     .option('--export <file>', 'first write the memories to this file, which memory import --as export reads')
     .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExamples:\n  comet-cc uninstall\n  comet-cc uninstall --keep-memory --yes')
     .action((flags: Flags) => uninstall(context, flags));
 }
 
@@ -43,7 +37,7 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
     if (flags.json) return term.json({ removed: [], left: [] });
     return term.out('nothing of comet-cc is here');
   }
-  const memories = keepMemory ? 0 : countMemories(paths);
+  const memories = keepMemory ? 0 : await countMemories(paths);
   await agree(context, flags, findings, memories);
   const failures: string[] = [];
   for (const { id, undo } of steps) {
@@ -105,20 +99,12 @@ const EXPORT = 'comet-cc-memories.jsonl';
 const EXPORT_MS = 600_000;
 
 /** Sections of the node files: the daemon need not run to say how many go. */
-function countMemories({ nodesDir }: Context['paths']): number {
-  if (!existsSync(nodesDir)) return 0;
-  const files = readdirSync(nodesDir, { recursive: true }).filter((name) => String(name).endsWith('.md'));
-  const counts = files.map((name) => countSections(path.join(nodesDir, String(name))));
-  return counts.reduce((sum, each) => sum + each, 0);
-}
-
-function countSections(file: string): number {
-  try {
-    return readFileSync(file, 'utf8').match(/^## mem_/gm)?.length ?? 0;
-  } catch {
-    // What cannot be read goes all the same.
-    return 0;
-  }
+async function countMemories({ nodesDir }: Context['paths']): Promise<number> {
+  const names = await readdir(nodesDir, { recursive: true }).catch(() => []);
+  const files = names.filter((name) => name.endsWith('.md')).map((name) => path.join(nodesDir, name));
+  // What cannot be read goes all the same.
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')));
+  return texts.reduce((sum, text) => sum + (text.match(/^## mem_/gm)?.length ?? 0), 0);
 }
 
 /** Starts the daemon where it is down: what is exported comes from the engine. */

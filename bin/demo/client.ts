@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import tls from 'node:tls';
 import { CometError } from '../../common/errors.ts';
 import { isRecord } from '../../common/text.ts';
-import { type AssistantMessage, createAssembler, createSseDecoder } from '../../proxy/index.ts';
+import { connectViaProxy, parseUpstreamProxy } from '../../proxy/guard/index.ts';
+import { createAssembler, createSseDecoder } from '../../proxy/index.ts';
 import type { Json } from '../../test/mock-anthropic/index.ts';
 import { PROJECT_DIR, RECORDING, type StoryRound, type StorySession, type StoryTurn } from './story.ts';
 
@@ -34,9 +36,7 @@ export function createClient(way: Way, session: StorySession, onRequest: (reques
   const ask = async (prompt: string): Promise<readonly Json[]> => {
     const body = Buffer.from(JSON.stringify(getBody(session.id, history)));
     onRequest({ body, headers, prompt });
-    const answered = await postThrough(way, '/v1/messages?beta=true', headers, body);
-    if (answered.message !== null) return answered.message.content;
-    throw new CometError('upstream_failed', `a request came back with status ${answered.status}: ${answered.text}`);
+    return await post(way, headers, body);
   };
 
   return {
@@ -141,6 +141,7 @@ function getText(content: readonly Json[]): string {
 
 const HOST = 'api.anthropic.com';
 const TIMEOUT_MS = 20_000;
+const ERROR_BYTES = 2_048;
 
 export interface Way {
   /** The guard's. */
@@ -150,75 +151,40 @@ export interface Way {
   readonly ca: string;
 }
 
-export interface DemoReply {
-  readonly status: number;
-  /** Null unless a stream came to its end. */
-  readonly message: AssistantMessage | null;
-  /** Body of an answer that is no stream, '' for a stream. */
-  readonly text: string;
-}
-
 /**
- * One request the way Claude Code makes it: CONNECT with the proxy token, TLS against our bundle, HTTP/1.1, SSE.
+ * The content of an answer, asked for the way Claude Code does: CONNECT with the proxy token, TLS against our bundle,
+ * HTTP/1.1, SSE.
  *
- * @throws CometError `upstream_failed` when the way is barred
+ * @throws CometError `upstream_failed` for anything but a whole answer, `upstream_proxy_failed` when the way is barred
  */
-export async function postThrough(
-  way: Way,
-  path: string,
+async function post(
+  { port, token, ca }: Way,
   headers: Readonly<Record<string, string>>,
   body: Buffer,
-): Promise<DemoReply> {
+): Promise<readonly Json[]> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const secure = await openTunnel(way, signal);
+  const guard = parseUpstreamProxy(`http://comet-cc:${token}@127.0.0.1:${port}`);
+  const socket = await connectViaProxy(guard as NonNullable<typeof guard>, { host: HOST, port: 443 }, TIMEOUT_MS);
+  const secure = tls.connect({ socket, servername: HOST, ca, ALPNProtocols: ['http/1.1'] });
   try {
+    await once(secure, 'secureConnect', { signal });
     const request = http.request({
       method: 'POST',
-      path,
+      path: '/v1/messages?beta=true',
       headers: { ...headers, host: HOST, 'content-length': String(body.length) },
       createConnection: () => secure,
       signal,
     });
     request.end(body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
-    return await readReply(response);
+    const bytes = await buffer(response);
+    const assembler = createAssembler();
+    for (const event of createSseDecoder().push(bytes)) assembler.push(event);
+    const { message, complete } = assembler.result();
+    if (complete && message !== null) return message.content;
+    const problem = `a request came back with status ${response.statusCode}: ${bytes.toString('utf8', 0, ERROR_BYTES)}`;
+    throw new CometError('upstream_failed', problem);
   } finally {
     secure.destroy();
   }
-}
-
-async function openTunnel(way: Way, signal: AbortSignal): Promise<tls.TLSSocket> {
-  const connect = http.request({
-    host: '127.0.0.1',
-    port: way.port,
-    method: 'CONNECT',
-    path: `${HOST}:443`,
-    headers: { 'proxy-authorization': `Basic ${Buffer.from(`comet-cc:${way.token}`).toString('base64')}` },
-    agent: false,
-    signal,
-  });
-  connect.end();
-  const [reply, socket] = (await once(connect, 'connect')) as [IncomingMessage, tls.TLSSocket];
-  if (reply.statusCode !== 200) {
-    socket.destroy();
-    throw new CometError('upstream_failed', `the guard answered CONNECT with ${reply.statusCode}`);
-  }
-  socket.setNoDelay(true);
-  const secure = tls.connect({ socket, servername: HOST, ca: way.ca, ALPNProtocols: ['http/1.1'] });
-  await once(secure, 'secureConnect', { signal });
-  return secure;
-}
-
-async function readReply(response: IncomingMessage): Promise<DemoReply> {
-  const status = response.statusCode ?? 0;
-  if (!String(response.headers['content-type']).startsWith('text/event-stream')) {
-    const chunks: Buffer[] = [];
-    for await (const chunk of response) chunks.push(chunk as Buffer);
-    return { status, message: null, text: Buffer.concat(chunks).toString('utf8') };
-  }
-  const decoder = createSseDecoder();
-  const assembler = createAssembler();
-  for await (const chunk of response) for (const event of decoder.push(chunk as Buffer)) assembler.push(event);
-  const { message, complete } = assembler.result();
-  return { status, message: complete ? message : null, text: '' };
 }

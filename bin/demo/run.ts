@@ -49,10 +49,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       if (!options.keep) await rm(home, { recursive: true, force: true });
     }
   };
-  const close = (): Promise<void> => {
-    closing ??= closeAll();
-    return closing;
-  };
+  const close = (): Promise<void> => (closing ??= closeAll());
   try {
     const way = await startHere(paths, standin, options);
     return { paths, way, standin, engine: engineClient(paths.engineSocket), close };

@@ -1,12 +1,11 @@
 import { stat } from 'node:fs/promises';
-import path from 'node:path';
 import { getReason } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { formatCount } from '../../common/text.ts';
 import type { StatusReport } from '../../engine/api/index.ts';
 import { transcripts, transcriptTitle } from '../../engine/transcript/index.ts';
 import { findEntries, inspectHooks } from '../../install/claude-code/index.ts';
-import { type HookCommands, userSettingsFile } from '../../install/index.ts';
+import { claudeDirectory, type HookCommands, userSettingsFile } from '../../install/index.ts';
 import { bad, type Check, good, unknown } from './index.ts';
 
 const RECENT_MS = 600_000;
@@ -50,7 +49,7 @@ export async function checkSessions(
   nowMs: number,
   isExpected: boolean,
 ): Promise<Check> {
-  const active = await recentTranscripts(path.dirname(userSettingsFile(env)), nowMs);
+  const active = await recentTranscripts(claudeDirectory(env), nowMs);
   if (active.length === 0) return good('sessions', 'no session of Claude Code in the last 10 minutes');
   if (report?.engine.state !== 'healthy') return unknown('sessions', 'not known while no engine runs');
   const seen = new Set(report.sessions);

@@ -1,7 +1,7 @@
 import os from 'node:os';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
-import { trimEnd } from '../../common/text.ts';
+import { parseJson, trimEnd } from '../../common/text.ts';
 import { createEndpointKey, fullModelName, postJson } from '../../memory/models/index.ts';
 import { bad, type Check, good } from './index.ts';
 
@@ -33,22 +33,13 @@ function judged(openai: Config['openai'], host: string, { status, body }: { stat
   if (status === 401 || status === 403) return bad('endpoint', `${host} refuses the key (status ${status})`, NO_KEY);
   const names = [openai.model, openai.sensorModel].filter((name) => name !== '');
   const wanted = names.map((name) => fullModelName(name, openai.baseUrl));
-  const models = status === 200 ? getModels(body) : null;
+  const list = ModelList.safeParse(status === 200 ? parseJson(body) : null);
   // Not every endpoint lists its models, and some list others than they serve under that name.
-  if (models === null) return good('endpoint', `${host} answers; it does not list its models`);
+  if (!list.success) return good('endpoint', `${host} answers; it does not list its models`);
+  const models = list.data.data.map(({ id }) => id);
   const unknown = wanted.filter((name) => !models.some((each) => each === name || each === `${name}:latest`));
   if (unknown.length === 0) return good('endpoint', `${host} answers and has ${wanted.join(' and ')}`);
   const some = models.length === 0 ? 'none at all' : models.slice(0, 5).join(', ');
   const detail = `${host} answers, but has no ${unknown.join(' and no ')}; it has ${some}`;
   return bad('endpoint', detail, 'set openai.model (and openai.sensorModel) to a model that it has');
-}
-
-/** Ids in the list, null where the body is no list of models. */
-function getModels(body: string): string[] | null {
-  try {
-    return ModelList.parse(JSON.parse(body)).data.map(({ id }) => id);
-  } catch {
-    // A page, or a list of another shape: nothing is known of the models.
-    return null;
-  }
 }

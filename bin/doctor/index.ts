@@ -1,7 +1,7 @@
 import { access, constants, lstat, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type HomePaths, PLATFORM } from '../../common/paths.ts';
-import { isRecord } from '../../common/text.ts';
+import { isRecord, parseJson } from '../../common/text.ts';
 import { socketTooLong } from '../../engine/lifecycle/index.ts';
 
 /** One line of `doctor`. */
@@ -102,13 +102,9 @@ function folderDoubt(stats: Awaited<ReturnType<typeof lstat>>): string {
 
 /** When the home was upgraded to a newer schema, and where the former files are. */
 async function getUpgrade(paths: HomePaths): Promise<string> {
-  try {
-    const stamp: unknown = JSON.parse(await readFile(path.join(paths.home, 'schema.json'), 'utf8'));
-    const upgrade = isRecord(stamp) ? stamp['upgrade'] : undefined;
-    if (!isRecord(upgrade)) return '';
-    return `; upgraded on ${String(upgrade['at']).slice(0, 10)}, former files in ${String(upgrade['backup'])}`;
-  } catch {
-    // No stamp, or none that can be read: the store's check reports that.
-    return '';
-  }
+  // No stamp, or none that can be read: the store's check reports that.
+  const stamp = parseJson(await readFile(path.join(paths.home, 'schema.json'), 'utf8').catch(() => ''));
+  const upgrade = isRecord(stamp) ? stamp['upgrade'] : undefined;
+  if (!isRecord(upgrade)) return '';
+  return `; upgraded on ${String(upgrade['at']).slice(0, 10)}, former files in ${String(upgrade['backup'])}`;
 }

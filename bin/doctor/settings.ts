@@ -56,7 +56,11 @@ export async function checkSettings(
 
 async function editorCheck(env: NodeJS.ProcessEnv, wanted: Readonly<Record<string, string>> | null): Promise<Check> {
   for (const file of EDITORS.map((editor) => editorSettingsFile(editor, process.platform, env))) {
-    const rival = clashes(await editorVariables(file), wanted);
+    // No such editor, or one that takes nothing from it either.
+    const variables = await readFile(file, 'utf8')
+      .then(setVariables)
+      .catch(() => ({}));
+    const rival = clashes(variables, wanted);
     if (rival.length > 0) {
       const detail = `${file}: ${VARIABLES_KEY} sets another ${rival.join(', ')}; nothing is remembered in that editor`;
       return bad('settings', detail, 'comet-cc install-ca --settings, which wins over it, or take it out there');
@@ -69,14 +73,6 @@ function clashes(set: Variables, wanted: Readonly<Record<string, string>> | null
   return DECISIVE.filter(
     (name) => set[name] !== undefined && set[name] !== (wanted?.[name] ?? wanted?.['HTTPS_PROXY']),
   );
-}
-
-async function editorVariables(file: string): Promise<Variables> {
-  try {
-    return setVariables(await readFile(file, 'utf8'));
-  } catch {
-    return {}; // No such editor, or one that takes nothing from it either.
-  }
 }
 
 /** Whether the editors that were set up still point to comet-cc; null where none was. */

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { styleText } from 'node:util';
-import { clip, isRecord, oneLine, parseJson, percentSaved } from '../../common/text.ts';
+import { clip, oneLine, parseJson, percentSaved, toRecord } from '../../common/text.ts';
 import { engineClient } from '../../engine/api/client.ts';
 import type { OperationInput, StatuslineView } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
@@ -27,8 +27,8 @@ export async function printStatusline({ paths, env, term }: Pick<Context, 'paths
 
 /** What of Claude Code's JSON says which session and which project this is; whatever it cannot tell is left out. */
 export function readStatusline(text: string): OperationInput<'statusline'> {
-  const { session_id: id, cwd, workspace } = record(parseJson(text));
-  const { current_dir: current, project_dir: project } = record(workspace);
+  const { session_id: id, cwd, workspace } = toRecord(parseJson(text));
+  const { current_dir: current, project_dir: project } = toRecord(workspace);
   const dir = [project, current, cwd].find(
     (one): one is string => typeof one === 'string' && one.length <= LONGEST_PATH && path.isAbsolute(one),
   );
@@ -57,10 +57,6 @@ export function statuslineText(view: StatuslineView | null, colored: boolean): s
     ...(trimming_off ? [paint('yellow', 'trimming off: it cost more than it saved here')] : []),
   ];
   return parts.join(paint('dim', ' · '));
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
 }
 
 async function stdin(timeoutMs: number): Promise<string> {

@@ -4,28 +4,7 @@ import { escaped, printable } from '../../common/text.ts';
 import type { Paint } from '../../engine/api/index.ts';
 
 /** What a command may know of the terminal it talks to. */
-export interface Term {
-  readonly isTerminal: boolean;
-  readonly paint: Paint;
-  /** Lines that fit on the screen; unlimited when stdout is not a terminal. */
-  readonly height: number;
-  /** Columns that a line may take; unlimited when stdout is not a terminal. */
-  readonly width: number;
-  /** Data, on stdout, with a newline. */
-  out(text: string): void;
-  /** One JSON document on stdout. */
-  json(value: unknown): void;
-  /** The answer of a command: with `--json` as a document, else as lines. */
-  print(flags: { readonly json?: boolean | undefined }, value: unknown, lines: () => readonly string[]): void;
-  /** Lines on stdout; in the pager of `$PAGER`, else `less`, where they are longer than the screen. */
-  page(lines: readonly string[]): Promise<void>;
-  /** What was printed until now, where stdout is not a terminal. */
-  printed(): string;
-  /** Everything that is not data, uncoloured, on stderr, with a newline. */
-  say(text: string): void;
-  /** Overwrites one line on stderr; nothing where stderr is not a terminal. An empty text clears it. */
-  progress(text: string): void;
-}
+export type Term = ReturnType<typeof createTerm>;
 
 export interface Stream {
   readonly isTTY?: boolean;
@@ -34,7 +13,7 @@ export interface Stream {
   write(text: string): unknown;
 }
 
-export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEnv): Term {
+export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEnv) {
   // A terminal without a size, as in a container, reports 0.
   const isTerminal = stdout.isTTY === true;
   const printed: string[] = [];
@@ -50,24 +29,34 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
   };
   const out = (text: string): void => put(stdout, text);
   const json = (value: unknown): void => out(escaped(JSON.stringify(value, null, 2)));
+  const paint: Paint = color ? (style, text) => styleText(style, text, { validateStream: false }) : (_, text) => text;
   return {
     isTerminal,
-    paint: color ? (style, text) => styleText(style, text, { validateStream: false }) : (_, text) => text,
+    paint,
+    /** Lines that fit on the screen; unlimited when stdout is not a terminal. */
     height: isTerminal ? stdout.rows || 24 : Number.POSITIVE_INFINITY,
+    /** Columns that a line may take; unlimited when stdout is not a terminal. */
     width: isTerminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY,
+    /** Data, on stdout, with a newline. */
     out,
+    /** One JSON document on stdout. */
     json,
-    page: async (lines) => {
-      const text = lines.join('\n');
-      if (isTerminal && lines.length >= (stdout.rows || 24) && (await paged(text, env))) return;
+    /** The answer of a command: with `--json` as a document, else as lines. */
+    print: (flags: { readonly json?: boolean | undefined }, value: unknown, lines: () => readonly string[]): void =>
+      flags.json ? json(value) : lines().forEach(out),
+    /** Lines on stdout; in the pager of `$PAGER`, else `less`, where they are longer than the screen. */
+    async page(lines: readonly string[]): Promise<void> {
+      if (isTerminal && lines.length >= (stdout.rows || 24) && (await paged(lines.join('\n'), env))) return;
       lines.forEach(out);
     },
-    print: (flags, value, lines) => (flags.json ? json(value) : lines().forEach(out)),
+    /** What was printed until now, where stdout is not a terminal. */
     printed: () => printed.join('\n'),
-    say: (text) => {
+    /** Everything that is not data, uncoloured, on stderr, with a newline. */
+    say(text: string): void {
       if (inProgress) progress('');
       put(stderr, printable(text));
     },
+    /** Overwrites one line on stderr; nothing where stderr is not a terminal. An empty text clears it. */
     progress,
   };
 }

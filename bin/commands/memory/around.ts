@@ -89,8 +89,8 @@ export function itemText({ kind, text }: Item): string {
   return `${WORDS[kind]}${oneLine(text)}`;
 }
 
-export function bullet(text: string, width: number): string[] {
-  return wrapped(text, width - 2, ITEM_ROWS).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
+export function bullet(text: string, width: number, rows = ITEM_ROWS): string[] {
+  return wrapped(text, width - 2, rows).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
 }
 
 export function registerMemoryRelated(memory: Command, context: Context): void {

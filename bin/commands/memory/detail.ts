@@ -14,10 +14,11 @@ import {
 } from '../../../engine/api/index.ts';
 import type { NodeReason, NodeView, Public } from '../../../memory/index.ts';
 import { parseFileLink, withoutMarkup } from '../../../memory/recall/index.ts';
-import { addCommand, type Context, pageLines, printOrigin, readingEngine } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context, pageLines, printOrigin, readingEngine } from '../../context.ts';
 import { shortId, speaker, WRITERS } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import { spinner } from '../../terminal/term.ts';
+import { bullet } from './around.ts';
 import { ID, memoryIds } from './ids.ts';
 import { badges, projectName } from './list.ts';
 
@@ -26,14 +27,7 @@ const SHOW_MS = 150_000;
 /** Longer lines are hard to read. */
 const TEXT_WIDTH = 100;
 
-interface Flags {
-  readonly depth?: string;
-  readonly detail?: boolean;
-  readonly conversation?: boolean;
-  readonly long?: boolean;
-  readonly links?: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'detail' | 'conversation' | 'long' | 'links', 'depth'>;
 
 export function registerMemoryShow(memory: Command, context: Context): void {
   const depths = '0 summary and trigger, 1 detailed (written on first use), 2 verbatim with tools';
@@ -117,8 +111,7 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
     printable(text)
       .split('\n')
       .flatMap((line) => wrapped(line, width));
-  const item = (text: string): string[] =>
-    wrapped(oneLine(text), width - 2).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
+  const item = (text: string): string[] => bullet(oneLine(text), width, Number.POSITIVE_INFINITY);
   const section = (title: string, texts: readonly string[]): string[] =>
     texts.length === 0 ? [] : ['', paint('bold', title), ...texts.flatMap(item)];
   const atMs = Date.parse(node.created_at);
@@ -189,7 +182,7 @@ export function registerMemoryWhy(memory: Command, context: Context): void {
   addCommand(memory, 'why', description, 'comet-cc memory why a1b2c3')
     .argument('<id>', ID)
     .option('--json', 'print one JSON document')
-    .action(async (input: string, flags: { json?: boolean }) => {
+    .action(async (input: string, flags: CommandFlags) => {
       const client = readingEngine(context);
       const [id = ''] = await memoryIds(context, client, [input]);
       const reason = await client.call('nodes/why', { id });
@@ -240,7 +233,7 @@ export function registerMemoryRestore(memory: Command, context: Context): void {
   addCommand(memory, 'restore', description, 'comet-cc memory restore 5f3a --json > session.json')
     .argument('<session>', 'unambiguous prefix of its id')
     .option('--json', 'print one JSON array')
-    .action(async (session: string, flags: { json?: boolean }) => {
+    .action(async (session: string, flags: CommandFlags) => {
       const client = getEngine(context.paths);
       const messages = await client.call('sessions/restore', { sessionId: await sessionId(client, session) });
       const { paint, json, page } = context.term;

@@ -2,26 +2,21 @@ import type { Command } from 'commander';
 import { CometError, getMessage } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { type EngineClient, getEngine } from '../../../engine/api/index.ts';
-import type { Context } from '../../context.ts';
+import { addCommand, type Context } from '../../context.ts';
 import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';
 import { confirmed } from '../../terminal/term.ts';
 import { ID, memoryIds } from './ids.ts';
 
 export function registerMemoryEdit(memory: Command, context: Context): void {
-  memory
-    .command('edit')
-    .description('edit memories in your editor ($VISUAL, $EDITOR) or field by field')
+  const description = 'edit memories in your editor ($VISUAL, $EDITOR) or field by field';
+  const fields = 'comet-cc memory edit mem_20261121 --set importance=HIGH --set topic_tags=deploy,ports';
+  addCommand(memory, 'edit', description, `comet-cc memory edit mem_20261121\n${fields}`)
     .argument('<id...>', ID)
     .option(
       '--set <field=value>',
       'set one field; may be repeated',
       (value, before) => [...before, value],
       [] as string[],
-    )
-    .addHelpText(
-      'after',
-      '\nExamples:\n  comet-cc memory edit mem_20261121\n' +
-        '  comet-cc memory edit mem_20261121 --set importance=HIGH --set topic_tags=deploy,ports',
     )
     .action(async (ids: string[], flags: { set: readonly string[] }) => {
       const client = getEngine(context.paths);
@@ -98,12 +93,9 @@ export function registerMemoryPin(memory: Command, context: Context): void {
   register('unpin', false, 'recall these memories as before they were pinned');
 
   function register(name: string, pinned: boolean, description: string): void {
-    memory
-      .command(name)
-      .description(description)
+    addCommand(memory, name, description, `comet-cc memory ${name} mem_20261121_223000_a1b2c3`)
       .argument('<id...>', ID)
       .option('--project <dir>', 'in this project instead of their own')
-      .addHelpText('after', `\nExample:\n  comet-cc memory ${name} mem_20261121_223000_a1b2c3`)
       .action(async (ids: string[], flags: { project?: string }) => {
         const at = flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) };
         const client = getEngine(context.paths);

@@ -4,21 +4,13 @@ import { CometError } from '../../../common/errors.ts';
 import { oneLine } from '../../../common/text.ts';
 import { getEngine, type OperationInput } from '../../../engine/api/index.ts';
 import type { ForgetReport } from '../../../memory/index.ts';
-import { addCommand, type Context } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../../context.ts';
 import { count, counted, parseSince, shortId } from '../../terminal/format.ts';
 import { truncate } from '../../terminal/table.ts';
 import { confirmed } from '../../terminal/term.ts';
 import { ID, memoryIds } from './ids.ts';
 
-interface Flags {
-  readonly source?: string;
-  readonly session?: string;
-  readonly since?: string;
-  readonly last?: boolean;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'last' | 'dryRun', 'source' | 'session' | 'since'>;
 
 type Chosen = Omit<OperationInput<'nodes/forget'>, 'dryRun'>;
 

@@ -1,4 +1,3 @@
-import os from 'node:os';
 import path from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
@@ -11,16 +10,14 @@ import {
   type OperationInput,
   type OperationResults,
 } from '../../../engine/api/index.ts';
-import type { Context } from '../../context.ts';
+import { claudeDirectory } from '../../../install/index.ts';
+import type { CommandFlags, Context } from '../../context.ts';
 import { count, counted, duration, parseCount, parseSince } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 
 const FILE_MS = 3_600_000;
 
-interface Flags extends ClaudeFlags {
-  readonly as?: 'export' | 'nodes' | 'document' | 'turns';
-  readonly yes?: boolean;
-}
+type Flags = ClaudeFlags & { as?: 'export' | 'nodes' | 'document' | 'turns' };
 
 const ONLY_CLAUDE = { dryRun: '--dry-run', since: '--since', llm: '--llm', budget: '--budget' } as const;
 
@@ -100,15 +97,7 @@ function reportLines(report: OperationResults['memory/import']): string[] {
 
 const CLAUDE_MS = 12 * 3_600_000;
 
-interface ClaudeFlags {
-  readonly project?: string;
-  readonly since?: string;
-  readonly llm?: string;
-  readonly budget?: string;
-  readonly dryRun?: boolean;
-  readonly again?: boolean;
-  readonly json?: boolean;
-}
+type ClaudeFlags = CommandFlags<'dryRun' | 'again', 'project' | 'since' | 'llm' | 'budget'>;
 
 export async function importClaude(flags: ClaudeFlags, context: Context): Promise<void> {
   const { env, paths, term } = context;
@@ -133,7 +122,7 @@ function claudeInput(
   if (llm !== 'local' && llm !== 'claude') throw new CometError('usage', `--llm is local or claude (got "${llm}")`);
   if (flags.budget !== undefined && llm !== 'claude') throw new CometError('usage', '--budget goes with --llm claude');
   return {
-    claudeDir: path.resolve(env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude')),
+    claudeDir: path.resolve(claudeDirectory(env)),
     dryRun: flags.dryRun ?? false,
     llm,
     projectDir: flags.project === undefined ? undefined : resolveDirectory(flags.project),

@@ -5,25 +5,16 @@ import { oneLine } from '../../../common/text.ts';
 import { ago, type EngineClient, type OperationInput, type Paint } from '../../../engine/api/index.ts';
 import type { PublicNode } from '../../../memory/index.ts';
 import { contentTags, terseMeta } from '../../../memory/recall/index.ts';
-import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../../context.ts';
 import { counted, parseCount, parseSince, shortId } from '../../terminal/format.ts';
 import { type Column, table, truncate } from '../../terminal/table.ts';
 import { refreshed } from '../../terminal/watch.ts';
 import { saveRows } from './ids.ts';
 
-interface Flags {
-  readonly session?: string;
-  readonly project?: string;
-  readonly tag?: string;
-  readonly importance?: string;
-  readonly since?: string;
-  readonly all?: boolean;
-  readonly long?: boolean;
-  readonly quarantine?: boolean;
-  readonly limit?: string;
-  readonly watch?: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<
+  'all' | 'long' | 'quarantine' | 'watch',
+  'session' | 'project' | 'tag' | 'importance' | 'since' | 'limit'
+>;
 
 const DEFAULT_LIMIT = 50;
 /** Below this what is said of a memory stands in a line of its own, and the title keeps its room. */

@@ -6,7 +6,7 @@ import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine, printable } from '../../../common/text.ts';
 import { ago, type EngineStatus, getEngine } from '../../../engine/api/index.ts';
 import type { SnapshotInfo } from '../../../memory/index.ts';
-import { addCommand, type Context, readingEngine } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context, readingEngine } from '../../context.ts';
 import { count, counted } from '../../terminal/format.ts';
 import { table } from '../../terminal/table.ts';
 import { handoverSections, handoverText, type Purpose } from './handover.ts';
@@ -18,7 +18,7 @@ const LONGEST_MS = 3_600_000;
 export function registerMemoryReindex(memory: Command, context: Context): void {
   addCommand(memory, 'reindex', 'rebuild the search index from the files', 'comet-cc memory reindex')
     .option('--json', 'print one JSON document')
-    .action(async (flags: { json?: boolean }) => {
+    .action(async (flags: CommandFlags) => {
       const run = () => getEngine(context.paths).call('memory/reindex', {}, { timeoutMs: LONGEST_MS });
       const progress = ({ reindex }: EngineStatus): string =>
         reindex === null ? '' : `indexing ${count(reindex.done)} of ${count(reindex.total)}`;
@@ -38,7 +38,7 @@ export function registerMemoryRollback(memory: Command, context: Context): void 
       '\nMemories of later conversations are kept. Memories removed with rm are not restored.' +
         '\n\nExample:\n  comet-cc memory rollback 20261121T22',
     )
-    .action(async (snapshot: string | undefined, flags: { json?: boolean }) => {
+    .action(async (snapshot: string | undefined, flags: CommandFlags) => {
       const client = getEngine(context.paths);
       const { term } = context;
       if (snapshot === undefined) {
@@ -65,12 +65,11 @@ function snapshotLines(snapshots: readonly SnapshotInfo[], width: number, nowMs:
   );
 }
 
-interface ExportFlags {
+type ExportFlags = CommandFlags<never, 'out'> & {
   readonly format: 'md' | 'html' | 'jsonl';
   readonly for?: Purpose;
   readonly project: string;
-  readonly out?: string;
-}
+};
 
 async function exported(context: Context, { format, project, for: purpose }: ExportFlags): Promise<string> {
   const client = readingEngine(context);
@@ -90,17 +89,13 @@ async function exported(context: Context, { format, project, for: purpose }: Exp
 }
 
 export function registerMemoryExport(memory: Command, context: Context): void {
-  memory
-    .command('export')
-    .description('export all memories and briefs as one text, or with --for what others should know of a project')
+  const description = 'export all memories and briefs as one text, or with --for what others should know of a project';
+  const examples = 'comet-cc memory export --for pr\ncomet-cc memory export --format jsonl --out memory.jsonl';
+  addCommand(memory, 'export', description, examples)
     .addOption(new Option('--format <f>', 'html only with --for').choices(['md', 'html', 'jsonl']).default('md'))
     .addOption(new Option('--for <purpose>', 'text to paste').choices(['pr', 'handover']))
     .option('--project <dir>', 'with --for: the project of this folder', '.')
     .option('--out <file>', 'write to this file (0600)')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  comet-cc memory export --for pr\n  comet-cc memory export --format jsonl --out memory.jsonl',
-    )
     .action(async (flags: ExportFlags) => {
       const text = await exported(context, flags);
       if (flags.out === undefined) return void context.stdout.write(context.term.isTerminal ? printable(text) : text);

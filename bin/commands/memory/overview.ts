@@ -5,9 +5,10 @@ import { type HomePaths, resolveDirectory } from '../../../common/paths.ts';
 import { oneLine, printable } from '../../../common/text.ts';
 import { ago, type Costs, factText, getEngine, type Paint, savedLine } from '../../../engine/api/index.ts';
 import type { MemoryStats, ProjectView } from '../../../memory/index.ts';
-import { addCommand, type Context } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../../context.ts';
 import { count, counted as plural, SPEAKERS, shortId, speaker, WRITERS, withoutCodes } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
+import { bullet } from './around.ts';
 
 export function registerMemoryAbout(memory: Command, context: Context): void {
   const description = 'show a project: open tasks, last brief, decisions, largest memories, files, names, facts';
@@ -42,8 +43,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   };
   const section = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : ['', paint('dim', cut(title)), ...lines];
-  const listed = (text: string): string[] =>
-    wrapped(text, width - 2, ROWS).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
+  const listed = (text: string): string[] => bullet(text, width);
   const memory = ({ node_id, at, importance, summary }: ProjectView['nodes'][number]): string[] => [
     paint(
       'dim',
@@ -99,7 +99,7 @@ export type Stats = MemoryStats & Pick<Costs, 'savings'> & { readonly bytes: Rea
 export function registerMemoryStats(memory: Command, context: Context): void {
   addCommand(memory, 'stats', 'count memories by kind and their size on disk', 'comet-cc memory stats --json')
     .option('--json', 'print one JSON document')
-    .action(async (flags: { json?: boolean }) => {
+    .action(async (flags: CommandFlags) => {
       const reply = await getEngine(context.paths).call('memory/stats', {});
       const stats = { ...reply, bytes: await getBytes(context.paths) };
       context.term.print(flags, stats, () => statsLines(stats, context.term.paint));
@@ -169,17 +169,10 @@ async function getBytes(paths: HomePaths): Promise<Record<string, number>> {
 
 async function folderBytes(dir: string): Promise<number> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch(() => []);
-  const files = entries.filter((entry) => entry.isFile());
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
   // The index changes while it is being counted.
-  const sizes = await Promise.all(
-    files.map((file) =>
-      lstat(path.join(file.parentPath, file.name)).then(
-        ({ size: bytes }) => bytes,
-        () => 0,
-      ),
-    ),
-  );
-  return sizes.reduce((sum, bytes) => sum + bytes, 0);
+  const stats = await Promise.all(files.map((file) => lstat(file).catch(() => null)));
+  return stats.reduce((sum, file) => sum + (file?.size ?? 0), 0);
 }
 
 function size(bytes: number): string {

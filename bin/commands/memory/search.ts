@@ -13,22 +13,14 @@ import {
   terseMeta,
   uniqueTokens,
 } from '../../../memory/recall/index.ts';
-import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../../context.ts';
 import { count, counted, parseCount, shortId } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Term } from '../../terminal/term.ts';
 import { saveRows } from './ids.ts';
 import { badges, projectName } from './list.ts';
 
-interface Flags {
-  readonly top: string;
-  readonly session?: string;
-  readonly project?: string;
-  readonly file?: string;
-  readonly all?: boolean;
-  readonly explain?: boolean;
-  readonly json?: boolean;
-}
+type Flags = CommandFlags<'all' | 'explain', 'session' | 'project' | 'file'> & { readonly top: string };
 
 const WORD = /[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*/gu;
 const MOST_WORDS = 8;
