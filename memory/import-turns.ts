@@ -74,10 +74,9 @@ interface Fresh {
 
 /** Imports past turns of one session, oldest first. */
 export function createTurnImport(parts: MemoryParts): (request: ImportTurnsRequest) => Promise<ImportTurnsReport> {
-  const { getProject, redactor, turnRegistry, catalogue, files, pipeline, turnReader, store, removal } = parts;
+  const { getProject, redactor, turnRegistry, files, pipeline, turnReader, store, removal } = parts;
 
-  const isCovered = (turnId: string): boolean =>
-    turnRegistry.aliases(turnId).some((form) => catalogue.nodesCovering(form).length > 0 || store.isDismissed(form));
+  const isCovered = (turnId: string): boolean => turnRegistry.aliases(turnId).some(store.isSettled);
 
   /** Turns that a session captured, by content hash; imported ones excluded. */
   async function captured(sessionId: string): Promise<Map<string, string[]>> {

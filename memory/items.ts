@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { CometError } from '../common/errors.ts';
+import { sha256 } from '../common/files.ts';
 import { grouped } from '../common/map.ts';
 import { compareText } from '../common/text.ts';
 import type { Origin } from '../common/turn.ts';
@@ -117,7 +117,7 @@ export function createItems(parts: MemoryParts) {
 
 function getItem({ kind, node, text, origin }: StateItem): Item {
   const { node_id, session_id, project, valid_from: at } = node;
-  const id = createHash('sha256').update(`${node_id}\n${text}`).digest('hex').slice(0, 6);
+  const id = sha256(`${node_id}\n${text}`, 6);
   return { id, kind: KINDS[kind], text, origin, node_id, title: getTitle(node), session_id, project, at };
 }
 

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { CometError } from '../common/errors.ts';
+import { sha256 } from '../common/files.ts';
 import { grouped } from '../common/map.ts';
 import { parseJson } from '../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
@@ -330,7 +330,7 @@ function derivedFields(node: MemoryNode) {
     title: getTitle(node),
     status: getStatus(node),
     written_by: writtenBy(node),
-    content_key: createHash('sha256').update(parts.join('\n')).digest('hex'),
+    content_key: sha256(parts.join('\n')),
     raw_location: journalLocation(node.session_id),
     strength: 1,
     recall_count: 0,

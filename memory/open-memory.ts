@@ -25,7 +25,6 @@ import type { PageFiles } from './storage/page-files.ts';
 import { libraryPaths } from './storage/paths.ts';
 import type { Snapshots } from './storage/snapshot-files.ts';
 import type { Journal, TurnWork } from './storage/turn-log.ts';
-import type { Activity } from './tasks/judge.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 const SNAPSHOTS = 20;
@@ -34,12 +33,12 @@ const randomHex = (): string => randomBytes(8).toString('hex');
 const WARM_MS = 1_000;
 const NO_CORPUS: Corpus = { pieceWeights: () => new Map(), mean: async () => null };
 
-export interface OpenMemoryOptions {
+export interface OpenMemoryOptions
+  extends Pick<MemoryOptions, 'sealedOrigin' | 'activity' | 'savings' | 'presets' | 'filter'> {
   readonly env: NodeJS.ProcessEnv;
   readonly config: Config;
   readonly paths: HomePaths;
   readonly redactor: Redactor;
-  readonly sealedOrigin?: NonNullable<MemoryOptions['sealedOrigin']>;
   readonly budget: Budget;
   /** Counts the use of the models. */
   readonly usage: UsageCounter;
@@ -47,14 +46,8 @@ export interface OpenMemoryOptions {
   readonly claudeEnvironment: ClaudeCliOptions['environment'];
   /** Called before a turn is worked on. */
   readonly onMark?: ((what: TurnWork, turnId: string) => void) | undefined;
-  /** What the user's sessions do now; absent where there are none. */
-  readonly activity?: () => Activity;
   readonly share?: Pick<ShareOptions, 'settings' | 'keepSettings' | 'isForbidden'>;
   readonly log: Log;
-  /** See `MemoryOptions`, as the next two. */
-  readonly savings?: NonNullable<MemoryOptions['savings']>;
-  readonly presets?: NonNullable<MemoryOptions['presets']>;
-  readonly filter?: NonNullable<MemoryOptions['filter']>;
 }
 
 /**

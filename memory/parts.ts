@@ -61,20 +61,7 @@ export interface MemoryOptions {
   /** Absent where the model may always be asked. */
   readonly quota?: ModelQuota;
   /** Absent where no tasks are kept. */
-  readonly tasks?: Pick<
-    Tasks,
-    | 'active'
-    | 'briefLines'
-    | 'drop'
-    | 'forget'
-    | 'lint'
-    | 'findDerived'
-    | 'questions'
-    | 'receive'
-    | 'restore'
-    | 'takeStatement'
-    | 'texts'
-  >;
+  readonly tasks?: Tasks;
   /** What requests saved from the one time to the other, ms. Absent where it is not counted. */
   readonly savings?: (fromMs: number, toMs: number) => Savings;
   /** See `PipelineParts`. */

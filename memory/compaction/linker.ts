@@ -183,11 +183,11 @@ export function linkStrength(similarity: NodeSimilarity, fit: LinkThresholds): n
 }
 
 /** Strongest first, ties by id. */
-export function chooseLinks(candidates: readonly Linkable[], least: number, most = MOST_LINKS): string[] {
+export function chooseLinks(candidates: readonly Linkable[], least: number): string[] {
   return candidates
     .filter(({ strength }) => strength >= least)
     .toSorted((one, other) => other.strength - one.strength || (one.nodeId < other.nodeId ? -1 : 1))
-    .slice(0, Math.max(0, most))
+    .slice(0, MOST_LINKS)
     .map(({ nodeId }) => nodeId);
 }
 

@@ -20,16 +20,6 @@ const MOST_DEFERRED = 1_000;
 const LONGEST_SLEEP_MS = 60_000;
 const ATTEMPTS = 3;
 
-/** Fields as in the status. */
-export interface DeferredUpgrades {
-  /** Batches of drafts that wait for the model. */
-  readonly deferred: number;
-  /** '' when none waits. */
-  readonly deferred_because: string;
-  /** Earliest time of the next model call, ISO; null when none waits. */
-  readonly deferred_until: string | null;
-}
-
 interface Job {
   readonly ids: readonly string[];
   readonly sessionId: string;
@@ -108,11 +98,12 @@ export function createModelUpgrades(parts: Parts) {
       );
       return isDone;
     },
-    deferred(): DeferredUpgrades {
-      const { deferred } = state;
-      if (deferred.length === 0) return { deferred: 0, deferred_because: '', deferred_until: null };
+    /** Batches of drafts that wait for the model, why, and the earliest time of the next call; as in the status. */
+    deferred() {
+      const { length: deferred } = state.deferred;
+      if (deferred === 0) return { deferred, deferred_because: '', deferred_until: null };
       const until = new Date(clock.now() + gate.waitMs()).toISOString();
-      return { deferred: deferred.length, deferred_because: gate.because(), deferred_until: until };
+      return { deferred, deferred_because: gate.because(), deferred_until: until };
     },
     /** Retries deferred batches if the model may be called. */
     retryDeferred(): void {
@@ -237,8 +228,8 @@ async function summarize(
 }
 
 /** False when a turn was removed during the model call. */
-function isKnown({ catalogue, store }: State, { turns }: Batch): boolean {
-  return turns.every(({ turnId }) => catalogue.nodesCovering(turnId).length > 0 || store.isDismissed(turnId));
+function isKnown({ store }: State, { turns }: Batch): boolean {
+  return turns.every(({ turnId }) => store.isSettled(turnId));
 }
 
 async function replace(

@@ -302,7 +302,7 @@ function* take(
   repeats: RepeatedText,
   isRead: boolean,
 ): Steps<void> {
-  const { files, heardBy, turnRegistry, turnReader, catalogue, store } = state;
+  const { files, heardBy, turnRegistry, turnReader, store } = state;
   const { text, flow } = readTurnPart(stored, false);
   yield;
   if (!isRead) yield* state.shownText.read(session.id, flow, text.user);
@@ -311,11 +311,9 @@ function* take(
   // After an eviction the turns are known but may still lack a node.
   const isOwn = turnRegistry.record(stored, text) || isFirst(turnRegistry, session, stored.turnId);
   turnReader.keep({ ...text, turnId: turnRegistry.aliases(text.turnId)[0] ?? text.turnId });
-  const isCovered = (turnId: string): boolean =>
-    catalogue.nodesCovering(turnId).length > 0 || store.isDismissed(turnId);
   // The importer writes the nodes of documents and imported turns.
   const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
-  if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(isCovered)) {
+  if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(store.isSettled)) {
     session.buffer.push({ ...slimTurn(text), project: stored.project });
   }
 }

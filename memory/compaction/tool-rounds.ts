@@ -83,9 +83,7 @@ export function createToolRounds(parts: Parts) {
   }
 
   function isCovered(turnId: string): boolean {
-    return turnRegistry
-      .aliases(turnId)
-      .some((form) => catalogue.nodesCovering(form).length > 0 || store.isDismissed(form));
+    return turnRegistry.aliases(turnId).some(store.isSettled);
   }
 
   /** Writes missing parts; empty if the parts belong to another session. */

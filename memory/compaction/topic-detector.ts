@@ -57,15 +57,11 @@ export function createTopicDetector({
   };
 }
 
-interface TopicThresholds {
-  /** Drift below this continues the topic. */
-  readonly maintainBelow: number;
-  /** Drift from this on starts another topic. */
-  readonly brokenFrom: number;
-}
-
-/** Fitted by `npm run bench:sensor`: coding topics start at 0.5, chats continue up to 0.95. */
-export const TOPIC_THRESHOLDS: TopicThresholds = { maintainBelow: 0.5, brokenFrom: 0.95 };
+/**
+ * Drift below the one continues the topic, from the other on starts another. Fitted by `npm run bench:sensor`: coding
+ * topics start at 0.5, chats continue up to 0.95.
+ */
+export const TOPIC_THRESHOLDS = { maintainBelow: 0.5, brokenFrom: 0.95 } as const;
 
 type Flow =
   | {
@@ -82,14 +78,14 @@ const SWITCH =
 /** Opens a topic or resumes one after a break. */
 const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b/i;
 
-export function readFlow({ buffer, turn }: TopicShiftInput, thresholds = TOPIC_THRESHOLDS): Flow {
+export function readFlow({ buffer, turn }: TopicShiftInput): Flow {
   if (buffer.length === 0) return { kind: 'clear', flow: 'MAINTAIN', because: 'first' };
   const prompt = turn.user.trim();
   if (SWITCH.test(prompt.replace(LEAD, ''))) return { kind: 'clear', flow: 'BROKEN', because: 'said_so' };
   if (GREETING.test(prompt)) return { kind: 'doubt' };
   const drift = wordDrift(turn, buffer);
   if (drift === null) return { kind: 'clear', flow: 'MAINTAIN', because: 'few_words' };
-  if (drift < thresholds.maintainBelow) return { kind: 'clear', flow: 'MAINTAIN', because: 'same_words' };
-  if (drift >= thresholds.brokenFrom) return { kind: 'clear', flow: 'BROKEN', because: 'other_words' };
+  if (drift < TOPIC_THRESHOLDS.maintainBelow) return { kind: 'clear', flow: 'MAINTAIN', because: 'same_words' };
+  if (drift >= TOPIC_THRESHOLDS.brokenFrom) return { kind: 'clear', flow: 'BROKEN', because: 'other_words' };
   return { kind: 'doubt' };
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { DAY_MS } from '../../common/async.ts';
+import { sha256 } from '../../common/files.ts';
 import { grouped } from '../../common/map.ts';
 import { amount, compareText, formatCount, localTime, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
@@ -236,7 +236,7 @@ export function withoutBrief(page: string, day: string, digest: string): string 
 }
 
 export function briefDigest(brief: string): string {
-  return createHash('sha256').update(brief).digest('hex').slice(0, 16);
+  return sha256(brief, 16);
 }
 
 function titleLine(day: string): string {

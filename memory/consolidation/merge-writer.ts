@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
 import { clip, trimEnd } from '../../common/text.ts';
 import { type Author, getAuthor, type MemoryNode } from '../model/node.ts';
@@ -62,7 +62,7 @@ export function createMergeWriter(options: MergeWriterOptions) {
     const key = `${kind} ${nodes.map(contentDigest).join(' ')}`;
     const earlierAnswer = answers.get(key);
     if (earlierAnswer !== undefined) return earlierAnswer;
-    const digest = createHash('sha256').update(key).digest('hex').slice(0, 12);
+    const digest = sha256(key, 12);
     if (refusals.has(digest)) return REFUSAL;
     if (model?.merge === undefined || !mayAsk()) return null;
     calls += 1;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../common/files.ts';
 import { clip, trimEnd } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { ProposedNode } from '../models/model.ts';
@@ -9,13 +9,8 @@ import type { Block } from './content-blocks.ts';
 /** Value of a turn's `model` for a chunk of a file that the user imported. */
 export const DOCUMENT = 'document';
 
-export interface ChunkSize {
-  readonly maxChars: number;
-  /** Upper bound of the text that consecutive chunks share. */
-  readonly overlapChars: number;
-}
-
-export const CHUNK_SIZE: ChunkSize = { maxChars: 2_000, overlapChars: 200 };
+/** `overlapChars`: upper bound of the text that consecutive chunks share. */
+export const CHUNK_SIZE = { maxChars: 2_000, overlapChars: 200 } as const;
 
 export interface Chunk {
   readonly from: number;
@@ -33,15 +28,15 @@ const ENDS = [/\n[ \t]*\n+/g, /\n/g, /(?<=[.!?。！？])["')\]]*\s+/g, /\s+/g];
  * Splits after a paragraph, else a line, a sentence or a word; cuts inside a word only when it exceeds `maxChars`.
  * Consecutive chunks overlap.
  */
-export function chunkDocument(text: string, size = CHUNK_SIZE): Chunk[] {
+export function chunkDocument(text: string): Chunk[] {
   const headings = getHeadings(text);
   const chunks: Chunk[] = [];
   let from = skipBlank(text, 0);
   while (from < text.length) {
-    const to = getEnd(text, from, size.maxChars);
+    const to = getEnd(text, from, CHUNK_SIZE.maxChars);
     chunks.push({ from, to, text: text.slice(from, to), headings: getPathAt(headings, from, to) });
     if (skipBlank(text, to) >= text.length) break;
-    from = nextStart(text, { from, to }, size.overlapChars);
+    from = nextStart(text, { from, to }, CHUNK_SIZE.overlapChars);
   }
   return chunks;
 }
@@ -127,7 +122,7 @@ export interface DocumentFile {
 }
 
 export function documentSession({ file, project }: Pick<DocumentFile, 'file' | 'project'>): string {
-  return `doc-${digest(`${project}\n${file}`).slice(0, 16)}`;
+  return `doc-${sha256(`${project}\n${file}`).slice(0, 16)}`;
 }
 
 /** The id hashes project and text, so importing the same text again yields the same turn. */
@@ -135,10 +130,10 @@ export function documentTurn(chunk: Chunk, source: DocumentFile, atMs: number): 
   const { file, project, projectDir } = source;
   const data = { type: 'text', media_type: 'text/plain', data: chunk.text };
   const content = JSON.stringify([{ type: 'document', title: getTitle(chunk, file), source: data }]);
-  const message: CapturedMessage = { role: 'user', content, sha256: digest(content) };
-  const turnId = digest(`document\n${project}\n${chunk.text}`);
+  const message: CapturedMessage = { role: 'user', content, sha256: sha256(content) };
+  const turnId = sha256(`document\n${project}\n${chunk.text}`);
   const sessionId = documentSession(source);
-  return { key: digest(`key\n${turnId}`), turnId, sessionId, projectDir, model: DOCUMENT, atMs, messages: [message] };
+  return { key: sha256(`key\n${turnId}`), turnId, sessionId, projectDir, model: DOCUMENT, atMs, messages: [message] };
 }
 
 /** Text of a document block, '' for any other block. */
@@ -190,8 +185,4 @@ function getTitle({ headings }: Chunk, file: string): string {
 
 function getName(file: string): string {
   return file.split(/[\\/]/).at(-1) ?? file;
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

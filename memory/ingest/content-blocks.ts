@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../common/files.ts';
 import { isRecord } from '../../common/text.ts';
 import type { CapturedMessage } from '../../common/turn.ts';
 import { imageMark } from '../text/content-type.ts';
@@ -56,7 +56,7 @@ function cutSpans(text: string, open: string, close: string): string {
 
 /** Names a text block or a result in the `origins` of a turn. */
 export function digestText(text: string): string {
-  return createHash('sha256').update(text.trim()).digest('hex').slice(0, 16);
+  return sha256(text.trim(), 16);
 }
 
 export function toText(value: unknown): string {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../common/files.ts';
 import { type CapturedMessage, type CapturedTurn, isContinuation } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
@@ -46,8 +46,8 @@ export function captureImported(
     const messages = turn.messages.map(captureMessage);
     const before = turnIds[turn.after] ?? '';
     const own = turn.queued === undefined ? '' : `\n${turn.queued}`;
-    const key = digest(`past ${imported}\n${project}\n${before}\n${messages[0]?.sha256 ?? ''}${own}`);
-    const turnId = digest([key, ...messages.map(({ role, sha256 }) => `${role} ${sha256}`)].join('\n'));
+    const key = sha256(`past ${imported}\n${project}\n${before}\n${messages[0]?.sha256 ?? ''}${own}`);
+    const turnId = sha256([key, ...messages.map(({ role, sha256 }) => `${role} ${sha256}`)].join('\n'));
     turnIds.push(turnId);
     const { sessionId, projectDir, model, atMs } = turn;
     return { key, turnId, before, sessionId, projectDir, model, atMs, messages, imported };
@@ -56,7 +56,7 @@ export function captureImported(
 
 function captureMessage({ role, content }: ImportedMessage): CapturedMessage {
   const text = JSON.stringify(content);
-  return { role, content: text, sha256: digest(text) };
+  return { role, content: text, sha256: sha256(text) };
 }
 
 /** A subagent as a part of the turn that started it, under the same id in each import. */
@@ -65,10 +65,10 @@ export function captureAgent(
   { turnId, sessionId, projectDir }: Pick<CapturedTurn, 'turnId' | 'sessionId' | 'projectDir'>,
   index: number,
 ): CapturedTurn {
-  const key = digest(`past agent\n${turnId}\n${id}`);
+  const key = sha256(`past agent\n${turnId}\n${id}`);
   const part = { index, after: null, of: turnId };
   const own = { sessionId, projectDir, model, atMs, messages: messages.map(captureMessage) };
-  return { key, turnId: digest(`part\n${key}`), before: '', ...own, imported: 'claude', part };
+  return { key, turnId: sha256(`part\n${key}`), before: '', ...own, imported: 'claude', part };
 }
 
 /**
@@ -128,14 +128,10 @@ export function turnContentHash(sessionId: string, text: TurnText): string {
   // Claude Code's transcript has what was typed meanwhile as a line of its own.
   const queued = (text.queued ?? []).join('\n\n');
   const user = text.user.slice(0, text.user.length - queued.length);
-  return digest(['said', sessionId, user.trim(), ...own].join('\n'));
+  return sha256(['said', sessionId, user.trim(), ...own].join('\n'));
 }
 
 export function findBlocks(content: unknown): readonly Block[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter((block) => typeof block === 'object' && block !== null) : [];
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

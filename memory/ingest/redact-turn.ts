@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { runInSlices, type Steps } from '../../common/async.ts';
+import { sha256 } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
 import { trimEnd } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn, Origin } from '../../common/turn.ts';
@@ -63,7 +63,7 @@ function withoutForeignTags(message: CapturedMessage): string {
 
 /** A hash of the original content would allow guessing a short secret. */
 function withContent({ role }: CapturedMessage, content: string): CapturedMessage {
-  return { role, content, sha256: createHash('sha256').update(content).digest('hex') };
+  return { role, content, sha256: sha256(content) };
 }
 
 /** What topic detection and rule-made drafts need of a buffered turn. */

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import YAML from 'yaml';
 import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
+import { sha256 } from '../../common/files.ts';
 import { ORIGINS } from '../../common/turn.ts';
 import { isOneLine, parseYaml, renderFrontMatter, splitFrontMatter } from './markdown.ts';
 import { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from './task-status.ts';
@@ -118,7 +118,7 @@ export function patchTask(text: string, { editBody = (body) => body, ...patch }:
 
 /** Six hex digits. */
 export function taskId(name: string): string {
-  return createHash('sha256').update(name.toLowerCase()).digest('hex').slice(0, 6);
+  return sha256(name.toLowerCase(), 6);
 }
 
 /** Names and ids of open tasks. A task whose file cannot be read counts as open, because an editor may be saving it. */

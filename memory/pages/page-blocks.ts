@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { sha256 } from '../../common/files.ts';
 import { newPage, type Page, parsePage, parseStatement, renderPage } from '../model/page.ts';
 
 /** What a page is about: two machines may have it under different file names. */
@@ -53,7 +53,7 @@ const FENCE = /^(?:```|~~~)/;
 const ITEM = /^(?:[-*+]|\d{1,9}[.)]) /;
 
 function getDigest(...parts: readonly (string | number)[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  return sha256(JSON.stringify(parts));
 }
 
 /** The same for a page on every machine. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../common/files.ts';
 import { trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { assertsValue } from '../compaction/supersede.ts';
@@ -125,7 +125,7 @@ function getCandidate(
 
 /** Twelve hex digits. */
 export function statementId(nodeId: string, text: string): string {
-  return createHash('sha256').update(`${nodeId}\n${text}`).digest('hex').slice(0, 12);
+  return sha256(`${nodeId}\n${text}`, 12);
 }
 
 export function getAttribute(text: string): Attribute | null {

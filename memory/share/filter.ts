@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../common/files.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import { EVERYWHERE, getTeammate, isDraft, isRedirect, type MemoryNode, TEAMMATE } from '../model/node.ts';
@@ -94,9 +94,7 @@ export interface Publisher {
  */
 export function fromTeammate(node: MemoryNode, { machine, name, isTrusted }: Publisher): MemoryNode {
   const { pinned_from: _, pinned_in: __, released: ___, detailed_origin: ____, ...rest } = node;
-  const session = createHash('sha256')
-    .update(canonicalJson([machine, node.session_id]))
-    .digest('hex');
+  const session = sha256(canonicalJson([machine, node.session_id]));
   // A trusted machine may have been tricked: orders stay in quarantine.
   const isClean = isTrusted && !isQuarantined({ ...rest, origin: 'external' });
   const highest = isClean ? 'assistant' : 'external';

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../common/files.ts';
 import { grouped } from '../../common/map.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type PageBlock, type PageRef, pageKey, type ReceivedBlock } from '../pages/page-blocks.ts';
@@ -179,7 +179,7 @@ function getChunks(texts: readonly string[]): string[] {
 
 /** The id follows from the place, so that an edited section is another version of the same memory. */
 function getNode({ page, section }: PageBlock, text: string, place: string): MemoryNode {
-  const digest = createHash('sha256').update(place).digest('hex');
+  const digest = sha256(place);
   const time = new Date((Number.parseInt(digest.slice(6, 14), 16) % 86_400) * 1_000).toISOString().slice(11, 19);
   const title = [page.title, section].filter((each) => each !== '').join(', ');
   const at = `${page.updated}T00:00:00.000Z`;

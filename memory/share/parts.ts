@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sha256 } from '../../common/files.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
@@ -260,7 +261,7 @@ const digests = new WeakMap<MemoryNode, string>();
 
 /** Nodes are immutable, so that it is computed once for each. */
 export function getDigest(node: MemoryNode): string {
-  const digest = digests.get(node) ?? createHash('sha256').update(canonicalJson(node)).digest('hex');
+  const digest = digests.get(node) ?? sha256(canonicalJson(node));
   digests.set(node, digest);
   return digest;
 }

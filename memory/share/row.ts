@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto';
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import path from 'node:path';
 import { z } from 'zod';
+import { sha256 } from '../../common/files.ts';
 import { parseJson } from '../../common/text.ts';
 import { MemoryNode } from '../model/node-schema.ts';
 import { parseTask, type Task } from '../model/task.ts';
@@ -96,7 +97,7 @@ export type TaskPayload = Extract<Payload, { kind: 'task' }>;
  */
 export function taskKey({ name, created }: Pick<Task, 'name' | 'created'>): string {
   const stem = path.posix.basename(name, '.md').toLowerCase();
-  return `task ${createHash('sha256').update(`${stem}\n${created}`).digest('hex')}`;
+  return `task ${sha256(`${stem}\n${created}`)}`;
 }
 
 /** Null for a text that is no task. */
@@ -178,7 +179,7 @@ export function isSigned(machine: string, row: Row, publicKey: string): boolean 
 
 /** What is compared to know whether a row is still the same. */
 export function rowDigest(machine: string, row: Row): string {
-  return createHash('sha256').update(signedBytes(machine, row)).digest('hex');
+  return sha256(signedBytes(machine, row));
 }
 
 /** Null for text that is not a payload. */

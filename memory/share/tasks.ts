@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../common/files.ts';
 import { patchTask } from '../model/task.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import { isPrivateText, type KeptReason } from './filter.ts';
@@ -13,7 +13,7 @@ interface LeavingTask {
 }
 
 export function digestOfTask({ name, text }: TaskText): string {
-  return createHash('sha256').update(`${name}\n${text}`).digest('hex');
+  return sha256(`${name}\n${text}`);
 }
 
 /** Tasks that changed since they left; in a team none leaves. */

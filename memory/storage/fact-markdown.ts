@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import YAML from 'yaml';
+import { sha256 } from '../../common/files.ts';
 import { type Fact, factSchema } from '../facts/fact.ts';
 import { conceptNamed, type Ontology } from '../facts/ontology.ts';
 
@@ -177,5 +177,5 @@ function readLine(line: string, ontology: Ontology, nowIso: string): Fact | stri
 
 /** Of a line that a person wrote. */
 function handId(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 13);
+  return sha256(text, 13);
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { createSerialQueue } from '../../common/async.ts';
+import { sha256 } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
 import { grouped, LruMap, slices } from '../../common/map.ts';
 import { type Fact, isDraft, isRedirect, type MemoryNode } from '../model/node.ts';
@@ -228,8 +228,7 @@ export function getRows(node: MemoryNode, { turns, positions }: NodeTexts): Inde
 function findPlace(turn: { readonly sessionId: string; readonly position: number } | undefined) {
   if (turn === undefined) return {};
   const { sessionId, position } = turn;
-  const session = createHash('sha256').update(sessionId).digest().readUInt32BE();
-  return { sessionId, place: session * MOST_TURNS + position };
+  return { sessionId, place: Number.parseInt(sha256(sessionId, 8), 16) * MOST_TURNS + position };
 }
 
 /** Omits the concept when the value starts with it. */
@@ -283,5 +282,5 @@ export function contentDigest(node: MemoryNode): string {
   const stated = facts.map(({ concept, value }) => [concept, value]);
   const texts = [summary, trigger, contentTags(topic_tags), stated];
   const content = [node_id, session_id, project, origin, valid_from, ...texts, turns, ...detail];
-  return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 24);
+  return sha256(JSON.stringify(content), 24);
 }

@@ -86,11 +86,11 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
     if (kept.length > 0) await reader.load();
   }
 
+  const isSettled = (turnId: string): boolean => dismissedIds.has(turnId) || catalogue.nodesCovering(turnId).length > 0;
+
   /** Makes no node of these turns, now or later; they stay in the journal. Turns with a node are left as they are. */
   async function dismiss(turnIds: readonly string[]): Promise<void> {
-    const fresh = [...new Set(turnIds)].filter(
-      (turnId) => !dismissedIds.has(turnId) && catalogue.nodesCovering(turnId).length === 0,
-    );
+    const fresh = [...new Set(turnIds)].filter((turnId) => !isSettled(turnId));
     if (fresh.length === 0) return;
     for (const turnId of fresh) dismissedIds.add(turnId);
     await dismissed.add(fresh);
@@ -140,6 +140,8 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer, s
     notes: reader.notes,
     /** The user took the node of this turn out of its file, or it leaves nothing to remember: no node is made of it. */
     isDismissed: (turnId: string) => dismissedIds.has(turnId),
+    /** A node stands for the turn, or none shall. */
+    isSettled,
   };
 }
 

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import path from 'node:path';
+import { sha256 } from '../../common/files.ts';
 import { type HomePaths, resolveDirectory } from '../../common/paths.ts';
 
 const PLAIN = /^[a-z0-9-]{1,64}$/;
@@ -12,7 +12,7 @@ const DEVICE = /^(con|prn|aux|nul|com\d|lpt\d)$/;
  */
 export function sessionStem(sessionId: string): string {
   if (PLAIN.test(sessionId) && !DEVICE.test(sessionId)) return sessionId;
-  return `_${digest(sessionId, 40)}`;
+  return `_${sha256(sessionId, 40)}`;
 }
 
 /** Directory name of a project: its last name, readable, and a hash that tells equal names apart. */
@@ -23,7 +23,7 @@ export function projectSlug(project: string): string {
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 40)
     .replace(/^-|-$/g, '');
-  return `${readable || 'project'}-${digest(project, 8)}`;
+  return `${readable || 'project'}-${sha256(project, 8)}`;
 }
 
 /** Journal file of a session, relative to the home. */
@@ -35,8 +35,4 @@ export function journalLocation(sessionId: string): string {
 export function libraryPaths(dir: string, { libraryDir }: Pick<HomePaths, 'libraryDir'>) {
   const root = dir === '' ? libraryDir : resolveDirectory(dir);
   return { root, tasksDir: path.join(root, 'tasks'), inboxDir: path.join(root, 'inbox') };
-}
-
-function digest(text: string, length: number): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, length);
 }

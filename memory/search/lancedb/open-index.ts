@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../../../common/errors.ts';
-import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
+import { ensureDir, readFileIfPresent, sha256 } from '../../../common/files.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
 import type { SearchIndex } from '../search-index.ts';
 import { type LanceIndexOptions, type OpenedIndex, openLanceIndex } from './search-index.ts';
@@ -93,7 +92,7 @@ async function removeOthers(dir: string, own: string): Promise<void> {
 
 function getFolder(embedderId: string): string {
   const plain = embedderId.replace(/[^\w.-]+/g, '-').slice(0, 60);
-  return `${plain}-${createHash('sha256').update(embedderId).digest('hex').slice(0, 8)}`;
+  return `${plain}-${sha256(embedderId, 8)}`;
 }
 
 export interface Succession {

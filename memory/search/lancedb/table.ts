@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { type Connection, connect, Index, MatchQuery, Session, type Table } from '@lancedb/lancedb';
 import type { Table as ArrowTable, DataType, Field, RecordBatch, Schema } from 'apache-arrow';
+import { sha256 } from '../../../common/files.ts';
 import { SCRIPT_DIMENSIONS } from '../../text/tokenizer.ts';
 import type { IndexRow } from '../search-index.ts';
 
@@ -280,7 +280,7 @@ const METADATA_CACHE_BYTES = 4n * 1024n * 1024n;
 const NAME = /^(turn|node|fact)-([0-9a-f]{16})-(\d+)$/;
 
 export function getKey(project: string): string {
-  return createHash('sha256').update(project).digest('hex').slice(0, 16);
+  return sha256(project, 16);
 }
 
 export async function openTables({

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { getReason, type Problem } from '../../../common/errors.ts';
-import { readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
+import { readFileIfPresent, sha256, writeFileAtomic } from '../../../common/files.ts';
 import type { HomePaths } from '../../../common/paths.ts';
 import { parseJson } from '../../../common/text.ts';
 import { DEFAULT_ONTOLOGY } from '../../facts/default-ontology.ts';
@@ -41,7 +40,7 @@ export async function allowOntology(
   project: string,
   { file, text }: { readonly file: string; readonly text: string },
 ): Promise<void> {
-  const all = { ...(await readConsents({ ontologyConsentsFile })), [project]: { file, sha256: getDigest(text) } };
+  const all = { ...(await readConsents({ ontologyConsentsFile })), [project]: { file, sha256: sha256(text) } };
   await writeFileAtomic(ontologyConsentsFile, `${JSON.stringify(all, null, 2)}\n`);
 }
 
@@ -56,13 +55,13 @@ export function withProject(user: Ontology, project: Ontology): ReturnType<typeo
 }
 
 function joinOntologies(user: OntologyState, allowed: Consents[string], text: string | Error | null): OntologyState {
-  const { file, sha256 } = allowed;
+  const { file } = allowed;
   const without = (message: string): OntologyState => ({
     ...user,
     problems: [...user.problems, { file, message }],
   });
   if (text === null) return user;
-  if (typeof text === 'string' && getDigest(text) !== sha256)
+  if (typeof text === 'string' && sha256(text) !== allowed.sha256)
     return without('changed since it was allowed; comet-cc ontology allow takes it over');
   const project = parsed(file, text);
   const { ontology, warnings } = withProject(user.ontology, project.ontology);
@@ -91,8 +90,4 @@ function readOrReason(file: string): Promise<string | Error | null> {
 async function readConsents({ ontologyConsentsFile }: Pick<Paths, 'ontologyConsentsFile'>): Promise<Consents> {
   const read = Consents.safeParse(parseJson((await readFileIfPresent(ontologyConsentsFile)) ?? ''));
   return read.success ? read.data : {};
-}
-
-function getDigest(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }
