@@ -74,11 +74,18 @@ export async function writeFileAtomic(
   await throughTemporary(file, data, (temporary) => putInPlace(temporary, file, options));
 }
 
-/** As `writeFileAtomic`, for a name that the user gave: what is no file, as `/dev/stdout` or a pipe, is written to. */
+/**
+ * As `writeFileAtomic`, for a name that the user gave: what is no file, as `/dev/stdout` or a pipe, is written to.
+ *
+ * @throws CometError `unsafe_file`
+ */
 export async function writeOutput(file: string, data: string): Promise<void> {
   const stats = await stat(file).catch(() => null);
   const takesWrites = stats !== null && (stats.isCharacterDevice() || stats.isFIFO());
-  await (takesWrites ? writeFile(file, data) : writeFileAtomic(file, data));
+  await (takesWrites ? writeFile(file, data) : writeFileAtomic(file, data)).catch((cause: unknown) => {
+    const next = 'name a file in a folder that is there, yours and has space';
+    throw unsafe(file, `cannot be written (${getCode(cause)}); ${next}`, cause);
+  });
 }
 
 /**

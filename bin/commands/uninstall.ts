@@ -109,6 +109,8 @@ async function countMemories({ nodesDir }: Context['paths']): Promise<number> {
 
 /** Starts the daemon where it is down: what is exported comes from the engine. */
 async function exportMemories(context: Context, file: string): Promise<void> {
+  if (!path.relative(context.paths.home, file).startsWith('..'))
+    throw new CometError('usage', `${file} would be removed too; name a file outside ${context.paths.home}`);
   const { prepareDaemon, startDaemon } = await import('../../engine/lifecycle/index.ts');
   const { getEngine } = await import('../../engine/api/index.ts');
   const { writeOutput } = await import('../../common/files.ts');

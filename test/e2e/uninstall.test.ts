@@ -77,6 +77,18 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     const nodes = (await rig.home.json(['memory', 'ls', '--all', '--json'])) as unknown[];
     expect(nodes.length).toBeGreaterThan(1);
     const exported = path.join(path.dirname(rig.home.user), 'bin', 'memories.jsonl');
+    const removed = path.join(rig.home.home, 'memory', 'memories.jsonl');
+    for (const [file, told] of [
+      [removed, { code: 2, stderr: expect.stringContaining('would be removed too') }],
+      [
+        '/nowhere/memories.jsonl',
+        { code: 1, stderr: expect.stringMatching(/^.* cannot be written \(ENOENT\); name a .*\n$/) },
+      ],
+    ] as const)
+      expect(await rig.home.run(['uninstall', '--yes', '--export', file], { env })).toMatchObject({
+        stdout: '',
+        ...told,
+      });
     const { code, stdout, stderr } = await rig.home.run(['uninstall', '--yes', '--export', exported], { env });
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
     for (const step of ['service', 'hooks', 'settings', 'editors', 'completion', 'daemon', 'files'])
