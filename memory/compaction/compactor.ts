@@ -184,11 +184,12 @@ function ownNodes({ nodes }: SummaryResult, batch: Batch): ProposedNode[] {
   return own.filter(({ turns }) => turns.length > 0);
 }
 
-/** Turns in which the user decides something; no model may skip them. */
+/** Turns in which the user decides something or has something to do; no model may skip them. */
 function findDecided({ turns, before }: Batch): string[] {
   return turns.flatMap((turn, at) => {
-    const { decisions, skip } = readTurnState(turn, turns[at - 1] ?? before);
-    return skip === null && decisions.some(({ by, origin }) => by === 'user' && origin === by) ? [turn.turnId] : [];
+    const { decisions, open, skip } = readTurnState(turn, turns[at - 1] ?? before);
+    const isKept = decisions.some(({ by }) => by === 'user') || open.some(({ origin }) => origin === 'user');
+    return isKept && skip === null && turn.userOrigin === undefined ? [turn.turnId] : [];
   });
 }
 

@@ -186,7 +186,8 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
   const isHigh = turn.userOrigin === undefined && (rules.length > 0 || byUser.length > 0 || reply?.isChoice === true);
   const texts = [askedText, outcome, ...[...decisions, ...open].map(({ text }) => text)];
-  const skip = skipReason(turn, typed, { outcome, isEmpty: decisions.length + open.length === 0, byUser, noted });
+  const kept = [...byUser, ...todos];
+  const skip = skipReason(turn, typed, { outcome, isEmpty: decisions.length + open.length === 0, kept, noted });
   return {
     title: getTitle(request, outcome, reply),
     asked: askedText,
@@ -445,10 +446,10 @@ function getTitle(statements: readonly Statement[], outcome: string, reply: Repl
 function skipReason(
   turn: TurnText,
   typed: string,
-  { outcome, isEmpty, byUser, noted }: { outcome: string; isEmpty: boolean; byUser: string[]; noted: Statement[] },
+  { outcome, isEmpty, kept, noted }: { outcome: string; isEmpty: boolean; kept: string[]; noted: Statement[] },
 ): SkipReason | null {
   if (turn.recalled === true && noted.every(({ text }) => isAsking(text))) return 'recalled';
-  const isSignal = HEARTBEAT.test(typed) || (byUser.length === 0 && NOTIFICATION.test(typed));
+  const isSignal = HEARTBEAT.test(typed) || (kept.length === 0 && NOTIFICATION.test(typed));
   if (isSignal && outcome.length < VERDICT_CHARS) return 'notification';
   if (GREETING.test(typed) && outcome.length < VERDICT_CHARS) return 'greeting';
   if (!isEmpty) return null;

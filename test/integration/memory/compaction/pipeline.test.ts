@@ -563,12 +563,18 @@ describe('turns that leave nothing to remember', () => {
     });
     const memory = await start(createDisk(), { model });
     const decided = talk('Use Redis for the sessions from now on.', 'Done.', { key: 'd'.repeat(64) });
+    const offer = talk('Which queue?', 'Shall we use pg-boss or SQS?', { key: 'f'.repeat(64) });
+    const reply = talk('ok, pg-boss it is', 'Installed.', { key: '1'.repeat(64) });
     const passing = talk('How is the weather in Kiel today?', 'I cannot know that.', { key: 'e'.repeat(64) });
-    memory.capture.captureTurns([decided, passing]);
+    memory.capture.captureTurns([decided, offer, reply, passing]);
     expect(await memory.maintenance.flush(20_000)).toBe(true);
     const nodes = memory.library.list({ all: true });
-    expect(nodes.flatMap(({ turns }) => turns)).toEqual([decided.turnId]);
-    expect(nodes[0]?.decisions).toMatchObject([{ by: 'user', text: 'Use Redis for the sessions from now on.' }]);
+    const turnIds = nodes.flatMap(({ turns }) => turns);
+    expect(turnIds).toEqual(expect.arrayContaining([decided.turnId, reply.turnId]));
+    expect(turnIds).not.toContain(passing.turnId);
+    const texts = nodes.flatMap(({ decisions = [] }) => decisions.map(({ text }) => text));
+    expect(texts).toContain('Use Redis for the sessions from now on.');
+    expect(texts.join('\n')).toContain('pg-boss it is');
   });
 
   test('are those too that were answered from memory alone', async () => {

@@ -209,6 +209,11 @@ describe('faithful to what was said', () => {
     });
   });
 
+  test('so is a to-do', () => {
+    const { skip, open } = readTurnState(say('cron: remind me to check the backup job tomorrow', 'Noted.'));
+    expect({ skip, open }).toMatchObject({ skip: null, open: [{ origin: 'user' }] });
+  });
+
   test('a request that begins like a heartbeat keeps its answer', () => {
     expect(readTurnState(say('ping the staging host and say how long it takes', 'It takes 12 ms.')).skip).toBeNull();
   });
