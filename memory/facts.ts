@@ -2,17 +2,17 @@ import { type Clock, createMutex } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { CometError, type Problem } from '../common/errors.ts';
 import type { Log } from '../common/log.ts';
+import { LruMap } from '../common/map.ts';
 import { compareText } from '../common/text.ts';
 import { isCleanOrigin } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import type { Embedder } from './embeddings/embedder.ts';
-import { createVectorSimilarity } from './fact-similarity.ts';
 import { type DropReason, type ExtractedFact, extractFacts, type FactTurn } from './facts/extract-facts.ts';
 import type { Fact } from './facts/fact.ts';
-import { type FactStore, getKey, type TurnSource } from './facts/fact-store.ts';
+import { type FactStore, getKey, type Similarity, type TurnSource } from './facts/fact-store.ts';
 import { type Concept, conceptNamed, type Ontology, type PersistenceClass } from './facts/ontology.ts';
 import { extractByRules } from './facts/rule-extractor.ts';
-import { fuzzySimilarity } from './facts/similarity.ts';
+import { fuzzySimilarity, isComparable } from './facts/similarity.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
@@ -358,4 +358,26 @@ export function getStatements(node: MemoryNode): TurnText {
     user: saidBy('user'),
     parts: [{ kind: 'assistant', origin: 'assistant', tool: '', text: saidBy('assistant') }],
   };
+}
+
+const MOST_VECTORS = 2_000;
+
+/** Paraphrases by the cosine of the embedder's vectors; `prepare` computes those of values that `score` will get. */
+function createVectorSimilarity(threshold: number, embedder: Pick<Embedder, 'embed'>) {
+  const vectors = new LruMap<string, Float32Array>(MOST_VECTORS);
+  return {
+    threshold,
+    score(one, other) {
+      const [a, b] = [vectors.peek(one), vectors.peek(other)];
+      if (a === undefined || b === undefined || !isComparable(one, other)) return 0;
+      return a.reduce((sum, value, at) => sum + value * (b[at] as number), 0);
+    },
+    /** Without vectors only equal values are the same. */
+    async prepare(values: readonly string[]): Promise<void> {
+      const keys = [...new Set(values.map((value) => value.trim().toLowerCase()))];
+      const fresh = keys.filter((key) => vectors.get(key) === undefined);
+      const embeddings = fresh.length === 0 ? [] : await embedder.embed(fresh).catch(() => []);
+      for (const [at, { vector }] of embeddings.entries()) vectors.set(fresh[at] as string, vector);
+    },
+  } satisfies Similarity & { prepare(values: readonly string[]): Promise<void> };
 }

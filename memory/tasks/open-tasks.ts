@@ -9,9 +9,8 @@ import type { LanguageModel } from '../models/model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import { libraryPaths } from '../storage/paths.ts';
 import { openTaskFiles } from './fs/task-files.ts';
-import { interruptionPrompt } from './interruption.ts';
 import type { Activity } from './judge.ts';
-import { reviewPrompt } from './review.ts';
+import { interruptionPrompt, reviewPrompt } from './prompts.ts';
 import { createSurfacing, type Surfacing } from './surfacing.ts';
 import { createTasks, type Tasks } from './tasks.ts';
 

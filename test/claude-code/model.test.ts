@@ -7,8 +7,7 @@ import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import { parseTask, type Task } from '../../memory/model/task.ts';
 import { createClaudeCli } from '../../memory/models/claude-code.ts';
 import { topicDetectorPrompt } from '../../memory/models/prompts/topic-detector.ts';
-import { interruptionPrompt } from '../../memory/tasks/interruption.ts';
-import { reviewPrompt } from '../../memory/tasks/review.ts';
+import { interruptionPrompt, reviewPrompt } from '../../memory/tasks/prompts.ts';
 import { talk } from '../helpers/turns.ts';
 import {
   createStandin,

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import type { Task } from '../model/task.ts';
+import { dataRule, fenced, getJsonSchema, type Prompt } from '../models/prompts/prompt.ts';
+import type { Activity } from './judge.ts';
+
+const Review = z.object({ review: z.string() });
+const REVIEWED_CHARS = 20_000;
+const TOPIC_CHARS = 40_000;
+
+const REVIEW_RULES = `You look once at a due task of a developer, and at the page of notes that belongs to it. You have no tools.
+
+- review: at most six sentences: what is known about the task, what is still open, and the next step for the developer.
+- Use only what the task and the notes say. Start nothing, promise nothing, and ask for no further review.`;
+
+/** `fence` is a fresh random word. */
+export function reviewPrompt({ title, body }: Task, topic: string, fence: string): Prompt<string> {
+  const first = [fenced('task', fence, `${title}\n${body}`.slice(0, REVIEWED_CHARS))];
+  if (topic !== '') first.push(fenced('notes', fence, topic.slice(0, TOPIC_CHARS)));
+  return {
+    system: `${REVIEW_RULES}\n\n${dataRule(fence)}`,
+    user: `${first.join('\n\n')}\n\nReview this task.`,
+    schema: getJsonSchema(Review),
+    parse(value) {
+      const text = Review.parse(value).review.trim();
+      if (text === '') throw new Error('the answer holds no review');
+      return text;
+    },
+  };
+}
+
+const Interruption = z.object({ interrupt: z.boolean() });
+const TASK_CHARS = 2_000;
+
+const INTERRUPTION_RULES = `A task of a developer is due while they work with Claude Code. You decide whether a desktop notification interrupts them. The task is in their inbox in any case.
+
+- interrupt: true only if it cannot wait until they pause: a deadline, an appointment, somebody who waits.`;
+
+interface Moment extends Activity {
+  readonly nowMs: number;
+}
+
+/** `fence` is a fresh random word. */
+export function interruptionPrompt(
+  { title, body, priority }: Pick<Task, 'title' | 'body' | 'priority'>,
+  { answering, lastRequestMs, nowMs }: Moment,
+  fence: string,
+): Prompt<boolean> {
+  const secondsAgo = Math.max(0, Math.round((nowMs - lastRequestMs) / 1_000));
+  const state = `An answer is ${answering > 0 ? '' : 'not '}streaming. The last request came ${secondsAgo} s ago.`;
+  return {
+    system: `${INTERRUPTION_RULES}\n\n${dataRule(fence)}`,
+    user: `${fenced('task', fence, `${title}\n${body}`.slice(0, TASK_CHARS))}\n\nPriority: ${priority}. ${state}`,
+    schema: getJsonSchema(Interruption),
+    parse: (value) => Interruption.parse(value).interrupt,
+  };
+}
