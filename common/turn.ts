@@ -254,9 +254,11 @@ export function findTypedBesideResults(texts: readonly string[]): TypedBesideRes
   return { kind, isInterruption: texts.some((text) => INTERRUPTED.test(text)) };
 }
 
-/** Stands in place of all that was said before it. */
+/** Begins what stands in place of all that was said before it. */
+export const CONTINUATION = 'This session is being continued from a previous conversation';
+
 export function isContinuation(text: string): boolean {
-  return text.startsWith('This session is being continued from a previous conversation');
+  return text.startsWith(CONTINUATION);
 }
 
 /**

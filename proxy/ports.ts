@@ -93,8 +93,10 @@ export type { KeptState, MemoryLine } from '../common/turn.ts';
 /** The user's policy for a working directory. Must not throw. */
 export interface PolicySource {
   of(projectDir: string | null): Pick<EffectivePolicy, 'captures' | 'adds'>;
-  /** Never captures the turn with this key. */
-  withhold(key: string): void;
+  /** Never captures the turn with this key or, in this session, prompt. */
+  withhold(key: string, sessionId: string, prompt: string): void;
+  /** Whether a turn with this prompt was withheld; any turn, where it is ''. */
+  hasWithheld(sessionId: string, prompt: string): boolean;
 }
 
 /** How a recalled memory was found: its score, and its rank and score in each search lane. */

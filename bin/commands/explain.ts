@@ -64,7 +64,7 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
       ? [`left out  ${formatCount(receipt.thinking_stripped, 'old thinking block')}`]
       : []),
     ...receipt.added.flatMap(({ position, reason, text, found = [] }) => [
-      `added     ${withoutInside(reason)}, ${getPlace(position)}:`,
+      `added     ${reason.replace(' of this epoch', '')}, ${getPlace(position)}:`,
       ...withoutCodes(printable(text))
         .split('\n')
         .map((line) => `            ${line}`),
@@ -101,11 +101,6 @@ function sliceLines({ facts }: NamedReceipt): string[] {
 function getPlace(position: string): string {
   const [place, index = ''] = position.split('.');
   return place === 'system' ? 'in the system prompt' : `in message ${index}`;
-}
-
-/** Receipts of earlier versions have words of the inside in their reasons. */
-function withoutInside(reason: string): string {
-  return reason.replace(' of this epoch', '');
 }
 
 function sessionName({ session_title, session_id }: NamedReceipt): string {

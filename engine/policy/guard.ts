@@ -1,4 +1,5 @@
 import { CometError } from '../../common/errors.ts';
+import { type CapturedMessage, type CapturedTurn, CONTINUATION } from '../../common/turn.ts';
 import { EVERYWHERE, type Library, type Memory } from '../../memory/index.ts';
 import type { Policy } from './index.ts';
 
@@ -19,10 +20,17 @@ function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory,
     throw new CometError('not_allowed', 'capture is off here: memory is paused, or the project turns it off');
   }
 
+  /** A summary also says what was said while capture was off. */
+  function mayCapture({ projectDir, atMs, sessionId, messages }: CapturedTurn): boolean {
+    if (!policy.of(projectDir).captures || !policy.allowsImport(projectDir, atMs, atMs)) return false;
+    const isSummary = ({ role, content }: CapturedMessage) => role === 'user' && content.includes(`"${CONTINUATION}`);
+    return !policy.hasWithheld(sessionId, '') || !messages.some(isSummary);
+  }
+
   return {
     capture: {
       captureTurns(turns) {
-        for (const { key, projectDir } of turns) if (!policy.of(projectDir).captures) policy.withhold(key);
+        for (const turn of turns) if (!mayCapture(turn)) policy.withhold(turn.key, turn.sessionId, '');
         capture.captureTurns(turns.filter(({ key }) => !policy.isWithheld(key)));
       },
       awaitCaptures: (sessionId) => capture.awaitCaptures(sessionId),

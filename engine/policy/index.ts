@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
@@ -106,13 +107,16 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
         ...(projectDir !== null && path.isAbsolute(projectDir) ? rulesOfFiles(projectDir) : []),
       ]);
     },
-    /** The turn with this key is never captured. */
-    withhold(key: string): void {
-      if (withheld.has(key)) return;
-      withheld.add(key);
-      file.add([key]).catch((error: unknown) => report('a withheld turn could not be recorded', error));
+    /** The turn is never captured; its key changes with the form of its history, its prompt does not. */
+    withhold(key: string, sessionId: string, prompt: string): void {
+      const marks = [key, getMark(sessionId, ''), getMark(sessionId, prompt)].filter((mark) => !withheld.has(mark));
+      if (marks.length === 0) return;
+      for (const mark of marks) withheld.add(mark);
+      file.add(marks).catch((error: unknown) => report('a withheld turn could not be recorded', error));
     },
     isWithheld: (key: string): boolean => withheld.has(key),
+    /** Whether a turn of the session with this prompt was withheld; any turn, where it is ''. */
+    hasWithheld: (sessionId: string, prompt: string): boolean => withheld.has(getMark(sessionId, prompt)),
     /** Whether a turn of that place and time may be imported later. */
     allowsImport(projectDir: string | null, fromMs: number, toMs: number): boolean {
       return filesAllow(projectDir) && !getKeys(projectDir).some((key) => wasPaused(pauses(), key, fromMs, toMs));
@@ -125,6 +129,10 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     pauses,
     problems: (): readonly Problem[] => [...problems.values()],
   };
+}
+
+function getMark(sessionId: string, prompt: string): string {
+  return createHash('sha256').update(`${sessionId}\n${prompt}`).digest('hex');
 }
 
 /** Of a git directory. */

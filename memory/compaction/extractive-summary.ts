@@ -87,7 +87,7 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
   const summary =
     composed === ''
       ? standIn(turns, actions)
-      : withArtifacts(composed, turns, outcome === '' ? actions : withImages(actions));
+      : withArtifacts(composed, turns, outcome === '' ? actions : actions.filter(({ images }) => images !== ''));
   const prompts = states.map((state) => state.asked).join('\n');
   const values = [...new Set(states.flatMap((state) => state.values))].slice(0, VALUES);
   const importance = ['HIGH', 'MED', 'LOW'] as const;
@@ -139,10 +139,6 @@ function withArtifacts(summary: string, turns: readonly TurnText[], actions: rea
     '; ',
   );
   return segments === '' ? summary : `${clip(bare(summary), SUMMARY_CHARS - segments.length - 2)}; ${segments}`;
-}
-
-function withImages(actions: readonly Action[]): Action[] {
-  return actions.filter(({ images }) => images !== '');
 }
 
 /** Where nothing was said: what was shown, or which tools ran. */

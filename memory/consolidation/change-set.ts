@@ -229,11 +229,6 @@ const SYNONYMS = new Map(
 /** Words whose final "s" is not a plural. */
 const NO_PLURAL = /(?:ss|us|is|ics|ews|js|os|as|ls|dns|tls|aws|css|https?)$/;
 
-/** System tags (`FLAG:decision`) are never normalized. */
-function isContentTag(tag: string): boolean {
-  return !tag.includes(':');
-}
-
 /** Equal for variants of one tag. */
 export function tagKey(tag: string): string {
   const words = tag
@@ -265,7 +260,7 @@ function singular(word: string): string {
  * @param tags  with repetitions
  */
 export function canonicalTags(tags: readonly string[]): ReadonlyMap<string, string> {
-  const uses = tally(tags.filter(isContentTag));
+  const uses = tally(tags.filter((tag) => !tag.includes(':')));
   const best = new Map<string, string>();
   for (const [tag, count] of uses) {
     const key = tagKey(tag);

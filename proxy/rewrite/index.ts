@@ -23,6 +23,7 @@ import {
   mayBeStandalone,
   parseRequest,
   type RequestContext,
+  readMessageText,
   readSystemText,
 } from '../wire/conversation.ts';
 import { scanBody } from '../wire/json.ts';
@@ -459,11 +460,11 @@ class RewritePipeline implements Rewriter {
   }
 
   /** A turn that starts while capture is paused is never captured, even after the pause. */
-  #withholdTurnWhilePaused({ view, kind }: RequestContext): void {
+  #withholdTurnWhilePaused({ view, kind, sessionId }: RequestContext): void {
     const { policy } = this.#deps;
     if (kind !== 'main' || policy.of(view.system.workingDirectory).captures) return;
     const turn = splitTurns(view).at(-1);
-    if (turn !== undefined) policy.withhold(turn.key);
+    if (turn !== undefined) policy.withhold(turn.key, sessionId, readMessageText(view, turn.start));
   }
 
   /** Null where the plan does not fit, or adds an error; one that the received request has as well is not its own. */
@@ -502,7 +503,8 @@ class RewritePipeline implements Rewriter {
     const { view, sessionId } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
     const context = captureContext(request, input.resumedFromMs ?? clock.now());
-    const missing = turns.filter((turn) => !input.isDurable(turn));
+    const isWithheld = ({ start }: TurnSpan): boolean => policy.hasWithheld(sessionId, readMessageText(view, start));
+    const missing = turns.filter((turn) => !input.isDurable(turn) && !isWithheld(turn));
     const captured = captureTurns(view, missing, context);
     this.#capture(captured.map((turn) => ({ ...turn, atMs: times.get(turn.turnId) ?? turn.atMs })));
     const parts = selectPartsToPrepare(input);

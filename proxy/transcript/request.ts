@@ -217,7 +217,9 @@ function describeChain(sessionId: string, { agentId, order, projectDir }: Chain)
     const messages = build(step.parent);
     const answer = build.own(step);
     if (messages.at(-1)?.role !== 'user' || answer === null) continue;
-    if (!previous.every((message, at) => hasBlocks(messages[at], message))) rewinds += 1;
+    // Results and prompts may join the newest message later.
+    if (!previous.every(({ content }, at) => content.every((block) => messages[at]?.content.includes(block))))
+      rewinds += 1;
     previous = messages;
     atMs = Math.max(atMs, step.parent?.atMs ?? 0);
     model = entry.model;
@@ -225,11 +227,6 @@ function describeChain(sessionId: string, { agentId, order, projectDir }: Chain)
     requests.push({ kind: 'main', ...times, model, answerId: id, messages, answer, ...readUsage(usage) });
   }
   return { sessionId, agentId, projectDir, requests, rewinds, compactions };
-}
-
-/** Results and prompts may join the newest message later. */
-function hasBlocks(message: PastMessage | undefined, { content }: PastMessage): boolean {
-  return content.every((block) => message?.content.includes(block));
 }
 
 function readUsage(usage: Json): Pick<PastRequest, 'promptTokens' | 'ttl'> {

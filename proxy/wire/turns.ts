@@ -136,7 +136,8 @@ export function splitParts({ infos }: Pick<Conversation, 'infos'>, rounds: reado
   let calls = 0;
   for (let at = 0; at < rounds.length - 1; at += 1) {
     const round = rounds[at] as TurnSpan;
-    calls += countCalls(infos.slice(round.start, round.end));
+    const blocks = infos.slice(round.start, round.end).flatMap(({ shape }) => shape.blocks);
+    calls += blocks.filter(({ type }) => type === 'tool_use').length;
     if (at + 1 - from < PART_ROUNDS && calls < PART_CALLS) continue;
     const own = rounds.slice(from, at + 1);
     const requests = own.reduce((total, each) => total + each.requests, 0);
@@ -165,8 +166,4 @@ function trackServerTools({ shape }: MessageInfo, open: Set<string>): void {
     if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.add(block.id ?? '');
     else if (block.type.endsWith('_tool_result')) open.delete(block.toolUseId ?? '');
   }
-}
-
-function countCalls(infos: readonly MessageInfo[]): number {
-  return infos.reduce((sum, { shape }) => sum + shape.blocks.filter(({ type }) => type === 'tool_use').length, 0);
 }

@@ -41,6 +41,24 @@ describe('a pause in a running session', () => {
     expect(rig.standin.requests.at(-1)?.bytes.toString('utf8')).toContain('Annegret');
   });
 
+  it.each([
+    ['another form', 'We decided that the tide table listens on port 4711.'],
+    ['a summary', 'This session is being continued from a previous conversation. His brother is Ottokar.'],
+  ])('captures nothing later where the history comes back in %s', async (_, first) => {
+    const terminal = openTerminal(rig);
+    await longTalk(rig, terminal, { topic: 'the tide table' });
+    expect((await rig.home.run(['pause'])).code).toBe(0);
+    await terminal.say('My brother Ottokar must never be written down.');
+    expect((await rig.home.run(['resume'])).code).toBe(0);
+    await rig.flush();
+    const changed = terminal.twin(first);
+    await changed.say('The tide table keeps its journal for eighty days.');
+    await changed.say('It is printed on Mondays.');
+    await rig.flush();
+    expect(await rig.filesWith('Ottokar')).toEqual([]);
+    expect(await rig.filesWith('eighty days')).not.toEqual([]);
+  });
+
   it('of one project leaves the others alone', async () => {
     const [one, other] = [openTerminal(rig, { cwd: rig.home.home }), openTerminal(rig)];
     expect((await rig.home.run(['pause', '--private', '--project', rig.home.home])).code).toBe(0);

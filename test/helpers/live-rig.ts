@@ -43,8 +43,8 @@ export interface Terminal {
   say(prompt: string): Promise<number>;
   /** Takes an answer to what `next` gave into the transcript. */
   take(prompt: string, reply: Reply): void;
-  /** The same transcript in a second terminal. */
-  twin(): Terminal;
+  /** The same transcript in a second terminal, with another first prompt where one is given. */
+  twin(first?: string): Terminal;
 }
 
 const thinkingBrain: Brain = (request) => ({
@@ -145,6 +145,6 @@ function getTerminal(rig: LiveRig, plan: ReturnType<typeof seededPlan>, past: re
         return tries;
       }
     },
-    twin: () => getTerminal(rig, plan, history),
+    twin: (first) => getTerminal(rig, plan, first === undefined ? history : [asked(first), ...history.slice(1)]),
   };
 }

@@ -15,7 +15,7 @@ export async function openRewriter(
 ): Promise<RunningRewriter> {
   const { clock, log = silentLog } = deps;
   return createRewriter({
-    policy: { of: () => ({ captures: true, adds: true }), withhold: () => undefined },
+    policy: { of: () => ({ captures: true, adds: true }), withhold: () => undefined, hasWithheld: () => false },
     ledger: await openCostLedger({ store: createMemoryRecords(), rule: RULE, clock, log }),
     receipts: await openReceipts({ store: createMemoryRecords(), redact: (text) => text, most: 200, log }),
     log,

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { guardMemory } from '../../../engine/policy/guard.ts';
 import { openPolicy, type Policy } from '../../../engine/policy/index.ts';
 import { createPauseSwitch, NO_PAUSES, paused, resumed, writePauses } from '../../../engine/policy/pause.ts';
-import type { Import, Recall } from '../../../memory/index.ts';
+import type { Import, Memory, Recall } from '../../../memory/index.ts';
 import { memoryWith } from '../../helpers/engine-services.ts';
 import { makeNode } from '../../helpers/nodes.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
@@ -153,9 +153,35 @@ it('refuses a document where capture is off', async () => {
   expect(taken).toEqual([temp]);
 });
 
+it('captures no turn of a pause that was past us, and no summary of a session with one', async () => {
+  const captured: string[] = [];
+  const captureTurns: Memory['capture']['captureTurns'] = (turns) => void captured.push(...turns.map(({ key }) => key));
+  const { capture } = guardMemory(memoryWith({ capture: { captureTurns } }), policy);
+  const pauses = paused(NO_PAUSES, null, { mode: 'off', since, until: null });
+  await writePauses(pausesFile, resumed(pauses, null, now + 60_000));
+  now += 120_000;
+  const offer = (key: string, atMs: number, sessionId: string, text = 'go on'): void => {
+    const messages = [{ role: 'user', content: JSON.stringify([{ type: 'text', text }]), sha256: '' }] as const;
+    capture.captureTurns([{ key, turnId: key, sessionId, projectDir: repo, model: 'm', atMs, messages }]);
+  };
+  offer('before', now - 180_000, 's1');
+  offer('meanwhile', now - 90_000, 's1');
+  offer('after', now, 's1');
+  const summary = 'This session is being continued from a previous conversation.';
+  offer('summary', now, 's1', summary);
+  offer('summary of another session', now, 's2', summary);
+  expect(captured).toEqual(['before', 'after', 'summary of another session']);
+});
+
 it('a turn that was withheld once stays so over a restart', async () => {
   const key = 'a'.repeat(64);
-  policy.withhold(key);
+  policy.withhold(key, 's1', 'a secret');
   expect(policy.isWithheld(key)).toBe(true);
+  expect(['a secret', '', 'another prompt'].map((prompt) => policy.hasWithheld('s1', prompt))).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect(policy.hasWithheld('s2', 'a secret')).toBe(false);
   await expect.poll(async () => (await open()).isWithheld(key)).toBe(true);
 });
