@@ -71,7 +71,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const { createClosedSessionsFile, createIdSetFile, openCrashMarks } = await import('./storage/fs/set-files.ts');
 
   const { report, watched, problems } = createHealth((problem) => log.warn('the store has a problem', { ...problem }));
-  const working = watched(await openEmbedder(parts), 'embedder', ['embed', 'embedQuery']);
+  const working = watched(await openEmbedder({ ...parts, report }), 'embedder', ['embed', 'embedQuery']);
   const withTimeout = (one: Embedder): Embedder =>
     createEmbedderWithTimeout(one, {
       queryMs: config.embedding.queryMs,

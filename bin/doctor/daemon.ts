@@ -62,6 +62,7 @@ export function checkBuild(report: StatusReport | null): Check {
 
 const FIXES: Readonly<Record<string, string>> = {
   [STORE]: 'fix that, then run comet-cc restart',
+  embedder: 'install or start what it needs, then run comet-cc restart',
   client: 'another version of comet-cc may know this client; its sessions are remembered, each for itself',
   share: 'comet-cc share pull tries again, with the credentials of your shell; sessions go on without it',
   turn: 'everything is kept: comet-cc memory restore SESSION prints it, another version of comet-cc tries it again, comet-cc memory forget --session SESSION removes it',

@@ -72,10 +72,7 @@ export const operations = {
       const own = services.receipts.list().filter((each) => each.session_id.startsWith(sessionId));
       const { size } = new Set(own.map((each) => each.session_id));
       if (sessionId !== '' && size === 0)
-        throw new CometError(
-          'not_found',
-          `no request of session ${sessionId} is kept; comet-cc session ls lists sessions`,
-        );
+        throw new CometError('not_found', `no request of session ${sessionId} is kept; see comet-cc explain --list`);
       if (sessionId !== '' && size > 1)
         throw new CometError('ambiguous_id', `${size} sessions begin with "${sessionId}"; give more of the id`);
       const [receipt] = await nameReceipts(services, [receiptNamed(own, request)]);

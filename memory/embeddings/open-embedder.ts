@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
-import { CometError } from '../../common/errors.ts';
+import { CometError, getReason, type Problem } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import type { Redactor } from '../../redact/index.ts';
@@ -15,21 +15,20 @@ export interface EmbedderParts {
   readonly paths: HomePaths;
   readonly redactor: Redactor;
   readonly log: Log;
+  /** Of a problem that lasts until the next start. */
+  readonly report: (problem: Problem) => void;
 }
 
 const Remembered = z.strictObject({ name: z.string(), dimensions: z.int().positive() });
 
 /** The configured embedder, or the static one where that one does not open. */
 export async function openEmbedder(parts: EmbedderParts): Promise<Embedder> {
-  const { config, paths, log } = parts;
+  const { config, paths, report } = parts;
   try {
     if (config.embedder === 'endpoint') return await openEndpoint(parts);
     return await openLocal({ kind: config.embedder, dir: paths.modelsDir });
   } catch (error) {
-    log.error('the embedder did not open; static replaces it until the next start', {
-      embedder: config.embedder,
-      error,
-    });
+    report({ file: 'embedder', message: `${getReason(error)}; static replaces it until the next start` });
     return openLocal({ kind: 'static', dir: paths.modelsDir });
   }
 }

@@ -37,7 +37,7 @@ export const ENCODER_FACTS: Readonly<Record<EncoderChoice['kind'], EncoderFacts>
 
 function installCommand({ kind, dir }: EncoderChoice): string {
   const names = Object.entries(ENCODER_FACTS[kind].packages).map(([name, version]) => `${name}@${version}`);
-  return names.length === 0 ? '' : `npm install --prefix ${dir} ${names.join(' ')}`;
+  return names.length === 0 ? '' : `npm install --prefix "${dir}" ${names.join(' ')}`;
 }
 
 /** @throws CometError `index_failed` */

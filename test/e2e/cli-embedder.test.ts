@@ -50,9 +50,11 @@ it('memory is found under every embedder, and each change leaves one index', asy
   await rm(path.join(home.home, 'models/node_modules'), { recursive: true });
 });
 
-it('falls back to static where packages are missing, and doctor names the command', async () => {
+it('falls back to static where packages are missing, and status and doctor name the command', async () => {
   await restart('e5');
   expect(await best('staging database port')).toContain('5433');
+  const named = { file: 'embedder', message: expect.stringMatching(/npm install --prefix ".+"/) };
+  expect(await status()).toMatchObject({ problems: [named] });
   const { stdout } = await home.run(['doctor', '--json'], { env: { COMET_CC_EMBEDDER: 'e5' } });
   const { checks } = JSON.parse(stdout) as { checks: { id: string; ok: boolean; fix: string }[] };
   const check = checks.find(({ id }) => id === 'embedder');

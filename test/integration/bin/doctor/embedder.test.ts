@@ -19,7 +19,7 @@ test('names a missing package and its command until it is installed', async () =
   const { ok, detail, fix } = await checkEmbedder(config, paths, {});
   expect(ok).toBe(false);
   expect(detail).toContain('@huggingface/transformers 3');
-  expect(fix).toContain(`npm install --prefix ${paths.modelsDir}`);
+  expect(fix).toContain(`npm install --prefix "${paths.modelsDir}"`);
   await installFakePackages(paths.modelsDir, ['@huggingface/transformers']);
   expect(await checkEmbedder(config, paths, {})).toMatchObject({ ok: true });
 });

