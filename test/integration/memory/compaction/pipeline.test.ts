@@ -601,7 +601,7 @@ describe('turns that leave nothing to remember', () => {
     expect(later).toEqual([fresh.turnId]);
   });
 
-  test('are those too that a line of the conversation’s preamble or system block answers, by itself', async () => {
+  test('include questions that one line of the preamble or the system block answers', async () => {
     const memory = await start(createDisk());
     const lines = ['- [mem_1] The carrier label needs the depot code.', '- [mem_2] Ines prints invoices on Fridays.'];
     const where = { projectDir: '/home/dev/shop', recent: [], visibleTurns: new Set<string>(), shown: new Set(lines) };

@@ -209,7 +209,7 @@ describe('faithful to what was said', () => {
     });
   });
 
-  test('so is a to-do', () => {
+  test('a to-do in the form of a notification is one', () => {
     const { skip, open } = readTurnState(say('cron: remind me to check the backup job tomorrow', 'Noted.'));
     expect({ skip, open }).toMatchObject({ skip: null, open: [{ origin: 'user' }] });
   });

@@ -16,7 +16,7 @@ describe.each([
   [undefined, { photography: '0.67', Picasso: '0.67', photos: '0.68', 'Pablo Picasso': '0.69', photographs: '0.69' }],
   [0.8, { photography: '0.99', Picasso: '0.88' }],
 ])('the worked example with a similarity of %s', (similarity, salience) => {
-  it('is that of the five turns', () => {
+  it('gives the saliences of the specification', () => {
     const store = createFactStore(ontology, similarity === undefined ? {} : { similarity });
     for (const value of ['photography', 'Picasso', 'photos', 'Pablo Picasso', 'photographs']) {
       store.upsert(fact('Guest.Interest', value));
