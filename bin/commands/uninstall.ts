@@ -102,9 +102,10 @@ const EXPORT_MS = 600_000;
 async function countMemories({ nodesDir }: Context['paths']): Promise<number> {
   const names = await readdir(nodesDir, { recursive: true }).catch(() => []);
   const files = names.filter((name) => name.endsWith('.md')).map((name) => path.join(nodesDir, name));
-  // What cannot be read goes all the same.
-  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')));
-  return texts.reduce((sum, text) => sum + (text.match(/^## mem_/gm)?.length ?? 0), 0);
+  let memories = 0;
+  // What cannot be read goes all the same. All at once would open more files than a process may.
+  for (const file of files) memories += (await readFile(file, 'utf8').catch(() => '')).match(/^## mem_/gm)?.length ?? 0;
+  return memories;
 }
 
 /** Starts the daemon where it is down: what is exported comes from the engine. */
