@@ -55,7 +55,7 @@ export type ExternalTextTracker = ReturnType<typeof createExternalTextTracker>;
 
 export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () => {} } = {}) {
   const external = createCompactSet(2 * MAX_SESSION_SHINGLES);
-  /** Over capacity: any trusted text may repeat what was not stored. */
+  /** Over capacity: a trusted text may repeat what was not stored. */
   let isFull = wasFull;
 
   function* add(text: string, shingles: ReadonlySet<number> = NO_SHINGLES): Steps<void> {

@@ -216,7 +216,7 @@ function commandWords(call: Block): string[] {
   const name = toText(call['name']);
   if (name !== 'Bash' && name !== 'PowerShell') return [];
   const command = toText(getInput(call)['command']).slice(0, COMMAND_CHARS);
-  // A word before a bracket is a call: `node -e "console.log(1)"`.
+  // A word before a bracket is a call: `node -e "run(1)"`.
   const matches = [...command.matchAll(/([^\s'"`;&|<>(){}=,:]+)(?=([(]?))/g)];
   const words = matches.flatMap(([, word = '', bracket]) => (bracket === '' ? [word] : []));
   return words.filter((word) => FILE.test(word) && !/^[-~]|[@*?$[\]!^\\]|^[\w-]+(?:\.[\w-]+)+\//.test(word));

@@ -21,7 +21,7 @@ const UNSURE = /[{};]\s*$|:\s+\/[\w.-]+\/[\w.-]\S*$/;
 /** A paragraph with this share of such lines, or of this many lines that are no sentences, is output as a whole. */
 const OUTPUT_SHARE = 0.3;
 const OUTPUT_LINES = 5;
-/** A paragraph of at least so many lines of plain words without full stops is a list that a person typed without bullets. */
+/** The fewest lines of plain words, without full stops, that make a paragraph a list. */
 const LIST_LINES = 3;
 /** The largest share of digits and signs in a line of plain words. */
 const SIGNS = 0.1;
