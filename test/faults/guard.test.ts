@@ -249,8 +249,18 @@ function isOpening(problems: readonly { readonly message: string }[]): boolean {
 function getSockets(pid: number): string[] {
   const dir = `/proc/${pid}/fd`;
   return readdirSync(dir)
-    .map((fd) => readlinkSync(path.join(dir, fd)))
+    .flatMap((fd) => readLink(path.join(dir, fd)) ?? [])
     .filter((link) => link.startsWith('socket:'));
+}
+
+/** Nothing for a file that the process closed since its folder was listed. */
+function readLink(file: string): string | undefined {
+  try {
+    return readlinkSync(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 /** Sockets that listen on TCP, as the links in /proc name them, with their ports. */
