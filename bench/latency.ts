@@ -69,13 +69,17 @@ async function measure(ways: Ways, daemon: Daemon): Promise<Report> {
   return { node: process.version, first_byte: first, streams, rss_mb: rss, demo_rss_mb: demo, command_ms: command };
 }
 
-/** Has a whole conversation of about `bytes`, until a cut is in force; the result makes requests of its tool loop. */
+/**
+ * Has a whole conversation of about `bytes`, until a cut is in force that the measured rounds only use; the result makes
+ * requests of its tool loop.
+ */
 async function talk(daemon: Daemon, way: Way, size: { bytes: number; turns: number }): Promise<() => Sent> {
   const conversation = createConversation(Math.round(size.bytes / size.turns) - 400);
   const secure = await open(way);
   for (let at = 0; at < size.turns * 2; at += 1) await timed(secure, conversation.next());
   await daemon.flush();
   for (let at = 0; at < 3; at += 1) await timed(secure, conversation.next());
+  for (let at = 0; at < 3; at += 1) await timed(secure, conversation.round());
   secure.destroy();
   return conversation.loop;
 }

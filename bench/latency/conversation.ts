@@ -7,11 +7,14 @@ type Json = Readonly<Record<string, unknown>>;
 export interface Conversation {
   /** The next request: prompt and tool result in turn. */
   next(): Sent;
+  /** Another tool round of the newest prompt. */
+  round(): Sent;
   /** What would follow the newest request in a tool loop, another each time; nothing is remembered of it. */
   loop(): Sent;
 }
 
 const NUMBERS = 100_000;
+const ROUND_BYTES = 1_000;
 const CONTROL = { type: 'ephemeral', ttl: '1h' };
 const WORDS =
   'parser retries timeout invoice gateway schema ledger cursor webhook replica shard digest quorum lease'.split(' ');
@@ -55,9 +58,15 @@ export function createConversation(turnBytes: number, numbers = NUMBERS): Conver
       call = null;
       return sent(history, null);
     },
+    round() {
+      if (call === null) throw new Error('a round follows a prompt');
+      history.push(said(call), result(call, ROUND_BYTES));
+      call = newCall();
+      return sent(history, call);
+    },
     loop() {
       const tool = newCall();
-      return sent([...history, said(tool), result(tool, 1_000)], newCall());
+      return sent([...history, said(tool), result(tool, ROUND_BYTES)], newCall());
     },
   };
 }
