@@ -18,6 +18,7 @@ import {
   REVISES,
   STANDING,
 } from '../text/sentences.ts';
+import { readStateQuery } from '../text/state-query.ts';
 import { findStatements, type Statement } from '../text/statements.ts';
 import { findSpoken, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
 
@@ -97,7 +98,7 @@ const CONCLUDES =
 const ASIDE =
   /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does)/i;
 const OPEN_ITEM =
-  /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left to do|open(?: (?:questions?|items?|points?))?):|\b(?:will|'ll|has to|have to|needs? to|should|must|let's) [\p{L}\p{N} '-]{2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|(?:muss|müssen) (?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
+  /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left to do|open(?: (?:questions?|items?|points?))?):|\b(?:will|'ll|has to|have to|needs? to|should|must|let's) [\p{L}\p{N} '-]{2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|(?:muss|müssen) (?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
 const OPEN_HEADING =
   /^(?:next steps?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 (?:작업|일)|할 일)(?!\p{L})/iu;
 const REPLY =
@@ -158,6 +159,9 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const getOrigin = (text: string): Origin =>
     repeatsShown(text, [turn]) ? lowestOrigin([answer.origin, 'tool']) : answer.origin;
   const outcome = clipOutcome(statements, OUTCOME_CHARS);
+  // Asked only where the work stands, an answer says again what memory holds.
+  const isRecap = readStateQuery(typed) !== null && own.every(({ text }) => isAsking(text));
+  const news = isRecap ? [] : answer.said;
   const byUser = findDecisions(own, before === undefined);
   const item =
     (origin: Origin) =>
@@ -170,7 +174,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     ...(reply === null || reply.isLeave ? byUser.slice(0, ITEMS).map(asUser) : [item(reply.origin)(reply.text)]).map(
       (each): Decision => ({ ...each, by: 'user' }),
     ),
-    ...decidedByAssistant(answer.said)
+    ...decidedByAssistant(news)
       // An answer that says again what the user decided is no second decision.
       .filter((statement) => !byUser.some((text) => statement.includes(text)))
       .map(asAssistant)
@@ -181,7 +185,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   );
   const open = [
     ...(reply === null || reply.isLeave || todos.length === 0 ? todos : [reply.text]).map(asUser),
-    ...waiting(answer.said).map(asAssistant),
+    ...waiting(news).map(asAssistant),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
   const isHigh = turn.userOrigin === undefined && (rules.length > 0 || byUser.length > 0 || reply?.isChoice === true);

@@ -5,12 +5,11 @@ import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { topicTokens } from '../text/keywords.ts';
 import { getWords, isNearDuplicate, saySame } from '../text/paraphrase.ts';
 import { getValues, splitSentences } from '../text/sentences.ts';
+import type { StateKind, StateQuery } from '../text/state-query.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { isClosed, isPast, reportsDone, toldBy } from '../text/validity.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { KeptState, MemoryLine } from './types.ts';
-
-export type StateKind = 'open' | 'decided' | 'outcome';
 
 /** A decision, an open item, or the outcome of a node. */
 export interface StateItem {
@@ -201,4 +200,28 @@ function findReports(node: MemoryNode): readonly ReadonlySet<string>[] {
   const reports = said.map((text) => new Set(tokenize(text)));
   reportsByNode.set(node, reports);
   return reports;
+}
+
+/** Of each kind that is asked for, and of the others that tell where the work stands. */
+const SHOWN: Readonly<Record<StateKind, Readonly<Record<StateKind, number>>>> = {
+  outcome: { outcome: 3, open: 6, decided: 3 },
+  open: { open: 8, outcome: 1, decided: 0 },
+  decided: { decided: 8, open: 0, outcome: 0 },
+};
+
+/** The items that answer, weightiest kind first and newest first within a kind; empty where nothing fits. */
+export function answerStateQuery({ wants, about }: StateQuery, state: ProjectState): StateItem[] {
+  const most = (kind: StateKind): number => Math.max(...wants.map((wanted) => SHOWN[wanted][kind]));
+  const fits = ({ text, node }: StateItem): boolean => {
+    const words = new Set(tokenize(`${text} ${node.title ?? ''} ${node.topic_tags.join(' ')}`));
+    return about.length === 0 || about.filter((token) => words.has(token)).length * 2 >= about.length;
+  };
+  const kinds: readonly StateKind[] =
+    wants.includes('decided') && wants.length === 1 ? ['decided'] : ['open', 'decided', 'outcome'];
+  const chosen = kinds.flatMap((kind) => state[kind].filter(fits).slice(0, most(kind)));
+  return wants[0] === 'outcome' ? [...chosen.filter(isOutcome), ...chosen.filter((item) => !isOutcome(item))] : chosen;
+}
+
+function isOutcome({ kind }: StateItem): boolean {
+  return kind === 'outcome';
 }

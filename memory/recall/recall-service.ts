@@ -9,14 +9,22 @@ import { getTaskLists, type TurnRegistry } from '../ingest/turn-registry.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { IndexFilter, SearchIndex } from '../search/search-index.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
+import { readStateQuery } from '../text/state-query.ts';
 import { memoryLine, quarantinedLine, summaryLine } from './format-memory.ts';
 import { latestTasks, taskItems } from './handoff.ts';
 import { type Phrase, phraseInNodes, phraseInTurns, readPhrase } from './phrase-search.ts';
-import { atTime, keptState, readProjectState, type StateItem, stateLine, type TaskItems } from './project-state.ts';
+import {
+  answerStateQuery,
+  atTime,
+  keptState,
+  readProjectState,
+  type StateItem,
+  stateLine,
+  type TaskItems,
+} from './project-state.ts';
 import { hasInstructions, isQuarantined } from './quarantine.ts';
 import type { Recaller } from './recall.ts';
 import type { OpenContext } from './session-context.ts';
-import { answerStateQuery, readStateQuery } from './state-query.ts';
 import type {
   MemoryLine,
   OpenBlock,

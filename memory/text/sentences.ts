@@ -15,9 +15,9 @@ const ASKS =
 export const LEAD_IN =
   /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b[,:]?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
 
-/** An ordinal such as "3. Dezember" does not end a sentence; many people begin none with a capital. */
+/** An ordinal such as "3. Dezember" and an abbreviation end no sentence; many people begin none with a capital. */
 const SENTENCE_END =
-  /(?<=[.!?])(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=(?:[\p{L}\p{N}]{3}|["'`)])\.|[\p{L}\p{N}"'`)][!?])\s+(?=\p{Ll})|(?<=[。！？])/u;
+  /(?<=[.!?])(?<!(?<![\p{L}\p{N}])(?:[Pp]rof|[Dd]ra?|[Mm]rs?|[Mm]s|[Ss]ra?|vs|cf|e\.g|i\.e|approx|z\. ?B|bzw|ca)\.)(?:(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=(?:[\p{L}\p{N}]{3}|["'`)])\.|[\p{L}\p{N}"'`)][!?])\s+(?=\p{Ll}))|(?<=[。！？])/u;
 const FENCE = /^ {0,3}(```|~~~)/;
 const MARKDOWN = /^\s*(?:[-*+•]|\d+[.)]|#{1,6}|>)\s+|\*\*|__/g;
 const WORD = /(?:[~.]{0,2}\/\.?|\.)?[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu;

@@ -21,6 +21,17 @@ describe('the state that a turn leaves behind', () => {
     expect(state.values).toContain('src/export.ts');
   });
 
+  test.each([
+    ['Where were we, and what is left?', 0],
+    ['What is left of the quick start? Add the remaining part.', 1],
+  ])('an answer to "%s" that names %i to-dos of its own', (prompt, open) => {
+    const state = readTurnState(
+      say(prompt, 'The push job is still manual. We decided to keep pg-boss. Remaining: Tobias has to renew the key.'),
+    );
+    expect(state.open).toHaveLength(open);
+    expect(state.decisions).toHaveLength(open);
+  });
+
   test('binds a short reply to the question that it answers', () => {
     const before = say(
       'Which queue?',
@@ -53,6 +64,7 @@ describe('the state that a turn leaves behind', () => {
       [],
       [expect.stringMatching(/^I do the icons tomorrow \(.{10}\); don't let me forget the art for Mia\.$/)],
     ],
+    ['I need to send her the draft by the 24th.', [], ['I need to send her the draft by the 24th.']],
     ['The timeout should be 6 in act 1, and energy 4 is too generous later.', [], []],
     ['We agreed with legal that postal codes stay out.', ['We agreed with legal that postal codes stay out.'], []],
     [

@@ -11,6 +11,8 @@ test.each([
     "is it up? keep 8080. don't ask (see main.ts). then go",
     ['is it up?', 'keep 8080.', "don't ask (see main.ts).", 'then go'],
   ],
+  ['Prof. Aellig wants a GLMM, e.g. `glmer`. Refit.', ['Prof. Aellig wants a GLMM, e.g. `glmer`.', 'Refit.']],
+  ['Redis bzw. der Cache läuft. ok.', ['Redis bzw. der Cache läuft.', 'ok.']],
   ['see v2. it has node.js. and e.g. deno, hm... no', ['see v2. it has node.js. and e.g. deno, hm... no']],
 ])('sentences end where the next begins, before a month they do not: %s', (text, sentences) =>
   expect(split(text)).toEqual(sentences),

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StateKind } from '../../../../memory/recall/project-state.ts';
-import { readStateQuery } from '../../../../memory/recall/state-query.ts';
+import { readStateQuery, type StateKind } from '../../../../memory/text/state-query.ts';
 
 const ASKED: readonly (readonly [StateKind, readonly string[]])[] = [
   [

@@ -1,6 +1,7 @@
-import { contentTokens } from '../text/keywords.ts';
-import { tokenize } from '../text/tokenizer.ts';
-import type { ProjectState, StateItem, StateKind } from './project-state.ts';
+import { contentTokens } from './keywords.ts';
+
+/** The last thing that came of the work, what is open, and what was decided. */
+export type StateKind = 'outcome' | 'open' | 'decided';
 
 /** A question about where the work stands. */
 export interface StateQuery {
@@ -228,27 +229,3 @@ const HINTS = [
     'u',
   ),
 ];
-
-/** Of each kind that is asked for, and of the others that tell where the work stands. */
-const SHOWN: Readonly<Record<StateKind, Readonly<Record<StateKind, number>>>> = {
-  outcome: { outcome: 3, open: 6, decided: 3 },
-  open: { open: 8, outcome: 1, decided: 0 },
-  decided: { decided: 8, open: 0, outcome: 0 },
-};
-
-/** The items that answer, weightiest kind first and newest first within a kind; empty where nothing fits. */
-export function answerStateQuery({ wants, about }: StateQuery, state: ProjectState): StateItem[] {
-  const most = (kind: StateKind): number => Math.max(...wants.map((wanted) => SHOWN[wanted][kind]));
-  const fits = ({ text, node }: StateItem): boolean => {
-    const words = new Set(tokenize(`${text} ${node.title ?? ''} ${node.topic_tags.join(' ')}`));
-    return about.length === 0 || about.filter((token) => words.has(token)).length * 2 >= about.length;
-  };
-  const kinds: readonly StateKind[] =
-    wants.includes('decided') && wants.length === 1 ? ['decided'] : ['open', 'decided', 'outcome'];
-  const chosen = kinds.flatMap((kind) => state[kind].filter(fits).slice(0, most(kind)));
-  return wants[0] === 'outcome' ? [...chosen.filter(isOutcome), ...chosen.filter((item) => !isOutcome(item))] : chosen;
-}
-
-function isOutcome({ kind }: StateItem): boolean {
-  return kind === 'outcome';
-}
