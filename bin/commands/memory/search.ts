@@ -178,8 +178,10 @@ export function hitLines(
 
 /** The sentence that has most words of the question, of the turn before the memory, with a short one after it. */
 function findAnswer({ node, raw }: PublicHit, wanted: ReadonlySet<string>): string {
-  const { title, outcome = '', decisions = [], summary } = node;
-  const own = [...decisions.map(({ text }) => text), outcome, title, summary];
+  const { title, outcome = '', decisions = [], open = [], summary } = node;
+  // A clipped title may end before the answer, which the summary holds.
+  const whole = title.endsWith('…') ? [] : [title];
+  const own = [...[...decisions, ...open].map(({ text }) => text), outcome, ...whole, summary];
   const sentences = [raw?.text ?? '', ...own].map((text) => text.split('\n').flatMap(splitSentences).map(oneLine));
   const shared = (text: string): number => new Set(uniqueTokens(text).filter((token) => wanted.has(token))).size;
   const most = Math.max(...sentences.flat().map(shared));

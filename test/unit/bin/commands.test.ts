@@ -212,6 +212,10 @@ describe('memory search', () => {
       'Staging listens on 4711, 1 h ago  mem_20261121_110000_a1b2c3',
       '0.910 (O:USER I:H S:s1); words: staging, port; fts #1 7.250, summary #2 0.400',
     ]);
+    const title = 'staging, port and hosts of it, until the move to the other…';
+    const summary = 'user says: staging, port and hosts of it, until the move to the other cluster: 4711';
+    const moved = { ...HIT, raw: { text: 'Done: 4711.', turn: 'e1' }, node: { ...HIT.node, title, summary } };
+    expect(searchLines([moved], asked, { paint: plain, width: 100 })[0]).toBe(`1  ${summary}`);
     // Items of one memory stand under one name.
     const items = ['Deploy on Friday', 'Deploy to staging'].map((text) => ({ ...HIT, raw: { text, turn: 'e1' } }));
     expect(searchLines(items, asked, { paint: plain, width: 80 })).toHaveLength(3);
