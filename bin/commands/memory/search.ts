@@ -162,7 +162,7 @@ export function hitLines(
   const answers = [...new Set(hits.map((hit) => findAnswer(hit, wanted)))];
   const lines = answers.flatMap((text) => wrapped(text, width, ROWS)).map(mark);
   const about = [
-    ...(answers.includes(oneLine(node.title)) ? [] : [oneLine(node.title)]),
+    ...(answers.some((text) => text.includes(oneLine(node.title))) ? [] : [oneLine(node.title)]),
     ...(output.projects ? [projectName(node.project)] : []),
     ago(Date.parse(node.created_at), output.nowMs),
     ...badges(node).filter((badge) => badge !== 'decision'),
@@ -179,9 +179,8 @@ export function hitLines(
 /** The sentence that has most words of the question, of the turn before the memory, with a short one after it. */
 function findAnswer({ node, raw }: PublicHit, wanted: ReadonlySet<string>): string {
   const { title, outcome = '', decisions = [], open = [], summary } = node;
-  // A clipped title may end before the answer, which the summary holds.
-  const whole = title.endsWith('…') ? [] : [title];
-  const own = [...[...decisions, ...open].map(({ text }) => text), outcome, ...whole, summary];
+  // Not the title, which may end before the answer: the summary says it as well.
+  const own = [...[...decisions, ...open].map(({ text }) => text), outcome, summary];
   const sentences = [raw?.text ?? '', ...own].map((text) => text.split('\n').flatMap(splitSentences).map(oneLine));
   const shared = (text: string): number => new Set(uniqueTokens(text).filter((token) => wanted.has(token))).size;
   const most = Math.max(...sentences.flat().map(shared));

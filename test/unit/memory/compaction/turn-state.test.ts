@@ -64,6 +64,7 @@ describe('the state that a turn leaves behind', () => {
       [],
       [expect.stringMatching(/^I do the icons tomorrow \(.{10}\); don't let me forget the art for Mia\.$/)],
     ],
+    ['Der Restore-Test fehlt noch.', [], ['Der Restore-Test fehlt noch.']],
     ['I need to send her the draft by the 24th.', [], ['I need to send her the draft by the 24th.']],
     ['The timeout should be 6 in act 1, and energy 4 is too generous later.', [], []],
     ['We agreed with legal that postal codes stay out.', ['We agreed with legal that postal codes stay out.'], []],
