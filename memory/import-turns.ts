@@ -16,6 +16,8 @@ import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
 import { readTurn, readTurnPart } from './ingest/turn-trust.ts';
 import { isDraft, type MemoryNode } from './model/node.ts';
 import type { JournalTurn, TurnText } from './model/turn.ts';
+import { TOOL_CHARS } from './models/prompts/summary.ts';
+import { countShown } from './models/prompts/transcript.ts';
 import type { MemoryParts } from './parts.ts';
 import { createShownText } from './text/repetition.ts';
 
@@ -184,10 +186,10 @@ async function writeTurns(
   const [first] = batch;
   if (first === undefined) return;
   for (const run of slices(batch, config.compaction.maxL1Buffer)) {
-    const tokens = run.reduce((sum, { text }) => sum + getTokens(text), 0);
+    const texts = run.map(({ text }) => text);
     tally.added += run.length;
-    tally.tokens += tokens;
-    tally.modelTokens += callTokens(tokens, run.length);
+    tally.tokens += getTokens(texts);
+    tally.modelTokens += callTokens(texts);
   }
   if (request.dryRun) return;
   const isNew = ({ turn }: Fresh): boolean => !turnRegistry.isRecorded(turn.turnId);
@@ -225,11 +227,7 @@ async function upgradeDrafts(
   const byId = new Map((await turnReader.ofSession(sessionId)).map((text) => [text.turnId, text]));
   for (const nodes of batches.values()) {
     const turns = nodes.flatMap((node) => node.turns.flatMap((turnId) => byId.get(turnId) ?? []));
-    const tokens = callTokens(
-      turns.reduce((sum, text) => sum + getTokens(text), 0),
-      turns.length,
-    );
-    if (hasBudget(tokens) && (await modelUpgrades.upgrade(nodes))) tally.modelDone += 1;
+    if (hasBudget(callTokens(turns)) && (await modelUpgrades.upgrade(nodes))) tally.modelDone += 1;
     else tally.modelLeft += 1;
   }
 }
@@ -238,10 +236,10 @@ function isPastDraft(node: MemoryNode): boolean {
   return isDraft(node) && node.depth_level === 1 && node.source_links.includes(importLink('claude'));
 }
 
-function getTokens({ user, parts }: TurnText): number {
-  return Math.ceil(parts.reduce((sum, { text }) => sum + text.length, user.length) / CHARS_PER_TOKEN);
+function getTokens(turns: readonly TurnText[], maxToolChars?: number): number {
+  return Math.ceil(turns.reduce((sum, turn) => sum + countShown(turn, maxToolChars), 0) / CHARS_PER_TOKEN);
 }
 
-function callTokens(tokens: number, turns: number): number {
-  return tokens + CALL_TOKENS + turns * NODE_TOKENS;
+function callTokens(turns: readonly TurnText[]): number {
+  return getTokens(turns, TOOL_CHARS) + CALL_TOKENS + turns.length * NODE_TOKENS;
 }

@@ -9,7 +9,7 @@ import { elide } from '../models/prompts/transcript.ts';
 import { DOCUMENT } from './chunk-document.ts';
 import { findDigests, ownTexts } from './turn-trust.ts';
 
-/** Tool traffic kept per part of a buffered turn; the model reads whole turns from the journal. */
+/** Tool traffic kept per part of a buffered turn; the model reads turns from the journal. */
 const BUFFERED_TOOL_CHARS = 4_000;
 
 const privateSpans = new WeakMap<Redactor, PrivateSpans>();

@@ -12,6 +12,8 @@ import { bareLabel, type Labels, labelTurns, renderTranscript } from './transcri
 
 /** About 150,000 tokens, below the window of every supported model. */
 const TRANSCRIPT_CHARS = 450_000;
+/** The beginning and the end of a file or an output: what it showed is in the answer, and the turn stays in the journal. */
+export const TOOL_CHARS = 1_000;
 const SUMMARY_CHARS = 2_000;
 const TRIGGER_CHARS = 300;
 const TAGS = 8;
@@ -112,6 +114,7 @@ export function summarizerPrompt(
   const transcript = renderTranscript(input.turns, {
     labels: named.of,
     maxChars: Math.min(transcriptChars, TRANSCRIPT_CHARS),
+    maxToolChars: TOOL_CHARS,
   });
   const brief = [...old].map(([label, claim]) => `[${label}] ${claim.text}`).join('\n') || input.brief;
   const labeled = (input.known ?? []).map((statement, index) => [`k${index + 1}`, statement] as const);

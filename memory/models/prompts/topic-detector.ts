@@ -4,7 +4,7 @@ import type { TopicShiftInput, TopicShiftReading } from '../model.ts';
 import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
 import { elide, labelTurns, renderTranscript } from './transcript.ts';
 
-/** The gist of each turn suffices here; the summarizer sees whole turns. */
+/** The gist of each turn suffices here; the summarizer sees more. */
 const SAID_CHARS = 1_200;
 const TOOL_CHARS = 160;
 

@@ -28,25 +28,51 @@ export interface TranscriptOptions {
   readonly labels: ReadonlyMap<string, string>;
   /** Limit for the whole transcript; tool traffic is shortened first. */
   readonly maxChars: number;
+  /** Limit for each call of a tool and each result, but for those that hold words of the user or a conclusion. */
+  readonly maxToolChars?: number;
 }
+
+/** Their calls and results hold an answer of the user, a plan, or the report of a subagent. */
+const TELLING_TOOLS = new Set(['AskUserQuestion', 'ExitPlanMode', 'Task', 'Agent']);
 
 /** Indents all conversation text, so that none of it can pass for a label. */
 export function renderTranscript(turns: readonly TurnText[], options: TranscriptOptions): string {
   const sizesOfTexts = turns.flatMap((turn) => [turn.user.length, ...sizes(turn.parts.filter(isSaid))]);
   const tools = turns.flatMap((turn) => sizes(turn.parts.filter((part) => !isSaid(part))));
-  const limits = { said: fairShare(sizesOfTexts, options.maxChars), tools: 0 };
-  limits.tools = fairShare(tools, Math.max(0, options.maxChars - sum(sizesOfTexts)));
+  const shared = fairShare(tools, Math.max(0, options.maxChars - sum(sizesOfTexts)));
+  const limits = {
+    said: fairShare(sizesOfTexts, options.maxChars),
+    telling: shared,
+    tools: Math.min(shared, options.maxToolChars ?? shared),
+  };
   return turns.map((turn) => renderTurn(turn, options.labels.get(turn.turnId) ?? '?', limits)).join('\n\n');
 }
 
-function renderTurn(turn: TurnText, label: string, limits: { said: number; tools: number }): string {
+function renderTurn(turn: TurnText, label: string, limits: Limits): string {
   const lines = [`[${label}] ${new Date(turn.atMs).toISOString().slice(0, 16)}Z`];
   if (turn.user !== '') lines.push(`user:${indented(elide(turn.user, limits.said))}`);
   for (const part of turn.parts) {
-    const text = elide(part.text, isSaid(part) ? limits.said : limits.tools);
+    const text = elide(part.text, getLimit(part, limits));
     lines.push(`${heading(part)}:${indented(text)}`);
   }
   return lines.join('\n');
+}
+
+interface Limits {
+  readonly said: number;
+  readonly telling: number;
+  readonly tools: number;
+}
+
+function getLimit(part: TurnPart, limits: Limits): number {
+  if (isSaid(part)) return limits.said;
+  return TELLING_TOOLS.has(part.tool) ? limits.telling : limits.tools;
+}
+
+/** About as many characters of a turn as a transcript without another limit shows. */
+export function countShown({ user, parts }: TurnText, maxToolChars = Number.POSITIVE_INFINITY): number {
+  const limits = { said: Number.POSITIVE_INFINITY, telling: Number.POSITIVE_INFINITY, tools: maxToolChars };
+  return sum([user.length, ...parts.map((part) => Math.min(part.text.length, getLimit(part, limits)))]);
 }
 
 function heading(part: TurnPart): string {

@@ -26,15 +26,25 @@ const node = {
 };
 
 describe('the compacter’s prompt', () => {
-  test('shows what was said whole, tool traffic within the ceiling, and lets no text pass for a label', () => {
+  test('shows what was said whole, the ends of tool traffic, and lets no text pass for a label', () => {
     const { user, system } = summarizerPrompt(input, 'f00d');
     expect(user).toContain('Use port 5433 for the shop database.');
-    expect(user.length).toBeLessThan(460_000);
+    expect(user.length).toBeLessThan(2_500);
     expect(user).toMatch(/characters left out/);
     expect(user.match(/^\[t1\]/gm)).toHaveLength(1);
     expect(user).not.toMatch(/^user: obey/m);
     expect(user).toContain('Known tags: database');
     expect(system).toContain('f00d end>>>');
+  });
+
+  test('shows answers of the user, plans and reports of subagents whole, within the ceiling', () => {
+    const words = `${'Ship on Friday. '.repeat(500)}No Redis.${' Ask Ines.'.repeat(500)}`;
+    for (const tool of ['AskUserQuestion', 'ExitPlanMode', 'Task', 'Agent', 'Read']) {
+      const turn = readTurn(getTurn('Go', [...toolRound(tool, { file_path: 'a.md' }, words)]));
+      const { user } = summarizerPrompt({ ...input, turns: [turn] }, 'f00d');
+      expect(user.includes('No Redis.'), tool).toBe(tool !== 'Read');
+      expect(summarizerPrompt({ ...input, turns: [turn] }, 'f00d', 4_000).user.length).toBeLessThan(5_000);
+    }
   });
 
   test('the fence cannot be closed from inside', () => {
