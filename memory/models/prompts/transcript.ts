@@ -37,42 +37,31 @@ const TELLING_TOOLS = new Set(['AskUserQuestion', 'ExitPlanMode', 'Task', 'Agent
 
 /** Indents all conversation text, so that none of it can pass for a label. */
 export function renderTranscript(turns: readonly TurnText[], options: TranscriptOptions): string {
+  const { labels, maxChars, maxToolChars } = options;
   const sizesOfTexts = turns.flatMap((turn) => [turn.user.length, ...sizes(turn.parts.filter(isSaid))]);
-  const tools = turns.flatMap((turn) => sizes(turn.parts.filter((part) => !isSaid(part))));
-  const shared = fairShare(tools, Math.max(0, options.maxChars - sum(sizesOfTexts)));
-  const limits = {
-    said: fairShare(sizesOfTexts, options.maxChars),
-    telling: shared,
-    tools: Math.min(shared, options.maxToolChars ?? shared),
-  };
-  return turns.map((turn) => renderTurn(turn, options.labels.get(turn.turnId) ?? '?', limits)).join('\n\n');
+  const sizesOfTools = turns.flatMap((turn) => sizes(turn.parts.filter((part) => !isSaid(part))));
+  const said = fairShare(sizesOfTexts, maxChars);
+  const tools = fairShare(sizesOfTools, Math.max(0, maxChars - sum(sizesOfTexts)));
+  const getLimit = (part?: TurnPart): number =>
+    part === undefined || isSaid(part) ? said : Math.min(tools, getOwnLimit(part, maxToolChars));
+  return turns.map((turn) => renderTurn(turn, labels.get(turn.turnId) ?? '?', getLimit)).join('\n\n');
 }
 
-function renderTurn(turn: TurnText, label: string, limits: Limits): string {
+/** @param getLimit  of a part, or of what the user typed */
+function renderTurn(turn: TurnText, label: string, getLimit: (part?: TurnPart) => number): string {
   const lines = [`[${label}] ${new Date(turn.atMs).toISOString().slice(0, 16)}Z`];
-  if (turn.user !== '') lines.push(`user:${indented(elide(turn.user, limits.said))}`);
-  for (const part of turn.parts) {
-    const text = elide(part.text, getLimit(part, limits));
-    lines.push(`${heading(part)}:${indented(text)}`);
-  }
+  if (turn.user !== '') lines.push(`user:${indented(elide(turn.user, getLimit()))}`);
+  for (const part of turn.parts) lines.push(`${heading(part)}:${indented(elide(part.text, getLimit(part)))}`);
   return lines.join('\n');
 }
 
-interface Limits {
-  readonly said: number;
-  readonly telling: number;
-  readonly tools: number;
-}
-
-function getLimit(part: TurnPart, limits: Limits): number {
-  if (isSaid(part)) return limits.said;
-  return TELLING_TOOLS.has(part.tool) ? limits.telling : limits.tools;
+function getOwnLimit(part: TurnPart, maxToolChars = Number.POSITIVE_INFINITY): number {
+  return isSaid(part) || TELLING_TOOLS.has(part.tool) ? Number.POSITIVE_INFINITY : maxToolChars;
 }
 
 /** About as many characters of a turn as a transcript without another limit shows. */
-export function countShown({ user, parts }: TurnText, maxToolChars = Number.POSITIVE_INFINITY): number {
-  const limits = { said: Number.POSITIVE_INFINITY, telling: Number.POSITIVE_INFINITY, tools: maxToolChars };
-  return sum([user.length, ...parts.map((part) => Math.min(part.text.length, getLimit(part, limits)))]);
+export function countShown({ user, parts }: TurnText, maxToolChars?: number): number {
+  return sum([user.length, ...parts.map((part) => Math.min(part.text.length, getOwnLimit(part, maxToolChars)))]);
 }
 
 function heading(part: TurnPart): string {
