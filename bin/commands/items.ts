@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { ago, type Paint } from '../../engine/api/index.ts';
@@ -68,9 +69,11 @@ function registerItems(command: Command, context: Context, words: Words): void {
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--json', 'print one JSON document')
     .action(async (text: string[], flags: Flags) => {
+      const said = text.join(' ').trim();
+      if (said === '') throw new CometError('usage', `${command.name()} add expects a sentence`);
       const projectDir = resolveDirectory(flags.project ?? '.');
       const item = await readingEngine(context).call('items/add', {
-        ...{ kind: words.kind, text: text.join(' '), projectDir, typed: isTyped(context.env) },
+        ...{ kind: words.kind, text: said, projectDir, typed: isTyped(context.env) },
       });
       term.print(flags, item, () => [`${words.added} ${item.id}  ${oneLine(item.text)}`]);
     });

@@ -102,6 +102,8 @@ it('names what is wrong in the words of the command line', async () => {
   expect(await said('nonsense')).toContain('(comet-cc --help lists everything)');
   expect(await said('inbox --date 2026-02-30')).toContain('--date expects a day');
   expect(await said('share init foo://x --scope me')).toContain('foo://x: expected s3://');
+  const blank = await home.run(['todo', 'add', ' ']);
+  expect([blank.code, blank.stderr]).toEqual([2, expect.stringContaining('todo add expects a sentence')]);
 });
 
 describe('with a daemon', () => {
