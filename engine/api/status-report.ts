@@ -109,7 +109,7 @@ async function stoppedReport(context: Context, guard: GuardStatus | null) {
     uptime_ms: 0,
     ...EMPTY_STATUS,
     llm: idleModel(config.llm),
-    tunnels: guard?.tunnels ?? { open: 0, total: 0, failed_open: 0 },
+    tunnels: guard?.tunnels ?? { open: 0, total: 0, failed_open: 0, bypassing: 0 },
     pass_through: guard?.pass_through ?? null,
     other_build: '',
   };

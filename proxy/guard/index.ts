@@ -83,7 +83,7 @@ export class Guard {
   readonly #sessions = new Set<net.Socket>();
   /** Connections past the engine. */
   readonly #bypasses = new WeakSet<net.Socket>();
-  readonly #tunnels = { open: 0, total: 0, failed_open: 0 };
+  readonly #tunnels = { open: 0, total: 0, failed_open: 0, bypassing: 0 };
   readonly #stopped = new AbortController();
   readonly #engine: EngineProcess;
   readonly #server: Server;
@@ -179,6 +179,10 @@ export class Guard {
     if (head.length > 0) remote.write(head);
     pipeBothWays(client, remote);
     if (!this.#bypasses.has(remote)) return;
+    this.#tunnels.bypassing += 1;
+    remote.once('close', () => {
+      this.#tunnels.bypassing -= 1;
+    });
     const mayEnd = (): boolean => !this.#isStopping && this.#engine.port() !== 0;
     endAtRest(client, remote, { restMs: this.#timings.restMs, mayEnd });
   }

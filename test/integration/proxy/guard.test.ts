@@ -184,7 +184,7 @@ describe('the control socket', () => {
       upstream: world.standIn.origin,
       target: 'api.anthropic.com:443',
       engine: { state: 'starting', restarts: 0 },
-      tunnels: { open: 0, total: 0, failed_open: 0 },
+      tunnels: { open: 0, total: 0, failed_open: 0, bypassing: 0 },
     });
     for (const line of ['nonsense', '{}', 'null', '[]', '{"op":"constructor"}']) {
       expect(await control(world.socketPath, line)).toHaveProperty('error');

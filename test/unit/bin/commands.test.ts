@@ -381,7 +381,7 @@ const report = {
   paused: NO_PAUSES,
   problems: [],
   notes: [],
-  tunnels: { open: 0, total: 0, failed_open: 0 },
+  tunnels: { open: 0, total: 0, failed_open: 0, bypassing: 0 },
   pass_through: null,
 } as const;
 
@@ -432,6 +432,16 @@ describe('status', () => {
     const silent = text({ project: null, nodes: 0, problems: [{ file: 'engine', message: 'no answer in time' }] });
     for (const lines of [restarting, silent]) expect(lines).not.toMatch(/^(?:memories|context|model)/m);
     expect(restarting).toContain("the engine's state is backoff");
+  });
+
+  it('says which connections are still without memory after a stop and a start', () => {
+    const open = (bypassing: number) => ({ ...report.tunnels, bypassing });
+    expect(text()).not.toContain('without it');
+    expect(text({ tunnels: open(1) })).toContain(
+      '1 connection was opened while memory was off and stays without it until two minutes after an answer\n  sooner: ',
+    );
+    expect(text({ tunnels: open(2) })).toContain('2 connections were opened while memory was off and stay without it');
+    expect(text({ tunnels: { open: 0, total: 0, failed_open: 0 } })).not.toContain('without it');
   });
 
   it('keeps the internals for --long', () => {

@@ -93,7 +93,7 @@ describe('guard and engine', () => {
     const { guard, via } = await world.start();
     const first = await secureThrough(via, world.ours.ca);
     const second = await secureThrough(via, world.ours.ca);
-    expect(guard.status().tunnels).toEqual({ open: 2, total: 2, failed_open: 0 });
+    expect(guard.status().tunnels).toEqual({ open: 2, total: 2, failed_open: 0, bypassing: 0 });
     first.destroy();
     await expect.poll(() => guard.status().tunnels.open).toBe(1);
     const gone = closed(second.resume());
@@ -148,9 +148,10 @@ describe('guard and engine', () => {
     )
       .on('error', () => {})
       .end(body);
-    expect(guard.status().tunnels).toMatchObject({ open: 2, failed_open: 2 });
+    expect(guard.status().tunnels).toMatchObject({ open: 2, failed_open: 2, bypassing: 2 });
     process.kill(pid, 'SIGCONT');
     await gone;
+    await expect.poll(() => guard.status().tunnels.bypassing).toBe(1);
     expect(waiting.destroyed).toBe(false);
     expect((await asked(via, world.ours.ca)).status).toBe(200);
     waiting.destroy();
