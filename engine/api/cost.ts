@@ -92,13 +92,13 @@ export function getSavings(totals: Totals): Savings {
   };
 }
 
-/** On the whole days (UTC) from the one time until before the other. */
+/** On the whole days (UTC) from the one time until before the other, or where they are of one day, on that day so far. */
 export function sumSaved(ledger: Pick<CostLedger, 'days'>, fromMs: number, toMs: number) {
   const [from, to] = [fromMs, toMs].map((atMs) => new Date(atMs).toISOString().slice(0, 10)) as [string, string];
-  const days = ledger.days().filter(([day]) => day >= from && day < to);
+  const days = ledger.days().filter(([day]) => day >= from && (day < to || from === to));
   const all = days.map(([, totals]) => getSavings(totals));
   const sum = (key: 'original' | 'sent' | 'net_saved_usd'): number => all.reduce((cost, each) => cost + each[key], 0);
-  return { received: sum('original'), sent: sum('sent'), usd: sum('net_saved_usd') };
+  return { received: sum('original'), sent: sum('sent'), usd: sum('net_saved_usd'), isToday: from === to };
 }
 
 function cents(usd: number): number {

@@ -13,12 +13,14 @@ import type { Untold } from '../storage/snapshot-files.ts';
 import { localDay } from '../tasks/trigger.ts';
 import { isClosed, isPast } from '../text/validity.ts';
 
-/** What requests saved, on whole days (UTC). */
+/** What requests saved, on days of UTC. */
 export interface Savings {
   readonly received: number;
   readonly sent: number;
   /** Net, at API prices. */
   readonly usd: number;
+  /** The day is not over, so the next brief counts it again. */
+  readonly isToday?: boolean;
 }
 
 export interface BriefInput {
@@ -194,9 +196,11 @@ function libraryLines({ untold, pages }: BriefInput): string[] {
   ];
 }
 
-function savedLines({ received, sent, usd }: Savings): string[] {
+function savedLines({ received, sent, usd, isToday }: Savings): string[] {
   if (received === 0) return [];
-  return [`- ${amount(received - sent)} of ${amount(received)} tokens of context, $${usd.toFixed(2)} at API prices`];
+  return [
+    `- ${amount(received - sent)} of ${amount(received)} tokens of context, $${usd.toFixed(2)} at API prices${isToday ? ', today so far' : ''}`,
+  ];
 }
 
 function getLine(text: string, { node_id }: MemoryNode, getLink: BriefInput['getLink']): string {

@@ -97,4 +97,12 @@ describe('a brief', () => {
       '- 312k of 1.2M tokens of context, $1.23 at API prices',
     ]);
   });
+
+  test('says that a day is not over where it follows another brief of that day', () => {
+    const saved = { received: 5_000, sent: 4_000, usd: 0.5, isToday: true };
+    const tasks = { due: ['“Check” (task 3f2a91), due 09:00'], neglected: [] };
+    expect(renderBrief(getInput({ tasks, saved }))).toContain(
+      '1k of 5k tokens of context, $0.50 at API prices, today so far',
+    );
+  });
 });
