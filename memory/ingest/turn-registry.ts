@@ -173,10 +173,10 @@ export function createTurnRegistry() {
 const READ_CHARS = 2_000;
 const TITLE_CHARS = 70;
 
-/** Of the session's first prompt with words. */
+/** Of the session's first prompt with words. One that begins with `/clear` has that as its first line. */
 function findTitle(prompt: string): string {
   const lines = withoutMarkup(prompt.slice(0, READ_CHARS)).split('\n').map(oneLine);
-  return clip(lines.find((line) => /[\p{L}\p{N}]/u.test(line)) ?? '', TITLE_CHARS);
+  return clip(lines.find((line) => line !== '/clear' && /[\p{L}\p{N}]/u.test(line)) ?? '', TITLE_CHARS);
 }
 
 /**
