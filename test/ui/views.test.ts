@@ -62,6 +62,23 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect(rig.complaints).toEqual([]);
   });
 
+  it('begins the days of the time filter at midnight of the zone of the user', async () => {
+    const storageState = await rig.context.storageState();
+    const context = await rig.browser.newContext({ storageState, timezoneId: 'America/Los_Angeles' });
+    const page = await context.newPage();
+    await page.clock.setFixedTime('2026-11-03T02:00:00Z');
+    await page.goto(`${rig.url}#/memory`);
+    for (const [days, since] of [
+      ['1', '2026-11-02T08:00:00Z'],
+      ['7', '2026-10-27T07:00:00Z'],
+    ] as const) {
+      const asked = page.waitForRequest((request) => request.postData()?.includes('sinceMs') ?? false);
+      await page.getByRole('combobox', { name: 'time' }).selectOption(days);
+      expect((await asked).postDataJSON()).toMatchObject({ sinceMs: Date.parse(since) });
+    }
+    await context.close();
+  });
+
   it('is used with the keyboard alone', async () => {
     const page = await rig.open('#/now');
     await page.locator('main', { hasText: /Saved today/ }).waitFor();

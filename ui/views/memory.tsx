@@ -12,7 +12,6 @@ const MOST = 500;
 /** Ranked ones: a search takes longer the more it ranks. */
 const RANKED = 50;
 const MOST_RANKED = 200;
-const DAY_MS = 86_400_000;
 const AGES = [
   ['', 'any time'],
   ['1', 'today'],
@@ -82,9 +81,10 @@ function focusList(event: KeyboardEvent): void {
 
 function searchInput(text: string, { days, quarantine, ...words }: Filters): Input<'ui/search'> {
   const given = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== ''));
-  // Whole days, so that the same filter is the same question.
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
-  const since = days === '' ? {} : { sinceMs: today - (Number(days) - 1) * DAY_MS };
+  // Whole days of the user's zone, so that the same filter is the same question.
+  const now = new Date();
+  const firstDay = new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1 - Number(days));
+  const since = days === '' ? {} : { sinceMs: firstDay.getTime() };
   const limit = text.trim() === '' ? MOST : text === whole.value ? MOST_RANKED : RANKED;
   return { query: text, limit, ...given, ...since, ...(quarantine ? { quarantine } : {}) };
 }
