@@ -1,6 +1,6 @@
 import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
-import { createRunEnd, getEnd, matchFrom, type Span } from './patterns.ts';
+import { createRunEnd, getEnd, isBasicPair, matchFrom, type Span } from './patterns.ts';
 import { isPlaceholder, randomness } from './randomness.ts';
 
 /** How much a name says about its value: that it is a password, a secret, or only that it may be one. */
@@ -23,10 +23,10 @@ const PUBLIC_AFTER =
 
 /** What may follow the word in its name. A small letter would make it another word: passenger, keyboard. */
 const TAIL = String.raw`(s?(?:(?:[A-Z0-9_]|[.-](?=\w))[\w.-]{0,24})?)`;
-const CLOSE = String.raw`(?:\\{0,3}["'\x60]|[\])]){0,3}`;
+const CLOSE = String.raw`(?:\\{0,3}["'\x60]|[\])*]){0,3}`;
 const TYPE = String.raw`(?:\s{0,2}:\s{0,2}&?(?:'static )?(?:str|[sS]tring)(?=\s)|\s[sS]tring(?=\s)|\[\d{0,6}\])?`;
-const INDIRECT = String.raw`[\s,{]{1,12}["']?(?:value|default)["']?\s{0,3}[:=]`;
-const SIGN = String.raw`(?::-|:{1,3}=?|[?+.|&]{0,2}=>?|->|\|\||\?\?|[는은是为為は]|${INDIRECT})`;
+const INDIRECT = String.raw`[\s,{]{1,12}["']?(?:[vV]alue|default)["']?\s{0,3}[:=]`;
+const SIGN = String.raw`(?::-|:{1,3}=?|[?+.|&]{0,2}=>?|->|\|\||\?\?|[：는은是为為は]|%3[ADad]|${INDIRECT})(?:\*{2,3}(?=\s))?`;
 const CALL = String.raw`(?:[A-Za-z_][\w.:!]{0,30}\(\s{0,4})?`;
 const QUOTE = String.raw`(?:@|[bBrRuU]{1,2}(?=["']))?(\\{0,3}["'\x60]{1,3})`;
 const sticky = (source: string): RegExp => new RegExp(source, 'y');
@@ -44,7 +44,7 @@ const CONNECTORS: readonly { readonly how: How; readonly pattern: RegExp }[] = [
   {
     how: 'said',
     pattern: sticky(
-      String.raw`(s?)(?: (?:for|of|to|on|in|für|von|zu[mr]?|de[rsl]?|du|para|pour|voor|van)(?: [\wÀ-ÿ.@/'"-]{1,30}){1,6}?)? {0,2}(?:: {0,4}| - {0,4}| (?:is|ist|lautet|est|es):? {1,4})(\\?["']?)`,
+      String.raw`(s?)(?: (?:for|of|to|on|in|für|von|zu[mr]?|de[rsl]?|du|para|pour|voor|van)(?: [\wÀ-ÿ.@/'"-]{1,30}){1,6}?)? {0,2}(?:: {0,4}| - {0,4}| (?:is|ist|lautet|est|es|è|é):? {1,4})(\\?["']?)`,
     ),
   },
   { how: 'said', pattern: sticky(String.raw`()\(()`) },
@@ -169,6 +169,7 @@ function isSecret(value: string, kind: Kind, how: How, name = ''): boolean {
   if (kind === 'password') return isPassword(text, how, name);
   if (!/[A-Za-z]/.test(text)) return false;
   if (kind === 'generic') return text.length >= 16 && hasDigit && randomness(text) >= 0.5;
+  if (text.length >= 16 && isBasicPair(text)) return true;
   const enough = text.length >= 16 ? 0.35 : 0.45;
   if (how === 'quoted' || how === 'element')
     return hasDigit ? randomness(text) >= enough : text.length >= 20 && randomness(text) >= 0.45;

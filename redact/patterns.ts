@@ -263,7 +263,8 @@ function awsSecretsNear(text: string, id: Span): Span[] {
     .map(({ index }) => ({ start: from + index, end: from + index + 40, type: 'aws-secret' }));
 }
 
-function isBasicPair(text: string): boolean {
+/** Base64 of `name:password`. */
+export function isBasicPair(text: string): boolean {
   const pair = Buffer.from(text, 'base64').toString('latin1');
   return pair.includes(':') && /^[\x20-\x7e]+$/.test(pair);
 }

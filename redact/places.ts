@@ -15,7 +15,7 @@ export function* findPlaced(text: string): Steps<Span[]> {
   ];
 }
 
-const COOKIES = /cookie\\?["']?\s{0,2}[:=,]\s{0,4}\\{0,3}["']?([^\n"'\\]{1,4096})/gi;
+const COOKIES = /(?:cookie\\?["']?\s{0,2}[:=,]|\s-(?:b|-cookie)\s)\s{0,4}\\{0,3}["']?([^\n"'\\]{1,4096})/gi;
 const COOKIE = /(?:^|[;\s])[^=;\s]{1,64}=([^;\s]{12,})/g;
 const AUTHORIZATION =
   /authorization\\?["']?\s{0,4}[:=,]?\s{0,4}\\?["']?(?:(?:bearer|basic|token|apikey)\s{1,4})?([\w+/=~.-]{8,})/gi;
@@ -64,6 +64,8 @@ const COMMANDS: readonly RegExp[] = [
   new RegExp(String.raw`htpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,64}\s{1,4}${QUOTE}${VALUE}`, 'g'),
   // smbclient -U name%…
   new RegExp(String.raw`\s-U\s{0,2}${QUOTE}[\w\\/.@-]{1,64}%${VALUE}`, 'g'),
+  // CREATE USER … IDENTIFIED BY '…'
+  new RegExp(String.raw`identified\s{1,4}(?:with\s{1,4}[\w'"]{1,40}\s{1,4})?by\s{1,4}\\?["']${VALUE}`, 'gi'),
   // ConvertTo-SecureString "…"
   new RegExp(String.raw`SecureString\s{1,4}(?:-String\s{1,4})?${QUOTE}${VALUE}`, 'gi'),
   // NetworkCredential("name", "…"), DirectoryEntry("…", "name", "…")

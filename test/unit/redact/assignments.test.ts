@@ -36,6 +36,36 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     );
   });
 
+  it.each([
+    'Log in as bob. **Password:** Xk7pQ2zRm9v',
+    '- **Password**: `Xk7pQ2zRm9v`',
+    '密码：Xk7pQ2zRm9v',
+    'パスワード：Xk7pQ2zRm9v',
+    'la password è Xk7pQ2zRm9v',
+    'a senha é Xk7pQ2zRm9v',
+    '[{"Key":"DB_PASSWORD","Value":"Xk7pQ2zRm9v"}]',
+    'https://example.com/?next=%2Fcb%3Fpassword%3DXk7pQ2zRm9v',
+    "CREATE USER bob IDENTIFIED BY 'Xk7pQ2zRm9v';",
+    "ALTER USER 'bob'@'%' IDENTIFIED WITH mysql_native_password BY 'Xk7pQ2zRm9v';",
+    `_auth=${Buffer.from('bob:Xk7pQ2zRm9v').toString('base64')}`,
+    `curl -b 'sid=Xk7pQ2zRm9vTb2Kp' https://example.com`,
+    `curl --cookie "sid=Xk7pQ2zRm9vTb2Kp" https://example.com`,
+  ])('finds the secret of %s', (text) => {
+    const once = redact(text);
+    expect(once).toContain('[REDACTED:');
+    expect(once).not.toMatch(/Xk7pQ2zRm9v|Ym9iOlhrN3BR/);
+    expect(redact(once)).toBe(once);
+  });
+
+  it.each([
+    'PBES2-params IDENTIFIED BY id-PBES2',
+    'git checkout -b fix=retries-of-the-carrier-client-2',
+    '**Token:** the key of the cache is node-20',
+    'la password è obbligatoria',
+  ])('leaves %s', (text) => {
+    expect(redact(text)).toBe(text);
+  });
+
   it('finds the audited forms', () => {
     const audited = planted.filter(({ half }) => half === 'audited');
     const missed = audited.filter(({ secret, text }) => isLeft(secret, redact(text)));
