@@ -116,6 +116,7 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
   let depth = 0;
   let at = 0;
   let next = 0;
+  let before = { member: '', value: '' };
   for (const { start, end, value, member } of readableLiterals(json)) {
     const ownOthers: Span[] = [];
     while (next < others.length && (others[next] as Span).start < at + value.length) {
@@ -129,7 +130,10 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
     const opensPrivate = member === 'text' || member === 'content';
     const secrets = yield* findSecrets(value, opensPrivate ? depth : 0, ownOthers);
     if (opensPrivate) depth = secrets.depth;
-    const whole = isSecretMember(member, value) ? [{ start: 0, end: value.length, type: 'secret' }] : [];
+    // {"name": "DB_PASSWORD", "value": "…"}
+    const name = /^value$/i.test(member) && /^(?:name|key)$/i.test(before.member) ? before.value : member;
+    if (member !== '') before = { member, value };
+    const whole = isSecretMember(name, value) ? [{ start: 0, end: value.length, type: 'secret' }] : [];
     const spans = mergeSpans([...secrets.spans, ...whole]);
     const offsets = escapedOffsets(
       json.slice(start, end),

@@ -66,6 +66,12 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     expect(redact(text)).toBe(text);
   });
 
+  it('finds a secret whose name is the member before it, and no other value', () => {
+    const body = (name: string): string => JSON.stringify({ env: [{ name, value: 'Xk7pQ2zRm9v' }] });
+    expect(json(body('DB_PASSWORD')).text).not.toContain('Xk7pQ2zRm9v');
+    expect(json(body('BUILD_LABEL')).text).toBe(body('BUILD_LABEL'));
+  });
+
   it('finds the audited forms', () => {
     const audited = planted.filter(({ half }) => half === 'audited');
     const missed = audited.filter(({ secret, text }) => isLeft(secret, redact(text)));
