@@ -67,9 +67,7 @@ export function fenceLines(lines: readonly string[], fence: string): string {
   return [`<${FENCE} fence="${fence}">`, ...lines, `</${FENCE} fence="${fence}">`].join('\n');
 }
 
-/**
- * One line that cannot be taken for markup, a role or a fence. Longer than `maxChars`: cut at the end of a word.
- */
+/** One line that cannot be taken for markup, a role or a fence. Longer than `maxChars`: cut at the end of a word. */
 export function neutralLine(text: string, maxChars: number): string {
   const flat = text.replace(INVISIBLE, '').replace(BREAKS, ' ').trim();
   const plain = flat

@@ -1,8 +1,6 @@
 import type { Scope } from './policy.ts';
 
-/**
- * Where a text comes from, most trusted first. A text derived from several sources has the lowest origin.
- */
+/** Where a text comes from, most trusted first. A text derived from several sources has the lowest origin. */
 export const ORIGINS = ['user', 'assistant', 'tool', 'external'] as const;
 export type Origin = (typeof ORIGINS)[number];
 

@@ -96,7 +96,12 @@ export function statusLines(status: FullStatus, paint: Paint, nowMs: number): st
       : [`importing: ${Math.floor((100 * importing.done) / Math.max(1, importing.total))} %`]),
     ...(status.llm.deferred > 0 ? [deferredLine(status.llm, nowMs)] : []),
     ...spentLines(status.budget),
-    ...(healthy ? bypassLines(status.tunnels) : []),
+    ...(healthy && status.tunnels.bypassing > 0
+      ? [
+          `${formatCount(status.tunnels.bypassing, 'connection')} opened while memory was off: without it until two minutes after an answer`,
+          '  sooner: end that session of Claude Code and resume it',
+        ]
+      : []),
   ];
   return [
     ...rowLines(rows, paint),
@@ -152,16 +157,6 @@ function spentLines({ sessions, session_tokens: most }: FullStatus['budget']): s
   return [
     `session ${name}${others} used the ${amount(most)} tokens allowed for a session; rules write its memories now`,
     '  more: comet-cc config set models.sessionTokens NUMBER && comet-cc restart',
-  ];
-}
-
-/** Connections past the engine, once that is back. */
-function bypassLines({ bypassing }: FullStatus['tunnels']): string[] {
-  if (!bypassing) return [];
-  const [were, they] = bypassing === 1 ? ['was', 'stays'] : ['were', 'stay'];
-  return [
-    `${formatCount(bypassing, 'connection')} ${were} opened while memory was off and ${they} without it until two minutes after an answer`,
-    '  sooner: end that session of Claude Code and resume it',
   ];
 }
 

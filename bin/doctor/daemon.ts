@@ -71,9 +71,7 @@ const FIXES: Readonly<Record<string, string>> = {
 };
 
 export function checkStore(report: StatusReport | null): Check {
-  if (report === null || report.engine.state !== 'healthy') {
-    return unknown('store', 'not known while no engine runs');
-  }
+  if (report === null || report.engine.state !== 'healthy') return unknown('store', 'not known while no engine runs');
   const { reindex } = report;
   const problems = report.problems.filter(({ file }) => file !== 'engine' && (file !== 'index' || reindex === null));
   if (reindex !== null && problems.length === 0) {

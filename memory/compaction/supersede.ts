@@ -2,7 +2,6 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
-
 import type { Fact, MemoryNode, StatementRef } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { KnownStatement } from '../models/model.ts';

@@ -198,9 +198,8 @@ function libraryLines({ untold, pages }: BriefInput): string[] {
 
 function savedLines({ received, sent, usd, isToday }: Savings): string[] {
   if (received === 0) return [];
-  return [
-    `- ${amount(received - sent)} of ${amount(received)} tokens of context, $${usd.toFixed(2)} at API prices${isToday ? ', today so far' : ''}`,
-  ];
+  const price = `$${usd.toFixed(2)} at API prices${isToday ? ', today so far' : ''}`;
+  return [`- ${amount(received - sent)} of ${amount(received)} tokens of context, ${price}`];
 }
 
 function getLine(text: string, { node_id }: MemoryNode, getLink: BriefInput['getLink']): string {

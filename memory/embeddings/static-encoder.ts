@@ -95,9 +95,7 @@ function addFeature(vector: Float32Array, feature: string, weight: number): void
 /** FNV-1a over UTF-16 units with a final mix, because slot and sign take few of its bits. */
 function fnv1a(text: string): number {
   let hash = 0x811c_9dc5;
-  for (let at = 0; at < text.length; at += 1) {
-    hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
-  }
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
   return (hash ^ (hash >>> 13)) >>> 0;
 }

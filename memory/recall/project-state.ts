@@ -217,11 +217,6 @@ export function answerStateQuery({ wants, about }: StateQuery, state: ProjectSta
     return about.length === 0 || about.filter((token) => words.has(token)).length * 2 >= about.length;
   };
   const kinds: readonly StateKind[] =
-    wants.includes('decided') && wants.length === 1 ? ['decided'] : ['open', 'decided', 'outcome'];
-  const chosen = kinds.flatMap((kind) => state[kind].filter(fits).slice(0, most(kind)));
-  return wants[0] === 'outcome' ? [...chosen.filter(isOutcome), ...chosen.filter((item) => !isOutcome(item))] : chosen;
-}
-
-function isOutcome({ kind }: StateItem): boolean {
-  return kind === 'outcome';
+    wants[0] === 'outcome' ? ['outcome', 'open', 'decided'] : ['open', 'decided', 'outcome'];
+  return kinds.flatMap((kind) => state[kind].filter(fits).slice(0, most(kind)));
 }

@@ -104,9 +104,7 @@ function getTriggers(hits: readonly Hit[]): ReadonlyMap<string, number> {
 function bestScores(turns: readonly TurnHit[]): BestScores {
   const best: Partial<Record<Lane, number>> = {};
   for (const { lanes } of turns) {
-    for (const lane of Object.keys(lanes) as Lane[]) {
-      best[lane] = Math.max(best[lane] ?? 0, lanes[lane]?.score ?? 0);
-    }
+    for (const lane of Object.keys(lanes) as Lane[]) best[lane] = Math.max(best[lane] ?? 0, lanes[lane]?.score ?? 0);
   }
   return best;
 }
