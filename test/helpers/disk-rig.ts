@@ -74,7 +74,10 @@ export function bytesBelow(dir: string): Map<string, string> {
 /** Files below `dir` in which `word` stands. */
 export function filesHolding(dir: string, word: string): string[] {
   const bytes = Buffer.from(word).toString('latin1');
-  return [...bytesBelow(dir)].filter(([, text]) => text.includes(bytes)).map(([file]) => file);
+  // Manifests name files by random hex digits, which may be a number by chance.
+  const number = /^\d+$/.test(word) ? new RegExp(`(?<![\\da-f-])${word}(?![\\da-f-])`) : null;
+  const holds = (text: string): boolean => number?.test(text) ?? text.includes(bytes);
+  return [...bytesBelow(dir)].filter(([, text]) => holds(text)).map(([file]) => file);
 }
 
 /** Looks again when a file went away meanwhile: an open index renames and removes files from its own threads. */
