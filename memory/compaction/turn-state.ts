@@ -160,7 +160,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     repeatsShown(text, [turn]) ? lowestOrigin([answer.origin, 'tool']) : answer.origin;
   const outcome = clipOutcome(statements, OUTCOME_CHARS);
   // Asked only where the work stands, an answer says again what memory holds.
-  const isRecap = readStateQuery(typed) !== null && own.every(({ text }) => isAsking(text));
+  const isRecap = own.every(({ text }) => isAsking(text)) && readStateQuery(typed) !== null;
   const news = isRecap ? [] : answer.said;
   const byUser = findDecisions(own, before === undefined);
   const item =
