@@ -241,6 +241,8 @@ describe('three machines of one person', () => {
   it('exchange by themselves, at a stop and at a start', async () => {
     const often = { COMET_CC_SHARE_INTERVAL_MINUTES: '5' };
     await Promise.all([laptop.run(['stop', '--now']), desktop.run(['restart'], { env: often })]);
+    // After the exchange of the start: a stop waits three seconds for all that is under way.
+    await share(desktop, 'pull');
     await todo(desktop, 'ask for the heron invoice');
     await desktop.run(['stop', '--now']);
     await laptop.run(['start'], { env: often });
