@@ -36,7 +36,7 @@ import {
   openReceipts,
   type ReceiptStore,
 } from '../proxy/ledger/index.ts';
-import { createRewriter, openPlanStore, type PlanStore } from '../proxy/rewrite/index.ts';
+import { createRewriter, openPlanStore, type PlanStore, type RunningRewriter } from '../proxy/rewrite/index.ts';
 import { createRedactor, type Redactor } from '../redact/index.ts';
 import { conversationCosts, getCosts, sumSaved } from './api/cost.ts';
 import { createHookHandlers } from './api/hooks.ts';
@@ -71,6 +71,7 @@ const TARGET_HOST = 'api.anthropic.com';
 const STORE_MS = 300;
 const OWNERSHIP_MS = 1_000;
 const COLLECTOR_MS = 15_000;
+const SILENCE_MS = 30_000;
 
 export type RunningEngine = Awaited<ReturnType<typeof composeEngine>>;
 
@@ -133,6 +134,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     clock: systemClock,
     ...{ randomHex: (bytes: number) => randomBytes(bytes).toString('hex'), log },
   });
+  const closable = withRunningTurns(memory, rewriter);
   const proxy = createProxy({
     ...proxyConfig(config, env, paths, log),
     rewriter: withFaults(rewriter, faults),
@@ -144,7 +146,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const ui = getUi(config, paths, () => services, log);
   const removals = getRemovals({ memory, receipts, linked, opened }, paths.uiRemovalsFile, log);
   const services: EngineServices = {
-    ...getServices({ config, paths, log }, { memory, policy, ledger, budget, linked, subagents }),
+    ...getServices({ config, paths, log }, { memory: closable, policy, ledger, budget, linked, subagents }),
     ...shellServices(env, paths, redactor),
     ...{ ledger, activity: proxy.activity, quota: budget.limits },
     ...{ seals, receipts, removals },
@@ -161,7 +163,11 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
   log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
-  const timers = [watchOwnership(api, onLost), startCollecting(proxy.activity, log)];
+  const timers = [
+    watchOwnership(api, onLost),
+    startCollecting(proxy.activity, log),
+    watchSilence(rewriter, config.compaction.idleMs),
+  ];
   let closing: Promise<void> | null = null;
   const closeAll = (): Promise<void> => {
     for (const timer of timers) clearInterval(timer);
@@ -181,6 +187,24 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     /** Cuts running exchanges and makes everything durable; idempotent. */
     close: (): Promise<void> => (closing ??= closeAll()),
   };
+}
+
+/** A session is closed with the turn that it ends in. */
+function withRunningTurns(memory: Memory, rewriter: RunningRewriter): Memory {
+  const { capture } = memory;
+  const closeSession: Memory['capture']['closeSession'] = async (id) => {
+    rewriter.captureRunning(({ context }) => context.sessionId === id);
+    await capture.awaitCaptures(id);
+    return capture.closeSession(id);
+  };
+  return { ...memory, capture: { ...capture, closeSession } };
+}
+
+/** A client may end without a word. */
+function watchSilence(rewriter: RunningRewriter, idleMs: number): NodeJS.Timeout {
+  const look = (): void =>
+    rewriter.captureRunning(({ sinceMs }) => idleMs > 0 && systemClock.now() - sinceMs >= idleMs);
+  return setInterval(look, SILENCE_MS).unref();
 }
 
 async function closeParts(parts: readonly { close(): Promise<void> }[], log: Log): Promise<void> {

@@ -170,8 +170,9 @@ async function notice(state: State, sessionId: string, project: string): Promise
 function offer(state: State, { preset, formerId, ...turn }: CapturedTurn): void {
   const { turnRegistry, log, sessions } = state;
   if (state.crashMarks.isSkipped(turn.turnId)) return;
+  const others = [...(turn.earlierIds ?? []), ...(formerId === undefined ? [] : [formerId])];
   // Removed by the user under that id, or on its way to the journal.
-  if (formerId !== undefined && turnRegistry.isReserved(formerId) && !turnRegistry.isRecorded(formerId)) return;
+  if (others.some((id) => turnRegistry.isReserved(id) && !turnRegistry.isRecorded(id))) return;
   if (!turnRegistry.reserve(turn.turnId)) return;
   const chars = turn.messages.reduce((sum, message) => sum + message.content.length, 0);
   if (state.pendingChars > 0 && state.pendingChars + chars > PENDING_CHARS) {
@@ -214,7 +215,10 @@ async function ingest(
     return null;
   }
   const read = async () => {
-    const turn = { ...captured, ...(await inSlices(captured, readOrigins(state, captured))) };
+    const { earlierIds = [], ...own } = captured;
+    const known = earlierIds.filter((id) => turnRegistry.getSession(id) === session.id);
+    const origins = await inSlices(captured, readOrigins(state, captured));
+    const turn = { ...own, ...origins, ...(known.length === 0 ? {} : { earlierIds: known }) };
     if (await recognize(state, session, turn)) return { form: turn, isNew: false };
     return { form: null, isNew: await store(state, session, turn, false) };
   };
@@ -311,6 +315,8 @@ function* take(
   // After an eviction the turns are known but may still lack a node.
   const isOwn = turnRegistry.record(stored, text) || isFirst(turnRegistry, session, stored.turnId);
   turnReader.keep({ ...text, turnId: turnRegistry.aliases(text.turnId)[0] ?? text.turnId });
+  const { earlierIds = [] } = stored;
+  if (isOwn) session.buffer = session.buffer.filter(({ turnId }) => !earlierIds.includes(turnId));
   // The importer writes the nodes of documents and imported turns.
   const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
   if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(store.isSettled)) {
@@ -336,10 +342,11 @@ async function readJournal(state: State, session: Session): Promise<void> {
   const { turnRegistry, crashMarks, toolRounds } = state;
   const isAgain = turnRegistry.session(session.id) !== undefined;
   const records = await readable(state, session.id);
-  for (const part of records) {
-    if (part.part !== undefined) await crashMarks.during('read', [part], async () => void toolRounds.restore(part));
+  const { turns, parts } = joinParts(records, turnRegistry.canonicalId);
+  const earlier = parts.filter(({ part }) => part === undefined);
+  for (const part of [...records.filter(({ part }) => part !== undefined), ...earlier]) {
+    await crashMarks.during('read', [part], async () => void toolRounds.restore(part));
   }
-  const { turns } = joinParts(records, turnRegistry.canonicalId);
   for (const [at, stored] of turns.entries()) {
     session.project = stored.project || session.project;
     if (stored.part === undefined) {

@@ -58,7 +58,7 @@ export function createToolRounds(parts: Parts) {
   function restore(part: JournalTurn): TurnText {
     const before = entered.get(part.part?.after ?? '');
     // Without its predecessor a part counts as tainted.
-    const startsTainted = before?.tainted ?? part.part?.after !== null;
+    const startsTainted = before?.tainted ?? (part.part?.after ?? null) !== null;
     const { text, tainted } = readTurnPart(part, startsTainted);
     const prompt = before?.prompt ?? text.user.slice(0, PROMPT_CHARS);
     turnRegistry.record(part, text);
@@ -94,7 +94,7 @@ export function createToolRounds(parts: Parts) {
     if (own.some(({ turnId }) => turnRegistry.isRecorded(turnId) && !isOwn(turnId))) return [];
     let from = 0;
     for (const [index, { turnId, messages }] of own.entries()) {
-      const { parts: _, ...rest } = turn;
+      const { parts: _, earlierIds: __, ...rest } = turn;
       const part = { index, after: own[index - 1]?.turnId ?? null };
       const missing = !isOwn(turnId) && !isForgotten(turnId);
       if (missing) await write({ ...rest, turnId, messages: turn.messages.slice(from, from + messages), part }, stamp);

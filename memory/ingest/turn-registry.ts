@@ -61,15 +61,17 @@ function createPartMaps() {
   return {
     partsOf,
     wholesOf,
-    record({ turnId, parts = [], tail, part: own }: NewTurn): void {
+    record({ turnId, parts = [], earlierIds = [], tail, part: own }: NewTurn): void {
       if (own?.of !== undefined) {
         add(own.of, [turnId]);
         wholesOf.set(turnId, [{ turnId: own.of, isCopied: false }]);
       }
-      if (parts.length === 0) return;
-      const whole = { turnId, isCopied: tail !== true };
-      const ids = parts.map((part) => part.turnId);
-      for (const id of ids) wholesOf.set(id, [...(wholesOf.get(id) ?? []), whole]);
+      const ids = [...parts.map((part) => part.turnId), ...earlierIds];
+      if (ids.length === 0) return;
+      for (const id of ids) {
+        const isCopied = tail !== true || earlierIds.includes(id);
+        wholesOf.set(id, [...(wholesOf.get(id) ?? []), { turnId, isCopied }]);
+      }
       add(turnId, ids);
     },
   };
@@ -104,7 +106,16 @@ export function createTurnRegistry() {
       turns: (session?.turns ?? 0) + (isCounted ? 1 : 0),
       title: session?.title || findTitle(user),
     });
-    if (isCounted) counted.add(turn.turnId);
+    if (!isCounted) return;
+    counted.add(turn.turnId);
+    for (const id of turn.earlierIds ?? []) uncount(id, turn.sessionId);
+  }
+
+  function uncount(turnId: string, sessionId: string): void {
+    const session = sessions.get(sessionId);
+    if (session === undefined || !counted.delete(turnId)) return;
+    if (session.turns > 1) sessions.set(sessionId, { ...session, turns: session.turns - 1 });
+    else sessions.delete(sessionId);
   }
 
   function enter(turn: NewTurn, text: TurnText, mayBeNew: boolean): 'new' | 'form' | null {
@@ -146,11 +157,9 @@ export function createTurnRegistry() {
       tasks.drop([...turnIds, ...turnIds.flatMap((turnId) => wholesOf.get(turnId) ?? []).map((whole) => whole.turnId)]);
       for (const turnId of turnIds) {
         const sessionId = getSession(turnId);
-        const session = sessions.get(sessionId ?? '');
-        if (sessionId !== undefined) sessionOf.set(turnId, null);
-        if (sessionId === undefined || session === undefined || !counted.delete(turnId)) continue;
-        if (session.turns > 1) sessions.set(sessionId, { ...session, turns: session.turns - 1 });
-        else sessions.delete(sessionId);
+        if (sessionId === undefined) continue;
+        sessionOf.set(turnId, null);
+        uncount(turnId, sessionId);
       }
     },
     /** The id that nodes use for this turn. */

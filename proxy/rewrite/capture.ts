@@ -38,6 +38,16 @@ import { classifyApiError, readApiMessage } from '../wire/validate.ts';
 import { type EpochPlan, type RewriteResult, refusesReceived, type Spliced } from './plan.ts';
 import { createReceipt } from './receipt.ts';
 
+/** The newest request of a session whose turn has no whole answer yet. */
+export interface RunningTurn {
+  readonly context: RequestContext;
+  /** What has arrived of the answer. */
+  readonly answer: AssistantMessage | null;
+  /** The client ended the answer. */
+  readonly isLeft: boolean;
+  readonly sinceMs: number;
+}
+
 interface ResponseRecorderDeps {
   readonly memory: Pick<MemorySource, 'captureTurns'>;
   readonly ledger: CostLedger;
@@ -46,6 +56,7 @@ interface ResponseRecorderDeps {
   readonly clock: Clock;
   /** Keys of turns that were captured with their answer. */
   readonly answered: LruMap<string, true>;
+  readonly running: LruMap<string, RunningTurn>;
   /** Absent where no subagent gets facts. */
   readonly subagents?: SubagentSource;
   readonly log: ProxyLog;
@@ -107,9 +118,16 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
   }
 
   function captureTurn({ context, plan }: RewriteResult, response: ObservedResponse, message: AssistantMessage): void {
-    const { view, kind } = context;
+    const { view, kind, sessionId } = context;
     const turn = splitTurns(view).at(-1);
-    if (kind !== 'main' || response.end !== 'complete' || !endsTurn(message.stopReason) || turn === undefined) return;
+    if (kind !== 'main' || turn === undefined) return;
+    const isNewest = deps.running.peek(sessionId)?.context === context;
+    if (response.end !== 'complete' || !endsTurn(message.stopReason)) {
+      const isLeft = response.end === 'aborted_by_client';
+      if (isNewest) deps.running.set(sessionId, { context, answer: message, isLeft, sinceMs: clock.now() });
+      return;
+    }
+    if (isNewest) deps.running.delete(sessionId);
     deps.answered.set(turn.key, true);
     const captured = captureAnsweredTurn(view, turn, message, captureContext(context, clock.now()));
     memory.captureTurns([captured]);
@@ -184,7 +202,8 @@ export function captureTurns(
     scannedUntil = span.start;
     const messages = readMessages(view, span);
     const own = commonFields(view, span, context, privateBefore);
-    return { ...own, ...findFormerId(view, span), turnId: span.endHash, messages, ...listParts(view, span) };
+    const ids = { ...findFormerId(view, span), earlierIds: runningIds(view, span) };
+    return { ...own, ...ids, turnId: span.endHash, messages, ...listParts(view, span) };
   });
 }
 
@@ -233,6 +252,26 @@ export function captureParts(
   });
 }
 
+/** A turn that no later request may have: the user left in the middle of it. */
+export function captureRunningTurn({ context, answer, sinceMs }: RunningTurn): CapturedTurn[] {
+  const { view } = context;
+  const turn = splitTurns(view).at(-1);
+  if (turn === undefined) return [];
+  const messages = [...readMessages(view, turn), ...(answer === null ? [] : [toAnswer(answer)])];
+  const own = commonFields(view, turn, captureContext(context, sinceMs));
+  return [{ ...own, turnId: runningId(turn.endHash), messages, ...listParts(view, turn) }];
+}
+
+/** Differs from the id of the part that may end there. */
+const runningId = (endHash: string): string => extendLineage(endHash, 'running');
+
+/** Under which the turn may have been captured while it ran. */
+function runningIds({ infos, lineage }: ConversationView, { start, end }: TurnSpan): string[] {
+  return lineage
+    .slice(start, end)
+    .flatMap((hash, at) => (infos[start + at]?.role === 'assistant' ? [] : runningId(hash)));
+}
+
 /** The turn that a response just ended, before Claude Code sends the answer back. */
 export function captureAnsweredTurn(
   view: ConversationView,
@@ -242,9 +281,9 @@ export function captureAnsweredTurn(
 ): CapturedTurn {
   const message = { role: 'assistant', content: answer.content };
   const turnId = extendLineage(view.lineage.at(-1) as string, hashMessage(message));
-  const captured = toCapturedMessage('assistant', Buffer.from(JSON.stringify(answer.content)));
-  const messages = [...readMessages(view, span), captured];
-  return { ...commonFields(view, span, context), turnId, messages, ...listParts(view, span) };
+  const messages = [...readMessages(view, span), toAnswer(answer)];
+  const own = { ...commonFields(view, span, context), earlierIds: runningIds(view, span) };
+  return { ...own, turnId, messages, ...listParts(view, span) };
 }
 
 /**
@@ -275,7 +314,8 @@ export function captureSummarizedTurns(view: ConversationView, context: CaptureC
   const messages = isMerged
     ? [{ ...left, content: typed }]
     : [...readMessages(view, { ...turn, end: turn.end - 1 }), left];
-  return [...ended, { ...commonFields(view, turn, context), turnId, messages, ...listParts(view, turn) }];
+  const earlierIds = [...runningIds(view, { ...turn, end: turn.end - 1 }), runningId(turnId)];
+  return [...ended, { ...commonFields(view, turn, context), earlierIds, turnId, messages, ...listParts(view, turn) }];
 }
 
 function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
@@ -340,6 +380,10 @@ function splitContent(body: Buffer, content: Slice): { readonly results: string;
   const comma = body.indexOf(',', end);
   const results = `${body.toString('utf8', content.start, comma)}]`;
   return { results, prompt: `[${body.toString('utf8', comma + 1, content.end)}` };
+}
+
+function toAnswer({ content }: AssistantMessage): CapturedMessage {
+  return toCapturedMessage('assistant', Buffer.from(JSON.stringify(content)));
 }
 
 function toCapturedMessage(role: Role, content: Buffer): CapturedMessage {

@@ -55,11 +55,13 @@ import {
 import {
   captureContext,
   captureParts,
+  captureRunningTurn,
   captureSummarizedTurns,
   captureTurns,
   createResponseRecorder,
   findTimes,
   type ResponseRecorder,
+  type RunningTurn,
 } from './capture.ts';
 import { type CutRule, countEligibleTurns, isExpired } from './cut.ts';
 import {
@@ -119,7 +121,9 @@ export async function createRewriter(deps: RewriterDeps) {
     receipts: () => deps.receipts.list(),
     recalls: () => pipeline.recalls(),
     problems: () => pipeline.problems(),
+    captureRunning: pipeline.captureRunning.bind(pipeline),
     async close() {
+      pipeline.captureRunning(() => true);
       await Promise.all([deps.plans.close(), deps.ledger.close(), deps.receipts.close()]);
     },
   };
@@ -127,6 +131,8 @@ export async function createRewriter(deps: RewriterDeps) {
 
 /** More than the turns between the last answer and a compaction in sessions that run at once. */
 const MAX_ANSWERED = 1_000;
+/** Each holds the body of a request. */
+const MAX_RUNNING = 20;
 const MAX_CLIENTS = 20;
 const MIN_WITHOUT_DIRECTORY = 5;
 /** Upstream takes longer to read a whole history that is not in its cache, and may refuse it as too long. */
@@ -148,6 +154,8 @@ class RewritePipeline implements Rewriter {
   readonly #recorder: ResponseRecorder;
   readonly #late = new LateRecalls();
   readonly #answered = new LruMap<string, true>(MAX_ANSWERED);
+  /** By session. */
+  readonly #running = new LruMap<string, RunningTurn>(MAX_RUNNING);
   /** Keys of turns whose prompt the user did not type; only the requests of the turn itself state it. */
   readonly #untyped = new LruMap<string, true>(MAX_ANSWERED);
   /** Histories whose turns were waited for: once each, so that a disk that hangs delays few requests. */
@@ -163,6 +171,7 @@ class RewritePipeline implements Rewriter {
       memory: { captureTurns: (turns) => this.#capture(turns) },
       cache: this.#cache,
       answered: this.#answered,
+      running: this.#running,
       markBroken: ({ sessionId }, plan, broken) =>
         plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken }),
       markAnswered: ({ view, sessionId }, plan, answered) =>
@@ -196,6 +205,7 @@ class RewritePipeline implements Rewriter {
     this.#noteDirectory(context);
     this.#noteOrigin(context);
     this.#withholdTurnWhilePaused(context);
+    await this.#noteRunning(context, signal);
     return this.#lockSession(context.sessionId, async () => {
       let result: RewriteResult;
       try {
@@ -217,6 +227,20 @@ class RewritePipeline implements Rewriter {
     } catch (error) {
       this.#deps.log.error('replay failed; the original is sent', { requestId: request.requestId, error });
       return this.#recorder.passThrough(request);
+    }
+  }
+
+  /**
+   * Sends to memory what is known of turns that have no whole answer, for sessions that may have ended in the middle of
+   * one. A turn that goes on is captured again as a whole.
+   */
+  captureRunning(isOver: (running: RunningTurn) => boolean): void {
+    const { policy } = this.#deps;
+    for (const running of [...this.#running.values()].filter(isOver)) {
+      const { view, sessionId } = running.context;
+      this.#running.delete(sessionId);
+      const isWithheld = policy.hasWithheld(sessionId, readMessageText(view, splitTurns(view).at(-1)?.start ?? 0));
+      if (policy.of(view.system.workingDirectory).captures && !isWithheld) this.#capture(captureRunningTurn(running));
     }
   }
 
@@ -453,6 +477,21 @@ class RewritePipeline implements Rewriter {
     if (turn !== undefined) this.#untyped.set(turn.key, true);
   }
 
+  /** After `/clear`, Claude Code goes on in another session, which may ask about a turn that was interrupted. */
+  async #noteRunning(context: RequestContext, signal: AbortSignal): Promise<void> {
+    const { sessionId, view, kind, request } = context;
+    if (kind !== 'main' || request.path !== 'messages') return;
+    const isFirst = !this.#running.has(sessionId) && !view.infos.some(({ role }) => role === 'assistant');
+    const { workingDirectory } = view.system;
+    const left = [...this.#running.values()].filter(
+      (running) => isFirst && running.isLeft && running.context.view.system.workingDirectory === workingDirectory,
+    );
+    this.#running.set(sessionId, { context, answer: null, isLeft: false, sinceMs: this.#deps.clock.now() });
+    this.captureRunning((running) => left.includes(running));
+    const captures = left.map(({ context: each }) => this.#deps.memory.awaitCaptures(each.sessionId));
+    if (left.length > 0) await beforeAbort(Promise.all(captures), signal).catch(() => undefined);
+  }
+
   #capture(turns: readonly CapturedTurn[]): void {
     this.#deps.memory.captureTurns(
       turns.map((turn) => (this.#untyped.has(turn.key) ? { ...turn, untyped: true } : turn)),
@@ -488,6 +527,7 @@ class RewritePipeline implements Rewriter {
     const { view } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
     const turns = captureSummarizedTurns(view, captureContext(request, clock.now()));
+    if (turns.length > 0) this.#running.delete(request.sessionId);
     // Claude Code keeps the last answer, and asks for a summary of what is before it.
     this.#capture(turns.filter((turn) => !this.#answered.has(turn.key)));
   }

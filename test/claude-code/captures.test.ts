@@ -1,12 +1,10 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CLAUDE_MISSING, findClaude, QUIET_CLAUDE } from '../helpers/claude.ts';
+import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import type { Aside } from '../helpers/claude-code-replies.ts';
-import { type ClientRig, createClientRig } from '../helpers/claude-code-rig.ts';
-import { CLI } from '../helpers/cli.ts';
+import { type ClientRig, createClientRig, openClientTerminal } from '../helpers/claude-code-rig.ts';
 import { CODES, getProse, INSIDE } from '../helpers/inside-words.ts';
-import { hasTmux, openTmux, type TmuxTerminal } from '../helpers/tmux.ts';
+import { hasTmux, type TmuxTerminal } from '../helpers/tmux.ts';
 
 /** `npm run docs:captures` writes it; otherwise it is compared with what is printed now. */
 const DOCUMENT = 'docs/FIRST-DAY.md';
@@ -44,18 +42,7 @@ describe.skipIf(missing !== '')(`the first day${missing === '' ? '' : `: ${missi
   beforeAll(async () => {
     rig = await createClientRig({ claude: claude as string, asides: ASIDES, env: { COMET_CC_LLM: 'local' } });
     await rig.home.run(['stop', '--now']);
-    const bin = path.join(rig.home.user, 'bin');
-    mkdirSync(bin);
-    symlinkSync(CLI, path.join(bin, 'comet-cc'));
-    symlinkSync(claude as string, path.join(bin, 'claude'));
-    writeFileSync(path.join(bin, 'systemctl'), '#!/bin/sh\nexit 0\n', { mode: 0o700 });
-    // A tip that the client happens to show when an answer is late stays on the screen, and the mascot moves.
-    const settings = path.join(rig.home.user, '.claude', 'settings.json');
-    mkdirSync(path.dirname(settings), { recursive: true });
-    writeFileSync(settings, JSON.stringify({ spinnerTipsEnabled: false, prefersReducedMotion: true }));
-    writeFileSync(path.join(rig.home.user, '.claude.json'), JSON.stringify(settledClient(rig.project)));
-    const env = { ...rig.home.env, PATH: `${bin}:${process.env['PATH']}`, SHELL: '/bin/bash' };
-    terminal = openTmux(env, { cwd: rig.project, columns: 80 });
+    terminal = openClientTerminal(rig, claude as string);
   });
 
   afterAll(async () => {
@@ -138,16 +125,6 @@ it('the README shows lines of the recording', () => {
       .filter((line) => !recorded.includes(line)),
   ).toEqual([]);
 });
-
-/** A client that asks nothing at its start. */
-function settledClient(project: string) {
-  return {
-    hasCompletedOnboarding: true,
-    theme: 'dark',
-    customApiKeyResponses: { approved: [QUIET_CLAUDE.ANTHROPIC_API_KEY.slice(-20)], rejected: [] },
-    projects: { [project]: { hasTrustDialogAccepted: true, projectOnboardingSeenCount: 5 } },
-  };
-}
 
 /** What the client shows while it works, with a tip below; with reduced motion behind the mark of an answer. */
 const SPINNER = /^(?:[·✢✳✶✻✽] .*|● [\p{L}-]+….*)\n(?:\s*⎿ +Tip:.*\n(?: .*\n)*)?/gmu;

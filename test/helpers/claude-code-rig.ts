@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
@@ -12,6 +12,7 @@ import { makeTestCerts } from './certs.ts';
 import { type ClaudeProcess, QUIET_CLAUDE, startClaude, TALKS } from './claude.ts';
 import { type Aside, clientBrain } from './claude-code-replies.ts';
 import { CLI, createHomeWithCerts, LOOK_MS, type TestHome } from './cli.ts';
+import { openTmux, type TmuxTerminal } from './tmux.ts';
 
 /** Lets the client use its tools without asking. */
 export const TOOLS = ['--allowedTools', 'Read Bash'] as const;
@@ -135,6 +136,32 @@ export async function createClientRig(options: ClientRigOptions): Promise<Client
       await standin.close();
       for (const dir of [certs.dir, root]) rmSync(dir, { recursive: true });
     },
+  };
+}
+
+/** A terminal with `claude` and `comet-cc` on its path, in the rig's project. */
+export function openClientTerminal({ home, project }: ClientRig, claude: string): TmuxTerminal {
+  const bin = path.join(home.user, 'bin');
+  mkdirSync(bin);
+  symlinkSync(CLI, path.join(bin, 'comet-cc'));
+  symlinkSync(claude, path.join(bin, 'claude'));
+  writeFileSync(path.join(bin, 'systemctl'), '#!/bin/sh\nexit 0\n', { mode: 0o700 });
+  // A tip that the client happens to show when an answer is late stays on the screen, and the mascot moves.
+  const settings = path.join(home.user, '.claude', 'settings.json');
+  mkdirSync(path.dirname(settings), { recursive: true });
+  writeFileSync(settings, JSON.stringify({ spinnerTipsEnabled: false, prefersReducedMotion: true }));
+  writeFileSync(path.join(home.user, '.claude.json'), JSON.stringify(settledClient(project)));
+  const env = { ...home.env, PATH: `${bin}:${process.env['PATH']}`, SHELL: '/bin/bash' };
+  return openTmux(env, { cwd: project, columns: 80 });
+}
+
+/** A client that asks nothing at its start. */
+function settledClient(project: string) {
+  return {
+    hasCompletedOnboarding: true,
+    theme: 'dark',
+    customApiKeyResponses: { approved: [QUIET_CLAUDE.ANTHROPIC_API_KEY.slice(-20)], rejected: [] },
+    projects: { [project]: { hasTrustDialogAccepted: true, projectOnboardingSeenCount: 5 } },
   };
 }
 

@@ -5,6 +5,7 @@ import { expect, vi } from 'vitest';
 export interface TmuxTerminal {
   /** Types a line, and presses Enter once it is there: in a burst, Claude Code takes Enter for part of what is pasted. */
   type(line: string): Promise<void>;
+  press(key: 'Escape'): void;
   /** Ends a program that wants Ctrl-D twice, and waits for the shell. */
   leave(): Promise<void>;
   /** The screen and what scrolled off it, wrapped lines joined, without trailing blanks. */
@@ -53,6 +54,7 @@ export function openTmux(env: NodeJS.ProcessEnv, { cwd, columns }: { cwd: string
   tmux('send-keys', 'Enter');
   return {
     type,
+    press: (key) => void tmux('send-keys', key),
     async leave() {
       // On a busy machine the second key may come too late; the client takes it for a first one.
       const isLeft = (): Promise<boolean> => vi.waitUntil(isDone, { timeout: 10_000 }).catch(() => false);

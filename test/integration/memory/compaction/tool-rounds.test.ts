@@ -225,3 +225,97 @@ describe('rounds of a turn that runs', () => {
     expect([...disk.nodes.values()].filter((node) => JSON.stringify(node).includes('billing'))).toEqual([]);
   });
 });
+
+describe('a turn that was stored while it ran', () => {
+  const LEFT = 'The user left: the limit';
+  /** After some rounds, and as it ended. */
+  function getForms(): { readonly left: CapturedTurn; readonly whole: CapturedTurn } {
+    const { whole } = nine();
+    const left = {
+      ...whole,
+      turnId: 'running',
+      messages: [...whole.messages.slice(0, 5), says(LEFT)],
+      parts: [],
+      atMs: whole.atMs - 60_000,
+    };
+    return { left, whole: { ...whole, earlierIds: ['other', 'running'] } };
+  }
+  const flush = (memory: Memory): Promise<boolean> => memory.maintenance.flush(5_000);
+  const turnsOf = async (memory: Memory) => (await memory.library.showSession('s1')).turns;
+  const restored = async (memory: Memory) => shas(await memory.library.restoreSession('s1'));
+
+  test('is a turn with its prompt, and is found', async () => {
+    const memory = await start(createDisk());
+    const { left } = getForms();
+    memory.capture.captureTurns([left]);
+    await flush(memory);
+    expect(await restored(memory)).toEqual(shas(left.messages));
+    expect(await turnsOf(memory)).toBe(1);
+    const [node] = memory.library.list({});
+    expect(node?.summary).toContain('Fix every lint error');
+  });
+
+  test('stands once, as it ended, when it goes on before and after memory was made of it', async () => {
+    for (const isCompacted of [false, true]) {
+      const disk = createDisk();
+      const memory = await start(disk);
+      const { left, whole } = getForms();
+      memory.capture.captureTurns([left]);
+      if (isCompacted) await flush(memory);
+      await memory.capture.awaitCaptures('s1');
+      memory.capture.captureTurns([whole]);
+      memory.capture.captureTurns([left]);
+      await flush(memory);
+      expect(await restored(memory)).toEqual(shas(whole.messages));
+      expect(await turnsOf(memory)).toBe(1);
+      const ids = memory.recall.nodesCovering([whole.turnId]).get(whole.turnId) ?? [];
+      expect(memory.library.list({}).map(({ node_id }) => node_id)).toEqual(ids);
+      expect((await memory.library.show(ids[0] as string, 1)).summary).not.toContain(LEFT);
+      await memory.maintenance.close();
+      const again = await start(disk);
+      await flush(again);
+      expect(await restored(again)).toEqual(shas(whole.messages));
+      expect(await turnsOf(again)).toBe(1);
+      expect(again.library.list({}).map(({ node_id }) => node_id)).toEqual(ids);
+    }
+  });
+
+  test('is one turn with the same words in another form', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    const { left } = getForms();
+    memory.capture.captureTurns([left]);
+    await flush(memory);
+    memory.capture.captureTurns([{ ...left, turnId: 'whole', earlierIds: ['running'] }]);
+    await flush(memory);
+    expect(await turnsOf(memory)).toBe(1);
+    expect(await restored(memory)).toEqual(shas(left.messages));
+    expect(memory.library.list({})).toHaveLength(1);
+  });
+
+  test('is not captured as a whole once the user removed it', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    const { left, whole } = getForms();
+    memory.capture.captureTurns([left]);
+    await flush(memory);
+    await memory.library.forget({ dryRun: false, sessionId: 's1' });
+    memory.capture.captureTurns([whole]);
+    await flush(memory);
+    expect(await disk.journal.read('s1')).toEqual([]);
+    expect(memory.library.list({})).toEqual([]);
+  });
+
+  test('is removed with the whole turn', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    const { left, whole } = getForms();
+    memory.capture.captureTurns([left]);
+    await flush(memory);
+    memory.capture.captureTurns([whole]);
+    await flush(memory);
+    await memory.library.forget({ dryRun: false, sessionId: 's1', last: true });
+    expect(JSON.stringify(await disk.journal.read('s1'))).not.toContain('lint');
+    expect([...disk.nodes.values()].filter(({ summary }) => summary.includes('lint'))).toEqual([]);
+  });
+});

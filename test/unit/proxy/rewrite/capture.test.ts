@@ -5,12 +5,18 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { cutRule } from '../../../../engine/cut-config.ts';
-import { captureAnsweredTurn, captureSummarizedTurns, captureTurns } from '../../../../proxy/rewrite/capture.ts';
+import {
+  captureAnsweredTurn,
+  captureParts,
+  captureRunningTurn,
+  captureSummarizedTurns,
+  captureTurns,
+} from '../../../../proxy/rewrite/capture.ts';
 import type { RewriterConfig } from '../../../../proxy/rewrite/index.ts';
 import { BRIDGE, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { openPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
 import { ConversationCache, parseConversation } from '../../../../proxy/wire/conversation.ts';
-import { splitTurns, type TurnSpan } from '../../../../proxy/wire/turns.ts';
+import { splitParts, splitRounds, splitTurns, type TurnSpan } from '../../../../proxy/wire/turns.ts';
 import { playBilled } from '../../../helpers/metered-run.ts';
 import { createMemoryPlanStore } from '../../../helpers/open-rewriter.ts';
 import { seededPlan } from '../../../helpers/transcripts.ts';
@@ -241,5 +247,47 @@ describe('a request for a summary', () => {
   it('captures no answered turn, and is recognized by its text only', () => {
     expect(getTurn(...first, said('user', [asked]))).toEqual([]);
     expect(getTurn(...first, ...running, said('user', [result]))).toEqual([]);
+  });
+});
+
+describe('a turn that runs', () => {
+  const context = { sessionId: 's', atMs: 1 };
+  const call = (at: number) => said('assistant', [{ type: 'tool_use', id: `toolu_${at}`, name: 'Bash', input: {} }]);
+  const result = (at: number) =>
+    said('user', [{ type: 'tool_result', tool_use_id: `toolu_${at}`, content: `${at} passed` }]);
+  const rounds = Array.from({ length: 9 }, (_, at) => [call(at), result(at)]).flat();
+  const before = [said('user', text('Add a test.')), said('assistant', text('Added.'))];
+  const whole = [...before, said('user', text('Run them.')), ...rounds, said('assistant', text('All pass.'))];
+  const request = { requestId: 'r', receivedAtMs: 1, path: 'messages', headers: {} } as const;
+  const running = (messages: readonly unknown[], answer: unknown = null) =>
+    captureRunningTurn({
+      context: { view: getView(messages), sessionId: 's', kind: 'main', request },
+      answer,
+      sinceMs: 1,
+    } as never);
+
+  it('is known under an id of its own to the whole turn, wherever it was left', () => {
+    const view = getView([...whole, said('user', text('Thanks.'))]);
+    const span = splitTurns(view)[1] as TurnSpan;
+    const [turn] = captureTurns(view, [span], context);
+    const parts = captureParts(getView(whole.slice(0, -1)), splitParts(view, splitRounds(view, span)), context);
+    expect(parts).toHaveLength(1);
+    const ids = [turn, ...parts].map((each) => each?.turnId);
+    for (let end = before.length + 1; end < whole.length; end += 2) {
+      const [left] = running(whole.slice(0, end));
+      expect(left?.messages).toEqual(turn?.messages.slice(0, end - before.length));
+      expect(left?.key).toBe(turn?.key);
+      expect(turn?.earlierIds).toContain(left?.turnId);
+      expect(ids).not.toContain(left?.turnId);
+    }
+    expect(turn?.earlierIds).not.toContain(running(before.slice(0, 1))[0]?.turnId);
+  });
+
+  it('has what has arrived of the answer', () => {
+    const [left] = running(whole.slice(0, before.length + 1), { content: text('All p') });
+    expect(left?.messages.map(({ role, content }) => [role, JSON.parse(content)])).toEqual([
+      ['user', text('Run them.')],
+      ['assistant', text('All p')],
+    ]);
   });
 });
