@@ -123,7 +123,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings: getSavings(ledger), share };
     return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
   });
-  const memory = guardMemory(deferredMemory(opening, config.llm), policy, () => removals.hidden());
+  const guarded = guardMemory(deferredMemory(opening, config.llm), policy, () => removals.hidden());
+  const memory = closable(guarded, () => rewriter);
   const subagents = getSubagents({ config, paths, env }, memory, policy);
   const rewriter = await createRewriter({
     memory: { ...memory.capture, ...memory.recall },
@@ -134,7 +135,6 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     clock: systemClock,
     ...{ randomHex: (bytes: number) => randomBytes(bytes).toString('hex'), log },
   });
-  const closable = withRunningTurns(memory, rewriter);
   const proxy = createProxy({
     ...proxyConfig(config, env, paths, log),
     rewriter: withFaults(rewriter, faults),
@@ -146,7 +146,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const ui = getUi(config, paths, () => services, log);
   const removals = getRemovals({ memory, receipts, linked, opened }, paths.uiRemovalsFile, log);
   const services: EngineServices = {
-    ...getServices({ config, paths, log }, { memory: closable, policy, ledger, budget, linked, subagents }),
+    ...getServices({ config, paths, log }, { memory, policy, ledger, budget, linked, subagents }),
     ...shellServices(env, paths, redactor),
     ...{ ledger, activity: proxy.activity, quota: budget.limits },
     ...{ seals, receipts, removals },
@@ -163,11 +163,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
   log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
-  const timers = [
-    watchOwnership(api, onLost),
-    startCollecting(proxy.activity, log),
-    watchSilence(rewriter, config.compaction.idleMs),
-  ];
+  const timers = [watchOwnership(api, onLost), startCollecting(proxy.activity, log), watchSilence(rewriter, config)];
   let closing: Promise<void> | null = null;
   const closeAll = (): Promise<void> => {
     for (const timer of timers) clearInterval(timer);
@@ -190,10 +186,10 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
 }
 
 /** A session is closed with the turn that it ends in. */
-function withRunningTurns(memory: Memory, rewriter: RunningRewriter): Memory {
+function closable(memory: Memory, rewriter: () => RunningRewriter): Memory {
   const { capture } = memory;
   const closeSession: Memory['capture']['closeSession'] = async (id) => {
-    rewriter.captureRunning(({ context }) => context.sessionId === id);
+    rewriter().captureRunning(({ context }) => context.sessionId === id);
     await capture.awaitCaptures(id);
     return capture.closeSession(id);
   };
@@ -201,7 +197,7 @@ function withRunningTurns(memory: Memory, rewriter: RunningRewriter): Memory {
 }
 
 /** A client may end without a word. */
-function watchSilence(rewriter: RunningRewriter, idleMs: number): NodeJS.Timeout {
+function watchSilence(rewriter: RunningRewriter, { compaction: { idleMs } }: Config): NodeJS.Timeout {
   const look = (): void =>
     rewriter.captureRunning(({ sinceMs }) => idleMs > 0 && systemClock.now() - sinceMs >= idleMs);
   return setInterval(look, SILENCE_MS).unref();

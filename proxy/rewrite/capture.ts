@@ -118,16 +118,9 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
   }
 
   function captureTurn({ context, plan }: RewriteResult, response: ObservedResponse, message: AssistantMessage): void {
-    const { view, kind, sessionId } = context;
+    const { view, kind } = context;
     const turn = splitTurns(view).at(-1);
-    if (kind !== 'main' || turn === undefined) return;
-    const isNewest = deps.running.peek(sessionId)?.context === context;
-    if (response.end !== 'complete' || !endsTurn(message.stopReason)) {
-      const isLeft = response.end === 'aborted_by_client';
-      if (isNewest) deps.running.set(sessionId, { context, answer: message, isLeft, sinceMs: clock.now() });
-      return;
-    }
-    if (isNewest) deps.running.delete(sessionId);
+    if (kind !== 'main' || turn === undefined || isRunning(context, response, message, deps)) return;
     deps.answered.set(turn.key, true);
     const captured = captureAnsweredTurn(view, turn, message, captureContext(context, clock.now()));
     memory.captureTurns([captured]);
@@ -165,6 +158,24 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
       return { body, rewritten: false, onResponse };
     },
   };
+}
+
+/** Registers what is known of the answer. */
+function isRunning(
+  context: RequestContext,
+  { end }: ObservedResponse,
+  answer: AssistantMessage,
+  { running, clock }: Pick<ResponseRecorderDeps, 'running' | 'clock'>,
+): boolean {
+  const isOver = end === 'complete' && endsTurn(answer.stopReason);
+  if (running.peek(context.sessionId)?.context === context) {
+    if (isOver) running.delete(context.sessionId);
+    else {
+      const isLeft = end === 'aborted_by_client';
+      running.set(context.sessionId, { context, answer, isLeft, sinceMs: clock.now() });
+    }
+  }
+  return !isOver;
 }
 
 interface Rewrite {

@@ -5,14 +5,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
-import { createStandin, type Standin } from '../mock-anthropic/index.ts';
+import { type AnswerBlock, createStandin, type Standin } from '../mock-anthropic/index.ts';
 
 let standin: Standin;
 let home: TestHome;
 let plan: ConversationPlan;
+let answer: readonly AnswerBlock[] = [{ type: 'text', text: 'It is done.' }];
 
 beforeAll(async () => {
-  standin = await createStandin();
+  standin = await createStandin({ brain: () => ({ kind: 'message', blocks: answer }) });
   home = await createHomeWithCerts({ COMET_CC_UPSTREAM: standin.origin });
   await home.json(['start', '--json']);
   plan = seededPlan(7, { turns: 3, models: ['claude-opus-4-8'], rounds: 0 });
@@ -70,6 +71,41 @@ describe('a session at the command line', () => {
     expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('no memories of') });
   });
 });
+
+describe('a session that is left in a tool loop', () => {
+  it.each([
+    ['its end', 100],
+    ['a restart', 200],
+  ] as const)('has the turn as far as it came, after %s', async (name, seed) => {
+    const left = loopPlan(seed);
+    const upstream = await daemonUpstream(home);
+    const asked = growConversation(left, async (request) => {
+      ({ answer } = request);
+      await upstream(request);
+      throw new Error('the client has ended');
+    });
+    await expect(asked).rejects.toThrow('the client has ended');
+    if (name === 'a restart') await home.json(['restart', '--json']);
+    else {
+      const input = JSON.stringify({ session_id: left.sessionId, cwd: left.cwd, hook_event_name: 'SessionEnd' });
+      spawnSync(process.execPath, [path.resolve('dist/hooks/session-end.js'), 'comet-cc'], { input, env: home.env });
+    }
+    const turns = async (): Promise<unknown> =>
+      ((await home.json(['session', 'ls', '--json'])) as { session_id: string; turns: number }[]).find(
+        ({ session_id }) => session_id === left.sessionId,
+      )?.turns;
+    await expect.poll(turns).toBe(1);
+    const messages = (await home.json(['memory', 'restore', left.sessionId, '--json'])) as unknown[];
+    expect(messages.at(-1)).toMatchObject({ role: 'assistant' });
+    expect(JSON.stringify(messages.at(-1))).toContain('"tool_use"');
+  });
+});
+
+/** A conversation that begins with a tool round. */
+function loopPlan(from: number): ConversationPlan {
+  const plan = seededPlan(from, { turns: 1, models: ['claude-opus-4-8'], rounds: 2 });
+  return plan.turns[0]?.rounds.length ? plan : loopPlan(from + 1);
+}
 
 describe('completion', () => {
   it('knows in bash what the program knows', async () => {
