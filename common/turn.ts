@@ -56,6 +56,8 @@ export interface CapturedTurn {
   readonly merged?: true;
   /** Never written: the id under which former versions stored this turn together with the merged ones after it. */
   readonly formerId?: string;
+  /** The user left before it was answered as a whole. */
+  readonly unfinished?: true;
   /** Ids under which it may be stored without its end; of a stored turn, those under which it is. */
   readonly earlierIds?: readonly string[];
   /** Set when this is a part of a turn: some tool rounds, the first part with the turn's prompt. */

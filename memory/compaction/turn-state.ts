@@ -155,7 +155,9 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
   const askedText = dated(request.length === 0 ? '' : statedAsked);
   const concluded = concluding(answer.said);
-  const statements = concluded.map(({ text }) => dated(text));
+  const texts = concluded.map(({ text }) => dated(text));
+  const [conclusion = 'no answer', ...others] = texts;
+  const statements = turn.unfinished === true ? [`Not finished: ${conclusion}`, ...others] : texts;
   const getOrigin = (text: string): Origin =>
     repeatsShown(text, [turn]) ? lowestOrigin([answer.origin, 'tool']) : answer.origin;
   const outcome = clipOutcome(statements, OUTCOME_CHARS);
@@ -189,9 +191,10 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
   const isHigh = turn.userOrigin === undefined && (rules.length > 0 || byUser.length > 0 || reply?.isChoice === true);
-  const texts = [askedText, outcome, ...[...decisions, ...open].map(({ text }) => text)];
+  const quoted = [askedText, outcome, ...[...decisions, ...open].map(({ text }) => text)];
   const kept = [...byUser, ...todos];
-  const skip = skipReason(turn, typed, { outcome, isEmpty: decisions.length + open.length === 0, kept, noted });
+  const concludes = clipOutcome(texts, OUTCOME_CHARS);
+  const skip = skipReason(turn, typed, { outcome: concludes, isEmpty: decisions.length + open.length === 0, kept, noted });
   return {
     title: getTitle(request, outcome, reply),
     asked: askedText,
@@ -201,7 +204,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     decisions,
     open,
     offer: findOffer(answer.said),
-    values: [...new Set(texts.flatMap(getValues))].slice(0, VALUES),
+    values: [...new Set(quoted.flatMap(getValues))].slice(0, VALUES),
     importance: isHigh ? 'HIGH' : outcome === '' && decisions.length + open.length === 0 ? 'LOW' : 'MED',
     rules,
     told: own.flatMap(({ text }) => (isAsking(text) ? [] : [dated(text)])),

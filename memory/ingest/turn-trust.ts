@@ -92,6 +92,7 @@ export function readTurnPart(turn: Marked, tainted: boolean): ReadPart {
     ...(isCopy ? { userOrigin: 'tool' as const } : {}),
     ...(turn.files ? { files: turn.files } : {}),
     ...(turn.recalled ? { recalled: turn.recalled } : {}),
+    ...(turn.unfinished ? { unfinished: turn.unfinished } : {}),
     ...(reading.repeats.size > 0 ? { repeats: reading.repeats } : {}),
   };
   const text = { turnId: turn.turnId, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...more };

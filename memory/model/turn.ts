@@ -23,6 +23,8 @@ export interface TurnText {
   readonly files?: readonly FileMark[];
   /** The answer repeats what memory gave for the prompt. */
   readonly recalled?: true;
+  /** The user left before it was answered as a whole. */
+  readonly unfinished?: true;
   /** What was typed while the turn ran; `user` ends with it. */
   readonly queued?: readonly string[];
   /** Hashes of word sequences that the assistant repeats from files, tools of the project, and the client's own text. */

@@ -270,7 +270,7 @@ export function captureRunningTurn({ context, answer, sinceMs }: RunningTurn): C
   if (turn === undefined) return [];
   const messages = [...readMessages(view, turn), ...(answer === null ? [] : [toAnswer(answer)])];
   const own = commonFields(view, turn, captureContext(context, sinceMs));
-  return [{ ...own, turnId: runningId(turn.endHash), messages, ...listParts(view, turn) }];
+  return [{ ...own, turnId: runningId(turn.endHash), unfinished: true, messages, ...listParts(view, turn) }];
 }
 
 /** Differs from the id of the part that may end there. */

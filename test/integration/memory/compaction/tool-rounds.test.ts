@@ -234,6 +234,7 @@ describe('a turn that was stored while it ran', () => {
     const left = {
       ...whole,
       turnId: 'running',
+      unfinished: true as const,
       messages: [...whole.messages.slice(0, 5), says(LEFT)],
       parts: [],
       atMs: whole.atMs - 60_000,
@@ -253,6 +254,9 @@ describe('a turn that was stored while it ran', () => {
     expect(await turnsOf(memory)).toBe(1);
     const [node] = memory.library.list({});
     expect(node?.summary).toContain('Fix every lint error');
+    expect(node?.summary).toContain(`Not finished: ${LEFT}`);
+    await memory.capture.closeSession('s1');
+    expect(await memory.library.readBrief('s1')).toContain(`Stands: Not finished: ${LEFT}`);
   });
 
   test('stands once, as it ended, when it goes on before and after memory was made of it', async () => {
