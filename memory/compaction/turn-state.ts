@@ -194,7 +194,12 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const quoted = [askedText, outcome, ...[...decisions, ...open].map(({ text }) => text)];
   const kept = [...byUser, ...todos];
   const concludes = clipOutcome(texts, OUTCOME_CHARS);
-  const skip = skipReason(turn, typed, { outcome: concludes, isEmpty: decisions.length + open.length === 0, kept, noted });
+  const skip = skipReason(turn, typed, {
+    outcome: concludes,
+    isEmpty: decisions.length + open.length === 0,
+    kept,
+    noted,
+  });
   return {
     title: getTitle(request, outcome, reply),
     asked: askedText,
