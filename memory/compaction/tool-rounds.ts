@@ -6,7 +6,7 @@ import { redactTurn } from '../ingest/redact-turn.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { readTurn, readTurnPart } from '../ingest/turn-trust.ts';
-import type { MemoryNode } from '../model/node.ts';
+import { type MemoryNode, redirectTo } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
@@ -140,26 +140,35 @@ export function createToolRounds(parts: Parts) {
     /** Nodes of the turns' parts or, without parts, nodes for the tool calls. */
     getChildren(nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[] {
       return nodes.flatMap((parent) => {
-        const rounds = roundsBelow(parent, turnRegistry, catalogue);
+        const below = nodesBelow(parent, turnRegistry, catalogue);
+        const replaced = below.filter((node) => isReplaced(node, parent, turnRegistry));
+        const pointers = replaced.map((node) => redirectTo(node, parent.node_id, parent.created_at));
+        const rounds = below
+          .filter((node) => node.kind === 'tool' || isImported(node))
+          .map((node) => ({ ...node, parent_node_id: parent.node_id, depth_level: parent.depth_level + 1 }));
         const own = turns.filter(({ turnId }) => parent.turns.includes(turnId));
         // Subagents are children beside the calls.
-        if (rounds.some((round) => !isImported(round))) return rounds;
-        return [...rounds, ...callNodes(parent, getActions(own), compactor.newId)];
+        if (rounds.some((round) => !isImported(round))) return [...pointers, ...rounds];
+        return [...pointers, ...rounds, ...callNodes(parent, getActions(own), compactor.newId)];
       });
     },
   };
 }
 
-function roundsBelow(parent: MemoryNode, turnRegistry: TurnRegistry, catalogue: NodeRegistry): MemoryNode[] {
+/** Of the turns' parts, and of what was stored of the turns before their end. */
+function nodesBelow(parent: MemoryNode, turnRegistry: TurnRegistry, catalogue: NodeRegistry): MemoryNode[] {
   const turnIds = parent.turns
     .flatMap((turnId) => turnRegistry.getParts(turnId))
     .flatMap((turnId) => turnRegistry.aliases(turnId));
   const ids = new Set(turnIds.flatMap((turnId) => catalogue.nodesCovering(turnId)));
-  return [...ids].flatMap((id): MemoryNode[] => {
-    const node = catalogue.get(id);
-    if (node === undefined || id === parent.node_id) return [];
-    return [{ ...node, parent_node_id: parent.node_id, depth_level: parent.depth_level + 1 }];
-  });
+  return [...ids].flatMap((id) => (id === parent.node_id ? [] : (catalogue.get(id) ?? [])));
+}
+
+/** Whether it only says what was known of these turns before their end. */
+function isReplaced(node: MemoryNode, parent: MemoryNode, turnRegistry: TurnRegistry): boolean {
+  const contained = parent.turns.flatMap((turnId) => turnRegistry.getParts(turnId));
+  const isOwners = node.author.by === 'user' || node.pinned_from !== undefined;
+  return node.kind === 'turn' && !isOwners && node.turns.every((turnId) => contained.includes(turnId));
 }
 
 /** Null where the user removed this turn under another id; then it is removed under this one too. */

@@ -275,6 +275,10 @@ describe('a turn that was stored while it ran', () => {
       const ids = memory.recall.nodesCovering([whole.turnId]).get(whole.turnId) ?? [];
       expect(memory.library.list({}).map(({ node_id }) => node_id)).toEqual(ids);
       expect((await memory.library.show(ids[0] as string, 1)).summary).not.toContain(LEFT);
+      // Its id leads to the memory of the whole turn.
+      for (const node of [...disk.nodes.values()].filter(({ turns }) => turns.includes('running'))) {
+        expect(shas((await memory.library.show(node.node_id, 2)).raw ?? [])).toEqual(shas(whole.messages));
+      }
       await memory.maintenance.close();
       const again = await start(disk);
       await flush(again);
