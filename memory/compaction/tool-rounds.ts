@@ -51,7 +51,7 @@ type Parts = {
 export type ToolRounds = ReturnType<typeof createToolRounds>;
 
 export function createToolRounds(parts: Parts) {
-  const { journal, crashMarks, redactor, turnRegistry, catalogue, compactor, store, turnReader, removal } = parts;
+  const { journal, crashMarks, redactor, turnRegistry, compactor, store, turnReader, removal } = parts;
   const { isForgotten } = removal;
   const entered = new Map<string, PartState>();
 
@@ -138,21 +138,26 @@ export function createToolRounds(parts: Parts) {
       for (const part of await turnReader.ofSession(sessionId)) if (bare.has(part.turnId)) await bundle(part);
     },
     /** Nodes of the turns' parts or, without parts, nodes for the tool calls. */
-    getChildren(nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[] {
-      return nodes.flatMap((parent) => {
-        const below = nodesBelow(parent, turnRegistry, catalogue);
-        const replaced = below.filter((node) => isReplaced(node, parent, turnRegistry));
-        const pointers = replaced.map((node) => redirectTo(node, parent.node_id, parent.created_at));
-        const rounds = below
-          .filter((node) => node.kind === 'tool' || isImported(node))
-          .map((node) => ({ ...node, parent_node_id: parent.node_id, depth_level: parent.depth_level + 1 }));
-        const own = turns.filter(({ turnId }) => parent.turns.includes(turnId));
-        // Subagents are children beside the calls.
-        if (rounds.some((round) => !isImported(round))) return [...pointers, ...rounds];
-        return [...pointers, ...rounds, ...callNodes(parent, getActions(own), compactor.newId)];
-      });
-    },
+    getChildren: (nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[] =>
+      nodes.flatMap((parent) => childrenOf(parent, turns, parts)),
   };
+}
+
+function childrenOf(
+  parent: MemoryNode,
+  turns: readonly TurnText[],
+  { turnRegistry, catalogue, compactor }: Parts,
+): MemoryNode[] {
+  const below = nodesBelow(parent, turnRegistry, catalogue);
+  const replaced = below.filter((node) => isReplaced(node, parent, turnRegistry));
+  const pointers = replaced.map((node) => redirectTo(node, parent.node_id, parent.created_at));
+  const rounds = below
+    .filter((node) => node.kind === 'tool' || isImported(node))
+    .map((node) => ({ ...node, parent_node_id: parent.node_id, depth_level: parent.depth_level + 1 }));
+  // Subagents are children beside the calls.
+  if (rounds.some((round) => !isImported(round))) return [...pointers, ...rounds];
+  const own = turns.filter(({ turnId }) => parent.turns.includes(turnId));
+  return [...pointers, ...rounds, ...callNodes(parent, getActions(own), compactor.newId)];
 }
 
 /** Of the turns' parts, and of what was stored of the turns before their end. */
