@@ -66,4 +66,18 @@ describe.skipIf(missing !== '')(`a turn that the user leaves${missing === '' ? '
     expect(stdout).toContain(PROMPT);
     expect(stdout).toContain(BEGUN);
   });
+
+  it('stands once where the user comes back to it', async () => {
+    const sessions = (await rig.home.json(['session', 'ls', '--json'])) as { session_id: string }[];
+    const left = sessions.at(-1)?.session_id ?? '';
+    const restored = async () => (await rig.home.run(['memory', 'restore', left])).stdout;
+    await terminal.run('clear');
+    await terminal.type(`comet-cc run claude --model claude-opus-4-8 --resume ${left}`);
+    await terminal.shows(/Interrupted/);
+    await terminal.type(AGAIN);
+    await terminal.shows(/Of the mail queue/);
+    await expect.poll(restored).toContain('Of the mail queue');
+    await terminal.leave();
+    for (const text of [PROMPT, BEGUN]) expect((await restored()).split(text)).toHaveLength(2);
+  });
 });
