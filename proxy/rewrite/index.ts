@@ -480,16 +480,19 @@ class RewritePipeline implements Rewriter {
   /** After `/clear`, Claude Code goes on in another session, which may ask about a turn that was interrupted. */
   async #noteRunning(context: RequestContext, signal: AbortSignal): Promise<void> {
     const { sessionId, view, kind, request } = context;
+    const { memory, config, clock } = this.#deps;
     if (kind !== 'main' || request.path !== 'messages') return;
     const isFirst = !this.#running.has(sessionId) && !view.infos.some(({ role }) => role === 'assistant');
     const { workingDirectory } = view.system;
     const left = [...this.#running.values()].filter(
       (running) => isFirst && running.isLeft && running.context.view.system.workingDirectory === workingDirectory,
     );
-    this.#running.set(sessionId, { context, answer: null, isLeft: false, sinceMs: this.#deps.clock.now() });
+    this.#running.set(sessionId, { context, answer: null, isLeft: false, sinceMs: clock.now() });
     this.captureRunning((running) => left.includes(running));
-    const captures = left.map(({ context: each }) => this.#deps.memory.awaitCaptures(each.sessionId));
-    if (left.length > 0) await beforeAbort(Promise.all(captures), signal).catch(() => undefined);
+    if (left.length === 0) return;
+    const captures = left.map(({ context: each }) => memory.awaitCaptures(each.sessionId));
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(config.memoryDeadlineMs)]);
+    await beforeAbort(Promise.all(captures), limit).catch(() => undefined);
   }
 
   #capture(turns: readonly CapturedTurn[]): void {
