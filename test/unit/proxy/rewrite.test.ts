@@ -522,6 +522,45 @@ it('marks a turn that a schedule prompted as untyped, also when it is captured f
   ]);
 });
 
+describe('a turn without a whole answer', () => {
+  const runAll = (_: Played, rewriter: RunningRewriter): void => rewriter.captureRunning(() => true);
+
+  it('is captured as far as it came, and named by the whole turn, wherever that was', async () => {
+    const run = async (plan: ConversationPlan): Promise<void> => {
+      const { memory, refusals, sent } = await play(plan, { config, onAnswered: runAll });
+      expect(refusals).toEqual([]);
+      const turns = [...memory.captured.values()];
+      const left = turns.filter(({ unfinished }) => unfinished === true);
+      const rounds = plan.turns.reduce((sum, turn) => sum + turn.rounds.length, 0);
+      expect(left).toHaveLength(rounds);
+      expect(sent).toHaveLength(rounds + plan.turns.length);
+      const whole = turns.filter(({ unfinished, part }) => unfinished !== true && part === undefined);
+      for (const { key, turnId, messages } of left) {
+        expect(messages.at(-1)?.role).toBe('assistant');
+        for (const turn of whole.filter((each) => each.key === key)) expect(turn.earlierIds).toContain(turnId);
+      }
+      expect(new Set(whole.map(({ key }) => key)).size).toBe(plan.turns.length);
+    };
+    await fc.assert(fc.asyncProperty(conversationPlans({ models: ['claude-opus-4-8'] }), run), { numRuns: 20 });
+  });
+
+  it('is not captured where capture is off, and not once it is answered', async () => {
+    const memory = createFakeMemory();
+    const off = { of: () => ({ captures: false, adds: false }), withhold: () => undefined, hasWithheld: () => true };
+    const clock = { now: () => 0 };
+    const deps = { plans: createMemoryPlanStore(), randomHex: () => 'ab', memory, config, clock };
+    const rewriter = await openRewriter({ ...deps, policy: off });
+    const { sent } = await played(seededPlan(5, { turns: 2 }));
+    await rewriter.rewrite(messagesRequest((sent[0] as Played).request), AbortSignal.timeout(5_000));
+    rewriter.captureRunning(() => true);
+    expect(memory.captured.size).toBe(0);
+    const { memory: told, rewriter: other } = await play(seededPlan(5, { turns: 2 }), { config });
+    const before = [...told.captured.keys()];
+    other.captureRunning(() => true);
+    expect([...told.captured.keys()]).toEqual(before);
+  });
+});
+
 describe('a client that states its working directory in an unknown place', () => {
   const ask = async (rewriter: RunningRewriter, version: string, system: string, times: number): Promise<void> => {
     for (let at = 0; at < times; at += 1) {
