@@ -170,7 +170,7 @@ function listed(receipts: readonly NamedReceipt[], width: number, nowMs: number)
       { title: 'SAVED', cells: cells(saved), right: true },
       {
         title: 'PROMPT',
-        cells: cells(({ prompt, class: kind }) => prompt || `(${KINDS[kind] ?? 'no longer kept'})`),
+        cells: cells(({ prompt, class: kind }) => prompt || `(${KINDS[kind] ?? 'not kept'})`),
         stretch: true,
       },
       ...(sessions.size > 1 && width >= SESSIONS_FROM_WIDTH ? [session] : []),

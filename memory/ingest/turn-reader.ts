@@ -34,9 +34,9 @@ export function createTurnReader(
     const latest = new Map<string, JournalTurn>();
     for (const turn of await journal.read(sessionId)) {
       const name = getName(turn.turnId);
-      // Another form of the turn may arrive after its files changed: keep the first hashes.
-      const files = latest.get(name)?.files ?? turn.files;
-      latest.set(name, { ...turn, turnId: name, ...(files === undefined ? {} : { files }) });
+      // Another form may arrive after its files changed: keep the first hashes. Receipts have the key of the first form.
+      const { files = turn.files, key } = latest.get(name) ?? turn;
+      latest.set(name, { ...turn, turnId: name, key, ...(files === undefined ? {} : { files }) });
     }
     return joinParts([...latest.values()], getName);
   }
