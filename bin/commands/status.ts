@@ -64,16 +64,17 @@ export function statusLines(status: FullStatus, paint: Paint, nowMs: number): st
   const healthy = engine.state === 'healthy';
   /** All else is zeros. */
   const isKnown = healthy && !status.problems.some(({ file }) => file === 'engine');
-  const since = `since ${localTime(nowMs - status.uptime_ms, nowMs)}`;
+  const isOn = healthy && (project?.mode ?? 'on') === 'on';
+  const since = isOn ? `, since ${localTime(nowMs - status.uptime_ms, nowMs)}` : '';
   const rows: Row[] = [];
   if (project === null) {
     const state = healthy ? paint('green', 'on') : paint('red', 'off: the engine does not run');
-    rows.push(['memory', `${state}, ${since}`]);
+    rows.push(['memory', `${state}${since}`]);
     if (isKnown) rows.push(['memories', `${count(status.nodes)} in all`]);
   } else {
     const state = paint(project.mode === 'on' ? 'green' : 'yellow', MODES[project.mode]);
     rows.push(
-      ['memory', `${state} for ${tilde(project.dir)}, ${since}`],
+      ['memory', `${state} for ${tilde(project.dir)}${since}`],
       ['memories', memoriesLine(status, project, nowMs)],
     );
     if (project.open > 0) rows.push(['open', formatCount(project.open, 'open item')]);

@@ -400,7 +400,7 @@ describe('status', () => {
     expect(lines).toContain('claude: 3 calls today, 4.5k of 500k tokens');
     expect(lines.split('\n')).toHaveLength(6);
     expect(text({ project: { ...report.project, mode: 'off', newest: null, nodes: 0 } })).toMatch(
-      /paused for .*\n.*none of this project yet, 12 in all/,
+      /paused for \/code\/shop\n.*none of this project yet, 12 in all/,
     );
   });
 
