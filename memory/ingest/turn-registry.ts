@@ -94,11 +94,14 @@ export function createTurnRegistry() {
   const matchImported = createImportMatcher(isRecorded);
   const forms = createForms();
   const sessions = new Map<string, SessionInfo>();
+  /** The turn whose prompt a session is named by. */
+  const namingTurns = new Map<string, string>();
   const { partsOf, wholesOf, record: recordParts } = createPartMaps();
   const tasks = createTaskLists();
 
   function countTurn(turn: NewTurn, { user }: TurnText, isCounted: boolean): void {
     const session = sessions.get(turn.sessionId);
+    if (!session?.title) namingTurns.set(turn.sessionId, turn.turnId);
     sessions.set(turn.sessionId, {
       project: turn.project || (session?.project ?? ''),
       firstAtMs: Math.min(session?.firstAtMs ?? turn.atMs, turn.atMs),
@@ -159,6 +162,9 @@ export function createTurnRegistry() {
         const sessionId = getSession(turnId);
         if (sessionId === undefined) continue;
         sessionOf.set(turnId, null);
+        const session = sessions.get(sessionId);
+        const isNaming = namingTurns.get(sessionId) === turnId;
+        if (session !== undefined && isNaming) sessions.set(sessionId, { ...session, title: '' });
         uncount(turnId, sessionId);
       }
     },

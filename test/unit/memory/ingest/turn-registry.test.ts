@@ -149,6 +149,17 @@ test('two branches that differ only in what a tool was given are two turns', () 
   expect(book.session('one')?.turns).toBe(2);
 });
 
+test('a session is not named by a turn that was dropped', () => {
+  const book = createTurnRegistry();
+  record(book, 'a', 'Ottokar moves out');
+  record(book, 'b', 'Order the tiles');
+  book.drop(['a']);
+  expect(book.session('one')).toMatchObject({ title: '', turns: 1 });
+  record(book, 'c', 'Call the tiler');
+  book.drop(['b']);
+  expect(book.session('one')).toMatchObject({ title: 'Call the tiler', turns: 1 });
+});
+
 test('only another form of a known turn is recognized', () => {
   const book = createTurnRegistry();
   const saying = (turnId: string, user: string) => {
