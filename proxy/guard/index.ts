@@ -242,7 +242,9 @@ export class Guard {
       this.#proxyTrouble = '';
       return remote;
     } catch (error) {
-      const { message } = error as Error;
+      const { message, code } = error as CometError;
+      // A company's proxy may let through the API and few other hosts.
+      if (code === 'upstream_failed' && to.host !== new URL(this.#options.upstream).hostname) throw error;
       if (message !== this.#proxyTrouble) this.#options.onTrouble?.(message);
       this.#proxyTrouble = message;
       throw error;

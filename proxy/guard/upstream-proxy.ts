@@ -86,7 +86,7 @@ function decodePart(text: string): string {
 /**
  * A connection to `target` through the user's own proxy.
  *
- * @throws CometError `upstream_proxy_failed` with the proxy's answer
+ * @throws CometError with the proxy's answer: `upstream_failed` where it refuses this host, else `upstream_proxy_failed`
  */
 export async function connectViaProxy(proxy: UpstreamProxy, target: Authority, timeoutMs: number): Promise<net.Socket> {
   const authority = `${isIP(target.host) === 6 ? `[${target.host}]` : target.host}:${target.port}`;
@@ -98,7 +98,7 @@ export async function connectViaProxy(proxy: UpstreamProxy, target: Authority, t
   if (answer.status >= 200 && answer.status < 300) return answer.socket;
   answer.socket.destroy();
   throw new CometError(
-    'upstream_proxy_failed',
+    answer.status === 407 ? 'upstream_proxy_failed' : 'upstream_failed',
     `the proxy ${formatProxy(proxy)} ${describeRefusal(proxy, answer, authority)}`,
   );
 }

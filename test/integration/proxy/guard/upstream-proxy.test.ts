@@ -124,6 +124,22 @@ describe('tunnels through the proxy of the network', () => {
     socket.destroy();
   });
 
+  it('to hosts that it bars are no trouble for doctor, unlike to the upstream', async () => {
+    const proxy = await corporate({ refuse: '403 Not For You' });
+    const troubles: string[] = [];
+    const route = createRoute(proxy.url, '');
+    const { guard, via } = await world.start({ ...quick, route, onTrouble: (message) => troubles.push(message) });
+    const { status, socket } = await connectThrough({ ...via, authority: 'news.example:443' });
+    socket.destroy();
+    expect({ status, troubles, kept: guard.status().upstream_proxy_trouble }).toEqual({
+      status: 502,
+      troubles: [],
+      kept: '',
+    });
+    await ask(via, world.theirs.ca, { headers: CLIENT, body }).catch(() => {});
+    expect(guard.status().upstream_proxy_trouble).toContain('does not connect to 127.0.0.1:');
+  });
+
   it('are refused in words, said once in the log and kept for doctor, never with the password', async () => {
     const proxy = await corporate({ login: LOGIN });
     const troubles: string[] = [];
