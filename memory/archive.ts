@@ -6,6 +6,7 @@ import type { MemoryNode, StoredBrief } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { type ArchivedPage, type ArchiveFormat, parseArchive, renderArchive } from './storage/archive.ts';
 import { archivedFacts, archivedPages, type SnapshotInfo } from './storage/snapshot-files.ts';
+import { withoutUserMark } from './text/validity.ts';
 
 export type Archives = ReturnType<typeof createArchives>;
 export type ArchiveReport = Awaited<ReturnType<Archives['importArchive']>>;
@@ -117,6 +118,7 @@ function nodeAsToolText(node: MemoryNode): MemoryNode {
   const { decisions, open } = node;
   return {
     ...capped(node),
+    summary: withoutUserMark(node.summary),
     facts: node.facts.map(capped),
     ...(decisions === undefined ? {} : { decisions: decisions.map(capped) }),
     ...(open === undefined ? {} : { open: open.map(capped) }),

@@ -187,9 +187,8 @@ function registerSearchTools(register: Register, engine: EngineClient): void {
           nonce(),
         );
       const { tags } = await engine.call('project/overview', { projectDir: within, within });
-      return ownWords(
-        `No memory has this tag. Tags here: ${tags.map((each) => oneLine(each.tag)).join(', ') || 'none yet'}`,
-      );
+      const known = tags.map((each) => oneLine(each.tag)).join(', ') || 'none yet';
+      return { text: `No memory has this tag. Tags here: ${known}`, origin: 'tool' };
     },
   );
   register(

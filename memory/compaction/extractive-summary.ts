@@ -16,7 +16,7 @@ import { findImages, findShown, getModality } from '../text/content-type.ts';
 import { contentTokens, getAnchors, getTags } from '../text/keywords.ts';
 import { sharedWords } from '../text/paraphrase.ts';
 import { findPerson, getConcept, getValues, NEGATION, splitSentences } from '../text/sentences.ts';
-import { reportsDone, SUMMARY_MARKS } from '../text/validity.ts';
+import { reportsDone, SUMMARY_MARKS, withoutUserMark } from '../text/validity.ts';
 import { isShift, lastTopic, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
 import { clipOutcome, findTask, isRule, joinWithin, readTurnState, type TurnState } from './turn-state.ts';
 
@@ -86,7 +86,7 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
   const actions = getActions(turns).filter((action) => isCleanOrigin(action.origin) || !isCleanOrigin(origin));
   const summary =
     composed === ''
-      ? standIn(turns, actions)
+      ? withoutUserMark(standIn(turns, actions))
       : withArtifacts(composed, turns, outcome === '' ? actions : actions.filter(({ images }) => images !== ''));
   const prompts = states.map((state) => state.asked).join('\n');
   const values = [...new Set(states.flatMap((state) => state.values))].slice(0, VALUES);
@@ -135,9 +135,8 @@ function getTrigger(title: string, values: readonly string[]): string {
 function withArtifacts(summary: string, turns: readonly TurnText[], actions: readonly Action[]): string {
   const images = findImages(turns.map(({ user }) => user).join('\n'));
   const done = getCapsule(actions);
-  const segments = [...(images === '' ? [] : [`the user shows ${images}`]), ...(done === null ? [] : [done])].join(
-    '; ',
-  );
+  const all = [...(images === '' ? [] : [`the user shows ${images}`]), ...(done === null ? [] : [done])];
+  const segments = withoutUserMark(all.join('; '));
   return segments === '' ? summary : `${clip(bare(summary), SUMMARY_CHARS - segments.length - 2)}; ${segments}`;
 }
 
@@ -206,20 +205,21 @@ function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
       ? ''
       : `${mark}${bare(joinWithin(fresh.map((text) => `${bare(text)};`).toReversed(), ITEMS_CHARS / 2))}`;
   };
-  const tail =
+  const tail = withoutUserMark(
     items(
       decided,
       decisions.map(({ text }) => text),
     ) +
-    items(
-      left,
-      open.map(({ text }) => text),
-    );
+      items(
+        left,
+        open.map(({ text }) => text),
+      ),
+  );
   let room = SUMMARY_CHARS - tail.length;
   let text = '';
   for (const [at, { asked, said, answers, isTyped }] of own.entries()) {
     const speaker = asked === '' ? '' : isQuoted ? quoted : isTyped ? user : prompt;
-    const lead = answers === '' ? '' : `asked “${clip(answers, ANSWERED_CHARS)}”, `;
+    const lead = answers === '' ? '' : `asked “${withoutUserMark(clip(answers, ANSWERED_CHARS))}”, `;
     const mark = at === 0 ? `${lead}${speaker}` : `${further}${lead}${lead === '' ? '' : speaker}`;
     const share = Math.floor(room / (own.length - at)) - mark.length;
     if (share < LEAST_STEP && at > 0 && at < own.length - 1) continue;
@@ -228,10 +228,8 @@ function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
         ? ''
         : clip(asked, Math.max(LEAST_ASKED, said.length === 0 ? share : Math.floor(share * ASKED_SHARE)));
     const answer = said.length === 0 ? '' : clipOutcome(said, share - question.length - ended.length);
-    const step = `${mark}${[question, answer]
-      .filter((each) => each !== '')
-      .map(bare)
-      .join(ended)}`;
+    const texts = [question, answer].filter((each) => each !== '').map(bare);
+    const step = `${mark}${withoutUserMark(texts.join(ended))}`;
     text += step;
     room -= step.length;
   }

@@ -4,6 +4,7 @@ import type { Redactor } from '../../redact/index.ts';
 import { EVERYWHERE, getTeammate, isDraft, isRedirect, type MemoryNode, TEAMMATE } from '../model/node.ts';
 import { MemoryNode as NodeSchema } from '../model/node-schema.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
+import { withoutUserMark } from '../text/validity.ts';
 import { canonicalJson } from './row.ts';
 
 /** `me`: the user's own machines get everything. `team`: other people get the nodes of named projects. */
@@ -106,6 +107,7 @@ export function fromTeammate(node: MemoryNode, { machine, name, isTrusted }: Pub
   return {
     ...rest,
     origin: lowestOrigin([node.origin, highest]),
+    summary: withoutUserMark(node.summary),
     session_id: `teammate-${session.slice(0, 32)}`,
     recall_mode: 'active',
     parent_node_id: null,
