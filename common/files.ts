@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { lstatSync, type Stats } from 'node:fs';
+import { closeSync, constants, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from './errors.ts';
@@ -161,6 +161,27 @@ export async function readFileIfPresent(file: string): Promise<string | null> {
     if (getCode(error) === 'ENOENT') return null;
     if (getCode(error) === 'EISDIR') throw unsafe(file, 'is a folder; a file was expected', error);
     throw error;
+  }
+}
+
+/** As much as a repository's list of refs may have. */
+const SMALL_BYTES = 16 * 1024 * 1024;
+
+/**
+ * UTF-8 text of a file that came with a project, null where there is none: a link may lead to a device without an end.
+ *
+ * @throws CometError `unsafe_file` for what is no file, or too large; the error of the disk
+ */
+export function readSmallFile(file: string): string | null {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) return null;
+  if (!stats.isFile() || stats.size > SMALL_BYTES) throw unsafe(file, 'is not a file of at most 16 MB');
+  const bytes = Buffer.alloc(stats.size);
+  const handle = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    return bytes.toString('utf8', 0, readSync(handle, bytes));
+  } finally {
+    closeSync(handle);
   }
 }
 

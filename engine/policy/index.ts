@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
+import { readSmallFile } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import {
@@ -66,8 +66,8 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   /** Null where there is no such file; `closed` where it cannot be read. */
   function readPolicyFile<T>(name: string, parse: (text: string) => T, closed: T): T | null {
     try {
-      // Called for each request, and a stat costs a tenth of a thrown error.
-      const value = statSync(name, { throwIfNoEntry: false }) ? parse(readFileSync(name, 'utf8')) : null;
+      const text = readSmallFile(name);
+      const value = text === null ? null : parse(text);
       problems.delete(name);
       return value;
     } catch {

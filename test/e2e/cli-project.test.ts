@@ -30,3 +30,16 @@ it('project join lets a folder share the memory of its remote', async () => {
   expect(await home.json(['project', 'join', folder, '--yes', '--json'])).toEqual(joined);
   expect(await home.json(['project', 'ls', '--json'])).toEqual({ [remote]: folders });
 });
+
+it('project ls prints no control characters of a remote', async () => {
+  const other = path.join(home.user, 'other');
+  await mkdir(path.join(other, '.git'), { recursive: true });
+  await writeFile(
+    path.join(other, '.git', 'config'),
+    '[remote "origin"]\n\turl = git@example.org:ada/\u001b[2Jx.git\n',
+  );
+  await home.json(['project', 'join', other, '--yes', '--json']);
+  const { stdout } = await home.run(['project', 'ls']);
+  expect(stdout).toContain('example.org/ada/[2jx\n');
+  expect(stdout).not.toContain('\u001b');
+});

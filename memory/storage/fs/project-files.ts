@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type BigIntStats, constants, readFileSync, renameSync, type Stats, statSync, writeFileSync } from 'node:fs';
+import { type BigIntStats, constants, realpathSync, renameSync, type Stats, statSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createSemaphore } from '../../../common/async.ts';
+import { readSmallFile } from '../../../common/files.ts';
 import { LruMap } from '../../../common/map.ts';
 import { isDirectoryName, resolveDirectory } from '../../../common/paths.ts';
 import { parseJson, trimEnd } from '../../../common/text.ts';
@@ -23,6 +24,8 @@ const SETTLED_MS = 2_000;
 const COMMIT_FRESH_MS = 500;
 const DIGEST_HEX = 16;
 const COMMIT_HEX = 12;
+/** As a submodule's config names its folder. */
+const WORK_TREE = /^[ \t]*worktree[ \t]*=(.+)$/m;
 /** Directories inside a project that hold other people's files. */
 const FOREIGN = /(^|\/)(node_modules|site-packages|\.venv|bower_components|\.git)(\/|$)/;
 
@@ -215,8 +218,13 @@ interface Remote {
 
 function fromUrl(text: string): Remote | null {
   if (!URL.canParse(text) || /^file:/i.test(text)) return null;
-  const url = new URL(text);
-  return { host: url.hostname, path: decodeURI(url.pathname) };
+  const { hostname, pathname } = new URL(text);
+  try {
+    return { host: hostname, path: decodeURI(pathname) };
+  } catch {
+    // A stray percent sign is literal.
+    return { host: hostname, path: pathname };
+  }
 }
 
 /** `user@host:path`; a single letter before the colon is a Windows drive. */
@@ -282,7 +290,7 @@ export async function joinEarlierFolders(journal: Journal, joined: JoinedFolders
 export function getRemote(directory: string): (Repository & { readonly remote: string }) | null {
   const repository = getRepository(directory);
   if (repository === null) return null;
-  const remote = normalizeRemote(remoteUrl(readText(path.join(repository.common, 'config')) ?? '') ?? '');
+  const remote = normalizeRemote(remoteUrl(readText(path.join(repository.shared, 'config')) ?? '') ?? '');
   return remote === null ? null : { ...repository, remote };
 }
 
@@ -324,6 +332,8 @@ export interface Repository {
   /** Holds `HEAD`: `.git` itself, or where a worktree's or submodule's `.git` file leads. */
   readonly own: string;
   /** Holds `config` and the refs that worktrees share. */
+  readonly shared: string;
+  /** `shared`, by which the folder is known; a `.git` file where the directory that it names does not name it too. */
   readonly common: string;
 }
 
@@ -337,14 +347,14 @@ export function getRepository(directory: string): Repository | null {
 }
 
 /** The commit that is checked out, 40 or 64 hex digits; '' where there is none or it cannot be read. */
-export function checkedOut({ own, common }: Repository): string {
+export function checkedOut({ own, shared }: Repository): string {
   const head = readText(path.join(own, 'HEAD'))?.trim() ?? '';
   const ref = /^ref: (refs\/[\w./+@-]+)$/.exec(head)?.[1];
   if (ref === undefined) return asCommit(head);
   if (ref.split('/').includes('..')) return '';
-  const loose = readText(path.join(own, ref)) ?? readText(path.join(common, ref));
+  const loose = readText(path.join(own, ref)) ?? readText(path.join(shared, ref));
   if (loose !== null) return asCommit(loose.trim());
-  const packed = readText(path.join(common, 'packed-refs'))?.split('\n') ?? [];
+  const packed = readText(path.join(shared, 'packed-refs'))?.split('\n') ?? [];
   return asCommit(packed.find((line) => line.endsWith(` ${ref}`))?.split(' ')[0] ?? '');
 }
 
@@ -352,15 +362,29 @@ function asCommit(text: string): string {
   return /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text) ? text : '';
 }
 
-function gitDirectories(dotGit: string): Pick<Repository, 'own' | 'common'> | null {
+function gitDirectories(dotGit: string): Omit<Repository, 'top'> | null {
   const stat = getStat(dotGit);
-  if (stat?.isDirectory()) return { own: dotGit, common: dotGit };
+  if (stat?.isDirectory()) return { own: dotGit, shared: dotGit, common: dotGit };
   if (!stat?.isFile()) return null;
   const pointed = /^gitdir:(.+)$/m.exec(readText(dotGit) ?? '')?.[1]?.trim();
   if (pointed === undefined) return null;
   const own = path.resolve(path.dirname(dotGit), pointed);
   const common = readText(path.join(own, 'commondir'))?.trim();
-  return { own, common: common === undefined ? own : path.resolve(own, common) };
+  const shared = common === undefined ? own : path.resolve(own, common);
+  return { own, shared, common: leadsBack(dotGit, own, shared) ? shared : dotGit };
+}
+
+/** A `.git` file that came with an archive may name the directory of any repository. */
+function leadsBack(dotGit: string, own: string, shared: string): boolean {
+  const isSame = (one: string, other: string): boolean => realpathSync(one) === realpathSync(other);
+  try {
+    if (own !== shared && !isSame(path.dirname(own), path.join(shared, 'worktrees'))) return false;
+    const config = readText(path.join(own, 'config')) ?? '';
+    const tree = own === shared ? WORK_TREE.exec(config)?.[1] : readText(path.join(own, 'gitdir'));
+    return isSame(path.resolve(own, tree?.trim() ?? ''), own === shared ? path.dirname(dotGit) : dotGit);
+  } catch {
+    return false; // One of them is not there.
+  }
 }
 
 function getStat(file: string): Stats | null {
@@ -374,7 +398,7 @@ function getStat(file: string): Stats | null {
 
 function readText(file: string): string | null {
   try {
-    return readFileSync(file, 'utf8');
+    return readSmallFile(file);
   } catch {
     // Unreadable and absent mean the same here: the directory itself is the project.
     return null;

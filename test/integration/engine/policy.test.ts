@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardMemory } from '../../../engine/policy/guard.ts';
@@ -53,6 +53,12 @@ describe('what a project allows', () => {
     expect(policy.of(repo)).toMatchObject({ scope: 'project' });
     await projectFile(repo, '{"memory": "off"}');
     expect(policy.of(path.join(repo, 'src'))).toMatchObject({ captures: false, adds: false });
+  });
+
+  it('is nothing where a clone brought a link to a device in place of its file', async () => {
+    await symlink('/dev/zero', path.join(repo, '.comet-cc.json'));
+    expect(policy.of(repo)).toMatchObject({ captures: false, adds: false });
+    expect(policy.problems()).toMatchObject([{ file: path.join(repo, '.comet-cc.json') }]);
   });
 
   it('is nothing while its file cannot be read, and the file is named', async () => {

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import {
   createProjectOf,
   createSourceFiles,
+  getRemote,
   joinEarlierFolders,
   openJoinedFolders,
 } from '../../../../memory/storage/fs/project-files.ts';
@@ -159,6 +160,20 @@ test('a folder has a project of its own until the user lets it join that of its 
   expect(createProjectOf(Date.now, openJoinedFolders(path.join(home, 'projects.json')))(own)).toBe(
     'git.example/me/shop',
   );
+});
+
+test('a .git file that came with an archive joins nothing, until the user lets its folder join', async () => {
+  const own = await clone('git@git.example:me/shop.git');
+  const archive = path.join(await tempDir(), 'archive');
+  await mkdir(archive);
+  await writeFile(path.join(archive, '.git'), `gitdir: ${path.join(own, '.git')}\n`);
+  const joined = openJoinedFolders(path.join(await tempDir(), 'projects.json'));
+  joined.add([{ remote: 'git.example/me/shop', common: path.join(own, '.git') }]);
+  expect(createProjectOf(Date.now, joined)(archive)).toBe(archive);
+  const consent = getRemote(archive);
+  if (consent === null) throw new Error('no remote');
+  joined.add([consent]);
+  expect(createProjectOf(Date.now, joined)(archive)).toBe('git.example/me/shop');
 });
 
 test('folders that an earlier version worked in keep their project', async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -29,6 +29,7 @@ describe('a working directory', () => {
   test('in a worktree belongs to the repository it was made from', () => {
     put(at('local/.git/config'), '[core]\n');
     put(at('local/.git/worktrees/fix/commondir'), '../..\n');
+    put(at('local/.git/worktrees/fix/gitdir'), `${at('fix/.git')}\n`);
     put(at('fix/.git'), `gitdir: ${at('local/.git/worktrees/fix')}\n`);
     expect(getProject(at('fix'))).toBe(at('local'));
     expect(getProject(at('local'))).toBe(at('local'));
@@ -38,6 +39,25 @@ describe('a working directory', () => {
     put(at('shop/.git/modules/lib/config'), '[remote "origin"]\n\turl = https://github.com/acme/lib\n');
     put(at('shop/lib/.git'), 'gitdir: ../.git/modules/lib\n');
     expect(getProject(at('shop/lib'))).toBe('github.com/acme/lib');
+  });
+
+  test('whose .git names the directory of another repository is its own project', () => {
+    put(at('own/.git/config'), '[core]\n');
+    put(at('archive/.git'), 'gitdir: ../own/.git\n');
+    put(at('nested/.git'), 'gitdir: hidden\n');
+    put(at('nested/hidden/commondir'), `${at('own/.git')}\n`);
+    put(at('nested/hidden/gitdir'), `${at('nested/.git')}\n`);
+    expect(['own', 'archive', 'nested'].map((name) => getProject(at(name)))).toEqual([
+      at('own'),
+      at('archive'),
+      at('nested'),
+    ]);
+  });
+
+  test('whose git config is a device has no remote', () => {
+    mkdirSync(at('device/.git'), { recursive: true });
+    symlinkSync('/dev/zero', at('device/.git/config'));
+    expect(getProject(at('device'))).toBe(at('device'));
   });
 
   test('of another system is its own project, however it is written', () => {
