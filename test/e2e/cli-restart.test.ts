@@ -132,3 +132,15 @@ it('a daemon is healthy within 2 s after the machine slept', async () => {
   const status = (await home.json(['status', '--json'])) as Status;
   expect(status.engine).toEqual(before.engine);
 });
+
+it('certificates are checked although the shell that starts it turns that off', async () => {
+  await home.run(['stop', '--now']);
+  const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0', COMET_CC_UPSTREAM_CA: undefined };
+  const { code, stderr } = await home.run(['start'], { env });
+  expect(code).toBe(0);
+  expect(stderr).toContain('the daemon checks certificates in spite of NODE_TLS_REJECT_UNAUTHORIZED=0');
+  const { via, ca } = await way();
+  const before = standIn.received.length;
+  expect((await ask(via, ca, { headers: CLIENT, body: '{}' })).status).toBe(502);
+  expect(standIn.received.length).toBe(before);
+});
