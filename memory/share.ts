@@ -322,6 +322,14 @@ export function createSharing(parts: Parts) {
         problem: exchange.problem(),
       };
     },
+    /** What the machines at an address share. @throws CometError `usage`, `share_failed` */
+    look: (url: string, callerEnv: NodeJS.ProcessEnv) =>
+      inTurn(async () => {
+        use(callerEnv);
+        const own = (await stateFile.load())?.machine ?? '';
+        const cards = await withBus(url, (bus) => getCards(bus, own));
+        return checkMachines({ url, scope: null, projects: null, name: '' }, cards, false, await opener.passphrase());
+      }),
     /**
      * The first machine at an address, or one more.
      *

@@ -53,41 +53,40 @@ function registerBegin(share: Command, context: Context): void {
 async function begin(context: Context, url: string, flags: Flags, first: boolean): Promise<void> {
   requireUser(context);
   const { term, paths } = context;
-  const { scope } = flags;
   const { getRemote, openJoinedFolders, shareAddress } = await import('../../memory/index.ts');
-  if (first && scope !== 'me' && scope !== 'team')
+  if (first && flags.scope !== 'me' && flags.scope !== 'team')
     throw new CometError('usage', '--scope is me (machines of yours) or team (other people too)');
-  const here = getRemote(process.cwd());
-  const named = flags.project ?? (scope === 'team' && here !== null ? [here.remote] : undefined);
-  if (first && scope === 'team' && named === undefined)
-    throw new CometError('usage', 'name what is shared with --project host/owner/repo, or run it in a clone');
-  const what =
-    scope === 'team' ? `memories of ${(named ?? []).map(oneLine).join(', ')}` : 'memory, as the others there do,';
   // A folder as the engine sees it.
   const read = shareAddress.safeParse(/^[a-z][a-z0-9]*:\/\//i.test(url) ? url : path.resolve(url));
   if (!read.success) throw new CometError('usage', `${oneLine(url)}: ${read.error.issues[0]?.message}`);
   const address = read.data;
-  const question = `Publish ${scope === 'me' ? 'all of memory' : what} to ${oneLine(url)}?`;
-  if (!flags.yes && !(await confirmed(question))) return;
-  const name = flags.name ?? namedAs(scope === 'team' ? os.userInfo().username : os.hostname());
-  const input = { url: address, first, name, env: credentials(context.env) };
-  if (first && path.isAbsolute(address)) await makeDirs(address);
+  const env = credentials(context.env);
   const client = startedEngine(context);
+  // Who can write to the storage can name any project: the user consents to what is named.
+  const { scope, projects: theirs } = first
+    ? { scope: flags.scope as 'me' | 'team', projects: [] }
+    : await client.call('share/look', { url: address, env }, { timeoutMs: LONGEST_MS });
+  const here = getRemote(process.cwd());
+  const projects = [...(flags.project ?? (first && scope === 'team' && here !== null ? [here.remote] : theirs))];
+  if (first && scope === 'team' && projects.length === 0)
+    throw new CometError('usage', 'name what is shared with --project host/owner/repo, or run it in a clone');
+  const isAll = scope === 'me' && projects.length === 0;
+  const what = isAll ? 'all of memory' : `memories of ${projects.map(oneLine).join(', ') || 'no project'}`;
+  if (!flags.yes && !(await confirmed(`Publish ${what} to ${oneLine(url)}?`))) return;
+  const name = flags.name ?? namedAs(flags.scope === 'team' ? os.userInfo().username : os.hostname());
+  const input = { url: address, first, name, env, scope, projects };
+  if (first && path.isAbsolute(address)) await makeDirs(address);
   const done = await watched(context, flags, progress, () =>
-    client.call(
-      'share/join',
-      { ...input, ...(first ? { scope: scope as 'me' | 'team' } : {}), ...(named && { projects: [...named] }) },
-      { timeoutMs: LONGEST_MS },
-    ),
+    client.call('share/join', input, { timeoutMs: LONGEST_MS }),
   );
   const joins = here !== null && (done.scope === 'me' || done.projects.includes(here.remote));
   const folders = openJoinedFolders(paths.projectsFile);
   if (joins && folders.all()[here.remote]?.includes(here.common) !== true) {
     folders.add([here]);
     // What was kept here before has the name of the remote now.
-    await client.call('share/push', { env: input.env }, { timeoutMs: LONGEST_MS });
+    await client.call('share/push', { env }, { timeoutMs: LONGEST_MS });
   }
-  const shared = done.scope === 'me' && done.projects.length === 0 ? 'all of memory' : done.projects.join(', ');
+  const shared = isAll ? 'all of memory' : done.projects.join(', ');
   term.print(flags, { ...done, joined: joins ? here.remote : null }, () => [
     `${oneLine(done.name)} shares ${oneLine(shared)} over ${oneLine(done.url)} with ${formatCount(done.machines, 'other machine')}`,
     ...(joins ? [`this folder shares the memory of ${oneLine(here.remote)}; elsewhere: comet-cc project join`] : []),

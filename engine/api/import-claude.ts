@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { CometError, getReason, type Problem } from '../../common/errors.ts';
 import {
   createTranscriptReader,
   EVERYWHERE,
+  getRepository,
   type IdSetFile,
   type Import,
   type ImportedTurn,
@@ -172,6 +173,7 @@ async function importMemoryFiles(
     documents.files += 1;
     if (dryRun) continue;
     try {
+      if (await linksOut(file, projectDir)) throw new CometError('unsafe_file', 'links out of its repository');
       // Earlier versions kept it in a project of its own.
       if (isShared) await imports.importDocument({ file, text: '', projectDir: claudeDir });
       const report = await importFile(imports, { file, as: 'document', projectDir });
@@ -245,6 +247,13 @@ async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly string
   }
   const states = await Promise.all(wanted.map(({ file }) => stat(file).catch(() => null)));
   return wanted.filter((_, at) => states[at]?.isFile());
+}
+
+/** A repository may bring a link to any file of the user's, whose text would be shared as the project's. */
+async function linksOut(file: string, projectDir: string): Promise<boolean> {
+  if (!file.startsWith(projectDir + path.sep)) return false;
+  const root = await realpath(getRepository(projectDir)?.top ?? projectDir);
+  return !(await realpath(file)).startsWith(root + path.sep);
 }
 
 /** @throws what reading the file throws */

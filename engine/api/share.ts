@@ -12,6 +12,9 @@ const project = z.string().min(1).max(400);
 /** Memory on the user's other machines, or those of a team. */
 export const shareOperations = {
   'share/status': operation(z.strictObject({}), ({ sharing }) => sharing.status()),
+  'share/look': operation(z.strictObject({ url: shareAddress, env }), ({ sharing }, { url, env }) =>
+    sharing.look(url, env),
+  ),
   'share/join': operation(
     z.strictObject({
       url: shareAddress,

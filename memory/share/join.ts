@@ -64,6 +64,8 @@ export async function checkMachines(
     );
   const scopes = new Set(cards.map((card) => card.scope));
   if (scopes.size > 1) throw new CometError('usage', 'machines of both scopes share there; choose another address');
+  if (first !== undefined && first.scope !== (scope ?? first.scope))
+    throw new CometError('usage', `the machines there share with scope ${first.scope}`);
   if (cards.some(({ salt }) => salt !== null) && passphrase === null)
     throw new CometError('usage', 'memory is encrypted there: set COMET_CC_SHARE_PASSPHRASE to its passphrase');
   if (cards.some(({ salt }) => salt === null) && passphrase !== null)

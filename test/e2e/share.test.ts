@@ -3,9 +3,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { renderArchive } from '../../memory/storage/archive.ts';
-import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
+import { CLI, createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { makeNode } from '../helpers/nodes.ts';
 import { isStored, type S3Server, startS3Server } from '../helpers/s3-server.ts';
+import { hasTmux, openTmux } from '../helpers/tmux.ts';
 
 const SHOP = 'github.com/acme/shop';
 const SECRET = `ghp_${'a1B2'.repeat(9)}`;
@@ -363,6 +364,24 @@ describe('a team', () => {
     expect(await share(anna, 'leave', '--yes')).toEqual({ removed: true, problem: '' });
     expect(await share(anna, 'status')).toBeNull();
     expect((await anna.run(['config'])).stdout).not.toMatch(/^share\.(?!interval)/m);
+  });
+
+  it.skipIf(!hasTmux())('is joined once the user was asked about each project that the others named', async () => {
+    const url = path.join(folder, 'team');
+    const [eve, ada] = await openMachines({}, {});
+    const projects = ['--project', SHOP, 'github.com/ada/diary'];
+    await share(eve, 'init', url, '--scope', 'team', '--name', 'eve', '--yes', ...projects);
+    await todo(ada, 'the albatross gateway uses port 7443');
+    const terminal = openTmux(ada.env, { ...getShop(ada), columns: 160 });
+    try {
+      await terminal.type(`${process.execPath} ${CLI} share join ${url}`);
+      await terminal.shows(/Publish memories of github\.com\/acme\/shop, github\.com\/ada\/diary to /);
+      await terminal.type('n');
+    } finally {
+      terminal.close();
+    }
+    expect(await share(ada, 'status')).toBeNull();
+    expect(await share(ada, 'join', url, '--project', SHOP, '--yes')).toMatchObject({ projects: [SHOP] });
   });
 
   it('says what is missing, and changes nothing then', async () => {

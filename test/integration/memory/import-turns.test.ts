@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -410,6 +410,26 @@ describe('an import of past transcripts', () => {
       expect(hit?.node).toMatchObject({ origin: 'tool', recall_mode: 'active' });
     }
     expect(memory.library.list({ projectDir: '/home/dev/never-seen' })).toHaveLength(1);
+  });
+
+  test('reads no memory file of a repository that links out of it, and one that links inside', async () => {
+    const [claudeDir, elsewhere, projectDir] = [await tempDir(), await tempDir(), await tempDir()];
+    const app = path.join(projectDir, 'app');
+    mkdirSync(path.join(projectDir, '.git'));
+    mkdirSync(app);
+    writeFileSync(path.join(elsewhere, 'diary.txt'), 'The albatross earns 81000.\n');
+    writeFileSync(path.join(projectDir, 'AGENTS.md'), 'The puffin listens on port 7411.\n');
+    symlinkSync(path.join(elsewhere, 'diary.txt'), path.join(app, 'CLAUDE.md'));
+    symlinkSync('../AGENTS.md', path.join(app, 'CLAUDE.local.md'));
+    const { memory, claude } = await start(await tempDir());
+    const report = await take(claude, claudeDir, { projectDir: app });
+    expect(report).toMatchObject({
+      documents: { files: 2, added: 1 },
+      problems: [{ file: path.join(app, 'CLAUDE.md'), message: 'links out of its repository' }],
+    });
+    await memory.maintenance.flush(60_000);
+    const texts = JSON.stringify(memory.library.list({ all: true }));
+    expect([texts.includes('puffin'), texts.includes('albatross')]).toEqual([true, false]);
   });
 
   test('does not inject a memory file that the request has, and does where it has not', async () => {
