@@ -164,18 +164,11 @@ export async function readFileIfPresent(file: string): Promise<string | null> {
   }
 }
 
-/** As much as a repository's list of refs may have. */
-const SMALL_BYTES = 16 * 1024 * 1024;
-
-/**
- * UTF-8 text of a file that came with a project, null where there is none: a link may lead to a device without an end.
- *
- * @throws CometError `unsafe_file` for what is no file, or too large; the error of the disk
- */
+/** UTF-8 text of a file that a project brought, null where there is none. @throws for a device, which may never end */
 export function readSmallFile(file: string): string | null {
   const stats = statSync(file, { throwIfNoEntry: false });
   if (stats === undefined) return null;
-  if (!stats.isFile() || stats.size > SMALL_BYTES) throw unsafe(file, 'is not a file of at most 16 MB');
+  if (!stats.isFile() || stats.size > 2 ** 24) throw unsafe(file, 'is not a file of at most 16 MB');
   const bytes = Buffer.alloc(stats.size);
   const handle = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {

@@ -326,8 +326,7 @@ export function createSharing(parts: Parts) {
     look: (url: string, callerEnv: NodeJS.ProcessEnv) =>
       inTurn(async () => {
         use(callerEnv);
-        const own = (await stateFile.load())?.machine ?? '';
-        const cards = await withBus(url, (bus) => getCards(bus, own));
+        const cards = await withBus(url, async (bus) => getCards(bus, (await stateFile.load())?.machine ?? ''));
         return checkMachines({ url, scope: null, projects: null, name: '' }, cards, false, await opener.passphrase());
       }),
     /**

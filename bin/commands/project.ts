@@ -17,10 +17,7 @@ export function registerProject(program: Command, context: Context): void {
       const joined = openJoinedFolders(paths.projectsFile).all();
       if (Object.keys(joined).length === 0 && !flags.json) return term.say('no folder shares the memory of a remote');
       term.print(flags, joined, () =>
-        Object.entries(joined).flatMap(([remote, folders]) => [
-          oneLine(remote),
-          ...folders.map((each) => `  ${oneLine(each)}`),
-        ]),
+        Object.entries(joined).map(([remote, folders]) => [remote, ...folders].map(oneLine).join('\n  ')),
       );
     });
   addCommand(project, 'join', 'let a folder share the memory of its git remote', 'comet-cc project join . --yes')

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../common/files.ts';
 import { isRecord, oneLine } from '../../common/text.ts';
 import { applyEdits, type Receipt, scanBody, scanObject } from '../../proxy/index.ts';
 import { blocksOf, createJudge, type Json, type ServedRequest } from '../../test/mock-anthropic/index.ts';
@@ -144,10 +144,6 @@ function contentDigests(body: Buffer): string[] {
     const content = scanObject(body, at.start)?.values.get('content');
     return content === undefined ? [] : [sha256(body.subarray(content.start, content.end))];
   });
-}
-
-function sha256(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
 
 /** Prompts only; tokens as the mock upstream counts them, cost in tokens of uncached input. */

@@ -46,10 +46,6 @@ export async function proxyToken(paths: HomePaths): Promise<string> {
   return readOrCreateSecret(paths.proxyTokenFile, () => randomBytes(32).toString('base64url'));
 }
 
-/** One shell must not decide for the sessions of all others. */
-const CHECKED =
-  'the daemon checks certificates in spite of NODE_TLS_REJECT_UNAUTHORIZED=0; name your own CA in NODE_EXTRA_CA_CERTS';
-
 /** Prepares a start: configuration, folders, certificates, and the daemon's environment. */
 export async function prepareDaemon(context: Context, flags: Partial<Config>): Promise<DaemonSetup> {
   const { paths } = context;
@@ -58,8 +54,9 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
   await ensureDir(paths.logsDir);
   // A daemon that inherits our proxy variables would connect to itself.
   const userCa = await userCaFile(paths);
+  // One shell must not decide for the sessions of all others.
   const { NODE_TLS_REJECT_UNAUTHORIZED: checks, ...env } = withoutOurs(context.env, bundle, userCa);
-  if (checks === '0') context.term.say(`comet-cc: ${CHECKED}`);
+  if (checks === '0') context.term.say('comet-cc: the daemon ignores NODE_TLS_REJECT_UNAUTHORIZED=0');
   const { url, noProxy, problem } = await userProxy(paths, config, context.env);
   if (problem !== '') context.term.say(`comet-cc: ${problem}`);
   return {

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
-import { readSmallFile } from '../../common/files.ts';
+import { readSmallFile, sha256 } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import {
@@ -132,7 +131,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
 }
 
 function getMark(sessionId: string, prompt: string): string {
-  return createHash('sha256').update(`${sessionId}\n${prompt}`).digest('hex');
+  return sha256(`${sessionId}\n${prompt}`);
 }
 
 /** Of a git directory. */

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import YAML from 'yaml';
 import { z } from 'zod';
 import { parseSubscriptions, type Subscription, subscriptionSchema } from '../../common/config.ts';
-import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, sha256, writeFileAtomic } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import type { EffectivePolicy } from '../../common/policy.ts';
@@ -38,7 +37,8 @@ interface Subscribed {
 const AGENTS = path.join('.claude', 'agents');
 const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\r?\n/;
 const CLASSES = ['permanent', 'long_term', 'session', 'ephemeral'];
-const MOST = { files: 200, chars: 200_000, given: 200 } as const;
+/** Of bad front matter, the parser takes time that grows with the square of its length. */
+const MOST = { files: 200, chars: 200_000, front: 16_000, given: 200 } as const;
 /** A shorter prompt may stand in the system prompt of another agent. */
 const PROMPT_CHARS = 20;
 
@@ -120,7 +120,7 @@ export async function projectAgents(projectDir: string): Promise<SubscribedAgent
 
 /** Lets these definitions take effect, as their texts are now. */
 export async function allowAgents(paths: Parts['paths'], agents: readonly SubscribedAgent[]): Promise<void> {
-  const fresh = Object.fromEntries(agents.map(({ file, text }) => [file, getDigest(text)]));
+  const fresh = Object.fromEntries(agents.map(({ file, text }) => [file, sha256(text)]));
   await writeFileAtomic(
     paths.subagentConsentsFile,
     `${JSON.stringify({ ...(await readConsents(paths)), ...fresh }, null, 2)}\n`,
@@ -147,8 +147,12 @@ function isSubscribed(agent: Agent): agent is SubscribedAgent {
 /** Null where it is no definition of an agent. */
 export function parseAgent(file: string, text: string): Agent | null {
   const [whole = '', yaml = ''] = FRONT.exec(text) ?? [];
+  if (yaml.length > MOST.front) return null;
   try {
-    const { name, memory } = (YAML.parse(yaml, { maxAliasCount: 0 }) ?? {}) as Record<string, unknown>;
+    const { name, memory } = (YAML.parse(yaml, { maxAliasCount: 0, prettyErrors: false }) ?? {}) as Record<
+      string,
+      unknown
+    >;
     if (typeof name !== 'string' || name === '') return null;
     return { name, file, text, prompt: text.slice(whole.length).trim(), filter: readFilter(memory) };
   } catch {
@@ -167,15 +171,11 @@ function readFilter(memory: unknown): Subscription | null {
 }
 
 function isAllowed(consents: Readonly<Record<string, string>>, { file, text }: Agent): boolean {
-  return Object.hasOwn(consents, file) && consents[file] === getDigest(text);
+  return Object.hasOwn(consents, file) && consents[file] === sha256(text);
 }
 
 /** A damaged file allows nothing. */
 async function readConsents({ subagentConsentsFile }: Parts['paths']): Promise<z.infer<typeof Consents>> {
   const read = Consents.safeParse(parseJson((await readFileIfPresent(subagentConsentsFile)) ?? ''));
   return read.success ? read.data : {};
-}
-
-function getDigest(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

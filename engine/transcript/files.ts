@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { readPart } from '../../common/files.ts';
+import { readPart, sha256 } from '../../common/files.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
 import { createTranscriptReader } from '../../memory/index.ts';
 import type { TranscriptSource } from '../../proxy/index.ts';
@@ -50,9 +49,7 @@ export async function transcriptFiles(projects: string): Promise<TranscriptFile[
       if (states[0]?.isFile() !== true) continue;
       const bytes = states.reduce((sum, state) => sum + (state?.size ?? 0), 0);
       const seen = states.map((state, at) => `${files[at]}\n${state?.size}\n${state?.mtimeMs}`);
-      const version = createHash('sha256')
-        .update([READER, ...seen].join('\n'))
-        .digest('hex');
+      const version = sha256([READER, ...seen].join('\n'));
       transcripts.push({ file: path.join(dir, name), bytes, version, changedAtMs: states[0].mtimeMs, agents });
     }
   }

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { open, readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { createKeyedMutex } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
-import { ensureDir, syncDir } from '../../common/files.ts';
+import { ensureDir, sha256, syncDir } from '../../common/files.ts';
 import type { ProxyLog } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
 import { type EpochPlan, isEmptyPlan, type Match, type PlanRecord, type PlanUse, type ServedUse } from './plan.ts';
@@ -123,7 +122,7 @@ function formatLine(record: PlanRecord): string {
 
 function fileName(sessionId: string): string {
   const safe = /^[A-Za-z0-9-]{1,64}$/.test(sessionId);
-  const name = safe ? sessionId : createHash('sha256').update(sessionId).digest('hex').slice(0, 32);
+  const name = safe ? sessionId : sha256(sessionId, 32);
   return `${name}.jsonl`;
 }
 

@@ -197,13 +197,8 @@ export async function lookUpMemory(
 }
 
 /** Only what a cut needs for its preamble. */
-export async function lookUpQuotes(
-  memory: MemorySource,
-  late: LateRecalls,
-  { view, sessionId, step }: Pick<PlanInput, 'view' | 'sessionId' | 'step'>,
-  config: PlanConfig,
-  log: ProxyLog,
-): Promise<RecalledMemory> {
+export async function lookUpQuotes(...given: Parameters<typeof lookUpMemory>): Promise<RecalledMemory> {
+  const [memory, late, { view, sessionId, step }, config, log] = given;
   const lookUp = createLookup(AbortSignal.timeout(lookupMs(step, config)), late, sessionId, log);
   return { ...EMPTY, quotes: (await lookUp('quotes', quoteAbsorbed(memory, view, step))) ?? EMPTY.quotes };
 }

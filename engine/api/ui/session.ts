@@ -1,4 +1,5 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
+import { sha256 } from '../../../common/files.ts';
 import { isSecret } from '../../../proxy/guard/index.ts';
 
 const TOKEN_MS = 2 * 60_000;
@@ -32,12 +33,12 @@ export function createUiSessions(key: string, now: () => number) {
       for (const [digest, untilMs] of tokens) {
         if (untilMs <= now() || tokens.size >= MAX_TOKENS) tokens.delete(digest);
       }
-      tokens.set(getDigest(token), now() + TOKEN_MS);
+      tokens.set(sha256(token), now() + TOKEN_MS);
       return token;
     },
     /** The value of a new cookie; null for a token that is unknown, expired or used. */
     redeem(token: string): string | null {
-      const digest = getDigest(token);
+      const digest = sha256(token);
       const untilMs = tokens.get(digest) ?? 0;
       tokens.delete(digest);
       if (untilMs <= now()) return null;
@@ -52,8 +53,4 @@ export function createUiSessions(key: string, now: () => number) {
       return Number(claim.split('.')[0]) > now() ? { csrf: sign(`csrf ${claim}`) } : null;
     },
   };
-}
-
-function getDigest(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { createMutex } from '../../../common/async.ts';
 import type { Problem } from '../../../common/errors.ts';
-import { createFree, ensureDir, replaceFile, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { createFree, ensureDir, replaceFile, sha256, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { grouped } from '../../../common/map.ts';
 import {
   type FileHead,
@@ -298,9 +297,7 @@ export function readNodeFile(file: string, text: string | null, { before, saved 
   const earlierSections = new Map(before?.sections.map(({ digest, parsed }) => [digest, parsed]));
   const { session_id, project } = document.head;
   const sections = document.sections.map(({ id, raw, line }) => {
-    const digest = createHash('sha256')
-      .update(JSON.stringify([session_id, project, raw]))
-      .digest('base64');
+    const digest = sha256(JSON.stringify([session_id, project, raw]), 32);
     const parsed = earlierSections.get(digest) ?? reuseNode(parseSection(raw, document.head), saved);
     const own = parsed.kind === 'node' ? parsed.node.node_id : null;
     return { id: own === id ? own : copied(id), line, digest, parsed };

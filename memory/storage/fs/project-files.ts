@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type BigIntStats, constants, realpathSync, renameSync, type Stats, statSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { unescape as decode } from 'node:querystring';
 import { createSemaphore } from '../../../common/async.ts';
 import { readSmallFile } from '../../../common/files.ts';
 import { LruMap } from '../../../common/map.ts';
@@ -24,8 +25,6 @@ const SETTLED_MS = 2_000;
 const COMMIT_FRESH_MS = 500;
 const DIGEST_HEX = 16;
 const COMMIT_HEX = 12;
-/** As a submodule's config names its folder. */
-const WORK_TREE = /^[ \t]*worktree[ \t]*=(.+)$/m;
 /** Directories inside a project that hold other people's files. */
 const FOREIGN = /(^|\/)(node_modules|site-packages|\.venv|bower_components|\.git)(\/|$)/;
 
@@ -218,13 +217,8 @@ interface Remote {
 
 function fromUrl(text: string): Remote | null {
   if (!URL.canParse(text) || /^file:/i.test(text)) return null;
-  const { hostname, pathname } = new URL(text);
-  try {
-    return { host: hostname, path: decodeURI(pathname) };
-  } catch {
-    // A stray percent sign is literal.
-    return { host: hostname, path: pathname };
-  }
+  const url = new URL(text);
+  return { host: url.hostname, path: decode(url.pathname) };
 }
 
 /** `user@host:path`; a single letter before the colon is a Windows drive. */
@@ -380,7 +374,7 @@ function leadsBack(dotGit: string, own: string, shared: string): boolean {
   try {
     if (own !== shared && !isSame(path.dirname(own), path.join(shared, 'worktrees'))) return false;
     const config = readText(path.join(own, 'config')) ?? '';
-    const tree = own === shared ? WORK_TREE.exec(config)?.[1] : readText(path.join(own, 'gitdir'));
+    const tree = own === shared ? /^[ \t]*worktree[ \t]*=(.+)$/m.exec(config)?.[1] : readText(path.join(own, 'gitdir'));
     return isSame(path.resolve(own, tree?.trim() ?? ''), own === shared ? path.dirname(dotGit) : dotGit);
   } catch {
     return false; // One of them is not there.

@@ -26,6 +26,11 @@ describe('an agent definition', () => {
     'subscribes to nothing: %s',
     (memory) => expect(parseAgent('a.md', definition(memory))?.filter ?? null).toBeNull(),
   );
+
+  it('is none where its front matter is made to keep the parser busy', () => {
+    expect(parseAgent('a.md', definition(`x: ${'y'.repeat(12_000)}`))?.name).toBe('reviewer');
+    expect(parseAgent('a.md', definition('&a '.repeat(40_000)))).toBeNull();
+  });
 });
 
 describe('subscriptions of subagents', () => {

@@ -130,6 +130,10 @@ describe('the project key', () => {
     (url) => expect(normalizeRemote(url)).toBeNull(),
   );
 
+  test('a stray percent sign is literal', () => {
+    expect(normalizeRemote('https://git.example/%zz/My%20Shop')).toBe('git.example/%zz/my shop');
+  });
+
   test('groups below the owner stay apart', () => {
     expect(normalizeRemote('git@gitlab.com:a/b/c.git')).toBe('gitlab.com/a/b/c');
   });
