@@ -162,6 +162,8 @@ const LINE_TAG = /^[ \t]{0,20}<([a-z]+(?:[-_][a-z]+)*)(?=[\s>])/gm;
 const OUTPUT_TAG = /<\/?(?:bash-stdout|bash-stderr|local-command-stdout|local-command-stderr)>/g;
 const INTERRUPTED = /^\s*\[Request interrupted by user(?: for tool use)?\]\s*/;
 const COMMAND = /^\s*<command-(?:name|message)>/;
+/** Its texts are as many as the server likes. */
+const SERVER_COMMAND = /mcp__|\(MCP\)/;
 const SHELL_INPUT = '<bash-input>';
 const QUEUED = /^\s*(?:<system-reminder>\s*)?The user sent a new message while you were working:\n/;
 /** What Claude Code says after such a message. */
@@ -190,13 +192,20 @@ export function readUserTexts(
   const hasReported = texts.some((text) => isReported(text));
   let isBody = answers === 'skill';
   let mayType = answers === null;
+  /** Texts to come whose author may have written any form: a file of a repository, or a server. */
+  let bodies = isBody ? 1 : 0;
   return texts.map((whole): SourcedText[] => {
     if (isReported(whole)) {
       isBody = false;
       return [{ source: 'typed', text: whole.trim() }];
     }
     const text = whole.replace(INTERRUPTED, '');
-    if (text.length < whole.length) [isBody, mayType] = [false, true];
+    if (bodies > 0 && (text.trim() !== '' || bodies === Number.POSITIVE_INFINITY)) {
+      const source = getSource(whole) ?? 'client';
+      if (source !== 'client' || !REMINDER.test(whole)) bodies -= 1;
+      return [{ source, text: whole }];
+    }
+    if (text.length < whole.length) [isBody, mayType, bodies] = [false, true, 0];
     if (text.trim() === '') return [];
     const queued = queuedText(text);
     if (queued !== null) {
@@ -206,6 +215,7 @@ export function readUserTexts(
     if (COMMAND.test(text)) {
       // Of a command that has a text, Claude Code names the message first.
       isBody = text.trimStart().startsWith('<command-message>');
+      bodies = isBody ? (SERVER_COMMAND.test(text) ? Number.POSITIVE_INFINITY : 1) : 0;
       const read = readCommand(text);
       if (isReported(read[0]?.text ?? '')) mayType = true;
       return mayType ? read : [{ source: 'client', text }];
@@ -221,23 +231,25 @@ export function readUserTexts(
   });
 }
 
+function findTyped(texts: readonly string[], context?: MessageContext): SourcedText[] {
+  return readUserTexts(texts, context).flatMap((read) => read.filter(({ source }) => source === 'typed'));
+}
+
 /** What the user typed of these texts. */
-export function readTypedText(texts: readonly string[], context: MessageContext = {}): string {
-  const typed = readUserTexts(texts, context)
-    .flat()
-    .filter(({ source }) => source === 'typed');
-  return typed
-    .map(({ text }) => text)
-    .join('\n')
-    .trim();
+export function readTypedText(texts: readonly string[], context?: MessageContext): string {
+  const typed = findTyped(texts, context).map(({ text }) => text);
+  return typed.join('\n').trim();
 }
 
 /** What of these texts was typed while Claude was busy. */
 export function readQueuedText(texts: readonly string[]): string {
-  const queued = readUserTexts(texts)
-    .flat()
-    .filter(({ source, isQueued }) => source === 'typed' && isQueued === true);
+  const queued = findTyped(texts).filter(({ isQueued }) => isQueued === true);
   return queued.map(({ text }) => text).join('\n');
+}
+
+/** Claude Code says it in a text of its own. */
+export function hasInterruption(texts: readonly string[]): boolean {
+  return texts.some((text) => INTERRUPTED.test(text) && text.replace(INTERRUPTED, '') === '');
 }
 
 /** What the user typed beside tool results: `prompt` ends the turn that ran, `queued` is for it to take up. */
@@ -248,12 +260,10 @@ export interface TypedBesideResults {
 
 /** Null where the client alone put these texts beside tool results. */
 export function findTypedBesideResults(texts: readonly string[]): TypedBesideResults | null {
-  const typed = readUserTexts(texts, { answers: 'tool' })
-    .flat()
-    .filter(({ source }) => source === 'typed');
+  const typed = findTyped(texts, { answers: 'tool' });
   if (typed.length === 0) return null;
   const kind = typed.every(({ isQueued }) => isQueued === true) ? 'queued' : 'prompt';
-  return { kind, isInterruption: texts.some((text) => INTERRUPTED.test(text)) };
+  return { kind, isInterruption: hasInterruption(texts) };
 }
 
 /** Begins what stands in place of all that was said before it. */

@@ -70,9 +70,7 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
       doubts.push(`${folder} ${folderDoubt(stats)}`);
     }
   }
-  if (doubts.length === 0) {
-    return good('home', `${paths.home}${await getUpgrade(paths)}`);
-  }
+  if (doubts.length === 0) return good('home', `${paths.home}${await getUpgrade(paths)}`);
   return bad(
     'home',
     doubts.join('; '),

@@ -185,9 +185,7 @@ export function wordPieces(text: string, vocabulary: Vocabulary): number[] {
   if (!HAS_WORD.test(text)) return [];
   const plain = text.normalize('NFD').replace(MARKS, '').toLowerCase().replace(HAN, ' $& ');
   const pieces: number[] = [];
-  for (const [word] of plain.matchAll(WORDS)) {
-    if (word.length <= MAX_WORD) pushPieces(word, vocabulary, pieces);
-  }
+  for (const [word] of plain.matchAll(WORDS)) if (word.length <= MAX_WORD) pushPieces(word, vocabulary, pieces);
   return pieces;
 }
 

@@ -64,9 +64,7 @@ export function createTurnReader(
     async words(turnId: string): Promise<TurnWords | null> {
       const name = getName(turnId);
       const sessionId = turnRegistry.getSession(name);
-      if (!cache.has(name) && sessionId !== undefined) {
-        for (const turn of await ofSession(sessionId)) keep(turn);
-      }
+      if (!cache.has(name) && sessionId !== undefined) for (const turn of await ofSession(sessionId)) keep(turn);
       return cache.get(name) ?? null;
     },
     /** Words of several turns; reads each session once at most. */

@@ -2,6 +2,7 @@ import type { Steps } from '../../common/async.ts';
 import {
   type CapturedMessage,
   type CapturedTurn,
+  hasInterruption,
   isCleanOrigin,
   isContinuation,
   lowestOrigin,
@@ -79,7 +80,8 @@ export function readTurnPart(turn: Marked, tainted: boolean): ReadPart {
     tainted: tainted || turn.echoes === true,
   };
   for (const message of turn.messages) {
-    if (message.role === 'user') readUserMessage(message, reading);
+    if (message.role === 'user')
+      readUserMessage(message, reading, turn.merged === true && message === turn.messages[0]);
     else if (message.role === 'system') readSystemMessage(message, reading);
     else for (const block of getBlocks(message)) readAssistantBlock(block, reading);
   }
@@ -101,14 +103,16 @@ export function readTurnPart(turn: Marked, tainted: boolean): ReadPart {
 
 const SKILLS = new Set(['Skill', 'SlashCommand']);
 
-function readUserMessage(message: CapturedMessage, reading: Reading): void {
+/** @param isRest  the message began with the results of the turn before, which may have started a skill */
+function readUserMessage(message: CapturedMessage, reading: Reading, isRest: boolean): void {
   const blocks = getBlocks(message);
   const uses = blocks.flatMap((block) =>
     block['type'] === 'tool_result' ? [reading.uses.get(toText(block['tool_use_id']))] : [],
   );
   const isSkill = uses.some((use) => SKILLS.has(toText(use?.['name'])));
-  const texts = readUserTexts(findTexts(blocks), {
-    answers: isSkill ? 'skill' : uses.length > 0 ? 'tool' : null,
+  const all = findTexts(blocks);
+  const texts = readUserTexts(all, {
+    answers: isSkill || (isRest && hasInterruption(all)) ? 'skill' : uses.length > 0 ? 'tool' : null,
     isReported: (text) => reading.getOrigin(text) === 'user',
   });
   let at = 0;

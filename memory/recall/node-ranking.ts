@@ -131,9 +131,7 @@ function addTurns(candidates: Candidates, turns: readonly RankedTurn[], rules: N
 function addNodes(candidates: Candidates, hits: readonly Hit[], rules: NodeRules): NodeScores {
   const nodes = hits.filter(({ turnId }) => turnId === null);
   const best = { fts: 0, summary: 0 };
-  for (const { lanes } of nodes) {
-    for (const lane of LANES) best[lane] = Math.max(best[lane], lanes[lane]?.score ?? 0);
-  }
+  for (const { lanes } of nodes) for (const lane of LANES) best[lane] = Math.max(best[lane], lanes[lane]?.score ?? 0);
   for (const hit of nodes) {
     const candidate = getCandidate(candidates, hit.nodeId, rules);
     candidate.own = hit;

@@ -13,9 +13,7 @@ export function createUndo(now: () => number) {
   return {
     /** @returns what `take` is given */
     keep(before: readonly MemoryNode[]): string {
-      for (const [id, { untilMs }] of changes) {
-        if (untilMs <= now() || changes.size >= MAX_CHANGES) changes.delete(id);
-      }
+      for (const [id, { untilMs }] of changes) if (untilMs <= now() || changes.size >= MAX_CHANGES) changes.delete(id);
       const id = randomBytes(16).toString('hex');
       changes.set(id, { untilMs: now() + UNDO_MS, before });
       return id;

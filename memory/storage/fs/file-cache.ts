@@ -43,9 +43,7 @@ export function createFileCache<T>(
       const files = found?.files ?? (only ?? []).filter((file) => file.startsWith(dir + path.sep));
       others = found?.others ?? others;
       const wanted = new Set([...files, ...forgotten]);
-      if (!isPartial) {
-        for (const file of entries.keys()) if (!wanted.has(file)) entries.delete(file);
-      }
+      if (!isPartial) for (const file of entries.keys()) if (!wanted.has(file)) entries.delete(file);
       forgotten.clear();
       await inParallel([...wanted], look);
       complete = true;
