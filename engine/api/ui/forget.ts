@@ -28,8 +28,10 @@ export function createRemovals({ file, remove, log, undoMs = UNDO_MS }: RemovalO
 
   /** What fails stays hidden and is tried again. */
   async function carryOut(key: string): Promise<void> {
-    const ids = waiting.get(key)?.ids ?? [];
-    clearTimeout(waiting.get(key)?.timer);
+    const { ids, timer } = waiting.get(key) ?? { ids: [] };
+    clearTimeout(timer);
+    // There is no way back from here on.
+    waiting.set(key, { ids });
     try {
       for (const id of ids) await remove([id]).catch(unlessGone);
       waiting.delete(key);
@@ -55,7 +57,7 @@ export function createRemovals({ file, remove, log, undoMs = UNDO_MS }: RemovalO
     /** Their ids; null where there is nothing to take back. */
     async cancel(key: string): Promise<readonly string[] | null> {
       const pending = waiting.get(key);
-      if (pending === undefined) return null;
+      if (pending?.timer === undefined) return null;
       clearTimeout(pending.timer);
       waiting.delete(key);
       await save();
