@@ -119,7 +119,8 @@ export function createRecall(parts: Parts) {
      */
     async search(query: string, { sessionId: prefix, ...options }: SearchOptions): Promise<readonly RecallHit[]> {
       const sessionId = prefix === undefined ? undefined : named(prefix);
-      const project = options.projectDir === undefined ? undefined : getProject(options.projectDir);
+      const { projectDir } = options;
+      const project = options.project ?? (projectDir === undefined ? undefined : getProject(projectDir));
       const isNear = (node: MemoryNode): boolean =>
         (sessionId ?? node.session_id) === node.session_id && (project ?? node.project) === node.project;
       const hits = await search(query, sessionId === undefined ? options : { ...options, sessionId });

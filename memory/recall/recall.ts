@@ -179,9 +179,9 @@ export function createRecaller(deps: RecallerDeps) {
 
     /** Like `recall`, for an explicit search: results below the relevance filter follow those that pass it. */
     search(query: string, options: SearchOptions): Promise<readonly RecallHit[]> {
-      const { top: limit, projectDir = null } = options;
+      const { top: limit, projectDir = null, skips = () => false } = options;
       const filter = getFilter(options);
-      return find({ query, projectDir, filter, limit, gated: false, skips: () => false, shown: new Set() });
+      return find({ query, projectDir, filter, limit, gated: false, skips, shown: new Set() });
     },
 
     /** Ids of the turns that search makes its hits of, best first, each once. */
@@ -192,11 +192,9 @@ export function createRecaller(deps: RecallerDeps) {
     },
   };
 
-  function getFilter({ sessionId, projectDir }: SearchOptions): IndexFilter {
-    return {
-      ...(sessionId === undefined ? {} : { sessionId }),
-      ...(projectDir === undefined ? {} : { project: getProject(projectDir) }),
-    };
+  function getFilter({ sessionId, projectDir, project }: SearchOptions): IndexFilter {
+    const key = project ?? (projectDir === undefined ? undefined : getProject(projectDir));
+    return { ...(sessionId === undefined ? {} : { sessionId }), ...(key === undefined ? {} : { project: key }) };
   }
 }
 

@@ -48,6 +48,10 @@ export interface SearchOptions {
   readonly top: number;
   readonly sessionId?: string;
   readonly projectDir?: string;
+  /** Key of a project, as nodes have it; instead of `projectDir`. */
+  readonly project?: string;
+  /** Nodes that are no result. */
+  readonly skips?: (node: MemoryNode) => boolean;
   /** Absolute path; memories about that file or folder come first. */
   readonly file?: string;
 }

@@ -24,10 +24,10 @@ export async function overviewView(services: Services, nowMs: number) {
   const ids = [...newest.keys()];
   const knownTitles = await Promise.race([library.nameSessions(ids), after(OPENING_MS, null, { ref: false })]);
   const own = await titles.of(ids);
-  const { nodes, queue, llm, problems } = memory.maintenance.status();
+  const { queue, llm, problems } = memory.maintenance.status();
   return {
     version,
-    nodes,
+    nodes: library.list({}).length,
     queue,
     paused: policy.pauses(),
     savings: costs().savings,

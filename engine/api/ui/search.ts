@@ -20,30 +20,35 @@ export const searchInput = z.strictObject({
 
 type Search = z.infer<typeof searchInput>;
 
-/** Ranked memories that are looked through where a filter may take most of them away. */
 const MAX_RANKED = 200;
 
-/** Best first, ranked as recall ranks; without a query all memories, newest first. */
+/**
+ * Best first, ranked as recall ranks; without a query all memories, newest first. Results of tools are listed only by
+ * their kind, and by the words of the query: no ranking has them. More than `limit` fit where `total` is higher.
+ */
 export async function searchView(services: Pick<EngineServices, 'memory' | 'removals'>, search: Search) {
   const { library, recall } = services.memory;
-  const { query, limit } = search;
+  const { query, limit, project, kind } = search;
   const hidden = services.removals.hidden();
   const all = library.list({});
   const isWanted = getFilter(search);
-  const results = query.trim() === '' ? null : await ranked(recall, search);
-  const found = results?.map((hit) => ({ node: hit.node, hit })) ?? all.map((node) => ({ node, hit: null }));
-  const hits = found.filter(({ node }) => isWanted(node) && !hidden.has(node.node_id));
+  const skips = (node: MemoryNode): boolean => !isWanted(node) || hidden.has(node.node_id);
+  const options = { top: Math.min(limit + 1, MAX_RANKED), skips, ...(project === undefined ? {} : { project }) };
+  const results = query.trim() === '' || kind === 'tool' ? null : await recall.search(query, options);
+  const listed = kind === 'tool' ? toolNodes(library.list({ all: true }), query) : all;
+  const found = results?.map((hit) => ({ node: hit.node, hit })) ?? listed.map((node) => ({ node, hit: null }));
+  const hits = found.filter(({ node }) => !skips(node));
   return {
     total: hits.length,
     hits: hits.slice(0, limit).map(({ node, hit }) => hitView(node, hit)),
-    projects: [...new Set(all.map(({ project }) => project))].sort(),
+    projects: [...new Set(all.map((node) => node.project))].sort(),
   };
 }
 
-async function ranked(recall: EngineServices['memory']['recall'], { query, limit, ...filter }: Search) {
-  const isFiltered = Object.values(filter).some((value) => value !== undefined);
-  const top = isFiltered ? MAX_RANKED : Math.min(limit, MAX_RANKED);
-  return await recall.search(query, { top });
+function toolNodes(nodes: readonly MemoryNode[], query: string): readonly MemoryNode[] {
+  const words = query.toLowerCase().split(' ');
+  const getText = (node: MemoryNode): string => `${getTitle(node)} ${node.summary}`.toLowerCase();
+  return nodes.filter((node) => node.kind === 'tool' && words.every((word) => getText(node).includes(word)));
 }
 
 function getFilter({ project, kind, origin, importance, sinceMs, quarantine }: Search) {

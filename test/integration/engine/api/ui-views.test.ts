@@ -9,6 +9,7 @@ import { trimmed } from '../../../../engine/api/ui/conversation.ts';
 import { createRemovals } from '../../../../engine/api/ui/forget.ts';
 import { createUndo } from '../../../../engine/api/ui/snapshot.ts';
 import { memoryGraph } from '../../../../memory/graph.ts';
+import type { RecallHit, SearchOptions } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { engineServices } from '../../../helpers/engine-services.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
@@ -52,6 +53,39 @@ it('lists the first of 50,000 memories with their number, and without those that
   const services = engineServices({ library: { list: () => nodes } }, { removals });
   const { hits, total } = await uiOperations['ui/search'].run(services, { query: '', limit: 500 }, none);
   expect([hits[0]?.node_id, hits.length, total]).toEqual(['m1', 500, 49_999]);
+});
+
+it('ranks only what passes the filters, and says whether there is more', async () => {
+  const nodes = Array.from({ length: 60 }, (_, at) => makeNode({ node_id: `m${at}`, project: at < 51 ? '/a' : '/b' }));
+  const search = async (_: string, { top, project, skips = () => false }: SearchOptions): Promise<RecallHit[]> => {
+    const found = nodes.filter((node) => node.project === (project ?? node.project) && !skips(node)).slice(0, top);
+    return found.map((node) => ({ node, score: 1, line: { nodeId: '', text: '' } as never, raw: null, lanes: {} }));
+  };
+  const services = engineServices({ library: { list: () => nodes }, recall: { search } });
+  const find = async (over: object) => {
+    const input = { query: 'port', limit: 50, ...over };
+    const { total, hits } = await uiOperations['ui/search'].run(services, input, none);
+    return [hits.length, total > hits.length];
+  };
+  expect(await find({})).toEqual([50, true]);
+  expect(await find({ project: '/b' })).toEqual([9, false]);
+  nodes.splice(0, 1);
+  expect(await find({ project: '/a' })).toEqual([50, false]);
+  expect(await find({ project: '/a', kind: 'note' })).toEqual([0, false]);
+});
+
+it('lists the results of tools by their kind and words', async () => {
+  const call = makeNode({ node_id: 'm1', kind: 'tool', title: 'Tests', summary: 'ran npm test' });
+  const list = ({ all }: { all?: boolean | undefined }) => (all === true ? [call, makeNode({})] : []);
+  const services = engineServices({ library: { list } });
+  for (const [query, found] of [
+    ['', 1],
+    ['npm tests', 1],
+    ['cargo', 0],
+  ] as const) {
+    const input = { query, limit: 50, kind: 'tool' };
+    expect((await uiOperations['ui/search'].run(services, input, none)).total).toBe(found);
+  }
 });
 
 it('names topics and files that two memories share', () => {
@@ -121,6 +155,27 @@ describe('a removal with a way back', () => {
     await add(['gone', 'one']);
     await expect.poll(() => hidden().size).toBe(0);
     expect(removed).toEqual(['one']);
+  });
+
+  it('cannot be taken back while it is carried out', async () => {
+    let begin = (): void => {};
+    let end = (): void => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const remove = async (): Promise<void> => {
+      begin();
+      await ended;
+    };
+    const { add, cancel, hidden } = createRemovals({ file: path.join(dir, 'slow'), log: silentLog, undoMs: 1, remove });
+    const key = await add(['one']);
+    await begun;
+    expect(await cancel(key)).toBeNull();
+    end();
+    await expect.poll(() => hidden().size).toBe(0);
   });
 
   it('is not carried out once it was taken back', async () => {
