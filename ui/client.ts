@@ -34,14 +34,21 @@ export async function call<K extends Name>(name: K, input: Input<K>, abort?: Abo
     headers: { 'content-type': 'application/json', 'x-comet-csrf': csrf },
     body: JSON.stringify(input),
     ...(abort === undefined ? {} : { signal: abort }),
-  }).catch((error: unknown) => {
-    if (abort?.aborted) throw error;
+  }).catch(() => null);
+  if (response?.status === 401) link.value = 'expired';
+  // Another program on the port, or an engine that ends meanwhile, sends no whole JSON.
+  const body = await readJson<{ result: Result<K>; error?: { code: string; message: string } }>(response);
+  if (abort?.aborted) throw abort.reason;
+  if (body === null) {
     throw new CallError('offline', 'The engine does not answer. What you typed is kept; try again once it is back.');
-  });
-  if (response.status === 401) link.value = 'expired';
-  const body = (await response.json()) as { result: Result<K>; error?: { code: string; message: string } };
+  }
   if (body.error !== undefined) throw new CallError(body.error.code, body.error.message);
   return body.result;
+}
+
+async function readJson<T extends object>(response: Response | null): Promise<T | null> {
+  const body: unknown = await response?.json().catch(() => null);
+  return typeof body === 'object' ? (body as T | null) : null;
 }
 
 let isStopped = false;
@@ -56,8 +63,8 @@ export async function connect(): Promise<void> {
     link.value = 'expired';
     return;
   }
-  if (!response?.ok) return lose();
-  const session = (await response.json()) as { csrf: string; version: string };
+  const session = response?.ok ? await readJson<{ csrf: string; version: string }>(response) : null;
+  if (session === null) return lose();
   csrf = session.csrf;
   version.value = session.version;
   follow();

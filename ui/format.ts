@@ -32,6 +32,11 @@ export function duration(ms: number): string {
   return `${Math.round(ms / 86_400_000)} days`;
 }
 
+/** "2026-11-27", in the zone of the user. */
+export function day(ms: number): string {
+  return new Intl.DateTimeFormat('en-CA', { dateStyle: 'short' }).format(ms);
+}
+
 /** In the zone of the user: the time of today, the weekday of the last six days, else the date. */
 export function when(iso: string, nowMs: number, timeZone?: string): string {
   const at = new Date(iso);

@@ -15,10 +15,15 @@ interface Task {
 addEventListener('message', ({ data: { places, links } }: MessageEvent<Task>) => {
   const { nodes, edges } = layoutMatrices(places, links);
   const settings = {
-    ...{ linLogMode: false, outboundAttractionDistribution: false, adjustSizes: false, strongGravityMode: false },
-    ...{ edgeWeightInfluence: 1, scalingRatio: 8, slowDown: 2 },
-    // What is linked to nothing would drift far away from the few others.
-    ...{ gravity: places.length / 2 > MANY_NODES ? 0.6 : 4 },
+    ...{
+      outboundAttractionDistribution: false,
+      adjustSizes: false,
+      edgeWeightInfluence: 1,
+      scalingRatio: 8,
+      slowDown: 2,
+    },
+    // Else what is linked to nothing drifts so far away that the others become one spot.
+    ...{ linLogMode: true, strongGravityMode: true, gravity: 0.3 },
     ...{ barnesHutOptimize: places.length > 1_000, barnesHutTheta: 0.8 },
   };
   const batch = STEPS / (places.length / 2 > MANY_NODES ? ANSWERS.many : ANSWERS.few);

@@ -1,8 +1,9 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { CallError, call, type Query, touch } from './client.ts';
+import { CallError, call, link, type Query, touch } from './client.ts';
 import { when } from './format.ts';
 import { Icon } from './icons.tsx';
+import { linkParts } from './route.ts';
 
 /** Changes each minute, so that times stay true. */
 export const now = signal(Date.now());
@@ -45,7 +46,13 @@ export function Answer<T>({
       )}
       {data !== undefined
         ? children(data)
-        : error === undefined && <p class="muted reading">Reading from the engine…</p>}
+        : error === undefined && (
+            <p class="muted reading">
+              {['live', 'connecting'].includes(link.value)
+                ? 'Reading from the engine…'
+                : 'Shown once the engine is back.'}
+            </p>
+          )}
     </>
   );
 }
@@ -72,6 +79,9 @@ interface Notice {
   readonly problem?: string;
 }
 
+/** Of a change with `finish`: the engine carries it out then. */
+const UNDO_MS = 20_000;
+
 export const notice = signal<Notice | null>(null);
 
 /**
@@ -87,7 +97,12 @@ export async function change(
   try {
     const result = await run();
     const undo = (result as { undo?: unknown } | null)?.undo;
-    notice.value = typeof undo === 'string' ? { text, undo, finish } : { text };
+    const done: Notice = typeof undo === 'string' ? { text, undo, finish } : { text };
+    notice.value = done;
+    const end = (): void => {
+      if (notice.value === done) notice.value = null;
+    };
+    if (finish !== undefined) setTimeout(end, UNDO_MS);
     touch(['memory', 'library', 'tasks', 'status']);
     return true;
   } catch (error) {
@@ -105,6 +120,23 @@ export async function takeBack(): Promise<void> {
 async function finish(): Promise<void> {
   const { finish: run } = notice.value ?? {};
   if (run !== undefined) await change('Removed for good.', run);
+}
+
+/** A text of the library; what it links to in memory can be opened. */
+export function LinkedText({ text }: { text: string }) {
+  return (
+    <>
+      {linkParts(text).map(({ text: part, href }, at) =>
+        href === undefined ? (
+          part
+        ) : (
+          <a key={at} href={href}>
+            {part}
+          </a>
+        ),
+      )}
+    </>
+  );
 }
 
 /** Files of the home that cannot be read or written. */

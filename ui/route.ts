@@ -26,6 +26,31 @@ export function getHash({ view, id = '', query = '' }: Partial<Route> & Pick<Rou
   return query === '' ? path : `${path}?q=${encodeURIComponent(query)}`;
 }
 
+/** A link of markdown to a file of the home. */
+const LINK = /\[([^\]\n]+)\]\(([^()\s]+)\)/g;
+
+/** The parts of a text of the library; those that link to a topic, task, session or memory have its address. */
+export function linkParts(text: string): { readonly text: string; readonly href?: string }[] {
+  const parts: { text: string; href?: string }[] = [];
+  let end = 0;
+  for (const { 0: whole, 1: label = '', 2: file = '', index } of text.matchAll(LINK)) {
+    const route = fileRoute(file);
+    if (route === null) continue;
+    parts.push({ text: text.slice(end, index) }, { text: label, href: getHash(route) });
+    end = index + whole.length;
+  }
+  return [...parts, { text: text.slice(end) }];
+}
+
+function fileRoute(link: string): Parameters<typeof getHash>[0] | null {
+  const [file = '', memory = ''] = link.split('#');
+  const [folder, name] = file.replace(/\.md$/, '').split('/').slice(-2).map(decoded);
+  if (memory !== '') return { view: 'memory', id: memory };
+  if (file.includes('memory/nodes/')) return { view: 'session', id: name ?? '' };
+  if (folder === 'topics') return { view: 'library', id: `topics/${name}` };
+  return folder === 'tasks' ? { view: 'library', id: 'tasks' } : null;
+}
+
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -163,6 +163,37 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     });
   });
 
+  it('offers no way back once a memory is removed', async () => {
+    const page = await rig.context.newPage();
+    await page.clock.install();
+    await page.route('**/v1/ui/forget', (route) => route.fulfill({ json: { result: { ids: [], undo: 'a' } } }));
+    await page.goto(`${rig.url}#/node/${hostileId}`);
+    await page.getByRole('button', { name: 'Forget' }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    await page.clock.fastForward(20_000);
+    await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' });
+  });
+
+  it('says so where an answer is no JSON, and connects to the engine once it is back', async () => {
+    const page = await rig.context.newPage();
+    const body = { contentType: 'text/html', body: '<h1>Another program</h1>' };
+    await page.route('**/v1/ui/savings', (route) => route.fulfill(body));
+    await page.route('**/session', (route) => route.fulfill(body), { times: 1 });
+    await page.goto(`${rig.url}#/savings`);
+    await page.getByText('The engine does not answer').waitFor();
+    await page.unroute('**/v1/ui/savings');
+    await page.reload();
+    await page.getByText('Net saved').waitFor();
+  });
+
+  it('keeps the buttons of a memory in sight, however long its title', async () => {
+    const { node } = await rig.engine.call('nodes/remember', { text: 'The lift is slow', projectDir: PROJECT_DIR });
+    await rig.engine.call('nodes/edit', { id: node.node_id, change: { set: { title: 'long'.repeat(1_000) } } });
+    const page = await rig.open(`#/node/${node.node_id}`);
+    const box = await page.getByRole('button', { name: 'Forget' }).boundingBox();
+    expect(box?.y).toBeLessThan(400);
+  });
+
   it('moves a task by dragging, by keyboard and by a list', async () => {
     const page = await rig.open('#/library/tasks');
     const column = (name: string) => page.getByRole('region', { name, exact: true });

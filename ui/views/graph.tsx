@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useQuery } from '../client.ts';
-import { amount, count, projectName } from '../format.ts';
+import { amount, count, day, projectName } from '../format.ts';
 import { around, COLORS_BY, type ColorBy, legend, neighbors, timeRange } from '../graph.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Tabs } from '../parts.tsx';
@@ -42,7 +42,7 @@ function GraphView({ data }: { data: UiGraph }) {
       <div class="row filters">
         <Tabs label="Color" of={COLORS_BY} getName={(each) => `by ${each}`} chosen={color} onChoose={setColor} />
         <label class="slider">
-          Until {new Date(untilMs).toLocaleDateString()}
+          Until {day(untilMs)}
           <input
             type="range"
             min="0"

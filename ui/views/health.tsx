@@ -88,7 +88,7 @@ function Pauses({ paused: { everywhere, projects } }: Pick<UiHealth, 'paused'>) 
         </div>
       ) : (
         <p class="banner">
-          Paused everywhere ({MODES[everywhere.mode]}), {everywhere.until === null ? 'until you resume' : 'for a time'}.{' '}
+          Paused everywhere ({MODES[everywhere.mode]}), until <Until at={everywhere.until} />.{' '}
           <button type="button" onClick={() => void change('Resumed.', () => call('ui/resume', {}))}>
             Resume
           </button>
@@ -96,7 +96,7 @@ function Pauses({ paused: { everywhere, projects } }: Pick<UiHealth, 'paused'>) 
       )}
       {Object.entries(projects).map(([project, pause]) => (
         <p key={project} class="banner">
-          Paused in {projectName(project)} ({MODES[pause.mode]}).{' '}
+          Paused in {projectName(project)} ({MODES[pause.mode]}), until <Until at={pause.until} />.{' '}
           <button
             type="button"
             onClick={() => void change('Resumed.', () => call('ui/resume', { projectDir: project }))}
@@ -107,6 +107,10 @@ function Pauses({ paused: { everywhere, projects } }: Pick<UiHealth, 'paused'>) 
       ))}
     </section>
   );
+}
+
+function Until({ at }: { at: string | null }) {
+  return at === null ? <>you resume</> : <Time at={at} />;
 }
 
 const MARKS = { ok: '✓', warn: '!', fail: '✗' } as const;
@@ -141,6 +145,7 @@ function Log({ log }: Pick<UiHealth, 'log'>) {
   return (
     <>
       <Tabs label="Level" of={LEVELS} chosen={level} onChoose={setLevel} />
+      {shown.length === 0 && <p class="muted">The log has no such entry.</p>}
       <List
         class="log"
         label="Log, newest first"

@@ -4,7 +4,7 @@ import { call, useQuery } from '../client.ts';
 import { conceptRows } from '../facts.ts';
 import { count, projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, change, Empty, Problems, Tabs } from '../parts.tsx';
+import { Answer, change, Empty, LinkedText, Problems, Tabs } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import type { Result } from '../types.ts';
 import { Board } from './board.tsx';
@@ -49,7 +49,7 @@ function Index() {
           <Empty title="No index yet">It is written with the first topic page or task.</Empty>
         ) : (
           <pre class="text scroll" tabIndex={0} role="group" aria-label="Index">
-            {text}
+            <LinkedText text={text} />
           </pre>
         )
       }
@@ -146,7 +146,7 @@ function Inbox() {
           </Empty>
         ) : (
           <pre class="text scroll" tabIndex={0} role="group" aria-label="Inbox">
-            {text}
+            <LinkedText text={text} />
           </pre>
         )
       }

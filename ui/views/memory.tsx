@@ -137,7 +137,8 @@ function FilterFields({ projects }: { projects: readonly string[] }) {
 }
 
 function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: string }) {
-  const isFiltered = query.value !== '' || filters.value !== NO_FILTERS;
+  const isFiltered =
+    query.value !== '' || Object.values(filters.value).some((value) => value !== '' && value !== false);
   if (hits.length === 0 && !isFiltered) {
     return (
       <Empty title="No memories yet">
@@ -161,15 +162,17 @@ function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: strin
       </Empty>
     );
   }
-  const isCut = query.value.trim() !== '' && hits.length === RANKED;
+  const isCut = query.value.trim() !== '' && (total > hits.length || hits.length === MOST_RANKED);
+  const far = hits.filter(({ isFar }) => isFar === true).length;
   return (
     <>
       <p class="row muted">
         <span role="status">
           {isCut ? 'best ' : total > hits.length ? `first ${amount(hits.length)} of ` : ''}
           {count(isCut ? hits.length : total, 'memory', 'memories')}
+          {far > 0 && `; ${far === hits.length ? 'all' : far} in grey fit too little for recall`}
         </span>
-        {isCut && (
+        {isCut && hits.length < MOST_RANKED && (
           <button type="button" class="plain" onClick={() => (whole.value = query.value)}>
             Show more
           </button>

@@ -99,6 +99,7 @@ function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
 
 const FIELDS = ['title', 'summary', 'outcome', 'topic_tags', 'importance'] as const;
 type Field = (typeof FIELDS)[number];
+const ROWS: Partial<Record<Field, number>> = { summary: 5, outcome: 3 };
 
 function getText(node: Node, field: Field): string {
   const value = node[field];
@@ -128,7 +129,7 @@ function Editor({ node, onEnd }: { node: Node; onEnd: () => void }) {
               </select>
             ) : (
               <textarea
-                rows={field === 'summary' ? 5 : 1}
+                rows={ROWS[field] ?? 1}
                 value={value}
                 onInput={(event) => type(field, event.currentTarget.value)}
               />
@@ -153,7 +154,7 @@ function Part({ tab, node }: { tab: Tab; node: Node }) {
   if (tab === 'detail') return <Detail id={node.node_id} />;
   if (tab === 'verbatim') return <Verbatim id={node.node_id} />;
   if (tab === 'history') return <NodeHistory id={node.node_id} />;
-  return tab === 'sources' ? <Sources id={node.node_id} /> : <Links id={node.node_id} />;
+  return tab === 'sources' ? <Sources node={node} /> : <Links id={node.node_id} />;
 }
 
 function Summary({ node }: { node: Node }) {
@@ -231,19 +232,47 @@ function Verbatim({ id }: { id: string }) {
   );
 }
 
-function Sources({ id }: { id: string }) {
-  const reason = useQuery('nodes/why', { id }, ['memory']);
+function Sources({ node }: { node: Node }) {
+  const reason = useQuery('nodes/why', { id: node.node_id }, ['memory']);
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label="Sources">
       <Answer of={reason}>
         {(why) => (
           <>
-            <p class="muted">Written because of: {why.compaction_reason.replace('_', ' ')}.</p>
-            <h3>Turns</h3>
-            <pre class="text">{why.turns.map((turn) => JSON.stringify(turn, null, 1)).join('\n')}</pre>
+            <p class="muted">
+              Written because of: {why.compaction_reason.replace('_', ' ')}. From{' '}
+              <a href={getHash({ view: 'session', id: node.session_id })}>this session</a>.
+            </p>
+            {why.turns.map((turn) => (
+              <Turn key={turn.turn} turn={turn} />
+            ))}
+            {node.source_links.length > 0 && (
+              <div>
+                <h3>Files and documents</h3>
+                <ul>
+                  {node.source_links.map((each) => (
+                    <li key={each}>{each.split('#')[0]}</li>
+                  ))}
+                </ul>
+              </div>
+            )}
           </>
         )}
       </Answer>
+    </div>
+  );
+}
+
+function Turn({ turn: { at, origin, prompt, tools } }: { turn: Result<'nodes/why'>['turns'][number] }) {
+  if (at === null) return <p class="muted">A turn whose text is no longer kept.</p>;
+  return (
+    <div>
+      <p class="facts muted">
+        <Time at={at} />
+        <span>trusted as {origin}</span>
+        {tools.length > 0 && <span>has results of {tools.join(', ')}</span>}
+      </p>
+      <p class="text">{prompt}</p>
     </div>
   );
 }

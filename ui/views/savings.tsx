@@ -11,6 +11,7 @@ import type { Row, UiSavings } from '../types.ts';
 
 const UNITS = ['money', 'tokens'] as const;
 const DAY_S = 86_400;
+const STEPS_S = [1, 2, 3, 7, 14, 30, 60, 90, 180, 365].map((days) => days * DAY_S);
 type Unit = (typeof UNITS)[number];
 const BY = ['day', 'session', 'project'] as const;
 
@@ -79,7 +80,8 @@ function Chart({ columns, days, unit }: { columns: readonly Column[]; days: read
         x: { time: true, range: () => (first === last ? [first - 3 * DAY_S, last + 3 * DAY_S] : [first, last]) },
       },
       axes: [
-        { ...axis, space: 80, values: [[DAY_S, '{MMM} {DD}', null, null, null, null, null, null, 1]] },
+        // A step below a day would write the same day twice.
+        { ...axis, space: 80, incrs: STEPS_S, values: [[DAY_S, '{MMM} {DD}', null, null, null, null, null, null, 1]] },
         { ...axis, size: 70, values: (_, ticks) => ticks.map(show) },
       ],
       series: [

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { getHash, parseRoute, VIEWS } from '../../../ui/route.ts';
+import { getHash, linkParts, parseRoute, VIEWS } from '../../../ui/route.ts';
 
 it('reads the addresses of the views', () => {
   expect(parseRoute('')).toEqual({ view: 'now', id: '', query: '' });
@@ -17,4 +17,20 @@ it('gives back what it was given', () => {
       expect(parseRoute(getHash({ view, id, query }))).toEqual({ view, id, query });
     }),
   );
+});
+
+it('links what a text of the library names in memory', () => {
+  const text = [
+    '[Ports](topics/ports.md) [Renew](../tasks/a1.md)',
+    '[late](../../memory/nodes/shop-1/5b0c.md#mem_1) [early](../memory/nodes/shop-1/5b0c.md) [out](https://a.example/x)',
+  ].join('\n');
+  const parts = linkParts(text);
+  expect(parts.flatMap(({ text: label, href }) => (href === undefined ? [] : [[label, href]]))).toEqual([
+    ['Ports', '#/library/topics%2Fports'],
+    ['Renew', '#/library/tasks'],
+    ['late', '#/node/mem_1'],
+    ['early', '#/session/5b0c'],
+  ]);
+  expect(parts.at(-1)?.text).toBe(' [out](https://a.example/x)');
+  expect(linkParts('none')).toEqual([{ text: 'none' }]);
 });
