@@ -125,6 +125,12 @@ export async function projectKey({ paths }: Context, directory: string): Promise
   return createProjectOf(Date.now, openJoinedFolders(paths.projectsFile))(resolveDirectory(directory));
 }
 
+/** Says so where it is not on this machine: mistyped, or the folder of a container. */
+export function noteFolder({ term }: Context, directory: string): void {
+  const folder = resolveDirectory(directory);
+  if (!existsSync(folder)) term.say(`there is no folder ${folder} here: this holds only for sessions that run in it`);
+}
+
 const ADDRESS_MS = 1_000;
 
 /** Where the dashboard shows it, in one line; none where it does not listen, and none for Claude Code. */

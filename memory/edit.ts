@@ -59,8 +59,8 @@ export function createEditing(parts: Parts) {
     pin: (ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]> =>
       withFreshFiles(store, async (store) => {
         const nodes = [...new Set(ids.map(resolve))].map((node) => {
-          const project = projectDir === undefined ? node.project : getProject(projectDir);
-          return isPinned ? findPinned(node, project) : unpinnedIn(node, project);
+          const project = projectDir === undefined ? null : getProject(projectDir);
+          return isPinned ? findPinned(node, project ?? node.project) : unpinnedIn(node, project);
         });
         await store.save(nodes.filter((node) => catalogue.get(node.node_id) !== node));
         return nodes;

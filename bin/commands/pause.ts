@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addCommand, type CommandFlags, type Context, projectKey } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, noteFolder, projectKey } from '../context.ts';
 
 type Flags = CommandFlags<'private', 'project' | 'for'>;
 
@@ -20,6 +20,7 @@ export function registerPause(program: Command, context: Context): void {
       const { pause } = createPauseSwitch(paths.pausesFile, Date.now);
       const wanted = await pause(flags.private ? 'private' : 'off', project, untilMs);
       term.print(flags, wanted, () => pauseLines(wanted));
+      if (flags.project !== undefined) noteFolder(context, flags.project);
     });
 }
 

@@ -99,9 +99,11 @@ export function findPinned(node: MemoryNode, project: string): MemoryNode {
   return { ...node, pinned_in: [...pinned_in, project] };
 }
 
-export function unpinnedIn(node: MemoryNode, project: string): MemoryNode {
-  if (project === node.project || project === '') return unpinned(node);
+/** @param project  null: wherever it is pinned */
+export function unpinnedIn(node: MemoryNode, project: string | null): MemoryNode {
   const { pinned_in = [], ...rest } = node;
+  if (project === null) return unpinned(pinned_in.length === 0 ? node : rest);
+  if (project === node.project || project === '') return unpinned(node);
   if (!pinned_in.includes(project)) return node;
   const left = pinned_in.filter((key) => key !== project);
   return left.length === 0 ? rest : { ...rest, pinned_in: left };

@@ -109,6 +109,27 @@ describe('memory by hand', () => {
     expect((await home.run(['memory', 'rollback', '1999'])).code).toBe(4);
   });
 
+  it('search shows the nearest where nothing fits', async () => {
+    const query = 'the ship of the zebra museum in Antwerp';
+    const hits = (await home.json(['memory', 'search', query, '--json'])) as { node_id: string; fits: boolean }[];
+    expect(hits.map(({ node_id, fits }) => [node_id, fits])).toEqual([[second.node_id, false]]);
+    const { stdout, stderr } = await home.run(['memory', 'search', query]);
+    expect(stdout).toContain(second.node_id.slice(-6));
+    expect(stderr).toBe('nothing fits well; the nearest:\n');
+  });
+
+  it('pause and pin say where a folder is not on this machine', async () => {
+    const note = /^there is no folder \/no\/such here/;
+    for (const args of [['pause'], ['memory', 'pin', second.node_id]]) {
+      const { code, stderr } = await home.run([...args, '--project', '/no/such']);
+      expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringMatching(note) });
+    }
+    expect((await home.run(['pause', '--project', home.user])).stderr).toBe('');
+    await home.run(['memory', 'unpin', second.node_id]);
+    expect(await show(second.node_id)).not.toHaveProperty('pinned_in');
+    await home.run(['resume']);
+  });
+
   it('a hand edit is followed, a broken one named by status and doctor', async () => {
     const file = await nodeFile();
     await writeFile(file, (await readFile(file, 'utf8')).replace('make ship', 'make fly'));

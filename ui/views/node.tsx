@@ -37,7 +37,7 @@ export function NodePanel({ id }: { id: string }) {
 
 function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
   const id = node.node_id;
-  const isPinned = node.pinned_from !== undefined;
+  const isPinned = (node.pinned_from ?? node.pinned_in) !== undefined;
   const isHeld = node.status === 'quarantined';
   /** The words of the user and of Claude are never quarantined. */
   const isTold = node.origin === 'tool' || node.origin === 'external';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CometError, getMessage } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { type EngineClient, getEngine } from '../../../engine/api/index.ts';
-import { addCommand, type Context } from '../../context.ts';
+import { addCommand, type Context, noteFolder } from '../../context.ts';
 import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';
 import { confirmed } from '../../terminal/term.ts';
 import { ID, memoryIds } from './ids.ts';
@@ -95,13 +95,14 @@ export function registerMemoryPin(memory: Command, context: Context): void {
   function register(name: string, pinned: boolean, description: string): void {
     addCommand(memory, name, description, `comet-cc memory ${name} mem_20261121_223000_a1b2c3`)
       .argument('<id...>', ID)
-      .option('--project <dir>', 'in this project instead of their own')
+      .option('--project <dir>', pinned ? 'in this project instead of their own' : 'only in this project')
       .action(async (ids: string[], flags: { project?: string }) => {
         const at = flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) };
         const client = getEngine(context.paths);
         const named = await memoryIds(context, client, ids);
         const nodes = await client.call('nodes/pin', { ids: named, pinned, ...at });
         for (const node of nodes) context.term.out(`${name}ned ${node.node_id}`);
+        if (flags.project !== undefined) noteFolder(context, flags.project);
       });
   }
 }

@@ -30,6 +30,8 @@ const MOST_CHARS = 160;
 const ROWS = 3;
 /** Sections of topic pages. */
 const TOPICS = 3;
+/** Shown where nothing passes the relevance filter. */
+const NEAREST = 3;
 const FAR = 'below the relevance filter of recall';
 /** Always there with `--explain`; the others where they found something. */
 const LANES = ['fts', 'summary', 'trigger', 'raw', 'entity'] as const;
@@ -68,13 +70,16 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       if (flags.json)
         return term.json([...hits.map((hit) => hitJson(hit, flags.explain ?? false)), ...topics.map(topicJson)]);
       if (hits.length + topics.length === 0) return term.say(await nothingFits(context));
-      const shown = hits.filter(({ isFar = false }) => flags.all || flags.explain || !isFar);
+      const fitting = hits.filter(({ isFar = false }) => flags.all || flags.explain || !isFar);
+      const isNear = fitting.length + topics.length > 0;
+      const shown = isNear ? fitting : hits.slice(0, NEAREST);
+      if (!isNear) term.say(`nothing fits well; the nearest:`);
       await saveRows(context, 'memory', [...new Set(shown.map(({ node }) => node.node_id))]);
       const look = { query, explain: flags.explain ?? false, nowMs: Date.now() };
       await term.page([...searchLines(shown, look, term), ...topics.flatMap((topic) => topicLines(topic, term))]);
       if (shown.length < hits.length) {
         const weaker = counted(hits.length - shown.length, 'weaker match', 'weaker matches');
-        term.say(`${shown.length + topics.length === 0 ? 'nothing fits well; ' : ''}${weaker}: --all`);
+        term.say(`${weaker}: --all`);
       }
       if (shown.some(({ isExact }) => isExact)) {
         term.say('for exact values and wording read the conversation: comet-cc memory show ID --conversation');

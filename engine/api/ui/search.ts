@@ -65,7 +65,7 @@ function hitView(node: MemoryNode, hit: RecallHit | null) {
   const { node_id, summary, project, kind, origin, importance, created_at } = node;
   return {
     ...{ node_id, title: getTitle(node), summary, project, kind, origin, importance, created_at },
-    pinned: node.pinned_from !== undefined,
+    pinned: (node.pinned_from ?? node.pinned_in) !== undefined,
     quarantined: isQuarantined(node),
     score: hit?.score ?? 0,
     /** Below the relevance filter: recall would not insert it. */
