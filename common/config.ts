@@ -165,7 +165,7 @@ export const Config = z.strictObject({
     tokens: count(50_000).describe('tokens of model calls per consolidation; the rest is left to the next'),
   }),
   library: section({
-    dir: text('').describe('folder of topic pages, tasks and the inbox; empty: library in the home'),
+    dir: text('').describe('folder of topic pages, tasks and the inbox, relative to the home; empty: library'),
   }),
   facts: section({
     tokens: z

@@ -33,6 +33,8 @@ export function journalLocation(sessionId: string): string {
 
 /** Folders of the library below `library.dir`; `dir` is '' for the one in the home. */
 export function libraryPaths(dir: string, { libraryDir }: Pick<HomePaths, 'libraryDir'>) {
-  const root = dir === '' ? libraryDir : resolveDirectory(dir);
+  // Commands run in any folder, the engine in the home.
+  const root =
+    dir === '' ? libraryDir : resolveDirectory(dir.startsWith('~') ? dir : path.resolve(libraryDir, '..', dir));
   return { root, tasksDir: path.join(root, 'tasks'), inboxDir: path.join(root, 'inbox') };
 }

@@ -68,7 +68,8 @@ export function registerMemoryDigest(memory: Command, context: Context): void {
       const projectDir = flags.all ? undefined : resolveDirectory(flags.project);
       const items = await client.call('items/list', { projectDir, sinceMs: parseSince(flags.since, Date.now()) });
       if (flags.json) return term.json(items);
-      if (items.length === 0) return term.say(`nothing since ${flags.since}`);
+      if (items.length === 0)
+        return term.say(`nothing since ${flags.since}${flags.all ? '' : ' here; --all: every project'}`);
       await term.page(digestLines(items, term));
       await printOrigin(context, client, items);
     });

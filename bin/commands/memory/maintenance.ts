@@ -3,14 +3,13 @@ import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { writeOutput } from '../../../common/files.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
-import { oneLine, printable } from '../../../common/text.ts';
+import { printable } from '../../../common/text.ts';
 import { ago, type EngineStatus, getEngine } from '../../../engine/api/index.ts';
 import type { SnapshotInfo } from '../../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context, readingEngine } from '../../context.ts';
 import { count, counted } from '../../terminal/format.ts';
 import { table } from '../../terminal/table.ts';
 import { handoverSections, handoverText, type Purpose } from './handover.ts';
-import { projectName } from './list.ts';
 import { watched } from './watch.ts';
 
 const LONGEST_MS = 3_600_000;
@@ -82,7 +81,7 @@ async function exported(context: Context, { format, project, for: purpose }: Exp
   const view = await client.call('project/overview', { projectDir });
   const sections = handoverSections(await client.call('items/list', { projectDir }), view, purpose);
   if (sections.length === 0) {
-    context.term.say(`nothing to export of ${oneLine(projectName(view.project))} yet; --project names another folder`);
+    context.term.say('nothing to export of this project yet; --project names another folder');
     return '';
   }
   return handoverText(view.project, sections, format);

@@ -18,4 +18,9 @@ describe('libraryPaths', () => {
   it('follows library.dir, with ~ for the home of the user', () => {
     expect(libraryPaths('~/notes/claude', home).root).toBe(path.join(os.homedir(), 'notes/claude'));
   });
+
+  it('places a relative library.dir in the home, in whatever folder a command runs', () => {
+    expect(libraryPaths('notes', home).root).toBe('/home/me/.comet-cc/notes');
+    expect(libraryPaths('/srv/notes', home).root).toBe('/srv/notes');
+  });
 });
