@@ -7,6 +7,7 @@ import { withoutCodes } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { refreshed } from '../terminal/watch.ts';
 import { bullet, itemText } from './memory/around.ts';
+import { projectName } from './memory/list.ts';
 
 const ID = 'unambiguous prefix of its id; default: the newest session';
 const SESSION = 'unambiguous prefix of its id';
@@ -118,7 +119,7 @@ export function sessionLines(sessions: readonly SessionView[], width: number, no
       { title: 'TURNS', cells: sessions.map((session) => String(session.turns)), right: true },
       { title: 'MEMORIES', cells: sessions.map((session) => String(session.node_ids.length)), right: true },
       { title: 'TITLE', cells: sessions.map((session) => oneLine(session.title)), stretch: true },
-      { title: 'PROJECT', cells: sessions.map((session) => oneLine(session.project)), stretch: true },
+      { title: 'PROJECT', cells: sessions.map((session) => projectName(session.project)), stretch: true },
     ],
     width,
   );

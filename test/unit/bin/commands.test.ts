@@ -227,7 +227,7 @@ describe('session ls', () => {
     const session = {
       session_id: 's1',
       title: 'Set up staging',
-      project: '/p',
+      project: '/home/ada/shop',
       status: 'active',
       created_at: '',
       updated_at: '2026-11-21T11:00:00Z',
@@ -235,7 +235,7 @@ describe('session ls', () => {
       turns: 12,
       node_ids: ['a', 'b'],
     } as const;
-    expect(sessionLines([session], 80, NOW)[1]).toBe('s1       1 h ago  active     12         2  Set up staging  /p');
+    expect(sessionLines([session], 80, NOW)[1]).toBe('s1       1 h ago  active     12         2  Set up staging  shop');
   });
 });
 
