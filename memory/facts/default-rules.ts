@@ -62,8 +62,6 @@ export const DEFAULT_RULES: readonly FactRule[] = [
   ...find('Person.Constraint', [
     /^i(?:'m| am) (?<value>deaf|blind|colou?r-?blind|dyslexic|hard of hearing|partially sighted)$/i,
     /^i (?:use|rely on|work with) (?<value>a (?:screen ?reader|braille display|screen magnifier))$/i,
-    /^i(?:'m| am) (?<value>not allowed to .+)$/i,
-    /^(?<value>(?:our|company|security) policy (?:forbids|prohibits|does not allow|doesn't allow) .+)$/i,
   ]),
   ...find('Person.Language', [
     like`^(?:always )?${ANSWERING} (?<value>${LANGUAGES})(?: from now on)?$`,
@@ -150,14 +148,6 @@ export const DEFAULT_RULES: readonly FactRule[] = [
     like`^(?:the |our )?(?<value>(?:[\w-]+ ){1,6}?(?:is due|(?:must|has to|needs to) be (?:done|finished|ready|released|shipped)) (?:by|on|before) .{0,60}?\b${DAY}.*)$`,
     like`^(?:the |our )?(?<value>(?:[\w.-]+ ){1,5}is (?:planned|scheduled|set) (?:for|on) .{0,40}?\b${DAY}.*)$`,
     like`^we (?:have|need|want) to (?<value>(?:deliver|demo|finish|launch|release|ship)\b.{0,60}? (?:before|by|on) .{0,40}?\b${DAY}.*)$`,
-  ]),
-  ...find('Session.Focus', [
-    /^(?:let's|today (?:i|we)(?:'ll| will| want to)) (?:focus|concentrate|work) on (?<value>.+)$/i,
-    /^(?:today )?(?:i'm|i am|we're|we are) (?:now )?(?:focusing|concentrating|working) on (?<value>.+)$/i,
-  ]),
-  ...find('Need.Immediate', [
-    /^(?:right now|for now),? (?:i|we) (?:just |only )?need (?<value>.+)$/i,
-    /^i (?:just |only )?need (?<value>.+) (?:right now|asap|immediately)$/i,
   ]),
   ...['Person.Preference', 'Project.Decision'].flatMap((concept) => end(concept, ENDED)),
 ];
