@@ -6,14 +6,7 @@ export { isOurProxy } from '../../common/request.ts';
 
 const HINTS = 'CLAUDE_CODE_GATEWAY_HINT_HEADERS';
 const HEADERS = 'ANTHROPIC_CUSTOM_HEADERS';
-export const PROXY_NAMES = [
-  'HTTPS_PROXY',
-  'https_proxy',
-  'HTTP_PROXY',
-  'http_proxy',
-  'ALL_PROXY',
-  'all_proxy',
-] as const;
+export const PROXY_NAMES = 'HTTPS_PROXY https_proxy HTTP_PROXY http_proxy ALL_PROXY all_proxy'.split(' ');
 
 export interface ProxyAccess {
   readonly port: number;

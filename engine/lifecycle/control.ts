@@ -25,15 +25,11 @@ const MAX_REPLY_BYTES = 64 * 1024;
 export async function socketPresent(file: string): Promise<boolean> {
   // Only a connection shows whether a pipe has a listener.
   if (isPipe(file)) return true;
-  let stats: Awaited<ReturnType<typeof lstat>>;
-  try {
-    stats = await lstat(file);
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
-    throw new CometError('unsafe_file', `${file} cannot be inspected; check the permissions of its folder`, {
-      cause: error,
-    });
-  }
+  const stats = await lstat(file).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') return null;
+    throw new CometError('unsafe_file', `${file} cannot be inspected; check the permissions of its folder`, { cause });
+  });
+  if (stats === null) return false;
   if (!stats.isSocket() || (process.getuid && stats.uid !== process.getuid())) {
     throw new CometError('unsafe_file', `${file} is not a socket of this user; remove it if you know what it is`);
   }
@@ -41,15 +37,22 @@ export async function socketPresent(file: string): Promise<boolean> {
 }
 
 /** Status of the guard of this home; null when none answers. */
-export async function guardStatus(socket: string, timeoutMs = 2_000): Promise<GuardStatus | null> {
-  const reply = await askGuard(socket, { op: 'status' }, timeoutMs);
-  return reply === null ? null : checkedStatus(reply);
+export function guardStatus(socket: string, timeoutMs = 2_000): Promise<GuardStatus | null> {
+  return askStatus(socket, { op: 'status' }, timeoutMs);
 }
 
 /** The status once the engine is healthy, or after `timeoutMs`; null when no guard answers. */
-export async function waitHealthy(socket: string, timeoutMs: number): Promise<GuardStatus | null> {
-  const reply = await askGuard(socket, { op: 'wait_healthy', timeout_ms: timeoutMs }, timeoutMs + 2_000);
-  return reply === null ? null : checkedStatus(reply);
+export function waitHealthy(socket: string, timeoutMs: number): Promise<GuardStatus | null> {
+  return askStatus(socket, { op: 'wait_healthy', timeout_ms: timeoutMs }, timeoutMs + 2_000);
+}
+
+async function askStatus(socket: string, request: GuardRequest, timeoutMs: number): Promise<GuardStatus | null> {
+  const reply = await askGuard(socket, request, timeoutMs);
+  if (reply === null) return null;
+  const { nonce, pid, port, engine } = Object(reply) as Partial<GuardStatus>;
+  const types = [nonce, pid, port, engine].map((value) => typeof value);
+  if (types.join() === 'string,number,number,object') return reply as GuardStatus;
+  throw new CometError('daemon_unhealthy', 'the guard speaks another version; run comet-cc restart');
 }
 
 /**
@@ -64,10 +67,8 @@ export async function askGuard(socket: string, request: GuardRequest, timeoutMs:
   if (text === null) return null;
   try {
     return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw new CometError('daemon_unhealthy', 'the guard gave no sensible answer; try comet-cc restart', {
-      cause: error,
-    });
+  } catch (cause) {
+    throw new CometError('daemon_unhealthy', 'the guard gave no sensible answer; try comet-cc restart', { cause });
   }
 }
 
@@ -96,19 +97,6 @@ function exchangeLine(socket: string, line: string, timeoutMs: number): Promise<
     // A refused or cut connection means that no guard listens, even if its socket is still on disk.
     connection.on('error', () => settle(null));
   });
-}
-
-function checkedStatus(reply: unknown): GuardStatus {
-  const status = reply as Partial<GuardStatus> | null;
-  const sound =
-    typeof status === 'object' &&
-    status !== null &&
-    typeof status.nonce === 'string' &&
-    typeof status.pid === 'number' &&
-    typeof status.port === 'number' &&
-    typeof status.engine === 'object';
-  if (sound) return status as GuardStatus;
-  throw new CometError('daemon_unhealthy', 'the guard speaks another version; run comet-cc restart');
 }
 
 /**
@@ -144,16 +132,12 @@ const BUILT = import.meta.filename;
 const APART_MS = 2_000;
 
 /** Why the daemon runs other code than this command, '' when it does not. */
-export function otherBuild(guard: Pick<GuardStatus, 'version' | 'uptime_ms'>, nowMs: number): string {
-  return difference(guard, { version: VERSION, builtAtMs: statSync(BUILT).mtimeMs, nowMs });
-}
-
-export function difference(
+export function otherBuild(
   guard: Pick<GuardStatus, 'version' | 'uptime_ms'>,
-  own: { readonly version: string; readonly builtAtMs: number; readonly nowMs: number },
+  nowMs: number,
+  own = { version: VERSION, builtAtMs: statSync(BUILT).mtimeMs },
 ): string {
   if (guard.version !== own.version) return `the daemon is comet-cc ${guard.version}, this command is ${own.version}`;
-  const startedAtMs = own.nowMs - guard.uptime_ms;
-  const isOlder = own.builtAtMs <= own.nowMs && own.builtAtMs > startedAtMs + APART_MS;
+  const isOlder = own.builtAtMs <= nowMs && own.builtAtMs > nowMs - guard.uptime_ms + APART_MS;
   return isOlder ? 'the daemon was started before this comet-cc was built' : '';
 }

@@ -28,10 +28,7 @@ export interface Context {
 /** Creates certificates, bundle and token where they are missing. */
 export async function prepareAccess(context: Context): Promise<Omit<ProxyAccess, 'port'>> {
   const { paths, env, term } = context;
-  const certs = await ensureCerts(paths, {
-    nowMs: Date.now(),
-    userExtraCaFile: env['NODE_EXTRA_CA_CERTS'] || null,
-  });
+  const certs = await ensureCerts(paths, { nowMs: Date.now(), userExtraCaFile: env['NODE_EXTRA_CA_CERTS'] || null });
   for (const problem of certs.bundle.problems) term.say(`comet-cc: ${problem}`);
   await ensureDir(paths.runDir);
   return { token: await proxyToken(paths), bundle: certs.bundle.file };
@@ -117,24 +114,22 @@ export interface StartResult {
  */
 export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
   const deadline = performance.now() + setup.startMs;
+  const settle = (fresh: boolean, child: ChildProcess | null = null): Promise<StartResult> =>
+    settled(setup.paths, { fresh, child, deadline });
   const running = await guardStatus(setup.paths.guardSocket);
-  if (running !== null && running.engine.state !== 'stopped') {
-    return settled(setup.paths, { fresh: false, child: null, deadline });
-  }
-  if (running !== null && (await startAgain(setup, running))) {
-    return settled(setup.paths, { fresh: true, child: null, deadline });
-  }
+  if (running !== null && running.engine.state !== 'stopped') return settle(false);
+  if (running !== null && (await startAgain(setup, running))) return settle(true);
   const tooLong = socketTooLong(setup.paths);
   if (tooLong !== null) throw new CometError('config_invalid', `${tooLong.detail}: ${tooLong.fix}`);
   const spawned = await spawnGuard(setup);
   if (spawned.kind === 'listening') {
-    if (!setup.foreground) return settled(setup.paths, { fresh: true, child: null, deadline });
-    return settled(setup.paths, { fresh: true, child: spawned.child, deadline }).catch((error: unknown) => {
+    if (!setup.foreground) return settle(true);
+    return settle(true, spawned.child).catch((error: unknown) => {
       spawned.child.kill();
       throw error;
     });
   }
-  if (await rivalAnswers(setup.paths)) return settled(setup.paths, { fresh: false, child: null, deadline });
+  if (await rivalAnswers(setup.paths)) return settle(false);
   throw startFailure(setup, spawned);
 }
 
@@ -176,26 +171,21 @@ export async function stopDaemon(
 
 async function settled(
   paths: HomePaths,
-  start: { readonly fresh: boolean; readonly child: ChildProcess | null; readonly deadline: number },
+  { deadline, ...start }: Pick<StartResult, 'fresh' | 'child'> & { readonly deadline: number },
 ): Promise<StartResult> {
   let status: GuardStatus | null = null;
-  while (performance.now() < start.deadline) {
-    status = await waitHealthy(
-      paths.guardSocket,
-      Math.min(1_000, Math.max(1, Math.ceil(start.deadline - performance.now()))),
-    );
+  while (performance.now() < deadline) {
+    const leftMs = Math.max(1, Math.ceil(deadline - performance.now()));
+    status = await waitHealthy(paths.guardSocket, Math.min(1_000, leftMs));
     if (status === null) await after(50);
     else if (status.engine.state === 'healthy' || status.engine.state === 'crash_loop') break;
   }
   if (status === null)
     throw new CometError('daemon_unhealthy', 'the daemon went away as it started; see comet-cc logs');
-  return { status, fresh: start.fresh, child: start.child, problem: getProblem(status) };
-}
-
-function getProblem({ engine }: GuardStatus): string | null {
-  if (engine.state === 'healthy') return null;
-  const what = engine.state === 'crash_loop' ? 'ends again and again' : `is not healthy (${engine.state})`;
-  return `the engine ${what}: Claude Code continues without memory; see comet-cc doctor and comet-cc logs`;
+  const { state } = status.engine;
+  const what = state === 'crash_loop' ? 'ends again and again' : `is not healthy (${state})`;
+  const problem = `the engine ${what}: Claude Code continues without memory; see comet-cc doctor and comet-cc logs`;
+  return { status, ...start, problem: state === 'healthy' ? null : problem };
 }
 
 async function rivalAnswers(paths: HomePaths): Promise<boolean> {
@@ -236,10 +226,7 @@ async function whenStopped(paths: HomePaths, running: GuardStatus, timeoutMs: nu
 }
 
 /** Why the home's path leaves too little room for a socket's path; null where it fits. */
-export function socketTooLong(
-  paths: HomePaths,
-  platform: Platform = PLATFORM,
-): { readonly detail: string; readonly fix: string } | null {
+export function socketTooLong(paths: HomePaths, platform: Platform = PLATFORM) {
   const longest = Math.max(Buffer.byteLength(paths.guardSocket), Buffer.byteLength(paths.engineSocket));
   const most = platform.longestAddress;
   if (most === null || longest <= most) return null;
@@ -273,12 +260,10 @@ function guardLogFile(paths: HomePaths): string {
 async function spawnGuard(setup: DaemonSetup): Promise<Spawned> {
   const child = launch(setup);
   const spawned = await firstWord(child, setup);
-  if (setup.foreground) {
-    if (spawned.kind === 'failed') child.kill();
-  } else {
-    if (child.connected) child.disconnect();
-    child.unref();
-  }
+  if (setup.foreground && spawned.kind === 'failed') child.kill();
+  if (setup.foreground) return spawned;
+  if (child.connected) child.disconnect();
+  child.unref();
   return spawned;
 }
 
@@ -326,11 +311,9 @@ function firstWord(child: ChildProcess, { paths, startMs, foreground }: DaemonSe
       child.off('exit', onExit);
       resolve(spawned);
     };
-    const onExit = (code: number | null): void =>
-      settle({ kind: 'failed', message: `the guard ended with code ${code ?? 'none'} as it started; ${where}` });
-    const timer = setTimeout(() => {
-      settle({ kind: 'failed', message: `the guard did not listen within ${startMs} ms; ${where}` });
-    }, startMs);
+    const fail = (what: string): void => settle({ kind: 'failed', message: `the guard ${what}; ${where}` });
+    const onExit = (code: number | null): void => fail(`ended with code ${code ?? 'none'} as it started`);
+    const timer = setTimeout(() => fail(`did not listen within ${startMs} ms`), startMs);
     child.once('exit', onExit);
     child.once('error', (error) => {
       reject(new CometError('daemon_unhealthy', `the guard could not be started; ${where}`, { cause: error }));

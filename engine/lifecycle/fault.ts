@@ -85,11 +85,9 @@ export function withFaults<R extends Rewriter>(rewriter: R, faults: readonly Fau
 }
 
 /** What the faults do to a turn; undefined where they name none. */
-export function turnFaults(
-  faults: readonly Fault[],
-): ((point: 'read' | 'compact', turnId: string) => void) | undefined {
+export function turnFaults(faults: readonly Fault[]) {
   if (!faults.some(({ point }) => point === 'read' || point === 'compact')) return undefined;
-  return (at, turnId) => {
+  return (at: 'read' | 'compact', turnId: string): void => {
     for (const { point, action, turn } of faults) if (point === at && turnId.startsWith(turn)) void ACTIONS[action](at);
   };
 }

@@ -10,7 +10,7 @@ import { checkBuild } from '../../../../bin/doctor/daemon.ts';
 import { runProgram } from '../../../../bin/program.ts';
 import { homePaths } from '../../../../common/paths.ts';
 import { statusReport } from '../../../../engine/api/status-report.ts';
-import { difference, guardStatus } from '../../../../engine/lifecycle/control.ts';
+import { guardStatus, otherBuild } from '../../../../engine/lifecycle/control.ts';
 
 let dir: string;
 let context: Context;
@@ -84,9 +84,9 @@ it('tells an engine that does not say in time from one that holds nothing', asyn
 });
 
 it('knows a daemon that was started before the program was built', () => {
-  const own = { version: '1', builtAtMs: 50_000, nowMs: 100_000 };
-  expect(difference({ version: '1', uptime_ms: 60_000 }, own)).toContain('before this comet-cc was built');
-  expect(difference({ version: '1', uptime_ms: 40_000 }, own)).toBe('');
-  expect(difference({ version: '1', uptime_ms: 60_000 }, { ...own, builtAtMs: 200_000 })).toBe('');
-  expect(difference({ version: '2', uptime_ms: 40_000 }, own)).toContain('comet-cc 2');
+  const own = { version: '1', builtAtMs: 50_000 };
+  expect(otherBuild({ version: '1', uptime_ms: 60_000 }, 100_000, own)).toContain('before this comet-cc was built');
+  expect(otherBuild({ version: '1', uptime_ms: 40_000 }, 100_000, own)).toBe('');
+  expect(otherBuild({ version: '1', uptime_ms: 60_000 }, 100_000, { ...own, builtAtMs: 200_000 })).toBe('');
+  expect(otherBuild({ version: '2', uptime_ms: 40_000 }, 100_000, own)).toContain('comet-cc 2');
 });
