@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { closeSync, constants, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,11 +11,6 @@ const PRIVATE_DIR = 0o700;
 export const TEMPORARY_NAME = /\.[0-9a-f]{12}\.tmp$/;
 /** Follows the name of another program's file in the name of its backup. */
 const BACKUP_MARK = '.before-comet-cc';
-
-/** The first hex digits of a SHA-256. */
-export function sha256(text: string | Uint8Array, digits = 64): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, digits);
-}
 
 /**
  * Creates `dir` and its missing parents. Node's own never ends where a folder that exists answers ENOENT, as one of an

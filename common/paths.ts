@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { sha256 } from './text.ts';
 
 /** Where operating systems differ in paths, pipes, signals and permissions. */
 export interface Platform {
@@ -52,10 +53,9 @@ export function isPipe(address: string): boolean {
   return address.startsWith(PIPES);
 }
 
-/** Windows compares names without case. Loaded on use: elsewhere it would take a sixth of the time of a hook. */
+/** Windows compares names without case. */
 function digest(dir: string): string {
-  const { createHash } = process.getBuiltinModule('node:crypto');
-  return createHash('sha256').update(path.win32.resolve(dir).toLowerCase()).digest('hex').slice(0, 24);
+  return sha256(path.win32.resolve(dir).toLowerCase(), 24);
 }
 
 /** `COMET_CC_HOME`, else `~/.comet-cc`; absolute. */

@@ -1,6 +1,7 @@
 import os from 'node:os';
 import { CometError, type ErrorCode } from './errors.ts';
 import { PLATFORM } from './paths.ts';
+import { toText } from './text.ts';
 
 const OUTPUT_CHARS = 1_000_000;
 /** Loaded on first use: execa is 130 modules, and most engines run no program. */
@@ -78,7 +79,7 @@ export async function runChild(run: ChildRun, signal?: AbortSignal): Promise<Chi
     ['ENOENT', 'EACCES'].includes((result.cause as NodeJS.ErrnoException | undefined)?.code ?? '')
   )
     how = 'missing';
-  return { how, exitCode: result.exitCode ?? -1, stdout: getText(result.stdout), stderr: getText(result.stderr) };
+  return { how, exitCode: result.exitCode ?? -1, stdout: toText(result.stdout), stderr: toText(result.stderr) };
 }
 
 /**
@@ -142,8 +143,4 @@ function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }
-}
-
-function getText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -13,6 +13,17 @@ export function toRecord(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {};
 }
 
+/** An empty one for anything else. */
+export function toText(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** The first hex digits of a SHA-256. Crypto is loaded on use: elsewhere it would take a sixth of the time of a hook. */
+export function sha256(text: string | Uint8Array, digits = 64): string {
+  const { createHash } = process.getBuiltinModule('node:crypto');
+  return createHash('sha256').update(text).digest('hex').slice(0, digits);
+}
+
 /** Also with the mark at the beginning that some editors write. @throws SyntaxError */
 export function jsonOf(text: string): unknown {
   return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;

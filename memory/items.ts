@@ -1,7 +1,6 @@
 import { CometError } from '../common/errors.ts';
-import { sha256 } from '../common/files.ts';
 import { grouped } from '../common/map.ts';
-import { compareText } from '../common/text.ts';
+import { compareText, sha256 } from '../common/text.ts';
 import type { Origin } from '../common/turn.ts';
 import { withFreshFiles } from './edit.ts';
 import { getTitle, type MemoryNode } from './model/node.ts';

@@ -1,7 +1,6 @@
 import { CometError } from '../common/errors.ts';
-import { sha256 } from '../common/files.ts';
 import { grouped } from '../common/map.ts';
-import { parseJson } from '../common/text.ts';
+import { parseJson, sha256 } from '../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
 import type { Archives } from './archive.ts';
 import type { Details } from './compaction/details.ts';

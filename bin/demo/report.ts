@@ -1,5 +1,4 @@
-import { sha256 } from '../../common/files.ts';
-import { isRecord, oneLine } from '../../common/text.ts';
+import { isRecord, oneLine, sha256 } from '../../common/text.ts';
 import { applyEdits, type Receipt, scanBody, scanObject } from '../../proxy/index.ts';
 import { blocksOf, createJudge, type Json, type ServedRequest } from '../../test/mock-anthropic/index.ts';
 import { count, inboxLine } from '../terminal/format.ts';

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { CometError, getReason, type Problem } from '../../common/errors.ts';
+import { sha256 } from '../../common/text.ts';
 import {
   createTranscriptReader,
   EVERYWHERE,
@@ -199,7 +199,7 @@ const HALF = 32;
 /** Which session a turn's lines belong to: a fork, and a copy made to resume, repeat lines of another session. */
 function createLineOwners(records: readonly string[]) {
   const owners = new Map(records.map((record) => [record.slice(0, HALF), record.slice(HALF)]));
-  const half = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, HALF);
+  const half = (text: string): string => sha256(text, HALF);
   const isForeign = (line: string, sessionId: string): boolean => {
     const owner = line === '' ? undefined : owners.get(half(line));
     return owner !== undefined && owner !== half(sessionId);

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
-import { readSmallFile, sha256 } from '../../common/files.ts';
+import { readSmallFile } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import {
@@ -12,7 +12,7 @@ import {
   SCOPES,
   type Scope,
 } from '../../common/policy.ts';
-import { jsonOf } from '../../common/text.ts';
+import { jsonOf, sha256 } from '../../common/text.ts';
 import { createIdSetFile, createProjectOf, openJoinedFolders } from '../../memory/index.ts';
 import { activePauses, allPaused, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pause.ts';
 

@@ -1,4 +1,5 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
+import { sha256 } from '../../common/text.ts';
 import type { Origin } from '../../common/turn.ts';
 
 const START = '[comet-cc: origin ';
@@ -6,7 +7,7 @@ const LINE = /^\[comet-cc: origin (user|assistant|tool|external), seal ([0-9a-f]
 
 /** What a client names a text by that it wants sealed. */
 export function sealDigest(text: string): string {
-  return createHash('sha256').update(text.trim()).digest('hex');
+  return sha256(text.trim());
 }
 
 export type Seals = ReturnType<typeof createSeals>;

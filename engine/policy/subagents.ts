@@ -3,11 +3,11 @@ import path from 'node:path';
 import YAML from 'yaml';
 import { z } from 'zod';
 import { parseSubscriptions, type Subscription, subscriptionSchema } from '../../common/config.ts';
-import { readFileIfPresent, sha256, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import type { EffectivePolicy } from '../../common/policy.ts';
-import { isRecord, parseJson } from '../../common/text.ts';
+import { isRecord, parseJson, sha256 } from '../../common/text.ts';
 import type { Library } from '../../memory/index.ts';
 import type { GivenSlice, SubagentSource } from '../../proxy/index.ts';
 

@@ -2,8 +2,8 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { readPart, sha256 } from '../../common/files.ts';
-import { isRecord, parseJson } from '../../common/text.ts';
+import { readPart } from '../../common/files.ts';
+import { isRecord, parseJson, sha256 } from '../../common/text.ts';
 import { createTranscriptReader } from '../../memory/index.ts';
 import type { TranscriptSource } from '../../proxy/index.ts';
 

@@ -1,7 +1,6 @@
 import { DAY_MS } from '../../common/async.ts';
-import { sha256 } from '../../common/files.ts';
 import { grouped } from '../../common/map.ts';
-import { amount, compareText, formatCount, localTime, neutralLine } from '../../common/text.ts';
+import { amount, compareText, formatCount, localTime, neutralLine, sha256 } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../model/dates.ts';
 import { getTitle, isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';

@@ -1,6 +1,5 @@
-import { sha256 } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
-import { clip, trimEnd } from '../../common/text.ts';
+import { clip, sha256, trimEnd } from '../../common/text.ts';
 import { type Author, getAuthor, type MemoryNode } from '../model/node.ts';
 import type { LanguageModel, MergeInput, MergeResult } from '../models/model.ts';
 import type { ModelQuota } from '../models/quota.ts';

@@ -1,5 +1,4 @@
-import { sha256 } from '../../common/files.ts';
-import { clip, trimEnd } from '../../common/text.ts';
+import { clip, sha256, trimEnd } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { ProposedNode } from '../models/model.ts';
 import { getAnchors, getTags } from '../text/keywords.ts';

@@ -1,5 +1,4 @@
-import { sha256 } from '../../common/files.ts';
-import { isRecord } from '../../common/text.ts';
+import { isRecord, sha256, toText } from '../../common/text.ts';
 import type { CapturedMessage } from '../../common/turn.ts';
 import { imageMark } from '../text/content-type.ts';
 
@@ -57,10 +56,6 @@ function cutSpans(text: string, open: string, close: string): string {
 /** Names a text block or a result in the `origins` of a turn. */
 export function digestText(text: string): string {
   return sha256(text.trim(), 16);
-}
-
-export function toText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 function parsed(content: string): unknown {

@@ -1,14 +1,14 @@
 import path from 'node:path';
 import { finishesWithin } from '../../common/async.ts';
 import { LruMap } from '../../common/map.ts';
-import { isRecord } from '../../common/text.ts';
+import { isRecord, toText } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type FileChange, type FileMark, fileMarks } from '../model/turn.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { FileState, SourceFiles } from '../storage/project-files.ts';
-import { type Block, getBlocks, toText } from './content-blocks.ts';
+import { type Block, getBlocks } from './content-blocks.ts';
 
 /** Files are hashed before the turn is journaled, so a slow disk must not delay the write. */
 const HASH_TIMEOUT_MS = 300;

@@ -1,8 +1,8 @@
-import { sha256 } from '../../common/files.ts';
+import { sha256, toText } from '../../common/text.ts';
 import { type CapturedMessage, type CapturedTurn, isContinuation } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import { type Block, toText } from './content-blocks.ts';
+import type { Block } from './content-blocks.ts';
 
 /** A turn read from a transcript or a JSONL file. */
 export interface ImportedTurn {

@@ -1,6 +1,6 @@
-import { isRecord } from '../../common/text.ts';
+import { isRecord, toText } from '../../common/text.ts';
 import { getSource } from '../../common/turn.ts';
-import { type Block, toText } from './content-blocks.ts';
+import type { Block } from './content-blocks.ts';
 import { findBlocks } from './imported-turn.ts';
 
 /** A prompt that the user typed while Claude was busy and that no user message of the transcript repeats. */

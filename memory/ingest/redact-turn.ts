@@ -1,7 +1,6 @@
 import { runInSlices, type Steps } from '../../common/async.ts';
-import { sha256 } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
-import { trimEnd } from '../../common/text.ts';
+import { sha256, trimEnd } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn, Origin } from '../../common/turn.ts';
 import { findPrivateTexts, isJson, type Redactor, stringLiterals } from '../../redact/index.ts';
 import type { TurnText } from '../model/turn.ts';

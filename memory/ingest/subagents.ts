@@ -1,6 +1,6 @@
-import { isRecord } from '../../common/text.ts';
+import { isRecord, toText } from '../../common/text.ts';
 import { getSource } from '../../common/turn.ts';
-import { type Block, contentText, toText } from './content-blocks.ts';
+import { type Block, contentText } from './content-blocks.ts';
 import { findBlocks, type ImportedAgent, type ImportedMessage } from './imported-turn.ts';
 
 type Line = Readonly<Record<string, unknown>>;

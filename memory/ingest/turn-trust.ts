@@ -1,4 +1,5 @@
 import type { Steps } from '../../common/async.ts';
+import { toText } from '../../common/text.ts';
 import {
   type CapturedMessage,
   type CapturedTurn,
@@ -14,16 +15,7 @@ import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
 import { imageMark } from '../text/content-type.ts';
 import { type FlowText, repeatedLines } from '../text/repetition.ts';
 import { DOCUMENT, documentText } from './chunk-document.ts';
-import {
-  type Block,
-  contentText,
-  digestText,
-  findTexts,
-  getBlocks,
-  isText,
-  stripInjected,
-  toText,
-} from './content-blocks.ts';
+import { type Block, contentText, digestText, findTexts, getBlocks, isText, stripInjected } from './content-blocks.ts';
 import { commandOrigin, isInside } from './shell-command.ts';
 
 interface Reading {

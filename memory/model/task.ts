@@ -1,7 +1,7 @@
 import YAML from 'yaml';
 import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
-import { sha256 } from '../../common/files.ts';
+import { sha256 } from '../../common/text.ts';
 import { ORIGINS } from '../../common/turn.ts';
 import { isOneLine, parseYaml, renderFrontMatter, splitFrontMatter } from './markdown.ts';
 import { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from './task-status.ts';

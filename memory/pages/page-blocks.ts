@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { sha256 } from '../../common/files.ts';
+import { sha256 } from '../../common/text.ts';
 import { newPage, type Page, parsePage, parseStatement, renderPage } from '../model/page.ts';
 
 /** What a page is about: two machines may have it under different file names. */

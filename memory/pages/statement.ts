@@ -1,5 +1,4 @@
-import { sha256 } from '../../common/files.ts';
-import { trimEnd } from '../../common/text.ts';
+import { sha256, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { assertsValue } from '../compaction/supersede.ts';
 import { isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';

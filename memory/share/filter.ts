@@ -1,4 +1,4 @@
-import { sha256 } from '../../common/files.ts';
+import { sha256 } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import { EVERYWHERE, getTeammate, isDraft, isRedirect, type MemoryNode, TEAMMATE } from '../model/node.ts';

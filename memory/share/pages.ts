@@ -1,5 +1,5 @@
-import { sha256 } from '../../common/files.ts';
 import { grouped } from '../../common/map.ts';
+import { sha256 } from '../../common/text.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type PageBlock, type PageRef, pageKey, type ReceivedBlock } from '../pages/page-blocks.ts';
 import { isPrivateText, type KeptReason } from './filter.ts';

@@ -1,4 +1,4 @@
-import { sha256 } from '../../common/files.ts';
+import { sha256 } from '../../common/text.ts';
 import { patchTask } from '../model/task.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import { isPrivateText, type KeptReason } from './filter.ts';

@@ -1,5 +1,5 @@
 import YAML from 'yaml';
-import { sha256 } from '../../common/files.ts';
+import { sha256 } from '../../common/text.ts';
 import { type Fact, factSchema } from '../facts/fact.ts';
 import { conceptNamed, type Ontology } from '../facts/ontology.ts';
 

@@ -1,7 +1,7 @@
 import { createSerialQueue } from '../../common/async.ts';
-import { sha256 } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
 import { grouped, LruMap, slices } from '../../common/map.ts';
+import { sha256 } from '../../common/text.ts';
 import { type Fact, isDraft, isRedirect, type MemoryNode } from '../model/node.ts';
 import { spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { IndexRow, SearchIndex } from '../search/search-index.ts';

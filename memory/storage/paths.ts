@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { sha256 } from '../../common/files.ts';
 import { type HomePaths, resolveDirectory } from '../../common/paths.ts';
+import { sha256 } from '../../common/text.ts';
 
 const PLAIN = /^[a-z0-9-]{1,64}$/;
 /** Windows opens devices under these names, whatever the ending. */

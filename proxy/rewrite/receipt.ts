@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../common/text.ts';
 import type { Receipt, ReceiptAddition, ReceiptEdit } from '../ledger/receipt.ts';
 import type { GivenSlice, Phase } from '../ports.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
@@ -62,7 +62,7 @@ export function createReceipt({ view, rewrite, slice, phases, ...input }: Receip
 }
 
 function digestBody(body: Buffer): Receipt['received'] {
-  return { bytes: body.length, sha256: createHash('sha256').update(body).digest('hex') };
+  return { bytes: body.length, sha256: sha256(body) };
 }
 
 function listDropped(view: ConversationView, plan: EpochPlan): Receipt['dropped'] {

@@ -1,4 +1,4 @@
-import { isRecord, parseJson } from '../../common/text.ts';
+import { isRecord, parseJson, toText } from '../../common/text.ts';
 
 /** One message as the API takes it, without thinking. The same object in every request that sends it. */
 export interface PastMessage {
@@ -91,10 +91,10 @@ export function createRequestReader(sessionId: string) {
       if (!isRecord(line)) return;
       const { data } = line;
       if (line['type'] === 'progress' && isRecord(data) && data['type'] === 'agent_progress') {
-        if (isRecord(data['message'])) enterLine(getChain(getText(data['agentId'])), data['message']);
+        if (isRecord(data['message'])) enterLine(getChain(toText(data['agentId'])), data['message']);
       }
       const isSide = line['isSidechain'] === true;
-      enterLine(getChain(agentId || (isSide ? getText(line['agentId']) || 'side' : '')), line);
+      enterLine(getChain(agentId || (isSide ? toText(line['agentId']) || 'side' : '')), line);
     },
     /** The session first, then its subagents. */
     conversations(): PastConversation[] {
@@ -105,10 +105,10 @@ export function createRequestReader(sessionId: string) {
 }
 
 function enterLine(chain: Chain, line: Json): void {
-  const uuid = getText(line['uuid']);
+  const uuid = toText(line['uuid']);
   if (uuid !== '' && chain.seen.has(uuid)) return;
   chain.seen.add(uuid);
-  chain.projectDir ||= getText(line['cwd']);
+  chain.projectDir ||= toText(line['cwd']);
   const parent = getParent(chain, line);
   const step = isSent(line) ? enterMessage(chain, line, parent) : enterAttachment(line, parent);
   if (step !== null) chain.last = step;
@@ -119,7 +119,7 @@ function enterLine(chain: Chain, line: Json): void {
 function getParent({ steps, last }: Chain, line: Json): Step | null {
   const parent = line['parentUuid'];
   if (parent === null) return null;
-  const step = steps.get(getText(parent));
+  const step = steps.get(toText(parent));
   return step === undefined ? last : step;
 }
 
@@ -131,8 +131,8 @@ function isSent({ type, message, isApiErrorMessage }: Json): boolean {
 
 function enterMessage(chain: Chain, line: Json, parent: Step | null): Step {
   const message = line['message'] as Json;
-  const atMs = Date.parse(getText(line['timestamp'])) || (parent?.atMs ?? chain.last?.atMs ?? 0);
-  const blocks = getBlocks(message['content']).filter(({ type }) => !getText(type).endsWith('thinking'));
+  const atMs = Date.parse(toText(line['timestamp'])) || (parent?.atMs ?? chain.last?.atMs ?? 0);
+  const blocks = getBlocks(message['content']).filter(({ type }) => !toText(type).endsWith('thinking'));
   if (message['role'] === 'assistant') return enterAnswer(chain, message, { blocks, parent, atMs });
   const isResult = blocks.some(({ type }) => type === 'tool_result');
   const answerStep = isResult ? getAnswer(parent) : null;
@@ -155,7 +155,7 @@ function enterAnswer(
   message: Json,
   { blocks, parent, atMs }: Pick<Step, 'blocks' | 'parent' | 'atMs'>,
 ): Step {
-  const id = getText(message['id']);
+  const id = toText(message['id']);
   const earlierAnswer = chain.answers.get(id);
   if (id !== '' && earlierAnswer !== undefined) {
     earlierAnswer.step.blocks.push(...blocks);
@@ -164,7 +164,7 @@ function enterAnswer(
   }
   const step: Step = { role: 'assistant', parent, blocks, results: null, atMs };
   const usage = isRecord(message['usage']) ? message['usage'] : {};
-  const answer = { step, id, model: getText(message['model']), usage, endMs: atMs };
+  const answer = { step, id, model: toText(message['model']), usage, endMs: atMs };
   chain.answers.set(id, answer);
   chain.order.push(answer);
   return step;
@@ -180,7 +180,7 @@ function enterAttachment({ type, attachment, rendered, timestamp }: Json, parent
   const contents = isQueued ? [attachment['prompt']] : getBlocks(rendered).map(({ content }) => content);
   const blocks = contents.flatMap(getBlocks);
   if (blocks.length === 0) return null;
-  const atMs = Date.parse(getText(timestamp)) || (parent?.atMs ?? 0);
+  const atMs = Date.parse(toText(timestamp)) || (parent?.atMs ?? 0);
   return { role: 'user', parent, blocks, results: null, atMs };
 }
 
@@ -308,7 +308,7 @@ function sendableBlocks({ role, parent, blocks, results }: Step): Json[] {
   const called = ids(role === 'user' ? (parent?.blocks ?? []) : [], 'tool_use', 'id');
   const seen = new Set<unknown>();
   return blocks.filter((block) => {
-    if (block['type'] === 'text') return getText(block['text']).trim() !== '';
+    if (block['type'] === 'text') return toText(block['text']).trim() !== '';
     if (block['type'] === 'tool_use') return answered.has(block['id']);
     if (block['type'] !== 'tool_result') return true;
     const id = block['tool_use_id'];
@@ -321,10 +321,6 @@ function sendableBlocks({ role, parent, blocks, results }: Step): Json[] {
 function getBlocks(content: unknown): Json[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter(isRecord) : [];
-}
-
-function getText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 function getNumber(value: unknown): number {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
-import { parseJson } from '../../common/text.ts';
+import { parseJson, sha256 } from '../../common/text.ts';
 import {
   findTypedBesideResults,
   isContinuation,
@@ -450,7 +450,7 @@ type Identity = Pick<ConversationView, 'userId' | 'lineage'> & { readonly system
 
 function hashIdentity({ userId, system, lineage }: Identity): string {
   const identity = [userId, system.workingDirectory ?? '', lineage[0] ?? ''].join('\n');
-  return `nameless-${createHash('sha256').update(identity).digest('hex').slice(0, 24)}`;
+  return `nameless-${sha256(identity, 24)}`;
 }
 
 /** A parsed request. */

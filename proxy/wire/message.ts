@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { isRecord } from '../../common/text.ts';
+import { isRecord, sha256, toText } from '../../common/text.ts';
 import { findStandingParts, isStandingReminder } from '../../common/turn.ts';
 
 type Json = Record<string, unknown>;
@@ -44,12 +43,12 @@ function sortKeys(value: unknown): unknown {
 
 /** Hex digest of the canonical form. */
 export function hashMessage(message: unknown): string {
-  return createHash('sha256').update(canonicalizeMessage(message)).digest('hex');
+  return sha256(canonicalizeMessage(message));
 }
 
 /** `H_i = sha256(H_{i-1} ‖ hash_i)`, hex; `before` is '' for the first message. */
 export function extendLineage(before: string, hash: string): string {
-  return createHash('sha256').update(before).update(hash).digest('hex');
+  return sha256(before + hash);
 }
 
 /** What the validation rules need of one content block. */
@@ -156,10 +155,10 @@ function keepStanding(block: unknown): unknown[] {
 /** @param body  the request without its messages */
 export function shapeHead(body: Json): HeadShape {
   return {
-    model: readString(body.model),
+    model: toText(body.model),
     system: shapeBlocks(body.system),
     tools: shapeTools(body.tools),
-    thinking: isRecord(body.thinking) ? readString(body.thinking.type) : '',
+    thinking: isRecord(body.thinking) ? toText(body.thinking.type) : '',
     autoTtl: readTtl(body) ?? null,
   };
 }
@@ -177,7 +176,7 @@ function shapeTool(tool: unknown): ToolShape {
   if (!isRecord(tool)) return { name: '' };
   const ttl = readTtl(tool);
   return {
-    name: readString(tool.name),
+    name: toText(tool.name),
     ...(ttl !== undefined && { ttl }),
     ...(tool.defer_loading === true && { deferred: true as const }),
   };
@@ -185,7 +184,7 @@ function shapeTool(tool: unknown): ToolShape {
 
 function shapeBlock(block: unknown): BlockShape {
   if (!isRecord(block)) return { type: '' };
-  const type = readString(block.type);
+  const type = toText(block.type);
   const nested = /(^|_)tool_result$/.test(type) && Array.isArray(block.content) ? block.content.filter(isRecord) : [];
   const ttls = [block, ...nested].map(readTtl).filter((ttl) => ttl !== undefined);
   const blank = [block, ...nested].map(findBlank).find((value) => value !== undefined);
@@ -193,7 +192,7 @@ function shapeBlock(block: unknown): BlockShape {
   return {
     type,
     ...(typeof block.id === 'string' &&
-      /^(server_|mcp_)?tool_use$/.test(type) && { id: block.id, name: readString(block.name) }),
+      /^(server_|mcp_)?tool_use$/.test(type) && { id: block.id, name: toText(block.name) }),
     ...(typeof block.tool_use_id === 'string' && { toolUseId: block.tool_use_id }),
     ...(blank && { blank }),
     ...(ttls.length > 0 && { ttls }),
@@ -219,8 +218,8 @@ function findCited({ citations }: Json): Pick<BlockShape, 'cites'> {
 const TAIL_LENGTH = 24;
 
 function readSignatureTail(type: string, block: Json): string | undefined {
-  if (type === 'thinking') return readString(block.signature).slice(-TAIL_LENGTH);
-  return type === 'redacted_thinking' ? readString(block.data).slice(-TAIL_LENGTH) : undefined;
+  if (type === 'thinking') return toText(block.signature).slice(-TAIL_LENGTH);
+  return type === 'redacted_thinking' ? toText(block.data).slice(-TAIL_LENGTH) : undefined;
 }
 
 function findBlank(block: Json): 'empty' | 'space' | undefined {
@@ -232,8 +231,4 @@ function findBlank(block: Json): 'empty' | 'space' | undefined {
 export function readTtl(holder: Readonly<Json>): string | undefined {
   if (!isRecord(holder.cache_control)) return undefined;
   return typeof holder.cache_control.ttl === 'string' ? holder.cache_control.ttl : '5m';
-}
-
-function readString(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { sha256 } from '../../../common/files.ts';
+import { sha256 } from '../../../common/text.ts';
 import { isSecret } from '../../../proxy/guard/index.ts';
 
 const TOKEN_MS = 2 * 60_000;
@@ -30,7 +30,9 @@ export function createUiSessions(key: string, now: () => number) {
     /** A token that can be redeemed once, within two minutes. */
     issueToken(): string {
       const token = randomBytes(32).toString('hex');
-      for (const [digest, untilMs] of tokens) if (untilMs <= now() || tokens.size >= MAX_TOKENS) tokens.delete(digest);
+      for (const [digest, untilMs] of tokens) {
+        if (untilMs <= now() || tokens.size >= MAX_TOKENS) tokens.delete(digest);
+      }
       tokens.set(sha256(token), now() + TOKEN_MS);
       return token;
     },

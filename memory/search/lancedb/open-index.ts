@@ -1,7 +1,8 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../../../common/errors.ts';
-import { ensureDir, readFileIfPresent, sha256 } from '../../../common/files.ts';
+import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
+import { sha256 } from '../../../common/text.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
 import type { SearchIndex } from '../search-index.ts';
 import { type LanceIndexOptions, type OpenedIndex, openLanceIndex } from './search-index.ts';

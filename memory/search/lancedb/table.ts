@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { type Connection, connect, Index, MatchQuery, Session, type Table } from '@lancedb/lancedb';
 import type { Table as ArrowTable, DataType, Field, RecordBatch, Schema } from 'apache-arrow';
-import { sha256 } from '../../../common/files.ts';
+import { sha256 } from '../../../common/text.ts';
 import { SCRIPT_DIMENSIONS } from '../../text/tokenizer.ts';
 import type { IndexRow } from '../search-index.ts';
 

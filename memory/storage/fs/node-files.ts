@@ -3,8 +3,9 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { createMutex } from '../../../common/async.ts';
 import type { Problem } from '../../../common/errors.ts';
-import { createFree, ensureDir, replaceFile, sha256, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { createFree, ensureDir, replaceFile, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { grouped } from '../../../common/map.ts';
+import { sha256 } from '../../../common/text.ts';
 import {
   type FileHead,
   idTail,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { getReason, type Problem } from '../../../common/errors.ts';
-import { readFileIfPresent, sha256, writeFileAtomic } from '../../../common/files.ts';
+import { readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
 import type { HomePaths } from '../../../common/paths.ts';
-import { parseJson } from '../../../common/text.ts';
+import { parseJson, sha256 } from '../../../common/text.ts';
 import { DEFAULT_ONTOLOGY } from '../../facts/default-ontology.ts';
 import { mergeOntologies, type Ontology, type OntologyProblem, parseOntology } from '../../facts/ontology.ts';
 import type { OntologyState } from '../fact-files.ts';
