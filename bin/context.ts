@@ -147,7 +147,11 @@ export type CommandFlags<Words extends string = never, Texts extends string = ne
 } & { readonly [name in Texts]?: string };
 
 /** A command with its help; `examples` has one on each line. */
-export function addCommand(parent: Command, name: string, description: string, examples: string): Command {
+export function addCommand(parent: Command, name: string, description: string, examples: string) {
   const [title, lines] = [examples.includes('\n') ? 'Examples' : 'Example', examples.replaceAll('\n', '\n  ')];
-  return parent.command(name).description(description).addHelpText('after', `\n${title}:\n  ${lines}`);
+  const command = parent.command(name).description(description).addHelpText('after', `\n${title}:\n  ${lines}`);
+  /** Adds `--json` as the last option. */
+  const jsonAction = (printed: 'array' | 'document', run: Parameters<Command['action']>[0]): Command =>
+    command.option('--json', `print one JSON ${printed}`).action(run);
+  return Object.assign(command, { jsonAction });
 }

@@ -26,8 +26,7 @@ export function registerEditor(program: Command, context: Context): void {
     .action((name: Name, flags: Flags) => install(name, flags, context));
   addCommand(editor, 'uninstall', "restore the editor's settings", 'comet-cc editor uninstall cursor')
     .addArgument(editorArgument())
-    .option('--json', 'print one JSON document')
-    .action(async (name: Name, flags: Flags) => {
+    .jsonAction('document', async (name: Name, flags: Flags) => {
       const { revertSettings } = await import('../../install/claude-code/index.ts');
       const { revertEditor } = await import('../../install/editors/index.ts');
       const { paths, term } = context;

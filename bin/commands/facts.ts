@@ -34,16 +34,14 @@ function registerList(facts: Command, context: Context): void {
   withProject(addCommand(facts, 'ls', 'facts of this project and of you', 'comet-cc facts ls --concept Project'))
     .option('--concept <prefix>', 'concepts that begin with this, as Project or Project.Decision')
     .option('--class <class>', 'permanent, long_term, session or ephemeral')
-    .option('--json', 'print one JSON array')
-    .action(async (flags: Flags) => list(context, flags, getFilter(flags)));
+    .jsonAction('array', async (flags: Flags) => list(context, flags, getFilter(flags)));
 }
 
 function registerAbout(facts: Command, context: Context): void {
   const description = 'what is remembered about you, with what you said';
   withProject(addCommand(facts, 'about', description, 'comet-cc facts about me'))
     .argument('[whom]', 'me')
-    .option('--json', 'print one JSON array')
-    .action(async (whom: string | undefined, flags: Flags) => {
+    .jsonAction('array', async (whom: string | undefined, flags: Flags) => {
       if ((whom ?? 'me') !== 'me') throw new CometError('usage', 'facts about expects me; facts ls lists all');
       await list(context, flags, undefined, aboutLines);
     });
@@ -71,8 +69,7 @@ async function list(
 function registerWhy(facts: Command, context: Context): void {
   addCommand(facts, 'why', 'what a fact rests on', 'comet-cc facts why 2')
     .argument('<id>', ID)
-    .option('--json', 'print one JSON document')
-    .action(async (input: string, flags: Flags) => {
+    .jsonAction('document', async (input: string, flags: Flags) => {
       const client = readingEngine(context);
       const [id = ''] = await rowIds(context, 'fact', [input]);
       const reasons = await client.call('facts/why', { id });
@@ -86,8 +83,7 @@ function registerForget(facts: Command, context: Context): void {
   withProject(addCommand(facts, 'forget', description, 'comet-cc facts forget Project.Owner --yes'))
     .argument('<id...>', `a concept, or ${ID}`)
     .option('--yes', 'do not ask')
-    .option('--json', 'print one JSON array')
-    .action(async (inputs: string[], flags: Flags) => {
+    .jsonAction('array', async (inputs: string[], flags: Flags) => {
       const client = readingEngine(context);
       const projectDir = getProjectDir(flags);
       const names = [...new Set(await rowIds(context, 'fact', inputs))];
@@ -110,8 +106,7 @@ function registerAllow(facts: Command, context: Context): void {
   addCommand(facts, 'allow', description, 'comet-cc facts allow .')
     .argument('[dir]', 'the folder with .claude/agents', '.')
     .option('--yes', 'do not ask')
-    .option('--json', 'print one JSON array')
-    .action(async (dir: string, flags: Flags) => {
+    .jsonAction('array', async (dir: string, flags: Flags) => {
       const { paths, term } = context;
       requireUser(context);
       const { allowAgents, projectAgents } = await import('../../engine/policy/index.ts');
@@ -130,7 +125,7 @@ function registerAllow(facts: Command, context: Context): void {
     });
 }
 
-function withProject(command: Command): Command {
+function withProject<T extends Command>(command: T): T {
   return command.option('--project <dir>', 'the project of this folder', '.').option('--all', 'of every project');
 }
 

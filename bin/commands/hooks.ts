@@ -22,8 +22,7 @@ export function registerHooks(program: Command, context: Context): void {
   const adding = "add them to Claude Code's settings, with a backup; other settings are unchanged";
   addCommand(hooks, 'install', adding, 'comet-cc hooks install\ncomet-cc hooks install --scope project')
     .addOption(scope())
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
+    .jsonAction('document', async (flags: Flags) => {
       const { findEntries, installEntries } = await import('../../install/claude-code/index.ts');
       const [file] = await findEntries(paths, 'plugin', [userSettingsFile(env)]);
       if (file !== undefined)
@@ -48,8 +47,7 @@ export function registerHooks(program: Command, context: Context): void {
   const status = 'show which hooks the settings contain, and where the plugin with the same hooks is';
   addCommand(hooks, 'status', status, 'comet-cc hooks status')
     .addOption(scope())
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
+    .jsonAction('document', async (flags: Flags) => {
       const { findEntries, inspectHooks } = await import('../../install/claude-code/index.ts');
       const { file, plain, events } = await inspectHooks(getFile(flags), await ownCommands());
       const installed = Object.values(events).every((state) => state === 'installed');

@@ -15,8 +15,7 @@ export function registerInstallCa(program: Command, context: Context): void {
     .option('--system', 'also trust the root in the system stores (asks first, may need sudo)')
     .option('--settings', "also set it in Claude Code's settings.json (asks first, keeps a backup)")
     .option('--yes', 'do not ask for confirmation')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
+    .jsonAction('document', async (flags: Flags) => {
       const { ensureCerts } = await import('../../certs/index.ts');
       const userExtraCaFile = context.env['NODE_EXTRA_CA_CERTS'] || null;
       const certs = await ensureCerts(context.paths, { nowMs: Date.now(), userExtraCaFile });

@@ -46,13 +46,12 @@ export function registerDecisions(program: Command, context: Context): void {
   });
 }
 
-function registerItems(command: Command, context: Context, words: Words): void {
+function registerItems(command: ReturnType<typeof addCommand>, context: Context, words: Words): void {
   const { term } = context;
   command
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--all', 'of every project')
-    .option('--json', 'print one JSON array')
-    .action(async (flags: Flags) => {
+    .jsonAction('array', async (flags: Flags) => {
       const client = readingEngine(context);
       const projectDir = flags.all ? undefined : resolveDirectory(flags.project ?? '.');
       const items = (await client.call('items/list', { projectDir })).filter(({ kind }) => kind === words.kind);
@@ -67,8 +66,7 @@ function registerItems(command: Command, context: Context, words: Words): void {
   addCommand(command, 'add', `note one`, `comet-cc ${command.name()} add "${words.example}"`)
     .argument('<text...>', 'a sentence')
     .option('--project <dir>', 'the project of this folder', '.')
-    .option('--json', 'print one JSON document')
-    .action(async (text: string[], flags: Flags) => {
+    .jsonAction('document', async (text: string[], flags: Flags) => {
       const said = text.join(' ').trim();
       if (said === '') throw new CometError('usage', `${command.name()} add expects a sentence`);
       const projectDir = resolveDirectory(flags.project ?? '.');
@@ -94,8 +92,7 @@ interface Closing {
 function registerClosing(command: Command, context: Context, { kind, name, as, description }: Closing): void {
   addCommand(command, name, description, `comet-cc ${command.name()} ${name} 2`)
     .argument('<id...>', ITEM)
-    .option('--json', 'print one JSON array')
-    .action(async (inputs: string[], flags: Flags) => {
+    .jsonAction('array', async (inputs: string[], flags: Flags) => {
       const ids = [...new Set(await rowIds(context, kind, inputs))];
       const items = await readingEngine(context).call('items/close', { ids, as });
       context.term.print(flags, items, () => items.map(({ text }) => `${as}: ${oneLine(text)}`));

@@ -34,8 +34,7 @@ function registerBuild(library: Command, context: Context): void {
     .option('--dry-run', 'count what would be imported and written; change nothing')
     .option('--no-import', 'from memory as it is')
     .option('--budget <tokens>', 'write the memories with the configured model, within this many tokens')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
+    .jsonAction('document', async (flags: Flags) => {
       const client = readingEngine(context);
       const dryRun = flags.dryRun ?? false;
       const claudeDir = path.resolve(claudeDirectory(env));
@@ -78,20 +77,18 @@ function registerLint(library: Command, context: Context): void {
     'lint',
     'what to look at in the pages; exit code 1 where there is anything',
     'comet-cc library lint',
-  )
-    .option('--json', 'print one JSON array')
-    .action(async (flags: Flags) => {
-      const problems = await readingEngine(context).call('library/lint', {});
-      if (problems.length > 0) context.exitCode = EXIT.failed;
-      term.print(flags, problems, () =>
-        problems.length === 0
-          ? ['nothing to look at']
-          : problems.map(({ file, line, kind, message }) => {
-              const where = line === null ? '' : `:${line}`;
-              return printable(`${file}${where}  ${kind.replace('_', ' ')}: ${message}`);
-            }),
-      );
-    });
+  ).jsonAction('array', async (flags: Flags) => {
+    const problems = await readingEngine(context).call('library/lint', {});
+    if (problems.length > 0) context.exitCode = EXIT.failed;
+    term.print(flags, problems, () =>
+      problems.length === 0
+        ? ['nothing to look at']
+        : problems.map(({ file, line, kind, message }) => {
+            const where = line === null ? '' : `:${line}`;
+            return printable(`${file}${where}  ${kind.replace('_', ' ')}: ${message}`);
+          }),
+    );
+  });
 }
 
 function registerOpen(library: Command, context: Context): void {

@@ -62,8 +62,7 @@ function registerCheck(ontology: Command, context: Context): void {
   const description = 'whether an ontology file is valid; exit code 1 where it is not';
   addCommand(ontology, 'check', description, 'comet-cc ontology check .comet-cc/ontology.json')
     .argument('[file]', 'default: your own, and that of this folder')
-    .option('--json', 'print one JSON document')
-    .action(async (input: string | undefined, flags: Flags) => {
+    .jsonAction('document', async (input: string | undefined, flags: Flags) => {
       const { parseOntology } = await import('../../memory/index.ts');
       const own = [context.paths.ontologyFile, path.resolve(PROJECT_FILE)].filter(existsSync);
       const files = input === undefined ? own : [path.resolve(input)];
@@ -112,8 +111,7 @@ function registerAllow(ontology: Command, context: Context): void {
   addCommand(ontology, 'allow', description, 'comet-cc ontology allow .')
     .argument('[dir]', 'the folder with .comet-cc/ontology.json', '.')
     .option('--yes', 'do not ask')
-    .option('--json', 'print one JSON document')
-    .action(async (dir: string, flags: Flags) => {
+    .jsonAction('document', async (dir: string, flags: Flags) => {
       const { paths, term } = context;
       requireUser(context);
       const file = path.join(resolveDirectory(dir), PROJECT_FILE);
@@ -141,8 +139,7 @@ function registerPropose(ontology: Command, context: Context): void {
   addCommand(ontology, 'propose', description, 'comet-cc ontology propose\ncomet-cc ontology propose --apply')
     .option('--all', 'from the memories of every project')
     .option('--apply', 'add them to your own ontology file')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags & { readonly all?: boolean; readonly apply?: boolean }) => {
+    .jsonAction('document', async (flags: Flags & { readonly all?: boolean; readonly apply?: boolean }) => {
       const { openOntologies, proposeConcepts } = await import('../../memory/index.ts');
       const filter = flags.all ? {} : { projectDir: resolveDirectory('.') };
       const items = await readingEngine(context).call('items/list', filter);

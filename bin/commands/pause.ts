@@ -9,8 +9,7 @@ export function registerPause(program: Command, context: Context): void {
     .option('--project <dir>', 'only in the project of this directory')
     .option('--private', 'stop capture only; recall continues')
     .option('--for <time>', 'resume automatically after 30m, 2h, 1d')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
+    .jsonAction('document', async (flags: Flags) => {
       const { pauseLines } = await import('../../engine/api/index.ts');
       const { createPauseSwitch } = await import('../../engine/policy/index.ts');
       const { parseSpan } = await import('../terminal/format.ts');
@@ -27,8 +26,7 @@ export function registerPause(program: Command, context: Context): void {
 export function registerResume(program: Command, context: Context): void {
   addCommand(program, 'resume', 'end every pause, or that of one project', 'comet-cc resume')
     .option('--project <dir>', 'only the pause of the project of this directory')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
+    .jsonAction('document', async (flags: Flags) => {
       const { pauseLines } = await import('../../engine/api/index.ts');
       const { createPauseSwitch } = await import('../../engine/policy/index.ts');
       const { paths, term } = context;

@@ -23,8 +23,7 @@ export function registerProject(program: Command, context: Context): void {
   addCommand(project, 'join', 'let a folder share the memory of its git remote', 'comet-cc project join . --yes')
     .argument('[dir]', 'a folder of the repository', '.')
     .option('--yes', 'do not ask')
-    .option('--json', 'print one JSON document')
-    .action(async (dir: string, flags: Flags) => {
+    .jsonAction('document', async (dir: string, flags: Flags) => {
       requireUser(context);
       const { getRemote, openJoinedFolders } = await import('../../memory/index.ts');
       const repository = getRemote(resolveDirectory(dir));

@@ -19,8 +19,7 @@ export function registerSession(program: Command, context: Context): void {
   const session = addCommand(program, 'session', 'list sessions and show their summaries', 'comet-cc session ls');
   addCommand(session, 'ls', 'list sessions, newest first', 'comet-cc session ls --json')
     .option('--watch', 'refresh every two seconds until Ctrl-C')
-    .option('--json', 'print one JSON array')
-    .action(async (flags: { json?: boolean; watch?: boolean }) => {
+    .jsonAction('array', async (flags: { json?: boolean; watch?: boolean }) => {
       const list = () => readingEngine(context).call('sessions/list', {});
       const lines = (sessions: readonly SessionView[]): string[] => {
         const [heading = '', ...rows] = sessionLines(sessions, term.width, Date.now());
@@ -39,8 +38,7 @@ export function registerSession(program: Command, context: Context): void {
   )
     .argument('<a>', SESSION)
     .argument('<b>', SESSION)
-    .option('--json', 'print one JSON document')
-    .action(async (first: string, second: string, flags: CommandFlags) => {
+    .jsonAction('document', async (first: string, second: string, flags: CommandFlags) => {
       const client = readingEngine(context);
       const [a, b] = [await sessionId(client, first), await sessionId(client, second)];
       const [inA, inB] = await Promise.all([a, b].map((id) => client.call('items/list', { sessionId: id })));
@@ -77,8 +75,7 @@ export function registerSession(program: Command, context: Context): void {
   ): void {
     addCommand(session, name, description, `comet-cc session ${name}${name === 'brief' ? '' : ' 5f3a'}`)
       .argument('[id]', ID)
-      .option('--json', 'print one JSON document')
-      .action(async (prefix: string | undefined, flags: CommandFlags) => {
+      .jsonAction('document', async (prefix: string | undefined, flags: CommandFlags) => {
         const client = readingEngine(context);
         await run(await sessionId(client, prefix), client, flags.json ?? false);
       });

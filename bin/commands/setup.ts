@@ -50,8 +50,9 @@ export function registerSetup(program: Command, context: Context): void {
     .addOption(new Option('--without <part...>', 'leave these out').choices(PARTS))
     .option('--undo', 'take back what setup did')
     .option('--yes', 'do not ask')
-    .option('--json', 'print one JSON document')
-    .action((flags: Flags) => (flags.undo ? undoSetup(context, flags) : setUp(context, program, flags)));
+    .jsonAction('document', (flags: Flags) =>
+      flags.undo ? undoSetup(context, flags) : setUp(context, program, flags),
+    );
 }
 
 async function setUp(context: Context, program: Command, flags: Flags): Promise<void> {

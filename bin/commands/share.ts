@@ -221,8 +221,7 @@ function registerEnd(share: Command, context: Context): void {
   )
     .option('--off', 'no longer')
     .option('--yes', 'do not ask')
-    .option('--json', 'print one JSON document')
-    .action(async (who: string, flags: Flags) => {
+    .jsonAction('document', async (who: string, flags: Flags) => {
       requireUser(context);
       const trusted = flags.off !== true;
       if (trusted && !flags.yes && !(await confirmed(`Trust what ${oneLine(who)} publishes like what Claude said?`)))
@@ -236,8 +235,7 @@ function registerEnd(share: Command, context: Context): void {
     });
   addCommand(share, 'leave', 'stop sharing, and remove what this machine published', 'comet-cc share leave')
     .option('--yes', 'do not ask')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
+    .jsonAction('document', async (flags: Flags) => {
       requireUser(context);
       if (!flags.yes && !(await confirmed('Stop sharing and remove what this machine published?'))) return;
       const env = credentials(context.env);

@@ -24,19 +24,21 @@ export function registerStart(program: Command, context: Context): void {
     .option('--foreground', 'stay in this terminal instead of the background')
     .option('--port <n>', 'port to listen on, loopback only', parsePort)
     .addOption(presetOption())
-    .option('--json', 'print one JSON document')
-    .action(async ({ foreground = false, json, ...flags }: { foreground?: boolean; json?: boolean } & Overrides) => {
-      const setup = await prepareWithProgress(context, flags);
-      const started = await startDaemon({ ...setup, foreground });
-      context.term.progress('');
-      const { child } = started;
-      const ended = child === null ? null : getExitCode(child);
-      await reportStart(context, started, { ...flags, json }).catch((error: unknown) => {
-        child?.kill();
-        throw error;
-      });
-      if (ended !== null) context.exitCode = await ended;
-    });
+    .jsonAction(
+      'document',
+      async ({ foreground = false, json, ...flags }: { foreground?: boolean; json?: boolean } & Overrides) => {
+        const setup = await prepareWithProgress(context, flags);
+        const started = await startDaemon({ ...setup, foreground });
+        context.term.progress('');
+        const { child } = started;
+        const ended = child === null ? null : getExitCode(child);
+        await reportStart(context, started, { ...flags, json }).catch((error: unknown) => {
+          child?.kill();
+          throw error;
+        });
+        if (ended !== null) context.exitCode = await ended;
+      },
+    );
 }
 
 /** Says what runs and how to use it. @throws CometError `daemon_unhealthy` when memory does not work */
@@ -99,8 +101,7 @@ export function registerRestart(program: Command, context: Context): void {
   addCommand(program, 'restart', 'stop and start on the same port; sessions that use it continue', 'comet-cc restart')
     .option('--port <n>', 'move to another port', parsePort)
     .addOption(presetOption())
-    .option('--json', 'print one JSON document')
-    .action(async ({ json, ...flags }: { json?: boolean } & Overrides) => {
+    .jsonAction('document', async ({ json, ...flags }: { json?: boolean } & Overrides) => {
       const running = await guardStatus(context.paths.guardSocket);
       const port = flags.port ?? running?.port;
       // What keeps a daemon from starting must be said while the old one still runs.

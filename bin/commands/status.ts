@@ -22,8 +22,7 @@ export function registerStatus(program: Command, context: Context): void {
   addCommand(program, 'status', description, 'comet-cc status\ncomet-cc status --watch')
     .option('--long', 'show the internals too')
     .option('--watch', 'show requests, queues and savings, refreshed every two seconds until Ctrl-C')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: { json?: boolean; watch?: boolean; long?: boolean }) => {
+    .jsonAction('document', async (flags: { json?: boolean; watch?: boolean; long?: boolean }) => {
       const { paths, term } = context;
       const read = async (): Promise<FullStatus> => {
         const report = await statusReport(context, await guardStatus(paths.guardSocket));

@@ -16,18 +16,16 @@ export function registerStatusline(program: Command, context: Context): void {
     'install',
     'show it in Claude Code: adds statusLine to your settings; one of your own is left alone',
     'comet-cc statusline install',
-  )
-    .option('--json', 'print one JSON document')
-    .action(async (flags: CommandFlags) => {
-      const { installEntries } = await import('../../install/claude-code/index.ts');
-      const { ownCommandLine } = await import('./hooks.ts');
-      const command = await ownCommandLine('statusline');
-      const done = await installEntries(paths, 'statusline', userSettingsFile(env), { command });
-      term.print(flags, done, () => [
-        done.changed ? `${done.file} has the status line now` : `${done.file} already has it`,
-        ...(done.backup === null ? [] : [`backup: ${done.backup}`]),
-      ]);
-    });
+  ).jsonAction('document', async (flags: CommandFlags) => {
+    const { installEntries } = await import('../../install/claude-code/index.ts');
+    const { ownCommandLine } = await import('./hooks.ts');
+    const command = await ownCommandLine('statusline');
+    const done = await installEntries(paths, 'statusline', userSettingsFile(env), { command });
+    term.print(flags, done, () => [
+      done.changed ? `${done.file} has the status line now` : `${done.file} already has it`,
+      ...(done.backup === null ? [] : [`backup: ${done.backup}`]),
+    ]);
+  });
 
   addCommand(statusline, 'uninstall', 'remove it from your settings', 'comet-cc statusline uninstall')
     .option('--json', 'print one JSON document')

@@ -42,8 +42,7 @@ export function registerTask(program: Command, context: Context): void {
 export function registerInbox(program: Command, context: Context): void {
   addCommand(program, 'inbox', 'what surfaced today', 'comet-cc inbox --date 2026-11-24')
     .option('--date <day>', 'the page of this day, as 2026-11-24')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: { date?: string; json?: boolean }) => {
+    .jsonAction('document', async (flags: { date?: string; json?: boolean }) => {
       if (flags.date !== undefined && !isDay(flags.date))
         throw new CometError('usage', `--date expects a day as 2026-11-24 (got "${oneLine(flags.date)}")`);
       const client = readingEngine(context);
@@ -117,8 +116,7 @@ function registerList(task: Command, context: Context): void {
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--all', 'of every project')
     .option('--done', 'done ones too')
-    .option('--json', 'print one JSON array')
-    .action(async (flags: Flags) => {
+    .jsonAction('array', async (flags: Flags) => {
       const client = readingEngine(context);
       const projectDir = flags.all ? undefined : resolveDirectory(flags.project ?? '.');
       const { tasks, problems } = await client.call('tasks/list', { projectDir, all: flags.done });
@@ -136,8 +134,7 @@ function registerList(task: Command, context: Context): void {
 function registerShow(task: Command, context: Context): void {
   addCommand(task, 'show', 'one task in full', 'comet-cc task show 2')
     .argument('<id>', TASK)
-    .option('--json', 'print one JSON document')
-    .action(async (input: string, flags: Flags) => {
+    .jsonAction('document', async (input: string, flags: Flags) => {
       const client = readingEngine(context);
       const [id = ''] = await rowIds(context, 'task', [input]);
       const task = await client.call('tasks/show', { id });
@@ -180,8 +177,7 @@ interface StatusCommand {
 function registerStatus(task: Command, context: Context, { name, status, description }: StatusCommand): void {
   addCommand(task, name, description, `comet-cc task ${name} 2`)
     .argument('<id...>', TASK)
-    .option('--json', 'print one JSON array')
-    .action(async (inputs: string[], flags: Flags) => {
+    .jsonAction('array', async (inputs: string[], flags: Flags) => {
       const client = readingEngine(context);
       const changed: TaskView[] = [];
       for (const id of new Set(await rowIds(context, 'task', inputs))) {
@@ -195,8 +191,7 @@ function registerRemove(task: Command, context: Context): void {
   addCommand(task, 'rm', 'remove tasks and their files', 'comet-cc task rm 2 --yes')
     .argument('<id...>', TASK)
     .option('--yes', 'do not ask')
-    .option('--json', 'print one JSON array')
-    .action(async (inputs: string[], flags: Flags) => {
+    .jsonAction('array', async (inputs: string[], flags: Flags) => {
       const client = readingEngine(context);
       const ids = [...new Set(await rowIds(context, 'task', inputs))];
       const named = await Promise.all(ids.map((id) => client.call('tasks/show', { id })));

@@ -6,8 +6,7 @@ type Flags = CommandFlags & { readonly open: boolean };
 export function registerUi(program: Command, context: Context): void {
   addCommand(program, 'ui', 'open the dashboard in the browser; its link works once', 'comet-cc ui')
     .option('--no-open', 'only print the link')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
+    .jsonAction('document', async (flags: Flags) => {
       const { term, env } = context;
       const opened = await readingEngine(context).call('ui/open', {});
       const { url, port, wanted_port: wanted } = opened;

@@ -18,8 +18,7 @@ export function registerUninstall(program: Command, context: Context): void {
     .option('--keep-memory', 'keep the memories and the raw turns')
     .option('--export <file>', 'first write the memories to this file, which memory import --as export reads')
     .option('--yes', 'do not ask for confirmation')
-    .option('--json', 'print one JSON document')
-    .action((flags: Flags) => uninstall(context, flags));
+    .jsonAction('document', (flags: Flags) => uninstall(context, flags));
 }
 
 async function uninstall(context: Context, flags: Flags): Promise<void> {

@@ -62,8 +62,7 @@ export function registerMemoryDigest(memory: Command, context: Context): void {
     .option('--since <d>', '30m, 12h, 7d, 2w or a date', '1d')
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--all', 'of every project')
-    .option('--json', 'print one JSON array')
-    .action(async (flags: { since: string; project: string; all?: boolean; json?: boolean }) => {
+    .jsonAction('array', async (flags: { since: string; project: string; all?: boolean; json?: boolean }) => {
       const client = readingEngine(context);
       const projectDir = flags.all ? undefined : resolveDirectory(flags.project);
       const items = await client.call('items/list', { projectDir, sinceMs: parseSince(flags.since, Date.now()) });
@@ -99,8 +98,7 @@ export function registerMemoryRelated(memory: Command, context: Context): void {
   addCommand(memory, 'related', 'memories linked with one, the nearest first', 'comet-cc memory related last --depth 2')
     .argument('<id>', ID)
     .option('--depth <n>', 'links to follow', '1')
-    .option('--json', 'print one JSON array')
-    .action(async (input: string, flags: { depth: string; json?: boolean }) => {
+    .jsonAction('array', async (input: string, flags: { depth: string; json?: boolean }) => {
       const client = readingEngine(context);
       const [id = ''] = await memoryIds(context, client, [input]);
       const related = await client.call('nodes/related', { id, depth: parseCount(flags.depth, '--depth') });

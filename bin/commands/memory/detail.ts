@@ -43,8 +43,7 @@ export function registerMemoryShow(memory: Command, context: Context): void {
     .option('--links', 'also show its links')
     .option('--long', 'with codes, session, trigger and sources')
     .addOption(new Option('--depth <n>', depths).choices(['0', '1', '2']))
-    .option('--json', 'print one JSON document')
-    .action(async (input: string, flags: Flags) => {
+    .jsonAction('document', async (input: string, flags: Flags) => {
       const { term } = context;
       const client = readingEngine(context);
       const [id = ''] = await memoryIds(context, client, [input]);
@@ -181,8 +180,7 @@ export function registerMemoryWhy(memory: Command, context: Context): void {
   const description = 'show where a memory comes from and how far it is trusted';
   addCommand(memory, 'why', description, 'comet-cc memory why a1b2c3')
     .argument('<id>', ID)
-    .option('--json', 'print one JSON document')
-    .action(async (input: string, flags: CommandFlags) => {
+    .jsonAction('document', async (input: string, flags: CommandFlags) => {
       const client = readingEngine(context);
       const [id = ''] = await memoryIds(context, client, [input]);
       const reason = await client.call('nodes/why', { id });
@@ -232,8 +230,7 @@ export function registerMemoryRestore(memory: Command, context: Context): void {
   const description = 'print the verbatim messages of a session, trimmed ones included';
   addCommand(memory, 'restore', description, 'comet-cc memory restore 5f3a --json > session.json')
     .argument('<session>', 'unambiguous prefix of its id')
-    .option('--json', 'print one JSON array')
-    .action(async (session: string, flags: CommandFlags) => {
+    .jsonAction('array', async (session: string, flags: CommandFlags) => {
       const client = getEngine(context.paths);
       const messages = await client.call('sessions/restore', { sessionId: await sessionId(client, session) });
       const { paint, json, page } = context.term;

@@ -14,8 +14,7 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
   const description = 'show a project: open tasks, last brief, decisions, largest memories, files, names, facts';
   addCommand(memory, 'about', description, 'comet-cc memory about --project ~/code/shop')
     .option('--project <dir>', 'project to show', '.')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: { project: string; json?: boolean }) => {
+    .jsonAction('document', async (flags: { project: string; json?: boolean }) => {
       const projectDir = resolveDirectory(flags.project);
       const view = await getEngine(context.paths).call('project/overview', { projectDir });
       const { paint, width, print, say } = context.term;
