@@ -44,7 +44,6 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Message of whatever was thrown. */
 export function getReason(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
@@ -66,4 +65,9 @@ function isRefused(error: unknown): error is Error {
   const { code = '', syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   // Where a file system is read-only, Node reports a missing folder for one that it was to make with its parents.
   return REFUSALS.includes(code) || (code === 'ENOENT' && syscall === 'mkdir');
+}
+
+/** @param cause  absent where nothing was thrown */
+export function indexError(message: string, cause?: unknown): CometError {
+  return new CometError('index_failed', message, { cause });
 }

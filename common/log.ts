@@ -70,7 +70,6 @@ export function byteSink(file: string, limits: LogLimits = LOG_LIMITS): (bytes: 
   };
 }
 
-/** Rotates `file` when it is larger than its limit. */
 export function rotateLarge(file: string, limits: LogLimits = LOG_LIMITS): void {
   const stats = fs.statSync(file, { throwIfNoEntry: false });
   if (stats !== undefined && stats.size > limits.fileBytes) rotate(file, limits.files);

@@ -96,7 +96,6 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
   };
 }
 
-/** Tasks that open with memory. */
 export function deferredTasks(opening: Promise<{ readonly tasks: Tasks }>): Tasks {
   return deferred<Tasks>(
     opening.then(({ tasks }) => tasks),
@@ -104,7 +103,6 @@ export function deferredTasks(opening: Promise<{ readonly tasks: Tasks }>): Task
   );
 }
 
-/** Sharing that opens with memory. */
 export function deferredSharing(opening: Promise<{ readonly sharing: Sharing | null }>): Sharing {
   return deferred<Sharing>(
     opening.then(({ sharing }) => sharing as Sharing),

@@ -11,7 +11,6 @@ export async function composeEngine(options: EngineOptions): Promise<RunningEngi
   return engine.composeEngine(options);
 }
 
-/** See `lifecycle/daemon.ts`. */
 export async function reviveGuard(env: NodeJS.ProcessEnv): Promise<void> {
   const daemon = await import('./lifecycle/daemon.ts');
   daemon.reviveGuard(env, Date.now());

@@ -32,8 +32,7 @@ export async function planEdit(name: EditName, file: string, values: Values) {
  *
  * @throws CometError `config_invalid` when the file changed since it was planned
  */
-export async function applyEdit(paths: HomePaths, plan: EditPlan) {
-  const { name, file, before, after, values } = plan;
+export async function applyEdit(paths: HomePaths, { name, file, before, after, values }: EditPlan) {
   if (after === before) return { changed: false, backup: null };
   if ((await readFileIfPresent(file)) !== before) {
     throw new CometError('config_invalid', `${file} changed in the meantime; it was left unchanged, try again`);

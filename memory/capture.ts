@@ -33,7 +33,6 @@ export function createCapture({ log, pipeline, sessions, started, isClosing, onA
       onActivity();
       if (!isClosing()) pipeline.prepare(sessionId, turnIds);
     },
-    /** See `Sessions`. */
     summarizeSession: (id: string) => started.then(() => sessions.summarize(id)),
     closeSession: (id: string) => started.then(() => sessions.close(id)),
   };

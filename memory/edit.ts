@@ -15,9 +15,7 @@ export type Editing = ReturnType<typeof createEditing>;
 type Parts = MemoryParts & { readonly resolve: (prefix: string) => MemoryNode };
 
 /** Each edit reads the files first and can be rolled back. */
-export function createEditing(parts: Parts) {
-  const { catalogue, getProject, redactor, resolve, snapshooter, store } = parts;
-
+export function createEditing({ catalogue, getProject, redactor, resolve, snapshooter, store }: Parts) {
   async function redacted(set: Readonly<Record<string, string>>): Promise<Record<string, string>> {
     const fields = Object.entries(set).map(async ([field, text]) => [field, await redactor.full.text(text)] as const);
     return Object.fromEntries(await Promise.all(fields));

@@ -57,8 +57,7 @@ type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
 export function createForgetting(parts: Parts) {
   const { turnRegistry, catalogue, compactor, journal, toolRounds, turnReader, modelUpgrades } = parts;
 
-  async function getTurns(what: What): Promise<TurnText[]> {
-    const { source, sessionId, sinceMs } = what;
+  async function getTurns({ source, sessionId, sinceMs }: What): Promise<TurnText[]> {
     const ids = sessionId === undefined ? (await journal.sessions()).map((each) => each.sessionId) : [sessionId];
     const turnTexts: TurnText[] = [];
     for (const id of ids) {

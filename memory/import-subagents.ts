@@ -8,7 +8,6 @@ import type { TurnText } from './model/turn.ts';
 import type { ProposedNode } from './models/model.ts';
 import type { MemoryParts } from './parts.ts';
 
-/** A subagent, and the turn that started it. */
 export interface StartedAgent {
   readonly turn: CapturedTurn;
   readonly agent: ImportedAgent;

@@ -180,9 +180,8 @@ async function writeTurns(
   batch: readonly Fresh[],
   request: ImportTurnsRequest,
   tally: Tally,
-  parts: MemoryParts,
+  { config, journal, turnRegistry, compactor, facts, files, toolRounds, turnReader }: MemoryParts,
 ): Promise<void> {
-  const { config, journal, turnRegistry, compactor, facts, files, toolRounds, turnReader } = parts;
   const [first] = batch;
   if (first === undefined) return;
   for (const run of slices(batch, config.compaction.maxL1Buffer)) {

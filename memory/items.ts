@@ -16,7 +16,6 @@ export interface Item {
   readonly kind: 'todo' | 'decision' | 'outcome';
   readonly text: string;
   readonly origin: Origin;
-  /** Its memory. */
   readonly node_id: string;
   readonly title: string;
   readonly session_id: string;

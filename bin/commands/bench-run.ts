@@ -107,15 +107,9 @@ function readFlags({ llm = 'local', budget, limit, since }: Flags, defaultCalls:
   };
 }
 
-interface BenchOptions {
-  readonly most: number;
-  readonly budget: { calls: number };
-  readonly scratch: string;
-}
-
 async function draftQuestions(
   turns: readonly PastTurn[],
-  { most, budget, scratch }: BenchOptions,
+  { most, budget, scratch }: { readonly most: number; readonly budget: { calls: number }; readonly scratch: string },
   { env, paths, config, term }: Context,
 ): Promise<readonly Question[]> {
   const own = chooseQuestions(makeQuestions(turns), turns, most);

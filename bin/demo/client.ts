@@ -9,7 +9,6 @@ import { createAssembler, createSseDecoder } from '../../proxy/index.ts';
 import type { Json } from '../../test/mock-anthropic/index.ts';
 import { PROJECT_DIR, RECORDING, type StoryRound, type StorySession, type StoryTurn } from './story.ts';
 
-/** One request as it left the client. */
 export interface SentRequest {
   readonly body: Buffer;
   readonly headers: Readonly<Record<string, string>>;

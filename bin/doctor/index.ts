@@ -4,7 +4,6 @@ import { type HomePaths, PLATFORM } from '../../common/paths.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
 import { socketTooLong } from '../../engine/lifecycle/index.ts';
 
-/** One line of `doctor`. */
 export interface Check {
   readonly id: string;
   /** False for a problem only. */

@@ -13,7 +13,6 @@ export type { TrustPlan, TrustStore } from './store.ts';
 /** What decides which stores a machine has. */
 export interface MachineFacts {
   readonly platform: NodeJS.Platform;
-  /** The user's home directory. */
   readonly userHome: string;
   /** A private directory for temporary files. */
   readonly workDir: string;

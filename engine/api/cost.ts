@@ -7,7 +7,6 @@ export interface Costs {
   readonly savings: { readonly today: Savings; readonly week: Savings; readonly total: Savings };
   /** The newest days with requests, oldest first; days are UTC. */
   readonly by_day: readonly (Pick<Savings, 'original' | 'sent' | 'own'> & { readonly day: string })[];
-  /** Conversations in which trimming is off. */
   readonly trimming_off: readonly {
     readonly session_id: string;
     /** First prompt of the session, '' where it is not known. */
@@ -117,8 +116,7 @@ export function conversationCosts(
 }
 
 /** "saved 27 % of the context this week (312k of 1.2M tokens); memory's own model calls used 4.5k". */
-export function savedLine(savings: Pick<Savings, 'original' | 'sent' | 'own'>, when: string): string {
-  const { original, sent, own } = savings;
+export function savedLine({ original, sent, own }: Pick<Savings, 'original' | 'sent' | 'own'>, when: string): string {
   const percent = percentSaved(original, sent);
   const used = own === 0 ? '' : `; memory's own model calls used ${amount(own)}`;
   if (original === 0) return `no requests ${when}${used}`;

@@ -36,7 +36,6 @@ export interface EngineServices {
   readonly problems: () => EngineStatus['problems'];
   /** Tokens that memory's own model calls may use: see `EngineStatus.budget`. */
   readonly budget: () => ModelBudget;
-  /** As in `EngineStatus`. */
   readonly environment: EngineStatus['environment'];
   readonly version: string;
   readonly seals: Pick<Seals, 'lineFor'>;

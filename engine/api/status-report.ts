@@ -138,7 +138,6 @@ export function stoppedLine({ pass_through: used, proxy }: Pick<StatusReport, 'p
   return `memory is off; ${what} still ${verb} through port ${proxy.port}, which closes after the last one ${next}`;
 }
 
-/** A line for each active pause. */
 export function pauseLines({ everywhere, projects }: Pauses): string[] {
   return [
     ...(everywhere === null ? [] : [pauseLine('everywhere', everywhere)]),

@@ -14,7 +14,6 @@ interface Services {
 
 const TITLE_CHARS = 70;
 
-/** What memory has of a project. */
 export interface ProjectSummary {
   readonly mode: Mode;
   readonly nodes: number;

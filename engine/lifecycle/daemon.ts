@@ -26,8 +26,7 @@ export interface Context {
 }
 
 /** Creates certificates, bundle and token where they are missing. */
-export async function prepareAccess(context: Context): Promise<Omit<ProxyAccess, 'port'>> {
-  const { paths, env, term } = context;
+export async function prepareAccess({ paths, env, term }: Context): Promise<Omit<ProxyAccess, 'port'>> {
   const certs = await ensureCerts(paths, { nowMs: Date.now(), userExtraCaFile: env['NODE_EXTRA_CA_CERTS'] || null });
   for (const problem of certs.bundle.problems) term.say(`comet-cc: ${problem}`);
   await ensureDir(paths.runDir);

@@ -15,7 +15,6 @@ interface Migration {
   run(paths: HomePaths): Promise<HomeUpgrade | null>;
 }
 
-/** What an upgrade of the home did. */
 interface HomeUpgrade {
   readonly at: string;
   readonly files: number;

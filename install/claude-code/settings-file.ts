@@ -42,12 +42,10 @@ export function isClaude(command: string, claudeBin: string): boolean {
   return name === 'claude' || command === claudeBin;
 }
 
-/** Claude Code's own folder. */
 export function claudeDirectory(env: NodeJS.ProcessEnv): string {
   return env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude');
 }
 
-/** Claude Code's settings of this user. */
 export function userSettingsFile(env: NodeJS.ProcessEnv): string {
   return path.join(claudeDirectory(env), 'settings.json');
 }

@@ -14,7 +14,6 @@ export type EditorName = keyof typeof FOLDERS;
 
 export const EDITORS = Object.keys(FOLDERS) as readonly EditorName[];
 
-/** The user's settings file. */
 export function editorSettingsFile(editor: EditorName, platform: NodeJS.Platform, env: NodeJS.ProcessEnv): string {
   const home = env['HOME'] || os.homedir();
   const roots: Partial<Record<NodeJS.Platform, string>> = {

@@ -132,8 +132,7 @@ export function createCompactor(parts: Parts) {
       });
     },
     /** Writes one node for finished tool rounds of a running turn; durable and searchable when resolved. */
-    async bundle(batch: Batch, prompt: string): Promise<void> {
-      const { sessionId, project, reason, turns: shown } = batch;
+    async bundle({ sessionId, project, reason, turns: shown }: Batch, prompt: string): Promise<void> {
       const drafts = shown.map((part) => bundleDraft(part, prompt));
       const assembly = { kind: 'tool', author: getAuthor(null), sessionId, project, reason, shown, newId } as const;
       await store.save(buildNodes(drafts, { ...assembly, nowMs: clock.now() }), shown);

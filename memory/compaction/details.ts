@@ -37,8 +37,7 @@ const NEVER_ABORTS = new AbortController().signal;
 /** Writes a node's detailed summary on first request. */
 export type Details = ReturnType<typeof createDetails>;
 
-export function createDetails(parts: Parts) {
-  const { model, local, quota, clock, log, catalogue, store, turnReader, taskQueue } = parts;
+export function createDetails({ model, local, quota, clock, log, catalogue, store, turnReader, taskQueue }: Parts) {
   const gate = createBackoff(clock, quota);
   const closing = new AbortController();
   const underway = new Map<string, Promise<DetailedNode>>();

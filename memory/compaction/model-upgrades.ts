@@ -233,12 +233,11 @@ function isKnown({ store }: State, { turns }: Batch): boolean {
 }
 
 async function replace(
-  state: State,
+  { compactor, model, store, catalogue, clock, revisions, linker, nodeLimit }: State,
   drafts: readonly MemoryNode[],
   result: SummaryResult,
   batch: Batch,
 ): Promise<readonly MemoryNode[]> {
-  const { compactor, model, store, catalogue, clock, revisions, linker, nodeLimit } = state;
   const fresh = compactor.buildNodes(result, batch, model?.name ?? '');
   return store.exclusive(async (store) => {
     await store.refresh();

@@ -228,8 +228,7 @@ async function ingest(
 }
 
 /** Registers a turn that is known in another form. Where redaction changes the text, it is found when it is stored. */
-async function recognize(state: State, session: Session, turn: CapturedTurn): Promise<boolean> {
-  const { turnRegistry, getProject } = state;
+async function recognize({ turnRegistry, getProject }: State, session: Session, turn: CapturedTurn): Promise<boolean> {
   if (turn.part !== undefined) return false;
   // Yield: a long history must not block running streams.
   await nextTick();

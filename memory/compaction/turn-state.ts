@@ -167,9 +167,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const byUser = findDecisions(own, before === undefined);
   const item =
     (origin: Origin) =>
-    (text: string): StatedItem => {
-      return { text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId };
-    };
+    (text: string): StatedItem => ({ text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId });
   const asUser = item(turn.userOrigin ?? 'user');
   const asAssistant = (text: string): StatedItem => item(getOrigin(text))(text);
   const decisions: Decision[] = [

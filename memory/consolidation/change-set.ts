@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { grouped, tally } from '../../common/map.ts';
-import { isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
+import { followRedirects, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 import { contentDigest } from '../storage/index-writer.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
 import {
@@ -306,11 +306,8 @@ export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number) {
   for (const id of pointedTo)
     if (nodes.get(id) !== undefined && isRedirect(nodes.get(id) as MemoryNode)) removed.delete(id);
   const target = (id: string): string | null => {
-    let node = nodes.get(id);
-    for (let hops = 0; node !== undefined && isRedirect(node) && hops < 8; hops += 1) {
-      node = nodes.get(node.superseded_by as string);
-    }
-    return node === undefined || isRedirect(node) || removed.has(node.node_id) ? null : node.node_id;
+    const node = followRedirects(id, nodes);
+    return node === undefined || removed.has(node.node_id) ? null : node.node_id;
   };
   const changed: MemoryNode[] = [];
   for (const node of nodes.values()) {

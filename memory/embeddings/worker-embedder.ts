@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { CometError } from '../../common/errors.ts';
+import { CometError, indexError } from '../../common/errors.ts';
 import { slices } from '../../common/map.ts';
 import type { Embedder, Embedding } from './embedder.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
@@ -45,7 +45,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
       const { job } = fresh;
       fresh.job = null;
       if (thread === fresh) thread = null;
-      job?.reject(toWorkerError('the embedding thread ended', cause));
+      job?.reject(indexError('the embedding thread ended', cause));
       if (!closed) next();
     };
     fresh.worker.on('message', (reply: EmbedReply) => settle(fresh, reply));
@@ -58,7 +58,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
     const { job } = from;
     from.job = null;
     if (job === null || job.request.id !== reply.id) return;
-    if ('error' in reply) job.reject(toWorkerError(reply.error));
+    if ('error' in reply) job.reject(indexError(reply.error));
     else job.resolve(reply);
     next();
   }
@@ -73,7 +73,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
     try {
       thread ??= start();
     } catch (error) {
-      job.reject(error instanceof CometError ? error : toWorkerError('the embedding thread did not start', error));
+      job.reject(error instanceof CometError ? error : indexError('the embedding thread did not start', error));
       next();
       return;
     }
@@ -83,7 +83,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
   }
 
   function ask(queue: Job[], text: { documents: readonly string[] } | { query: string }): Promise<Result> {
-    if (closed) return Promise.reject(toWorkerError('the embedder is closed'));
+    if (closed) return Promise.reject(indexError('the embedder is closed'));
     nextId += 1;
     const request: EmbedRequest = { id: nextId, ...text };
     return new Promise((resolve, reject) => {
@@ -101,7 +101,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
     },
     async embedQuery(text, corpus) {
       const result = await ask(queries, { query: text });
-      if (!('query' in result)) throw toWorkerError('unexpected reply from the embedding thread');
+      if (!('query' in result)) throw indexError('unexpected reply from the embedding thread');
       return encodeQuery(result.query, corpus);
     },
     async close() {
@@ -109,7 +109,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
       const ending = thread;
       thread = null;
       for (const { reject } of [...queries.splice(0), ...documents.splice(0)])
-        reject(toWorkerError('the embedder is closed'));
+        reject(indexError('the embedder is closed'));
       await ending?.worker.terminate();
     },
   };
@@ -120,10 +120,6 @@ function workerScript(): URL {
   const here = import.meta.url;
   if (here.endsWith('.js')) return new URL('./embedder-worker.js', here);
   const built = new URL('../../dist/memory/embeddings/embedder-worker.js', here);
-  if (!existsSync(built)) throw toWorkerError('embedder-worker.js is missing; run `npm run build`');
+  if (!existsSync(built)) throw indexError('embedder-worker.js is missing; run `npm run build`');
   return built;
-}
-
-function toWorkerError(message: string, cause?: unknown): CometError {
-  return new CometError('index_failed', message, { cause });
 }

@@ -39,8 +39,7 @@ export function createSubagents() {
   /** First line of each side chain, for versions without ids of subagents. */
   const roots = new Map<string, string>();
 
-  function noteStarts(by: number | string, line: Line, blocks: readonly Block[]): void {
-    const { toolUseResult } = line;
+  function noteStarts(by: number | string, { toolUseResult }: Line, blocks: readonly Block[]): void {
     const started = isRecord(toolUseResult) ? toText(toolUseResult['agentId']) : '';
     if (started !== '') results.set(started, by);
     for (const { type, id, input } of blocks) {
@@ -99,7 +98,6 @@ export function createSubagents() {
     },
     /** A message of the conversation itself. */
     message: noteStarts,
-    /** Subagents by turn. */
     agentsByTurn(): ReadonlyMap<number, readonly ImportedAgent[]> {
       const byTurn = new Map<number, ImportedAgent[]>();
       for (const agent of agents.values()) {

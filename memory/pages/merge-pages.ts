@@ -285,8 +285,7 @@ function closeEnded(state: State, candidate: Candidate): void {
   }
 }
 
-function add(state: State, draft: Draft, candidate: Candidate, endedBy?: string): void {
-  const { text, nodeId, section, attribute, at } = candidate;
+function add(state: State, draft: Draft, { text, nodeId, section, attribute, at }: Candidate, endedBy?: string): void {
   const validFrom = at.slice(0, 10);
   const isOver = endedBy !== undefined;
   const dates = { ...(attribute !== null || isOver ? { validFrom } : {}), ...(isOver ? { validTo: endedBy } : {}) };

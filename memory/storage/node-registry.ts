@@ -1,7 +1,7 @@
 import { tally } from '../../common/map.ts';
 import { compareText } from '../../common/text.ts';
 import { idTail } from '../model/markdown.ts';
-import { isRedirect, type MemoryNode } from '../model/node.ts';
+import { followRedirects, isRedirect, type MemoryNode } from '../model/node.ts';
 import { isCall } from '../text/actions.ts';
 import { contentTags } from '../text/tags.ts';
 
@@ -40,13 +40,7 @@ export function createNodeRegistry() {
     nodes.delete(id);
   }
 
-  function current(id: string): MemoryNode | undefined {
-    let node = nodes.get(id);
-    for (let hops = 0; node !== undefined && isRedirect(node) && hops < 8; hops += 1) {
-      node = nodes.get(node.superseded_by as string);
-    }
-    return node !== undefined && isRedirect(node) ? undefined : node;
-  }
+  const current = (id: string): MemoryNode | undefined => followRedirects(id, nodes);
 
   function all(): readonly MemoryNode[] {
     sorted ??= [...nodes.values()]

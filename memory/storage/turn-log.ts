@@ -13,7 +13,6 @@ export interface Journal {
   close(): Promise<void>;
 }
 
-/** What is done with a turn. */
 export type TurnWork = 'read' | 'compact';
 
 export interface MarkedTurn {

@@ -20,7 +20,6 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 const CREDENTIALS: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'cookie', 'proxy-authorization']);
 const RESPONSE_HEADERS = /^(anthropic-ratelimit-.*|retry-after|request-id)$/;
 
-/** The values of one header, in order. */
 export function headerValues(raw: RawHeaders, name: string): string[] {
   return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === name);
 }

@@ -188,7 +188,9 @@ function findLongestRead(
 ): number {
   for (const from of breakpoints.toReversed()) {
     const end = positions[from]?.blocks ?? 0;
-    for (let at = from; at >= 0 && end - (positions[at]?.blocks ?? 0) < LOOKBACK; at -= 1) if (isLive(at)) return at;
+    for (let at = from; at >= 0 && end - (positions[at]?.blocks ?? 0) < LOOKBACK; at -= 1) {
+      if (isLive(at)) return at;
+    }
   }
   return -1;
 }
@@ -207,7 +209,6 @@ export interface Prompt {
 
 /** What a rewritten request sends. */
 export interface SentPrompt {
-  /** The added system block. */
   readonly systemBlock: string | null;
   /** The index of a received message, or the bytes of a new or changed one. */
   readonly messages: readonly (number | Buffer)[];

@@ -39,7 +39,6 @@ const amount = z.number();
 const text = z.string();
 /** Prompt tokens by price. */
 const Bill = z.object({ input: amount, cacheRead: amount, cacheWrite5m: amount, cacheWrite1h: amount }).readonly();
-/** A cached prefix. */
 const PrefixEntry = z.object({ key: text, ttl: text, expiresAtMs: amount }).readonly();
 const Prefixes = z.array(PrefixEntry).readonly();
 const AnyTotals = z.record(text, amount).transform((totals) => addTotals(EMPTY_TOTALS, totals));

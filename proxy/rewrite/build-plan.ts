@@ -535,7 +535,6 @@ function replaceSystemBlock(
   };
 }
 
-/** The turns that a cut absorbs. */
 export function findAbsorbedTurns(view: ConversationView, through: number): readonly TurnSpan[] {
   return splitTurns(view).slice(0, through);
 }
@@ -615,8 +614,7 @@ function keepRoundCuts(view: ConversationView, step: EpochStep): RoundCut[] {
 }
 
 /** Injections of the previous plan at prompts that are still sent. */
-export function keepInjections(view: ConversationView, from: EpochPlan, step: EpochStep): Injection[] {
-  const { cut, rounds } = step;
+export function keepInjections(view: ConversationView, from: EpochPlan, { cut, rounds }: EpochStep): Injection[] {
   const firstKept = cut === null ? 0 : (splitTurns(view)[cut.through]?.start ?? 0);
   const head = findHeadEnd(view);
   return from.injections.filter((injection) => {

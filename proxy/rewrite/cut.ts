@@ -416,10 +416,9 @@ export function carriedByRounds(
 
 /** The turns that a cut of rounds takes with it, beside the turn that runs. */
 export function besideRounds(
-  input: CutInput,
+  { turns, absorbed, isDurable, countHeld, context, beside }: CutInput,
   rule: CutRule,
 ): { readonly beside: Beside; readonly countBeside: () => number } {
-  const { turns, absorbed, isDurable, countHeld, context, beside } = input;
   const eligible = turns.slice(absorbed, countEligibleTurns(turns, rule));
   const missing = eligible.findIndex((turn) => !isDurable(turn));
   const going = missing < 0 ? eligible : eligible.slice(0, missing);

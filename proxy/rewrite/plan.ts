@@ -84,7 +84,6 @@ export interface PlanUse {
   readonly effort: string;
 }
 
-/** A plan that matches a request. */
 export interface Match {
   readonly plan: EpochPlan;
   /** Index of the newest message that the plan was already used for. */

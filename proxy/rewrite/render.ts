@@ -2,7 +2,6 @@ import { countTokens, fenceLines } from '../../common/text.ts';
 import type { Finding, KeptState } from '../ports.ts';
 import type { Injection } from './plan.ts';
 
-/** One line of memory. */
 export interface Line {
   readonly nodeId: string;
   readonly text: string;

@@ -306,7 +306,6 @@ function describeSystem(system: unknown) {
   return { workingDirectory: matches[0] ?? null, isSubagent, isUntyped };
 }
 
-/** The text of all system blocks. */
 export function readSystemText({ body, scan }: Pick<ConversationView, 'body' | 'scan'>): string {
   const at = scan.fields.get('system');
   const system: unknown = at === undefined ? '' : parseSlice(body, at);
@@ -453,7 +452,6 @@ function hashIdentity({ userId, system, lineage }: Identity): string {
   return `nameless-${sha256(identity, 24)}`;
 }
 
-/** A parsed request. */
 export type RequestContext = NonNullable<ReturnType<typeof parseRequest>>;
 
 /** Null when the body is not a request that may be rewritten. */

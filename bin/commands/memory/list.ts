@@ -155,8 +155,7 @@ export function listLines(
 }
 
 /** What is to be known of a memory, in words. */
-export function badges(node: PublicNode): string[] {
-  const { open = [], decisions = [], origin, pinned_from, status, teammate } = node;
+export function badges({ open = [], decisions = [], origin, pinned_from, status, teammate }: PublicNode): string[] {
   return [
     ...(open.length === 0 ? [] : [counted(open.length, 'to-do')]),
     ...(decisions.length === 0 ? [] : ['decision']),

@@ -53,14 +53,12 @@ async function runDoctor(env: NodeJS.ProcessEnv): Promise<readonly HealthCheck[]
   const report = parseJson(stdout);
   const checks = isRecord(report) && Array.isArray(report['checks']) ? report['checks'] : [];
   if (checks.length > 0) {
-    return checks.filter(isRecord).map(({ id, state, detail, fix }) => {
-      return {
-        name: String(id),
-        state: STATES[state as keyof typeof STATES],
-        detail: String(detail),
-        fix: String(fix),
-      };
-    });
+    return checks.filter(isRecord).map(({ id, state, detail, fix }) => ({
+      name: String(id),
+      state: STATES[state as keyof typeof STATES],
+      detail: String(detail),
+      fix: String(fix),
+    }));
   }
   return [{ name: 'doctor', state: 'warn', detail: 'the checks gave no answer', fix: 'comet-cc doctor' }];
 }

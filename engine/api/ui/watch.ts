@@ -69,8 +69,7 @@ export function createWatch(services: () => EngineServices | null, folders: read
 }
 
 /** Values that differ once the topic has changed. */
-function getState(services: EngineServices): State {
-  const { memory, requests, activity, ledger, policy, problems, removals, tasks } = services;
+function getState({ memory, requests, activity, ledger, policy, problems, removals, tasks }: EngineServices): State {
   // Nothing is counted while an answer streams; it is read again each second.
   const second = activity().answering > 0 ? Math.floor(Date.now() / 1_000) : 0;
   const { queue, nodes, ...status } = memory.maintenance.status();

@@ -1,7 +1,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Table as ArrowTable } from 'apache-arrow';
-import { CometError, type Problem } from '../../../common/errors.ts';
+import { CometError, indexError, type Problem } from '../../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
 import { LruMap } from '../../../common/map.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
@@ -90,7 +90,7 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
     const sound = { tables: await openTables(getPlace(options)), projectByNode: new Map<string, string>() };
     return { index: indexOn(options, sound), rebuilt: true, reason: opened };
   } catch (error) {
-    throw toIndexError('the index cannot be opened; check space and permissions', error);
+    throw indexError('the index cannot be opened; check space and permissions', error);
   }
 }
 
@@ -250,7 +250,7 @@ function doubt(dir: string): Promise<void> {
 }
 
 async function guarded<T>({ closed, dir }: State, what: string, work: () => Promise<T>): Promise<T> {
-  if (closed) throw toIndexError('the index is closed');
+  if (closed) throw indexError('the index is closed');
   try {
     return await work();
   } catch (error) {
@@ -258,7 +258,7 @@ async function guarded<T>({ closed, dir }: State, what: string, work: () => Prom
     await doubt(dir);
     const message = `the index cannot be ${what}`;
     if (what === 'read') throw new CometError('index_unreadable', `${message}; it is rebuilt`, { cause: error });
-    throw toIndexError(`${message}; it is rebuilt at the next start`, error);
+    throw indexError(`${message}; it is rebuilt at the next start`, error);
   }
 }
 
@@ -307,7 +307,7 @@ async function search(state: State, query: string, { filter, limit, lanes }: Sea
   });
   const vectorColumn = comparedWith === 'scriptVector' ? 'script_vector' : 'vector';
   if (vector.length !== (comparedWith === 'scriptVector' ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
-    throw toIndexError(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
+    throw indexError(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
   }
   const isEmbedded = vector.some((value) => value !== 0);
   const where = sessionIs(filter.sessionId);
@@ -405,10 +405,6 @@ async function sample(tables: Tables, most: number): Promise<Float32Array[]> {
     }
   }
   return vectors;
-}
-
-function toIndexError(message: string, cause?: unknown): CometError {
-  return new CometError('index_failed', message, { cause });
 }
 
 type OpenHit = Hit & { readonly lanes: Partial<Record<Lane, LaneScore>> };

@@ -46,7 +46,6 @@ export function createTermCounts() {
   }
 
   return {
-    /** Whether the scope is counted. */
     has: (filter: IndexFilter): boolean => counted.has(getKey(filter)),
     /** @param rows  every turn and node of the scope; read only where it is not counted yet */
     in(filter: IndexFilter, rows: () => AsyncIterable<CountedRow>): Promise<DocumentFrequencies> {

@@ -7,7 +7,6 @@ import type { CrashMarks, MarkedTurn, TurnWork } from '../turn-log.ts';
 
 const Closing = z.object({ session_id: z.string().min(1), closed_at: z.iso.datetime() });
 
-/** Sessions that the user closed. */
 export type ClosedSessionsFile = ReturnType<typeof createClosedSessionsFile>;
 
 /** One close a line, append-only, fsynced; the latest of a session counts. */

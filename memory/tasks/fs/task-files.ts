@@ -172,12 +172,10 @@ function createTaskFolder(tasksDir: string) {
 async function textsBelow(tasksDir: string): Promise<readonly TaskText[]> {
   const files = await filesBelow(tasksDir, (name) => name.endsWith(ENDING));
   const texts = await Promise.all(
-    files.map(async (file) => {
-      return {
-        name: path.relative(tasksDir, file).split(path.sep).join('/'),
-        text: (await decodedIfAllowed(file)) ?? '',
-      };
-    }),
+    files.map(async (file) => ({
+      name: path.relative(tasksDir, file).split(path.sep).join('/'),
+      text: (await decodedIfAllowed(file)) ?? '',
+    })),
   );
   return texts
     .filter(({ name, text }) => text !== '' && NAME.test(name))
