@@ -253,13 +253,10 @@ export function hasInterruption(texts: readonly string[]): boolean {
 }
 
 /** What the user typed beside tool results: `prompt` ends the turn that ran, `queued` is for it to take up. */
-export interface TypedBesideResults {
-  readonly kind: 'prompt' | 'queued';
-  readonly isInterruption: boolean;
-}
+export type TypedBesideResults = NonNullable<ReturnType<typeof findTypedBesideResults>>;
 
 /** Null where the client alone put these texts beside tool results. */
-export function findTypedBesideResults(texts: readonly string[]): TypedBesideResults | null {
+export function findTypedBesideResults(texts: readonly string[]) {
   const typed = findTyped(texts, { answers: 'tool' });
   if (typed.length === 0) return null;
   const kind = typed.every(({ isQueued }) => isQueued === true) ? 'queued' : 'prompt';

@@ -6,19 +6,14 @@ import type { Pipeline } from './compaction/pipeline.ts';
 import type { ToolRounds } from './compaction/tool-rounds.ts';
 import type { Facts } from './facts.ts';
 import { turnContentHashes } from './ingest/imported-turn.ts';
-import type { TurnReader } from './ingest/turn-reader.ts';
-import type { TurnRegistry } from './ingest/turn-registry.ts';
+import type { ServiceParts } from './ingest/parts.ts';
 import { type Claim, isBundled, isGroup, type MemoryNode } from './model/node.ts';
 import { taskId } from './model/task.ts';
 import { fileMarks, type TurnText } from './model/turn.ts';
 import type { LibraryPages } from './pages/library-pages.ts';
 import type { IdSetFile } from './storage/fs/set-files.ts';
-import type { Indexer } from './storage/index-writer.ts';
 import type { NodeFiles } from './storage/node-files.ts';
-import type { NodeRegistry } from './storage/node-registry.ts';
-import type { Store } from './storage/node-store.ts';
-import type { SnapshotService } from './storage/snapshot-files.ts';
-import type { CrashMarks, Journal, MarkedTurn } from './storage/turn-log.ts';
+import type { CrashMarks, MarkedTurn } from './storage/turn-log.ts';
 import type { TaskSources } from './tasks/task-sources.ts';
 import type { Tasks } from './tasks/tasks.ts';
 import { isCall } from './text/actions.ts';
@@ -207,15 +202,11 @@ function isFile(path: string, { name, file }: Source): boolean {
   return relative !== '' && !relative.startsWith('.') && !path.startsWith('/') && isAt(relative);
 }
 
-interface RemovalParts {
-  readonly journal: Journal;
-  readonly nodeFiles: NodeFiles;
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
-  readonly indexer: Indexer;
-  readonly snapshooter: SnapshotService;
-  readonly store: Store;
-  readonly turnReader: TurnReader;
+interface RemovalParts
+  extends Pick<
+    ServiceParts,
+    'journal' | 'nodeFiles' | 'turnRegistry' | 'catalogue' | 'indexer' | 'snapshooter' | 'store' | 'turnReader'
+  > {
   /** Null where memory keeps no pages. */
   readonly topicPages: LibraryPages | null;
   /** Absent where no tasks are kept. */

@@ -1,9 +1,7 @@
 import path from 'node:path';
-import { type Clock, createPriority } from '../common/async.ts';
+import { createPriority } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
-import type { Log } from '../common/log.ts';
 import type { Origin, Preset } from '../common/turn.ts';
-import type { Redactor } from '../redact/index.ts';
 import type { CompactionRule } from './compaction/compaction.ts';
 import { createCompactor } from './compaction/compactor.ts';
 import { createLinker } from './compaction/linker.ts';
@@ -19,58 +17,59 @@ import type { Fact } from './facts/fact.ts';
 import { openFacts } from './facts.ts';
 import { openRemoval } from './forget.ts';
 import { createFileReferences } from './ingest/file-references.ts';
+import type { ServiceParts } from './ingest/parts.ts';
 import { createTaskQueue } from './ingest/task-queue.ts';
 import { createTurnReader } from './ingest/turn-reader.ts';
 import { createTurnRegistry } from './ingest/turn-registry.ts';
-import type { LanguageModel } from './models/model.ts';
-import type { ModelQuota } from './models/quota.ts';
 import { createLibraryPages } from './pages/library-pages.ts';
 import { createBlockKeys, factsRef } from './pages/page-blocks.ts';
 import type { FilterRules } from './recall/relevance-filter.ts';
 import type { Reranker } from './recall/reranking.ts';
-import type { SearchIndex } from './search/search-index.ts';
 import type { ShareOptions } from './share/parts.ts';
 import type { FactFiles } from './storage/fact-files.ts';
 import type { ClosedSessionsFile, IdSetFile } from './storage/fs/set-files.ts';
 import { createIndexer } from './storage/index-writer.ts';
-import type { NodeFiles, NodeWatch } from './storage/node-files.ts';
+import type { NodeWatch } from './storage/node-files.ts';
 import { createNodeRegistry } from './storage/node-registry.ts';
 import { createStore } from './storage/node-store.ts';
 import type { PageFiles } from './storage/page-files.ts';
 import type { SourceFiles } from './storage/project-files.ts';
 import { createSnapshotService, type DreamFiles, type Snapshots } from './storage/snapshot-files.ts';
-import { type CrashMarks, type Journal, NO_MARKS } from './storage/turn-log.ts';
+import { type CrashMarks, NO_MARKS } from './storage/turn-log.ts';
 import type { Activity } from './tasks/judge.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 /** Memory closes journal, index, watch and both models; the caller closes the embedder. */
-export interface MemoryOptions {
+export interface MemoryOptions
+  extends Pick<
+    ServiceParts,
+    | 'journal'
+    | 'nodeFiles'
+    | 'index'
+    | 'model'
+    | 'local'
+    | 'quota'
+    | 'redactor'
+    | 'getProject'
+    | 'clock'
+    | 'log'
+    | 'randomHex'
+  > {
   readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'rerank' | 'inject' | 'dream' | 'facts'>;
-  readonly journal: Journal;
   /** Absent where nothing is remembered of a crash. */
   readonly crashMarks?: CrashMarks;
-  readonly nodeFiles: NodeFiles;
-  readonly index: SearchIndex;
-  /** Null when `config.llm` is `local` or `off`. */
-  readonly model: LanguageModel | null;
-  readonly local: LanguageModel;
   /** Absent where results keep the order of ranking. */
   readonly reranker?: Reranker;
   /** Read for each question. Absent outside of benchmarks. */
   readonly filter?: FilterRules;
-  /** Absent where the model may always be asked. */
-  readonly quota?: ModelQuota;
   /** Absent where no tasks are kept. */
   readonly tasks?: Tasks;
   /** What requests saved from the one time to the other, ms. Absent where it is not counted. */
   readonly savings?: (fromMs: number, toMs: number) => Savings;
   /** See `PipelineParts`. */
   readonly presets?: Readonly<Record<Preset, CompactionRule>>;
-  readonly redactor: Redactor;
   /** Origin of a text that our own program printed; null for any other. Absent where none prints. */
   readonly sealedOrigin?: (text: string) => Origin | null;
-  /** Project key of a directory, see `createProjectOf`. */
-  readonly getProject: (directory: string | null) => string;
   /** Turns that the user removed: they are not captured again. */
   readonly forgotten: IdSetFile;
   /** Turns whose nodes the user took out of the files: they stay in the journal, without a node. */
@@ -94,10 +93,6 @@ export interface MemoryOptions {
   readonly sourcePatience?: number;
   /** Null where files are not edited by hand. */
   readonly watch: NodeWatch | null;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Fresh lower-case hex, at least six digits. */
-  readonly randomHex: () => string;
 }
 
 /** Everything from a captured turn to a durable node. */

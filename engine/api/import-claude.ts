@@ -230,10 +230,7 @@ function hasResult(message: ImportedTurn['messages'][number] | undefined): boole
   return JSON.stringify(message?.content ?? '').includes('"type":"tool_result"');
 }
 
-interface Transcript {
-  readonly turns: readonly ImportedTurn[];
-  readonly skipped: Skipped;
-}
+type Transcript = Awaited<ReturnType<typeof readTranscript>>;
 
 /** Claude Code's own memory files: the user's, and those of the project directories. */
 async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly string[]) {
@@ -257,7 +254,7 @@ async function linksOut(file: string, projectDir: string): Promise<boolean> {
 }
 
 /** @throws what reading the file throws */
-export async function readTranscript({ file, agents }: Pick<TranscriptFile, 'file' | 'agents'>): Promise<Transcript> {
+export async function readTranscript({ file, agents }: Pick<TranscriptFile, 'file' | 'agents'>) {
   const reader = createTranscriptReader(path.basename(file, '.jsonl'), Math.floor((await stat(file)).mtimeMs));
   await readTranscriptLines({ file, agents }, reader.line);
   return { turns: reader.turns(), skipped: reader.skipped() };

@@ -1,16 +1,13 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { Clock } from '../../common/async.ts';
-import type { Log } from '../../common/log.ts';
 import { clip, oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Ontology } from '../facts/ontology.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import { type Claim, getAuthor, type MemoryNode, nodeId, type StoredBrief } from '../model/node.ts';
 import { taskId } from '../model/task.ts';
 import { type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
-import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
-import type { Store } from '../storage/node-store.ts';
 import { findTaskStatements } from '../tasks/statement.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { getSubject } from '../text/actions.ts';
@@ -41,13 +38,7 @@ export interface Batch {
 
 type Briefing = Pick<SummaryResult, 'brief'>;
 
-type Parts = {
-  readonly nodeFiles: NodeFiles;
-  readonly local: LanguageModel;
-  readonly clock: Clock;
-  readonly randomHex: () => string;
-  readonly catalogue: NodeRegistry;
-  readonly store: Store;
+type Parts = Pick<ServiceParts, 'nodeFiles' | 'local' | 'clock' | 'randomHex' | 'catalogue' | 'store' | 'log'> & {
   readonly revisions: Revisions;
   readonly linker: Linker;
   readonly nodeLimit: NodeLimit;
@@ -55,7 +46,6 @@ type Parts = {
   readonly facts: { getOntology(project: string): Ontology | null } | null;
   /** Absent where no tasks are kept. */
   readonly tasks?: Pick<Tasks, 'active' | 'takeStatement'>;
-  readonly log: Log;
 };
 
 const NEVER_ABORTS = new AbortController().signal;

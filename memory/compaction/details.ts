@@ -1,15 +1,11 @@
-import { beforeAbort, type Clock } from '../../common/async.ts';
-import type { Log } from '../../common/log.ts';
+import { beforeAbort } from '../../common/async.ts';
 import { neutralLine } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import type { TaskQueue } from '../ingest/task-queue.ts';
-import type { TurnReader } from '../ingest/turn-reader.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { DetailInput, DetailResult, LanguageModel } from '../models/model.ts';
-import { createBackoff, type ModelQuota } from '../models/quota.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
-import type { Store } from '../storage/node-store.ts';
+import { createBackoff } from '../models/quota.ts';
 import { isSameWork } from './supersede.ts';
 
 export type DetailedNode = MemoryNode & {
@@ -17,17 +13,10 @@ export type DetailedNode = MemoryNode & {
   readonly detail_note?: string;
 };
 
-type Parts = {
-  readonly model: LanguageModel | null;
-  readonly local: LanguageModel;
-  readonly quota?: ModelQuota;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly catalogue: NodeRegistry;
-  readonly store: Store;
-  readonly turnReader: TurnReader;
-  readonly taskQueue: TaskQueue;
-};
+type Parts = Pick<
+  ServiceParts,
+  'model' | 'local' | 'quota' | 'clock' | 'log' | 'catalogue' | 'store' | 'turnReader' | 'taskQueue'
+>;
 
 const MAX_SENTENCES = 8;
 const SENTENCE_CHARS = 400;

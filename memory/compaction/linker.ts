@@ -1,6 +1,5 @@
 import { createSerialQueue } from '../../common/async.ts';
-import type { Log } from '../../common/log.ts';
-import type { TaskQueue } from '../ingest/task-queue.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import type { IndexFilter, Lane, SearchIndex } from '../search/search-index.ts';
 import type { Indexer } from '../storage/index-writer.ts';
@@ -10,13 +9,9 @@ import { contentTokens } from '../text/keywords.ts';
 import { isPairedScript } from '../text/tokenizer.ts';
 import { isPast } from '../text/validity.ts';
 
-export interface LinkerParts {
-  readonly index: SearchIndex;
-  readonly catalogue: NodeRegistry;
+export interface LinkerParts extends Pick<ServiceParts, 'index' | 'catalogue' | 'taskQueue' | 'log'> {
   readonly indexer: Pick<Indexer, 'settled'>;
   readonly store: Pick<Store, 'exclusive'>;
-  readonly taskQueue: TaskQueue;
-  readonly log: Log;
 }
 
 export interface SimilarNode {

@@ -1,14 +1,10 @@
-import { beforeAbort, type Clock, createSerialQueue, type SerialQueue } from '../../common/async.ts';
-import type { Log } from '../../common/log.ts';
+import { beforeAbort, createSerialQueue, type SerialQueue } from '../../common/async.ts';
 import { isImported, isImportLink } from '../ingest/imported-turn.ts';
-import type { TaskQueue } from '../ingest/task-queue.ts';
-import type { TurnReader } from '../ingest/turn-reader.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import { replaceDrafts } from '../model/edit.ts';
 import { isDraft, type MemoryNode } from '../model/node.ts';
 import type { LanguageModel, SummaryResult } from '../models/model.ts';
-import { type Backoff, createBackoff, type ModelQuota } from '../models/quota.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
-import type { Store } from '../storage/node-store.ts';
+import { type Backoff, createBackoff } from '../models/quota.ts';
 import { isCall } from '../text/actions.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Batch, Compactor, NodeLimit } from './compactor.ts';
@@ -34,23 +30,18 @@ interface Job {
   briefed: boolean;
 }
 
-type Parts = {
-  readonly model: LanguageModel | null;
-  readonly quota?: ModelQuota;
-  readonly clock: Clock;
-  readonly catalogue: NodeRegistry;
+type Parts = Pick<
+  ServiceParts,
+  'model' | 'quota' | 'clock' | 'catalogue' | 'store' | 'turnReader' | 'taskQueue' | 'log'
+> & {
   readonly compactor: Compactor;
   readonly revisions: Revisions;
-  readonly store: Store;
   readonly linker: Linker;
   readonly nodeLimit: NodeLimit;
-  readonly turnReader: TurnReader;
-  readonly taskQueue: TaskQueue;
   /** Reading what a session said takes time that a running recall needs. */
   readonly priority: { rest(): Promise<void> };
   /** Null where no facts are kept. */
   readonly facts: SummaryFacts | null;
-  readonly log: Log;
 };
 
 /** Keeps what a model found in turns that rules have read. Never rejects. */

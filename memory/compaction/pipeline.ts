@@ -1,27 +1,21 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { type Clock, runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
+import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
-import type { Log } from '../../common/log.ts';
 import { grouped, LruMap } from '../../common/map.ts';
 import { type CapturedTurn, isCleanOrigin, type MemoryLine, type Origin, type Preset } from '../../common/turn.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { digestText } from '../ingest/content-blocks.ts';
 import { createExternalTextTrackers, findRepeatedText, type RepeatedText } from '../ingest/external-text.ts';
-import type { FileReferences } from '../ingest/file-references.ts';
 import { isImported } from '../ingest/imported-turn.ts';
 import { joinParts } from '../ingest/join-parts.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import { slimTurn } from '../ingest/redact-turn.ts';
 import { type BufferedTurn, createSessionCache, type Session, type SessionCache } from '../ingest/session-cache.ts';
-import type { TaskQueue } from '../ingest/task-queue.ts';
-import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { knownOrigins, readTurn, readTurnPart } from '../ingest/turn-trust.ts';
 import { isDraft } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { TopicShiftReading } from '../models/model.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
-import type { Store } from '../storage/node-store.ts';
-import type { CrashMarks, Journal } from '../storage/turn-log.ts';
 import { createShownText, type ShownText } from '../text/repetition.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './compaction.ts';
 import type { Compactor } from './compactor.ts';
@@ -42,23 +36,25 @@ const MOST_SHOWN = 100;
 /** Older drafts are not queued for the model after a restart. */
 const UPGRADE_MS = 15 * 86_400_000;
 
-export type PipelineParts = {
+export type PipelineParts = Pick<
+  ServiceParts,
+  | 'journal'
+  | 'crashMarks'
+  | 'getProject'
+  | 'clock'
+  | 'log'
+  | 'turnRegistry'
+  | 'catalogue'
+  | 'files'
+  | 'store'
+  | 'turnReader'
+  | 'taskQueue'
+> & {
   readonly config: Pick<Config, 'llm' | 'compaction'>;
-  readonly journal: Journal;
-  readonly crashMarks: CrashMarks;
-  readonly getProject: (directory: string | null) => string;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
   readonly compactor: Compactor;
-  readonly files: FileReferences;
   readonly toolRounds: ToolRounds;
   readonly modelUpgrades: ModelUpgrades;
   readonly topicDetector: TopicDetector;
-  readonly store: Store;
-  readonly turnReader: TurnReader;
-  readonly taskQueue: TaskQueue;
   readonly sealedOrigin?: (text: string) => Origin | null;
   /** Null where no facts are kept. */
   readonly facts: TurnFacts | null;

@@ -89,12 +89,9 @@ function getText(user: string, parts: TurnText['parts']): string {
 }
 
 /** What the writer of a node names as superseded, and what the user said in its turns. */
-interface Naming {
-  readonly refs: readonly StatementRef[];
-  readonly userTopics: ReadonlySet<string>;
-}
+type Naming = NonNullable<ReturnType<typeof getNaming>>;
 
-function getNaming(node: MemoryNode, refs: readonly StatementRef[], turns: readonly TurnText[]): Naming | undefined {
+function getNaming(node: MemoryNode, refs: readonly StatementRef[], turns: readonly TurnText[]) {
   if (refs.length === 0) return undefined;
   const own = turns.filter(({ turnId, origin, userOrigin }) => {
     return node.turns.includes(turnId) && userOrigin === undefined && origin !== 'external';

@@ -1,16 +1,13 @@
 import type { CapturedTurn } from '../../common/turn.ts';
-import type { Redactor } from '../../redact/index.ts';
 import { isImported, turnContentHash } from '../ingest/imported-turn.ts';
 import { joinParts } from '../ingest/join-parts.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import { redactTurn } from '../ingest/redact-turn.ts';
-import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { readTurn, readTurnPart } from '../ingest/turn-trust.ts';
 import { type MemoryNode, redirectTo } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
-import type { Store } from '../storage/node-store.ts';
-import type { CrashMarks, Journal } from '../storage/turn-log.ts';
 import { callNodes, getActions } from '../text/actions.ts';
 import type { Compactor } from './compactor.ts';
 
@@ -27,15 +24,11 @@ interface PartState {
 
 const PROMPT_CHARS = 400;
 
-type Parts = {
-  readonly journal: Journal;
-  readonly crashMarks: CrashMarks;
-  readonly redactor: Redactor;
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
+type Parts = Pick<
+  ServiceParts,
+  'journal' | 'crashMarks' | 'redactor' | 'turnRegistry' | 'catalogue' | 'store' | 'turnReader'
+> & {
   readonly compactor: Compactor;
-  readonly store: Store;
-  readonly turnReader: TurnReader;
   /** Removed by the user: never written again. */
   readonly removal: {
     isForgotten(id: string): boolean;

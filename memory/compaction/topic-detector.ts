@@ -1,7 +1,7 @@
-import { beforeAbort, type Clock } from '../../common/async.ts';
-import type { Log } from '../../common/log.ts';
-import type { LanguageModel, TopicShiftInput, TopicShiftReading } from '../models/model.ts';
-import { createBackoff, type ModelQuota } from '../models/quota.ts';
+import { beforeAbort } from '../../common/async.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
+import type { TopicShiftInput, TopicShiftReading } from '../models/model.ts';
+import { createBackoff } from '../models/quota.ts';
 import { wordDrift } from './topic-shift.ts';
 
 interface TopicCounts {
@@ -19,13 +19,7 @@ export function createTopicDetector({
   quota,
   clock,
   log,
-}: {
-  readonly model: LanguageModel | null;
-  readonly local: LanguageModel;
-  readonly quota?: ModelQuota;
-  readonly clock: Clock;
-  readonly log: Log;
-}) {
+}: Pick<ServiceParts, 'model' | 'local' | 'quota' | 'clock' | 'log'>) {
   const gate = createBackoff(clock, quota);
   const closing = new AbortController();
   const locally = (input: TopicShiftInput): Promise<TopicShiftReading> =>

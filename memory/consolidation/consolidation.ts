@@ -1,23 +1,19 @@
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, DAY_MS } from '../../common/async.ts';
+import { DAY_MS } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { CometError, getReason, type Problem } from '../../common/errors.ts';
-import type { Log } from '../../common/log.ts';
 import { formatCount, localTime } from '../../common/text.ts';
 import { createSimilarNodeFinder, linkStrength, linkThresholds, type NodeSimilarity } from '../compaction/linker.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { LanguageModel } from '../models/model.ts';
-import type { ModelQuota } from '../models/quota.ts';
 import type { LibraryPages, Shelf } from '../pages/library-pages.ts';
 import type { MergedPages } from '../pages/merge-pages.ts';
-import type { SearchIndex } from '../search/search-index.ts';
-import { contentDigest, type Indexer } from '../storage/index-writer.ts';
+import { contentDigest } from '../storage/index-writer.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
-import type { Store } from '../storage/node-store.ts';
 import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../storage/page-files.ts';
-import type { ChangeRecord, DreamFiles, DreamLedger, SnapshotService, Untold } from '../storage/snapshot-files.ts';
+import type { ChangeRecord, DreamFiles, DreamLedger, Untold } from '../storage/snapshot-files.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { localDay } from '../tasks/trigger.ts';
 import { isPairedScript } from '../text/tokenizer.ts';
@@ -68,20 +64,22 @@ export interface ConsolidationStatus extends Pick<DreamLedger, 'at' | 'merged' |
 export type ConsolidationReport = ReturnType<typeof getReport>;
 export type Consolidator = Awaited<ReturnType<typeof openConsolidator>>;
 
-type Parts = {
-  readonly clock: Clock;
+type Parts = Pick<
+  ServiceParts,
+  | 'clock'
+  | 'index'
+  | 'log'
+  | 'model'
+  | 'nodeFiles'
+  | 'quota'
+  | 'getProject'
+  | 'catalogue'
+  | 'indexer'
+  | 'snapshooter'
+  | 'store'
+> & {
   readonly config: Pick<Config, 'dream'>;
   readonly dreams: DreamFiles;
-  readonly index: SearchIndex;
-  readonly log: Log;
-  readonly model: LanguageModel | null;
-  readonly nodeFiles: NodeFiles;
-  readonly quota?: ModelQuota;
-  readonly getProject: (directory: string | null) => string;
-  readonly catalogue: NodeRegistry;
-  readonly indexer: Indexer;
-  readonly snapshooter: SnapshotService;
-  readonly store: Store;
   readonly newId: () => string;
   /** Null where memory keeps no pages. */
   readonly topicPages: LibraryPages | null;

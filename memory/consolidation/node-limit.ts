@@ -1,25 +1,19 @@
-import { type Clock, createSerialQueue } from '../../common/async.ts';
-import type { Log } from '../../common/log.ts';
+import { createSerialQueue } from '../../common/async.ts';
 import { grouped } from '../../common/map.ts';
 import { clip, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { NodeLimit } from '../compaction/compactor.ts';
-import type { TaskQueue } from '../ingest/task-queue.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import { isBundled, isFromText, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
-import type { LanguageModel } from '../models/model.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { isClosed } from '../text/validity.ts';
 import { byAge, contradicts, isSettled, isUsers, type MergeRule, mergedNodes } from './merge-nodes.ts';
 
-type Parts = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly model: LanguageModel | null;
+type Parts = Pick<ServiceParts, 'clock' | 'log' | 'model' | 'taskQueue'> & {
   readonly catalogue: Pick<NodeRegistry, 'every' | 'getSize'>;
   readonly store: Pick<Store, 'exclusive'>;
-  readonly taskQueue: TaskQueue;
 };
 
 /** Merges the oldest nodes of a session that has too many; every turn keeps a node and every id keeps resolving. */

@@ -1,23 +1,17 @@
-import { type Clock, DAY_MS, finishesWithin } from '../../common/async.ts';
+import { DAY_MS, finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { getReason, type Problem } from '../../common/errors.ts';
-import type { Log } from '../../common/log.ts';
-import type { LanguageModel } from '../models/model.ts';
-import type { ModelQuota } from '../models/quota.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import { dueTime, readTrigger } from '../tasks/trigger.ts';
 import type { Consolidator } from './consolidation.ts';
 
-interface Parts {
+interface Parts extends Pick<ServiceParts, 'clock' | 'model' | 'quota' | 'log'> {
   readonly config: Pick<Config, 'llm' | 'dream'>;
-  readonly clock: Clock;
-  readonly model: LanguageModel | null;
-  readonly quota?: ModelQuota;
   readonly dreams: Pick<Consolidator, 'run' | 'lastFullMs'>;
   /** No night before this counts as missed, ms. */
   readonly sinceMs: number;
   /** Resolves once the nodes are loaded. */
   readonly ready: Promise<void>;
-  readonly log: Log;
 }
 
 /** How often a due pass is looked for. A single timer would miss one that came due while the machine slept. */

@@ -1,14 +1,12 @@
 import { finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
-import type { Log } from '../../common/log.ts';
 import { compareText, countTokens, neutralLine, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import type { Redactor } from '../../redact/index.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import { getLines, type Page, type PageLine, parsePage } from '../model/page.ts';
 import { type Task, taskId } from '../model/task.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import type { BlockRequest, OpenBlock } from '../recall/types.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { isOverdue } from '../tasks/trigger.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
@@ -42,10 +40,7 @@ const CHARS = { title: 100, line: 300, path: 300 } as const;
 const TOLD_CHARS = 60;
 
 /** A line, and its place in its section; lines come in the order in which they are kept. */
-interface Entry {
-  readonly text: string;
-  readonly at: number;
-}
+type Entry = ReturnType<typeof toEntry>;
 
 /**
  * What a session is given of the library: active tasks, what the profile says now, and where pages, plans and the last
@@ -174,7 +169,7 @@ function episodeEntries({ episodes }: BlockState, rules: BlockRules): Entry[] {
   return lines.slice(0, MOST.episodes).map(toEntry);
 }
 
-function toEntry(text: string, at: number): Entry {
+function toEntry(text: string, at: number) {
   return { text, at };
 }
 
@@ -193,13 +188,10 @@ export function wasTold(text: string, lines: readonly string[]): boolean {
   });
 }
 
-interface Parts {
+interface Parts extends Pick<ServiceParts, 'catalogue' | 'redactor' | 'log'> {
   readonly topicPages: LibraryPages | null;
   readonly tasks?: Pick<Tasks, 'active'>;
-  readonly catalogue: NodeRegistry;
   readonly config: Pick<Config, 'inject'>;
-  readonly redactor: Redactor;
-  readonly log: Log;
 }
 
 /** The longest that a prompt waits for a changed library; after that it gets the state that was read last. */

@@ -1,13 +1,11 @@
-import type { Clock } from '../../common/async.ts';
 import { compareText, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
-import { getTaskLists, type TurnRegistry } from '../ingest/turn-registry.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
+import { getTaskLists } from '../ingest/turn-registry.ts';
 import { type Fact, isBundled, type MemoryNode } from '../model/node.ts';
 import { fileMarks } from '../model/turn.ts';
-import type { NodeFiles } from '../storage/node-files.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
 import { contentTags } from '../text/tags.ts';
 import { currentSummary, isClosed, isPast } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
@@ -68,12 +66,7 @@ const MOST = { nodes: 20, facts: 50, tags: 20, decisions: 10, names: 12, files: 
 const PROJECTS = 20;
 const SUMMARY_CHARS = 400;
 
-type Parts = {
-  readonly nodeFiles: NodeFiles;
-  readonly getProject: (directory: string | null) => string;
-  readonly clock: Clock;
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
+type Parts = Pick<ServiceParts, 'nodeFiles' | 'getProject' | 'clock' | 'turnRegistry' | 'catalogue'> & {
   readonly files: Pick<FileReferences, 'freshness'>;
 };
 

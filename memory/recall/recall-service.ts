@@ -1,11 +1,11 @@
-import { type Clock, finishesWithin } from '../../common/async.ts';
+import { finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
-import type { Redactor } from '../../redact/index.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
-import { getTaskLists, type TurnRegistry } from '../ingest/turn-registry.ts';
+import { getTaskLists } from '../ingest/turn-registry.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { IndexFilter, SearchIndex } from '../search/search-index.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
@@ -35,15 +35,10 @@ import type {
   ShownText,
 } from './types.ts';
 
-interface Parts {
+interface Parts extends Pick<ServiceParts, 'clock' | 'redactor' | 'getProject' | 'turnRegistry' | 'catalogue'> {
   readonly config: Pick<Config, 'recall'>;
-  readonly clock: Clock;
-  readonly redactor: Redactor;
-  readonly getProject: (directory: string | null) => string;
-  readonly turnRegistry: TurnRegistry;
   readonly turnReader: Pick<TurnReader, 'getWords'>;
   readonly index: Pick<SearchIndex, 'search' | 'turnTexts'>;
-  readonly catalogue: NodeRegistry;
   readonly pipeline: Pick<Pipeline, 'notice' | 'showed'>;
   readonly recaller: Pick<Recaller, 'recall'>;
   readonly search: Recall['search'];

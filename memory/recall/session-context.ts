@@ -1,11 +1,10 @@
-import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
-import type { Log } from '../../common/log.ts';
 import type { Scope } from '../../common/policy.ts';
 import { countTokens } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { cleanBriefLines } from '../compaction/brief.ts';
-import { getTaskLists, type TurnRegistry } from '../ingest/turn-registry.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
+import { getTaskLists } from '../ingest/turn-registry.ts';
 import { withPassedDates } from '../model/dates.ts';
 import { type Claim, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
@@ -24,16 +23,10 @@ const THREADS = '## Open in Other Sessions';
 /** The session's brief (or the project's latest), and the passive and pinned lines; with scope `session`, its own only. */
 export type OpenContext = (sessionId: string, projectDir: string | null, scope?: Scope) => Promise<SessionContext>;
 
-type Parts = {
+type Parts = Pick<ServiceParts, 'nodeFiles' | 'getProject' | 'clock' | 'turnRegistry' | 'catalogue' | 'log'> & {
   readonly config: Pick<Config, 'recall' | 'inject'>;
-  readonly nodeFiles: NodeFiles;
-  readonly getProject: (directory: string | null) => string;
-  readonly clock: Clock;
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
   readonly tasks?: Pick<Tasks, 'questions'>;
   readonly library: Pick<OpenBlock, 'lines'>;
-  readonly log: Log;
 };
 
 /** Memory for the system prompt; constant within a plan. */

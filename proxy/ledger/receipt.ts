@@ -65,12 +65,7 @@ export interface Receipt {
 }
 
 /** Prompt tokens by price. */
-interface BillSheet {
-  readonly input: number;
-  readonly cache_read: number;
-  readonly cache_write_5m: number;
-  readonly cache_write_1h: number;
-}
+type BillSheet = ReturnType<typeof toSheet>;
 
 interface Economics {
   /** Prompt tokens as billed and as the ledger computes them; estimated from bytes before the bill arrives. */
@@ -114,7 +109,7 @@ function settleReceipt(receipt: Receipt, { status, refusal, account }: ReceiptRe
   return { ...receipt, status, refusal, economics };
 }
 
-function toSheet({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): BillSheet {
+function toSheet({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill) {
   return { input, cache_read: cacheRead, cache_write_5m: cacheWrite5m, cache_write_1h: cacheWrite1h };
 }
 
