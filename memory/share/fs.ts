@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { z } from 'zod';
 import { createMutex } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import {
@@ -11,31 +10,8 @@ import {
   writeFileAtomic,
 } from '../../common/files.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
-import type { FadedFacts, ShareState, StateFile } from './parts.ts';
-import { isBlockId, MACHINE_ID, Row } from './row.ts';
-
-const Head = z.object({ sequence: z.int(), digest: z.string() });
-const State = z.object({
-  ...{ url: z.string(), scope: z.enum(['me', 'team']), machine: z.string().regex(MACHINE_ID), name: z.string() },
-  keys: z.object({ publicKey: z.string(), privateKey: z.string() }),
-  ...{ salt: z.string().nullable(), next: z.int(), confirmed: Head.nullable(), outbox: z.array(Row) },
-  known: z.record(
-    z.string(),
-    z.object({
-      ...{ owner: z.string(), version: z.int(), digest: z.string(), source: z.string(), sequences: z.array(z.int()) },
-      after: z.string().optional(),
-    }),
-  ),
-  peers: z.record(z.string(), z.object({ machine: z.string(), card: z.any(), name: z.string(), head: Head })),
-  turns: z.record(z.string(), z.object({ sequence: z.int(), nodeId: z.string() })).default({}),
-  raw: z.boolean().default(false),
-  restarted: z
-    .object({ why: z.enum(['copy', 'lost']), at: z.string() })
-    .nullable()
-    .default(null),
-  ...{ erasing: z.array(z.int()), refused: z.record(z.string(), z.string()) },
-  ...{ pushed: z.string().nullable(), pulled: z.string().nullable() },
-});
+import { type FadedFacts, ShareState, type StateFile } from './parts.ts';
+import { isBlockId } from './row.ts';
 
 const LISTS = ['known', 'turns', 'peers', 'refused'] as const;
 /** Changes are appended until they take this much beside the whole. */
@@ -92,9 +68,11 @@ export function createStateFile(dir: string): StateFile {
       const [text, earlier] = [await readPrivate(file), await readPrivate(earlierFile)];
       if (text === null && earlier === null) return null;
       const rows = { outbox: parseJson((await readPrivate(outboxFile)) ?? '[]') };
-      const read = State.safeParse(text === null ? parseJson(earlier ?? '') : { ...folded(text.split('\n')), ...rows });
+      const read = ShareState.safeParse(
+        text === null ? parseJson(earlier ?? '') : { ...folded(text.split('\n')), ...rows },
+      );
       if (!read.success) throw broken(read.error.issues[0]?.path[0] === 'outbox' ? outboxFile : file);
-      const { outbox, ...state } = read.data as ShareState;
+      const { outbox, ...state } = read.data;
       saved = null;
       const last = state.confirmed?.sequence ?? -1;
       // Rows that were written before the state that they belong to are made again.

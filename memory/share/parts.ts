@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { z } from 'zod';
 import { sha256 } from '../../common/text.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
@@ -8,27 +9,12 @@ import type { PageBlock, ReceivedBlock } from '../pages/page-blocks.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import type { Bus } from './bus.ts';
 import type { ShareRules, ShareScope } from './filter.ts';
-import { canonicalJson, generateKeys, type KeyPair, type Row } from './row.ts';
+import { canonicalJson, generateKeys, MACHINE_ID, Row } from './row.ts';
 import { newSalt, sealingKey } from './seal.ts';
-import type { Head, Peer } from './state.ts';
+import { Head, Peer } from './state.ts';
 
 /** Rows of one write, and of one read. */
 export const BATCH = 500;
-
-/** What is known of a node that was published or received. */
-export interface SharedNode {
-  /** `OWN`, or the machine that published it first. */
-  readonly owner: string;
-  readonly version: number;
-  /** Of the node as it left, or as it came. */
-  readonly digest: string;
-  /** Of the node as memory had it then: one that is unchanged is not looked at again. */
-  readonly source: string;
-  /** Its rows in the machine's own log. */
-  readonly sequences: readonly number[];
-  /** Of a block of a page: the block before it. */
-  readonly after?: string | undefined;
-}
 
 /** Keys of facts that a person wrote, which memory has dropped here since the last time. */
 export interface FadedFacts {
@@ -57,34 +43,58 @@ export interface BlockChange {
   readonly getKey: ShareRules['getKey'];
 }
 
+/** What is known of a node that was published or received. */
+const SharedNode = z
+  .object({
+    /** `OWN`, or the machine that published it first. */
+    owner: z.string(),
+    version: z.int(),
+    /** Of the node as it left, or as it came. */
+    digest: z.string(),
+    /** Of the node as memory had it then: one that is unchanged is not looked at again. */
+    source: z.string(),
+    /** Its rows in the machine's own log. */
+    sequences: z.array(z.int()).readonly(),
+    /** Of a block of a page: the block before it. */
+    after: z.string().optional(),
+  })
+  .readonly();
+export type SharedNode = z.infer<typeof SharedNode>;
+
 /** What a machine keeps between runs; it holds the private key. */
-export interface ShareState {
-  readonly url: string;
-  readonly scope: ShareScope;
-  readonly machine: string;
-  readonly name: string;
-  readonly keys: KeyPair;
-  /** Hex; null where rows are not sealed. */
-  readonly salt: string | null;
-  readonly next: number;
-  readonly confirmed: Head | null;
-  readonly outbox: readonly Row[];
-  readonly known: Readonly<Record<string, SharedNode>>;
-  readonly peers: Readonly<Record<string, Peer>>;
-  /** Verbatim turns that have left or came, by id: the row in its own log, or `NO_ROW`, and the node they came with. */
-  readonly turns: Readonly<Record<string, { readonly sequence: number; readonly nodeId: string }>>;
-  /** Whether verbatim turns were taken over at the last pull. */
-  readonly raw: boolean;
-  /** Rows of its own log whose bytes are to go. */
-  readonly erasing: readonly number[];
-  /** Why a machine or its last refused row was refused. */
-  readonly refused: Readonly<Record<string, string>>;
-  /** That everything was published again, as whom and when; null where it never was. */
-  readonly restarted: { readonly why: 'copy' | 'lost'; readonly at: string } | null;
-  /** ISO 8601; null before the first time. */
-  readonly pushed: string | null;
-  readonly pulled: string | null;
-}
+export const ShareState = z
+  .object({
+    url: z.string(),
+    scope: z.enum(['me', 'team']),
+    machine: z.string().regex(MACHINE_ID),
+    name: z.string(),
+    keys: z.object({ publicKey: z.string(), privateKey: z.string() }).readonly(),
+    /** Hex; null where rows are not sealed. */
+    salt: z.string().nullable(),
+    next: z.int(),
+    confirmed: Head.nullable(),
+    outbox: z.array(Row).readonly(),
+    known: z.record(z.string(), SharedNode).readonly(),
+    peers: z.record(z.string(), Peer).readonly(),
+    /** Verbatim turns that have left or came, by id: the row in its own log, or `NO_ROW`, and the node they came with. */
+    turns: z.record(z.string(), z.object({ sequence: z.int(), nodeId: z.string() }).readonly()).default({}),
+    /** Whether verbatim turns were taken over at the last pull. */
+    raw: z.boolean().default(false),
+    /** Rows of its own log whose bytes are to go. */
+    erasing: z.array(z.int()).readonly(),
+    /** Why a machine or its last refused row was refused. */
+    refused: z.record(z.string(), z.string()).readonly(),
+    /** That everything was published again, as whom and when; null where it never was. */
+    restarted: z
+      .object({ why: z.enum(['copy', 'lost']), at: z.string() })
+      .nullable()
+      .default(null),
+    /** ISO 8601; null before the first time. */
+    pushed: z.string().nullable(),
+    pulled: z.string().nullable(),
+  })
+  .readonly();
+export type ShareState = z.infer<typeof ShareState>;
 
 export interface StateFile {
   load(): Promise<ShareState | null>;

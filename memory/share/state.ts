@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { MemoryNode } from '../model/node.ts';
 import { isRedirect, withoutSuccessor } from '../model/node.ts';
 import { fromOwnMachine, fromTeammate, hidesOrders, type ShareScope } from './filter.ts';
@@ -17,10 +18,8 @@ import {
 import { isSealed, unseal } from './seal.ts';
 
 /** A row that is named by its place and content. */
-export interface Head {
-  readonly sequence: number;
-  readonly digest: string;
-}
+export const Head = z.object({ sequence: z.int(), digest: z.string() }).readonly();
+export type Head = z.infer<typeof Head>;
 
 /** What to do with the outbox, after a look at the last row of the machine's own log. */
 export type PublishPlan =
@@ -50,15 +49,18 @@ export function planPublish(confirmed: Head | null, outbox: readonly Head[], new
 }
 
 /** What a reader keeps of another machine. */
-export interface Peer {
-  readonly machine: string;
-  /** As the card said at first sight; the key is pinned. */
-  readonly card: Card;
-  /** What its nodes are labelled with here: the name on the card, made different from that of others. */
-  readonly name: string;
-  /** The last row read. */
-  readonly head: Head;
-}
+export const Peer = z
+  .object({
+    machine: z.string(),
+    /** As the card said at first sight; the key is pinned. */
+    card: z.custom<Card>(),
+    /** What its nodes are labelled with here: the name on the card, made different from that of others. */
+    name: z.string(),
+    /** The last row read. */
+    head: Head,
+  })
+  .readonly();
+export type Peer = z.infer<typeof Peer>;
 
 /** Why a machine, or one of its rows, is refused. */
 export type Refusal =

@@ -68,19 +68,14 @@ export const DreamLedger = z.object({
 export type DreamLedger = z.infer<typeof DreamLedger>;
 
 /** A change of many files that happens as a whole or not at all; `snapshot` was taken before it. */
-export interface ChangeRecord {
-  readonly snapshot: string;
-  readonly changes: readonly NodeRewrite[];
-  readonly pages?: readonly PageRewrite[] | undefined;
-  /** State of the last dream before this one; absent where the change is none of a dream. */
-  readonly former?: DreamLedger | null | undefined;
-}
-export const ChangeRecord: z.ZodType<ChangeRecord> = z.object({
+export const ChangeRecord = z.object({
   snapshot: z.string(),
-  changes: z.array(NodeRewrite),
-  pages: z.array(PageRewrite).optional(),
+  changes: z.array(NodeRewrite).readonly(),
+  pages: z.array(PageRewrite).readonly().optional(),
+  /** State of the last dream before this one; absent where the change is none of a dream. */
   former: DreamLedger.nullish(),
 });
+export type ChangeRecord = z.infer<typeof ChangeRecord>;
 
 export interface DreamFiles {
   /** Durable when it resolves: from now on the change is undone at the next start. `digests` of what it writes, by id. */
