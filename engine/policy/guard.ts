@@ -29,18 +29,14 @@ function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory,
 
   return {
     capture: {
+      ...capture,
       captureTurns(turns) {
         for (const turn of turns) if (!mayCapture(turn)) policy.withhold(turn.key, turn.sessionId, '');
         capture.captureTurns(turns.filter(({ key }) => !policy.isWithheld(key)));
       },
-      awaitCaptures: (sessionId) => capture.awaitCaptures(sessionId),
-      reportPrompt: (...args) => capture.reportPrompt(...args),
-      prepareNodes: (...args) => capture.prepareNodes(...args),
-      summarizeSession: (id) => capture.summarizeSession(id),
-      closeSession: (id) => capture.closeSession(id),
     },
     imports: {
-      importArchive: (...args) => imports.importArchive(...args),
+      ...imports,
       importTurns: (request) =>
         imports.importTurns({
           ...request,
@@ -56,6 +52,7 @@ function guardRecall(recall: Memory['recall'], policy: Policy, hidden: () => Rea
   type RecallHits = Awaited<ReturnType<Memory['recall']['recall']>>;
   const shown = (hits: RecallHits): RecallHits => hits.filter(({ node }) => !hidden().has(node.node_id));
   return {
+    ...recall,
     recall: async (request, signal) =>
       shown(await recall.recall({ scope: policy.of(request.projectDir).scope, ...request }, signal)),
     sessionContext: (sessionId, projectDir, scope = policy.of(projectDir).scope) =>
@@ -63,9 +60,6 @@ function guardRecall(recall: Memory['recall'], policy: Policy, hidden: () => Rea
     factChanges: (sessionId, projectDir, shown, scope = policy.of(projectDir).scope) =>
       recall.factChanges(sessionId, projectDir, shown, scope),
     search: async (...args) => shown(await recall.search(...args)),
-    lines: (ids) => recall.lines(ids),
-    quotes: (ids) => recall.quotes(ids),
-    nodesCovering: (ids) => recall.nodesCovering(ids),
   };
 }
 

@@ -122,6 +122,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     },
     /** Whether a folder of the project, or one above it, keeps its memory on this machine. */
     keepsHere(project: string): boolean {
+      const workingTree = (gitDir: string): string => gitDir.replace(/[\\/]\.git$/, '');
       const folders = path.isAbsolute(project) ? [project] : (joined.all()[project] ?? []).map(workingTree);
       return folders.some((folder) => rulesOfFiles(folder).some(({ share }) => !share));
     },
@@ -132,11 +133,6 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
 
 function getMark(sessionId: string, prompt: string): string {
   return sha256(`${sessionId}\n${prompt}`);
-}
-
-/** Of a git directory. */
-function workingTree(gitDir: string): string {
-  return path.basename(gitDir) === '.git' ? path.dirname(gitDir) : gitDir;
 }
 
 /** Files that may apply to `directory`: in it, and in every directory above. */

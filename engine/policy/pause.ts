@@ -39,17 +39,12 @@ export function activePauses(requested: Pauses, nowMs: number): Pauses {
 }
 
 /** Whether a pause covered any part of this time there. */
-export function wasPaused(
-  { past, everywhere, projects }: Pauses,
-  project: string,
-  fromMs: number,
-  toMs: number,
-): boolean {
-  const holdsFor = (since: string, until: string | null): boolean =>
-    Date.parse(since) <= toMs && (until === null || Date.parse(until) >= fromMs);
-  const own = [everywhere, projects[project]].flatMap((one) => (one ? [one] : []));
-  const over = past.filter((one) => one.project === null || one.project === project);
-  return [...own, ...over].some(({ since, until }) => holdsFor(since, until));
+export function wasPaused(pauses: Pauses, project: string, fromMs: number, toMs: number): boolean {
+  const own = [pauses.everywhere, pauses.projects[project]].flatMap((one) => (one ? [one] : []));
+  const over = pauses.past.filter((one) => one.project === null || one.project === project);
+  return [...own, ...over].some(
+    ({ since, until }) => Date.parse(since) <= toMs && (until === null || Date.parse(until) >= fromMs),
+  );
 }
 
 function ended(project: string | null, { since, until }: Pause, nowMs: number): Pauses['past'][number] {

@@ -42,8 +42,8 @@ const MOST = { files: 200, chars: 200_000, front: 16_000, given: 200 } as const;
 /** A shorter prompt may stand in the system prompt of another agent. */
 const PROMPT_CHARS = 20;
 
-/** By file, the digest of the text that the user allowed. */
-const Consents = z.record(z.string(), z.string());
+/** By file, the digest of the text that the user allowed. A damaged file allows nothing. */
+const Consents = z.record(z.string(), z.string()).catch({});
 
 interface Parts {
   readonly paths: Pick<HomePaths, 'subagentConsentsFile'>;
@@ -66,7 +66,9 @@ export function createSubagents({ paths, claudeDir, configured }: Parts) {
     const consents = await readConsents(paths);
     // Claude Code takes the project's definition of a name, allowed or not.
     const names = new Set(project.map(({ name }) => name));
-    const allowed = project.filter((agent) => isAllowed(consents, agent));
+    const allowed = project.filter(
+      ({ file, text }) => Object.hasOwn(consents, file) && consents[file] === sha256(text),
+    );
     return [...allowed, ...own.filter(({ name }) => !names.has(name))].filter(isSubscribed);
   }
 
@@ -121,10 +123,8 @@ export async function projectAgents(projectDir: string): Promise<SubscribedAgent
 /** Lets these definitions take effect, as their texts are now. */
 export async function allowAgents(paths: Parts['paths'], agents: readonly SubscribedAgent[]): Promise<void> {
   const fresh = Object.fromEntries(agents.map(({ file, text }) => [file, sha256(text)]));
-  await writeFileAtomic(
-    paths.subagentConsentsFile,
-    `${JSON.stringify({ ...(await readConsents(paths)), ...fresh }, null, 2)}\n`,
-  );
+  const consents = { ...(await readConsents(paths)), ...fresh };
+  await writeFileAtomic(paths.subagentConsentsFile, `${JSON.stringify(consents, null, 2)}\n`);
 }
 
 async function readAgents(dir: string): Promise<Agent[]> {
@@ -170,12 +170,6 @@ function readFilter(memory: unknown): Subscription | null {
   return read?.success ? read.data : null;
 }
 
-function isAllowed(consents: Readonly<Record<string, string>>, { file, text }: Agent): boolean {
-  return Object.hasOwn(consents, file) && consents[file] === sha256(text);
-}
-
-/** A damaged file allows nothing. */
 async function readConsents({ subagentConsentsFile }: Parts['paths']): Promise<z.infer<typeof Consents>> {
-  const read = Consents.safeParse(parseJson((await readFileIfPresent(subagentConsentsFile)) ?? ''));
-  return read.success ? read.data : {};
+  return Consents.parse(parseJson((await readFileIfPresent(subagentConsentsFile)) ?? ''));
 }
