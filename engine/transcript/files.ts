@@ -40,10 +40,8 @@ export async function transcriptFiles(projects: string): Promise<TranscriptFile[
     for (const name of names) {
       if (isAgentFile(name)) continue;
       const sessionId = path.basename(name, '.jsonl');
-      const agents = [
-        ...(besides.get(sessionId) ?? []),
-        ...(await agentsBelow(path.join(dir, sessionId, 'subagents'))),
-      ];
+      const below = await agentsBelow(path.join(dir, sessionId, 'subagents'));
+      const agents = [...(besides.get(sessionId) ?? []), ...below];
       const files = [path.join(dir, name), ...agents];
       const states = await Promise.all(files.map((file) => stat(file).catch(() => null)));
       if (states[0]?.isFile() !== true) continue;
@@ -81,9 +79,7 @@ async function findAgents(dir: string, names: readonly string[]): Promise<Map<st
 }
 
 /** Files of Claude Code's sessions; those of subagents have other names. */
-export async function transcripts(
-  claudeDir: string,
-): Promise<readonly { readonly id: string; readonly file: string }[]> {
+export async function transcripts(claudeDir: string) {
   const projects = path.join(claudeDir, 'projects');
   const folders = await readdir(projects).catch(() => []);
   const found = folders.map(async (folder) => {

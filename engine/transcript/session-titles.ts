@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { readPart } from '../../common/files.ts';
 import { LruMap, slices } from '../../common/map.ts';
-import { clip, isRecord, oneLine, parseJson } from '../../common/text.ts';
+import { clip, isRecord, oneLine, parseJson, toRecord } from '../../common/text.ts';
 import { transcripts } from './files.ts';
 
 export type SessionTitles = ReturnType<typeof createSessionTitles>;
@@ -83,22 +83,15 @@ function isIn(text: string, uuid: unknown): boolean {
 
 function firstPrompt(text: string): string {
   const lines = text.split('\n').map(parseJson).filter(isRecord);
-  const prompts = lines.filter(({ type, isMeta }) => type === 'user' && isMeta !== true).map(getPrompt);
-  return prompts.find((prompt) => prompt !== '') ?? '';
-}
-
-function getPrompt({ message }: Readonly<Record<string, unknown>>): string {
-  const content = isRecord(message) ? message['content'] : '';
-  const blocks: unknown[] = Array.isArray(content) ? content : [{ text: content }];
-  const texts = blocks.map((block) => (isRecord(block) ? block['text'] : ''));
-  return texts.find((text): text is string => typeof text === 'string' && !text.startsWith('<')) ?? '';
+  const texts = lines.flatMap(({ type, isMeta, message }) => {
+    const { content } = type === 'user' && isMeta !== true ? toRecord(message) : {};
+    return Array.isArray(content) ? content.map((block) => toRecord(block)['text']) : [content];
+  });
+  return texts.find((each): each is string => typeof each === 'string' && each !== '' && !each.startsWith('<')) ?? '';
 }
 
 /** Start and end of a file; null where it still has this version. */
-async function readEnds(
-  file: string,
-  title: string,
-): Promise<{ readonly text: string; readonly version: string } | null> {
+async function readEnds(file: string, title: string) {
   const { size, mtimeMs } = await stat(file);
   const version = `${size} ${mtimeMs}`;
   if (version === title) return null;
