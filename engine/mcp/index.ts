@@ -63,7 +63,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     { instructions: INSTRUCTIONS, capabilities: { tools: {}, resources: {} } },
   );
   const project = getProject(server, cwd);
-  const register: Register = (name, { takes: shape, ...about }, work) => {
+  const register: Register = ({ name, takes: shape, work, ...about }) => {
     const run = async (input: z.infer<z.ZodObject<typeof shape>>): Promise<CallToolResult> =>
       runTool(engine, async () => work(input, await project()));
     server.registerTool(name, { annotations: READS, ...about, inputSchema: takes(shape) }, run as never);
@@ -77,18 +77,14 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
 }
 
 /** Adds a tool; `work` gets its input and the project that it works for. */
-type Register = <T extends z.ZodRawShape>(
-  name: string,
-  about: {
-    readonly title: string;
-    readonly description: string;
-    readonly takes: T;
-    readonly annotations?: ToolAnnotations;
-  },
-  work: (input: z.infer<z.ZodObject<T>>, within: string) => Promise<ToolText>,
-) => void;
-
-const nonce = (): string => randomBytes(6).toString('hex');
+type Register = <T extends z.ZodRawShape>(tool: {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly takes: T;
+  readonly annotations?: ToolAnnotations;
+  readonly work: (input: z.infer<z.ZodObject<T>>, within: string) => Promise<ToolText>;
+}) => void;
 
 /** Input of a tool; unknown arguments are refused, because ignoring one would drop what the caller asked for. */
 function takes<T extends z.ZodRawShape>(shape: T) {
@@ -102,181 +98,156 @@ function takes<T extends z.ZodRawShape>(shape: T) {
 }
 
 function registerMemoryTools(register: Register, engine: EngineClient): void {
-  register(
-    'get_memory_index',
-    {
-      title: 'What is remembered here',
-      description: 'Table of contents of what earlier sessions in this project left: counts, tags, largest memories.',
-      takes: {},
+  register({
+    name: 'get_memory_index',
+    title: 'What is remembered here',
+    description: 'Table of contents of what earlier sessions in this project left: counts, tags, largest memories.',
+    takes: {},
+    work: async (_, within) => indexText(await engine.call('project/overview', { projectDir: within, within })),
+  });
+  register({
+    name: 'read_memory_node',
+    title: 'Read one memory',
+    description:
+      'One memory in full, or a section of a topic page. depth 0: summary and when it matters; 1: detailed summary, facts, sources; 2: the raw turns, verbatim, in pages.',
+    takes: {
+      node_id: id,
+      depth: z.union([z.literal(0), z.literal(1), z.literal(2)]).default(1),
+      offset: z.int().nonnegative().default(0).describe('where the next page of depth 2 begins'),
     },
-    async (_, within) => indexText(await engine.call('project/overview', { projectDir: within, within }), nonce()),
-  );
-  register(
-    'read_memory_node',
-    {
-      title: 'Read one memory',
-      description:
-        'One memory in full, or a section of a topic page. depth 0: summary and when it matters; 1: detailed summary, facts, sources; 2: the raw turns, verbatim, in pages.',
-      takes: {
-        node_id: id,
-        depth: z.union([z.literal(0), z.literal(1), z.literal(2)]).default(1),
-        offset: z.int().nonnegative().default(0).describe('where the next page of depth 2 begins'),
-      },
-    },
-    async ({ node_id, depth, offset }, within) => {
+    work: async ({ node_id, depth, offset }, within) => {
       if (node_id.startsWith('topic:'))
-        return topicText(await engine.call('topics/read', { name: node_id, within }), { nonce: nonce(), offset });
+        return topicText(await engine.call('topics/read', { name: node_id, within }), offset);
       const node = await engine.call('nodes/show', { id: node_id, depth, within }, { timeoutMs: DETAIL_MS });
-      return nodeText(node, depth, { nonce: nonce(), offset });
+      return nodeText(node, depth, offset);
     },
-  );
+  });
   registerSearchTools(register, engine);
-  register(
-    'remember',
-    {
-      title: 'Note something down',
-      description:
-        'Keeps a short statement for later sessions of this project. What is said in the conversation is kept without it; use it for what the user asks you to note.',
-      takes: { text: z.string().min(1).max(2_000) },
-      annotations: { ...WRITES, idempotentHint: true },
-    },
-    async ({ text }, projectDir) => {
+  register({
+    name: 'remember',
+    title: 'Note something down',
+    description:
+      'Keeps a short statement for later sessions of this project. What is said in the conversation is kept without it; use it for what the user asks you to note.',
+    takes: { text: z.string().min(1).max(2_000) },
+    annotations: { ...WRITES, idempotentHint: true },
+    work: async ({ text }, projectDir) => {
       const { node, isNew } = await engine.call('nodes/remember', { text, projectDir });
       return ownWords(isNew ? `Noted as ${node.node_id}.` : `It is here already, as ${node.node_id}.`);
     },
-  );
-  register(
-    'forget',
-    {
-      title: 'Remove a memory for good',
-      description:
-        'Removes a memory with every trace: file, index, raw turns, snapshots. There is no way back; only when the user asks for it.',
-      takes: { node_id: z.string().regex(NODE_ID, 'the whole id, mem_…').describe('the whole id') },
-      annotations: REMOVES,
-    },
-    async ({ node_id }, within) => {
+  });
+  register({
+    name: 'forget',
+    title: 'Remove a memory for good',
+    description:
+      'Removes a memory with every trace: file, index, raw turns, snapshots. There is no way back; only when the user asks for it.',
+    takes: { node_id: z.string().regex(NODE_ID, 'the whole id, mem_…').describe('the whole id') },
+    annotations: REMOVES,
+    work: async ({ node_id }, within) => {
       const removal = await engine.call('nodes/remove', { ids: [node_id], within });
       return ownWords(`Removed ${removal.join(', ')}.`);
     },
-  );
+  });
 }
 
 function registerSearchTools(register: Register, engine: EngineClient): void {
-  register(
-    'search_memory',
-    {
-      title: 'Search memory',
-      description:
-        'The memories that fit a query, best first, or the newest with a tag; with both, those of the query that carry the tag. get_memory_index names the tags.',
-      takes: {
-        query: z.string().max(9_000).default('').describe('words to look for'),
-        tag: z.string().max(200).default('').describe('a tag'),
-      },
+  register({
+    name: 'search_memory',
+    title: 'Search memory',
+    description:
+      'The memories that fit a query, best first, or the newest with a tag; with both, those of the query that carry the tag. get_memory_index names the tags.',
+    takes: {
+      query: z.string().max(9_000).default('').describe('words to look for'),
+      tag: z.string().max(200).default('').describe('a tag'),
     },
-    async ({ query, tag }, within) => {
+    work: async ({ query, tag }, within) => {
       if (query.trim() !== '') {
         const hits = await engine.call('nodes/search', { query, top: tag === '' ? LISTED : TAGGED, within });
         const carries = ({ node }: PublicHit): boolean => tag === '' || hasTag(node, tag);
-        return hitsText(hits.filter(carries).slice(0, LISTED), query, nonce());
+        return hitsText(hits.filter(carries).slice(0, LISTED), query);
       }
       if (tag === '') throw new CometError('usage', 'say what to look for in query, or name a tag');
       const nodes = await engine.call('nodes/list', { tag, limit: LISTED, quarantine: false, within });
-      if (nodes.length > 0)
-        return withinBudget(
-          nodes.map((node) => memoryLine(node, null)),
-          nonce(),
-        );
+      if (nodes.length > 0) return withinBudget(nodes.map((node) => memoryLine(node, null)));
       const { tags } = await engine.call('project/overview', { projectDir: within, within });
       const known = tags.map((each) => oneLine(each.tag)).join(', ') || 'none yet';
       return { text: `No memory has this tag. Tags here: ${known}`, origin: 'tool' };
     },
-  );
-  register(
-    'retrieve_memory',
-    {
-      title: 'Recall',
-      description:
-        'Finds what was said, decided or done in earlier sessions, best first: a line for each memory, the words that matched, where they were said, when they matter, tags and linked memories.',
-      takes: {
-        summary_query: z.string().max(9_000).describe('what is looked for, in the words it was probably said in'),
-        trigger_query: z.string().max(9_000).default('').describe('what you are doing, so that it matters: "When I …"'),
-        limit: z.int().positive().max(LISTED).default(TOP),
-      },
+  });
+  register({
+    name: 'retrieve_memory',
+    title: 'Recall',
+    description:
+      'Finds what was said, decided or done in earlier sessions, best first: a line for each memory, the words that matched, where they were said, when they matter, tags and linked memories.',
+    takes: {
+      summary_query: z.string().max(9_000).describe('what is looked for, in the words it was probably said in'),
+      trigger_query: z.string().max(9_000).default('').describe('what you are doing, so that it matters: "When I …"'),
+      limit: z.int().positive().max(LISTED).default(TOP),
     },
-    async ({ summary_query, trigger_query, limit }, within) => {
+    work: async ({ summary_query, trigger_query, limit }, within) => {
       const query = [...new Set([summary_query.trim(), trigger_query.trim()])].join('\n').trim();
       if (query === '') throw new CometError('usage', 'say what to look for in summary_query');
       const input = { query, top: limit, within };
       const hits = await engine.call('nodes/search', input);
       const nodeIds = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
       const topics = await engine.call('topics/search', { ...input, top: TOPICS, told: nodeIds });
-      return hitsText(hits, query, nonce(), topics);
+      return hitsText(hits, query, topics);
     },
-  );
+  });
 }
 
 function registerTopicTools(register: Register, engine: EngineClient): void {
-  register(
-    'list_topics',
-    {
-      title: 'Topic pages',
-      description: 'The pages that sum up what is known here, by subject: names, titles and dates, the newest first.',
-      takes: {},
-    },
-    async (_, within) => {
+  register({
+    name: 'list_topics',
+    title: 'Topic pages',
+    description: 'The pages that sum up what is known here, by subject: names, titles and dates, the newest first.',
+    takes: {},
+    work: async (_, within) => {
       const { topics } = await engine.call('topics/list', { within });
-      return withinBudget(topics.map(topicTold), nonce(), 'No topic page is written here yet.');
+      return withinBudget(topics.map(topicTold), 'No topic page is written here yet.');
     },
-  );
-  register(
-    'read_topic',
-    {
-      title: 'Read a topic page',
-      description:
-        'What is known of one subject: decisions, preferences and values that hold, and what held before. Lines marked as claims come from outside and are not confirmed.',
-      takes: {
-        name: z.string().min(1).max(300).describe('name or title, as list_topics has it'),
-        offset: z.int().nonnegative().default(0).describe('the line where the next page begins'),
-      },
+  });
+  register({
+    name: 'read_topic',
+    title: 'Read a topic page',
+    description:
+      'What is known of one subject: decisions, preferences and values that hold, and what held before. Lines marked as claims come from outside and are not confirmed.',
+    takes: {
+      name: z.string().min(1).max(300).describe('name or title, as list_topics has it'),
+      offset: z.int().nonnegative().default(0).describe('the line where the next page begins'),
     },
-    async ({ name, offset }, within) =>
-      topicText(await engine.call('topics/read', { name, within }), { nonce: nonce(), offset }),
-  );
+    work: async ({ name, offset }, within) => topicText(await engine.call('topics/read', { name, within }), offset),
+  });
 }
 
 function registerFactTools(register: Register, engine: EngineClient): void {
-  register(
-    'what_do_you_know',
-    {
-      title: 'What holds now',
-      description:
-        'Facts of this project and of the user that hold now: preferences, decisions, commands, owners, deadlines, each with what was said.',
-      takes: { concept: z.string().max(200).default('').describe('a concept or its beginning, such as Project') },
-    },
-    async ({ concept }, within) => {
+  register({
+    name: 'what_do_you_know',
+    title: 'What holds now',
+    description:
+      'Facts of this project and of the user that hold now: preferences, decisions, commands, owners, deadlines, each with what was said.',
+    takes: { concept: z.string().max(200).default('').describe('a concept or its beginning, such as Project') },
+    work: async ({ concept }, within) => {
       const { facts } = await engine.call('facts/list', { within });
       const matches = facts.filter((fact) => fact.concept.toLowerCase().startsWith(concept.toLowerCase()));
-      return withinBudget(matches.map(factTold), nonce(), 'No such fact is known here.');
+      return withinBudget(matches.map(factTold), 'No such fact is known here.');
     },
-  );
-  register(
-    'forget_fact',
-    {
-      title: 'Erase a fact',
-      description: 'Erases one fact. The conversation that says it stays. Only when the user asks for it.',
-      takes: {
-        id: z
-          .string()
-          .regex(/^fact_[0-9a-f]{13}$/, 'the whole id, fact_…')
-          .describe('the whole id'),
-      },
-      annotations: REMOVES,
+  });
+  register({
+    name: 'forget_fact',
+    title: 'Erase a fact',
+    description: 'Erases one fact. The conversation that says it stays. Only when the user asks for it.',
+    takes: {
+      id: z
+        .string()
+        .regex(/^fact_[0-9a-f]{13}$/, 'the whole id, fact_…')
+        .describe('the whole id'),
     },
-    async (given, within) => {
+    annotations: REMOVES,
+    work: async (given, within) => {
       const removal = await engine.call('facts/forget', { names: [given.id], within });
       return ownWords(`Erased ${removal.map(({ id: erased }) => erased).join(', ')}.`);
     },
-  );
+  });
 }
 
 function factTold({ id, concept, value, evidence, origin, valid_from: since }: FactView): ToolText {
@@ -296,49 +267,43 @@ const taskFields = {
 
 function registerTaskTools(register: Register, engine: EngineClient): void {
   const describeTask = ({ id, next }: TaskView): string => `task ${id}${next === null ? '' : `, due ${next}`}.`;
-  register(
-    'list_tasks',
-    {
-      title: 'Tasks of this project',
-      description: 'Open tasks with their times, the next first; with done, those that are done too.',
-      takes: { done: z.boolean().default(false) },
-    },
-    async ({ done }, within) => {
+  register({
+    name: 'list_tasks',
+    title: 'Tasks of this project',
+    description: 'Open tasks with their times, the next first; with done, those that are done too.',
+    takes: { done: z.boolean().default(false) },
+    work: async ({ done }, within) => {
       const { tasks } = await engine.call('tasks/list', { all: done, within });
-      return withinBudget(tasks.map(taskTold), nonce(), 'No task is open here.');
+      return withinBudget(tasks.map(taskTold), 'No task is open here.');
     },
-  );
-  register(
-    'add_task',
-    {
-      title: 'Note a task for later',
-      description:
-        'Adds a task that is shown to the user when it is due. Only when the user asks for it; it is marked as noted by a tool.',
-      takes: { title: z.string().min(1).max(300), what: z.string().max(10_000).optional(), ...taskFields },
-      annotations: { ...WRITES, idempotentHint: false },
-    },
-    async (given, within) =>
+  });
+  register({
+    name: 'add_task',
+    title: 'Note a task for later',
+    description:
+      'Adds a task that is shown to the user when it is due. Only when the user asks for it; it is marked as noted by a tool.',
+    takes: { title: z.string().min(1).max(300), what: z.string().max(10_000).optional(), ...taskFields },
+    annotations: { ...WRITES, idempotentHint: false },
+    work: async (given, within) =>
       ownWords(`Added ${describeTask(await engine.call('tasks/add', { ...given, by: 'tool', within }))}`),
-  );
-  register(
-    'update_task',
-    {
-      title: 'Change a task',
-      description: 'Sets the status of a task (done, blocked, active) or changes its time, title, mode or priority.',
-      takes: {
-        ...{ id, title: z.string().min(1).max(300).optional(), ...taskFields },
-        status: z.enum(TASK_STATUSES).optional(),
-      },
-      annotations: { ...WRITES, idempotentHint: true },
+  });
+  register({
+    name: 'update_task',
+    title: 'Change a task',
+    description: 'Sets the status of a task (done, blocked, active) or changes its time, title, mode or priority.',
+    takes: {
+      ...{ id, title: z.string().min(1).max(300).optional(), ...taskFields },
+      status: z.enum(TASK_STATUSES).optional(),
     },
-    async ({ id: task, status, ...fields }, within) => {
+    annotations: { ...WRITES, idempotentHint: true },
+    work: async ({ id: task, status, ...fields }, within) => {
       const isEdit = Object.values(fields).some((value) => value !== undefined);
       if (status === undefined && !isEdit) throw new CometError('usage', 'say what to change');
       const edited = isEdit ? await engine.call('tasks/edit', { id: task, fields, by: 'tool', within }) : null;
       const changed = status === undefined ? null : await engine.call('tasks/status', { id: task, status, within });
       return ownWords(`Changed ${describeTask((changed ?? edited) as TaskView)}`);
     },
-  );
+  });
 }
 
 function registerResources(server: McpServer, engine: EngineClient, project: () => Promise<string>): void {
@@ -352,7 +317,7 @@ function registerResources(server: McpServer, engine: EngineClient, project: () 
     async (uri) => {
       const nodes = await engine.call('nodes/list', { limit: LISTED, quarantine: false, within: await project() });
       const lines = nodes.map((node) => memoryLine(node, null));
-      return text(uri, withinBudget(lines, nonce(), 'Nothing is remembered of this project yet.').text);
+      return text(uri, withinBudget(lines, 'Nothing is remembered of this project yet.').text);
     },
   );
   server.registerResource(
@@ -370,7 +335,7 @@ function registerResources(server: McpServer, engine: EngineClient, project: () 
     { title: 'One memory', description: 'What read_memory_node shows, without waiting.', mimeType: 'text/plain' },
     async (uri, { id: node }) => {
       const shown = await engine.call('nodes/show', { id: String(node), depth: 0, within: await project() });
-      return text(uri, nodeText(shown, 1, { nonce: nonce(), offset: 0 }).text);
+      return text(uri, nodeText(shown, 1, 0).text);
     },
   );
 }
@@ -427,12 +392,7 @@ interface ToolText {
 
 const ownWords = (text: string): ToolText => ({ text, origin: 'user' });
 
-export function hitsText(
-  hits: readonly PublicHit[],
-  query: string,
-  nonce: string,
-  topics: readonly TopicHit[] = [],
-): ToolText {
+export function hitsText(hits: readonly PublicHit[], query: string, topics: readonly TopicHit[] = []): ToolText {
   const pages = topics.map(topicHitTold);
   if (hits.length + pages.length === 0)
     return ownWords('Nothing in memory fits. Other words may: retrieve_memory, or search_memory by tag.');
@@ -441,7 +401,7 @@ export function hitsText(
   const exact = EXACT.test(query)
     ? '\nExact wording matters here: read_memory_node(node_id, 2) before you quote or rely on a value.'
     : '';
-  const { text, origin } = withinBudget([...pages, ...hits.map(hitTold)], nonce);
+  const { text, origin } = withinBudget([...pages, ...hits.map(hitTold)]);
   return { text: `${far}${text}${exact}`, origin };
 }
 
@@ -481,10 +441,7 @@ function topicTold({ name, title, scope, updated, statements }: TopicView): Tool
 }
 
 /** Whole lines, so that a claim from outside keeps its mark; `offset` counts them. */
-export function topicText(
-  { lines, ...topic }: TopicText,
-  { nonce, offset }: { nonce: string; offset: number },
-): ToolText {
+export function topicText({ lines, ...topic }: TopicText, offset: number): ToolText {
   const texts = lines.map(({ section, text, reported }, at): ToolText => {
     const line = neutralLine(text.replace(/^\s*[-*+] /, ''), LONGEST_LINE);
     const head =
@@ -502,12 +459,11 @@ export function topicText(
   const { text, origin } = fencedData(
     shown.map((line) => line.text),
     shown.map((line) => line.origin),
-    nonce,
   );
   return { text: `${text}${more}`, origin };
 }
 
-function indexText({ counts, tags, names, files, tasks, nodes }: ProjectView, nonce: string): ToolText {
+function indexText({ counts, tags, names, files, tasks, nodes }: ProjectView): ToolText {
   if (counts.nodes === 0) return ownWords('Nothing is remembered of this project yet.');
   const head = `${counts.nodes} memories of ${counts.turns} turns in ${counts.sessions} sessions; the largest first.`;
   const listed = (what: string, all: readonly string[]): ToolText[] =>
@@ -516,7 +472,7 @@ function indexText({ counts, tags, names, files, tasks, nodes }: ProjectView, no
   const named = names.map(({ name, nodes: used }) => `${name} (${used})`);
   const touched = files.map(({ path, state }) => path + (/changed|deleted/.test(state) ? ` (${state} since)` : ''));
   const contents = [...listed('tags', tagged), ...listed('names', named), ...listed('files', touched)];
-  const { text, origin } = withinBudget([...contents, ...listed('left to do', tasks), ...nodes], nonce);
+  const { text, origin } = withinBudget([...contents, ...listed('left to do', tasks), ...nodes]);
   return { text: `${head}\n${text}`, origin };
 }
 
@@ -531,31 +487,29 @@ function sessionsText(sessions: readonly SessionView[]): string {
 }
 
 /** Depth 2 is verbatim and paged; `offset` counts characters of it. */
-function nodeText(
-  node: Public<NodeView>,
-  depth: Depth,
-  { nonce, offset }: { nonce: string; offset: number },
-): ToolText {
+function nodeText(node: Public<NodeView>, depth: Depth, offset: number): ToolText {
   const about = nodeLines(node, depth === 1 ? 1 : 0, (_, text) => text, Date.now());
   const origin = shownOrigin(node);
-  if (depth < 2) return fencedData(about, [origin], nonce);
+  if (depth < 2) return fencedData(about, [origin]);
   const raw = (node.raw ?? []).map(({ seq, role, content }) => `[${seq} ${role}]\n${contentText(content).join('\n')}`);
   const text = printable(raw.join('\n\n'));
   const page = text.slice(offset, offset + PAGE_CHARS);
   const left = text.length - offset - page.length;
   const more = left > 0 ? `\n${left} more characters: read_memory_node again with offset ${offset + page.length}.` : '';
   const shown = text === '' ? ['(no raw turn is kept of it)'] : [page];
-  const { text: fenced } = fencedData([...(offset === 0 ? [...about, ''] : []), ...shown], [origin], nonce);
+  const { text: fenced } = fencedData([...(offset === 0 ? [...about, ''] : []), ...shown], [origin]);
   return { text: `${fenced}${more}`, origin };
 }
 
 /** @param none  where there is no line */
-function withinBudget(lines: readonly ToolText[], nonce: string, none = ''): ToolText {
+function withinBudget(lines: readonly ToolText[], none = ''): ToolText {
   if (lines.length === 0 && none !== '') return ownWords(none);
   const kept = fitting(lines, ANSWER_CHARS);
   const missing = lines.length - kept.length;
-  const [texts, origins] = [kept.map(({ text }) => text), kept.map(({ origin }) => origin)];
-  const body = fencedData(texts, origins, nonce);
+  const body = fencedData(
+    kept.map(({ text }) => text),
+    kept.map(({ origin }) => origin),
+  );
   return missing === 0 ? body : { ...body, text: `${body.text}\n${missing} more are not listed.` };
 }
 
@@ -569,7 +523,8 @@ function fitting(lines: readonly ToolText[], maxChars: number): readonly ToolTex
   return end < 0 ? lines : lines.slice(0, end);
 }
 
-function fencedData(lines: readonly string[], origins: readonly Origin[], nonce: string): ToolText {
+function fencedData(lines: readonly string[], origins: readonly Origin[]): ToolText {
   const origin = lowestOrigin(['user', ...origins]);
-  return { text: fenceLines([origin === 'external' ? MIXED : PLAIN, ...lines], nonce), origin };
+  const fence = randomBytes(6).toString('hex');
+  return { text: fenceLines([origin === 'external' ? MIXED : PLAIN, ...lines], fence), origin };
 }

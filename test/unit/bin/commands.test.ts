@@ -193,10 +193,10 @@ describe('memory search', () => {
     const far: PublicHit = { ...HIT, isFar: true };
     expect([hitJson(HIT, false)['fits'], hitJson(far, false)['fits']]).toEqual([true, false]);
     expect(hitLines([far], ASKED, { paint: plain, width: 80 }).join(' ')).toContain('below the relevance filter');
-    expect(hitsText([far], 'port', 'n').text).toContain('Nothing fits well');
-    expect(hitsText([far, HIT], 'port', 'n').text).not.toContain('Nothing fits well');
+    expect(hitsText([far], 'port').text).toContain('Nothing fits well');
+    expect(hitsText([far, HIT], 'port').text).not.toContain('Nothing fits well');
     const linked = { ...HIT, node: { ...NODE, links: ['mem_1', 'mem_2'] } };
-    expect(hitsText([linked], 'port', 'n').text).toContain(
+    expect(hitsText([linked], 'port').text).toContain(
       '  when: When I deploy to staging\n  tags: deploy, ports\n  links: mem_1, mem_2',
     );
   });

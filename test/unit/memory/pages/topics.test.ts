@@ -71,8 +71,8 @@ describe('topics', () => {
   });
 
   test('keep the mark of a claim in each of its lines, without secrets and addresses', () => {
-    const told = topicText(readTopic(shelf, 'shop-configuration', reading), { nonce: 'n', offset: 0 });
-    expect(told).toEqual({
+    const told = topicText(readTopic(shelf, 'shop-configuration', reading), 0);
+    expect({ ...told, text: told.text.replace(/fence="[0-9a-f]{12}"/g, 'fence="n"') }).toEqual({
       origin: 'external',
       text: [
         '<comet-cc-memory fence="n">',
@@ -91,10 +91,10 @@ describe('topics', () => {
     const body = `## Values\n\n${Array.from({ length: 100 }, (_, at) => `${at} ${'x'.repeat(300)}\n`).join('')}`;
     const long = await getShelf(new Map([['topics/long.md', getPage('Long', { body })]]));
     const topic = readTopic(long, 'long', reading);
-    const first = topicText(topic, { nonce: 'n', offset: 0 }).text;
+    const first = topicText(topic, 0).text;
     const [, next = ''] = /read_topic again with offset (\d+)\.$/.exec(first) ?? [];
     expect(first.length).toBeLessThan(13_000);
-    const second = topicText(topic, { nonce: 'n', offset: Number(next) });
+    const second = topicText(topic, Number(next));
     expect(second).toMatchObject({ origin: 'assistant', text: expect.stringContaining(`## Values\n- ${next} x`) });
   });
 });
