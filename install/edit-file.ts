@@ -39,7 +39,7 @@ export async function applyEdit(paths: HomePaths, { name, file, before, after, v
   }
   const installs = await loadInstalls(paths);
   const record = installs.files.find((edited) => edited.file === file);
-  const isFirstBackup = record === undefined && before !== null && editKind(name).isBackedUp;
+  const isFirstBackup = record === undefined && before !== null && !editKind(name).skipsBackup;
   const edited: EditedFile = {
     file,
     before: record === undefined ? before : textWithoutEdits(before, record),
@@ -330,7 +330,7 @@ async function mergeRecords(
       : { env: Object.fromEntries(settings.values.map(({ name, ours, past = [] }) => [name, [ours, ...past]])) }),
     ...(hooks === null ? {} : { hooks: {} }),
   };
-  const mode = settings?.mode ?? (await stat(file).catch(() => null))?.mode ?? 0o600;
+  const mode = settings?.mode ?? (await getMode(file));
   const backups = [settings, hooks].flatMap((record) => (record === null ? [] : [record.backup]));
   const kept = await Promise.all(
     backups.map(async (backup) => ({ backup, before: backup === null ? null : await readFileIfPresent(backup) })),

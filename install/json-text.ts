@@ -109,34 +109,28 @@ export function pruneAt(text: string, path: JSONPath, before: string): string {
 
 /** Whether two texts differ in white space and trailing commas at most; no text at all equals an empty object. */
 export function isSameJson(a: string, b: string): boolean {
-  return normalize(a) === normalize(b);
-}
-
-function normalize(text: string): string {
-  const json = withoutTrailingCommas(text.trim()) || '{}';
-  return applyEdits(json, format(json, undefined, { tabSize: 2, insertSpaces: true, eol: '\n' }));
+  const [one, other] = [a, b].map((text) => {
+    const json = withoutTrailingCommas(text.trim()) || '{}';
+    return applyEdits(json, format(json, undefined, { tabSize: 2, insertSpaces: true, eol: '\n' }));
+  });
+  return one === other;
 }
 
 function withoutTrailingCommas(text: string): string {
   const edits: Edit[] = [];
   let comma: number | null = null;
-  const forget = (): void => {
-    comma = null;
+  const note = (offset: number | null) => (): void => {
+    comma = offset;
   };
   const close = (): void => {
     if (comma !== null) edits.push({ offset: comma, length: 1, content: '' });
     comma = null;
   };
+  const forget = note(null);
   const visitor: JSONVisitor = {
-    onSeparator(character, offset) {
-      comma = character === ',' ? offset : null;
-    },
-    onObjectBegin: forget,
-    onArrayBegin: forget,
-    onObjectProperty: forget,
-    onLiteralValue: forget,
-    onObjectEnd: close,
-    onArrayEnd: close,
+    ...{ onObjectBegin: forget, onArrayBegin: forget, onObjectProperty: forget, onLiteralValue: forget },
+    ...{ onObjectEnd: close, onArrayEnd: close },
+    onSeparator: (character, offset) => note(character === ',' ? offset : null)(),
   };
   visit(text, visitor, { allowTrailingComma: true });
   return applyEdits(text, edits);
@@ -164,10 +158,10 @@ export type OwnValues = Readonly<Record<string, readonly string[]>>;
 
 /** How one kind of entry gets into the text of a file and out of it. Both throw `config_invalid`. */
 export interface EditKind {
-  /** Whether the proxy's token is among the values; then only the user may read the file. */
-  readonly holdsToken: boolean;
-  /** Whether a copy of the file is kept beside it. */
-  readonly isBackedUp: boolean;
+  /** The proxy's token is among the values; then only the user may read the file. */
+  readonly holdsToken?: true;
+  /** No copy of the file is kept beside it. */
+  readonly skipsBackup?: true;
   /** Not JSON; then the record keeps no value. */
   readonly isText?: true;
   add(text: string, values: Values, file: string): string;

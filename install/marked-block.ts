@@ -6,8 +6,6 @@ const END = '<!-- comet-cc library: end -->';
 
 /** A part of a text file, between two marks; everything else in the file is the user's. */
 export const markedBlock: EditKind = {
-  holdsToken: false,
-  isBackedUp: true,
   isText: true,
   add(text, { block = '' }, file) {
     if (text.includes(BEGIN)) return replaceMarkedBlock(text, block, file);

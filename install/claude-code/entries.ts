@@ -1,21 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findNodeAtLocation, type JSONPath, type Node } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
-import {
-  type EditKind,
-  getValueAt,
-  parseWith,
-  pruneAt,
-  removeAt,
-  restoreAt,
-  setAt,
-  type Values,
-} from '../json-text.ts';
+import { type EditKind, getValueAt, parseWith, pruneAt, removeAt, restoreAt, setAt } from '../json-text.ts';
 
 /** Variables under `env` of Claude Code's settings. */
 export const envEntries: EditKind = {
   holdsToken: true,
-  isBackedUp: true,
   add(text, values, file) {
     parseWith(text, file, ['env'], 'object');
     let edited = text;
@@ -66,27 +56,35 @@ export function hookCommands(node: string, scriptsDir: string, quote: (text: str
 
 /** Hooks in Claude Code's settings, after all others. They are recognized by their command, also without a record. */
 export const hookEntries: EditKind = {
-  holdsToken: false,
-  isBackedUp: true,
   add(text, values, file) {
     parseHooks(text, file);
-    if (holdsExactly(text, values, file)) return text;
+    const own = ownHooks(text, file);
+    const events = new Set([...Object.keys(own), ...Object.keys(values)]) as Set<HookEvent>;
+    if ([...events].every((event) => own[event]?.length === 1 && own[event][0] === values[event])) return text;
     // Containers that are there keep their place.
-    let edited = removeHooks(text, file, text);
+    let edited = hookEntries.remove(text, {}, text, file);
     for (const [event, command] of Object.entries(values)) {
       edited = setAt(edited, ['hooks', event, -1], { hooks: [{ type: 'command', command, timeout: TIMEOUT }] });
     }
     return edited;
   },
-  remove: (text, _own, before, file) => removeHooks(text, file, before),
+  /** Every hook of comet-cc, and what that leaves empty and `before` did not have. */
+  remove(text, _own, before, file) {
+    let edited = text;
+    while (edited.includes(MARK_IN_JSON)) {
+      const root = parseHooks(edited, file);
+      const path = ownPath(root, before.trim() === '' ? undefined : parseHooks(before, file));
+      if (path === null) break;
+      edited = removeAt(edited, path);
+    }
+    return edited;
+  },
 };
 
 const OWN_STATUS_LINE = /comet-cc(?:\.js)?['"]? statusline$/;
 
 /** Claude Code's status line, also one that was written by hand. The user's own is never replaced. */
 export const statuslineEntry: EditKind = {
-  holdsToken: false,
-  isBackedUp: true,
   add(text, { command }, file) {
     parseWith(text, file, ['statusLine'], 'object');
     const current = getValueAt(text, ['statusLine', 'command']);
@@ -101,13 +99,11 @@ export const statuslineEntry: EditKind = {
       : text,
 };
 
-export const MARKETPLACE: JSONPath = ['extraKnownMarketplaces', 'comet-cc'];
-export const PLUGIN: JSONPath = ['enabledPlugins', 'comet-cc@comet-cc'];
+const MARKETPLACE: JSONPath = ['extraKnownMarketplaces', 'comet-cc'];
+const PLUGIN: JSONPath = ['enabledPlugins', 'comet-cc@comet-cc'];
 
 /** What makes Claude Code load the plugin, as `claude plugin install` writes it; `dir` is that of the marketplace. */
 export const pluginEntries: EditKind = {
-  holdsToken: false,
-  isBackedUp: true,
   add(text, { dir }, file) {
     for (const [name] of [MARKETPLACE, PLUGIN]) parseWith(text, file, [name as string], 'object');
     const marketplace = { source: { source: 'directory', path: dir } };
@@ -122,23 +118,7 @@ export const pluginEntries: EditKind = {
     ),
 };
 
-/**
- * Removes every hook of comet-cc, and what that leaves empty and `before` did not have.
- *
- * @throws CometError `config_invalid` where a text that holds one is not a settings file
- */
-export function removeHooks(text: string, file: string, before = ''): string {
-  let edited = text;
-  while (edited.includes(MARK_IN_JSON)) {
-    const root = parseHooks(edited, file);
-    const path = ownPath(root, before.trim() === '' ? undefined : parseHooks(before, file));
-    if (path === null) break;
-    edited = removeAt(edited, path);
-  }
-  return edited;
-}
-
-/** The commands of comet-cc in the settings, by event. @throws as `removeHooks` */
+/** The commands of comet-cc in the settings, by event. @throws CometError `config_invalid` */
 export function ownHooks(text: string, file: string): Readonly<Partial<Record<HookEvent, readonly string[]>>> {
   if (!text.includes(MARK_IN_JSON)) return {};
   const commands: Partial<Record<HookEvent, string[]>> = {};
@@ -146,12 +126,6 @@ export function ownHooks(text: string, file: string): Readonly<Partial<Record<Ho
     if (OWN_COMMAND.test(command)) commands[event] = [...(commands[event] ?? []), command];
   }
   return commands;
-}
-
-function holdsExactly(text: string, commands: Values, file: string): boolean {
-  const own = ownHooks(text, file);
-  const events = new Set([...Object.keys(own), ...Object.keys(commands)]) as Set<HookEvent>;
-  return [...events].every((event) => own[event]?.length === 1 && own[event][0] === commands[event]);
 }
 
 /** Location of the first own entry, or of the outermost container that would be left empty without it. */

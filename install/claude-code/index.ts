@@ -58,8 +58,7 @@ export async function inspectSettings(paths: HomePaths, wanted: Values) {
 
 /** The settings file with variables of comet-cc; null when there is none. @throws CometError `config_invalid` */
 export async function findEditedSettings(paths: HomePaths): Promise<string | null> {
-  const [edit] = await findEdits(paths, 'env');
-  return edit?.file ?? null;
+  return (await findEdits(paths, 'env'))[0]?.file ?? null;
 }
 
 /**
@@ -101,11 +100,7 @@ export async function installEntries(paths: HomePaths, name: EntryName, settings
  * @returns the files that were changed
  * @throws as `installEntries`
  */
-export async function uninstallEntries(
-  paths: HomePaths,
-  name: EntryName,
-  settings: readonly string[],
-): Promise<readonly string[]> {
+export async function uninstallEntries(paths: HomePaths, name: EntryName, settings: readonly string[]) {
   const recorded = (await findEdits(paths, name)).map(({ file }) => file);
   const changed: string[] = [];
   for (const file of recorded) if (await undoEdit(paths, name, file)) changed.push(file);
@@ -120,11 +115,7 @@ export async function uninstallEntries(
 }
 
 /** The settings files that have such entries or are recorded to have some. @throws as `installEntries` */
-export async function findEntries(
-  paths: HomePaths,
-  name: EntryName,
-  settings: readonly string[],
-): Promise<readonly string[]> {
+export async function findEntries(paths: HomePaths, name: EntryName, settings: readonly string[]) {
   const recorded = (await findEdits(paths, name)).map(({ file }) => file);
   const texts = await Promise.all(settings.map((file) => readFileIfPresent(file)));
   const holds = (text: string, file: string): boolean => editKind(name).remove(text, {}, '', file) !== text;
@@ -150,25 +141,23 @@ export async function readLinkedBlock(paths: HomePaths): Promise<string> {
 export async function refreshLinkedBlock(paths: HomePaths, block: () => Promise<string>): Promise<readonly Problem[]> {
   const files = await findEdits(paths, 'library');
   const text = files.length === 0 ? '' : await block();
-  const problems = await Promise.all(
-    files.map(({ file }) =>
-      replaceBlock(file, text).catch((error: unknown) => {
-        return [{ file, message: `the library's part is out of date: ${getReason(error)}` }];
-      }),
-    ),
-  );
-  return problems.flat();
+  const problems: Problem[] = [];
+  for (const { file } of files) {
+    await replaceBlock(file, text).catch((error: unknown) => {
+      problems.push({ file, message: `the library's part is out of date: ${getReason(error)}` });
+    });
+  }
+  return problems;
 }
 
-async function replaceBlock(file: string, block: string): Promise<readonly Problem[]> {
+async function replaceBlock(file: string, block: string): Promise<void> {
   const before = await readFileIfPresent(file);
   const after = before === null ? null : replaceMarkedBlock(before, block, file);
-  if (after === null || after === before) return [];
+  if (after === null || after === before) return;
   const { mode } = await stat(file);
   // An atomic write replaces a read-only file, too.
   if ((mode & 0o222) === 0) throw new Error('the file is read-only');
   await writeFileAtomic(file, after, { mode: mode & 0o777 });
-  return [];
 }
 
 /**

@@ -21,7 +21,8 @@ export async function withSettings(
     readonly file: string;
   },
 ): Promise<{ readonly args: readonly string[]; readonly overridden: boolean }> {
-  const values = await Promise.all(settingsFiles(options.env, options.cwd).map(settingsEnv));
+  const files = ['settings.json', 'settings.local.json'].map((name) => path.join(options.cwd, '.claude', name));
+  const values = await Promise.all([userSettingsFile(options.env), ...files].map(settingsEnv));
   const names = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
   const clashes = names.filter((name) => {
     const wanted = options.variables[name] ?? (name === 'https_proxy' ? options.variables['HTTPS_PROXY'] : undefined);
@@ -53,14 +54,6 @@ export function userSettingsFile(env: NodeJS.ProcessEnv): string {
 /** What Claude Code reads in every project of this user. */
 export function userMemoryFile(env: NodeJS.ProcessEnv): string {
   return path.join(claudeDirectory(env), 'CLAUDE.md');
-}
-
-function settingsFiles(env: NodeJS.ProcessEnv, cwd: string): string[] {
-  return [
-    userSettingsFile(env),
-    path.join(cwd, '.claude', 'settings.json'),
-    path.join(cwd, '.claude', 'settings.local.json'),
-  ];
 }
 
 /** Variables that a settings file of Claude Code sets. */

@@ -30,12 +30,8 @@ export async function installCompletion(
   { shell, script }: { readonly shell: string; readonly script: string },
 ): Promise<string> {
   const file = completionFile(shell, env);
-  if (file === null) {
-    throw new CometError(
-      'usage',
-      `${shell} loads no completion file by itself; add to ~/.zshrc: eval "$(comet-cc completion zsh)"`,
-    );
-  }
+  const next = 'add to ~/.zshrc: eval "$(comet-cc completion zsh)"';
+  if (file === null) throw new CometError('usage', `${shell} loads no completion file by itself; ${next}`);
   await writeOwnFile(paths, { file, content: `${script}\n`, mark: MARK, mode: 0o644 });
   return file;
 }

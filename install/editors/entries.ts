@@ -1,13 +1,4 @@
-import {
-  type EditKind,
-  getValueAt,
-  parseWith,
-  pruneAt,
-  removeAt,
-  restoreAt,
-  setAt,
-  type Values,
-} from '../json-text.ts';
+import { type EditKind, getValueAt, parseWith, pruneAt, removeAt, restoreAt, setAt } from '../json-text.ts';
 
 /** Where Claude Code's extension takes variables from: a list of `{ name, value }`. */
 export const VARIABLES_KEY = 'claudeCode.environmentVariables';
@@ -22,7 +13,7 @@ interface Entry {
 /** Variables of Claude Code's extension in an editor's settings. */
 export const variableEntries: EditKind = {
   holdsToken: true,
-  isBackedUp: false,
+  skipsBackup: true,
   add(before, values, file) {
     let text = before.trim() === '' ? '{}\n' : before;
     checkLists(text, file);
@@ -47,12 +38,6 @@ export const variableEntries: EditKind = {
     return pruneAt(edited, [UNSYNCED_KEY], before);
   },
 };
-
-/** Names of the values that the settings do not hold. */
-export function missingVariables(text: string, values: Values): string[] {
-  const set = setVariables(text);
-  return Object.keys(values).filter((name) => set[name] !== values[name]);
-}
 
 /** What the settings hold for Claude Code's extension. */
 export function setVariables(text: string): Readonly<Record<string, unknown>> {

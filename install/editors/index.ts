@@ -3,7 +3,7 @@ import type { HomePaths } from '../../common/paths.ts';
 import { applyEdit, findEdits, planEdit, undoEdit } from '../edit-file.ts';
 import type { Values } from '../json-text.ts';
 import { EDITORS, type EditorName } from './editors.ts';
-import { missingVariables } from './entries.ts';
+import { setVariables } from './entries.ts';
 
 export { setVariables, VARIABLES_KEY } from './entries.ts';
 
@@ -39,8 +39,9 @@ export async function inspectEditors(paths: HomePaths, wanted: Values | null) {
   const states: { readonly editor: EditorName; readonly file: string; readonly astray: readonly string[] }[] = [];
   for (const editor of EDITORS) {
     for (const { file, values } of await findEdits(paths, editor)) {
-      const text = (await readFileIfPresent(file)) ?? '';
-      states.push({ editor, file, astray: missingVariables(text, wanted ?? values) });
+      const set = setVariables((await readFileIfPresent(file)) ?? '');
+      const expected = wanted ?? values;
+      states.push({ editor, file, astray: Object.keys(expected).filter((name) => set[name] !== expected[name]) });
     }
   }
   return states;

@@ -60,12 +60,11 @@ async function run(command: CommandLine, log: Log): Promise<void> {
   await runCommand(command, { code: 'service_failed', timeoutMs: COMMAND_MS });
 }
 
-async function succeeds(command: CommandLine): Promise<boolean> {
-  return run(command, () => {}).then(
+const succeeds = (command: CommandLine): Promise<boolean> =>
+  run(command, () => {}).then(
     () => true,
     () => false,
   );
-}
 
 type CommandLine = readonly [program: string, ...args: string[]];
 
@@ -133,7 +132,7 @@ function launchd(facts: ServiceFacts): ServicePlan {
   return {
     manager: 'launchd',
     file,
-    content: Buffer.from(plistText(facts, LABEL)),
+    content: Buffer.from(plistText(facts)),
     probe: ['launchctl', 'print', domain],
     missing: 'no desktop session of this user (launchctl print); comet-cc start works without one',
     install: [['launchctl', 'bootstrap', domain, file]],
@@ -184,14 +183,12 @@ export interface ServiceFacts {
   readonly searchPath: string;
 }
 
-type Facts = Pick<ServiceFacts, 'node' | 'script' | 'home' | 'searchPath'>;
-
 /**
  * A unit for the user's manager. A stopped daemon (exit code 0) stays stopped; a crashed one restarts at once.
  *
  * Source: systemd.service(5), systemd.syntax(7), "Specifiers" of systemd.unit(5).
  */
-function systemdUnit(facts: Facts): string {
+function systemdUnit(facts: ServiceFacts): string {
   const environment = Object.entries(variables(facts)).map(
     ([name, value]) => `Environment=${quoteWord(`${name}=${value}`)}`,
   );
@@ -220,7 +217,7 @@ function systemdUnit(facts: Facts): string {
 }
 
 /** Source: launchd.plist(5). */
-function plistText(facts: Facts, label: string): string {
+function plistText(facts: ServiceFacts): string {
   const strings = [facts.node, facts.script, ...ARGS].map((part) => `    <string>${escapeXml(part)}</string>`);
   const environment = Object.entries(variables(facts)).map(
     ([name, value]) => `    <key>${name}</key><string>${escapeXml(value)}</string>`,
@@ -230,7 +227,7 @@ function plistText(facts: Facts, label: string): string {
     '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">',
     `<!-- ${MARK} -->`,
     '<plist version="1.0"><dict>',
-    `  <key>Label</key><string>${escapeXml(label)}</string>`,
+    `  <key>Label</key><string>${LABEL}</string>`,
     '  <key>ProgramArguments</key><array>',
     ...strings,
     '  </array>',
@@ -253,7 +250,7 @@ function plistText(facts: Facts, label: string): string {
  *
  * Source: Task Scheduler schema 1.2; one minute is the shortest delay before a restart.
  */
-function taskXml({ node, script }: Facts): string {
+function taskXml({ node, script }: ServiceFacts): string {
   const args = [script, ...ARGS].map((part) => `"${part}"`).join(' ');
   return [
     '<?xml version="1.0" encoding="UTF-16"?>',
@@ -275,7 +272,7 @@ function taskXml({ node, script }: Facts): string {
   ].join('\r\n');
 }
 
-function variables({ home, searchPath }: Facts): Record<string, string> {
+function variables({ home, searchPath }: ServiceFacts): Record<string, string> {
   return { COMET_CC_HOME: home, COMET_CC_SERVICE: '1', PATH: searchPath };
 }
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
-import { HOOKS, hookCommands, hookEntries, ownHooks, removeHooks } from '../../../../install/claude-code/entries.ts';
+import { HOOKS, hookCommands, hookEntries, ownHooks } from '../../../../install/claude-code/entries.ts';
 
 const commands = hookCommands('/usr/bin/node', '/opt/comet-cc/dist/hooks', (text) => `'${text}'`);
 const moved = hookCommands('/opt/node', '/srv/comet-cc/dist/hooks', (text) => `"${text}"`);
 const add = (text: string): string => hookEntries.add(text, commands, 'settings.json');
-const remove = (text: string): string => removeHooks(text, 'settings.json');
+const remove = (text: string): string => hookEntries.remove(text, {}, '', 'settings.json');
 
 const COMMENTED = `// mine
 {
