@@ -1,8 +1,8 @@
 import { createHash, generateKeyPair, randomBytes, sign } from 'node:crypto';
 import { promisify } from 'node:util';
 import forge from 'node-forge';
+import { DAY_MS } from '../common/async.ts';
 
-const DAY_MS = 86_400_000;
 /** 397 days with the day before now, which allows for a slow clock; Apple allows no more for public leaves. */
 const LIFE_DAYS = 396;
 
@@ -11,7 +11,12 @@ export type Root = Awaited<ReturnType<typeof createRoot>>;
 
 /** A root that is valid for `host` and its subdomains only. */
 export async function createRoot(host: string, nowMs: number) {
-  const { publicKey, privateKey } = await createKeys();
+  // RSA-2048 from OpenSSL: forge takes seconds for it.
+  const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
   const validity = { notBefore: new Date(nowMs - DAY_MS), notAfter: new Date(nowMs + LIFE_DAYS * DAY_MS - 1_000) };
   const cert = forge.pki.createCertificate();
   const subject = [{ name: 'commonName', value: `comet-cc ${randomBytes(8).toString('hex')}` }];
@@ -54,15 +59,6 @@ function signCertificate(cert: forge.pki.Certificate, keyPem: string, spki?: Buf
   return pki.certificateToPem(cert);
 }
 
-/** RSA-2048 as PEM, from OpenSSL: forge takes seconds for it. */
-async function createKeys(): Promise<{ readonly publicKey: string; readonly privateKey: string }> {
-  return promisify(generateKeyPair)('rsa', {
-    modulusLength: 2048,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  });
-}
-
 /** 128 bits, hex. The first bit is 0 and the second 1, so that the number is positive and of full length. */
 export function serialNumber(): string {
   const bytes = randomBytes(16);
@@ -83,27 +79,10 @@ function nameConstraints(host: string): string {
     node(asn1.Class.UNIVERSAL, asn1.Type.SEQUENCE, [node(asn1.Class.CONTEXT_SPECIFIC, type, name)]);
   const dnsName = 2;
   const ipAddress = 7;
-  const permitted = [subtree(dnsName, host)];
-  const excluded = [subtree(ipAddress, '\0'.repeat(8)), subtree(ipAddress, '\0'.repeat(32))];
-  return asn1
-    .toDer(
-      node(asn1.Class.UNIVERSAL, asn1.Type.SEQUENCE, [
-        node(asn1.Class.CONTEXT_SPECIFIC, 0, permitted),
-        node(asn1.Class.CONTEXT_SPECIFIC, 1, excluded),
-      ]),
-    )
-    .getBytes();
-}
-
-interface AltName {
-  readonly kind: 'dns' | 'ip';
-  readonly value: string;
-}
-
-export interface Leaf {
-  readonly certPem: string;
-  /** PKCS#8 PEM. */
-  readonly keyPem: string;
+  const permitted = node(asn1.Class.CONTEXT_SPECIFIC, 0, [subtree(dnsName, host)]);
+  const addresses = [subtree(ipAddress, '\0'.repeat(8)), subtree(ipAddress, '\0'.repeat(32))];
+  const excluded = node(asn1.Class.CONTEXT_SPECIFIC, 1, addresses);
+  return asn1.toDer(node(asn1.Class.UNIVERSAL, asn1.Type.SEQUENCE, [permitted, excluded])).getBytes();
 }
 
 export type Issued = Awaited<ReturnType<typeof issue>>;
@@ -115,12 +94,17 @@ export async function issue(host: string, nowMs: number) {
 }
 
 /** A server certificate that expires with its root. Its key is P-256: a handshake signs faster than with RSA. */
-export async function signLeaf(root: Root, commonName: string, altNames: readonly AltName[]): Promise<Leaf> {
+export async function signLeaf(
+  root: Root,
+  commonName: string,
+  altNames: readonly { readonly kind: 'dns' | 'ip'; readonly value: string }[],
+) {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', {
     namedCurve: 'P-256',
     publicKeyEncoding: { type: 'spki', format: 'der' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   });
+  const names = altNames.map(({ kind, value }) => (kind === 'dns' ? { type: 2, value } : { type: 7, ip: value }));
   const cert = forge.pki.createCertificate();
   cert.publicKey = root.cert.publicKey;
   cert.serialNumber = serialNumber();
@@ -133,14 +117,7 @@ export async function signLeaf(root: Root, commonName: string, altNames: readonl
     { name: 'extKeyUsage', serverAuth: true },
     { id: '2.5.29.14', value: keyIdentifier(publicKey) },
     { name: 'authorityKeyIdentifier', keyIdentifier: root.cert.generateSubjectKeyIdentifier().getBytes() },
-    ...(altNames.length === 0
-      ? []
-      : [
-          {
-            name: 'subjectAltName',
-            altNames: altNames.map(({ kind, value }) => (kind === 'dns' ? { type: 2, value } : { type: 7, ip: value })),
-          },
-        ]),
+    ...(names.length === 0 ? [] : [{ name: 'subjectAltName', altNames: names }]),
   ]);
   return { certPem: signCertificate(cert, root.keyPem, publicKey), keyPem: privateKey };
 }

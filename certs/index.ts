@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { DAY_MS } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
 import { ensureDir, inspectPrivateFile, readFileIfPresent } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
@@ -23,31 +24,27 @@ export {
 } from './trust/index.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
-const DAY_MS = 86_400_000;
 /** Sessions keep the bundle they started with, so a new root is published this long before its leaf is served. */
 const RENEWAL_MS = 30 * DAY_MS;
 const HOUR_MS = 3_600_000;
 const REPAIRED: readonly store.LeafProblem[] = ['missing', 'expired', 'damaged', 'key_mismatch'];
-
-export interface EnsureOptions {
-  readonly nowMs: number;
-  /** NODE_EXTRA_CA_CERTS as found in the user's environment. */
-  readonly userExtraCaFile: string | null;
-}
 
 export type Certs = Awaited<ReturnType<typeof ensureCerts>>;
 
 /**
  * Creates root, leaf and bundle where they are missing or expire, and updates the bundle.
  *
+ * @param options.userExtraCaFile  NODE_EXTRA_CA_CERTS as found in the user's environment
  * @throws CometError `unsafe_file` when other users may have read or written the key; nothing is replaced then
  */
-export async function ensureCerts(paths: HomePaths, options: EnsureOptions) {
-  const { nowMs } = options;
+export async function ensureCerts(
+  paths: HomePaths,
+  { nowMs, userExtraCaFile }: { readonly nowMs: number; readonly userExtraCaFile: string | null },
+) {
   await ensureDir(paths.home);
   // Ages of files follow the machine's clock, not `nowMs`.
   await store.removeLeftovers(paths.certsDir, Date.now() - HOUR_MS);
-  const userFile = await resolveUserFile(paths, options.userExtraCaFile);
+  const userFile = await resolveUserFile(paths, userExtraCaFile);
   const nextDir = path.join(paths.certsDir, 'next');
   const checked = store.getGeneration(paths.certsDir);
   const state = loadLeaf(paths, nowMs);
@@ -57,7 +54,13 @@ export async function ensureCerts(paths: HomePaths, options: EnsureOptions) {
       await writeBundle(dir, userFile);
     });
 
-  if (state.kind === 'refused') refuseUnsafe(state);
+  if (state.kind === 'refused' && !REPAIRED.includes(state.reason)) {
+    const hint =
+      state.reason === 'not_yet_valid'
+        ? "is not valid yet: check this machine's clock"
+        : `may have been seen or changed by others (${state.reason}): remove ${path.dirname(state.file)}`;
+    throw new CometError('unsafe_file', `${state.file} ${hint}, then run comet-cc install-ca`);
+  }
   const remainingMs = state.kind === 'usable' ? state.leaf.notAfterMs - nowMs : 0;
   /** Of the leaf that is served. */
   let change: 'kept' | 'issued' | 'renewed' = 'kept';
@@ -122,15 +125,6 @@ function describeCerts(paths: HomePaths) {
     /** The constraint of the root, as text. */
     constraints: `valid for ${TARGET_HOST} and its subdomains only, never for an IP address; its key was destroyed`,
   };
-}
-
-function refuseUnsafe(state: { readonly reason: store.LeafProblem; readonly file: string }): void {
-  if (REPAIRED.includes(state.reason)) return;
-  const hint =
-    state.reason === 'not_yet_valid'
-      ? "is not valid yet: check this machine's clock"
-      : `may have been seen or changed by others (${state.reason}): remove ${path.dirname(state.file)}`;
-  throw new CometError('unsafe_file', `${state.file} ${hint}, then run comet-cc install-ca`);
 }
 
 function isIssuedBy(rootFile: string, leaf: string): boolean {

@@ -54,27 +54,16 @@ export function loadLeaf(dir: string, nowMs: number): LeafState {
   }
 }
 
-interface Pair {
-  readonly cert: string;
-  readonly key: string;
-  readonly notBeforeMs: number;
-  readonly notAfterMs: number;
-  readonly isPair: boolean;
-}
-
-let lastPair: Pair | null = null;
+const readPair = (cert: string, key: string) => {
+  const parsed = new X509Certificate(cert);
+  const isPair = parsed.checkPrivateKey(createPrivateKey(key));
+  return { cert, key, isPair, notBeforeMs: Date.parse(parsed.validFrom), notAfterMs: Date.parse(parsed.validTo) };
+};
+let lastPair: ReturnType<typeof readPair> | null = null;
 
 /** Cached because each connection asks for the same pair, and parsing takes 2 ms. */
-function parsePair(cert: string, key: string): Pair {
-  if (lastPair?.cert === cert && lastPair.key === key) return lastPair;
-  const parsed = new X509Certificate(cert);
-  lastPair = {
-    cert,
-    key,
-    notBeforeMs: Date.parse(parsed.validFrom),
-    notAfterMs: Date.parse(parsed.validTo),
-    isPair: parsed.checkPrivateKey(createPrivateKey(key)),
-  };
+function parsePair(cert: string, key: string): ReturnType<typeof readPair> {
+  if (lastPair?.cert !== cert || lastPair.key !== key) lastPair = readPair(cert, key);
   return lastPair;
 }
 
@@ -107,7 +96,9 @@ export async function publish(
     renameSync(fresh, certsDir);
     await syncDir(path.dirname(certsDir));
   } catch (error) {
-    if (!lostRace(error)) throw error;
+    // Only another process renames these directories.
+    const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
+    if (syscall !== 'rename' || !['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(code)) throw error;
   } finally {
     await rm(fresh, { recursive: true, force: true });
     await rm(former, { recursive: true, force: true });
@@ -144,33 +135,20 @@ export async function removeLeftovers(certsDir: string, olderThanMs: number): Pr
   return removed;
 }
 
-// Only another process renames these directories.
-function lostRace(error: unknown): boolean {
-  const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
-  return syscall === 'rename' && ['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(code);
-}
-
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';
-
-export interface Bundle {
-  readonly file: string;
-  /** The user's own NODE_EXTRA_CA_CERTS that was merged; null when there is none. */
-  readonly userFile: string | null;
-  /** What could not be merged, as messages for the user. */
-  readonly problems: readonly string[];
-}
 
 export function bundleFile(certsDir: string): string {
   return path.join(certsDir, 'bundle.pem');
 }
 
 /**
- * Writes the file for NODE_EXTRA_CA_CERTS: the roots of comet-cc, then the user's own certificates.
+ * Writes the file for NODE_EXTRA_CA_CERTS: the roots of comet-cc, then the user's own certificates. `problems`: what
+ * could not be merged, as messages for the user.
  *
  * @throws CometError `ca_unreadable` when the root is missing
  */
-export async function writeBundle(certsDir: string, userFile: string | null): Promise<Bundle> {
+export async function writeBundle(certsDir: string, userFile: string | null) {
   const root = await readFileIfPresent(path.join(certsDir, 'root.pem'));
   if (root === null) throw new CometError('ca_unreadable', `${certsDir} has no root; run comet-cc install-ca`);
   const next = await readFileIfPresent(path.join(certsDir, 'next', 'root.pem'));
@@ -189,8 +167,10 @@ export async function writeBundle(certsDir: string, userFile: string | null): Pr
  * The file to merge: NODE_EXTRA_CA_CERTS as found, or the one merged last time where that is null or the bundle itself.
  */
 export async function resolveUserFile(paths: HomePaths, userExtraCaFile: string | null): Promise<string | null> {
-  const isOwn = userExtraCaFile === null || (await isSameFile(userExtraCaFile, bundleFile(paths.certsDir)));
-  return isOwn ? userCaFile(paths) : path.resolve(userExtraCaFile);
+  if (userExtraCaFile === null) return userCaFile(paths);
+  const files = [path.resolve(userExtraCaFile), path.resolve(bundleFile(paths.certsDir))];
+  const [given, own] = await Promise.all(files.map((file) => realpath(file).catch(() => file)));
+  return given === own ? userCaFile(paths) : path.resolve(userExtraCaFile);
 }
 
 /** The user's own NODE_EXTRA_CA_CERTS that the bundle replaces. */
@@ -211,37 +191,21 @@ function recordFile(certsDir: string): string {
 }
 
 // A certificate that does not parse would make the client ignore all that follow it.
-async function readUserFile(
-  file: string,
-): Promise<{ readonly certificates: readonly string[]; readonly problems: readonly string[] }> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return { certificates: [], problems: [`NODE_EXTRA_CA_CERTS names ${file}, which cannot be read (${code})`] };
+async function readUserFile(file: string): Promise<{ certificates: string[]; problems: string[] }> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => error);
+  if (typeof text !== 'string') {
+    return { certificates: [], problems: [`NODE_EXTRA_CA_CERTS names ${file}, which cannot be read (${text.code})`] };
   }
   const blocks = certificateBlocks(text);
   const certificates = blocks.filter((block) => parseCertificate(block).length > 0);
   const invalid = blocks.length - certificates.length;
   if (blocks.length === 0) return { certificates, problems: [`${file} has no PEM certificate`] };
-  return {
-    certificates,
-    problems: invalid === 0 ? [] : [`${file}: ${invalid} certificates do not parse and are left out`],
-  };
+  const problems = invalid === 0 ? [] : [`${file}: ${invalid} certificates do not parse and are left out`];
+  return { certificates, problems };
 }
 
 function labelCertificates(label: string, certificates: readonly string[]): string {
   return `# ${label.replaceAll(/[^\x20-\x7e]/g, '?')}\n${certificates.map((pem) => `${pem.trim()}\n`).join('')}`;
-}
-
-async function isSameFile(a: string, b: string): Promise<boolean> {
-  if (path.resolve(a) === path.resolve(b)) return true;
-  try {
-    return (await realpath(a)) === (await realpath(b));
-  } catch {
-    return false;
-  }
 }
 
 /** @throws CometError `ca_unreadable` when it is missing or no certificate */
@@ -250,10 +214,8 @@ export async function readRoot(rootFile: string): Promise<X509Certificate> {
   if (pem === null) throw new CometError('ca_unreadable', `${rootFile} is missing; run comet-cc install-ca first`);
   try {
     return new X509Certificate(pem);
-  } catch (error) {
-    throw new CometError('ca_unreadable', `${rootFile} is not a certificate; run comet-cc install-ca`, {
-      cause: error,
-    });
+  } catch (cause) {
+    throw new CometError('ca_unreadable', `${rootFile} is not a certificate; run comet-cc install-ca`, { cause });
   }
 }
 
@@ -274,11 +236,7 @@ export function readFingerprints(text: string): string[] {
 
 /** The certificates of a text with one in base64 (DER) a line; other lines are skipped. */
 export function readBase64Lines(text: string): X509Certificate[] {
-  return text
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-    .flatMap((line) => parseCertificate(Buffer.from(line, 'base64')));
+  return text.split(/\r?\n/).flatMap((line) => parseCertificate(Buffer.from(line.trim(), 'base64')));
 }
 
 function parseCertificate(encoded: string | Buffer): X509Certificate[] {

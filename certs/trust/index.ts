@@ -30,16 +30,13 @@ export function trustStores(facts: MachineFacts): TrustStore[] {
 }
 
 /** @param env  the user's PATH and HOME */
-export function inspectMachine(
-  env: { readonly PATH?: string | undefined; readonly HOME?: string | undefined },
-  workDir: string,
-): MachineFacts {
+export function inspectMachine(env: NodeJS.ProcessEnv, workDir: string): MachineFacts {
   return {
     platform: process.platform,
-    userHome: env.HOME || os.homedir(),
+    userHome: env['HOME'] || os.homedir(),
     workDir,
     exists: existsSync,
-    findTool: (name) => findInPath(name, env.PATH ?? ''),
+    findTool: (name) => findInPath(name, env['PATH'] ?? ''),
   };
 }
 
@@ -117,10 +114,7 @@ export async function trustRoot(paths: HomePaths, store: TrustStore, rootFile: s
  * @returns names of the stores that had one; ids of stores that were told to trust one and cannot be read
  * @throws CometError `trust_failed` when one is still there; it stays recorded
  */
-export async function distrustRoots(
-  paths: HomePaths,
-  stores: readonly TrustStore[],
-): Promise<{ readonly stores: readonly string[]; readonly unreachable: readonly string[] }> {
+export async function distrustRoots(paths: HomePaths, stores: readonly TrustStore[]) {
   const recorded = await readRecord(paths);
   const generated = [path.join(paths.certsDir, 'root.pem'), path.join(paths.certsDir, 'next', 'root.pem')];
   const present = await Promise.all(generated.filter((file) => existsSync(file)).map(getFingerprint));

@@ -6,13 +6,17 @@ import os from 'node:os';
 import path from 'node:path';
 import tls from 'node:tls';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createRoot, issue, type Leaf, type Root, signLeaf } from '../../../certs/ca.ts';
+import { createRoot, issue, type Root, signLeaf } from '../../../certs/ca.ts';
 
 const HOST = 'api.anthropic.com';
 const DAY_MS = 86_400_000;
 
 /** What a client that trusts only `rootPem` says to a server with `leaf`: 'accepted' or the error. */
-async function handshake(rootPem: string, leaf: Leaf, servername: string): Promise<string> {
+async function handshake(
+  rootPem: string,
+  leaf: Awaited<ReturnType<typeof signLeaf>>,
+  servername: string,
+): Promise<string> {
   const server = tls.createServer({ key: leaf.keyPem, cert: leaf.certPem });
   server.on('tlsClientError', () => undefined);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
