@@ -16,6 +16,7 @@ import { findImages, findShown, getModality } from '../text/content-type.ts';
 import { contentTokens, getAnchors, getTags } from '../text/keywords.ts';
 import { sharedWords } from '../text/paraphrase.ts';
 import { findPerson, getConcept, getValues, NEGATION, splitSentences } from '../text/sentences.ts';
+import { readStateQuery } from '../text/state-query.ts';
 import { reportsDone, SUMMARY_MARKS, withoutUserMark } from '../text/validity.ts';
 import { isShift, lastTopic, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
 import { clipOutcome, findTask, isRule, joinWithin, readTurnState, type TurnState } from './turn-state.ts';
@@ -195,10 +196,7 @@ function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
   const { user, quoted, prompt, ended, further, decided, left } = SUMMARY_MARKS;
   const own = states.filter(({ asked, outcome }) => asked !== '' || outcome !== '');
   const isTold = (text: string): boolean =>
-    own.some(
-      ({ asked, said, answers }) =>
-        asked.includes(text) || said.includes(text) || (answers !== '' && text.startsWith(`“${asked}`)),
-    );
+    own.some(({ asked, said }) => asked.includes(text) || said.includes(text) || text.startsWith(`“${asked}” `));
   const items = (mark: string, texts: readonly string[]): string => {
     const fresh = texts.filter((text) => !isTold(text));
     return fresh.length === 0
@@ -257,7 +255,10 @@ function getBrief(
 ): SummaryResult['brief'] {
   const claim = (mark: string, text: string, turn: string): Claim[] =>
     text === '' ? [] : [{ text: `${mark}${clip(bare(text), CLAIM_CHARS)}`, sources: [turn] }];
-  const tasks = turns.filter(({ turn, state }) => topic.includes(turn) && !state.isReply && state.asked !== '');
+  const tasks = turns.filter(
+    ({ turn, state }) =>
+      topic.includes(turn) && !state.isReply && state.asked !== '' && readStateQuery(state.asked) === null,
+  );
   const last = turns.findLast(({ state }) => state.outcome !== '');
   const rest = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
   const decided = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));

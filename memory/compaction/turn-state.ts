@@ -7,17 +7,7 @@ import { getUrls } from '../text/actions.ts';
 import { findImages, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { repeatsShown } from '../text/repetition.ts';
-import {
-  getConcept,
-  getValues,
-  isAsking,
-  isNoise,
-  isQuestion,
-  LEAD_IN,
-  NEGATION,
-  REVISES,
-  STANDING,
-} from '../text/sentences.ts';
+import { getConcept, getValues, isAsking, isNoise, isQuestion, LEAD_IN, REVISES, STANDING } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { findStatements, type Statement } from '../text/statements.ts';
 import { findSpoken, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
@@ -88,9 +78,7 @@ const WEAK =
 const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch)|go(?:ing)? with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:use|take|keep|no,) [^.]{0,60}\binstead|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b)|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
-const CHOSEN_BY_ASSISTANT =
-  /\b(?:i (?:chose|decided|went with|opted|picked)|we (?:chose|decided|agreed|went with)|decision:|decided (?:to|on|against))\b/i;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b)|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
 /** What an answer comes down to. */
 const CONCLUDES =
   /^(?:(?:the )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
@@ -98,7 +86,7 @@ const CONCLUDES =
 const ASIDE =
   /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does)/i;
 const OPEN_ITEM =
-  /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left to do|open(?: (?:questions?|items?|points?))?):|\b(?:will|'ll|has to|have to|needs? to|should|must|let's) [\p{L}\p{N} '-]{2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|(?:muss|müssen) (?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
+  /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left to do|open(?: (?:questions?|items?|points?))?):|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised) (?:[\p{L}\p{N} '_/-]|\.(?! )){2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
 const OPEN_HEADING =
   /^(?:next steps?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 (?:작업|일)|할 일)(?!\p{L})/iu;
 const REPLY =
@@ -107,6 +95,7 @@ const BARE =
   /^(?:y|yes|yep|yeah|yea|ja|sure|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
 const NUMBERED =
   /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach|sí|vale)[\s,]+){0,4}(?:option|approach|variante?|number|nr\.?|#|opción|方案|选项|옵션)?\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L})))(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))))?(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))))?(?![\p{L}\d%]|[.:]\d)/iu;
+const FIGURE = /(?<![\p{L}\p{N}.])\d(?![\p{L}\p{N}%]|[.:]\d)/gu;
 /** After a choice; other words say something about the option, and may reject it. */
 const CHOSEN_SO = /^[\s.!)]*(?:$|[,;:–—-]|(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))/iu;
 /** Names an option: `B) …`, `Option 2 – …`. */
@@ -118,8 +107,11 @@ const NOTIFICATION =
   /^\W{0,3}(?:\[?heartbeat|(?:ping|pong|keep-?alive|tick|noop|beep)(?:\W{1,3}\w{1,40}){0,2}\W{0,9}$|no response requested|request interrupted|api error\b|this is a scheduled|periodic check-in|\[?(?:system|monitor|cron|webhook)(?: event| notification)?\]?:)/i;
 const HEARTBEAT = /\bheartbeat[_ ]?ok\b/i;
 const GREETING =
-  /^\W{0,3}(?:(?:hi|hey|hello|good (?:morning|afternoon|evening)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thx|cheers|great|perfect|nice(?: work)?|awesome|cool|bye|good ?(?:bye|night)|see you|that'?s all|danke(?: dir)?|hallo|tschüss|gracias|hola|adiós|merci|谢谢|多谢|你好|再见|감사합니다|고마워|안녕하세요)[\s!.,:)-]{0,20}(?:\p{Extended_Pictographic}\s{0,4})?){1,4}$/iu;
+  /^\W{0,3}(?:(?:hi|hey|hello|good (?:morning|afternoon|evening)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thx|cheers|great|perfect|nice(?: work)?|awesome|cool|bye|good ?(?:bye|night)|see you(?: \w{1,8})?|bis (?:morgen|bald)|hasta (?:mañana|luego)|that'?s all|danke(?: dir)?|hallo|tschüss|gracias|hola|adiós|merci|谢谢|多谢|你好|再见|감사합니다|고마워|안녕하세요)[\s!.,:)-]{0,20}(?:\p{Extended_Pictographic}\s{0,4})?){1,4}$/iu;
 
+/** Asks what to do, not what is so. */
+const ASKS_CHOICE =
+  /\b(?:should|which|prefer\w*|or(?! (?:are|is|did|was|were)\b)|ok(?:ay)?|agreed?)\b|(?<!\p{L})(?:soll(?:en|te)?|welche\p{L}?|oder|prefieres|cuál|o)(?!\p{L})|[哪吗]|还是/iu;
 /** A prompt that only asks to continue. */
 const CONTINUE =
   /^(?:(?:yes|ok(?:ay)?|please|sure|ja|bitte|sí|oui)[\s,.]{1,20}){0,4}(?:go on|continue|keep going|proceed|carry on|resume|(?:mach )?weiter(?: so)?|sigue|continúa|continuez?|继续|계속(?:해)?|続けて)(?: (?:please|bitte|with (?:it|that|this)|(?:from )?where you (?:left off|stopped))){0,4}[\s.!。]*$/iu;
@@ -128,6 +120,8 @@ const GOES_ON = new Set(
     'continue continuing go going keep proceed proceeding carry resume resuming left off work start understood noted sure said echo now weiter mache alles klar ich geht es sigo claro continuo 好的 继续 네 계속 続け',
   ),
 );
+
+const DIALOGS = new Set(['AskUserQuestion', 'ExitPlanMode']);
 
 const states = new WeakMap<TurnText, { readonly before: TurnText | undefined; readonly state: TurnState }>();
 
@@ -148,6 +142,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   // A passing question is worth its answer.
   const request = noted.length === 0 && answer.said.some(isTelling) ? stated : noted;
   const reply = getReply(typed, turn, before);
+  const bound = reply?.isFree === true ? null : reply;
   const spoken = findSpoken(request, typed, before === undefined ? '' : saidIn(before));
   const own = spoken.flatMap(({ statement, shown }) => (shown === '' ? [statement] : []));
   const isWhole = own.length === stated.length && typed.length <= ASKED_CHARS;
@@ -170,25 +165,24 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     (text: string): StatedItem => ({ text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId });
   const asUser = item(turn.userOrigin ?? 'user');
   const asAssistant = (text: string): StatedItem => item(getOrigin(text))(text);
+  const answered = findAnswered(turn).slice(0, ITEMS);
   const decisions: Decision[] = [
+    ...answered.map((each): Decision => ({ ...item(each.origin)(each.text), by: 'user' })),
     ...(reply === null || reply.isLeave ? byUser.slice(0, ITEMS).map(asUser) : [item(reply.origin)(reply.text)]).map(
       (each): Decision => ({ ...each, by: 'user' }),
     ),
-    ...decidedByAssistant(news)
-      // An answer that says again what the user decided is no second decision.
-      .filter((statement) => !byUser.some((text) => statement.includes(text)))
-      .map(asAssistant)
-      .map((each): Decision => ({ ...each, by: 'assistant' })),
   ];
   const todos = own.flatMap((each, at) =>
-    isTodo(each) && !isAsking(each.text) ? [withSubject(each, own[at - 1])] : [],
+    isTodo(each) && !isAsking(each.text) && readStateQuery(each.text) === null ? [withSubject(each, own[at - 1])] : [],
   );
   const open = [
     ...(reply === null || reply.isLeave || todos.length === 0 ? todos : [reply.text]).map(asUser),
     ...waiting(news).map(asAssistant),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
-  const isHigh = turn.userOrigin === undefined && (rules.length > 0 || byUser.length > 0 || reply?.isChoice === true);
+  const isHigh =
+    turn.userOrigin === undefined &&
+    (rules.length > 0 || byUser.length + answered.length > 0 || reply?.isChoice === true);
   const quoted = [askedText, outcome, ...[...decisions, ...open].map(({ text }) => text)];
   const kept = [...byUser, ...todos];
   const concludes = clipOutcome(texts, OUTCOME_CHARS);
@@ -199,7 +193,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     noted,
   });
   return {
-    title: getTitle(request, outcome, reply),
+    title: getTitle(request, outcome, bound),
     asked: askedText,
     outcome,
     isTyped: spoken.some((each) => each.own !== ''),
@@ -212,11 +206,29 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     rules,
     told: own.flatMap(({ text }) => (isAsking(text) ? [] : [dated(text)])),
     said: statements,
-    answers: reply?.question ?? '',
-    answersOrigin: reply?.origin ?? 'user',
-    isReply: reply !== null || (request.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
+    answers: bound?.question ?? '',
+    answersOrigin: bound?.origin ?? 'user',
+    isReply: bound !== null || (request.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
     skip,
   };
+}
+
+const PICKED = /"([\s\S]{1,400}?)"="([^"]{1,300})"/g;
+const APPROVED = /^User has approved [\s\S]*?\n## Approved Plan[^\n]{0,40}:\s+(?:#+ )?(\S[^\n]{0,200})/;
+
+/** What the user picked in the client's dialogs, and the plans that they approved. */
+function findAnswered({ parts, userOrigin }: TurnText): { readonly text: string; readonly origin: Origin }[] {
+  if (userOrigin !== undefined) return [];
+  return parts.flatMap(({ kind, tool, text }, at) => {
+    if (kind !== 'tool_result' || !DIALOGS.has(tool)) return [];
+    const asked = parts.slice(0, at).findLast((part) => part.kind === 'tool_use' && part.tool === tool);
+    const origin = isCleanOrigin(asked?.origin ?? 'external') ? 'user' : 'external';
+    const plan = tool === 'ExitPlanMode' ? APPROVED.exec(text)?.[1] : undefined;
+    const picked = tool === 'ExitPlanMode' ? [] : [...text.matchAll(PICKED)];
+    const texts =
+      plan === undefined ? picked.map(([, to, answer]) => `“${answer}” to “${to}”`) : [`plan approved: “${plan}”`];
+    return texts.map((each) => ({ text: each, origin }));
+  });
 }
 
 interface Answer {
@@ -269,12 +281,6 @@ function concluding(statements: readonly Statement[]): Statement[] {
   return telling.filter((each) => chosen.has(each));
 }
 
-function decidedByAssistant(statements: readonly Statement[]): string[] {
-  return statements
-    .flatMap((each) => (CHOSEN_BY_ASSISTANT.test(each.text) && isTelling(each) ? [each.text] : []))
-    .slice(0, 2);
-}
-
 /** To-dos of the answer, and the question at its end. */
 function waiting(statements: readonly Statement[]): string[] {
   const todos = statements.flatMap((each) => {
@@ -293,10 +299,11 @@ function findOffer(statements: readonly Statement[]): string {
     : '';
 }
 
-/** What says too little alone, such as "I'll ask him.", with the statement before it. */
+/** What says too little alone, such as "I'll ask him.", or begins with a pronoun, with the statement before it. */
 function withSubject({ text, block }: Statement, before: Statement | undefined): string {
   const telling = contentTokens(text).filter((token) => !/^[a-z]{1,2}$/.test(token));
-  return block !== before?.block || telling.length > 1 ? text : `${before.text} ${text}`;
+  if (block !== before?.block || (telling.length > 1 && !PRONOUN.test(text))) return text;
+  return `${clip(before.text, Math.max(SHORT_QUESTION, ITEM_CHARS - text.length - 1))} ${text}`;
 }
 
 function isTodo({ text, heading }: Statement): boolean {
@@ -328,6 +335,8 @@ function isDecision(text: string): boolean {
   return text.length <= ITEM_CHARS && !text.startsWith('(') && !isAsking(text) && (CHOSEN.test(text) || isRule(text));
 }
 
+const PRONOUN =
+  /^(?:(?:and|but|so|aber|und|y|pero)[ ,]+)?(?:it|this|that|th[eo]se|they|s?he|das|dies\p{L}{0,2}|er|sie|es|es[oe]|est[oe])(?!\p{L})/iu;
 const POINTS_BACK =
   /\b(?:this|that|these|those|it|them|both|the (?:first|second|change|fix))\b|(?<!\p{L})(?:das|dies\w{0,2}|esto|eso)(?!\p{L})|[这那]|이것|그것/iu;
 const SHORT_QUESTION = 70;
@@ -347,6 +356,8 @@ interface Reply {
   readonly origin: Origin;
   /** The question or offer; '' where an option was picked. */
   readonly question: string;
+  /** In words of its own: it decides, and is a prompt like any other. */
+  readonly isFree: boolean;
   /** It only lets the assistant do what it offers. */
   readonly isLeave: boolean;
   /** It takes one of several, or says no. */
@@ -363,25 +374,30 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
     isCleanOrigin(origin) ? (repeatsShown(text, [before]) ? 'tool' : 'user') : origin;
   const options = findOptions(said);
   const [match = '', ...chosen] = NUMBERED.exec(reply) ?? [];
-  const labels = chosen.flatMap((label = '') => label.toUpperCase().match(/\S+/) ?? []);
+  const isChosen = CHOSEN_SO.test(reply.slice(match.length));
+  // What is said of one option may choose another.
+  const further = isChosen || match === '' ? [] : (reply.match(FIGURE) ?? []).filter((label) => options.has(label));
+  const labels = [...new Set([...chosen.flatMap((label = '') => label.toUpperCase().match(/\S+/) ?? []), ...further])];
   const picked = labels.flatMap((label) => options.get(label) ?? []);
   if (picked.length > 0 && picked.length === labels.length && !isOther(reply, picked)) {
     const others = [...options].filter(([label]) => !labels.includes(label)).map(([, text]) => getName(text));
-    const isSole = picked.length === 1 && others.length <= 4 && CHOSEN_SO.test(reply.slice(match.length));
+    const isSole = picked.length === 1 && others.length <= 4 && isChosen;
+    const room = Math.floor((ITEM_CHARS - reply.length) / picked.length);
     const rejected = isSole ? `; rejected: ${others.join(', ')}` : '';
-    const chosen = clip(picked.map((text) => `“${text}”`).join(', '), ITEM_CHARS - reply.length);
-    const text = `“${reply}”, that is ${chosen}${others.length === 0 ? '' : clip(rejected, 120)}`;
-    return { text, origin: getOrigin(text), question: '', isLeave: false, isChoice: true };
+    const quotes = picked.map((text, at) => `${further.length > 1 ? `${labels[at]}: ` : ''}“${clip(text, room)}”`);
+    const text = `“${reply}”, that is ${quotes.join(', ')}${others.length === 0 ? '' : clip(rejected, 120)}`;
+    return { text, origin: getOrigin(text), question: '', isFree: false, isLeave: false, isChoice: true };
   }
   const question = said.findLast((each) => isQuestion(each.text) || OFFER.test(each.text));
-  if (question === undefined || !answers(reply, question)) return null;
+  if (question === undefined) return null;
+  const isFree = !answers(reply, question);
+  if (isFree && !isAnswered(reply, said, options.size > 0)) return null;
   const contextText = inContext(said, question);
-  const rejected = findRejected(question.text, reply);
-  const text = `“${reply}”${rejected === '' ? '' : ` (rejected: ${rejected})`} to “${clip(contextText, ITEM_CHARS)}”`;
+  const text = `“${reply}” to “${clip(contextText, ITEM_CHARS)}”`;
   const isOwn = !BARE.test(reply) && (/^(?:no|nein)\b/i.test(reply) || getValues(reply).length > 0);
-  const isChoice = rejected !== '' || (isOwn && REPLY.test(reply)) || isDecision(reply);
-  const isLeave = rejected === '' && BARE.test(reply) && OFFER.test(question.text);
-  return { text, origin: getOrigin(text), question: clip(contextText, ITEM_CHARS), isLeave, isChoice };
+  const isChoice = (isOwn && REPLY.test(reply)) || isDecision(reply);
+  const isLeave = BARE.test(reply) && OFFER.test(question.text);
+  return { text, origin: getOrigin(text), question: clip(contextText, ITEM_CHARS), isFree, isLeave, isChoice };
 }
 
 /** A list item with words of its own, pasted or typed: not a choice, unless it repeats the option. */
@@ -394,11 +410,17 @@ function isOther(reply: string, picked: readonly string[]): boolean {
 
 function answers(reply: string, question: Statement): boolean {
   if (REPLY.test(reply)) return true;
-  const tokens = contentTokens(reply);
-  const questionTokens = new Set(contentTokens(question.text));
-  return (
-    reply.split(' ').length <= SHORT_REPLY && tokens.some((token) => questionTokens.has(token)) && !isAsking(reply)
-  );
+  if (isAsking(reply) || reply.split(' ').length > SHORT_REPLY) return false;
+  const asked = new Set(contentTokens(question.text));
+  return contentTokens(reply).some((token) => asked.has(token));
+}
+
+/** A question for what to do that stands last is answered by what repeats its context, or where it lists no options. */
+function isAnswered(reply: string, said: readonly Statement[], hasOptions: boolean): boolean {
+  const last = said.at(-1)?.text ?? '';
+  if (isAsking(reply) || !isQuestion(last) || !ASKS_CHOICE.test(last) || OFFER.test(last)) return false;
+  const asked = new Set(contentTokens(said.map(({ text }) => text).join(' ')));
+  return !hasOptions || contentTokens(reply).some((token) => asked.has(token) && !/^\w$/.test(token));
 }
 
 /** What the assistant numbered; the last list wins. */
@@ -423,23 +445,6 @@ function findOptions(statements: readonly Statement[]): Map<string, string> {
 function getName(option: string): string {
   const [name = ''] = option.replace(LABEL, '').split(/\s[-–—]\s|[:(]/);
   return clip(name.trim(), 40);
-}
-
-const OR = /(?<!\S)(\S+(?: \S+){0,2}) (?:or|oder|還是|还是|o|아니면) ([^?,;:.]{2,40})\?/iu;
-
-/** The one of two options in a question that the reply does not name. */
-function findRejected(question: string, reply: string): string {
-  const [, first = '', rest = ''] = OR.exec(question) ?? [];
-  const last = rest.toLowerCase().lastIndexOf(' or ');
-  const [left, right] = last < 0 ? [first, rest] : [rest.slice(0, last), rest.slice(last + 4)];
-  if (right === '' || /\b(?:is|are|would|should|do|you|i|this|it|leave|keep)\b/i.test(right)) return '';
-  const words = right.trim().split(' ').length;
-  const one = left.split(' ').slice(-words).join(' ');
-  const replyTokens = new Set(contentTokens(reply));
-  const names = (option: string): boolean => contentTokens(option).some((token) => replyTokens.has(token));
-  const [isOne, isOther] = [names(one), names(right)];
-  if (isOne === isOther || NEGATION.test(reply)) return '';
-  return isOne ? right.trim() : one;
 }
 
 /** Without the words that only ask for it. */

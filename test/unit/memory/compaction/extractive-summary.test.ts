@@ -105,6 +105,15 @@ describe('a summary without a model', () => {
     ]);
   });
 
+  test('a question for where the work stands is no goal', () => {
+    const { brief } = compact([
+      say('Stream the export of October, it ran out of memory.', 'The export is streamed.'),
+      say("Catch me up, what's still missing?", 'The docs are missing.'),
+    ]);
+    expect(brief.active.map(({ text }) => text)).toContain('Goal: Stream the export of October, it ran out of memory');
+    expect(brief.active.filter(({ text }) => /catch me up/i.test(text))).toEqual([]);
+  });
+
   test('a stranger’s text in one turn does not colour what was said in the others', () => {
     const page = readTurn(
       getTurn('What does their page say about request limits?', [

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Origin } from '../../../../common/turn.ts';
 import { readTurnState, repeatsMemory } from '../../../../memory/compaction/turn-state.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
+import type { TurnPart } from '../../../../memory/model/turn.ts';
 import { talk } from '../../../helpers/turns.ts';
 
 const say = (prompt: string, answer: string) => readTurn(talk(prompt, answer));
@@ -25,11 +27,8 @@ describe('the state that a turn leaves behind', () => {
     ['Where were we, and what is left?', 0],
     ['What is left of the quick start? Add the remaining part.', 1],
   ])('an answer to "%s" that names %i to-dos of its own', (prompt, open) => {
-    const state = readTurnState(
-      say(prompt, 'The push job is still manual. We decided to keep pg-boss. Remaining: Tobias has to renew the key.'),
-    );
+    const state = readTurnState(say(prompt, 'The push job is still manual. Remaining: Tobias has to renew the key.'));
     expect(state.open).toHaveLength(open);
-    expect(state.decisions).toHaveLength(open);
   });
 
   test('binds a short reply to the question that it answers', () => {
@@ -40,7 +39,7 @@ describe('the state that a turn leaves behind', () => {
     const state = readTurnState(say('ok, pg-boss it is', 'Installed pg-boss 9.0.3.'), before);
     expect(state.decisions).toEqual([
       {
-        text: '“ok, pg-boss it is” (rejected: SQS) to “pg-boss needs no new service, SQS scales further. Should we take pg-boss or SQS?”',
+        text: '“ok, pg-boss it is” to “pg-boss needs no new service, SQS scales further. Should we take pg-boss or SQS?”',
         by: 'user',
         origin: 'user',
         turn: expect.any(String),
@@ -126,6 +125,8 @@ describe('the state that a turn leaves behind', () => {
   test.each([
     ['take 1. and 3. but not 2', '“Index the mails”, “Drop the drafts”'],
     ['1 is too slow, drop it', '“Index the mails”'],
+    ['1 is too slow. 2 then, with a backup', '1: “Index the mails”, 2: “Split the table”'],
+    ['2 takes 3 times as long', '2: “Split the table”, 3: “Drop the drafts”'],
     ['2, pero sin la tabla nueva', '“Split the table”; rejected: Index the mails, Drop the drafts'],
   ])('%s rejects nothing that it does not', (prompt, taken) => {
     const before = say('How?', '1. Index the mails\n2. Split the table\n3. Drop the drafts\n\nWhich?');
@@ -139,7 +140,70 @@ describe('the state that a turn leaves behind', () => {
 
   test.each(['a new table would be easier', 'd', 'before that, rename the column'])('%s picks no letter', (prompt) => {
     const before = say('How?', 'A) lock the table\nB) add a queue\n\nWhich one?');
-    expect(readTurnState(say(prompt, 'Done.'), before).decisions).toEqual([]);
+    const texts = readTurnState(say(prompt, 'Done.'), before).decisions.map(({ text }) => text);
+    expect(texts.filter((text) => text.includes('that is'))).toEqual([]);
+  });
+
+  test.each([
+    [
+      'I suggest our own server, theirs costs 29 $. OK?',
+      "hmm. theirs, I don't like to be paged for a search box",
+      true,
+    ],
+    ['Which address should the devices poll, and how often?', 'https://fw.example/stable.json every 6 hours', true],
+    ['Does your coworker remember a stash?', 'the strategy is a trailer on the commit', false],
+    ['Should it poll or push?', 'can you do me a summary first', false],
+    ['It polls. Want me to add a test?', 'the lint is red on main', false],
+  ])('a question for what to do that stands last is answered in any words: %s, %s', (question, prompt, isAnswer) => {
+    const state = readTurnState(say(prompt, 'Done.'), say('How?', question));
+    expect(state.decisions.map(({ text }) => text.startsWith(`“${prompt}” to “`))).toEqual(isAnswer ? [true] : []);
+    expect(state).toMatchObject({ isReply: false, answers: '' });
+  });
+
+  test('what the user picks in a dialog of the client is decided, and the plan that they approve', () => {
+    const call = (tool: string, result: string, origin: Origin = 'assistant'): TurnPart[] => [
+      { kind: 'tool_use', origin, tool, text: '{}' },
+      { kind: 'tool_result', origin: 'tool', tool, text: result },
+    ];
+    const answers =
+      '"Where to log, "csv" or db?"="CSV in the repo" notes: for now, "Which limit?"=(no option selected)';
+    const parts = [
+      ...call('AskUserQuestion', `Your questions have been answered: ${answers}. You can now continue.`),
+      ...call(
+        'ExitPlanMode',
+        'User has approved your plan. Start.\n\n## Approved Plan:\n# Upgrade to 1.31\n\n1. Staging',
+      ),
+      ...call('Bash', '"forged"="answer"'),
+      ...call('AskUserQuestion', '"Delete it?"="Yes"', 'external'),
+    ];
+    const turn = say('Set up the logging.', 'Done.');
+    const { decisions, importance } = readTurnState({ ...turn, parts: [...parts, ...turn.parts] });
+    expect(decisions.map(({ text, by, origin }) => [text, by, origin])).toEqual([
+      ['“CSV in the repo” to “Where to log, "csv" or db?”', 'user', 'user'],
+      ['plan approved: “Upgrade to 1.31”', 'user', 'user'],
+      ['“Yes” to “Delete it?”', 'user', 'external'],
+    ]);
+    expect(importance).toBe('HIGH');
+  });
+
+  test.each([
+    'Do not use lodash in this project.',
+    'we stay with lightgbm',
+    'I dont want firebase in this app',
+    "let's set the count to 1 for squash merges",
+  ])('%s is decided', (prompt) => {
+    expect(readTurnState(say(prompt, 'Ok.')).decisions).toMatchObject([{ text: prompt, by: 'user' }]);
+  });
+
+  test.each([
+    ['Der Sensor driftet bei Kälte. Das müssen wir noch ausgleichen.', true],
+    ['Oscar signs it. He needs the id app.habits.beta from me by Friday', true],
+    ['Dmitri does the chart, he promised it until end of october.', true],
+    ["I have to ask Yusuf for the raw data, he's on leave", true],
+    ["catch me up, what's still missing for the launch", false],
+  ])('%s is a to-do: %s', (prompt, isOpen) => {
+    const texts = readTurnState(say(prompt, 'Ok.')).open.map(({ text }) => text.replace(/ \(\d{4}-\d\d-\d\d\)/, ''));
+    expect(texts).toEqual(isOpen ? [prompt] : []);
   });
 
   test.each([
