@@ -5,7 +5,12 @@ import { grouped, LruMap } from '../../common/map.ts';
 import { type CapturedTurn, isCleanOrigin, type MemoryLine, type Origin, type Preset } from '../../common/turn.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { digestText } from '../ingest/content-blocks.ts';
-import { createExternalTextTrackers, findRepeatedText, type RepeatedText } from '../ingest/external-text.ts';
+import {
+  createExternalTextTrackers,
+  findRepeatedText,
+  type RepeatedText,
+  repeatsTurns,
+} from '../ingest/external-text.ts';
 import { isImported } from '../ingest/imported-turn.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
@@ -260,17 +265,16 @@ async function store(state: State, session: Session, turn: CapturedTurn, isForm:
     const repeats = repeated.length === 0 ? {} : { repeats: repeated };
     const isEcho = await inSlices(turn, heardBy(session.id, turn.atMs).isRepeatedIn(text));
     const echoes = isEcho ? { echoes: true as const } : {};
-    const recalled = repeatsMemory(text, state.shown.get(session.id) ?? []) ? { recalled: true as const } : {};
+    const earlier = async () => joinParts(await readable(state, session.id), turnRegistry.canonicalId).turns;
+    const isAgain = repeatsMemory(text, state.shown.get(session.id) ?? []) || (await repeatsTurns(text, earlier));
+    const recalled = isAgain ? { recalled: true as const } : {};
     const named = marks.length === 0 ? {} : { files: marks };
     const stamp = { project: session.project, ...named, ...echoes, ...recalled, ...repeats };
     if (turn.part !== undefined) {
       await toolRounds.ingest(turn, stamp);
       return false;
     }
-    repeatedText = await findRepeatedText(
-      turn,
-      async () => joinParts(await readable(state, session.id), turnRegistry.canonicalId).turns,
-    );
+    repeatedText = await findRepeatedText(turn, earlier);
     const appended = await toolRounds.append(turn, stamp);
     if (appended === null) return false;
     stored = appended;

@@ -146,3 +146,14 @@ export async function findRepeatedText(
   }
   return repeats.found;
 }
+
+/** Whether a turn without a prompt says behind its summary only what `earlier` turns said: Claude Code keeps the end. */
+export async function repeatsTurns(
+  { user, parts }: TurnText,
+  earlier: () => Promise<readonly CapturedTurn[]>,
+): Promise<boolean> {
+  const said = parts.filter(({ kind, text }) => kind !== 'tool_result' && !isContinuation(text));
+  if (user !== '' || said.length === 0 || !parts.some(({ text }) => isContinuation(text))) return false;
+  const known = new Set((await earlier()).flatMap((turn) => readTurn(turn).parts.map(({ text }) => text.trim())));
+  return said.every(({ text }) => known.has(text.trim()));
+}

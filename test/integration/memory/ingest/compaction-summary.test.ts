@@ -72,3 +72,19 @@ test('what a page said before the summary is the page’s after it', async () =>
   await rig?.memory.capture.closeSession('s');
   expect(new Set(origins().values())).toEqual(new Set(['external']));
 });
+
+test('what Claude Code repeats behind a summary is remembered once, and what it goes on with there too', async () => {
+  const open = 'Tobias has to renew the sandbox key by Friday.';
+  const read = toolRound('Read', { file_path: 'src/key.ts' }, 'export const key = load();');
+  await say(getTurn('Who renews the key?', [...read, message('assistant', [{ type: 'text', text: open }])], session));
+  await say(talk(summary, open, session));
+  await say(getTurn(`${summary} Once more.`, [...read, message('assistant', [{ type: 'text', text: open }])], session));
+  await rig?.memory.capture.closeSession('s');
+  const nodes = () => rig?.memory.library.list({}).filter((node) => JSON.stringify(node).includes('renew')) ?? [];
+  expect(nodes().map(({ turns }) => turns.length)).toEqual([1]);
+  expect(getOrigin('renew')).toBe('assistant');
+  const done = message('assistant', [{ type: 'text', text: 'Ines has to renew the carrier key by Monday.' }]);
+  await say(getTurn(`${summary} A third time.`, [...read, done], session));
+  await rig?.memory.capture.closeSession('s');
+  expect(nodes()).toHaveLength(2);
+});
