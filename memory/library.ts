@@ -289,7 +289,7 @@ function getContent(content: string): unknown {
 
 /**
  * The turns that a session shares with the one it was forked from, oldest first: they are kept once, in the session
- * that had them first. Ends at a turn of which nothing is kept.
+ * that had them first. Where the turn before is not kept, what its session had before that follows.
  */
 async function listTurnsBefore(
   first: Pick<JoinedTurn, 'before'> | undefined,
@@ -305,10 +305,12 @@ async function listTurnsBefore(
     const turns = read.get(sessionId) ?? turnReader.turns(sessionId);
     read.set(sessionId, turns);
     const name = turnRegistry.aliases(before)[0];
-    const turn = (await turns).find(({ turnId }) => turnId === name);
+    const at = (await turns).findIndex(({ turnId }) => turnId === name);
+    const turn = (await turns)[at];
     if (turn === undefined) break;
     joinedTurns.unshift(turn);
     before = turn.before ?? '';
+    if (before !== '' && turnRegistry.getSession(before) === undefined) before = (await turns)[at - 1]?.turnId ?? '';
   }
   return joinedTurns;
 }

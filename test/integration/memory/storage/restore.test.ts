@@ -17,6 +17,7 @@ import {
   type Reply,
   replyFrom,
 } from '../../../helpers/transcripts.ts';
+import { talk } from '../../../helpers/turns.ts';
 import { createJudge } from '../../../mock-anthropic/index.ts';
 
 const { inject, trim } = Config.parse({ trim: { mode: 'aggressive', triggerTokens: 400, keepTokens: 100 } });
@@ -144,6 +145,22 @@ describe('restore', () => {
     expect(restored[0]).toMatchObject({ redacted: true, content: expect.stringContaining('[REDACTED:') });
     expect(restored[0]?.sha256).not.toBe(sha256(content));
     expect(restored[1]).toEqual({ seq: 1, role: 'assistant', content: 'Noted.', sha256: sha256('"Noted."') });
+    await memory.maintenance.close();
+  });
+
+  it('gives a fork also what came before a turn that was not kept', async () => {
+    const memory = await openRig(createDisk(), { llm: 'local', model: null });
+    const first = talk('Ship on Tuesday.', 'Noted.');
+    const third = { ...talk('Use port 7413.', 'Noted.'), before: 'said while memory was paused' };
+    const own = { ...talk('Ask Ines about the key.', 'Noted.', { sessionId: 'fork' }), before: third.turnId };
+    memory.capture.captureTurns([{ ...first, before: '' }, third, own]);
+    await memory.maintenance.flush(10_000);
+    const prompts = (await memory.library.restoreSession('fork')).filter(({ role }) => role === 'user');
+    expect(prompts.map(({ content }) => content)).toEqual([
+      'Ship on Tuesday.',
+      'Use port 7413.',
+      'Ask Ines about the key.',
+    ]);
     await memory.maintenance.close();
   });
 });
