@@ -323,9 +323,9 @@ export function createSharing(parts: Parts) {
       };
     },
     /** What the machines at an address share. @throws CometError `usage`, `share_failed` */
-    look: (url: string, callerEnv: NodeJS.ProcessEnv) =>
+    look: ({ url, env }: { readonly url: string; readonly env: NodeJS.ProcessEnv }) =>
       inTurn(async () => {
-        use(callerEnv);
+        use(env);
         const cards = await withBus(url, async (bus) => getCards(bus, (await stateFile.load())?.machine ?? ''));
         return checkMachines({ url, scope: null, projects: null, name: '' }, cards, false, await opener.passphrase());
       }),

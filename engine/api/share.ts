@@ -12,9 +12,7 @@ const project = z.string().min(1).max(400);
 /** Memory on the user's other machines, or those of a team. */
 export const shareOperations = {
   'share/status': operation(z.strictObject({}), ({ sharing }) => sharing.status()),
-  'share/look': operation(z.strictObject({ url: shareAddress, env }), ({ sharing }, { url, env }) =>
-    sharing.look(url, env),
-  ),
+  'share/look': operation(z.strictObject({ url: shareAddress, env }), ({ sharing }, input) => sharing.look(input)),
   'share/join': operation(
     z.strictObject({
       url: shareAddress,
