@@ -321,6 +321,18 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await expect.poll(() => page.locator('.sigma-hovers').isVisible()).toBe(true);
   });
 
+  it('leaves the graph while it is arranged without an error', async () => {
+    const page = await rig.open('#/now');
+    for (let turn = 0; turn < 6; turn += 1) {
+      await page.goto(`${rig.url}#/graph`);
+      await page.locator('.canvas canvas').first().waitFor();
+      await page.waitForTimeout(turn * 100);
+      await page.goto(`${rig.url}#/memory`);
+      await page.getByRole('listbox', { name: 'Memories' }).waitFor();
+    }
+    expect(rig.complaints).toEqual([]);
+  });
+
   it('shows the graph as a list without WebGL', async () => {
     const page = await rig.open('#/now');
     await page.addInitScript('HTMLCanvasElement.prototype.getContext = () => null');

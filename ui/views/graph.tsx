@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useQuery } from '../client.ts';
 import { amount, count, day, projectName } from '../format.ts';
 import { around, COLORS_BY, type ColorBy, legend, neighbors, timeRange } from '../graph.ts';
@@ -97,7 +97,8 @@ function Canvas({ data, color, untilMs, near, marked, onMark }: CanvasProps) {
   const scene = useRef<Scene | null>(null);
   const camera = useRef<ReturnType<Scene['close']> | null>(null);
   const [done, setDone] = useState(0);
-  useEffect(() => {
+  // A layout effect ends before its place is removed, where a frame that waits to be drawn would fail.
+  useLayoutEffect(() => {
     const options = { camera: camera.current, onProgress: setDone, onClick: onMark };
     const drawn = drawGraph(place.current as HTMLElement, data, options);
     scene.current = drawn;
