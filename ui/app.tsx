@@ -163,7 +163,11 @@ function useKeys(): void {
       if (action === 'help') openHelp();
       else if (action === 'undo') void takeBack();
       else if (action === 'search') focusSearch();
-      else location.hash = getHash({ view: action.go });
+      else {
+        location.hash = getHash({ view: action.go });
+        // The next Tab leads into the view, not through the list of views.
+        document.querySelector('main')?.focus();
+      }
     };
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);

@@ -100,7 +100,17 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
       .getByRole('option', { selected: true })
       .filter({ hasText: /quiet zone/ })
       .waitFor();
-    await page.getByRole('button', { name: 'Edit' }).waitFor();
+    const edit = page.getByRole('button', { name: 'Edit' });
+    await edit.press('Enter');
+    await page.getByLabel('title').and(page.locator(':focus')).waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).press('Enter');
+    await edit.and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('c');
+    const sessions = page.getByRole('listbox', { name: 'Sessions' });
+    await sessions.waitFor();
+    await page.keyboard.press('Tab');
+    await sessions.and(page.locator(':focus')).waitFor();
     await page.keyboard.press('g');
     await page.keyboard.press('h');
     await page.waitForURL(/#\/health/);

@@ -58,6 +58,7 @@ export function Memory({ id, query: linked }: { id: string; query: string }) {
             <input
               ref={field}
               type="search"
+              dir="auto"
               aria-label="Search memory"
               placeholder="Search memory ( / )"
               value={query.value}

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, useQuery } from '../client.ts';
 import { projectName } from '../format.ts';
 import { List } from '../list.tsx';
@@ -109,13 +109,22 @@ function getText(node: Node, field: Field): string {
 function Editor({ node, onEnd }: { node: Node; onEnd: () => void }) {
   /** Only what was typed, so that nothing else is written back. */
   const [typed, setTyped] = useState<Partial<Record<Field, string>>>({});
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    const opener = document.activeElement;
+    form.current?.querySelector('textarea')?.focus();
+    // Only where the focus went with the form.
+    return () => {
+      if (opener instanceof HTMLElement && document.activeElement === document.body) opener.focus();
+    };
+  }, []);
   const type = (field: Field, text: string): void => setTyped((last) => ({ ...last, [field]: text }));
   const save = async (event: Event): Promise<void> => {
     event.preventDefault();
     if (await change('Saved.', () => call('ui/edit', { id: node.node_id, set: { ...typed } }))) onEnd();
   };
   return (
-    <form class="editor" onSubmit={(event) => void save(event)} aria-label="Edit the memory">
+    <form ref={form} class="editor" onSubmit={(event) => void save(event)} aria-label="Edit the memory">
       {FIELDS.map((field) => {
         const value = typed[field] ?? getText(node, field);
         return (
@@ -129,6 +138,7 @@ function Editor({ node, onEnd }: { node: Node; onEnd: () => void }) {
               </select>
             ) : (
               <textarea
+                dir="auto"
                 rows={ROWS[field] ?? 1}
                 value={value}
                 onInput={(event) => type(field, event.currentTarget.value)}

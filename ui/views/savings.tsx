@@ -131,7 +131,7 @@ function Table({ by, data }: { by: (typeof BY)[number]; data: UiSavings }) {
   return (
     <>
       <p class="cells head" aria-hidden="true">
-        <span>{by}</span>
+        <span>{by === 'day' ? 'day (UTC)' : by}</span>
         {HEADS.map((head) => (
           <span key={head}>{head}</span>
         ))}
