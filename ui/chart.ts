@@ -1,4 +1,4 @@
-import type { UiSavings } from './types.ts';
+import type { Row, UiSavings } from './types.ts';
 
 export interface Column {
   readonly name: string;
@@ -7,16 +7,21 @@ export interface Column {
   readonly values: readonly number[];
 }
 
+/** What a row says in money, or in tokens. */
+export function inUnit(row: Row, unit: 'money' | 'tokens') {
+  const { original, sent, own, untouched_usd, sent_usd, own_usd, net_saved_usd } = row;
+  if (unit === 'money') return { untouched: untouched_usd, sent: sent_usd, own: own_usd, saved: net_saved_usd };
+  return { untouched: original, sent, own, saved: original - sent - own };
+}
+
 /** The lines of the savings chart; the last one adds up what was saved, and goes down where a day lost. */
 export function getColumns(days: UiSavings['days'], unit: 'money' | 'tokens'): readonly Column[] {
-  const isMoney = unit === 'money';
-  const each = (pick: (day: UiSavings['days'][number]) => number): number[] => days.map(pick);
-  const saved = each((day) => (isMoney ? day.net_saved_usd : day.original - day.sent - day.own));
+  const rows = days.map((day) => inUnit(day, unit));
   return [
-    { name: 'untouched', tone: '--trimmed', values: each((day) => (isMoney ? day.untouched_usd : day.original)) },
-    { name: 'sent', tone: '--accent', values: each((day) => (isMoney ? day.sent_usd : day.sent)) },
-    { name: 'own calls', tone: '--warn', values: each((day) => (isMoney ? day.own_usd : day.own)) },
-    { name: 'saved so far', tone: '--good', values: running(saved) },
+    { name: 'untouched', tone: '--trimmed', values: rows.map(({ untouched }) => untouched) },
+    { name: 'sent', tone: '--accent', values: rows.map(({ sent }) => sent) },
+    { name: 'own calls', tone: '--warn', values: rows.map(({ own }) => own) },
+    { name: 'saved so far', tone: '--good', values: running(rows.map(({ saved }) => saved)) },
   ];
 }
 

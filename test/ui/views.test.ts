@@ -194,6 +194,10 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.unroute('**/v1/ui/savings');
     await page.reload();
     await page.getByText('Net saved').waitFor();
+    const rows = page.getByRole('group', { name: 'Savings by day' });
+    await rows.getByText('$').first().waitFor();
+    await page.getByRole('button', { name: 'tokens' }).click();
+    await rows.getByText('$').first().waitFor({ state: 'detached' });
   });
 
   it('keeps the buttons of a memory in sight, however long its title', async () => {

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { type Column, getColumns } from '../chart.ts';
+import { type Column, getColumns, inUnit } from '../chart.ts';
 import { useQuery } from '../client.ts';
 import { amount, money, projectName, share } from '../format.ts';
 import { List } from '../list.tsx';
@@ -55,7 +55,7 @@ function SavingsView({ data }: { data: UiSavings }) {
       <div class="row">
         <Tabs label="Rows" of={BY} getName={(each) => `by ${each}`} chosen={by} onChoose={setBy} />
       </div>
-      <Table by={by} data={data} />
+      <Table by={by} unit={unit} data={data} />
     </>
   );
 }
@@ -127,7 +127,8 @@ function getLines(by: (typeof BY)[number], { days, sessions, projects }: UiSavin
 
 const HEADS = ['untouched', 'sent', 'own calls', 'saved', 'cache read', 'cache written'] as const;
 
-function Table({ by, data }: { by: (typeof BY)[number]; data: UiSavings }) {
+function Table({ by, unit, data }: { by: (typeof BY)[number]; unit: Unit; data: UiSavings }) {
+  const show = unit === 'money' ? money : amount;
   return (
     <>
       <p class="cells head" aria-hidden="true">
@@ -141,17 +142,20 @@ function Table({ by, data }: { by: (typeof BY)[number]; data: UiSavings }) {
         items={getLines(by, data)}
         getKey={({ key }) => key}
         rowHeight={37}
-        row={({ name, row, href }) => (
-          <p class="cells">
-            <span>{href === undefined ? name : <a href={href}>{name}</a>}</span>
-            <span>{money(row.untouched_usd)}</span>
-            <span>{money(row.sent_usd)}</span>
-            <span>{money(row.own_usd)}</span>
-            <span class={row.net_saved_usd < 0 ? 'warn' : ''}>{money(row.net_saved_usd)}</span>
-            <span>{amount(row.cache_read)}</span>
-            <span>{amount(row.cache_write)}</span>
-          </p>
-        )}
+        row={({ name, row, href }) => {
+          const { untouched, sent, own, saved } = inUnit(row, unit);
+          return (
+            <p class="cells">
+              <span>{href === undefined ? name : <a href={href}>{name}</a>}</span>
+              <span>{show(untouched)}</span>
+              <span>{show(sent)}</span>
+              <span>{show(own)}</span>
+              <span class={saved < 0 ? 'warn' : ''}>{show(saved)}</span>
+              <span>{amount(row.cache_read)}</span>
+              <span>{amount(row.cache_write)}</span>
+            </p>
+          );
+        }}
       />
     </>
   );
