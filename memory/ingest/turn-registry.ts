@@ -77,14 +77,49 @@ function createPartMaps() {
   };
 }
 
+function createSessionCounts() {
+  const sessions = new Map<string, SessionInfo>();
+  /** A session counts whole turns only, each in its first form. */
+  const counted = new Set<string>();
+  /** The turn whose prompt a session is named by. */
+  const namingTurns = new Map<string, string>();
+  function uncount(turnId: string, sessionId: string): void {
+    const session = sessions.get(sessionId);
+    if (session === undefined || !counted.delete(turnId)) return;
+    if (session.turns > 1) sessions.set(sessionId, { ...session, turns: session.turns - 1 });
+    else sessions.delete(sessionId);
+  }
+  return {
+    sessions,
+    add(turn: NewTurn, { user }: TurnText, isCounted: boolean): void {
+      const session = sessions.get(turn.sessionId);
+      if (!session?.title) namingTurns.set(turn.sessionId, turn.turnId);
+      sessions.set(turn.sessionId, {
+        project: turn.project || (session?.project ?? ''),
+        firstAtMs: Math.min(session?.firstAtMs ?? turn.atMs, turn.atMs),
+        lastAtMs: Math.max(session?.lastAtMs ?? turn.atMs, turn.atMs),
+        turns: (session?.turns ?? 0) + (isCounted ? 1 : 0),
+        title: session?.title || findTitle(user),
+      });
+      if (!isCounted) return;
+      counted.add(turn.turnId);
+      for (const id of turn.earlierIds ?? []) uncount(id, turn.sessionId);
+    },
+    drop(turnId: string, sessionId: string): void {
+      const session = sessions.get(sessionId);
+      const isNaming = namingTurns.get(sessionId) === turnId;
+      if (session !== undefined && isNaming) sessions.set(sessionId, { ...session, title: '' });
+      uncount(turnId, sessionId);
+    },
+  };
+}
+
 /** Known turns and their ids: the same turn may arrive again serialized differently. */
 export type TurnRegistry = ReturnType<typeof createTurnRegistry>;
 
 export function createTurnRegistry() {
   /** Session of each turn; null where the id is only reserved. */
   const sessionOf = new Map<string, string | null>();
-  /** A session counts whole turns only, each in its first form. */
-  const counted = new Set<string>();
   /** Ends of turns behind a summary: they do not say where in the session the next turn is. */
   const summarized = new Set<string>();
   /** First turn with each digest. */
@@ -93,33 +128,9 @@ export function createTurnRegistry() {
   const isRecorded = (turnId: string): boolean => getSession(turnId) !== undefined;
   const matchImported = createImportMatcher(isRecorded);
   const forms = createForms();
-  const sessions = new Map<string, SessionInfo>();
-  /** The turn whose prompt a session is named by. */
-  const namingTurns = new Map<string, string>();
+  const { sessions, ...counts } = createSessionCounts();
   const { partsOf, wholesOf, record: recordParts } = createPartMaps();
   const tasks = createTaskLists();
-
-  function countTurn(turn: NewTurn, { user }: TurnText, isCounted: boolean): void {
-    const session = sessions.get(turn.sessionId);
-    if (!session?.title) namingTurns.set(turn.sessionId, turn.turnId);
-    sessions.set(turn.sessionId, {
-      project: turn.project || (session?.project ?? ''),
-      firstAtMs: Math.min(session?.firstAtMs ?? turn.atMs, turn.atMs),
-      lastAtMs: Math.max(session?.lastAtMs ?? turn.atMs, turn.atMs),
-      turns: (session?.turns ?? 0) + (isCounted ? 1 : 0),
-      title: session?.title || findTitle(user),
-    });
-    if (!isCounted) return;
-    counted.add(turn.turnId);
-    for (const id of turn.earlierIds ?? []) uncount(id, turn.sessionId);
-  }
-
-  function uncount(turnId: string, sessionId: string): void {
-    const session = sessions.get(sessionId);
-    if (session === undefined || !counted.delete(turnId)) return;
-    if (session.turns > 1) sessions.set(sessionId, { ...session, turns: session.turns - 1 });
-    else sessions.delete(sessionId);
-  }
 
   function enter(turn: NewTurn, text: TurnText, mayBeNew: boolean): 'new' | 'form' | null {
     if (isRecorded(turn.turnId)) return null;
@@ -132,7 +143,7 @@ export function createTurnRegistry() {
     sessionOf.set(turn.turnId, turn.sessionId);
     recordParts(turn);
     for (const name of names) firstTurns.set(name, first ?? turn.turnId);
-    countTurn(turn, text, first === undefined && turn.part === undefined);
+    counts.add(turn, text, first === undefined && turn.part === undefined);
     if (first === undefined) tasks.record(turn, text);
     else forms.add(turn.turnId, first);
     return first === undefined ? 'new' : 'form';
@@ -162,10 +173,7 @@ export function createTurnRegistry() {
         const sessionId = getSession(turnId);
         if (sessionId === undefined) continue;
         sessionOf.set(turnId, null);
-        const session = sessions.get(sessionId);
-        const isNaming = namingTurns.get(sessionId) === turnId;
-        if (session !== undefined && isNaming) sessions.set(sessionId, { ...session, title: '' });
-        uncount(turnId, sessionId);
+        counts.drop(turnId, sessionId);
       }
     },
     /** The id that nodes use for this turn. */
