@@ -154,6 +154,10 @@ export async function repeatsTurns(
 ): Promise<boolean> {
   const said = parts.filter(({ kind, text }) => kind !== 'tool_result' && !isContinuation(text));
   if (user !== '' || said.length === 0 || !parts.some(({ text }) => isContinuation(text))) return false;
-  const known = new Set((await earlier()).flatMap((turn) => readTurn(turn).parts.map(({ text }) => text.trim())));
-  return said.every(({ text }) => known.has(text.trim()));
+  const missing = new Set(said.map(({ text }) => text.trim()));
+  for (const turn of await earlier()) {
+    for (const { text } of readTurn(turn).parts) missing.delete(text.trim());
+    await nextTick();
+  }
+  return missing.size === 0;
 }
