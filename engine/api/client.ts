@@ -46,7 +46,9 @@ export function getEngine(paths: HomePaths): EngineClient {
         const status = await waitHealthy(paths.guardSocket, PATIENCE_MS);
         if (status === null) throw error;
         if (status.engine.state === 'healthy') return await client.call(operation, input, options);
-        const problem = `the daemon runs but its engine does not (${status.engine.state}); see comet-cc doctor`;
+        const problem = status.pass_through
+          ? 'memory is off; comet-cc start brings it back'
+          : `the daemon runs but its engine does not (${status.engine.state}); see comet-cc doctor`;
         throw new CometError('daemon_unhealthy', problem, { cause: error });
       }
     },

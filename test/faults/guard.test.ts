@@ -96,6 +96,7 @@ group('a guard', (rig) => {
     const port = rig().via.port;
     expect(await stopped()).toMatchObject({ running: false, proxy: { port }, pass_through: { sessions: 1 } });
     expect((await home.run(['status'])).code).toBe(3);
+    expect((await home.run(['memory', 'ls'])).stderr).toContain('memory is off; comet-cc start brings it back');
 
     const env = { COMET_CC_LLM: 'off' };
     const started = (await home.json(['start', '--json'], { env })) as { pid: number; llm: { backend: string } };
