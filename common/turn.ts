@@ -143,6 +143,8 @@ const FORMS: readonly Form[] = [
   { source: 'client', starts: /Tool loaded\.(?:\n\[id:[^\]\n]{1,200}\])?\s{0,9}$/y },
   { source: 'external', tags: 'task-notification bash-notification agent-notification teammate-message' },
   { source: 'external', tags: 'cross-session-message agent-message channel channel-message fork-boilerplate' },
+  { source: 'external', tags: 'remote-review slack-ping slack-tag-message slack-messages coordinator-relay' },
+  { source: 'external', tags: 'fetched-web-content untrusted-widget-state webhook-payload voice-call-talk' },
   { source: 'external', tags: 'mcp-resource mcp-resource-update mcp-polling-update github-webhook-activity' },
   { source: 'external', starts: /This session is being continued from a previous conversation/y },
   { source: 'external', starts: /\[SYSTEM NOTIFICATION|A background agent completed a task:/y },
@@ -164,8 +166,6 @@ const LINE_TAG = /^[ \t]{0,20}<([a-z]+(?:[-_][a-z]+)*)(?=[\s>])/gm;
 const OUTPUT_TAG = /<\/?(?:bash-stdout|bash-stderr|local-command-stdout|local-command-stderr)>/g;
 const INTERRUPTED = /^\s*\[Request interrupted by user(?: for tool use)?\]\s*/;
 const COMMAND = /^\s*<command-(?:name|message)>/;
-/** Its texts are as many as the server likes. */
-const SERVER_COMMAND = /mcp__|\(MCP\)/;
 const SHELL_INPUT = '<bash-input>';
 const QUEUED = /^\s*(?:<system-reminder>\s*)?The user sent a new message while you were working:\n/;
 /** What Claude Code says after such a message. */
@@ -217,7 +217,8 @@ export function readUserTexts(
     if (COMMAND.test(text)) {
       // Of a command that has a text, Claude Code names the message first.
       isBody = text.trimStart().startsWith('<command-message>');
-      bodies = isBody ? (SERVER_COMMAND.test(text) ? Number.POSITIVE_INFINITY : 1) : 0;
+      // A server may send as many texts as it likes.
+      bodies = isBody ? (/mcp__|\(MCP\)/.test(text) ? Number.POSITIVE_INFINITY : 1) : 0;
       const read = readCommand(text);
       if (isReported(read[0]?.text ?? '')) mayType = true;
       return mayType ? read : [{ source: 'client', text }];

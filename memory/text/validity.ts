@@ -57,9 +57,7 @@ export function summaryParts({ summary, status }: MemoryNode): SummaryPart[] {
 }
 
 /** A text that is not the user's, as a summary may hold it. */
-export function withoutUserMark(text: string): string {
-  return text.replaceAll(SUMMARY_MARKS.user.trimEnd(), 'user says');
-}
+export const withoutUserMark = (text: string): string => text.replaceAll(SUMMARY_MARKS.user.trimEnd(), 'user says');
 
 /** The summary without what its closed facts say; null where nothing is left. */
 export function currentSummary(node: NodeContent): string | null {
