@@ -26,15 +26,15 @@ export function getHash({ view, id = '', query = '' }: Partial<Route> & Pick<Rou
   return query === '' ? path : `${path}?q=${encodeURIComponent(query)}`;
 }
 
-/** A link of markdown to a file of the home. */
-const LINK = /\[([^\]\n]+)\]\(([^()\s]+)\)/g;
+/** A link of markdown to a file of the home, or the id of a memory. */
+const LINK = /\[([^\]\n]+)\]\(([^()\s]+)\)|\bmem_\d{8}_\d{6}_[0-9a-f]{6}\b/g;
 
 /** The parts of a text of the library; those that link to a topic, task, session or memory have its address. */
 export function linkParts(text: string): { readonly text: string; readonly href?: string }[] {
   const parts: { text: string; href?: string }[] = [];
   let end = 0;
-  for (const { 0: whole, 1: label = '', 2: file = '', index } of text.matchAll(LINK)) {
-    const route = fileRoute(file);
+  for (const { 0: whole, 1: label = whole, 2: file, index } of text.matchAll(LINK)) {
+    const route = file === undefined ? ({ view: 'memory', id: whole } as const) : fileRoute(file);
     if (route === null) continue;
     parts.push({ text: text.slice(end, index) }, { text: label, href: getHash(route) });
     end = index + whole.length;

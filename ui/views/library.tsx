@@ -121,7 +121,7 @@ function Topic({ name }: { name: string }) {
                   <>
                     {section !== lines[at - 1]?.section && section !== '' && <h3>{section}</h3>}
                     <p class={section === 'Before' ? 'text muted' : 'text'}>
-                      {text} {reported && <span class="badge">reported</span>}
+                      <LinkedText text={text} /> {reported && <span class="badge">reported</span>}
                     </p>
                   </>
                 )}

@@ -55,6 +55,11 @@ function One({ id }: { id: string }) {
   const session = useQuery('ui/session', { sessionId: id, from: 0, limit: 20_000 }, ['request', 'memory']);
   return (
     <div class="view fill">
+      {session.data === undefined && (
+        <h1>
+          <a href={getHash({ view: 'session' })}>Sessions</a>
+        </h1>
+      )}
       <Answer of={session}>{(data) => <SessionView session={data} />}</Answer>
     </div>
   );

@@ -32,5 +32,7 @@ it('links what a text of the library names in memory', () => {
     ['early', '#/session/5b0c'],
   ]);
   expect(parts.at(-1)?.text).toBe(' [out](https://a.example/x)');
+  const id = 'mem_20261127_022604_8d7d85';
+  expect(linkParts(`Use port 7413 (${id})`)[1]).toEqual({ text: id, href: `#/node/${id}` });
   expect(linkParts('none')).toEqual([{ text: 'none' }]);
 });
