@@ -13,7 +13,7 @@ import type {
 } from '../models/model.ts';
 import { type Action, getActions, getCapsule } from '../text/actions.ts';
 import { findImages, findShown, getModality } from '../text/content-type.ts';
-import { contentTokens, getAnchors, getTags } from '../text/keywords.ts';
+import { contentTokens, getTags } from '../text/keywords.ts';
 import { sharedWords } from '../text/paraphrase.ts';
 import { findPerson, getConcept, getValues, NEGATION, splitSentences } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
@@ -155,9 +155,7 @@ function standIn(run: readonly TurnText[], actions: readonly Action[]): string {
 /** Sentences with a subject and a value, and what was decided. */
 function getFacts({ turn, state }: ReadTurn): Fact[] {
   const own = state.decisions.filter(({ text }) => state.told.includes(text) || state.said.includes(text));
-  const decided = own.map(({ text, origin }) => {
-    return { text, origin, concept: getConcept(text) ?? getAnchors(text).slice(0, 2).join(' ') };
-  });
+  const decided = own.map(({ text, origin }) => ({ text, origin, concept: getConcept(text) ?? '' }));
   const stated = [
     ...state.told.map((text) => ({ text, origin: turn.userOrigin ?? ('user' as const) })),
     ...state.said.map((text) => ({ text, origin: state.outcomeOrigin })),

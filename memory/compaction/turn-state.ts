@@ -91,6 +91,8 @@ const OPEN_HEADING =
   /^(?:next steps?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 (?:작업|일)|할 일)(?!\p{L})/iu;
 const REPLY =
   /^(?:y|n|yes|yep|yeah|yea|ja|nein|no|nope|sure|ok(?:ay)?|do it|do that|go ahead|please do|sounds good|both|all|neither|none|the (?:first|second|third|last)|let'?s|sí|si|vale|好的?|是的?|对|不|행|네|응|좋아|아니)(?![\p{L}\p{N}])/iu;
+/** Says what is not; a title is what came of it. */
+const SAYS_NO = /^(?:no|nope|nein)\b/i;
 const BARE =
   /^(?:y|yes|yep|yeah|yea|ja|sure|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
 const NUMBERED =
@@ -394,7 +396,7 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   if (isFree && !isAnswered(reply, said, options.size > 0)) return null;
   const contextText = inContext(said, question);
   const text = `“${reply}” to “${clip(contextText, ITEM_CHARS)}”`;
-  const isOwn = !BARE.test(reply) && (/^(?:no|nein)\b/i.test(reply) || getValues(reply).length > 0);
+  const isOwn = !BARE.test(reply) && (SAYS_NO.test(reply) || getValues(reply).length > 0);
   const isChoice = (isOwn && REPLY.test(reply)) || isDecision(reply);
   const isLeave = BARE.test(reply) && OFFER.test(question.text);
   return { text, origin: getOrigin(text), question: clip(contextText, ITEM_CHARS), isFree, isLeave, isChoice };
@@ -453,7 +455,9 @@ export function findTask(text: string): string {
 }
 
 function getTitle(statements: readonly Statement[], outcome: string, reply: Reply | null): string {
-  const title = statements.map(({ text }) => findTask(text)).find((text) => contentTokens(text).length > 1);
+  const title = statements
+    .map(({ text }) => findTask(text))
+    .find((text) => contentTokens(text).length > 1 && !SAYS_NO.test(text));
   if (reply === null && title !== undefined) return clip(title, TITLE_CHARS);
   return clip(reply === null || outcome !== '' ? outcome || (statements[0]?.text ?? '') : reply.text, TITLE_CHARS);
 }

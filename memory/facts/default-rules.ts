@@ -118,7 +118,6 @@ export const DEFAULT_RULES: readonly FactRule[] = [
   ]).map((rule): FactRule => ({ ...rule, named: true, fromAssistant: true })),
   ...find('Project.Owner', [
     /^(?<value>(?!(?:It|He|She|This|That|They|We|You|Who|What|One|Everyone|Nobody)\b)(?:[Tt]he (?:[\w-]+ ){1,2}team|\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+)?) (?:owns|maintains|is responsible for|is in charge of) .+)$/u,
-    /^(?<value>.{1,80} is owned by .+)$/i,
   ]),
   ...find('Work.Goal', [
     /^(?:(?:the|our|my) (?:main |overall |current )?(?:goal|aim|objective)(?: here| today| for today| for this session)? is|goal:) (?:to )?(?<value>.+)$/i,

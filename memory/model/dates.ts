@@ -25,7 +25,7 @@ const NUMBER = `\\d{1,3}|${COUNTS.flat()
 
 /** Says that what follows is to come: `on Monday` alone may be over. */
 const AHEAD =
-  "(?<=(?:will|must|should|has to|have to|needs? to|going to|'ll|wird|werden|muss|soll|hay que|tiene que|va a)(?![\\p{L}])[^.!?]{0,80})";
+  "(?<=(?:will|must|should|remind me|has to|have to|needs? to|going to|'ll|wird|werden|muss|soll|hay que|tiene que|va a)(?![\\p{L}])[^.!?]{0,80})";
 
 /** Says that what follows is over: `on Monday` alone may be to come. */
 const BEHIND = '(?<=(?:did|was|were|had|haben|hatten?|waren?|wurden?|qué|fue)(?![\\p{L}])[^.!?]{0,80})';
@@ -47,7 +47,7 @@ interface Rule {
 
 const word = (source: string): Pick<Rule, 'hint' | 'sign'> => ({
   hint: new RegExp(source.replaceAll(AHEAD, ''), 'iu'),
-  sign: new RegExp(`(?<![\\p{L}\\p{N}_])(?:${source})(?![\\p{L}\\p{N}_])`, 'giu'),
+  sign: new RegExp(`(?<![\\p{L}\\p{N}_])(?:${source})(?:['’]s)?(?![\\p{L}\\p{N}_])`, 'giu'),
 });
 /** Chinese and Korean set no spaces around words, and Korean adds particles. */
 const script = (source: string): RegExp => new RegExp(source, 'gu');

@@ -132,7 +132,8 @@ export function typedText(text: string): string {
     .slice(Math.max(kept.findIndex(isSaid), 0), kept.findLastIndex(isSaid) + 1)
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
-    .trim();
+    .trim()
+    .replace(/[:：]$/, `$& ${GAP}`);
 }
 
 /** Client tags such as `<task-notification>` have a hyphen or an underscore in their name; what is in them was not typed. */

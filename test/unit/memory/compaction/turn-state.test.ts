@@ -186,6 +186,18 @@ describe('the state that a turn leaves behind', () => {
     expect(importance).toBe('HIGH');
   });
 
+  test('a prompt that leads in what is pasted keeps its words; a correction is titled by what came of it', () => {
+    const shown = readTurnState(
+      say('I get this on staging, with no local changes:\n\n```\na\nb\nc\n```', 'Port 5433 it is.'),
+    );
+    expect(shown).toMatchObject({
+      title: 'I get this on staging, with no local changes: …',
+      asked: 'I get this on staging, with no local changes: …',
+    });
+    const corrected = readTurnState(say('no, back to the script we had for `make run`', 'It builds the binary once.'));
+    expect(corrected.title).toBe('It builds the binary once.');
+  });
+
   test.each([
     'Do not use lodash in this project.',
     'we stay with lightgbm',

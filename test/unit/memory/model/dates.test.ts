@@ -15,6 +15,8 @@ describe('relative dates', () => {
     ['The freeze starts next Monday.', 'The freeze starts next Monday (2026-03-09).'],
     ['It broke last Friday.', 'It broke last Friday (2026-02-27).'],
     ['We will ship on Tuesday.', 'We will ship on Tuesday (2026-03-10).'],
+    ["tomorrow's release", "tomorrow's (2026-03-05) release"],
+    ['remind me to ask Mirela on thursday', 'remind me to ask Mirela on thursday (2026-03-05)'],
     ['in two weeks we switch', 'in two weeks (2026-03-18) we switch'],
     ['until the end of the month', 'until the end of the month (2026-03-31)'],
     ['the day after tomorrow', 'the day after tomorrow (2026-03-06)'],

@@ -8,7 +8,7 @@ test('keeps what was typed around what was pasted', () => {
   );
   expect(typedText('look\n```\nconst a = 1;\n```\nthanks')).toBe('look\n…\nthanks');
   expect(typedText('no [Request for more]\nthen go')).toBe('no [Request for more]\nthen go');
-  expect(typedText('this stops:\n\n$ deploy now\nplease commit first')).toBe('this stops:');
+  expect(typedText('this stops:\n\n$ deploy now\nplease commit first')).toBe('this stops: …');
 });
 
 test.each([
