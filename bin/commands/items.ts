@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
-import { ago, type Paint } from '../../engine/api/index.ts';
+import { ago } from '../../engine/api/index.ts';
 import type { Item } from '../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../context.ts';
 import { displayWidth, wrapped } from '../terminal/table.ts';
+import type { Look } from '../terminal/term.ts';
 import { rowIds, saveRows } from './memory/ids.ts';
 import { projectName } from './memory/list.ts';
 
@@ -99,15 +100,12 @@ function registerClosing(command: Command, context: Context, { kind, name, as, d
     });
 }
 
-interface Look {
-  readonly width: number;
-  readonly nowMs: number;
-  readonly paint: Paint;
-  readonly projects: boolean;
-}
-
 /** Whole sentences, of at most three lines each. */
-export function itemLines(items: readonly Item[], title: string, { width, nowMs, paint, projects }: Look): string[] {
+export function itemLines(
+  items: readonly Item[],
+  title: string,
+  { width, nowMs, paint, projects }: Look & { readonly projects: boolean },
+): string[] {
   const numbers = String(items.length).length;
   const ages = items.map(({ at }) => ago(Date.parse(at), nowMs).replace(' ago', ''));
   const names = items.map(({ project }) => (projects ? `${projectName(project)}: ` : ''));

@@ -8,6 +8,7 @@ import type { TaskView } from '../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../context.ts';
 import { inboxLine, isDay } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
+import type { Look } from '../terminal/term.ts';
 import { confirmed } from '../terminal/term.ts';
 import { rowIds, saveRows } from './memory/ids.ts';
 import { projectName } from './memory/list.ts';
@@ -217,13 +218,9 @@ function getState({ status, waits_for: waits, next, fired }: TaskView, nowMs: nu
   return fired === null ? '' : `due since ${localTime(Date.parse(fired), nowMs)}`;
 }
 
-interface Look {
-  readonly nowMs: number;
-  readonly width: number;
-  readonly projects: boolean;
-}
+type ListLook = Pick<Look, 'nowMs' | 'width'> & { readonly projects: boolean };
 
-export function taskLines(tasks: readonly TaskView[], { nowMs, width, projects }: Look): string[] {
+export function taskLines(tasks: readonly TaskView[], { nowMs, width, projects }: ListLook): string[] {
   const getTitle = ({ title, project, priority, origin }: TaskView): string => {
     const name = projects && project !== '' ? `${projectName(project)}: ` : '';
     const mark = priority === 'high' ? '! ' : '';

@@ -6,6 +6,13 @@ import type { Paint } from '../../engine/api/index.ts';
 /** What a command may know of the terminal it talks to. */
 export type Term = ReturnType<typeof createTerm>;
 
+/** How lines are laid out. */
+export interface Look {
+  readonly width: number;
+  readonly nowMs: number;
+  readonly paint: Paint;
+}
+
 export interface Stream {
   readonly isTTY?: boolean;
   readonly columns?: number;

@@ -82,16 +82,12 @@ const RIVAL_MS = 2_000;
 const DRAIN_MS = 32_000;
 const SECOND_STOP_MS = 3_000;
 
-export interface DaemonSetup {
+export interface DaemonSetup extends ProxyAccess {
   readonly paths: HomePaths;
   /** The daemon's whole environment, `COMET_CC_*` included. */
   readonly env: NodeJS.ProcessEnv;
-  readonly port: number;
   /** A start without a healthy engine by then fails. */
   readonly startMs: number;
-  readonly token: string;
-  /** PEM file that Claude Code must trust. */
-  readonly bundle: string;
   /** Stays a child of this process and writes to its terminal, instead of running in the background. */
   readonly foreground?: boolean;
 }

@@ -6,6 +6,7 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import { getTitle, isRedirect, type MemoryNode } from '../model/node.ts';
 import { getLines, type Page, parsePage, parseStatement, renderPage, withoutNodes } from '../model/page.ts';
 import type { ArchivedPage } from '../storage/archive.ts';
+import type { PageFolder } from '../storage/page-files.ts';
 import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../storage/page-files.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { isPast } from '../text/validity.ts';
@@ -15,15 +16,11 @@ import { type MergedPages, mergePages, type NodeLinker } from './merge-pages.ts'
 import { getCandidates } from './statement.ts';
 
 /** The library as it is on disk. */
-export interface Shelf {
-  /** Texts by file name, `topics/x.md`. */
-  readonly texts: ReadonlyMap<string, string>;
+export interface Shelf extends PageFolder {
   /** Readable pages by name, without folder and ending. */
   readonly pages: ReadonlyMap<string, Page>;
   /** Topic pages that memory does not write, with their titles. */
   readonly others: ReadonlyMap<string, string>;
-  readonly problems: readonly Problem[];
-  readonly isWritable: boolean;
 }
 
 const State = z.object({ placed: z.array(z.string()) });

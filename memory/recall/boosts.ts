@@ -24,7 +24,7 @@ export interface Raised {
   readonly recalled: number;
 }
 
-interface BoostRules {
+export interface BoostRules {
   readonly boosts: Boosts;
   /** The project that asks, '' for none. */
   readonly project: string;

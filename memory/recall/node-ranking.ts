@@ -1,8 +1,8 @@
 import { compareText } from '../../common/text.ts';
-import type { NamedDate } from '../search/dates.ts';
 import type { RankedTurn } from '../search/ranking.ts';
 import type { Hit, Lane, LaneScore } from '../search/search-index.ts';
-import { type Boosts, getRaise, ORIGIN_TRUST, type Raised, raises } from './boosts.ts';
+import type { BoostRules } from './boosts.ts';
+import { getRaise, ORIGIN_TRUST, type Raised, raises } from './boosts.ts';
 
 /** What a node's best turn and its own lanes count. Source: `npm run bench:real`. */
 const WEIGHTS = { turn: 1, fts: 0.1, summary: 0.05 };
@@ -30,13 +30,7 @@ export interface RankedNode {
   readonly linkedFrom: string | null;
 }
 
-export interface NodeRules {
-  readonly boosts: Boosts;
-  /** The project that asks, '' for none. */
-  readonly project: string;
-  readonly nowMs: number;
-  /** The date that the query names. */
-  readonly date: NamedDate | null;
+export interface NodeRules extends BoostRules {
   /** Null for a node that is gone. */
   readonly getFacts: (nodeId: string) => NodeFacts | null;
   /** Whether a node of this score may be given. */

@@ -19,7 +19,7 @@ export interface PageFiles {
 }
 
 export interface PageFolder {
-  /** Texts by name. */
+  /** Texts by name, as `topics/x.md`. */
   readonly texts: ReadonlyMap<string, string>;
   readonly problems: readonly Problem[];
   /** False where nothing can be written. */

@@ -1,3 +1,4 @@
+import type { CapturedTurn } from '../../common/turn.ts';
 import type { JournalTurn } from '../model/turn.ts';
 
 /** Append-only raw turns; the only copy of what was trimmed. */
@@ -15,11 +16,7 @@ export interface Journal {
 
 export type TurnWork = 'read' | 'compact';
 
-export interface MarkedTurn {
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly atMs: number;
-}
+export type MarkedTurn = Pick<CapturedTurn, 'sessionId' | 'turnId' | 'atMs'>;
 
 /** Turns are marked while they are worked on, so that the next process knows what this one died of. */
 export interface CrashMarks {

@@ -39,15 +39,11 @@ export interface Cut {
 }
 
 /** The oldest tool rounds of one turn that are no longer sent. The turn's instruction is still sent. */
-export interface RoundCut {
+export interface RoundCut extends Pick<Cut, 'through' | 'nodeIds' | 'pins'> {
   /** Lineage hash up to the message before the first absorbed one. */
   readonly after: string;
-  /** Lineage hash up to the last absorbed message. */
-  readonly through: string;
   /** Trailing text block of the instruction. */
   readonly preamble: string;
-  readonly nodeIds: readonly string[];
-  readonly pins?: true;
 }
 
 /**

@@ -17,6 +17,7 @@ import { parseFileLink, withoutMarkup } from '../../../memory/recall/index.ts';
 import { addCommand, type CommandFlags, type Context, pageLines, printOrigin, readingEngine } from '../../context.ts';
 import { shortId, speaker, WRITERS } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
+import type { Look } from '../../terminal/term.ts';
 import { spinner } from '../../terminal/term.ts';
 import { bullet } from './around.ts';
 import { ID, memoryIds } from './ids.ts';
@@ -94,12 +95,6 @@ async function withDetails({ term }: Context, client: EngineClient, id: string):
     end();
     process.off('SIGINT', stop);
   }
-}
-
-interface Look {
-  readonly paint: Paint;
-  readonly width: number;
-  readonly nowMs: number;
 }
 
 /** What a memory says, for people. */

@@ -8,6 +8,7 @@ import { contentTags, terseMeta } from '../../../memory/recall/index.ts';
 import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../../context.ts';
 import { counted, parseCount, parseSince, shortId } from '../../terminal/format.ts';
 import { type Column, table, truncate } from '../../terminal/table.ts';
+import type { Look } from '../../terminal/term.ts';
 import { refreshed } from '../../terminal/watch.ts';
 import { saveRows } from './ids.ts';
 
@@ -104,16 +105,15 @@ export function parseFilter(flags: Flags, nowMs: number): OperationInput<'nodes/
   };
 }
 
-interface Look {
-  readonly width: number;
-  readonly nowMs: number;
-  readonly paint?: Paint;
-}
-
 /** A table as wide as the terminal: row, short id, age, title and what is to be known of it. */
 export function listLines(
   nodes: readonly PublicNode[],
-  { width, nowMs, paint = plain, projects = false }: Look & { readonly projects?: boolean },
+  {
+    width,
+    nowMs,
+    paint = plain,
+    projects = false,
+  }: Omit<Look, 'paint'> & Partial<Pick<Look, 'paint'>> & { readonly projects?: boolean },
 ): string[] {
   const dim = (text: string): string => paint('dim', text);
   const notes = nodes.map((node) => badges(node).join(', '));

@@ -8,6 +8,7 @@ import type { MemoryStats, ProjectView } from '../../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context } from '../../context.ts';
 import { count, counted as plural, SPEAKERS, shortId, speaker, WRITERS, withoutCodes } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
+import type { Look } from '../../terminal/term.ts';
 import { bullet } from './around.ts';
 
 export function registerMemoryAbout(memory: Command, context: Context): void {
@@ -26,12 +27,6 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
 
 /** Of one memory, fact or task. */
 const ROWS = 3;
-
-interface Look {
-  readonly paint: Paint;
-  readonly width: number;
-  readonly nowMs: number;
-}
 
 export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): string[] {
   const { sessions, turns, nodes, facts } = view.counts;

@@ -154,12 +154,7 @@ async function probe(tables: Tables, key: string, kind: Kind, dimensions: number
 async function* nodesAndTurns(
   tables: Tables,
   key: string,
-): AsyncGenerator<{
-  readonly nodeId: string;
-  readonly sessionId: string;
-  readonly digest?: string;
-  readonly turnId?: string;
-}> {
+): AsyncGenerator<Pick<IndexRow, 'nodeId' | 'sessionId'> & Partial<Pick<IndexRow, 'digest' | 'turnId'>>> {
   const columns = [
     ['turn', 'turn_id'],
     ['node', 'digest'],

@@ -23,7 +23,7 @@ import {
   withSeen,
 } from '../../model/markdown.ts';
 import { copied, type MemoryNode, type StoredBrief } from '../../model/node.ts';
-import type { NodeFiles, SeenIds } from '../node-files.ts';
+import type { NodeFiles } from '../node-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
 import { createFileCache, decoded, filesBelow, removeTempFiles } from './file-cache.ts';
 
@@ -267,13 +267,8 @@ interface ReadSection {
   readonly parsed: ParsedSection;
 }
 
-export interface Library {
-  readonly nodes: readonly MemoryNode[];
-  readonly problems: readonly Problem[];
-  /** Files with a section of this id, the one that counts first. */
-  readonly places: ReadonlyMap<string, readonly string[]>;
-  readonly seen: SeenIds;
-}
+/** `places`: files with a section of this id, the one that counts first. */
+export type Library = Required<Awaited<ReturnType<NodeFiles['load']>>>;
 
 export interface KnownNodes {
   /** The same file as it was read last: sections that did not change give the very same nodes. */
