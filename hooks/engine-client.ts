@@ -1,19 +1,10 @@
 import { lstatSync } from 'node:fs';
 import { getHome, homePaths, isPipe } from '../common/paths.ts';
 import { postLocal } from '../common/request.ts';
+import { toText } from '../common/text.ts';
 
 /** The part of a hook's input that is used. */
-export interface HookInput {
-  readonly sessionId: string;
-  readonly projectDir: string;
-  readonly event: string;
-  readonly source: string;
-  readonly prompt: string;
-  readonly agentType: string;
-  readonly agentId: string;
-  /** Path of the transcript, which may lag behind; '' where there is none. */
-  readonly transcript: string;
-}
+export type HookInput = NonNullable<ReturnType<typeof parseInput>>;
 
 /** `text` is added to the conversation, `message` is shown to the user; '' for nothing. */
 export interface HookAnswer {
@@ -96,12 +87,9 @@ function remainingMs(): number {
   return Math.max(MIN_MS, Math.round(TOTAL_MS - performance.now()));
 }
 
-function parseInput(text: string): HookInput | null {
+function parseInput(text: string) {
   const input = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
-  const field = (name: string): string => {
-    const value = input?.[name];
-    return typeof value === 'string' ? value : '';
-  };
+  const field = (name: string): string => toText(input?.[name]);
   const parsed = {
     sessionId: field('session_id'),
     projectDir: field('cwd'),
@@ -110,6 +98,7 @@ function parseInput(text: string): HookInput | null {
     prompt: field('prompt'),
     agentType: field('agent_type'),
     agentId: field('agent_id'),
+    /** Path of the transcript, which may lag behind; '' where there is none. */
     transcript: field('transcript_path'),
   };
   return parsed.sessionId === '' || parsed.projectDir === '' ? null : parsed;
@@ -117,6 +106,5 @@ function parseInput(text: string): HookInput | null {
 
 function getAnswer(reply: string): HookAnswer {
   const { result } = JSON.parse(reply) as { readonly result?: Readonly<Record<string, unknown>> };
-  const field = (name: string): string => (typeof result?.[name] === 'string' ? result[name] : '');
-  return { text: field('text'), message: field('message') };
+  return { text: toText(result?.['text']), message: toText(result?.['message']) };
 }

@@ -7,6 +7,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { getHome, homePaths } from '../common/paths.ts';
 import { isOurProxy } from '../common/request.ts';
+import { toText } from '../common/text.ts';
 import { callEngine, NO_ANSWER, runHook } from './engine-client.ts';
 
 // biome-ignore lint/style/noProcessEnv: a hook is a process of its own, and this is its input
@@ -51,8 +52,7 @@ function assignments(): string[] {
 /** A field of a JSON file in the home; '' when the user had no such setting. */
 function readField(file: string, field: string): string {
   try {
-    const value = (JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>)[field];
-    return typeof value === 'string' ? value : '';
+    return toText((JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>)[field]);
   } catch {
     return ''; // No file: the user had no such setting.
   }

@@ -2,16 +2,9 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { slices } from '../../common/map.ts';
 import { trimEnd } from '../../common/text.ts';
-import { createKeyedPost, type EndpointKeyOptions, readReply } from '../models/endpoint-request.ts';
+import { createKeyedPost, type ModelEndpointOptions, readReply } from '../models/endpoint-request.ts';
 import type { Embedder } from './embedder.ts';
 import { encodeQuery, toUnit } from './encoder.ts';
-
-export interface EndpointEmbedderOptions extends EndpointKeyOptions {
-  readonly model: string;
-  readonly timeoutMs: number;
-  /** Applied to every text before it is sent. */
-  readonly redact: (text: string) => string;
-}
 
 /** Texts per request; some endpoints accept no more. */
 const AT_ONCE = 16;
@@ -29,14 +22,14 @@ const Answer = z.union([
 ]);
 
 /** @throws CometError `index_failed` if the endpoint does not return vectors */
-export async function probeDimensions(options: EndpointEmbedderOptions): Promise<number> {
+export async function probeDimensions(options: ModelEndpointOptions): Promise<number> {
   const ask = createAsker(options, new AbortController().signal);
   const [vector] = await ask(['dimensions']);
   return vector?.length ?? 0;
 }
 
 /** Calls an endpoint with OpenAI's embeddings API (`…/v1`) or Ollama's (`…/api`). */
-export function createEndpointEmbedder(options: EndpointEmbedderOptions & { readonly dimensions: number }): Embedder {
+export function createEndpointEmbedder(options: ModelEndpointOptions & { readonly dimensions: number }): Embedder {
   const { dimensions } = options;
   const closing = new AbortController();
   const ask = createAsker(options, closing.signal);
@@ -69,14 +62,14 @@ export function createEndpointEmbedder(options: EndpointEmbedderOptions & { read
   };
 }
 
-export function endpointName({ baseUrl, model }: Pick<EndpointEmbedderOptions, 'baseUrl' | 'model'>): string {
+export function endpointName({ baseUrl, model }: Pick<ModelEndpointOptions, 'baseUrl' | 'model'>): string {
   const { host, pathname } = new URL(baseUrl);
   return `endpoint-${host}${trimEnd(pathname, '/')}-${model}`;
 }
 
 type Ask = (texts: readonly string[]) => Promise<Float32Array[]>;
 
-function createAsker(options: EndpointEmbedderOptions, signal: AbortSignal): Ask {
+function createAsker(options: ModelEndpointOptions, signal: AbortSignal): Ask {
   const { baseUrl, model, redact } = options;
   const post = createKeyedPost(options, ANSWER_CHARS);
   return async (texts) => {
@@ -110,6 +103,6 @@ function inOrder(rows: readonly { readonly embedding: number[]; readonly index?:
     .map(({ embedding }) => embedding);
 }
 
-function toEndpointError(what: string, { baseUrl }: Pick<EndpointEmbedderOptions, 'baseUrl'>): CometError {
+function toEndpointError(what: string, { baseUrl }: Pick<ModelEndpointOptions, 'baseUrl'>): CometError {
   return new CometError('index_failed', `the embedding endpoint ${new URL(baseUrl).host} ${what}`);
 }

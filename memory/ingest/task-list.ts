@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { neutralLine } from '../../common/text.ts';
+import { neutralLine, toText } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
 
@@ -80,7 +80,7 @@ function getChange({ tool, text, origin }: TurnPart, turn: string, results: Turn
   if (tool === 'TaskCreate') {
     const read = INPUTS.TaskCreate.safeParse(input);
     const subject = (input as { subject?: unknown } | null)?.subject;
-    const id = GIVEN_ID.exec(answerTo(tool, typeof subject === 'string' ? subject : '', results) ?? '')?.[1];
+    const id = GIVEN_ID.exec(answerTo(tool, toText(subject), results) ?? '')?.[1];
     if (id === undefined || !read.success) return null;
     return { kind: 'add', id, task: { text: read.data.subject, status: 'pending', origin, turn } };
   }

@@ -81,6 +81,13 @@ function getCode(error: unknown): string {
   return codes.find((code): code is string => typeof code === 'string') ?? 'no code';
 }
 
+export interface ModelEndpointOptions extends EndpointKeyOptions {
+  readonly model: string;
+  readonly timeoutMs: number;
+  /** Applied to every text before it is sent. */
+  readonly redact: (text: string) => string;
+}
+
 /** Posts JSON with the endpoint's key. A refused key is read again by the next call. */
 export function createKeyedPost(
   options: EndpointKeyOptions & { readonly timeoutMs: number },

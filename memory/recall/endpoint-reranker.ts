@@ -1,15 +1,8 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { trimEnd } from '../../common/text.ts';
-import { createKeyedPost, type EndpointKeyOptions, readReply } from '../models/endpoint-request.ts';
+import { createKeyedPost, type ModelEndpointOptions, readReply } from '../models/endpoint-request.ts';
 import type { Reranker } from './reranking.ts';
-
-export interface EndpointRerankerOptions extends EndpointKeyOptions {
-  readonly model: string;
-  readonly timeoutMs: number;
-  /** Applied to every text before it is sent. */
-  readonly redact: (text: string) => string;
-}
 
 const ANSWER_CHARS = 2_000_000;
 /** Cohere's format, also used by Jina, vLLM and llama.cpp. */
@@ -18,7 +11,7 @@ const Answer = z.looseObject({
 });
 
 /** Calls an endpoint with Cohere's `…/rerank` API. */
-export function createEndpointReranker(options: EndpointRerankerOptions): Reranker {
+export function createEndpointReranker(options: ModelEndpointOptions): Reranker {
   const { baseUrl, model, redact } = options;
   const url = `${trimEnd(baseUrl, '/')}/rerank`;
   const post = createKeyedPost(options, ANSWER_CHARS);
@@ -39,6 +32,6 @@ export function createEndpointReranker(options: EndpointRerankerOptions): Rerank
   };
 }
 
-function toEndpointError(what: string, { baseUrl }: Pick<EndpointRerankerOptions, 'baseUrl'>): CometError {
+function toEndpointError(what: string, { baseUrl }: Pick<ModelEndpointOptions, 'baseUrl'>): CometError {
   return new CometError('model_failed', `the reranking endpoint ${new URL(baseUrl).host} ${what}; see rerank.baseUrl`);
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
-import { parseJson, sha256 } from '../../common/text.ts';
+import { parseJson, sha256, toText } from '../../common/text.ts';
 import {
   findTypedBesideResults,
   isContinuation,
@@ -180,11 +180,11 @@ function describe(
     lineage,
     model: String(field('model') ?? ''),
     manualThinking: thinking?.type === 'enabled',
-    effort: typeof output?.effort === 'string' ? output.effort : '',
+    effort: toText(output?.effort),
     takesSystemMessages: infos.some((info) => info.role === 'system'),
     hasTools: hasTools(scan.fields.get('tools')),
     maxTokens: Number(field('max_tokens') ?? 0),
-    userId: typeof metadata?.user_id === 'string' ? metadata.user_id : '',
+    userId: toText(metadata?.user_id),
     system: { ...system, workingDirectory: system.workingDirectory ?? findWorkingDirectory({ body, scan, infos }) },
   };
 }

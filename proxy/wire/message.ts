@@ -108,7 +108,7 @@ export interface RequestShape extends HeadShape {
 export function shapeMessage(message: unknown): MessageShape {
   if (!isRecord(message)) return { role: '', blocks: [], extra: [], malformed: true };
   const extra = Object.keys(message).filter((key) => key !== 'role' && key !== 'content');
-  const role = typeof message.role === 'string' ? message.role : '';
+  const role = toText(message.role);
   const { content } = message;
   const isMalformed = typeof content !== 'string' && !Array.isArray(content);
   return { role, blocks: shapeBlocks(content), extra, ...(isMalformed && { malformed: true as const }) };

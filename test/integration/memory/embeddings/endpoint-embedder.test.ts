@@ -1,11 +1,8 @@
 import type http from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
-import {
-  createEndpointEmbedder,
-  type EndpointEmbedderOptions,
-  probeDimensions,
-} from '../../../../memory/embeddings/endpoint-embedder.ts';
+import { createEndpointEmbedder, probeDimensions } from '../../../../memory/embeddings/endpoint-embedder.ts';
 import { hashVector } from '../../../../memory/embeddings/static-encoder.ts';
+import type { ModelEndpointOptions } from '../../../../memory/models/endpoint-request.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
 import { type ChatServer, chatServer, send } from '../../../helpers/chat-server.ts';
 
@@ -35,7 +32,7 @@ async function serve(answer: Answer = openAiAnswer): Promise<ChatServer> {
   return server;
 }
 
-function optionsFor(baseUrl: string, more: Partial<EndpointEmbedderOptions> = {}): EndpointEmbedderOptions {
+function optionsFor(baseUrl: string, more: Partial<ModelEndpointOptions> = {}): ModelEndpointOptions {
   const base = { baseUrl, keyEnv: '', keyCommand: '', env: {}, cwd: '/', model: 'm', timeoutMs: 60_000 };
   return { ...base, redact: (text) => text.replaceAll('hunter2', '[redacted]'), ...more };
 }

@@ -1,6 +1,7 @@
 import type http from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createEndpointReranker, type EndpointRerankerOptions } from '../../../../memory/recall/endpoint-reranker.ts';
+import type { ModelEndpointOptions } from '../../../../memory/models/endpoint-request.ts';
+import { createEndpointReranker } from '../../../../memory/recall/endpoint-reranker.ts';
 import { rerankerContract } from '../../../contract/reranker.ts';
 import { type ChatServer, chatServer, send } from '../../../helpers/chat-server.ts';
 import { createWordReranker, sharedWords } from '../../../helpers/word-reranker.ts';
@@ -32,7 +33,7 @@ async function serve(answer: Answer = bestFirst): Promise<ChatServer> {
   return server;
 }
 
-function optionsFor(baseUrl: string, more: Partial<EndpointRerankerOptions> = {}): EndpointRerankerOptions {
+function optionsFor(baseUrl: string, more: Partial<ModelEndpointOptions> = {}): ModelEndpointOptions {
   const base = { baseUrl, keyEnv: '', keyCommand: '', env: {}, cwd: '/', model: 'm', timeoutMs: 60_000 };
   return { ...base, redact: (text) => text.replaceAll('hunter2', '[redacted]'), ...more };
 }
