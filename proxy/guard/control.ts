@@ -26,7 +26,10 @@ export async function openControlSocket(file: string, handle: Handle, onLost: ()
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
     if (!ownStats(file)?.isSocket())
       throw new CometError('unsafe_file', `${file} is not a socket of this user; remove it`);
-    if (await isAnswering(file))
+    const probe = net.connect(file);
+    const connection = await once(probe, 'connect').catch(() => null);
+    probe.destroy();
+    if (connection !== null)
       throw new CometError('port_in_use', `a guard of this home answers on ${file}; stop it first`);
   }
   // Created under a temporary name and renamed, so that clients never see it before chmod. The name is not longer than
@@ -61,13 +64,6 @@ async function openPipe(address: string, handle: Handle): Promise<{ close(): voi
   return { close: () => void server.close() };
 }
 
-async function isAnswering(file: string): Promise<boolean> {
-  const probe = net.connect(file);
-  const connection = await once(probe, 'connect').catch(() => null);
-  probe.destroy();
-  return connection !== null;
-}
-
 function ownStats(file: string): Stats | null {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   return stats !== undefined && (process.getuid === undefined || stats.uid === process.getuid()) ? stats : null;
@@ -83,16 +79,9 @@ function serve(socket: net.Socket, handle: Handle): void {
     if (end < 0 && text.length > MOST_CHARS) socket.destroy();
     if (end < 0) return;
     socket.off('data', onData).resume().setTimeout(0);
-    void answer(text.slice(0, end), socket, handle).then((reply) => {
-      if (reply !== null) socket.end(`${JSON.stringify(reply)}\n`);
-    });
+    const answer = async (): Promise<object | null> => handle(Object(JSON.parse(text.slice(0, end))), socket);
+    void answer()
+      .catch((error: Error) => ({ error: error.message }))
+      .then((reply) => reply !== null && socket.end(`${JSON.stringify(reply)}\n`));
   });
-}
-
-async function answer(line: string, socket: net.Socket, handle: Handle): Promise<object | null> {
-  try {
-    return await handle(Object(JSON.parse(line)), socket);
-  } catch (error) {
-    return { error: (error as Error).message };
-  }
 }

@@ -184,7 +184,7 @@ export class Guard {
       this.#tunnels.bypassing -= 1;
     });
     const mayEnd = (): boolean => !this.#isStopping && this.#engine.port() !== 0;
-    endAtRest(client, remote, { restMs: this.#timings.restMs, mayEnd });
+    endAtRest(client, remote, this.#timings.restMs, mayEnd);
   }
 
   /** Checks the resolved address, because any name that resolves to this machine could loop. */
@@ -224,11 +224,8 @@ export class Guard {
   async #openBypass(): Promise<net.Socket> {
     this.#tunnels.failed_open += 1;
     const { hostname, port, protocol } = new URL(this.#options.upstream);
-    const defaultPort = protocol === 'http:' ? 80 : 443;
-    const remote = await this.#openTunnel({
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: Number(port) || defaultPort,
-    });
+    const to = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'http:' ? 80 : 443) };
+    const remote = await this.#openTunnel(to);
     this.#bypasses.add(remote);
     return remote;
   }

@@ -75,11 +75,7 @@ export async function connectTcp(host: string, port: number, timeoutMs: number):
 }
 
 /** Sends CONNECT over the socket that `open` creates. @throws the socket's error */
-export async function sendConnect(
-  authority: string,
-  headers: Readonly<Record<string, string>>,
-  open: () => net.Socket,
-) {
+export async function sendConnect(authority: string, headers: Record<string, string>, open: () => net.Socket) {
   const request = http.request({
     method: 'CONNECT',
     maxHeaderSize: MAX_HEAD_BYTES,
@@ -102,17 +98,15 @@ export async function sendConnect(
  */
 export async function connectToEngine(
   port: number,
-  options: {
-    readonly authority: string;
-    readonly secret: string;
-    readonly timeoutMs: number;
-    readonly client: string | null;
-  },
+  {
+    authority,
+    secret,
+    timeoutMs,
+    client,
+  }: { authority: string; secret: string; timeoutMs: number; client: string | null },
 ): Promise<net.Socket | 'declined'> {
-  const open = (): net.Socket => openSocket('127.0.0.1', port, options.timeoutMs);
-  const { secret, client } = options;
   const headers = { [SECRET_HEADER]: secret, ...(client === null ? {} : { [CLIENT_HEADER]: client }) };
-  const { status, socket } = await sendConnect(options.authority, headers, open);
+  const { status, socket } = await sendConnect(authority, headers, () => openSocket('127.0.0.1', port, timeoutMs));
   if (status === 200) return socket;
   socket.destroy();
   return 'declined';
@@ -149,14 +143,12 @@ export function pipeBothWays(client: net.Socket, remote: net.Socket): void {
   }
 }
 
-interface Rest {
-  /** A connection rests once nothing has come for so long since bytes of the upstream; a request that waits does not. */
-  readonly restMs: number;
-  readonly mayEnd: () => boolean;
-}
-
-/** Ends a piped connection at rest: its client then opens another one. */
-export function endAtRest(client: net.Socket, remote: net.Socket, { restMs, mayEnd }: Rest): void {
+/**
+ * Ends a piped connection at rest: its client then opens another one.
+ *
+ * @param restMs  it rests once nothing has come for so long since bytes of the upstream; a request that waits does not
+ */
+export function endAtRest(client: net.Socket, remote: net.Socket, restMs: number, mayEnd: () => boolean): void {
   let answered = 0;
   let answeredAt = 0;
   client.on('data', () => {
@@ -168,7 +160,6 @@ export function endAtRest(client: net.Socket, remote: net.Socket, { restMs, mayE
   });
   const look = setInterval(() => {
     if (answered > TICKETS_BYTES && performance.now() - answeredAt >= restMs && mayEnd()) client.destroySoon();
-  }, restMs / 10);
-  look.unref();
+  }, restMs / 10).unref();
   client.once('close', () => clearInterval(look));
 }

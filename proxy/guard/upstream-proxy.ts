@@ -97,10 +97,15 @@ export async function connectViaProxy(proxy: UpstreamProxy, target: Authority, t
   });
   if (answer.status >= 200 && answer.status < 300) return answer.socket;
   answer.socket.destroy();
-  throw new CometError(
-    answer.status === 407 ? 'upstream_proxy_failed' : 'upstream_failed',
-    `the proxy ${formatProxy(proxy)} ${describeRefusal(proxy, answer, authority)}`,
-  );
+  const { status, reason } = answer;
+  const said = `(${`${status} ${reason.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 100)}`.trim()})`;
+  const isAsking = proxy.authorization === null;
+  const refusal = isAsking
+    ? `asks for a name and password ${said}: put them into HTTPS_PROXY, before its host`
+    : `does not accept the name and password of HTTPS_PROXY ${said}`;
+  const what = status === 407 ? refusal : `does not connect to ${authority} ${said}`;
+  const code = status === 407 ? 'upstream_proxy_failed' : 'upstream_failed';
+  throw new CometError(code, `the proxy ${formatProxy(proxy)} ${what}`);
 }
 
 function openSocket(proxy: UpstreamProxy, timeoutMs: number): net.Socket {
@@ -110,19 +115,6 @@ function openSocket(proxy: UpstreamProxy, timeoutMs: number): net.Socket {
   const tls = process.getBuiltinModule('node:tls');
   const servername = isIP(proxy.host) === 0 ? proxy.host : '';
   return withConnectTimeout(tls.connect({ ...options, servername, ALPNProtocols: ['http/1.1'] }), proxy, timeoutMs);
-}
-
-function describeRefusal(
-  proxy: UpstreamProxy,
-  { status, reason }: { status: number; reason: string },
-  authority: string,
-): string {
-  const answer = `${status} ${reason.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 100)}`.trim();
-  if (status === 407 && proxy.authorization === null) {
-    return `asks for a name and password (${answer}): put them into HTTPS_PROXY, before its host`;
-  }
-  if (status === 407) return `does not accept the name and password of HTTPS_PROXY (${answer})`;
-  return `does not connect to ${authority} (${answer})`;
 }
 
 function describeError(cause: unknown): string {
