@@ -22,7 +22,6 @@ import {
   headerValues,
   inspectRequest,
   type RawHeaders,
-  type RequestFacts,
   readBody,
   selectResponseHeaders,
   streamBody,
@@ -112,11 +111,7 @@ interface Exchange {
   readonly disconnected: AbortSignal;
 }
 
-async function runMessages(
-  exchange: Exchange,
-  path: NonNullable<RequestFacts['path']>,
-  stats: ProxyStats,
-): Promise<void> {
+async function runMessages(exchange: Exchange, path: MessagesRequest['path'], stats: ProxyStats): Promise<void> {
   const { deps, incoming, disconnected } = exchange;
   const receivedAtMs = deps.clock.now();
   const received = await readBody(incoming.request, deps.bodyCapBytes);
@@ -126,13 +121,8 @@ async function runMessages(
     return reportRateLimits(deps, await relay(exchange, received));
   }
   const timer = createPhaseTimer();
-  const message: MessagesRequest = {
-    ...{ requestId: randomUUID(), timer },
-    path,
-    headers: stripCredentials(incoming.request.rawHeaders),
-    body: received,
-    receivedAtMs,
-  };
+  const headers = stripCredentials(incoming.request.rawHeaders);
+  const message: MessagesRequest = { requestId: randomUUID(), timer, path, headers, body: received, receivedAtMs };
   const { outcome, sent } = await rewrite(deps, message, disconnected);
   stats[sent] += 1;
   const body = outcome?.body ?? received;
@@ -144,23 +134,23 @@ async function runMessages(
     const contentType = headerValues(headers, 'content-type')[0] ?? '';
     const contentEncoding = headerValues(headers, 'content-encoding').join(',');
     tee = createTee({ status, contentType, contentEncoding, capBytes: deps.teeCapBytes });
-    return timed(tee, timer);
+    const { write, end } = tee;
+    return {
+      end,
+      write(chunk) {
+        timer.answer();
+        write(chunk);
+      },
+    };
   });
   reportRateLimits(deps, result);
-  deps.log.debug('exchange', {
-    requestId: message.requestId,
-    path,
-    sent,
-    receivedBytes: received.length,
-    sentBytes: body.length,
-    status: result.status,
-    end: result.end,
-    durationMs: deps.clock.now() - receivedAtMs,
-  });
+  const { requestId } = message;
+  const { status, end } = result;
+  const sizes = { receivedBytes: received.length, sentBytes: body.length };
+  const durationMs = deps.clock.now() - receivedAtMs;
+  deps.log.debug('exchange', { requestId, path, sent, ...sizes, status, end, durationMs });
   if (outcome !== null) await reportResponse(deps, outcome, tee, result, path);
 }
-
-type Timer = ReturnType<typeof createPhaseTimer>;
 
 function createPhaseTimer() {
   const phases: Phase[] = [];
@@ -190,25 +180,12 @@ function createPhaseTimer() {
   });
 }
 
-function timed(tee: Tee, timer: Timer): Tee {
-  return {
-    ...tee,
-    write(chunk) {
-      timer.answer();
-      tee.write(chunk);
-    },
-  };
-}
-
 /** The only place that fails open: memory never costs a request. */
 async function rewrite(
   deps: ExchangeDeps,
   message: MessagesRequest,
   disconnected: AbortSignal,
-): Promise<{
-  readonly outcome: RewriteOutcome | null;
-  readonly sent: 'rewritten' | 'passed_through' | 'failed_open';
-}> {
+): Promise<{ readonly outcome: RewriteOutcome | null; readonly sent: keyof Omit<ProxyStats, 'total'> }> {
   // Not `AbortSignal.timeout`, which stays alive and fires long after its request ended.
   const limit = new AbortController();
   const onDisconnect = (): void => limit.abort(disconnected.reason);
@@ -223,27 +200,21 @@ async function rewrite(
   if (disconnected.aborted) onDisconnect();
   disconnected.addEventListener('abort', onDisconnect, { once: true });
   try {
-    const outcome = await beforeAbort(
-      deps.rewriter.rewrite({ ...message, extendDeadline }, limit.signal),
-      limit.signal,
-    );
+    const rewriting = deps.rewriter.rewrite({ ...message, extendDeadline }, limit.signal);
+    const outcome = await beforeAbort(rewriting, limit.signal);
     return { outcome, sent: outcome.rewritten ? 'rewritten' : 'passed_through' };
   } catch (error) {
     if (disconnected.aborted) throw error;
     deps.log.warn('memory skipped; the current plan is replayed', { requestId: message.requestId, error });
-    return { outcome: replay(deps, message), sent: 'failed_open' };
   } finally {
     clearTimeout(timer);
     disconnected.removeEventListener('abort', onDisconnect);
   }
-}
-
-function replay(deps: ExchangeDeps, message: MessagesRequest): RewriteOutcome | null {
   try {
-    return deps.rewriter.replay(message);
+    return { outcome: deps.rewriter.replay(message), sent: 'failed_open' };
   } catch (error) {
     deps.log.error('replay failed; the original is sent', { requestId: message.requestId, error });
-    return null;
+    return { outcome: null, sent: 'failed_open' };
   }
 }
 

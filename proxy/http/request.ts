@@ -7,16 +7,10 @@ export type RawHeaders = readonly string[];
 /** Marks requests of comet-cc's own `claude -p` children; never sent upstream. */
 export const CHILD_HEADER = 'x-comet-cc-child';
 
-const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'te',
-  'transfer-encoding',
-  'upgrade',
-]);
+const HOP_BY_HOP: readonly string[] = [
+  ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization'],
+  ...['te', 'transfer-encoding', 'upgrade'],
+];
 const CREDENTIALS: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'cookie', 'proxy-authorization']);
 const RESPONSE_HEADERS = /^(anthropic-ratelimit-.*|retry-after|request-id)$/;
 
@@ -87,13 +81,12 @@ export function inspectRequest(
   return { hasBody: chunked || Number(lengths[0] ?? 0) > 0, path: findPath(request) };
 }
 
-function findPath(request: IncomingMessage): RequestFacts['path'] {
-  const raw = request.rawHeaders;
+function findPath({ rawHeaders: raw, method, url }: IncomingMessage): RequestFacts['path'] {
   const encoding = headerValues(raw, 'content-encoding').join(',').trim().toLowerCase();
   const isClient = headerValues(raw, 'user-agent')[0]?.startsWith('claude-cli/') ?? false;
   const isChild = headerValues(raw, CHILD_HEADER).length > 0;
-  if (request.method !== 'POST' || !isClient || isChild || (encoding !== '' && encoding !== 'identity')) return null;
-  const path = request.url?.split('?', 1)[0];
+  if (method !== 'POST' || !isClient || isChild || (encoding !== '' && encoding !== 'identity')) return null;
+  const path = url?.split('?', 1)[0];
   if (path === '/v1/messages') return 'messages';
   return path === '/v1/messages/count_tokens' ? 'count_tokens' : null;
 }
@@ -107,20 +100,14 @@ export function readBody(request: IncomingMessage, capBytes: number): Promise<Bu
     const onData = (chunk: Buffer): void => {
       body.add(chunk);
       if (body.bytes() <= capBytes) return;
-      removeListeners();
       request.pause();
-      resolve(streamBody(request, [body.toBuffer()]));
+      settle(() => resolve(streamBody(request, [body.toBuffer()])));
     };
-    const onEnd = (): void => {
-      removeListeners();
-      resolve(body.toBuffer());
-    };
-    const onClose = (): void => {
-      removeListeners();
-      reject(new Error('upload cut off'));
-    };
-    const removeListeners = (): void => {
+    const onEnd = (): void => settle(() => resolve(body.toBuffer()));
+    const onClose = (): void => settle(() => reject(new Error('upload cut off')));
+    const settle = (end: () => void): void => {
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+      end();
     };
     request.on('data', onData).once('end', onEnd).once('close', onClose).once('error', onClose);
     request.resume();

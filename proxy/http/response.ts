@@ -21,11 +21,6 @@ interface TeeOptions {
   readonly capBytes: number;
 }
 
-interface Inflater {
-  write(chunk: Buffer): void;
-  end(): void;
-}
-
 const EMPTY: Captured = { message: null, cut: false, errorText: '' };
 const ERROR_BYTES = 2_048;
 /** Decoding blocks the event loop for at most this long at a time. */
@@ -120,10 +115,19 @@ interface Sink {
 
 const PENDING_LIMIT = 16 * 1024 * 1024;
 
-function createInflater(encoding: string, sink: Sink): Inflater {
+function createInflater(encoding: string, sink: Sink): { write(chunk: Buffer): void; end(): void } {
   const name = encoding.trim().toLowerCase();
   if (name === '' || name === 'identity') return { write: sink.onData, end: sink.onEnd };
-  if (name === 'zstd') return zstdInflater(sink);
+  if (name === 'zstd') {
+    const decoder = new Decompress((bytes) => sink.onData(bytes));
+    return {
+      write: (chunk) => decoder.push(chunk),
+      end() {
+        decoder.push(new Uint8Array(0), true);
+        sink.onEnd();
+      },
+    };
+  }
   const isUnzipped = ['gzip', 'x-gzip', 'deflate'].includes(name);
   const stream = isUnzipped ? createUnzip() : name === 'br' ? createBrotliDecompress() : null;
   if (stream === null) queueMicrotask(sink.onError);
@@ -143,17 +147,6 @@ function createInflater(encoding: string, sink: Sink): Inflater {
       stream.write(chunk);
     },
     end: () => void stream?.end(),
-  };
-}
-
-function zstdInflater(sink: Sink): Inflater {
-  const decoder = new Decompress((bytes) => sink.onData(bytes));
-  return {
-    write: (chunk) => decoder.push(chunk),
-    end() {
-      decoder.push(new Uint8Array(0), true);
-      sink.onEnd();
-    },
   };
 }
 
@@ -271,9 +264,12 @@ export function createAssembler() {
       case 'content_block_delta':
         applyDelta(readIndex(event), toRecord(event['delta']));
         break;
-      case 'content_block_stop':
-        endBlock(readIndex(event));
+      case 'content_block_stop': {
+        const at = readIndex(event);
+        const [block, partial] = [blocks[at], partialInputs.get(at)];
+        if (block !== undefined && partial) block['input'] = JSON.parse(partial);
         break;
+      }
       case 'message_delta':
         stopReason = toRecord(event['delta'])['stop_reason'] ?? stopReason;
         usage = mergeUsage(usage, toRecord(event['usage']));
@@ -294,12 +290,6 @@ export function createAssembler() {
     } else if (delta['type'] === 'signature_delta') {
       block['signature'] = delta['signature'];
     } else appendDelta(block, delta);
-  }
-
-  function endBlock(at: number): void {
-    const block = blocks[at];
-    const partial = partialInputs.get(at);
-    if (block !== undefined && partial) block['input'] = JSON.parse(partial);
   }
 
   return {

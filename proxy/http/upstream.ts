@@ -134,19 +134,17 @@ function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler)
   let control: Dispatcher.DispatchController | null = null;
   let aborted = false;
   pool.dispatch(
-    {
-      method: request.method as Dispatcher.HttpMethod,
-      path: request.path,
-      headers: [...request.headers],
-      body: request.body,
-    },
+    { ...request, method: request.method as Dispatcher.HttpMethod, headers: [...request.headers] },
     {
       onRequestStart(controller) {
         control = controller;
         if (aborted) controller.abort(new Error('client disconnected'));
       },
       onResponseStart(controller, status, _headers, reason) {
-        if (status >= 200) handler.onHead(status, encodeReason(reason), decodeHeaders(controller.rawHeaders));
+        // As the bytes that came; node throws at any other character.
+        const text = Buffer.from(reason ?? '').toString('latin1');
+        const phrase = text.replaceAll(/[^ -~\x80-\xff]/g, '');
+        if (status >= 200) handler.onHead(status, phrase, decodeHeaders(controller.rawHeaders));
       },
       onResponseData(controller, chunk) {
         if (!handler.onData(chunk)) controller.pause();
@@ -162,13 +160,6 @@ function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler)
       control?.abort(new Error('client disconnected'));
     },
   };
-}
-
-/** As the bytes that came; node throws at any other character. */
-function encodeReason(reason = ''): string {
-  return Buffer.from(reason)
-    .toString('latin1')
-    .replaceAll(/[^ -~\x80-\xff]/g, '');
 }
 
 function decodeHeaders(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
@@ -187,9 +178,7 @@ function trustRoots(ca: string): SecureContext {
 function readCa(file: string): string {
   try {
     return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new CometError('ca_unreadable', `${file} cannot be read; set COMET_CC_UPSTREAM_CA to a PEM file`, {
-      cause: error,
-    });
+  } catch (cause) {
+    throw new CometError('ca_unreadable', `${file} cannot be read; set COMET_CC_UPSTREAM_CA to a PEM file`, { cause });
   }
 }
