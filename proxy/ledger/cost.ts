@@ -56,7 +56,11 @@ export function compareCosts(
   const expected = caches.sent.bill(sent ?? received, request).bill;
   const { bill, touched } = caches.untouched.bill(received, request);
   if (sent === null) return { untouched: billed, touched };
-  return { untouched: roundBill(correctBill(bill, expected, billed)), touched };
+  const corrected = Object.entries(correctBill(bill, expected, billed));
+  return {
+    untouched: Object.fromEntries(corrected.map(([name, tokens]) => [name, Math.round(tokens)])) as Bill,
+    touched,
+  };
 }
 
 /** Upstream's cache is not observable: reads of the sent prompt indicate what the untouched one would have read. */
@@ -93,19 +97,6 @@ function billWithReads(bill: Bill, cacheRead: number): Bill {
   return { ...bill, [field]: written, cacheRead: read };
 }
 
-function roundBill(bill: Bill): Bill {
-  return Object.fromEntries(Object.entries(bill).map(([name, tokens]) => [name, Math.round(tokens)])) as Bill;
-}
-
-interface BillRequest {
-  /** Start of the request, from which TTLs run. */
-  readonly atMs: number;
-  /** Billed tokens per estimated token. */
-  readonly scale: number;
-  /** Shorter prefixes are not cached. */
-  readonly minTokens: number;
-}
-
 const LOOKBACK = 20;
 const TTL_MS: Readonly<Record<string, number>> = { '5m': 300_000, '1h': 3_600_000 };
 const MAX_ENTRIES = 20_000;
@@ -134,7 +125,12 @@ export function createPrefixCache() {
   };
   return {
     restore: put,
-    bill(prompt: Prompt, { atMs, scale, minTokens }: BillRequest) {
+    /**
+     * @param atMs       start of the request, from which TTLs run
+     * @param scale      billed tokens per estimated token
+     * @param minTokens  shorter prefixes are not cached
+     */
+    bill(prompt: Prompt, { atMs, scale, minTokens }: Readonly<Record<'atMs' | 'scale' | 'minTokens', number>>) {
       const positions = listPositions(prompt);
       const live = (at: number): PrefixEntry | undefined => {
         const entry = entries.peek(positions[at]?.key ?? '');
@@ -308,14 +304,12 @@ export function estimateMessage(message: unknown): TokenEstimate {
 
 function estimateBlocks(role: string, content: unknown): TokenEstimate {
   const blocks = Array.isArray(content) ? content.map(toRecord) : [];
+  const ttls = blocks.flatMap((block) => [...nestedBlocks(block).map(readTtl), readTtl(block)]);
   return {
     digest: createHash('sha256').update(role).update(JSON.stringify(blocks, withoutBreakpoints)).digest('base64'),
     tokens: blocks.reduce((sum, block) => sum + estimateBlock(block), 0),
     blocks: blocks.length,
-    ttl:
-      blocks
-        .flatMap((block) => [...nestedBlocks(block).map(readTtl), readTtl(block)])
-        .findLast((ttl) => ttl !== undefined) ?? null,
+    ttl: ttls.findLast((ttl) => ttl !== undefined) ?? null,
     hasImage: blocks.some((block) => [block, ...nestedBlocks(block)].some(({ type }) => type === 'image')),
   };
 }

@@ -112,7 +112,10 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
       const { output, ...billed } = usage;
       const { untouched, touched } = compareRequest(request, billed);
       trackLive(touched);
-      add(createRecord(request, { billed, untouched, output, touched }));
+      const { requestId, atMs, conversation: id, view, sent, counts, cut } = request;
+      const root = view === null ? '' : findConversationRoot(view);
+      const about = { requestId, atMs, conversation: id, root, model, rewritten: sent !== null, counts, cut };
+      add({ kind: 'request', ...about, billed, untouched, output, touched });
       const conversation = state.conversation(request.conversation);
       return {
         billed,
@@ -130,12 +133,8 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
     recordRefusal: (conversation: string, isLast: boolean): void =>
       add({ kind: 'refused', atMs: clock.now(), conversation, isLast }),
     /** Records model calls made by comet-cc itself; `conversation` is '' when unknown. */
-    recordOwnCall: (call: {
-      readonly conversation: string;
-      readonly calls: number;
-      readonly tokens: number;
-      readonly usd: number;
-    }): void => add({ kind: 'own', atMs: clock.now(), ...call }),
+    recordOwnCall: (call: { conversation: string; calls: number; tokens: number; usd: number }): void =>
+      add({ kind: 'own', atMs: clock.now(), ...call }),
     /** Why no memory text is added to this conversation now; null while it is. A loss leaves cuts that pay. */
     disabledBy(conversation: string): 'loss' | 'refusal' | null {
       const off = state.conversation(conversation)?.off ?? null;
@@ -150,16 +149,6 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
     disabledConversations: (): readonly Conversation[] => state.off(),
     close: (): Promise<void> => store.close(),
   };
-}
-
-function createRecord(
-  { requestId, atMs, conversation, model, view, sent, counts, cut }: BilledRequest,
-  figures: Pick<RequestRecord, 'billed' | 'untouched' | 'output' | 'touched'>,
-): RequestRecord {
-  const rewritten = sent !== null;
-  const root = view === null ? '' : findConversationRoot(view);
-  const about = { requestId, atMs, conversation, root, model, rewritten, counts, cut };
-  return { kind: 'request', ...about, ...figures };
 }
 
 /** Lineage hash up to the first answer; two conversations share it only when one was forked from the other. */
@@ -276,7 +265,9 @@ export class LedgerState {
     // A loss pauses trimming until the plan has saved it, or the conversation has grown beyond it.
     const off = balance.streak === 0 && previous.off?.because !== REFUSED ? null : previous.off;
     this.#keep({ ...previous, root: record.root || previous.root, rewritten, balance, off });
-    return balance.streak >= LOSS_LIMIT ? this.#turnOff(record, describeLoss(balance)) : null;
+    if (balance.streak < LOSS_LIMIT) return null;
+    const loss = `$${(-balance.savedUsd).toFixed(4)} (${((100 * -balance.savedUsd) / balance.untouchedUsd).toFixed(1)} %)`;
+    return this.#turnOff(record, `${LOSS_LIMIT} requests in a row ended with a net loss: ${loss} more than untouched`);
   }
 
   #turnOff({ atMs, conversation }: { atMs: number; conversation: string }, because: string): Conversation | null {
@@ -300,11 +291,6 @@ export class LedgerState {
     this.#conversations.set(conversation.id, conversation);
     if (conversation.rewritten && conversation.root !== '') this.#roots.set(conversation.root, true);
   }
-}
-
-function describeLoss({ savedUsd, untouchedUsd }: Conversation['balance']): string {
-  const percent = ((100 * -savedUsd) / untouchedUsd).toFixed(1);
-  return `${LOSS_LIMIT} requests in a row ended with a net loss: $${(-savedUsd).toFixed(4)} (${percent} %) more than untouched`;
 }
 
 /** `YYYY-MM-DD`, UTC. */

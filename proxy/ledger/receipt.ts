@@ -6,11 +6,6 @@ import { sumBill } from './cost.ts';
 import type { RequestCost } from './ledger.ts';
 import { type Bill, openJsonlFile, type RecordStore } from './store.ts';
 
-interface BodyDigest {
-  readonly bytes: number;
-  readonly sha256: string;
-}
-
 export interface ReceiptEdit {
   readonly start: number;
   readonly end: number;
@@ -39,8 +34,8 @@ export interface Receipt {
   /** Key of the turn in the journal, which has its prompt; absent in receipts of earlier versions. */
   readonly turn?: string;
   readonly epoch: number | null;
-  readonly received: BodyDigest;
-  readonly sent: BodyDigest;
+  readonly received: { readonly bytes: number; readonly sha256: string };
+  readonly sent: Receipt['received'];
   readonly dropped: readonly {
     /** Message indices of the received body, inclusive. */
     readonly from: number;
@@ -85,11 +80,7 @@ interface Economics {
   readonly trimming_off: string | null;
 }
 
-interface ReceiptResponse {
-  readonly status: number;
-  readonly refusal: string;
-  readonly account: RequestCost | null;
-}
+type ReceiptResponse = Pick<Receipt, 'status' | 'refusal'> & { readonly account: RequestCost | null };
 
 function settleReceipt(receipt: Receipt, { status, refusal, account }: ReceiptResponse): Receipt {
   if (account === null) return { ...receipt, status, refusal };
@@ -183,12 +174,6 @@ export async function openReceipts({ store, redact, most, log }: ReceiptsDeps) {
 /** Texts of at least this length are written once and referenced by id. */
 const SHARED_CHARS = 100;
 
-/** The line of a receipt and the ids of its shared texts. */
-interface EncodedReceipt {
-  readonly line: string;
-  readonly ids: ReadonlySet<string>;
-}
-
 /**
  * One JSON line per receipt and one per long text, because every request of a conversation adds the same texts. Each
  * receipt is encoded once, because a replace writes hundreds of them again.
@@ -197,7 +182,7 @@ interface EncodedReceipt {
  */
 export function openReceiptFile(file: string, redact: (text: string) => string): ReceiptStore {
   const lines = openJsonlFile(file);
-  const encoded = new WeakMap<Receipt, EncodedReceipt>();
+  const encoded = new WeakMap<Receipt, { readonly line: string; readonly ids: ReadonlySet<string> }>();
   /** Redacted shared texts by id, and ids by original text. */
   let texts = new Map<string, string>();
   let idsOf = new Map<string, string>();
@@ -213,9 +198,14 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
     return id;
   }
 
-  function encode(receipt: Receipt): EncodedReceipt {
-    const bytes = encoded.get(receipt);
-    if (bytes !== undefined) return bytes;
+  function encodeLines(receipt: Receipt): string[] {
+    const { line, ids } = encoded.get(receipt) ?? encode(receipt);
+    const fresh = [...ids].filter((id) => !writtenIds.has(id));
+    for (const id of fresh) writtenIds.add(id);
+    return [...fresh.map((id) => JSON.stringify({ id, text: texts.get(id) })), line];
+  }
+
+  function encode(receipt: Receipt) {
     const ids = new Set<string>();
     const line = JSON.stringify(receipt, (key, value: unknown) => {
       if (typeof value !== 'string' || key !== 'text') return value;
@@ -227,13 +217,6 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
     const result = { line, ids };
     encoded.set(receipt, result);
     return result;
-  }
-
-  function encodeLines(receipt: Receipt): string[] {
-    const { line, ids } = encode(receipt);
-    const fresh = [...ids].filter((id) => !writtenIds.has(id));
-    for (const id of fresh) writtenIds.add(id);
-    return [...fresh.map((id) => JSON.stringify({ id, text: texts.get(id) })), line];
   }
 
   return {

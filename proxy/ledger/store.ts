@@ -3,6 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { createMutex } from '../../common/async.ts';
 import { ensureDir, writeFileAtomic } from '../../common/files.ts';
+import { parseJson } from '../../common/text.ts';
 
 /** Sums over requests. Tokens are prompt tokens unless named otherwise. */
 export const EMPTY_TOTALS = {
@@ -131,7 +132,7 @@ export function openLedgerFile(file: string, report: (message: string) => void):
     async load() {
       try {
         const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
-        const records = lines.flatMap(parseLine);
+        const records = lines.flatMap((line) => LedgerRecord.safeParse(parseJson(line)).data ?? []);
         // A crash can tear only the last line.
         if (records.length < lines.length - 1) report(`${lines.length - records.length} lines could not be read`);
         return records;
@@ -145,14 +146,6 @@ export function openLedgerFile(file: string, report: (message: string) => void):
     replace: (records) => lines.replace(() => records.map((record) => JSON.stringify(record))),
     close: () => lines.close(),
   };
-}
-
-function parseLine(line: string): LedgerRecord[] {
-  try {
-    return [LedgerRecord.parse(JSON.parse(line))];
-  } catch {
-    return []; // a torn or damaged line
-  }
 }
 
 /**
