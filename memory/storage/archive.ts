@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { grouped } from '../../common/map.ts';
+import { compareText } from '../../common/text.ts';
 import { ORIGINS } from '../../common/turn.ts';
 import {
   newDocument,
@@ -69,13 +70,17 @@ export function renderArchive(archive: Archive, format: ArchiveFormat): string {
   const nodes = ordered(archive.nodes);
   const briefs = ordered(archive.briefs);
   const sessions = grouped(nodes, ({ project, session_id }) => JSON.stringify([project, session_id]));
-  const parts = [...sessions.values()].map((own) => `${TITLES.nodes}\n${getDocument(own)}`);
+  const parts = [...sessions.values()].map((own) => {
+    const sections = own.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
+    return `${TITLES.nodes}\n${renderDocument({ ...newDocument(own[0] as MemoryNode), sections })}`;
+  });
   return [
     `<!-- ${MARK} ${VERSION} -->\n`,
     ...parts,
     ...briefs.map((brief) => `${TITLES.brief}\n${renderBriefFile(brief)}`),
     ...KINDS.flatMap((kind) =>
-      (archive[kind] ?? []).map(({ name, text }) => `${TITLES[kind]}\n${quoted(`${name}\n${text}`)}\n`),
+      // No line of a page can be taken for a title.
+      (archive[kind] ?? []).map(({ name, text }) => `${TITLES[kind]}\n${`${name}\n${text}`.replace(/^/gm, '> ')}\n`),
     ),
   ].join('');
 }
@@ -135,16 +140,6 @@ function withoutGone({ name, text }: ArchivedPage, removedIds: ReadonlySet<strin
   return left === null ? [] : [{ name, text: renderPage(left) }];
 }
 
-/** No line of a page can be taken for a title. */
-function quoted(text: string): string {
-  return text.replace(/^/gm, '> ');
-}
-
-function getDocument(nodes: readonly MemoryNode[]): string {
-  const sections = nodes.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
-  return renderDocument({ ...newDocument(nodes[0] as MemoryNode), sections });
-}
-
 function fromLines(text: string): Archive {
   const nodes: MemoryNode[] = [];
   const briefs: StoredBrief[] = [];
@@ -172,8 +167,11 @@ function fromMarkdown(text: string): Archive {
     const title = lines[start]?.trimEnd();
     const kind = KINDS.find((each) => TITLES[each] === title);
     if (title === TITLES.nodes) nodes.push(...getNodes(part, start + 1));
-    else if (kind === undefined) briefs.push(getBrief(part, start + 2));
-    else files[kind] = [...(files[kind] ?? []), getFile(FILES[kind], part, start + 2)];
+    else if (kind === undefined) {
+      const brief = parseBriefFile(part);
+      if (typeof brief === 'string') throw invalid(start + 2, brief);
+      briefs.push(brief);
+    } else files[kind] = [...(files[kind] ?? []), getFile(FILES[kind], part, start + 2)];
   }
   return { nodes, briefs, ...files };
 }
@@ -195,12 +193,6 @@ function getFile(schema: typeof FILES.pages, part: string, line: number): Archiv
   return read.data;
 }
 
-function getBrief(part: string, line: number): StoredBrief {
-  const brief = parseBriefFile(part);
-  if (typeof brief === 'string') throw invalid(line, brief);
-  return brief;
-}
-
 function json(line: string, number: number): unknown {
   try {
     return JSON.parse(line) as unknown;
@@ -220,11 +212,8 @@ function invalid(line: number, expected: string): CometError {
   return new CometError('node_invalid', `line ${line}: ${expected}; nothing was taken over`);
 }
 
-type Ordered = { readonly project: string; readonly session_id: string; readonly node_id?: string };
-
-function ordered<T extends Ordered>(items: readonly T[]): T[] {
-  const keyed = items.map(
-    (item) => [JSON.stringify([item.project, item.session_id, item.node_id ?? '']), item] as const,
-  );
-  return keyed.sort(([a], [b]) => (a < b ? -1 : Number(a > b))).map(([, item]) => item);
+function ordered<T extends { project: string; session_id: string; node_id?: string }>(items: readonly T[]): T[] {
+  const getKey = ({ project, session_id, node_id = '' }: T) => JSON.stringify([project, session_id, node_id]);
+  const keyed = items.map((item) => [getKey(item), item] as const);
+  return keyed.sort(([a], [b]) => compareText(a, b)).map(([, item]) => item);
 }

@@ -40,7 +40,7 @@ export function parseFactPage(text: string, ontology: Ontology, nowIso: string):
   const page = { facts: [] as Fact[], closed: [] as Fact[], others: [] as string[], problems: [] as string[] };
   for (const raw of body.split(/\r?\n/)) {
     const line = raw.trim();
-    if (line === '' || isTitle(line)) continue;
+    if (line === '' || /^# Facts\b/.test(line) || Object.values(HEADINGS).includes(line as never)) continue;
     const fact = /^[-*+] /.test(line) ? readLine(line, ontology, nowIso) : null;
     if (fact === null || typeof fact === 'string') page.others.push(raw.trimEnd());
     else if (fact.valid_to === null) page.facts.push(fact);
@@ -104,16 +104,11 @@ export function changeFacts(
   const fresh = added.filter((each) => !facts.some((fact) => fact.text === each));
   if (removedIds.size + fresh.length === 0) return before;
   const rest = text.split(/\r?\n/).filter((line) => !removedIds.has(line));
-  return `${[rest.join('\n').trimEnd(), ...fresh.map((each) => `- ${escapedFact(each)}`)].join('\n')}\n`;
-}
-
-function escapedFact(text: string): string {
-  const at = text.indexOf(': ');
-  return `${text.slice(0, at)}: ${escaped(text.slice(at + 2))}`;
-}
-
-function isTitle(line: string): boolean {
-  return /^# Facts\b/.test(line) || Object.values(HEADINGS).includes(line as never);
+  const lines = fresh.map((each) => {
+    const at = each.indexOf(': ');
+    return `- ${each.slice(0, at)}: ${escaped(each.slice(at + 2))}`;
+  });
+  return `${[rest.join('\n').trimEnd(), ...lines].join('\n')}\n`;
 }
 
 function getLine(fact: Fact): string {
@@ -160,7 +155,7 @@ function readLine(line: string, ontology: Ontology, nowIso: string): Fact | stri
   if (declared === null) return `the ontology declares no ${concept}`;
   const value = unescaped(text).trim();
   const read = factSchema.safeParse({
-    id: fields.get('id') ?? `fact_${handId(`${concept}\n${value}`)}`,
+    id: fields.get('id') ?? `fact_${sha256(`${concept}\n${value}`, 13)}`,
     concept,
     value,
     evidence: fields.get('said') ?? value,
@@ -173,9 +168,4 @@ function readLine(line: string, ontology: Ontology, nowIso: string): Fact | stri
     valid_to: fields.get('to') ?? null,
   });
   return read.success ? read.data : `has an unclear ${read.error.issues[0]?.path.join('.') || 'field'}`;
-}
-
-/** Of a line that a person wrote. */
-function handId(text: string): string {
-  return sha256(text, 13);
 }

@@ -4,7 +4,7 @@ import { grouped, LruMap, slices } from '../../common/map.ts';
 import { sha256 } from '../../common/text.ts';
 import { type Fact, isDraft, isRedirect, type MemoryNode } from '../model/node.ts';
 import { spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
-import type { IndexRow, SearchIndex } from '../search/search-index.ts';
+import type { IndexEntry, IndexRow, SearchIndex } from '../search/search-index.ts';
 import { contentTags } from '../text/tags.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import type { NodeRegistry } from './node-registry.ts';
@@ -29,9 +29,10 @@ const NODES_AT_ONCE = 8;
 /** Many short sessions share a commit: each one costs the index the same, however few rows it has. */
 const NODES_PER_WRITE = 100;
 
-export function createIndexer({ index, catalogue, getTexts, getSession, taskQueue, priority, log }: IndexerDeps) {
+export function createIndexer(deps: IndexerDeps) {
+  const { index, catalogue, taskQueue, priority, log } = deps;
   const serial = createSerialQueue((error) => log.error('index not written; the next start rebuilds it', { error }));
-  const { sessionTurns, write } = createRowWriter({ index, catalogue, getTexts, getSession });
+  const { sessionTurns, write } = createRowWriter(deps);
   const queued = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => serial(work));
 
   /** Queued like other writes, but rejects on failure. */
@@ -41,8 +42,7 @@ export function createIndexer({ index, catalogue, getTexts, getSession, taskQueu
     });
   }
 
-  async function lacking(target: Pick<SearchIndex, 'entries'>): Promise<MemoryNode[]> {
-    const entries = await target.entries();
+  function lacking(entries: ReadonlyMap<string, IndexEntry>): MemoryNode[] {
     return catalogue.all().filter((node) => entries.get(node.node_id)?.digest !== contentDigest(node));
   }
 
@@ -60,7 +60,7 @@ export function createIndexer({ index, catalogue, getTexts, getSession, taskQueu
     async reconcile(isStopping: () => boolean, progress: Progress): Promise<void> {
       const entries = await index.entries();
       const stale = [...entries.keys()].filter((id) => catalogue.current(id)?.node_id !== id);
-      const wrong = catalogue.all().filter((node) => entries.get(node.node_id)?.digest !== contentDigest(node));
+      const wrong = lacking(entries);
       const emptied = wrong.filter((node) => entries.has(node.node_id)).map((node) => node.node_id);
       if (stale.length + emptied.length > 0) await queued(() => index.remove([...stale, ...emptied]));
       let done = 0;
@@ -80,7 +80,7 @@ export function createIndexer({ index, catalogue, getTexts, getSession, taskQueu
       if (successor === null) return;
       const away = [...(await successor.entries()).keys()].filter((id) => catalogue.current(id)?.node_id !== id);
       if (away.length > 0) await queued(() => successor.remove(away));
-      const missing = await lacking(successor);
+      const missing = lacking(await successor.entries());
       let done = 0;
       for (const [, nodes] of bySession(missing)) {
         for (const few of slices(nodes, NODES_AT_ONCE)) {
@@ -92,7 +92,7 @@ export function createIndexer({ index, catalogue, getTexts, getSession, taskQueu
       }
       if (isStopping()) return;
       await queued(async () => {
-        const { length } = await lacking(successor);
+        const { length } = lacking(await successor.entries());
         if (length === 0) await successor.takeOver();
         else log.warn('the index for the new embedder is not complete; the old one serves until then', { length });
       });
@@ -118,12 +118,7 @@ export function createIndexer({ index, catalogue, getTexts, getSession, taskQueu
   };
 }
 
-function createRowWriter({
-  index,
-  catalogue,
-  getTexts,
-  getSession,
-}: Omit<IndexerDeps, 'taskQueue' | 'priority' | 'log'>) {
+function createRowWriter({ index, catalogue, getTexts, getSession }: IndexerDeps) {
   const sessionTurns = createSessionTurns(getTexts);
 
   async function write(
@@ -211,7 +206,10 @@ export function getRows(node: MemoryNode, { turns, positions }: NodeTexts): Inde
     const text = turn === undefined ? '' : spokenText(turn);
     if (turn === undefined || text === '') return [];
     const { origin } = withoutToolOutput(turn);
-    const place = findPlace(positions.get(turnId));
+    const { sessionId = '', position = null } = positions.get(turnId) ?? {};
+    // Places of two sessions of a project are far apart, whatever their lengths.
+    const first = Number.parseInt(sha256(sessionId, 8), 16) * MOST_TURNS;
+    const place = position === null ? {} : { sessionId, place: first + position };
     return [{ ...shared, ...place, kind: 'turn', turnId, origin, atMs: turn.atMs, text: text, embedded: text }];
   });
   // Facts of a draft repeat sentences of its turns: indexing them twice would crowd out other results.
@@ -222,13 +220,6 @@ export function getRows(node: MemoryNode, { turns, positions }: NodeTexts): Inde
     return { ...shared, kind: 'fact', origin: node.origin, atMs: saidAtMs, sources, text: fact, embedded: fact };
   });
   return [own, ...turnRows, ...factRows];
-}
-
-/** Places of two sessions of a project are far apart, whatever their lengths. */
-function findPlace(turn: { readonly sessionId: string; readonly position: number } | undefined) {
-  if (turn === undefined) return {};
-  const { sessionId, position } = turn;
-  return { sessionId, place: Number.parseInt(sha256(sessionId, 8), 16) * MOST_TURNS + position };
 }
 
 /** Omits the concept when the value starts with it. */
@@ -243,11 +234,6 @@ const SESSIONS = 16;
 export function createSessionTurns(getTexts: (sessionId: string) => Promise<readonly TurnText[]>) {
   const sessions = new LruMap<string, readonly string[]>(SESSIONS);
 
-  function keep(sessionId: string, order: readonly string[]): readonly string[] {
-    sessions.set(sessionId, order);
-    return order;
-  }
-
   async function getOrder(sessionId: string, texts: readonly TurnText[]): Promise<readonly string[]> {
     const held = sessions.get(sessionId);
     const ids = new Set(held);
@@ -255,15 +241,15 @@ export function createSessionTurns(getTexts: (sessionId: string) => Promise<read
     if (held !== undefined && fresh.length === 0) return held;
     // What follows the last known turn is new; where known ones come after it, the order is another.
     const continues = held !== undefined && texts.slice(-fresh.length).every((turn, at) => turn === fresh[at]);
-    if (continues) return keep(sessionId, [...held, ...fresh.map(({ turnId }) => turnId)]);
-    return keep(sessionId, getTurnIds(await getTexts(sessionId)));
+    return continues ? [...held, ...getTurnIds(fresh)] : getTurnIds(await getTexts(sessionId));
   }
 
   return {
     /** @param texts  of some turns of the session; where they are left out, all of it are read */
     async read(sessionId: string, texts?: readonly TurnText[]): Promise<NodeTexts> {
       const turns = texts ?? (await getTexts(sessionId));
-      const order = texts === undefined ? keep(sessionId, getTurnIds(turns)) : await getOrder(sessionId, turns);
+      const order = texts === undefined ? getTurnIds(turns) : await getOrder(sessionId, turns);
+      sessions.set(sessionId, order);
       const positions = new Map(order.map((turnId, position) => [turnId, { sessionId, position }]));
       return { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions };
     },

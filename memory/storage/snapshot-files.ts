@@ -75,7 +75,7 @@ export const ChangeRecord = z.object({
   /** State of the last dream before this one; absent where the change is none of a dream. */
   former: DreamLedger.nullish(),
 });
-export type ChangeRecord = z.infer<typeof ChangeRecord>;
+export type ChangeRecord = Readonly<z.infer<typeof ChangeRecord>>;
 
 export interface DreamFiles {
   /** Durable when it resolves: from now on the change is undone at the next start. `digests` of what it writes, by id. */

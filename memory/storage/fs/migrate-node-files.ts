@@ -13,37 +13,27 @@ import {
 } from '../../model/markdown.ts';
 import { decoded, filesBelow, inParallel } from './file-cache.ts';
 
-export interface MigratedFiles {
-  /** Files that were written in the new form. */
-  readonly files: number;
-  /** Files and sections that do not validate, and stay as they are. */
-  readonly kept: number;
-}
-
-export interface MigrationDirs {
-  readonly nodesDir: string;
-  readonly briefsDir: string;
-  /** Gets a copy of every file before the first is changed. */
-  readonly backupDir: string;
-}
+export type MigrationDirs = Readonly<Record<'nodesDir' | 'briefsDir' | 'backupDir', string>>;
+export type MigratedFiles = Awaited<ReturnType<typeof migrateNodeFiles>>;
 
 /**
  * Rewrites node files and briefs of schema 1 in the form of schema 2. It may be killed at any write and run again: a file
  * is copied before it is changed, copied once, and both forms can be read.
+ *
+ * @param dirs.backupDir  gets a copy of every file before the first is changed
+ * @returns `files`: written in the new form; `kept`: files and sections that do not validate, and stay as they are
  */
-export async function migrateNodeFiles({ nodesDir, briefsDir, backupDir }: MigrationDirs): Promise<MigratedFiles> {
+export async function migrateNodeFiles({ nodesDir, briefsDir, backupDir }: MigrationDirs) {
   const isOurs = (name: string): boolean => name.endsWith('.md');
-  const nodes = await filesBelow(nodesDir, isOurs);
-  const briefs = await filesBelow(briefsDir, isOurs);
-  const createCopy = (file: string, dir: string): string =>
-    path.join(backupDir, path.basename(dir), path.relative(dir, file));
-  await inParallel(nodes, (file) => backUp(file, createCopy(file, nodesDir)));
-  await inParallel(briefs, (file) => backUp(file, createCopy(file, briefsDir)));
-  const copies = [
-    ...nodes.map((file) => createCopy(file, nodesDir)),
-    ...briefs.map((file) => createCopy(file, briefsDir)),
-  ];
-  for (const dir of new Set(copies.flatMap((copy) => listDirsUpTo(path.dirname(backupDir), copy)))) await syncDir(dir);
+  const [nodes, briefs] = [await filesBelow(nodesDir, isOurs), await filesBelow(briefsDir, isOurs)];
+  const getCopy = (file: string): string => {
+    const dir = file.startsWith(nodesDir + path.sep) ? nodesDir : briefsDir;
+    return path.join(backupDir, path.basename(dir), path.relative(dir, file));
+  };
+  const all = [...nodes, ...briefs];
+  await inParallel(all, (file) => backUp(file, getCopy(file)));
+  const dirs = all.flatMap((file) => listDirsUpTo(path.dirname(backupDir), getCopy(file)));
+  for (const dir of new Set(dirs)) await syncDir(dir);
 
   let files = 0;
   let keptCount = 0;

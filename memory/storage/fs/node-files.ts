@@ -323,16 +323,15 @@ export function joinFiles(files: readonly NodeFile[]): Library {
     for (const { id, line, parsed } of sections) {
       const counts = parsed.kind === 'node' && !nodes.has(parsed.node.node_id);
       if (counts) nodes.set(parsed.node.node_id, parsed.node);
-      else if (problem === null) problems.push({ file, message: `line ${line}: ${doubt(parsed)}` });
+      else if (problem === null) {
+        const twice = `${id}: expected each id once; the first section counts`;
+        const message = parsed.kind === 'problem' ? parsed.message : twice;
+        problems.push({ file, message: `line ${line}: ${message}` });
+      }
       if (id !== null) note(places, id, file, counts);
     }
   }
   return { nodes: [...nodes.values()], problems, places, seen };
-}
-
-function doubt(parsed: ParsedSection): string {
-  if (parsed.kind === 'problem') return parsed.message;
-  return `${parsed.node.node_id}: expected each id once; the first section counts`;
 }
 
 function note(places: Map<string, string[]>, id: string, file: string, counts: boolean): void {

@@ -9,8 +9,11 @@ import type { OntologyState } from '../fact-files.ts';
 
 type Paths = Pick<HomePaths, 'ontologyFile' | 'ontologyConsentsFile'>;
 
-/** What the user allowed: by project, the file and the digest of its text. Another text needs consent again. */
-const Consents = z.record(z.string(), z.object({ file: z.string(), sha256: z.string() }));
+/**
+ * What the user allowed: by project, the file and the digest of its text. Another text needs consent again, and a
+ * damaged file allows nothing.
+ */
+const Consents = z.record(z.string(), z.object({ file: z.string(), sha256: z.string() })).catch({});
 type Consents = z.infer<typeof Consents>;
 
 const NOTHING: Ontology = { version: '0.2', concepts: {} };
@@ -36,22 +39,24 @@ export function openOntologies(paths: Paths): (scope: string) => Promise<Ontolog
 
 /** Lets the project's file add concepts, as its text is now. */
 export async function allowOntology(
-  { ontologyConsentsFile }: Paths,
+  paths: Paths,
   project: string,
   { file, text }: { readonly file: string; readonly text: string },
 ): Promise<void> {
-  const all = { ...(await readConsents({ ontologyConsentsFile })), [project]: { file, sha256: sha256(text) } };
-  await writeFileAtomic(ontologyConsentsFile, `${JSON.stringify(all, null, 2)}\n`);
+  const all = { ...(await readConsents(paths)), [project]: { file, sha256: sha256(text) } };
+  await writeFileAtomic(paths.ontologyConsentsFile, `${JSON.stringify(all, null, 2)}\n`);
 }
 
 /** Concepts that a file of a project may add to those of the user, and why others may not. */
 export function withProject(user: Ontology, project: Ontology): ReturnType<typeof mergeOntologies> {
-  const names = Object.keys(project.concepts);
-  const own = Object.entries(project.concepts).filter(([name]) => !OF_USER.test(name));
-  const merged = mergeOntologies(user, { ...project, concepts: Object.fromEntries(own) });
+  const concepts = { ...project.concepts };
+  const refused = Object.keys(concepts).filter((name) => OF_USER.test(name) && delete concepts[name]);
+  const merged = mergeOntologies(user, { ...project, concepts });
   const message = 'a project cannot declare concepts of the user';
-  const refused = names.filter((name) => OF_USER.test(name)).map((name) => ({ path: `concepts.${name}`, message }));
-  return { ...merged, warnings: [...refused, ...merged.warnings] };
+  return {
+    ...merged,
+    warnings: [...refused.map((name) => ({ path: `concepts.${name}`, message })), ...merged.warnings],
+  };
 }
 
 function joinOntologies(user: OntologyState, allowed: Consents[string], text: string | Error | null): OntologyState {
@@ -86,8 +91,6 @@ function readOrReason(file: string): Promise<string | Error | null> {
   return readFileIfPresent(file).catch((error: unknown) => new Error(getReason(error)));
 }
 
-/** A damaged file allows nothing. */
-async function readConsents({ ontologyConsentsFile }: Pick<Paths, 'ontologyConsentsFile'>): Promise<Consents> {
-  const read = Consents.safeParse(parseJson((await readFileIfPresent(ontologyConsentsFile)) ?? ''));
-  return read.success ? read.data : {};
+async function readConsents({ ontologyConsentsFile }: Paths): Promise<Consents> {
+  return Consents.parse(parseJson((await readFileIfPresent(ontologyConsentsFile)) ?? ''));
 }

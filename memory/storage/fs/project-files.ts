@@ -123,17 +123,12 @@ function createReader(now: () => number): (root: string, file: string) => Promis
       const opened = await handle.stat({ bigint: true });
       const sha256 = isReadable(opened) ? await hashed(handle) : null;
       if (sha256 === null) return { kind: 'closed' };
-      remember(real, opened, sha256);
+      cache.delete(real);
+      if (now() - Number(opened.mtimeMs) >= SETTLED_MS) cache.set(real, { stamp: getStamp(opened), sha256 });
       return { kind: 'digest', sha256 };
     } finally {
       await handle.close();
     }
-  }
-
-  function remember(real: string, stats: BigIntStats, sha256: string): void {
-    cache.delete(real);
-    if (now() - Number(stats.mtimeMs) < SETTLED_MS) return;
-    cache.set(real, { stamp: getStamp(stats), sha256 });
   }
 
   return readContent;
@@ -190,10 +185,14 @@ export function looksSecret(path: string): boolean {
  */
 export function normalizeRemote(url: string): string | null {
   const text = url.trim();
-  const match = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? fromUrl(text) : fromScp(text);
-  if (match === null) return null;
-  const repo = trimEnd(match.path.replace(/^\/+/, ''), '/').replace(/\.git$/i, '');
-  return match.host === '' || repo === '' ? null : `${match.host}/${repo}`.toLowerCase();
+  const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+  if (isUrl && (!URL.canParse(text) || /^file:/i.test(text))) return null;
+  const { hostname, pathname } = isUrl ? new URL(text) : { hostname: '', pathname: '' };
+  // `user@host:path`; a single letter before the colon is a Windows drive.
+  const scp = /^(?:[^@/\s]+@)?([^:/\s]{2,}):(?!\/\/)(.+)$/.exec(isUrl ? '' : text);
+  const [, host = hostname, place = decode(pathname)] = scp ?? [];
+  const repo = trimEnd(place.replace(/^\/+/, ''), '/').replace(/\.git$/i, '');
+  return host === '' || repo === '' ? null : `${host}/${repo}`.toLowerCase();
 }
 
 /** The url of `origin` in the text of a git config, else of the first remote, else null. */
@@ -208,23 +207,6 @@ export function remoteUrl(config: string): string | null {
       remotes.set(remote, url.replace(/^"(.*)"$/, '$1'));
   }
   return remotes.get('origin') ?? [...remotes.values()][0] ?? null;
-}
-
-interface Remote {
-  readonly host: string;
-  readonly path: string;
-}
-
-function fromUrl(text: string): Remote | null {
-  if (!URL.canParse(text) || /^file:/i.test(text)) return null;
-  const url = new URL(text);
-  return { host: url.hostname, path: decode(url.pathname) };
-}
-
-/** `user@host:path`; a single letter before the colon is a Windows drive. */
-function fromScp(text: string): Remote | null {
-  const match = /^(?:[^@/\s]+@)?([^:/\s]{2,}):(?!\/\/)(.+)$/.exec(text);
-  return match === null ? null : { host: match[1] as string, path: match[2] as string };
 }
 
 const KEYS_CACHED = 500;

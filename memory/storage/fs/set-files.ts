@@ -15,7 +15,8 @@ export function createClosedSessionsFile(file: string) {
     /** When each was closed last, ms. */
     async load(): Promise<ReadonlyMap<string, number>> {
       const text = (await readFileIfPresent(file)) ?? '';
-      const closings = text.split('\n').flatMap(parsed);
+      // A session whose line was torn by a power cut counts as open.
+      const closings = text.split('\n').flatMap((line) => Closing.safeParse(parseJson(line)).data ?? []);
       return new Map(closings.map(({ session_id, closed_at }) => [session_id, Date.parse(closed_at)]));
     },
     add(sessionId: string, atMs: number): Promise<void> {
@@ -24,12 +25,6 @@ export function createClosedSessionsFile(file: string) {
       return appendDurably(file, `\n${JSON.stringify(closing)}\n`);
     },
   };
-}
-
-function parsed(line: string): z.infer<typeof Closing>[] {
-  // A session whose line was torn by a power cut counts as open.
-  const closing = Closing.safeParse(parseJson(line));
-  return closing.success ? [closing.data] : [];
 }
 
 const HASH = /^[0-9a-f]{64}$/;

@@ -30,13 +30,9 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
 
   /** Newest first. */
   async function ids(): Promise<string[]> {
-    const names = (await readdir(dir))
-      .filter((name) => name.endsWith(ENDING))
-      .map((name) => name.slice(0, -ENDING.length));
-    return names
-      .filter((name) => NAME.test(name))
-      .toSorted()
-      .toReversed();
+    const files = (await readdir(dir)).filter((name) => name.endsWith(ENDING));
+    const names = files.map((name) => name.slice(0, -ENDING.length)).filter((name) => NAME.test(name));
+    return names.sort().reverse();
   }
 
   async function readSnapshot(id: string): Promise<string> {
@@ -46,7 +42,8 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
 
   async function info(id: string): Promise<SnapshotInfo> {
     const [, stamp = '', reason = ''] = NAME.exec(id) ?? [];
-    return { id, at: getTime(stamp), reason, bytes: (await stat(getFile(id))).size };
+    const at = stamp.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z$/, '$1-$2-$3T$4:$5:$6.$7Z');
+    return { id, at, reason, bytes: (await stat(getFile(id))).size };
   }
 
   return {
@@ -78,24 +75,16 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
     async rewrite(change) {
       for (const id of await ids()) {
         const before = await readSnapshot(id).catch(() => null);
-        const after = before === null ? null : await changeText(change, before);
-        // What cannot be read cannot be cleaned, and must not keep what was to go.
+        // What cannot be read, as by another version, cannot be cleaned, and must not keep what was to go.
+        const after =
+          before === null
+            ? null
+            : await Promise.resolve(before)
+                .then(change, null)
+                .catch(() => null);
         if (after === null) await rm(getFile(id), { force: true });
         else if (after !== before) await writeFileAtomic(getFile(id), await promisify(gzip)(after));
       }
     },
   };
-}
-
-async function changeText(change: (text: string) => string | Promise<string>, text: string): Promise<string | null> {
-  try {
-    return await change(text);
-  } catch {
-    // Written by another version; the caller treats it as unreadable.
-    return null;
-  }
-}
-
-function getTime(stamp: string): string {
-  return stamp.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z$/, '$1-$2-$3T$4:$5:$6.$7Z');
 }

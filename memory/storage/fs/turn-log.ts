@@ -26,8 +26,8 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
   await ensureDir(dir);
   await removeTempFiles(dir);
   const logs = new Map<string, SessionLog>();
-  const writes = new Map<string, number>();
-  let writeCount = 0;
+  /** The last writes of our own come last. */
+  const writes = new Set<string>();
   let closed = false;
 
   const getLog = (stem: string): SessionLog => {
@@ -43,15 +43,16 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
       if (closed) throw new CometError('journal_failed', 'the journal is closed');
       const stem = sessionStem(turn.sessionId);
       const record = await getLog(stem).append(turn);
-      writeCount += 1;
-      writes.set(stem, writeCount);
+      writes.delete(stem);
+      writes.add(stem);
       return record;
     },
 
     async sessions() {
-      const logs = await Promise.all((await stems(dir)).map((stem) => describe(dir, stem, getLog)));
+      const names = (await readdir(dir)).filter((name) => name.endsWith(ENDING));
+      const logs = await Promise.all(names.map((name) => describe(dir, name.slice(0, -ENDING.length), getLog)));
       // Time stamps of files are coarse; among equal ones the order of our own writes decides.
-      const order = (stem: string): number => writes.get(stem) ?? 0;
+      const order = (stem: string): number => [...writes].indexOf(stem);
       return logs
         .filter((session) => session !== null)
         .sort((a, b) => b.updatedAtMs - a.updatedAtMs || order(b.stem) - order(a.stem))
@@ -69,30 +70,14 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
   };
 }
 
-async function stems(dir: string): Promise<string[]> {
-  const names = await readdir(dir);
-  return names.filter((name) => name.endsWith(ENDING)).map((name) => name.slice(0, -ENDING.length));
-}
-
-async function describe(
-  dir: string,
-  stem: string,
-  getLog: (stem: string) => SessionLog,
-): Promise<{ stem: string; sessionId: string; updatedAtMs: number } | null> {
+async function describe(dir: string, stem: string, getLog: (stem: string) => SessionLog) {
   const { size, mtimeMs } = await stat(path.join(dir, `${stem}${ENDING}`));
   if (size === 0) return null;
-  const sessionId = stem.startsWith('_') ? await firstSessionId(getLog(stem)) : stem;
-  return sessionId === null ? null : { stem, sessionId, updatedAtMs: mtimeMs };
-}
-
-async function firstSessionId(log: SessionLog): Promise<string | null> {
-  const [first]: readonly JournalTurn[] = await log.read();
-  return first?.sessionId ?? null;
+  const sessionId = stem.startsWith('_') ? (await getLog(stem).read())[0]?.sessionId : stem;
+  return sessionId === undefined ? null : { stem, sessionId, updatedAtMs: mtimeMs };
 }
 
 /** Order of arrival; where a turn id occurs twice, the later record takes the earlier one's place. */
 export function latestTurns(records: readonly JournalTurn[]): JournalTurn[] {
-  const byId = new Map<string, JournalTurn>();
-  for (const record of records) byId.set(record.turnId, record);
-  return [...byId.values()];
+  return [...new Map(records.map((record) => [record.turnId, record])).values()];
 }
