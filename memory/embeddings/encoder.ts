@@ -31,23 +31,18 @@ export async function encodeQuery(query: EncodedQuery, corpus: Corpus): Promise<
   switch (query.kind) {
     case 'vector':
       return { vector: query.vector, comparedWith: query.comparedWith };
-    case 'pieces':
-      return {
-        vector: weighPieces(query.pieces, corpus.pieceWeights(query.pieces.ids)),
-        comparedWith: 'vector',
-      };
-    case 'uncentered':
-      return { vector: centered(query.vector, await corpus.mean()), comparedWith: 'vector' };
+    case 'pieces': {
+      const vector = weighPieces(query.pieces, corpus.pieceWeights(query.pieces.ids));
+      return { vector, comparedWith: 'vector' };
+    }
+    case 'uncentered': {
+      // For a mean m, (q - m) · d ranks unit vectors d as (q - m) · (d - m) does: the stored ones need no change when
+      // the mean moves.
+      const mean = await corpus.mean();
+      const centered = query.vector.map((value, at) => value - (mean?.[at] ?? 0));
+      return { vector: mean === null ? query.vector : toUnit(centered), comparedWith: 'vector' };
+    }
   }
-}
-
-/**
- * For a mean m, (q - m) · d ranks unit vectors d as (q - m) · (d - m) does: the stored ones need no change when the
- * mean moves.
- */
-function centered(vector: Float32Array, mean: Float32Array | null): Float32Array {
-  if (mean === null) return vector;
-  return toUnit(vector.map((value, at) => value - (mean[at] ?? 0)));
 }
 
 /** A query's subwords and vectors, to be weighed by the corpus. */

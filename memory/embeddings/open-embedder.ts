@@ -5,6 +5,7 @@ import type { Config } from '../../common/config.ts';
 import { CometError, getReason, type Problem } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { parseJson } from '../../common/text.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Embedder } from './embedder.ts';
 import type { EncoderChoice } from './open-encoder.ts';
@@ -19,7 +20,7 @@ export interface EmbedderParts {
   readonly report: (problem: Problem) => void;
 }
 
-const Remembered = z.strictObject({ name: z.string(), dimensions: z.int().positive() });
+const Remembered = z.strictObject({ name: z.string(), dimensions: z.int().positive() }).nullable().catch(null);
 
 /** The configured embedder, or the static one where that one does not open. */
 export async function openEmbedder(parts: EmbedderParts): Promise<Embedder> {
@@ -80,17 +81,10 @@ async function openEndpoint({ env, config, paths, redactor, log }: EmbedderParts
     await writeFile(file, JSON.stringify({ name, dimensions }), { mode: 0o600 });
     return createEndpointEmbedder({ ...options, dimensions });
   } catch (error) {
-    const remembered = await readRemembered(file);
+    // Null: it never answered, or the file is damaged.
+    const remembered = Remembered.parse(parseJson(await readFile(file, 'utf8').catch(() => '')));
     if (remembered?.name !== name) throw error;
     log.warn('the embedding endpoint does not answer; search uses words only until it does', { error });
     return createEndpointEmbedder({ ...options, dimensions: remembered.dimensions });
-  }
-}
-
-async function readRemembered(file: string): Promise<z.infer<typeof Remembered> | null> {
-  try {
-    return Remembered.parse(JSON.parse(await readFile(file, 'utf8')));
-  } catch {
-    return null; // It never answered, or the file is damaged.
   }
 }

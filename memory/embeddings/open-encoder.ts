@@ -8,7 +8,7 @@ import { MINILM, MINILM_PACKAGES, openMiniLmEncoder } from './model-encoder.ts';
 import { createStaticEncoder, STATIC } from './static-encoder.ts';
 
 export const E5 = { id: 'multilingual-e5-small-384-q8-v1', dimensions: 384 } as const;
-export const E5_PACKAGES = { '@huggingface/transformers': '3' } as const;
+const E5_PACKAGES = { '@huggingface/transformers': '3' } as const;
 
 /** The encoder that a worker thread runs; plain data, since it is posted to the thread. */
 export interface EncoderChoice {
@@ -55,14 +55,12 @@ export async function openEncoder(choice: EncoderChoice): Promise<Encoder> {
 /** Packages of an encoder that are missing or have another version ('' for none), and the command that installs them. */
 export function missingPackages(choice: EncoderChoice): { readonly detail: string; readonly install: string } {
   const wanted = Object.entries(ENCODER_FACTS[choice.kind].packages);
-  const missing = wanted.filter(([name, version]) => !isVersion(installedVersion(choice.dir, name), version));
+  const missing = wanted.filter(
+    ([name, version]) => !`${installedVersion(choice.dir, name)}.`.startsWith(`${version}.`),
+  );
   const names = missing.map(([name, version]) => `${name} ${version}`);
   const detail = missing.length === 0 ? '' : `the embedder ${choice.kind} needs ${names.join(' and ')}`;
   return { detail, install: installCommand(choice) };
-}
-
-function isVersion(installed: string | null, wanted: string): boolean {
-  return installed === wanted || (installed?.startsWith(`${wanted}.`) ?? false);
 }
 
 const MODEL = 'Xenova/multilingual-e5-small';
@@ -115,12 +113,12 @@ function requireOptional(dir: string, name: string, install: string): Record<str
   }
 }
 
-/** Null if the package is not installed. */
-function installedVersion(dir: string, name: string): string | null {
+/** '' if the package is not installed. */
+function installedVersion(dir: string, name: string): string {
   try {
     const file = path.join(dir, 'node_modules', ...name.split('/'), 'package.json');
     return (JSON.parse(readFileSync(file, 'utf8')) as { version?: string }).version ?? '';
   } catch {
-    return null;
+    return '';
   }
 }

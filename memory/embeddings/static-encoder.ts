@@ -100,14 +100,8 @@ function fnv1a(text: string): number {
   return (hash ^ (hash >>> 13)) >>> 0;
 }
 
-/** One context-free vector per subword of a vocabulary. */
-export interface StaticTable {
-  readonly dimensions: number;
-  readonly vocabulary: Vocabulary;
-  /** Row-major; a vector is its row times its scale. */
-  readonly rows: Int8Array;
-  readonly scales: Float32Array;
-}
+/** One context-free vector per subword of a vocabulary. `rows` is row-major; a vector is its row times its scale. */
+export type StaticTable = ReturnType<typeof parseStaticTable>;
 
 const MAX_QUERY_CHARS = 4_000;
 const MAGIC = 'CCSTATIC';
@@ -119,7 +113,7 @@ const HEADER_BYTES = 16;
  *
  * @throws Error if the bytes are not such a file
  */
-export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>): StaticTable {
+export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>) {
   const head = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const ascii = String.fromCharCode(...bytes.subarray(0, MAGIC.length));
   if (bytes.byteLength < HEADER_BYTES || ascii !== MAGIC) throw new Error('not a table of static vectors');

@@ -21,17 +21,13 @@ interface Thread {
   job: Job | null;
 }
 
-export interface WorkerEmbedderOptions {
-  readonly encoder: EncoderChoice;
-  /** Compiled `embedder-worker.js`; the package's own by default. */
-  readonly script?: URL;
-}
-
 /**
  * Runs an encoder in a worker thread. The thread starts on first use, restarts after a crash, and keeps the process
  * alive only while a job runs. Queries take precedence over documents.
+ *
+ * @param script  compiled `embedder-worker.js`; the package's own by default
  */
-export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions): Embedder {
+export function createWorkerEmbedder({ encoder, script }: { encoder: EncoderChoice; script?: URL }): Embedder {
   const { id, dimensions, atOnce } = ENCODER_FACTS[encoder.kind];
   const queries: Job[] = [];
   const documents: Job[] = [];
