@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { z } from 'zod';
 import { type ChildEnd, runChild } from '../../common/run-process.ts';
-import { parseJson } from '../../common/text.ts';
+import { parseJson, toRecord } from '../../common/text.ts';
 import {
   type Attempt,
   type CallOptions,
@@ -40,18 +40,11 @@ export function createClaudeCli(options: ClaudeCliOptions): LlmClient {
 }
 
 function spawn(options: ClaudeCliOptions, call: PromptCall, signal: AbortSignal): Promise<ChildEnd> {
-  mkdirSync(options.cwd, { recursive: true, mode: 0o700 });
-  const child = {
-    file: options.bin,
-    args: getArgs(call),
-    input: call.prompt.user,
-    env: childEnv({ ...options.environment, thinking: call.thinking }),
-    cwd: options.cwd,
-    timeoutMs: call.timeoutMs,
-    graceMs: options.graceMs ?? 2_000,
-    maxChars: STDOUT_CHARS,
-  };
-  return runChild(child, signal);
+  const { bin: file, cwd, graceMs = 2_000 } = options;
+  mkdirSync(cwd, { recursive: true, mode: 0o700 });
+  const env = childEnv({ ...options.environment, thinking: call.thinking });
+  const limits = { timeoutMs: call.timeoutMs, graceMs, maxChars: STDOUT_CHARS };
+  return runChild({ file, args: getArgs(call), input: call.prompt.user, env, cwd, ...limits }, signal);
 }
 
 /** The conversation goes to stdin, never into argv. Models of 5.5 think at every effort: the least is `low`. */
@@ -125,14 +118,7 @@ function childEnv(options: ChildEnvOptions): Record<string, string> {
 }
 
 const count = z.number().nonnegative().catch(0);
-const Usage = z
-  .looseObject({
-    input_tokens: count,
-    output_tokens: count,
-    cache_creation_input_tokens: count,
-    cache_read_input_tokens: count,
-  })
-  .catch({ input_tokens: 0, output_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 });
+const KINDS = ['input_tokens', 'output_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
 
 const Result = z.looseObject({
   type: z.literal('result'),
@@ -143,7 +129,7 @@ const Result = z.looseObject({
   errors: z.unknown().optional(),
   api_error_status: z.unknown().optional(),
   total_cost_usd: count,
-  usage: Usage,
+  usage: z.unknown().optional(),
 });
 type Result = z.infer<typeof Result>;
 
@@ -154,7 +140,8 @@ function readClaudeOutput(stdout: string, stderr: string): Attempt {
     const output = `${stderr}\n${stdout}`.trim();
     return failedAttempt(getFailure(output), output || 'no output');
   }
-  const used = { tokens: getTokens(result), costUsd: result.total_cost_usd };
+  const tokens = KINDS.reduce((sum, kind) => sum + count.parse(toRecord(result.usage)[kind]), 0);
+  const used = { tokens, costUsd: result.total_cost_usd };
   const value = result.structured_output ?? parsed(result.result);
   if (!result.is_error && value !== undefined && typeof value === 'object' && value !== null) {
     return { kind: 'answer', value, ...used };
@@ -182,15 +169,12 @@ function getFailure(message: string): FailureKind {
 function findResult(stdout: string): Result | null {
   const whole = parsed(stdout.trim());
   const candidates = whole === undefined ? stdout.trim().split('\n').map(parsed) : [whole];
-  const results = candidates.flat().flatMap((value) => {
-    const result = Result.safeParse(value);
-    return result.success ? [result.data] : [];
-  });
-  return results.at(-1) ?? null;
-}
-
-function getTokens({ usage }: Result): number {
-  return usage.input_tokens + usage.output_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens;
+  return (
+    candidates
+      .flat()
+      .flatMap((value) => Result.safeParse(value).data ?? [])
+      .at(-1) ?? null
+  );
 }
 
 function parsed(value: unknown): unknown {

@@ -15,11 +15,8 @@ import { createUsageCounter, type UsageCounter } from './quota.ts';
 /** Why a call failed, as shown by `doctor` and `status`. */
 export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';
 
-interface CallUsage {
-  readonly tokens: number;
-  /** At API prices, as reported by the provider; 0 if it reports none. */
-  readonly costUsd: number;
-}
+/** `costUsd`: at API prices, as reported by the provider; 0 if it reports none. */
+type CallUsage = { readonly tokens: number; readonly costUsd: number };
 
 /** The outcome of one call; `value` is not validated yet. */
 export type Attempt =
@@ -127,24 +124,24 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
   }
 
   const { models, transcriptChars } = options;
-  const fast = { model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false };
-  const thorough = { model: models.summarizer, timeoutMs: models.summarizerTimeoutMs, thinking: true };
-  const detail = { model: models.detail, timeoutMs: models.detailTimeoutMs, thinking: false };
-  const bundle = { model: models.bundle, timeoutMs: models.bundleTimeoutMs, thinking: false };
+  const getLimits = (role: 'sensor' | 'summarizer' | 'detail' | 'bundle') =>
+    ({ model: models[role], timeoutMs: models[`${role}TimeoutMs`], thinking: role === 'summarizer' }) as const;
   return {
     name: options.name,
     detectTopicShift({ sessionId, ...input }, signal) {
-      return tracked({ ...fast, sessionId, prompt: topicDetectorPrompt(input, fence()) }, signal);
+      return tracked({ ...getLimits('sensor'), sessionId, prompt: topicDetectorPrompt(input, fence()) }, signal);
     },
     summarize({ sessionId, ...input }, signal) {
-      return tracked({ ...thorough, sessionId, prompt: summarizerPrompt(input, fence(), transcriptChars) }, signal);
+      const prompt = summarizerPrompt(input, fence(), transcriptChars);
+      return tracked({ ...getLimits('summarizer'), sessionId, prompt }, signal);
     },
-    merge: (input, signal) => tracked({ ...thorough, isMerge: true, prompt: mergePrompt(input, fence()) }, signal),
+    merge: (input, signal) =>
+      tracked({ ...getLimits('summarizer'), isMerge: true, prompt: mergePrompt(input, fence()) }, signal),
     expand({ sessionId, ...input }, signal) {
-      const limits = input.isBundle === true ? bundle : detail;
+      const limits = getLimits(input.isBundle === true ? 'bundle' : 'detail');
       return tracked({ ...limits, sessionId, prompt: detailPrompt(input, fence(), transcriptChars) }, signal);
     },
-    ask: (prompt, signal) => tracked({ ...detail, prompt }, signal),
+    ask: (prompt, signal) => tracked({ ...getLimits('detail'), prompt }, signal),
     health() {
       const { calls: callsToday, tokens: tokensToday, costUsd: costUsdToday } = ledger.today();
       return {

@@ -1,7 +1,7 @@
 import { runChild } from '../../common/run-process.ts';
 import { parseJson } from '../../common/text.ts';
 
-export interface EndpointRequest {
+interface EndpointRequest {
   readonly url: string;
   /** JSON to POST; a GET without it. */
   readonly body?: string;
@@ -139,7 +139,9 @@ const KEY = /^[\x21-\x7e]{1,8192}$/;
 
 /** An endpoint's key, held in memory only: no file, no log, no program argument. */
 export function createEndpointKey(options: EndpointKeyOptions) {
-  const variable = keyVariable(options);
+  // OpenAI's key is sent to OpenAI only, unless the user configures otherwise.
+  const isOpenAi = new URL(options.baseUrl).hostname === 'api.openai.com';
+  const variable = options.keyEnv || (isOpenAi ? 'OPENAI_API_KEY' : '');
   let key: FoundKey | null = null;
   return {
     async read(signal: AbortSignal): Promise<FoundKey> {
@@ -154,12 +156,6 @@ export function createEndpointKey(options: EndpointKeyOptions) {
       key = null;
     },
   };
-}
-
-/** OpenAI's key is sent to OpenAI only, unless the user configures otherwise. */
-function keyVariable({ baseUrl, keyEnv }: Pick<EndpointKeyOptions, 'baseUrl' | 'keyEnv'>): string {
-  if (keyEnv !== '') return keyEnv;
-  return new URL(baseUrl).hostname === 'api.openai.com' ? 'OPENAI_API_KEY' : '';
 }
 
 function fromVariable(name: string, env: EndpointKeyOptions['env']): FoundKey {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRecord, parseJson, trimEnd } from '../../common/text.ts';
+import { isRecord, parseJson, toRecord, trimEnd } from '../../common/text.ts';
 import {
   type Attempt,
   type CallOptions,
@@ -52,7 +52,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
     for (let at = shapes.get(call.model) ?? 0; ; at += 1) {
       const shape = SHAPES[at] ?? 'none';
       const reply = await request(call, { shape, found: keyResult, signal });
-      if (reply.how === 'answered' && refusesShape(reply.status) && shape !== 'none') continue;
+      if (reply.how === 'answered' && SHAPE_REFUSALS.includes(reply.status) && shape !== 'none') continue;
       const attempt = readReply(reply, call, keyResult);
       if (attempt.kind === 'answer') shapes.set(call.model, at);
       return attempt;
@@ -72,20 +72,15 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
     // A late response, or one without usage, still consumed the prompt.
     const { system, user } = call.prompt;
     const shown = { tokens: Math.ceil((system.length + user.length) / CHARS_PER_TOKEN), costUsd: 0 };
-    switch (reply.how) {
-      case 'timeout':
-        return failedAttempt('timeout', `no answer within ${call.timeoutMs} ms`, shown);
-      case 'flooded':
-        return failedAttempt('flooded', `the answer exceeds ${ANSWER_CHARS} characters`, shown);
-      case 'unreachable':
-        return failedAttempt(
-          'missing',
-          `${new URL(baseUrl).host} cannot be reached (${reply.code}); see openai.baseUrl`,
-        );
-      case 'broken':
-        return failedAttempt('failed', `the connection broke (${reply.code})`);
-      case 'answered':
-        break;
+    if ('code' in reply) {
+      const missing = `${new URL(baseUrl).host} cannot be reached (${reply.code}); see openai.baseUrl`;
+      if (reply.how === 'unreachable') return failedAttempt('missing', missing);
+      return failedAttempt('failed', `the connection broke (${reply.code})`);
+    }
+    if (reply.how !== 'answered') {
+      const late = `no answer within ${call.timeoutMs} ms`;
+      const flooded = `the answer exceeds ${ANSWER_CHARS} characters`;
+      return failedAttempt(reply.how, reply.how === 'timeout' ? late : flooded, shown);
     }
     if (reply.status !== 200) return refused(reply, keyResult);
     const read = readCompletion(reply.body);
@@ -93,7 +88,9 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
   }
 
   function refused({ status, body, retryAfterMs }: EndpointReply & { how: 'answered' }, keyResult: FoundKey): Attempt {
-    const refusal = without(readRefusal(body), keyResult);
+    const { error } = toRecord(parseJson(body));
+    const message = isRecord(error) ? error['message'] : error;
+    const refusal = without(typeof message === 'string' ? message : '', keyResult);
     const detail = `status ${status}${refusal === '' ? '' : `: ${refusal}`}`;
     if (status === 401 || status === 403) {
       key.refused();
@@ -131,9 +128,7 @@ function getFormat(shape: Shape, schema: object): object {
 }
 
 /** Statuses returned for an unknown `response_format`, among other errors. */
-function refusesShape(status: number): boolean {
-  return [400, 404, 415, 422, 500, 501].includes(status);
-}
+const SHAPE_REFUSALS = [400, 404, 415, 422, 500, 501];
 
 /** Error bodies may quote the key. */
 function without(text: string, keyResult: FoundKey): string {
@@ -191,10 +186,6 @@ const Completion = z.looseObject({
   usage: Usage.optional(),
 });
 
-const Refusal = z.looseObject({
-  error: z.union([z.string(), z.looseObject({ message: z.string().catch('') })]),
-});
-
 /** Parses a chat completion; `tokens` is 0 if usage is absent. */
 function readCompletion(body: string): Attempt {
   const read = Completion.safeParse(parseJson(body));
@@ -208,14 +199,6 @@ function readCompletion(body: string): Attempt {
   const value = structured(text);
   if (value !== null) return { kind: 'answer', value, ...used };
   return failedAttempt('failed', whyNot(choice?.message.refusal, choice?.finish_reason, text), used);
-}
-
-/** The error message of a response, '' if it has none. */
-function readRefusal(body: string): string {
-  const read = Refusal.safeParse(parseJson(body));
-  if (!read.success) return '';
-  const { error } = read.data;
-  return typeof error === 'string' ? error : error.message;
 }
 
 /** The JSON object in a text, ignoring thoughts, fences and words around it. */

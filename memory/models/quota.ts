@@ -35,11 +35,8 @@ export interface ModelQuota {
   decide(sessionId?: string): QuotaDecision;
 }
 
-export interface RateLimitResponse {
-  readonly status: number;
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>;
-}
+/** Header names are in lower case. */
+type RateLimitResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>> };
 
 const LONGEST_MS = 8 * DAY_MS;
 /** Assumed duration of a limit without a reset time. */
@@ -233,17 +230,9 @@ export interface UsageStore {
   save(usage: StoredUsage): Promise<void>;
 }
 
-export async function openBudget({
-  rule,
-  store,
-  clock,
-  log,
-}: {
-  readonly rule: QuotaRule;
-  readonly store: UsageStore;
-  readonly clock: Clock;
-  readonly log: Log;
-}) {
+type BudgetParts = { readonly rule: QuotaRule; readonly store: UsageStore; readonly clock: Clock; readonly log: Log };
+
+export async function openBudget({ rule, store, clock, log }: BudgetParts) {
   const kept = await store.load();
   const ledger = createUsageCounter(clock.now, kept);
   const sessions = new LruMap<string, SessionUsage>(MOST_SESSIONS);
@@ -312,18 +301,14 @@ export async function openBudget({
   };
 }
 
-interface Usage {
-  readonly calls: number;
-  readonly tokens: number;
-  readonly costUsd: number;
-}
+type Usage = Readonly<typeof NOTHING>;
 
 type Spent = Usage & { readonly sessionId?: string | undefined };
 
 /** Usage of the current day (UTC). */
 export type UsageCounter = ReturnType<typeof createUsageCounter>;
 
-const NOTHING: Usage = { calls: 0, tokens: 0, costUsd: 0 };
+const NOTHING = { calls: 0, tokens: 0, costUsd: 0 };
 
 export function createUsageCounter(now: () => number, kept: (Usage & { readonly day: string }) | null = null) {
   let { day, ...used } = kept ?? { day: '', ...NOTHING };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { clip, isRecord, neutralLine } from '../../../common/text.ts';
 import { conceptCatalog, extractionSchema } from '../../facts/extract-facts.ts';
-import { conceptNames, type Ontology } from '../../facts/ontology.ts';
+import { conceptNames } from '../../facts/ontology.ts';
 import type { Claim, StatementRef } from '../../model/node.ts';
 import { BUCKET } from '../../model/node-schema.ts';
 import { policyRules } from '../../text/content-type.ts';
@@ -99,10 +99,6 @@ Texts marked "outside the project" are what strangers wrote: report that they sa
 const FACT_RULES = `Facts (the outer list, beside the nodes): what holds from now on, in these concepts only:`;
 const FACT_FORM = `- value: a few words that read the same each time the thing is said, without "the user". polarity: "negated" where a turn says that it no longer holds, with the value as it held. evidence: the words of one turn that say so, copied letter by letter, from what the user typed or the agent answered, never from tools, files or pages. Most turns have none: no plans, questions, guesses, examples.`;
 
-function factRules(ontology: Ontology): string {
-  return `\n\n${FACT_RULES}\n${conceptCatalog(ontology)}\n${FACT_FORM}`;
-}
-
 /** `fence` is a fresh random word; lower `transcriptChars` for models with a smaller window. */
 export function summarizerPrompt(
   input: SummaryInput,
@@ -118,18 +114,20 @@ export function summarizerPrompt(
   });
   const brief = [...old].map(([label, claim]) => `[${label}] ${claim.text}`).join('\n') || input.brief;
   const labeled = (input.known ?? []).map((statement, index) => [`k${index + 1}`, statement] as const);
+  const known = labeled.map(([label, { date, text }]) => `[${label}] since ${date}: ${neutralLine(text, KNOWN_CHARS)}`);
   const { ontology, tasks = [] } = input;
   const asksFacts = ontology !== undefined && conceptNames(ontology).length > 0;
+  const facts = asksFacts ? [`${FACT_RULES}\n${conceptCatalog(ontology)}\n${FACT_FORM}`] : [];
   const sections = [
     `Known tags: ${input.knownTags.slice(0, 60).join(', ') || '(none)'}`,
     fenced('old brief', fence, brief || '(none)'),
-    ...(labeled.length === 0 ? [] : [fenced('known statements', fence, labeled.map(knownLine).join('\n'))]),
+    ...(known.length === 0 ? [] : [fenced('known statements', fence, known.join('\n'))]),
     ...(tasks.length === 0 ? [] : [fenced('open tasks', fence, tasks.map(taskLine).join('\n'))]),
     fenced('turns', fence, transcript),
     `Write the nodes for ${[...named.of.values()].join(', ')} and the new brief.`,
   ];
   return {
-    system: `${RULES}${asksFacts ? factRules(ontology) : ''}\n\n${dataRule(fence)}`,
+    system: [RULES, ...facts, dataRule(fence)].join('\n\n'),
     user: sections.join('\n\n'),
     schema: getJsonSchema(asksFacts ? Answer.extend({ facts: extractionSchema(ontology).optional() }) : Answer),
     parse(value) {
@@ -139,10 +137,6 @@ export function summarizerPrompt(
       return facts.length === 0 ? result : { ...result, facts };
     },
   };
-}
-
-function knownLine([label, { date, text }]: readonly [string, KnownStatement]): string {
-  return `[${label}] since ${date}: ${neutralLine(text, KNOWN_CHARS)}`;
 }
 
 function taskLine({ id, title, trigger = '' }: KnownTask): string {
@@ -165,18 +159,12 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown, tasks }: 
     const turns = named.getTurnIds(node.turns).filter((turnId) => own.has(turnId));
     const summary = clip(node.summary.trim(), SUMMARY_CHARS);
     if (turns.length === 0 || summary === '') return [];
-    const facts = node.facts
-      .map(({ concept, value, ...fact }) => ({
-        ...fact,
-        concept: clip(concept.trim(), CONCEPT_CHARS),
-        value: clip(value.trim(), VALUE_CHARS),
-      }))
-      .filter(({ concept, value }) => concept !== '' && value !== '')
-      .slice(0, FACTS)
-      .map((fact) => ({
-        ...withBucket(fact),
-        evidence: named.getTurnIds(fact.evidence).filter((turnId) => own.has(turnId)),
-      }));
+    const stated = node.facts.flatMap((fact) => {
+      const [concept, value] = [clip(fact.concept.trim(), CONCEPT_CHARS), clip(fact.value.trim(), VALUE_CHARS)];
+      const evidence = named.getTurnIds(fact.evidence).filter((turnId) => own.has(turnId));
+      return concept === '' || value === '' ? [] : [{ ...withBucket(fact), concept, value, evidence }];
+    });
+    const facts = stated.slice(0, FACTS);
     const trigger = clip(node.trigger.trim(), TRIGGER_CHARS);
     const revises = [...new Set(node.revises.map(bareLabel))].flatMap((label): StatementRef[] => {
       const statement = known.get(label);
@@ -191,12 +179,11 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown, tasks }: 
   const skipped = named.getTurnIds(answer.skip).filter((turnId) => own.has(turnId) && !turnIds.has(turnId));
   if (nodes.length + skipped.length === 0) throw new Error('the answer holds no node that stands for a turn');
   const claims = (items: readonly Claim[]): Claim[] =>
-    items
-      .slice(0, CLAIMS)
-      .map(({ text, sources }) => ({ text: text.trim(), cited: named.getTurnIds(sources) }))
-      .filter(({ text }) => text)
+    items.slice(0, CLAIMS).flatMap(({ text, sources }) => {
+      const cited = named.getTurnIds(sources);
       // A claim without sources may rest on any turn, so it is removed with any of them.
-      .map(({ text, cited }) => ({ text, sources: cited.length === 0 ? all : cited }));
+      return text.trim() === '' ? [] : [{ text: text.trim(), sources: cited.length === 0 ? all : cited }];
+    });
   return { nodes, skipped, brief: { active: claims(answer.brief.active), hints: claims(answer.brief.hints) } };
 }
 
@@ -233,12 +220,7 @@ function createBuckets(tasks: readonly KnownTask[]) {
 }
 
 function tidyTags(tags: readonly string[]): string[] {
-  const tidy = contentTags(tags).map((tag) =>
-    tag
-      .trim()
-      .toLowerCase()
-      .replace(/[\s_]+/g, '-')
-      .slice(0, 40),
-  );
+  const plain = contentTags(tags).map((tag) => tag.trim().toLowerCase());
+  const tidy = plain.map((tag) => tag.replace(/[\s_]+/g, '-').slice(0, 40));
   return [...[...new Set(tidy)].filter((tag) => tag !== '').slice(0, TAGS), ...proposedTags(tags)];
 }
