@@ -54,14 +54,9 @@ export function rankTurns(question: Question, hits: readonly Hit[], rules: Ranki
 }
 
 function getScores(asked: Question, hits: readonly Hit[], turns: readonly TurnHit[], rules: RankingRules): number[] {
-  switch (rules.mode) {
-    case 'score':
-      return addScores(asked, turns, getTriggers(hits), rules);
-    case 'rrf':
-      return fuseByRank(turns, lanesOfTurns(rules), rules.rrfK);
-    case 'comet':
-      return fuseAsComet(hits, turns, rules.comet);
-  }
+  if (rules.mode === 'score') return addScores(asked, turns, getTriggers(hits), rules);
+  if (rules.mode === 'rrf') return fuseByRank(turns, lanesOfTurns(rules), rules.rrfK);
+  return fuseAsComet(hits, turns, rules.comet);
 }
 
 function byAge(one: TurnHit, other: TurnHit): number {
@@ -80,7 +75,8 @@ function addScores(
   const lent = lentScores(turns, own, weights);
   const windows = windowScores(turns, best.window);
   const when = asksWhen(text);
-  const full = getScale(weights);
+  // A turn that is best in every lane, and lent as much by its neighbor.
+  const full = (weights.raw + weights.meaning + weights.entity) * (1 + weights.before) + weights.window || 1;
   return turns.map(({ nodeId, atMs, tellsTime, lanes }, at) => {
     let sum = (own[at] as number) + (lent[at] as number) + weights.window * (windows[at] as number);
     if (date !== null) sum += weights.date * dateAgreement(date, atMs);
@@ -149,11 +145,6 @@ function windowScores(turns: readonly TurnHit[], best: number | undefined): numb
 
 function share(score: number | undefined, best: number | undefined): number {
   return score === undefined || !best ? 0 : score / best;
-}
-
-/** A turn that is best in every lane, and lent as much by its neighbor. */
-function getScale({ raw, meaning, entity, before, window }: TurnWeights): number {
-  return (raw + meaning + entity) * (1 + before) + window || 1;
 }
 
 /** CoMeT's parameters: `rrf_k`, `fusion_alpha` (summary against trigger), `raw_search_weight`. */

@@ -37,7 +37,7 @@ async function findOpen(options: IndexHomeOptions): Promise<OpenedIndex> {
   const serving = await servingFolders(dir);
   if (!serving.has(path.basename(own))) {
     for (const [folder, id] of serving) {
-      const old = await openOld(options, { folder: path.join(dir, folder), id });
+      const old = await openOld(options, path.join(dir, folder), id);
       if (old === null) continue;
       const next = await openLanceIndex({ ...options, dir: own });
       const index = createSucceededIndex({
@@ -57,10 +57,7 @@ async function findOpen(options: IndexHomeOptions): Promise<OpenedIndex> {
   return opened;
 }
 
-async function openOld(
-  options: IndexHomeOptions,
-  { folder, id }: { readonly folder: string; readonly id: string },
-): Promise<{ readonly serving: OpenedIndex['index']; readonly embedder: Embedder } | null> {
+async function openOld(options: IndexHomeOptions, folder: string, id: string) {
   const embedder = await options.getEmbedder(id);
   if (embedder === null) return null;
   const { index, rebuilt } = await openLanceIndex({ ...options, dir: folder, embedder });
@@ -113,10 +110,7 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
   const both = (): SearchIndex[] => (pending === null ? [current] : [current, pending]);
 
   function trackRead<T>(work: Promise<T>): Promise<T> {
-    const settled = work.then(
-      () => undefined,
-      () => undefined,
-    );
+    const settled = Promise.allSettled([work]);
     reading.add(settled);
     void settled.then(() => reading.delete(settled));
     return work;

@@ -115,7 +115,8 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
     if ((await readFileIfPresent(path.join(dir, DOUBT))) !== null) throw new Error('an earlier run could not use it');
     const writtenBy = await readFileIfPresent(path.join(dir, MADE_BY));
     if (writtenBy !== madeBy(embedder)) {
-      await emptyDir(dir);
+      await rm(dir, { recursive: true, force: true });
+      await ensureDir(dir);
       return writtenBy === null ? 'new' : `made by another comet-cc or embedder: ${writtenBy}`;
     }
     const tables = await openTables(getPlace(options));
@@ -133,11 +134,6 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
   }
 }
 
-async function emptyDir(dir: string): Promise<void> {
-  await rm(dir, { recursive: true, force: true });
-  await ensureDir(dir);
-}
-
 /** Reads a little of every index and vector column, so that damage shows when the index opens. */
 async function probe(tables: Tables, key: string, kind: Kind, dimensions: number): Promise<void> {
   const table = await tables.find(key, kind);
@@ -151,17 +147,14 @@ async function probe(tables: Tables, key: string, kind: Kind, dimensions: number
   ]);
 }
 
-async function* nodesAndTurns(
-  tables: Tables,
-  key: string,
-): AsyncGenerator<Pick<IndexRow, 'nodeId' | 'sessionId'> & Partial<Pick<IndexRow, 'digest' | 'turnId'>>> {
+async function* nodesAndTurns(tables: Tables, key: string) {
   const columns = [
     ['turn', 'turn_id'],
     ['node', 'digest'],
   ] as const;
   for (const [kind, column] of columns) {
-    for await (const batch of (await tables.find(key, kind))?.read(['node_id', 'session_id', column], undefined) ??
-      []) {
+    const table = await tables.find(key, kind);
+    for await (const batch of table?.read(['node_id', 'session_id', column], undefined) ?? []) {
       const [ids, sessions, values] = ['node_id', 'session_id', column].map((name) => batch.getChild(name));
       for (let at = 0; at < batch.numRows; at += 1) {
         const value = values?.get(at) as string;
@@ -211,8 +204,7 @@ function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceInd
     embedderId: () => embedder.id,
     put: (rows) => guarded(state, 'written', () => changing(forgetRows(rows), () => writer.put(rows))),
     remove: (nodeIds) => guarded(state, 'written', () => changing(forgetAll, () => writer.remove(nodeIds))),
-    search: (query, filter, limit, lanes) =>
-      guarded(state, 'read', () => search(state, query, { filter, limit, lanes })),
+    search: (...query) => guarded(state, 'read', () => search(state, ...query)),
     turnTexts: (nodeIds, turnIds) => guarded(state, 'read', () => tracked(state, turnTexts(state, nodeIds, turnIds))),
     termWeights: (tokens, filter) =>
       guarded(state, 'read', async () => (await countFrequencies(state, filter)).ofTerms(tokens)),
@@ -267,10 +259,7 @@ async function tracked<T>({ reading }: State, read: Promise<T>): Promise<T> {
 }
 
 /** Counting a scope for the first time reads all of it, so nothing may be written meanwhile. */
-function countFrequencies(
-  { tables, counts, writer }: State,
-  { project, ...rest }: IndexFilter,
-): Promise<DocumentFrequencies> {
+function countFrequencies({ tables, counts, writer }: State, { project, ...rest }: IndexFilter) {
   const filter = project === undefined ? rest : { ...rest, project: getKey(project) };
   const count = (): Promise<DocumentFrequencies> => counts.in(filter, () => scopeRows(tables, filter));
   return counts.has(filter) ? count() : writer.alone(count);
@@ -286,13 +275,7 @@ async function* scopeRows(tables: Tables, { project, sessionId }: IndexFilter): 
   }
 }
 
-interface Search {
-  readonly filter: IndexFilter;
-  readonly limit: number;
-  readonly lanes: readonly Lane[];
-}
-
-async function search(state: State, query: string, { filter, limit, lanes }: Search): Promise<readonly Hit[]> {
+async function search(state: State, ...[query, filter, limit, lanes]: Parameters<SearchIndex['search']>) {
   const { embedder, mean, projectByNode, tables } = state;
   const frequencies = await countFrequencies(state, filter);
   const terms = { own: rarest(uniqueTokens(query), frequencies), named: entityTokens(query) };
@@ -321,11 +304,9 @@ async function search(state: State, query: string, { filter, limit, lanes }: Sea
   }
 
   const keys = filter.project === undefined ? tables.keys() : [getKey(filter.project)];
-  const answers = keys.flatMap((key) => lanes.map((lane) => ask(lane, key)));
-  return tracked(
-    state,
-    Promise.all(answers).then((results) => joinHits(results.flat(), limit)),
-  );
+  const answers = Promise.all(keys.flatMap((key) => lanes.map((lane) => ask(lane, key))));
+  const hits = answers.then((results) => joinHits(results.flat(), limit));
+  return tracked(state, hits);
 }
 
 async function turnTexts(
@@ -359,11 +340,11 @@ async function turnTexts(
 async function findEntries(tables: Tables): Promise<ReadonlyMap<string, IndexEntry>> {
   const nodes = new Map<string, { digest: string; sessionId: string; turns: string[] }>();
   for (const key of tables.keys()) {
-    for await (const { nodeId, sessionId, digest, turnId } of nodesAndTurns(tables, key)) {
-      const entry = nodes.get(nodeId) ?? { digest: '', sessionId, turns: [] };
-      nodes.set(nodeId, entry);
-      if (digest !== undefined) entry.digest = digest;
-      if (turnId !== undefined) entry.turns.push(turnId);
+    for await (const row of nodesAndTurns(tables, key)) {
+      const entry = nodes.get(row.nodeId) ?? { digest: '', sessionId: row.sessionId, turns: [] };
+      nodes.set(row.nodeId, entry);
+      if ('digest' in row) entry.digest = row.digest;
+      else entry.turns.push(row.turnId);
     }
   }
   return nodes;
@@ -435,9 +416,16 @@ export async function joinHits(results: readonly LaneResult[], limit: number): P
       if (row !== undefined && score > 0) scored.push({ found: row, score });
     }
   }
-  const best = [...lanes].map(([lane, scored]) => [lane, getBest(scored, limit)] as const);
+  const best = [...lanes].map(([lane, scored]) => {
+    return [lane, scored.sort((one, other) => other.score - one.score).slice(0, limit)] as const;
+  });
   const hits: OpenHit[] = [];
-  for (const [lane, scored] of best) if (!isOfFacts(lane)) addRanks(hits, lane, scored);
+  for (const [lane, scored] of best.filter(([lane]) => !isOfFacts(lane))) {
+    for (const [at, { found, score }] of scored.entries()) {
+      if (Object.keys(found.hit.lanes).length === 0) hits.push(found.hit);
+      found.hit.lanes[lane] = { rank: at + 1, score };
+    }
+  }
   const facts = best.filter(([lane]) => isOfFacts(lane));
   if (facts.length > 0) addFacts(hits, facts);
   return hits;
@@ -498,17 +486,6 @@ function toHitRows(kind: Kind, rows: ArrowTable): (readonly [rowId: number, row:
 
 function isOfFacts(lane: Lane): boolean {
   return (FACT_LANES as readonly Lane[]).includes(lane);
-}
-
-function getBest(scored: Scored[], limit: number): Scored[] {
-  return scored.sort((one, other) => other.score - one.score).slice(0, limit);
-}
-
-function addRanks(hits: OpenHit[], lane: Lane, scored: readonly Scored[]): void {
-  for (const [at, { found, score }] of scored.entries()) {
-    if (Object.keys(found.hit.lanes).length === 0) hits.push(found.hit);
-    found.hit.lanes[lane] = { rank: at + 1, score };
-  }
 }
 
 /** A fact speaks for its turns wherever other lanes found them. */

@@ -47,7 +47,7 @@ export interface TablePlace {
   readonly rowsForVectorIndex: number | undefined;
 }
 
-export async function createRowTable(place: TablePlace, name: string): Promise<RowTable> {
+async function createRowTable(place: TablePlace, name: string): Promise<RowTable> {
   const table = await place.connection.createEmptyTable(name, getSchema(place.kind, place.dimensions), {
     storageOptions: { new_table_enable_stable_row_ids: 'true' },
   });
@@ -57,7 +57,7 @@ export async function createRowTable(place: TablePlace, name: string): Promise<R
   return openTable(place, table, 0);
 }
 
-export async function openRowTable(place: TablePlace, name: string): Promise<RowTable> {
+async function openRowTable(place: TablePlace, name: string): Promise<RowTable> {
   const table = await place.connection.openTable(name);
   const { numFragments } = (await table.stats()).fragmentStats;
   return openTable(place, table, Math.max(0, numFragments - 1));
@@ -89,7 +89,8 @@ function openTable(place: TablePlace, table: Table, looseCommits: number) {
         return laneRows(query.select(['_score']).withRowId().limit(most).toArrow());
       };
       const hits = await best(limit);
-      if (isSorted(hits.scores)) return hits;
+      const isSorted = hits.scores.every((score, at) => at === 0 || score <= (hits.scores[at - 1] as number));
+      if (isSorted) return hits;
       // While no row is indexed, LanceDB gives the first rows that match, unsorted.
       return sorted(hits.rowIds.length < limit ? hits : await best(await table.countRows()), limit);
     },
@@ -100,12 +101,10 @@ function openTable(place: TablePlace, table: Table, looseCommits: number) {
       return laneRows(query.select(['_distance']).withRowId().limit(limit).toArrow());
     },
     /** Columns of `SHAPES[kind].hit` and `_rowid` of these rows, as far as they are still there. */
-    take: (rowIds: readonly number[]): Promise<ArrowTable> =>
-      table
-        .takeRowIds([...rowIds])
-        .select([...hit])
-        .withRowId()
-        .toArrow(),
+    take(rowIds: readonly number[]): Promise<ArrowTable> {
+      const query = table.takeRowIds([...rowIds]).select([...hit]);
+      return query.withRowId().toArrow();
+    },
     read(columns: readonly string[], where: string | undefined): AsyncIterable<RecordBatch> {
       const query = table.query().select([...columns]);
       return where === undefined ? query : query.where(where);
@@ -149,10 +148,6 @@ async function laneRows(table: Promise<ArrowTable>): Promise<LaneRows> {
   const scoreAt = (at: number): number =>
     scores === null ? 1 - ((distances?.get(at) as number | null) ?? 1) : (scores.get(at) as number);
   return { rowIds: getRowIds(rows), scores: Array.from({ length: rows.numRows }, (_, at) => scoreAt(at)) };
-}
-
-function isSorted(scores: readonly number[]): boolean {
-  return scores.every((score, at) => at === 0 || score <= (scores[at - 1] as number));
 }
 
 function sorted({ rowIds, scores }: LaneRows, limit: number): LaneRows {

@@ -66,12 +66,7 @@ interface HeldTurn extends WindowedTurn {
   readonly isNew: boolean;
 }
 
-interface HeldRow {
-  readonly node_id: string;
-  readonly turn_id: string;
-  readonly place: number;
-  readonly tokens: string;
-}
+type HeldRow = Pick<HeldTurn, 'place' | 'tokens'> & { readonly node_id: string; readonly turn_id: string };
 
 interface State extends IndexWriterDeps {
   /** Runs one task at a time. */
@@ -209,16 +204,17 @@ async function writeProject(state: State, change: ProjectChange): Promise<void> 
   for (const kind of ['fact', 'node'] as const) {
     if (removed.length > 0) await removeRows(state, key, kind, removed);
     const rows = added.filter((row) => row.kind === kind);
-    await addRecords(
-      state,
-      key,
-      kind,
-      rows.map((row) => getRecord(row, embeddings.get(row))),
-    );
+    const records = rows.map((row) => getRecord(row, embeddings.get(row)));
+    await addRecords(state, key, kind, records);
   }
   for (const nodeId of removed) projectByNode.delete(nodeId);
   for (const { nodeId } of added) projectByNode.set(nodeId, key);
-  for (const row of added) if (row.kind !== 'fact') counts.add(countedRow(row, row.kind, key, embeddings.get(row)));
+  for (const row of added) {
+    const { kind, sessionId } = row;
+    if (kind === 'fact') continue;
+    const pieces = (kind === 'turn' ? embeddings.get(row)?.pieces : undefined) ?? new Uint16Array(0);
+    counts.add({ kind, project: key, sessionId, tokens: getTokens(row), pieces });
+  }
   if (removed.length > 0) dirty.add(key);
 }
 
@@ -243,7 +239,12 @@ async function writeTurns(state: State, { key, removed, added, embeddings }: Pro
   const removedIds = new Set(removed);
   const held = await heldTurns(table, [...sessions]);
   const before = getWindows(held);
-  const fresh = new Map(rows.map((row) => [getHeldTurn(row), row]));
+  const fresh = new Map(
+    rows.map((row): [HeldTurn, IndexRow] => {
+      const { nodeId, turnId } = row;
+      return [{ nodeId, turnId, place: getPlace(row), tokens: getTokens(row), isNew: true }, row];
+    }),
+  );
   const after = getWindows([...held.filter(({ nodeId }) => !removedIds.has(nodeId)), ...fresh.keys()]);
   const stale = [...after].filter(([turn, window]) => !turn.isNew && window !== before.get(turn));
   const rewritten = await getRecords(table, stale);
@@ -270,13 +271,7 @@ async function addRecords(state: State, key: string, kind: Kind, records: readon
   }
 }
 
-async function uncount(
-  { counts }: State,
-  table: RowTable,
-  kind: CountedRow['kind'],
-  key: string,
-  where: string,
-): Promise<void> {
+async function uncount({ counts }: State, table: RowTable, kind: CountedRow['kind'], key: string, where: string) {
   for await (const row of countedRows(table, kind, where)) counts.remove({ ...row, project: key });
 }
 
@@ -310,11 +305,6 @@ async function heldTurns(table: RowTable, sessionIds: readonly string[]): Promis
     }
   }
   return turns;
-}
-
-function getHeldTurn(row: IndexRow): HeldTurn {
-  const { nodeId, turnId } = row;
-  return { nodeId, turnId, place: getPlace(row), tokens: getTokens(row), isNew: true };
 }
 
 /** Whole rows, with other windows. */
@@ -364,16 +354,6 @@ export async function* countedRows(
       };
     }
   }
-}
-
-function countedRow(
-  row: IndexRow,
-  kind: CountedRow['kind'],
-  project: string,
-  embedding: Embedding | undefined,
-): CountedRow {
-  const pieces = kind === 'turn' ? embedding?.pieces : undefined;
-  return { kind, project, sessionId: row.sessionId, tokens: getTokens(row), pieces: pieces ?? new Uint16Array(0) };
 }
 
 /** Without its embedding a node's digest is empty, so that the next start writes it again. */
