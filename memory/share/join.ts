@@ -52,27 +52,23 @@ export async function checkMachines(
 ) {
   const cards = machines.map(({ card }) => card);
   const [first] = cards;
-  if (isFirst && first !== undefined)
-    throw new CometError(
-      'usage',
-      `${cards.map((card) => card.name).join(', ')} shares there; use: comet-cc share join ${url}`,
-    );
-  if (!isFirst && first === undefined)
-    throw new CometError(
-      'usage',
-      `no machine shares there; on the first one: comet-cc share init ${url} --scope me|team`,
-    );
-  const scopes = new Set(cards.map((card) => card.scope));
-  if (scopes.size > 1) throw new CometError('usage', 'machines of both scopes share there; choose another address');
-  if (first !== undefined && first.scope !== (scope ?? first.scope))
-    throw new CometError('usage', `the machines there share with scope ${first.scope}`);
-  if (cards.some(({ salt }) => salt !== null) && passphrase === null)
-    throw new CometError('usage', 'memory is encrypted there: set COMET_CC_SHARE_PASSPHRASE to its passphrase');
-  if (cards.some(({ salt }) => salt === null) && passphrase !== null)
-    throw new CometError(
-      'usage',
+  const names = cards.map((card) => card.name).join(', ');
+  const isMixed = new Set(cards.map((card) => card.scope)).size > 1;
+  const isSealed = cards.some(({ salt }) => salt !== null);
+  const isOpen = cards.some(({ salt }) => salt === null);
+  const obstacles = [
+    [isFirst && first, `${names} shares there; use: comet-cc share join ${url}`],
+    [!isFirst && !first, `no machine shares there; on the first one: comet-cc share init ${url} --scope me|team`],
+    [isMixed, 'machines of both scopes share there; choose another address'],
+    [first && first.scope !== (scope ?? first.scope), `the machines there share with scope ${first?.scope}`],
+    [isSealed && passphrase === null, 'memory is encrypted there: set COMET_CC_SHARE_PASSPHRASE to its passphrase'],
+    [
+      isOpen && passphrase !== null,
       'memory is not encrypted there: join without a passphrase, or choose another address',
-    );
+    ],
+  ] as const;
+  const obstacle = obstacles.find(([applies]) => applies);
+  if (obstacle !== undefined) throw new CometError('usage', obstacle[1]);
   const theirs = (await Promise.all(cards.map((card) => getProjects(card, passphrase)))).flat();
   return { url, name, scope: first?.scope ?? scope ?? 'me', projects: projects ?? [...new Set(theirs)].sort() };
 }

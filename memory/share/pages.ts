@@ -8,7 +8,7 @@ import { type BlockPayload, MAX_PAYLOAD_CHARS } from './row.ts';
 import { isNewer, type Peer } from './state.ts';
 
 /** A block that was written here since the last time, or taken out. */
-export interface LeavingBlock {
+interface LeavingBlock {
   readonly id: string;
   readonly digest: string;
   readonly source: string;
@@ -31,20 +31,16 @@ function getPlace({ kind }: Pick<PageRef, 'kind'>, { places }: SharedBlocks): st
   return (kind === 'facts' ? places.facts : places.pages).name;
 }
 
-interface LeavingBlocks {
-  readonly leaving: readonly LeavingBlock[];
-  /** The block before each that is here. */
-  readonly order: ReadonlyMap<string, string>;
-  /** Went on this machine alone. */
-  readonly faded: readonly string[];
-}
-
-/** Changes of what people write into pages; a team gets them as memories, see `pageNodes`. */
+/**
+ * Changes of what people write into pages; a team gets them as memories, see `pageNodes`.
+ *
+ * @returns `order`: the block before each that is here; `faded`: went on this machine alone
+ */
 export async function changedBlocks(
   { memory, rules, state }: ShareContext,
   stay: (reason: KeptReason, id: string) => void,
-): Promise<LeavingBlocks> {
-  if (rules.scope !== 'me') return { leaving: [], order: new Map(), faded: [] };
+) {
+  if (rules.scope !== 'me') return { leaving: [], order: new Map<string, string>(), faded: [] };
   const blocks = await memory.blocks(rules.getKey);
   const { known } = state();
   const { places, present } = blocks;
@@ -186,14 +182,8 @@ function getNode({ page, section }: PageBlock, text: string, place: string): Mem
   return {
     ...{ node_id: `${PAGE_NODE}${time.replaceAll(':', '')}_${digest.slice(0, 6)}`, kind: 'note', status: 'current' },
     ...{ session_id: `page-${digest.slice(0, 12)}`, project: page.project, author: { by: 'user' }, origin: 'user' },
-    ...{
-      depth_level: 1,
-      recall_mode: 'active',
-      topic_tags: [],
-      importance: 'MED',
-      title,
-      summary: `${title}: ${text}`,
-    },
+    ...{ depth_level: 1, recall_mode: 'active', topic_tags: [], importance: 'MED', title },
+    summary: `${title}: ${text}`,
     ...{ detailed_summary: null, trigger: '', parent_node_id: null, links: [], source_links: [], capsule: null },
     ...{ valid_from: at, valid_to: null, superseded_by: null, compaction_reason: 'external', created_at: at },
     ...{ turns: [], facts: [] },

@@ -215,18 +215,11 @@ export function createLooked() {
 export type Membership = Pick<ShareState, 'url' | 'scope' | 'name'>;
 
 export function newState(membership: Membership, isSealed: boolean): ShareState {
-  const empty = { next: 0, confirmed: null, outbox: [], known: {}, peers: {}, turns: {}, erasing: [] };
-  const salt = isSealed ? newSalt() : null;
-  const never = { pushed: null, pulled: null };
-  const nothing = { raw: false, refused: {}, restarted: null };
   return {
-    ...membership,
-    ...nothing,
-    machine: randomBytes(16).toString('hex'),
-    keys: generateKeys(),
-    salt,
-    ...empty,
-    ...never,
+    ...{ ...membership, machine: randomBytes(16).toString('hex'), keys: generateKeys() },
+    ...{ next: 0, confirmed: null, outbox: [], known: {}, peers: {}, turns: {}, erasing: [] },
+    ...{ raw: false, refused: {}, restarted: null, pushed: null, pulled: null },
+    salt: isSealed ? newSalt() : null,
   };
 }
 

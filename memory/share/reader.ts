@@ -146,8 +146,7 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
     else if (change.kind === 'task') changes.tasks.push(change.payload);
     else if (change.kind === 'block') changes.blocks.push(change.payload);
     else if (change.kind === 'remove') noteRemoval(change.nodeId, changes, rules.scope === 'me');
-    else if (change.kind === 'save')
-      noteSave(change.node, payload as Extract<Payload, { kind: 'node' }>, peer, changes);
+    else if (change.kind === 'save') noteSave(change.node, payload as NodePayload, peer, changes);
   }
   if (changes.removed.size > 0) await context.removed.add([...changes.removed]);
   await memory.remove([...changes.removals].filter((nodeId) => isHere.has(nodeId)));
@@ -221,12 +220,10 @@ function noteRemoval(nodeId: string, { known, erasing, removed, removals, saves 
   if (isOwn) removed.add(nodeId);
 }
 
-function noteSave(
-  node: MemoryNode,
-  { version }: Extract<Payload, { kind: 'node' }>,
-  { machine }: Peer,
-  { known, saves, removals }: Changes,
-): void {
+type NodePayload = Extract<Payload, { kind: 'node' }>;
+
+function noteSave(node: MemoryNode, { version }: NodePayload, { machine }: Peer, changes: Changes): void {
+  const { known, saves, removals } = changes;
   const before = known[node.node_id];
   const digest = getDigest(node);
   if (!isNewer({ version, digest }, before)) return;

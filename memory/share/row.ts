@@ -19,9 +19,7 @@ const nodeId = z.string().regex(NODE_ID);
 export const SHARED_ID = /^(?:mem_\d{8}_\d{6}_[0-9a-f]{6}|task [0-9a-f]{64})$/;
 const TASK_FILE = /^(?:active|blocked|done\/\d{4}-\d\d)\/[^\p{Cc}/\\]{1,200}\.md$/u;
 const BLOCK_ID = /^page [0-9a-f]{64}$/;
-export function isBlockId(text: string): boolean {
-  return BLOCK_ID.test(text);
-}
+export const isBlockId = (text: string): boolean => BLOCK_ID.test(text);
 const PLACE = /^(?:page [0-9a-f]{64})?$/;
 const PAGE_FILE =
   /^(?:|(?:topics|plans)\/(?:[^\p{Cc}/\\.][^\p{Cc}/\\]{0,190}\/){0,8}[^\p{Cc}/\\.][^\p{Cc}/\\]{0,190}\.md)$/u;
@@ -73,12 +71,8 @@ export const Payload = z.discriminatedUnion('kind', [
           ...{ title: line(200), scope: z.enum(['user', 'project']), project: z.string().max(4_096) },
           ...{ topic: line(200), updated: z.string().regex(/^(?:\d{4}-\d\d-\d\d)?$/) },
         }),
-        ...{
-          section: line(400),
-          text: z.string().min(1),
-          after: z.string().regex(PLACE),
-          instead: z.string().regex(PLACE),
-        },
+        ...{ section: line(400), text: z.string().min(1) },
+        ...{ after: z.string().regex(PLACE), instead: z.string().regex(PLACE) },
       })
       .nullable(),
   }),

@@ -64,16 +64,8 @@ export type Peer = z.infer<typeof Peer>;
 
 /** Why a machine, or one of its rows, is refused. */
 export type Refusal =
-  | 'invalid'
-  | 'forged'
-  | 'key_changed'
-  | 'passphrase'
-  | 'project'
-  | 'scope'
-  | 'taken'
-  | 'taken_name'
-  | 'orders'
-  | 'not_theirs';
+  | ('invalid' | 'forged' | 'key_changed' | 'passphrase' | 'project')
+  | ('scope' | 'taken' | 'taken_name' | 'orders' | 'not_theirs');
 
 /**
  * The card of a machine at first sight, or compared with the pinned one.
@@ -194,10 +186,7 @@ export function strayRedirects(nodes: readonly MemoryNode[]): MemoryNode[] {
   return nodes.filter((node) => isRedirect(node) && !leads(node)).map(withoutSuccessor);
 }
 
-interface Version {
-  readonly version: number;
-  readonly digest: string;
-}
+type Version = { readonly version: number; readonly digest: string };
 
 /** Of two changes made apart, every machine takes the same one, whatever its clock says. */
 export function isNewer(version: Version, current: Version | undefined): boolean {

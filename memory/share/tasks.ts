@@ -5,13 +5,6 @@ import { isPrivateText, type KeptReason } from './filter.ts';
 import type { ShareContext, SharedNode } from './parts.ts';
 import { findTask, type TaskPayload, taskKey } from './row.ts';
 
-interface LeavingTask {
-  readonly id: string;
-  readonly digest: string;
-  readonly source: string;
-  readonly file: TaskText;
-}
-
 export function digestOfTask({ name, text }: TaskText): string {
   return sha256(`${name}\n${text}`);
 }
@@ -21,8 +14,8 @@ export async function changedTasks(
   { memory, rules, redactor, state }: ShareContext,
   removed: ReadonlySet<string>,
   stay: (reason: KeptReason, id: string) => void,
-): Promise<LeavingTask[]> {
-  const changed: LeavingTask[] = [];
+) {
+  const changed: { id: string; digest: string; source: string; file: TaskText }[] = [];
   for (const file of rules.scope === 'me' ? await memory.tasks() : []) {
     const source = digestOfTask(file);
     const task = findTask(file);

@@ -4,7 +4,7 @@ import { redactTurn } from '../ingest/redact-turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
 import { parseTurn, renderTurn } from '../model/turn-schema.ts';
-import type { ShareContext, ShareState } from './parts.ts';
+import type { ShareContext } from './parts.ts';
 import { MAX_PAYLOAD_CHARS, type TurnPayload } from './row.ts';
 
 /** Of a turn as text: a row that unpacks to more is refused. */
@@ -22,16 +22,10 @@ export interface LeavingTurn {
   readonly payload: TurnPayload | null;
 }
 
-/** gzip and base64 of the stored form. */
-async function pack(turn: JournalTurn): Promise<string> {
-  return (await promisify(gzip)(renderTurn(turn))).toString('base64');
-}
-
-/** Null for what `pack` did not make. */
+/** Null for what is not gzip and base64 of the stored form. */
 export async function unpack({ turn }: TurnPayload): Promise<JournalTurn | null> {
-  const bytes = await promisify(gunzip)(Buffer.from(turn, 'base64'), { maxOutputLength: MAX_TURN_BYTES }).catch(
-    () => null,
-  );
+  const unpacking = promisify(gunzip)(Buffer.from(turn, 'base64'), { maxOutputLength: MAX_TURN_BYTES });
+  const bytes = await unpacking.catch(() => null);
   return bytes === null ? null : parseTurn(bytes.toString('utf8'));
 }
 
@@ -61,7 +55,8 @@ export async function nextTurns(context: ShareContext): Promise<LeavingTurn[]> {
       const nodeId = nodeIds.find((id) => (known[id]?.digest ?? '') !== '');
       if (turn.turnId in turns || nodeId === undefined) continue;
       const clean = { ...turn, ...(await redactTurn(turn, redactor)), project: rules.getKey(turn.project) };
-      const packed = await pack({ ...clean, redacted: turn.redacted || clean.redacted, projectDir: null });
+      const text = renderTurn({ ...clean, redacted: turn.redacted || clean.redacted, projectDir: null });
+      const packed = (await promisify(gzip)(text)).toString('base64');
       const isLarge = packed.length > MAX_PAYLOAD_CHARS / 2;
       leaving.push({ turnId: turn.turnId, nodeId, payload: isLarge ? null : { kind: 'turn', nodeId, turn: packed } });
       chars += isLarge ? 0 : packed.length;
@@ -75,17 +70,12 @@ export async function nextTurns(context: ShareContext): Promise<LeavingTurn[]> {
 }
 
 /** Rows of turns that were removed, or whose memory was, and what is known of the others. */
-export function withoutGone(
-  { memory, rules, state }: ShareContext,
-  removedIds: ReadonlySet<string>,
-): { readonly turns: ShareState['turns']; readonly rows: number[] } {
+export function withoutGone({ memory, rules, state }: ShareContext, removedIds: ReadonlySet<string>) {
   const entries = Object.entries(state().turns);
   const isGone = ([turnId, { sequence, nodeId }]: (typeof entries)[number]): boolean =>
     removedIds.has(nodeId) || memory.isForgotten(turnId) || (!rules.raw && sequence !== NO_ROW);
   const leaving = entries.filter(isGone);
   const rows = leaving.map(([, { sequence }]) => sequence).filter((sequence) => sequence !== NO_ROW);
-  return {
-    rows,
-    turns: leaving.length === 0 ? state().turns : Object.fromEntries(entries.filter((each) => !isGone(each))),
-  };
+  const turns = leaving.length === 0 ? state().turns : Object.fromEntries(entries.filter((each) => !isGone(each)));
+  return { rows, turns };
 }

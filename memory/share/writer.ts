@@ -20,10 +20,8 @@ export function createWriter(context: ShareContext) {
 
   /** As another machine, or from the beginning: everything that leaves is queued once more. */
   async function startOver(why: 'copy' | 'lost', identity: Partial<ShareState> = {}): Promise<void> {
-    const entries = Object.entries(state().known).map(([id, each]) => [
-      id,
-      { ...each, digest: '', source: '', sequences: [] },
-    ]);
+    const unsent = { digest: '', source: '', sequences: [] };
+    const entries = Object.entries(state().known).map(([id, each]) => [id, { ...each, ...unsent }]);
     const turns = Object.fromEntries(Object.entries(state().turns).filter(([, { sequence }]) => sequence === NO_ROW));
     const empty = { next: 0, confirmed: null, outbox: [], erasing: [], turns };
     const restarted = { why, at: new Date(context.now()).toISOString() };
@@ -96,13 +94,6 @@ export function createWriter(context: ShareContext) {
   return { pending: () => pending(context), push };
 }
 
-interface Leaving {
-  readonly id: string;
-  readonly node: MemoryNode;
-  readonly digest: string;
-  readonly source: string;
-}
-
 /** Changes with all that decides whether a node leaves. */
 function getStamp({ looked, memory, rules, state }: ShareContext, removed: number): string {
   const { machine, url } = state();
@@ -118,7 +109,7 @@ function getStamp({ looked, memory, rules, state }: ShareContext, removed: numbe
 async function pending(context: ShareContext, nodes = context.memory.nodes()) {
   const { rules, redactor, state, signal } = context;
   const kept: Partial<Record<KeptReason, number>> = {};
-  const changed: Leaving[] = [];
+  const changed: { id: string; node: MemoryNode; digest: string; source: string }[] = [];
   const withdrawn: string[] = [];
   const removed = new Set(await context.removed.load());
   const stay = (reason: KeptReason, id: string): void => {
@@ -152,15 +143,8 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
   const { known } = state();
   const removals = [...removed].filter((nodeId) => nodeId in known);
   const raw = [...withUnsentTurns(context).values()].flat().flatMap(({ turns }) => turns);
-  return {
-    changed,
-    tasks,
-    blocks,
-    gone: removals,
-    withdrawn,
-    kept,
-    turns: raw.filter((turnId) => !(turnId in state().turns)),
-  };
+  const turns = raw.filter((turnId) => !(turnId in state().turns));
+  return { changed, tasks, blocks, gone: removals, withdrawn, kept, turns };
 }
 
 /** What people wrote into pages of the team's projects, as memories, and those that left and are no more. */

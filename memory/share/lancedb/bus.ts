@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
-import type { Schema } from 'apache-arrow';
+import type { Field, Schema } from 'apache-arrow';
 import { CometError, getReason } from '../../../common/errors.ts';
 import { trimEnd } from '../../../common/text.ts';
 import type { Bus } from '../bus.ts';
@@ -36,15 +36,13 @@ const CLOUD = 'db://';
 /** Names that the storage's own tools use; `allow_http` is the one that LanceDB spells without the prefix. */
 const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE)_/;
 
-export interface BusOptions {
-  /** A folder, `s3://bucket/prefix`, `gs://…`, `az://…` or `db://name`. */
-  readonly uri: string;
-  /** Holds endpoint and credentials. They are passed on, never stored. */
-  readonly env: NodeJS.ProcessEnv;
-}
-
-/** A table for each machine, `machines/<id>.lance`, and one that names them all. */
-export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
+/**
+ * A table for each machine, `machines/<id>.lance`, and one that names them all.
+ *
+ * @param options.uri  a folder, `s3://bucket/prefix`, `gs://…`, `az://…` or `db://name`
+ * @param options.env  holds endpoint and credentials. They are passed on, never stored
+ */
+export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.ProcessEnv }): Promise<Bus> {
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     // LanceDB would make it: beside the disk or server that is not mounted.
     if (path.isAbsolute(uri) && !existsSync(uri))
@@ -73,7 +71,8 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       if ((await registered()).includes(machine)) return;
       const table = await openOrNull(connection, REGISTRY);
-      if (table === null) (await connection.createTable(REGISTRY, [{ machine }], { schema: registrySchema() })).close();
+      const schema = getSchema(new arrow.Field('machine', new arrow.Utf8(), true));
+      if (table === null) (await connection.createTable(REGISTRY, [{ machine }], { schema })).close();
       else await table.add([{ machine }]);
     }
   }
@@ -104,7 +103,8 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
         if (table === null) (await connection.createTable(machine, records(rows), { schema: logSchema() })).close();
         else {
           await table.add(records(rows));
-          if (!isTidied && getChars(rows) < LARGE_CHARS) await tidy(table);
+          const chars = rows.reduce((sum, { payload }) => sum + payload.length, 0);
+          if (!isTidied && chars < LARGE_CHARS) await tidy(table);
         }
         table?.close();
         await register(machine);
@@ -121,12 +121,14 @@ export async function openLanceBus({ uri, env }: BusOptions): Promise<Bus> {
         const has = (table: Table): Promise<boolean> => holdsAny(table, sequences);
         if (!(await withTable(machine, has, false))) return;
         await withTable(machine, (table) => rewrite(connection, machine, table, removedIds), undefined);
-        if (!isTidied) await withTable(machine, withoutOldVersions, undefined);
+        // No other machine writes to this log; one that reads it meanwhile fails, and reads again.
+        const now = { cleanupOlderThan: new Date(), deleteUnverified: true };
+        if (!isTidied) await withTable(machine, (table) => table.optimize(now), undefined);
       }),
     drop: (machine) =>
       guarded(async () => {
         await withTable(machine, () => connection.dropTable(machine), undefined);
-        await withTable(REGISTRY, (table) => unregister(table, machine), undefined);
+        await withTable(REGISTRY, (table) => table.delete(`machine = '${machine}'`), undefined);
       }),
     close: () => connection.close(),
   };
@@ -137,30 +139,23 @@ async function getStamp(table: Table): Promise<string> {
   return `${metadata.get(LOG_ID) ?? ''} ${await table.version()} ${await table.countRows()}`;
 }
 
-function logSchema(): Schema {
-  const { Field, Float64, Utf8 } = arrow;
-  const texts = ['payload', 'signature'].map((name) => new Field(name, new Utf8(), true));
-  return new arrow.Schema([new Field('sequence', new Float64(), true), ...texts], new Map([[LOG_ID, randomUUID()]]));
+function getSchema(...fields: Field[]): Schema {
+  return new arrow.Schema(fields, new Map([[LOG_ID, randomUUID()]]));
 }
 
-function registrySchema(): Schema {
-  const { Field, Utf8 } = arrow;
-  return new arrow.Schema([new Field('machine', new Utf8(), true)], new Map([[LOG_ID, randomUUID()]]));
+function logSchema(): Schema {
+  const texts = ['payload', 'signature'].map((name) => new arrow.Field(name, new arrow.Utf8(), true));
+  return getSchema(new arrow.Field('sequence', new arrow.Float64(), true), ...texts);
 }
 
 function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
   const credentials = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
-  const storageOptions = {
-    ...PATIENCE,
-    ...Object.fromEntries(
-      credentials.map(([name, value = '']) => [name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase(), value]),
-    ),
-  };
-  if (!uri.startsWith(CLOUD))
-    return connect(`${trimEnd(uri, '/')}/machines`, {
-      storageOptions,
-      session: new Session(CACHE_BYTES, CACHE_BYTES),
-    });
+  const getOption = (name: string) => (name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase());
+  const given = Object.fromEntries(credentials.map(([name, value = '']) => [getOption(name), value]));
+  if (!uri.startsWith(CLOUD)) {
+    const session = new Session(CACHE_BYTES, CACHE_BYTES);
+    return connect(`${trimEnd(uri, '/')}/machines`, { storageOptions: { ...PATIENCE, ...given }, session });
+  }
   const { LANCEDB_API_KEY: apiKey, LANCEDB_REGION: region, LANCEDB_HOST: hostOverride } = env;
   if (apiKey === undefined) throw new CometError('share_failed', `${uri} needs an API key: set LANCEDB_API_KEY`);
   return connect(uri, { apiKey, ...(region && { region }), ...(hostOverride && { hostOverride }) });
@@ -175,20 +170,11 @@ async function openOrNull(connection: Connection, name: string): Promise<Table |
   }
 }
 
-async function unregister(table: Table, machine: string): Promise<void> {
-  await table.delete(`machine = '${machine}'`);
-}
-
 async function tidy(table: Table): Promise<void> {
   const { totalBytes, fragmentStats } = await table.stats();
   const most = Math.min(FILES.most, Math.max(FILES.least, totalBytes / FILES.bytesEach));
   if (fragmentStats.numFragments < most) return;
   await table.optimize({ cleanupOlderThan: new Date(Date.now() - READERS_MS) });
-}
-
-/** No other machine writes to this log; one that reads it meanwhile fails, and reads again. */
-async function withoutOldVersions(table: Table): Promise<void> {
-  await table.optimize({ cleanupOlderThan: new Date(), deleteUnverified: true });
 }
 
 async function lastRow(table: Table): Promise<Row | null> {
@@ -242,19 +228,12 @@ async function holdsAny(table: Table, sequences: readonly number[]): Promise<boo
   return rows.some(({ sequence }: { readonly sequence: number }) => wanted.has(sequence));
 }
 
-function getChars(rows: readonly Row[]): number {
-  return rows.reduce((sum, { payload }) => sum + payload.length, 0);
-}
-
 /** Says what to check; LanceDB's own message follows, in one line and without what a signed address holds. */
 export function explained(uri: string, error: unknown): CometError {
   if (error instanceof CometError) return error;
   const [first = ''] = getReason(error).split(/\n|\sCaused by:/);
-  const reason = first
-    .replace(/\?\S*/g, '')
-    .replace(/, \S+\.rs:\d+(?::\d+)?/g, '')
-    .slice(0, 300)
-    .trimEnd();
+  const plain = first.replace(/\?\S*/g, '').replace(/, \S+\.rs:\d+(?::\d+)?/g, '');
+  const reason = plain.slice(0, 300).trimEnd();
   const [, check] = CAUSES.find(([sign]) => sign.test(getReason(error))) ?? [null, 'check the address'];
   return new CometError('share_failed', `${uri} cannot be used: ${check} (${reason})`, { cause: error });
 }
