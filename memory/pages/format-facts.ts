@@ -6,9 +6,7 @@ import { conceptNamed } from '../facts/ontology.ts';
 import type { BlockRequest, OpenBlock, ShownText } from '../recall/types.ts';
 import { READ_MS, wasTold } from './library-block.ts';
 
-interface FactRules extends Pick<BlockRequest, 'sessionId' | 'told'> {
-  readonly budgetTokens: number;
-}
+type FactRules = Pick<BlockRequest, 'sessionId' | 'told'> & { readonly budgetTokens: number };
 
 /** Facts for the system block that nothing else says, within a budget. */
 export function factLines({ ontology, facts }: FactSource, { sessionId, told, budgetTokens }: FactRules): string[] {
@@ -29,10 +27,7 @@ function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, s
   return kept;
 }
 
-interface ChangeRules extends ShownText {
-  readonly sessionId: string;
-  readonly budgetTokens: number;
-}
+type ChangeRules = ShownText & { readonly sessionId: string; readonly budgetTokens: number };
 
 const CHANGED = 'Facts that changed since the Facts section of the system prompt; this is newer:';
 const ENDED = 'no longer ';
@@ -87,14 +82,9 @@ function getLines(source: FactSource, sessionId?: string): string[] {
 }
 
 /** With what was negated. */
-export interface ChangingFacts extends FactSource {
-  readonly closed: readonly Fact[];
-}
+export type ChangingFacts = FactSource & { readonly closed: readonly Fact[] };
 
-interface FactsNow {
-  refresh(): Promise<void>;
-  current(project: string): FactSource | null;
-}
+type FactsNow = { refresh(): Promise<void>; current(project: string): FactSource | null };
 
 /** The block with facts behind it, which do not repeat it. */
 export function withFacts(block: OpenBlock, facts: FactsNow, budgetTokens: number): OpenBlock {

@@ -39,26 +39,15 @@ export function renderIndex({ pages, others, plans, tasks, episodes }: IndexInpu
   const lines = episodes.map(({ day, title, project, link }) => {
     return `- ${day} [${findTitle(title)}](${link}) · ${projectName(project)}`;
   });
+  const planLines = [...plans].map(([name, title]) => linkTo('plans', name, title));
+  const active = tasks.filter(({ status }) => status === 'active').sort(byUrgency);
   return [
     '# Index',
     '',
     'Written by comet-cc after each pass; edit the pages, not this file.',
     ...section('Topics', topics, MOST.topics, 'topics/'),
-    ...section(
-      'Plans',
-      [...plans].map(([name, title]) => linkTo('plans', name, title)),
-      MOST.plans,
-      'plans/',
-    ),
-    ...section(
-      'Active tasks',
-      tasks
-        .filter(({ status }) => status === 'active')
-        .toSorted(byUrgency)
-        .map(taskLine),
-      MOST.tasks,
-      'tasks/active/',
-    ),
+    ...section('Plans', planLines, MOST.plans, 'plans/'),
+    ...section('Active tasks', active.map(taskLine), MOST.tasks, 'tasks/active/'),
     ...section('Newest episodes', lines, MOST.episodes, ''),
     '',
   ].join('\n');

@@ -103,7 +103,10 @@ function profileEntries({ texts, pages, others }: BlockState, rules: BlockRules)
     .filter(([, { head }]) => head.scope === 'user' && head.topic === PROFILE)
     .toSorted(([one], [other]) => compareText(one, other))
     .flatMap(([, { lines }]) => getLines({ lines: lines.slice(0, MOST.lines) }));
-  const lines = [...plainProfile(texts, others), ...written]
+  // A profile in the user's own form; one that is still being written is left alone.
+  const text = others.has(PROFILE) ? (texts.get(`topics/${PROFILE}.md`) ?? '') : '';
+  const plain = parsePage(text) === 'has no front matter' ? getLines({ lines: text.split('\n', MOST.lines) }) : [];
+  const lines = [...plain, ...written]
     .filter(({ section }) => isCurrent(section))
     .map((line, at) => ({ ...line, at }))
     .filter(({ statement }) => statement === null || statement.nodes.some(rules.isShown))
@@ -117,12 +120,6 @@ function profileEntries({ texts, pages, others }: BlockState, rules: BlockRules)
     if (entries.push({ text: `- ${text}`, at }) === MOST.profile) break;
   }
   return entries;
-}
-
-/** A profile in the user's own form; one that is still being written is left alone. */
-function plainProfile(texts: BlockState['texts'], others: BlockState['others']): PageLine[] {
-  const text = others.has(PROFILE) ? (texts.get(`topics/${PROFILE}.md`) ?? '') : '';
-  return parsePage(text) === 'has no front matter' ? getLines({ lines: text.split('\n', MOST.lines) }) : [];
 }
 
 /** 0 for what one memory alone says, and no value with a day. */
@@ -207,14 +204,12 @@ export function createLibraryBlock({ topicPages, tasks, catalogue, config, redac
     return node !== undefined && !isQuarantined(node);
   };
 
-  async function readPages(pages: LibraryPages): Promise<void> {
-    const [shelf, open] = await Promise.all([pages.shelf(), tasks?.active() ?? []]);
-    lastState = { ...shelf, tasks: open };
-  }
-
   function refresh(): Promise<void> {
     if (topicPages === null || budgetTokens === 0) return Promise.resolve();
-    reading ??= readPages(topicPages)
+    reading ??= Promise.all([topicPages.shelf(), tasks?.active() ?? []])
+      .then(([shelf, open]) => {
+        lastState = { ...shelf, tasks: open };
+      })
       .catch((error: unknown) => log.warn('the library could not be read', { error }))
       .finally(() => {
         reading = null;

@@ -41,7 +41,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
 
   async function shelf(): Promise<Shelf> {
     const { texts, problems, isWritable } = await pageFiles.load();
-    const read = await runInSlices(shelfSteps(texts, pageFiles.dir, problems, parse));
+    const read = await runInSlices(readShelf(texts, pageFiles.dir, problems, parse));
     parse.keepOnly(texts);
     return { ...read, isWritable };
   }
@@ -103,8 +103,11 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
         const left = withoutNodes(page, removedIds, (id) => getLink(id, name));
         if (left !== page) after.set(`topics/${name}.md`, left === null ? null : renderPage(left));
       }
-      for (const [name, text] of now.texts)
-        if (name.startsWith('inbox/')) after.set(name, linesWithout(text, removedIds));
+      const rests = (line: string) => parseStatement(line)?.nodes.some((id) => removedIds.has(id)) === true;
+      for (const [name, text] of now.texts) {
+        const lines = text.split(/(?<=\n)/).filter((line) => !rests(line));
+        if (name.startsWith('inbox/')) after.set(name, lines.join(''));
+      }
       return getRewrites(now, after, nodes);
     },
     /**
@@ -128,15 +131,6 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
   };
 }
 
-/** Without the lines that rest on these nodes. */
-function linesWithout(text: string, removedIds: ReadonlySet<string>): string {
-  const isGone = (line: string): boolean => parseStatement(line)?.nodes.some((id) => removedIds.has(id)) === true;
-  return text
-    .split(/(?<=\n)/)
-    .filter((line) => !isGone(line))
-    .join('');
-}
-
 type Texts = ReadonlyMap<string, string | null>;
 
 /** Changes of files, with the index that belongs to them. */
@@ -150,7 +144,7 @@ function planRewrites(
     if (text === null) texts.delete(name);
     else texts.set(name, text);
   }
-  const next = readShelf(texts, '', [], parse);
+  const next = runAtOnce(readShelf(texts, '', [], parse));
   const plans = findPlans(texts);
   const isEmpty = next.pages.size + next.others.size + plans.size + tasks.length === 0;
   if (!isEmpty || texts.has(PAGE_NAMES.index)) {
@@ -189,20 +183,12 @@ function createPageParser() {
 
 type Parse = (text: string, name: string) => Page | string;
 
-export function readShelf(
+/** The shelf of these files, but for whether it can be written. */
+export function* readShelf(
   texts: ReadonlyMap<string, string>,
   dir: string,
   newProblems: readonly Problem[],
   parse: Parse = parsePage,
-): Omit<Shelf, 'isWritable'> {
-  return runAtOnce(shelfSteps(texts, dir, newProblems, parse));
-}
-
-function* shelfSteps(
-  texts: ReadonlyMap<string, string>,
-  dir: string,
-  newProblems: readonly Problem[],
-  parse: Parse,
 ): Steps<Omit<Shelf, 'isWritable'>> {
   const pages = new Map<string, Page>();
   const others = new Map<string, string>();
@@ -248,11 +234,11 @@ export function getEpisodes(nodes: readonly MemoryNode[], { getAddress }: Pick<P
     const session = bySession.get(node.session_id);
     if (session === undefined || session.valid_from < node.valid_from) bySession.set(node.session_id, node);
   }
-  return [...bySession.values()]
-    .sort((one, other) => compareText(other.valid_from, one.valid_from) || compareText(other.node_id, one.node_id))
-    .slice(0, EPISODES)
-    .map((node) => {
-      const { project, valid_from } = node;
-      return { day: valid_from.slice(0, 10), title: getTitle(node), project, link: getAddress(node) };
-    });
+  const newest = [...bySession.values()].sort(
+    (one, other) => compareText(other.valid_from, one.valid_from) || compareText(other.node_id, one.node_id),
+  );
+  return newest.slice(0, EPISODES).map((node) => {
+    const { project, valid_from } = node;
+    return { day: valid_from.slice(0, 10), title: getTitle(node), project, link: getAddress(node) };
+  });
 }

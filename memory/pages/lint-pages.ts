@@ -15,7 +15,7 @@ export interface PageProblem {
   readonly message: string;
 }
 
-export interface LintInput {
+interface LintInput {
   /** Texts by file name. */
   readonly texts: ReadonlyMap<string, string>;
   readonly pages: ReadonlyMap<string, Page>;
@@ -41,7 +41,12 @@ export async function lintPages(input: LintInput): Promise<PageProblem[]> {
     ...[...pages].flatMap(([name, page]) => sourceProblems(`topics/${name}.md`, page, input.isNode)),
     ...contrary.flat(),
     ...linkProblems(texts),
-    ...[...texts].flatMap(([name, text]) => tooLong(name, text)),
+    ...[...texts].flatMap(([file, text]): PageProblem[] => {
+      const most = file === INDEX ? MOST_INDEX_LINES : MOST_PAGE_LINES;
+      const lines = text.split('\n').length - 1;
+      if (lines <= most || !file.endsWith('.md') || file.startsWith('plans/')) return [];
+      return [{ file, line: null, kind: 'too_long', message: `has ${lines} lines, more than ${most}` }];
+    }),
   ];
   return all.sort((one, other) => (one.file < other.file ? -1 : Number(one.file > other.file)));
 }
@@ -114,11 +119,4 @@ function decoded(address: string): string {
   } catch {
     return address;
   }
-}
-
-function tooLong(file: string, text: string): PageProblem[] {
-  const most = file === INDEX ? MOST_INDEX_LINES : MOST_PAGE_LINES;
-  const lines = text.split('\n').length - 1;
-  if (lines <= most || !file.endsWith('.md') || file.startsWith('plans/')) return [];
-  return [{ file, line: null, kind: 'too_long', message: `has ${lines} lines, more than ${most}` }];
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { grouped } from '../../common/map.ts';
 import { compareText } from '../../common/text.ts';
 import { endsStatement, getEnding } from '../compaction/supersede.ts';
 import {
@@ -104,20 +105,9 @@ interface State {
 }
 
 function createDrafts({ pages, names, candidates }: MergeInput): State {
-  const origins = new Map<string, Candidate[]>();
-  for (const each of candidates) {
-    const own = origins.get(each.nodeId);
-    if (own === undefined) origins.set(each.nodeId, [each]);
-    else own.push(each);
-  }
   const state: State = {
-    drafts: new Map(),
-    byProject: new Map(),
-    names: new Set(names.map((name) => name.toLowerCase())),
-    origins,
-    added: 0,
-    ended: 0,
-    past: [],
+    ...{ drafts: new Map(), byProject: new Map(), names: new Set(names.map((name) => name.toLowerCase())) },
+    ...{ origins: grouped(candidates, ({ nodeId }) => nodeId), added: 0, ended: 0, past: [] },
   };
   for (const [name, page] of pages) addDraft(state, name, page);
   return state;
@@ -143,20 +133,12 @@ function addDraft(state: State, name: string, page: Page): Draft {
 
 function getEntry({ origins }: State, entry: Pick<Entry, 'at' | 'section' | 'statement'>): Entry {
   const { statement } = entry;
+  // `mem_20260301_…`: the day on which it was written.
+  const getDay = (id: string) => id.slice(4, 12).replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
   const days = statement.nodes.flatMap((id) => origins.get(id)?.[0]?.at.slice(0, 10) ?? getDay(id));
   const since = statement.validFrom ?? days.toSorted()[0] ?? '';
-  return {
-    ...entry,
-    isChanged: false,
-    attribute: getAttribute(statement.text),
-    words: statement.text.toLowerCase(),
-    since,
-  };
-}
-
-/** `mem_20260301_…`: the day on which it was written. */
-function getDay(nodeId: string): string {
-  return nodeId.slice(4, 12).replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
+  const { text } = statement;
+  return { ...entry, isChanged: false, attribute: getAttribute(text), words: text.toLowerCase(), since };
 }
 
 function getScope(state: State, { scope, project }: Candidate): readonly Draft[] {
@@ -234,17 +216,13 @@ export function createEnding({ text, attribute }: { readonly text: string; reado
       words,
     }: Pick<Entry, 'attribute' | 'words'> & { readonly statement: { readonly text: string } }): boolean {
       if (subject !== '' && other !== null && other.name === attribute?.name && other.subject === subject) return true;
-      if (ending?.shared.every((word) => words.includes(stem(word))) === true && endsStatement(ending, statement.text))
-        return true;
+      // A stem lacks at most the last letter of its word.
+      const isShared = ending?.shared.every((word) => words.includes(word.length > 4 ? word.slice(0, -1) : word));
+      if (ending !== null && isShared && endsStatement(ending, statement.text)) return true;
       const former = isReturn ? getEnding(statement.text) : null;
       return former !== null && former.assertion === null && endsStatement(former, text.replace(RETURNS, '').trim());
     },
   };
-}
-
-/** A stem lacks at most the last letter of its word. */
-function stem(word: string): string {
-  return word.length > 4 ? word.slice(0, -1) : word;
 }
 
 /** What the user said is ended by the user alone. */

@@ -95,26 +95,22 @@ export function getRef(file: string, text: string, getKey: (project: string) => 
 
 /** Blocks in their order. @param redact  of each text: what leaves and what is compared has no secret */
 export function findBlocks(text: string, page: PageRef, getKey: KeyOf, redact: (text: string) => string): PageBlock[] {
-  return nameBlocks(findSegments(text, page), { page, getKey, redact });
+  return nameBlocks(findSegments(text, page), page, getKey, redact);
 }
 
-function nameBlocks(
-  segments: readonly Segment[],
-  { page, getKey, redact }: { page: PageRef; getKey: KeyOf; redact: (text: string) => string },
-): PageBlock[] {
+function nameBlocks(segments: readonly Segment[], page: PageRef, getKey: KeyOf, redact: (text: string) => string) {
   let after = '';
-  return segments
-    .filter(({ isOwn }) => isOwn)
-    .map((segment) => {
-      const { section, lines } = segment;
-      const whole = withoutMark(lines.join('\n'));
-      const text = redact(whole);
-      const key = getKey(page, section, text);
-      const block = { key, page, section, text, after, isPrivate: text !== whole };
-      segment.key = key;
-      after = key;
-      return block;
-    });
+  const own = segments.filter(({ isOwn }) => isOwn);
+  return own.map((segment) => {
+    const { section, lines } = segment;
+    const whole = withoutMark(lines.join('\n'));
+    const text = redact(whole);
+    const key = getKey(page, section, text);
+    const block = { key, page, section, text, after, isPrivate: text !== whole };
+    segment.key = key;
+    after = key;
+    return block;
+  });
 }
 
 function getParts(text: string, { kind }: PageRef): { readonly page: Page | null; readonly lines: readonly string[] } {
@@ -178,13 +174,16 @@ export function changeBlocks(
 ): string | null {
   const { page: parsed } = getParts(text, page);
   const segments = findSegments(text, page);
-  nameBlocks(segments, { page, getKey: createBlockKeys(), redact });
+  nameBlocks(segments, page, createBlockKeys(), redact);
   const before = segments.flatMap(({ lines }) => [...lines]);
   const has = (key: string): boolean => key !== '' && segments.some((each) => each.key === key);
   for (const { block, instead, label } of added) {
     if (has(block.key)) continue;
     const isApart = instead !== '' && !has(instead) && isKnown(instead);
-    const behind = isApart ? keyBehind(segments, block) : has(instead) ? instead : block.after;
+    // The block that has its place here.
+    const next = segments.slice(segments.findIndex(({ key }) => key === block.after) + 1).find(({ isOwn }) => isOwn);
+    const placed = next?.section === block.section ? (next.key ?? block.after) : block.after;
+    const behind = isApart ? placed : has(instead) ? instead : block.after;
     insert(segments, block, behind, isApart ? label : '');
   }
   for (const key of removed) if (has(key)) remove(segments, key);
@@ -198,18 +197,12 @@ export function changeBlocks(
   return body.join('');
 }
 
-export interface BlockChanges {
+interface BlockChanges {
   readonly added: readonly ReceivedBlock[];
   /** Keys. */
   readonly removed: ReadonlySet<string>;
   readonly isKnown: (key: string) => boolean;
   readonly redact: (text: string) => string;
-}
-
-/** Of the block that has its place here. */
-function keyBehind(segments: readonly Segment[], { after, section }: ReceivedBlock['block']): string {
-  const next = segments.slice(segments.findIndex((each) => each.key === after) + 1).find((each) => each.isOwn);
-  return next?.section === section ? (next.key ?? after) : after;
 }
 
 /** Behind the block of this key, else where its section begins or ends; a section that is missing is made. */

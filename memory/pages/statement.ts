@@ -85,14 +85,8 @@ interface NodeStatement {
 
 function saidIn(node: MemoryNode): NodeStatement[] {
   const wholeEnd = isPast(node) ? node.valid_to : null;
-  const facts = node.facts.map((fact): NodeStatement => {
-    return {
-      text: fact.value,
-      origin: fact.origin ?? node.origin,
-      isDecision: false,
-      endedAt: fact.valid_to ?? wholeEnd,
-      bucket: fact.bucket,
-    };
+  const facts = node.facts.map(({ value: text, origin = node.origin, valid_to, bucket }): NodeStatement => {
+    return { text, origin, isDecision: false, endedAt: valid_to ?? wholeEnd, bucket };
   });
   const getEnd = (text: string): string | null => facts.find((fact) => fact.text === text)?.endedAt ?? wholeEnd;
   const decisions = (node.decisions ?? []).flatMap(({ text, origin, closed, bucket }): NodeStatement[] =>
@@ -104,10 +98,8 @@ function saidIn(node: MemoryNode): NodeStatement[] {
   return [...decisions, ...facts, ...statements];
 }
 
-function getCandidate(
-  node: MemoryNode,
-  { text, origin, isDecision, endedAt, bucket }: NodeStatement,
-): Candidate | null {
+function getCandidate(node: MemoryNode, statement: NodeStatement): Candidate | null {
+  const { text, origin, isDecision, endedAt, bucket } = statement;
   if ((bucket !== undefined && !bucket.startsWith('topic:')) || isReminder(text)) return null;
   const attribute = getAttribute(text);
   const chosen = bucket === undefined ? '' : toSlug(bucket.slice('topic:'.length));

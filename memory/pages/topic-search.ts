@@ -108,24 +108,14 @@ function getHit(
   if (rest.length === 0) return null;
   const shown = rest.toSorted((one, other) => one.at - other.at).map(({ line }) => line);
   const score = measureCoverage(terms, new Set([...tokens, ...shown.flatMap((line) => [...line.tokens])]));
-  const origin: Origin = kind === REPORTED ? 'external' : lowestOrigin(shown.map(getOrigin));
+  // What memory wrote is of the user or the assistant; a page does not say which.
+  const origins = shown.map(({ nodes }) => (nodes.length === 0 ? 'user' : 'assistant'));
+  const origin: Origin = kind === REPORTED ? 'external' : lowestOrigin(origins);
   return {
-    ...{
-      kind: 'topic',
-      id: `topic:${topic}${toSlug(name) && `#${toSlug(name)}`}`,
-      topic,
-      title,
-      section: name,
-      score,
-      origin,
-    },
+    ...{ kind: 'topic', topic, title, section: name, score, origin },
+    id: `topic:${topic}${toSlug(name) && `#${toSlug(name)}`}`,
     lines: shown.map(({ text }) => redact(text.slice(0, MOST_CHARS))),
     nodes: [...new Set(shown.flatMap(({ nodes }) => nodes))],
     fits: isCleanOrigin(origin) && isRelevant(score, terms, leastCoverage(minCoverage, {}, terms)),
   };
-}
-
-/** What memory wrote is of the user or the assistant; a page does not say which. */
-function getOrigin({ nodes }: Line): Origin {
-  return nodes.length === 0 ? 'user' : 'assistant';
 }

@@ -60,10 +60,8 @@ interface Parts {
   readonly config: Pick<Config, 'recall'>;
 }
 
-interface TopicFilter {
-  /** With the topics of the user; of every project where it is not given. */
-  readonly projectDir?: string;
-}
+/** With the topics of the user; of every project where it is not given. */
+type TopicFilter = { readonly projectDir?: string };
 
 interface TopicSearch extends TopicFilter, Pick<SectionQuery, 'top'>, Partial<Pick<SectionQuery, 'told'>> {}
 

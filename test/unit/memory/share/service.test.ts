@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runAtOnce } from '../../../../common/async.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { redirectTo } from '../../../../memory/model/node.ts';
 import type { JournalTurn } from '../../../../memory/model/turn.ts';
@@ -32,7 +33,7 @@ function createFolder() {
   return {
     texts,
     topicPages: {
-      shelf: async () => ({ ...readShelf(texts, '/library', []), isWritable: true }),
+      shelf: async () => ({ ...runAtOnce(readShelf(texts, '/library', [])), isWritable: true }),
       files: {
         dir: '/library',
         async replace({ name, before, after }: PageRewrite) {
