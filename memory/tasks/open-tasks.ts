@@ -51,6 +51,7 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
     },
   };
   const ask = model?.ask;
+  const getLimit = (signal: AbortSignal, ms: number) => AbortSignal.any([signal, AbortSignal.timeout(ms)]);
   const surfacing = createSurfacing({
     ...{ files, now, rule, activity, log },
     notify: (text) => notifyDesktop(text, env),
@@ -60,34 +61,28 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
         : async (task, topic, signal) => {
             const decision = quota.decide();
             if (decision.kind !== 'allow') return `not made: ${decision.because}`;
-            const limit = AbortSignal.any([signal, AbortSignal.timeout(REVIEW_MS)]);
-            return redactor.text(await ask(reviewPrompt(task, topic, randomHex()), limit));
+            return redactor.text(await ask(reviewPrompt(task, topic, randomHex()), getLimit(signal, REVIEW_MS)));
           },
     interrupts:
       ask === undefined
         ? null
         : async (task, moment, signal) => {
             if (quota.decide().kind !== 'allow') return null;
-            const limit = AbortSignal.any([signal, AbortSignal.timeout(JUDGE_MS)]);
-            return await ask(interruptionPrompt(task, { ...moment, nowMs: now() }, randomHex()), limit);
+            const prompt = interruptionPrompt(task, { ...moment, nowMs: now() }, randomHex());
+            return await ask(prompt, getLimit(signal, JUDGE_MS));
           },
   });
   const tasks = createTasks({ files, surfacing, now, getProject, redact: redactor.text });
   return { tasks, start: surfacing.start };
 }
 
-/** By the desktop's own tool, where there is one. */
-async function notifyDesktop(text: string, env: NodeJS.ProcessEnv): Promise<void> {
-  const command = notifyCommand(text, env);
-  if (command === null) return;
-  const [file, ...args] = command;
-  await runChild({ file, args, input: '', env, timeoutMs: NOTIFY_MS, graceMs: 500 });
-}
-
 const SCRIPT = ['on run argv', 'display notification (item 1 of argv) with title "comet-cc"', 'end run'];
 
-function notifyCommand(text: string, env: NodeJS.ProcessEnv): readonly [string, ...string[]] | null {
-  if (process.platform === 'darwin') return ['osascript', ...SCRIPT.flatMap((line) => ['-e', line]), text];
-  const hasDesktop = [env['DISPLAY'], env['WAYLAND_DISPLAY']].some((display) => (display ?? '') !== '');
-  return process.platform === 'linux' && hasDesktop ? ['notify-send', '--app-name=comet-cc', 'comet-cc', text] : null;
+/** By the desktop's own tool, where there is one. */
+async function notifyDesktop(text: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const isMac = process.platform === 'darwin';
+  if (!isMac && !(process.platform === 'linux' && (env['DISPLAY'] || env['WAYLAND_DISPLAY']))) return;
+  const file = isMac ? 'osascript' : 'notify-send';
+  const args = isMac ? SCRIPT.flatMap((line) => ['-e', line]) : ['--app-name=comet-cc', 'comet-cc'];
+  await runChild({ file, args: [...args, text], input: '', env, timeoutMs: NOTIFY_MS, graceMs: 500 });
 }

@@ -61,10 +61,8 @@ export function createSurfacing(parts: Parts) {
     const atMs = begun >= forMs ? begun : now();
     const month = localDay(atMs).slice(0, 7);
     const hour = new Date(now()).getHours();
-    const verdict = judge({
-      ...{ task, hour, nowMs: now(), activity: activity() },
-      ...{ quietHours: rule.quietHours, acts: rule.act === 'on' && review !== null },
-    });
+    const limits = { quietHours: rule.quietHours, acts: rule.act === 'on' && review !== null };
+    const verdict = judge({ task, hour, nowMs: now(), activity: activity(), ...limits });
     if (atMs !== begun) await files.update(task.name, { surfacing: new Date(atMs).toISOString() }, month);
     await files.addToInbox(localDay(atMs), inboxLine(task, { mode: verdict.mode, forMs, atMs }));
     const fired = new Date(forMs).toISOString();
@@ -75,8 +73,14 @@ export function createSurfacing(parts: Parts) {
     if (verdict.mode === 'review' && review !== null) runLater(reviewed(task, review), 'a review failed');
   }
 
-  async function notifyAs(task: Task, verdict: Verdict): Promise<void> {
-    if (await isInterrupting(task, verdict, { ...parts, signal: closing.signal })) await notify(getTaskLine(task));
+  /** The model decides where the rules are in doubt, unless it may not be asked or fails. */
+  async function notifyAs(task: Task, { interrupt, isDoubtful }: Verdict): Promise<void> {
+    const asked = isDoubtful ? parts.interrupts?.(task, activity(), closing.signal) : undefined;
+    const answer = await asked?.catch((error: unknown) => {
+      log.info('rules decide whether a task interrupts', { task: taskId(task.name), error });
+      return null;
+    });
+    if (answer ?? interrupt) await notify(getTaskLine(task));
   }
 
   async function reviewed(task: Task, ask: NonNullable<Parts['review']>): Promise<void> {
@@ -114,12 +118,11 @@ export function createSurfacing(parts: Parts) {
       timer = setInterval(lookLater, EVERY_MS).unref();
     },
     /** Open tasks that surfaced lately, newest first. */
-    recent: (): readonly Task[] =>
-      open
-        .filter(
-          ({ fired, status }) => status === 'active' && fired !== undefined && now() - Date.parse(fired) < RECENT_MS,
-        )
-        .sort((one, other) => Date.parse(other.fired ?? '') - Date.parse(one.fired ?? '')),
+    recent(): readonly Task[] {
+      const since = now() - RECENT_MS;
+      const recent = open.filter(({ fired, status }) => status === 'active' && Date.parse(fired ?? '') > since);
+      return recent.sort((one, other) => Date.parse(other.fired ?? '') - Date.parse(one.fired ?? ''));
+    },
     /** Of the last look: files that are skipped, and why. */
     problems: (): readonly Problem[] => problems,
     async close(): Promise<void> {
@@ -128,20 +131,6 @@ export function createSurfacing(parts: Parts) {
       while (running.size > 0) await Promise.all(running);
     },
   };
-}
-
-/** The model decides where the rules are in doubt, unless it may not be asked or fails. */
-async function isInterrupting(
-  task: Task,
-  { interrupt, isDoubtful }: Verdict,
-  { interrupts, activity, log, signal }: Pick<Parts, 'interrupts' | 'activity' | 'log'> & { signal: AbortSignal },
-): Promise<boolean> {
-  if (isDoubtful !== true || interrupts === null) return interrupt;
-  const answer = await interrupts(task, activity(), signal).catch((error: unknown) => {
-    log.info('rules decide whether a task interrupts', { task: taskId(task.name), error });
-    return null;
-  });
-  return answer ?? interrupt;
 }
 
 /** Calls `changed` when the tasks are others than before, or the last call failed. */
@@ -163,21 +152,28 @@ function createTaskListener() {
   };
 }
 
+/** Without those whose trigger cannot be read. */
+export async function withoutDoubtful({ tasks, problems }: TaskListing, files: TaskFiles): Promise<TaskListing> {
+  const doubts = await Promise.all(tasks.map(triggerProblem));
+  const doubtful = tasks.flatMap(({ name }, at) =>
+    doubts[at] === null ? [] : [{ file: files.getFile(name) ?? name, message: `trigger: ${doubts[at]}` }],
+  );
+  return { tasks: tasks.filter((_, at) => doubts[at] === null), problems: [...problems, ...doubtful] };
+}
+
+/** Active, and waiting for no other. */
+function isReady(waiting: ReadonlySet<string>): (task: Task) => boolean {
+  return ({ status, depends_on }) => status === 'active' && !depends_on.some((name) => waiting.has(name.toLowerCase()));
+}
+
 /** Open tasks, files that are skipped, and what is due now, each for the latest time that its trigger was missed. */
 async function readDue(files: TaskFiles, nowMs: number) {
   const read = await files.load();
-  const doubts = await Promise.all(read.tasks.map(triggerProblem));
-  const open = read.tasks.filter((_, at) => doubts[at] === null);
-  const doubtful = read.tasks.flatMap(({ name }, at) =>
-    doubts[at] === null ? [] : [{ file: files.getFile(name) ?? name, message: `trigger: ${doubts[at]}` }],
-  );
-  const waiting = openNames(read);
-  const ready = open.filter(
-    ({ status, depends_on }) => status === 'active' && !depends_on.some((name) => waiting.has(name.toLowerCase())),
-  );
+  const { tasks: open, problems } = await withoutDoubtful(read, files);
+  const ready = open.filter(isReady(openNames(read)));
   const times = await Promise.all(ready.map((task) => getDueTime(task, nowMs)));
   const due = ready.flatMap((task, at) => (times[at] === null ? [] : [{ task, forMs: times[at] as number }]));
-  return { open, problems: [...read.problems, ...doubtful], due };
+  return { open, problems, due };
 }
 
 async function getDueTime(task: Task, nowMs: number): Promise<number | null> {
@@ -203,14 +199,11 @@ const NEGLECTED_MS = { due: 3 * DAY_MS, untimed: 14 * DAY_MS } as const;
  */
 export async function taskLines(listing: TaskListing, { sinceMs, nowMs }: { sinceMs: number; nowMs: number }) {
   const { tasks } = listing;
-  const waiting = openNames(listing);
   const lines: Record<'due' | 'neglected', string[]> = { due: [], neglected: [] };
   const add = (kind: keyof typeof lines, task: Task, how: string): void => {
     lines[kind].push(`${getTaskLine(task)}, ${how}`);
   };
-  const ready = tasks.filter(
-    ({ status, depends_on }) => status === 'active' && !depends_on.some((name) => waiting.has(name.toLowerCase())),
-  );
+  const ready = tasks.filter(isReady(openNames(listing)));
   for (const task of ready.toSorted((one, other) => getUrgency(other) - getUrgency(one))) {
     const read = task.trigger === undefined ? null : await readTrigger(task.trigger, scheduledMs(task));
     if (typeof read === 'string') continue;

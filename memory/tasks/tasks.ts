@@ -7,10 +7,10 @@ import { toSlug } from '../model/page.ts';
 import { openNames, type Task, type TaskListing, type TaskPatch, TOPIC, taskId } from '../model/task.ts';
 import { isWaitingFor, lintTasks, type TaskProblem } from './lint-tasks.ts';
 import { isNearTask, planTaskChange, type TaskStatement } from './statement.ts';
-import { clock, getTaskLine, questionLines, type Surfacing, taskLines } from './surfacing.ts';
+import { clock, getTaskLine, questionLines, type Surfacing, taskLines, withoutDoubtful } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources, removeTasks } from './task-sources.ts';
-import { localDay, localIso, nextTime, readReminder, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
+import { localDay, localIso, nextTime, readReminder, readTrigger, scheduledMs } from './trigger.ts';
 
 /** A task as commands and tools show it. */
 export interface TaskView
@@ -64,12 +64,6 @@ export interface NewTask extends TaskFields {
   readonly projectDir: string | null;
 }
 
-export interface TaskFilter {
-  readonly projectDir?: string | undefined;
-  /** Done ones too. */
-  readonly all?: boolean | undefined;
-}
-
 export type Tasks = ReturnType<typeof createTasks>;
 
 interface Parts {
@@ -120,20 +114,11 @@ function createTaskReader({ files, now, getProject, redact }: Omit<Parts, 'surfa
     isNear,
     shown: async (task: Task): Promise<TaskView> => getView(task, openNames(await files.load())),
     /** Without those whose trigger cannot be read. */
-    async load(all: boolean): Promise<TaskListing> {
-      const { tasks, problems } = await files.load(all);
-      const doubts = await Promise.all(tasks.map(triggerProblem));
-      const doubtful = tasks.flatMap(({ name }, at) =>
-        doubts[at] === null ? [] : [{ file: files.getFile(name) ?? name, message: `trigger: ${doubts[at]}` }],
-      );
-      return { tasks: tasks.filter((_, at) => doubts[at] === null), problems: [...problems, ...doubtful] };
-    },
+    load: async (all: boolean): Promise<TaskListing> => withoutDoubtful(await files.load(all), files),
     async find(input: string, within?: string): Promise<Task> {
       const { tasks } = await files.load(true);
-      return resolveTask(
-        input,
-        tasks.filter(({ project }) => isNear(project, within)),
-      );
+      const near = tasks.filter(({ project }) => isNear(project, within));
+      return resolveTask(input, near);
     },
     /** @param name  of the task, where it exists. @throws CometError `usage`, `not_found`, `ambiguous_id` */
     async getFields({ title, at, mode, priority, topic, dependsOn }: TaskFields, name = '') {
@@ -173,12 +158,12 @@ export function createTasks(parts: Parts) {
   }
 
   return {
-    /** By the time of their trigger. */
-    async list({ projectDir, all = false }: TaskFilter): Promise<TaskList> {
+    /** By the time of their trigger. @param filter.all  done ones too */
+    async list({ projectDir, all = false }: { projectDir?: string | undefined; all?: boolean | undefined }) {
       const { tasks, problems } = await load(all);
       const near = tasks.filter(({ project }) => isNear(project, projectDir));
       const views = await Promise.all(near.map((task) => getView(task, openNames({ tasks, problems }))));
-      return { tasks: views.sort(byDue), problems };
+      return { tasks: views.sort(byDue), problems } satisfies TaskList;
     },
     /** @param within  only tasks of this folder's project. @throws CometError `not_found`, `ambiguous_id` */
     show: async (input: string, within?: string): Promise<TaskView> => shown(await find(input, within)),

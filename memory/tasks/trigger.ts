@@ -93,10 +93,14 @@ async function readTime(phrase: string, nowMs: number): Promise<number> {
   return morning > nowMs ? morning : at.getTime();
 }
 
-async function readCron(form: string, nowMs: number): Promise<Trigger | string> {
+async function openCron(form: string) {
   const { Cron } = await import('croner');
+  return new Cron(form, { mode: '5-part', paused: true });
+}
+
+async function readCron(form: string, nowMs: number): Promise<Trigger | string> {
   try {
-    const next = new Cron(form, { mode: '5-part', paused: true }).nextRun(new Date(nowMs));
+    const next = (await openCron(form)).nextRun(new Date(nowMs));
     return next === null ? `expected a day that comes (got "${form}")` : { kind: 'cron', form };
   } catch (error) {
     return `${(error as Error).message} (got "${form}")`;
@@ -120,23 +124,21 @@ export function getUrgency(task: Task): number {
 
 /** Why the trigger of a task that was edited by hand cannot be used. */
 export async function triggerProblem(task: Task): Promise<string | null> {
-  const read: Trigger | string | null =
-    task.trigger === undefined ? null : await readTrigger(task.trigger, scheduledMs(task));
+  const read = task.trigger === undefined ? null : await readTrigger(task.trigger, scheduledMs(task));
   return typeof read === 'string' ? read : null;
 }
 
-interface Past {
-  readonly sinceMs: number;
-  /** The trigger time that was surfaced last; null for none. */
-  readonly firedMs: number | null;
-  readonly nowMs: number;
-}
-
-/** The time for which a trigger is due now: of several that were missed the latest; null where none is. */
-export async function dueTime(trigger: Trigger, { sinceMs, firedMs, nowMs }: Past): Promise<number | null> {
+/**
+ * The time for which a trigger is due now: of several that were missed the latest; null where none is.
+ *
+ * @param past.firedMs  the trigger time that was surfaced last; null for none
+ */
+export async function dueTime(
+  trigger: Trigger,
+  { sinceMs, firedMs, nowMs }: { readonly sinceMs: number; readonly firedMs: number | null; readonly nowMs: number },
+): Promise<number | null> {
   if (trigger.kind === 'time') return trigger.atMs <= nowMs && firedMs !== trigger.atMs ? trigger.atMs : null;
-  const { Cron } = await import('croner');
-  const cron = new Cron(trigger.form, { mode: '5-part', paused: true });
+  const cron = await openCron(trigger.form);
   // Around a change of the clock either of them may be off.
   const first = cron.nextRun(new Date(Math.min(firedMs ?? sinceMs, nowMs)));
   const runs = [...cron.previousRuns(3, new Date(nowMs + 1_000)), ...(first === null ? [] : [first])];
@@ -150,8 +152,7 @@ export async function dueTime(trigger: Trigger, { sinceMs, firedMs, nowMs }: Pas
 /** The next time after `nowMs`; null for a time that has passed. */
 export async function nextTime(trigger: Trigger, nowMs: number): Promise<number | null> {
   if (trigger.kind === 'time') return trigger.atMs > nowMs ? trigger.atMs : null;
-  const { Cron } = await import('croner');
-  return new Cron(trigger.form, { mode: '5-part', paused: true }).nextRun(new Date(nowMs))?.getTime() ?? null;
+  return (await openCron(trigger.form)).nextRun(new Date(nowMs))?.getTime() ?? null;
 }
 
 /** `2026-11-24T09:00:00+01:00`, in this machine's time zone. */

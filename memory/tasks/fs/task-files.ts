@@ -26,11 +26,6 @@ import type { TaskFiles, TaskText } from '../task-files.ts';
 
 type Status = Task['status'];
 
-interface Entry {
-  readonly file: string;
-  readonly read: Task | string;
-}
-
 const ENDING = '.md';
 const NAME = /^(?:active|blocked|done\/\d{4}-\d\d)\/[^/\\]+\.md$/;
 /** Progress of a task: where folder and front matter differ, the later one counts. */
@@ -172,14 +167,13 @@ function createTaskFolder(tasksDir: string) {
 async function textsBelow(tasksDir: string): Promise<readonly TaskText[]> {
   const files = await filesBelow(tasksDir, (name) => name.endsWith(ENDING));
   const texts = await Promise.all(
-    files.map(async (file) => ({
-      name: path.relative(tasksDir, file).split(path.sep).join('/'),
-      text: (await decodedIfAllowed(file)) ?? '',
-    })),
+    files.map(async (file) => {
+      const name = path.relative(tasksDir, file).split(path.sep).join('/');
+      return { name, text: (await decodedIfAllowed(file)) ?? '' };
+    }),
   );
-  return texts
-    .filter(({ name, text }) => text !== '' && NAME.test(name))
-    .sort((one, other) => (one.name < other.name ? -1 : 1));
+  const own = texts.filter(({ name, text }) => text !== '' && NAME.test(name));
+  return own.sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
 async function restoreFile({ name, text }: TaskText, dir: string, folder: TaskFolder): Promise<boolean> {
@@ -214,7 +208,7 @@ async function move(file: string, to: string): Promise<void> {
   await syncDir(path.dirname(file));
 }
 
-function readTask(file: string, text: string | null, folder: Status): Entry {
+function readTask(file: string, text: string | null, folder: Status): { file: string; read: Task | string } {
   const read = parseTask(text, path.basename(file, ENDING));
   if (typeof read === 'string' || rank(read.status) >= rank(folder)) return { file, read };
   return { file, read: { ...read, status: folder } };
