@@ -39,12 +39,9 @@ export interface Redactor {
   };
 }
 
-interface Redacted {
-  readonly text: string;
-  readonly redacted: boolean;
-}
+type Redacted = { readonly text: string; readonly redacted: boolean };
 
-export interface RedactorOptions {
+interface RedactorOptions {
   readonly markKey: Buffer;
   /** Applies secretlint's rules in `full`, and receives the errors of rules that fail on a text. */
   readonly onRuleError?: (rule: string, error: unknown) => void;
@@ -184,11 +181,7 @@ function* findSecrets(
   return { spans: mergeSpans(own.concat(others.filter((other) => !containsSpan(other, merged)))), depth: fenced.depth };
 }
 
-interface Replacement {
-  readonly start: number;
-  readonly end: number;
-  readonly by: string;
-}
+type Replacement = Pick<Span, 'start' | 'end'> & { readonly by: string };
 
 function replace(text: string, replacements: readonly Replacement[]): string {
   if (replacements.length === 0) return text;

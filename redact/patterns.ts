@@ -151,7 +151,12 @@ export function* findTokens(text: string): Steps<Span[]> {
   }
   for (const id of spans.filter(({ type }) => type === 'aws-key-id')) {
     yield;
-    spans.push(...awsSecretsNear(text, id));
+    // A secret key is recognizable only by its length, so it is searched for only near an access key id.
+    const from = Math.max(0, id.start - AWS_REACH);
+    for (const { 0: secret, index } of text.slice(from, id.end + AWS_REACH).matchAll(AWS_SECRET)) {
+      if (!/[a-z]/.test(secret) || !/[A-Z]/.test(secret)) continue;
+      spans.push({ start: from + index, end: from + index + 40, type: 'aws-secret' });
+    }
   }
   return spans;
 }
@@ -251,17 +256,8 @@ function isText(base64: string): boolean {
   return /^[\n\x20-\x7e]{8,}$/.test(Buffer.from(base64, 'base64').toString('latin1'));
 }
 
-// A secret key is recognizable only by its length, so it is searched for only near an access key id.
 const AWS_REACH = 300;
 const AWS_SECRET = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])/g;
-
-function awsSecretsNear(text: string, id: Span): Span[] {
-  const from = Math.max(0, id.start - AWS_REACH);
-  const window = text.slice(from, id.end + AWS_REACH);
-  return [...window.matchAll(AWS_SECRET)]
-    .filter(([secret]) => /[a-z]/.test(secret) && /[A-Z]/.test(secret))
-    .map(({ index }) => ({ start: from + index, end: from + index + 40, type: 'aws-secret' }));
-}
 
 /** Base64 of `name:password`. */
 export function isBasicPair(text: string): boolean {
@@ -408,7 +404,9 @@ export function* findUrlPasswords(text: string): Steps<Span[]> {
     if (at === 0 || !/[A-Za-z0-9]/.test(text.charAt(at - 1))) continue;
     const run = text.slice(at + 3, matchFrom(URL_END, text, at + 3)?.index ?? text.length);
     const password = findPassword(run);
-    if (password === null && isUrlToken(run)) {
+    // `https://TOKEN@host`
+    const token = /^([\w.~%+-]{16,255})@/.exec(run)?.[1] ?? '';
+    if (password === null && /\d/.test(token) && randomness(token) >= 0.45) {
       spans.push({ start: at + 3, end: at + 3 + run.indexOf('@'), type: 'token' });
       continue;
     }
@@ -417,12 +415,6 @@ export function* findUrlPasswords(text: string): Steps<Span[]> {
     spans.push({ start, end: start + password.text.length, type: 'password' });
   }
   return spans;
-}
-
-/** `https://TOKEN@host` */
-function isUrlToken(run: string): boolean {
-  const token = /^([\w.~%+-]{16,255})@/.exec(run)?.[1] ?? '';
-  return /\d/.test(token) && randomness(token) >= 0.45;
 }
 
 function findPassword(run: string): { readonly at: number; readonly text: string } | null {

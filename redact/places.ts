@@ -33,15 +33,12 @@ function* findHeaders(text: string): Steps<Span[]> {
       spans.push({ start, end: start + value.length, type: 'cookie' });
     }
   }
-  for (const match of yield* getMatches(AUTHORIZATION, text)) {
-    yield;
-    const value = match[1] ?? '';
-    const end = getEnd(match);
-    if (randomness(value) < 0.4 || !/\d/.test(value) || isPlaceholder(value) || '([{$'.includes(text[end] ?? ' '))
-      continue;
-    spans.push({ start: end - value.length, end, type: 'auth-header' });
-  }
-  return spans;
+  const headers = yield* findMatches(AUTHORIZATION, text, ({ 1: value = '' }, end) => {
+    const isSecret = randomness(value) >= 0.4 && /\d/.test(value) && !isPlaceholder(value);
+    if (!isSecret || '([{$'.includes(text[end] ?? ' ')) return null;
+    return { start: end - value.length, end, type: 'auth-header' };
+  });
+  return [...spans, ...headers];
 }
 
 const VALUE = String.raw`([^\s"'\x60\\<>[\]{}(),;|&]{6,})`;
@@ -75,13 +72,12 @@ const COMMANDS: readonly RegExp[] = [
 function* findCommands(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   for (const command of COMMANDS) {
-    for (const match of yield* getMatches(command, text)) {
-      yield;
-      const value = trimEnd(match[1] ?? '', '.:!?');
-      const start = getEnd(match) - (match[1] ?? '').length;
+    const passwords = yield* findMatches(command, text, ({ 1: given = '' }, end) => {
+      const [value, start] = [trimEnd(given, '.:!?'), end - given.length];
       const isSecret = /\d/.test(value) && /[A-Za-z]/.test(value) && !/^[./~]/.test(value) && !isPlaceholder(value);
-      if (isSecret) spans.push({ start, end: start + value.length, type: 'password' });
-    }
+      return isSecret ? { start, end: start + value.length, type: 'password' } : null;
+    });
+    spans.push(...passwords);
   }
   return spans;
 }
@@ -89,21 +85,31 @@ function* findCommands(text: string): Steps<Span[]> {
 const HOOK = /:\/\/[\w.-]{0,80}hook[\w.-]{0,80}\/|:\/\/[\w.-]{1,80}\/(?:[\w-]{1,20}\/){0,2}\w{0,8}hooks?\w{0,4}\//g;
 const PATH_END = /[\s"'`<>\\)\]},;]/g;
 
-/** The random end of a webhook's path. */
-function* findHookPaths(text: string): Steps<Span[]> {
+/** Spans that `read` gives for the matches of a pattern; null where one is no secret. */
+function* findMatches(
+  pattern: RegExp,
+  text: string,
+  read: (match: RegExpExecArray, end: number) => Span | null,
+): Steps<Span[]> {
   const spans: Span[] = [];
-  for (const match of yield* getMatches(HOOK, text)) {
+  for (const match of yield* getMatches(pattern, text)) {
     yield;
-    const from = getEnd(match);
+    const span = read(match, getEnd(match));
+    if (span !== null) spans.push(span);
+  }
+  return spans;
+}
+
+/** The random end of a webhook's path. */
+function findHookPaths(text: string): Steps<Span[]> {
+  return findMatches(HOOK, text, (_match, from) => {
     const rest = text.slice(from, from + 1_024);
     const end = rest.search(PATH_END);
     const path = end === -1 ? rest : rest.slice(0, end);
     const first = path.split('/').find((part) => part.length >= 16 && randomness(part) >= 0.45);
-    if (first === undefined || isPlaceholder(path)) continue;
-    const start = from + path.indexOf(first);
-    spans.push({ start, end: from + path.length, type: 'webhook' });
-  }
-  return spans;
+    if (first === undefined || isPlaceholder(path)) return null;
+    return { start: from + path.indexOf(first), end: from + path.length, type: 'webhook' };
+  });
 }
 
 /** Cells below the heading of a secret, in tables of Markdown and of database clients. */
@@ -151,14 +157,11 @@ const PROSE =
 function* findPhrases(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   for (const rule of PHRASES) {
-    for (const match of yield* getMatches(rule, text)) {
-      yield;
-      const phrase = match[1] ?? '';
-      const count = phrase.split(' ').length;
-      if (count % 3 !== 0 || PROSE.test(phrase)) continue;
-      const end = getEnd(match);
-      spans.push({ start: end - phrase.length, end, type: 'seed-phrase' });
-    }
+    const phrases = yield* findMatches(rule, text, ({ 1: phrase = '' }, end) => {
+      if (phrase.split(' ').length % 3 !== 0 || PROSE.test(phrase)) return null;
+      return { start: end - phrase.length, end, type: 'seed-phrase' };
+    });
+    spans.push(...phrases);
   }
   return spans;
 }

@@ -10,22 +10,10 @@ const OVERLAP = 2 * 1024;
 /** Would let a text disable the rules by a directive ("secretlint-disable"). */
 const EXCLUDED_RULE = '@secretlint/secretlint-rule-filter-comments';
 
-type Meta = { readonly id: string };
 type SecretRange = { readonly range: readonly [number, number] };
-type Source = {
-  readonly content: string;
-  readonly filePath: string;
-  readonly ext: string;
-  readonly contentType: 'text';
-};
-interface Rule {
-  readonly meta: Meta;
-  create(context: object, options: object): Check['check'];
-}
-interface Check {
-  readonly id: string;
-  readonly check: { file?(source: Source): void | Promise<void> };
-}
+type Source = Readonly<Record<'content' | 'filePath' | 'ext' | 'contentType', string>>;
+type Check = { readonly id: string; readonly check: { file?(source: Source): void | Promise<void> } };
+type Rule = { readonly meta: { readonly id: string }; create(context: object, options: object): Check['check'] };
 
 /**
  * secretlint's recommended rules, without its core, which keeps a record of each run forever and obeys directives in the
@@ -40,9 +28,14 @@ export function createSecretlint(onRuleError: (rule: string, error: unknown) => 
 
   /** Loads a megabyte of rules, on first use. */
   async function load(): Promise<readonly Check[]> {
-    return (await loadRules()).map((rule) => {
+    const { creator } = await import('@secretlint/secretlint-rule-preset-recommend');
+    const rules: Rule[] = [];
+    creator.create({ registerRule: (rule: unknown) => void rules.push(rule as Rule), sharedOptions: {} } as never, {});
+    const allowed = rules.filter(({ meta }) => meta.id !== EXCLUDED_RULE);
+    return allowed.map((rule) => {
       const { meta } = rule;
-      const type = toSecretType(meta.id);
+      const name = meta.id.split('secretlint-rule-')[1] ?? '';
+      const type = name.replace(/[^a-z-]/g, '') || 'secret';
       const report = ({ range: [start, end] }: SecretRange): void => {
         spans.push({ start: from + start, end: from + end, type });
       };
@@ -76,20 +69,8 @@ export function createSecretlint(onRuleError: (rule: string, error: unknown) => 
   return (text) => lock(() => scan(text));
 }
 
-async function loadRules(): Promise<Rule[]> {
-  const { creator } = await import('@secretlint/secretlint-rule-preset-recommend');
-  const rules: Rule[] = [];
-  creator.create({ registerRule: (rule: unknown) => void rules.push(rule as Rule), sharedOptions: {} } as never, {});
-  return rules.filter(({ meta }) => meta.id !== EXCLUDED_RULE);
-}
-
 /** Rules require a translator for messages, which are not used. */
 const createTranslator = () => (messageId: string) => ({ message: '', messageId });
-
-function toSecretType(ruleId: string): string {
-  const name = ruleId.split('secretlint-rule-')[1] ?? '';
-  return name.replace(/[^a-z-]/g, '') || 'secret';
-}
 
 /** In a URL, only the password is a secret, unless it is a variable. */
 function narrowToPassword(text: string, span: Span): readonly Span[] {
