@@ -115,7 +115,10 @@ export function bashCompletion(commands: readonly CommandHelp[]): string {
     '    esac',
     '  done',
     `  case "$place \${COMP_WORDS[COMP_CWORD - 1]}" in`,
-    ...commands.flatMap(bashValueCases),
+    ...commands.flatMap(valueFlags).map(({ after, values }) => {
+      const words = values.length === 0 ? '' : `$(compgen -W '${values.join(' ')}' -- "$current")`;
+      return `    ${after.join(' | ')}) COMPREPLY=(${words}); return ;;`;
+    }),
     '  esac',
     '  case "$place" in',
     ...commands.map(bashPlaceCase),
@@ -125,14 +128,6 @@ export function bashCompletion(commands: readonly CommandHelp[]): string {
     '}',
     'complete -o default -F _comet_cc comet-cc',
   ].join('\n');
-}
-
-/** Completes the value of the flag before the cursor. */
-function bashValueCases(command: CommandHelp): string[] {
-  return valueFlags(command).map(({ after, values }) => {
-    const words = values.length === 0 ? '' : `$(compgen -W '${values.join(' ')}' -- "$current")`;
-    return `    ${after.join(' | ')}) COMPREPLY=(${words}); return ;;`;
-  });
 }
 
 function bashPlaceCase(command: CommandHelp): string {
@@ -154,7 +149,9 @@ export function zshCompletion(commands: readonly CommandHelp[]): string {
     '    esac',
     '  done',
     `  case "$place \${words[CURRENT-1]}" in`,
-    ...commands.flatMap(zshValueCases),
+    ...commands.flatMap(valueFlags).map(({ after, values }) => {
+      return `    (${after.join('|')}) ${values.length === 0 ? '_files' : `compadd -- ${values.join(' ')}`}; return ;;`;
+    }),
     '  esac',
     '  case "$place" in',
     ...commands.map(zshPlaceCase),
@@ -165,13 +162,6 @@ export function zshCompletion(commands: readonly CommandHelp[]): string {
     '}',
     'compdef _comet_cc comet-cc',
   ].join('\n');
-}
-
-function zshValueCases(command: CommandHelp): string[] {
-  return valueFlags(command).map(
-    ({ after, values }) =>
-      `    (${after.join('|')}) ${values.length === 0 ? '_files' : `compadd -- ${values.join(' ')}`}; return ;;`,
-  );
 }
 
 function zshPlaceCase(command: CommandHelp): string {
