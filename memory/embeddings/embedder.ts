@@ -35,15 +35,16 @@ export interface Embedder {
   close(): Promise<void>;
 }
 
-export interface EmbedderTimeoutOptions {
-  /** After this, a query is searched by words only. */
-  readonly queryMs: number;
-  /** Called once per outage. */
-  readonly report: (message: string) => void;
-}
-
-/** Replaces a late or failed query vector by zeros, which match nothing. */
-export function createEmbedderWithTimeout(embedder: Embedder, { queryMs, report }: EmbedderTimeoutOptions): Embedder {
+/**
+ * Replaces a late or failed query vector by zeros, which match nothing.
+ *
+ * @param options.queryMs  after this, a query is searched by words only
+ * @param options.report   called once per outage
+ */
+export function createEmbedderWithTimeout(
+  embedder: Embedder,
+  { queryMs, report }: { readonly queryMs: number; readonly report: (message: string) => void },
+): Embedder {
   let isOut = false;
   const late = (): Error => new CometError('index_failed', `embedding timed out after ${queryMs} ms`);
   return {

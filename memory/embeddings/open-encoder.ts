@@ -42,14 +42,9 @@ function installCommand({ kind, dir }: EncoderChoice): string {
 
 /** @throws CometError `index_failed` */
 export async function openEncoder(choice: EncoderChoice): Promise<Encoder> {
-  switch (choice.kind) {
-    case 'static':
-      return createStaticEncoder();
-    case 'minilm':
-      return openMiniLmEncoder(choice.dir, installCommand(choice));
-    case 'e5':
-      return openE5Encoder(choice.dir, installCommand(choice));
-  }
+  if (choice.kind === 'static') return createStaticEncoder();
+  const open = choice.kind === 'minilm' ? openMiniLmEncoder : openE5Encoder;
+  return open(choice.dir, installCommand(choice));
 }
 
 /** Packages of an encoder that are missing or have another version ('' for none), and the command that installs them. */
