@@ -158,10 +158,8 @@ export async function stopDaemon(
   // On the second request the guard closes open connections.
   await askGuard(paths.guardSocket, { op: 'stop', now: true }, 5_000);
   if ((await whenStopped(paths, running, SECOND_STOP_MS)) !== null) return running;
-  throw new CometError(
-    'daemon_unhealthy',
-    `the daemon (process ${running.pid}) does not stop; see comet-cc logs, then end it`,
-  );
+  const next = 'see comet-cc logs, then end it';
+  throw new CometError('daemon_unhealthy', `the daemon (process ${running.pid}) does not stop; ${next}`);
 }
 
 async function settled(
@@ -194,17 +192,12 @@ function startFailure(setup: DaemonSetup, spawned: Exclude<Spawned, { kind: 'lis
   if (spawned.kind === 'failed')
     return new CometError('daemon_unhealthy', `the daemon could not start: ${spawned.message}`);
   const port = spawned.port || setup.port;
-  if (port < 1024 && /EACCES/.test(spawned.message)) {
-    return new CometError(
-      'port_in_use',
-      `port ${port} needs more rights; choose one above 1023: comet-cc start --port N`,
-    );
-  }
+  const needsRights = port < 1024 && /EACCES/.test(spawned.message);
+  const rights = 'needs more rights; choose one above 1023: comet-cc start --port N';
   // The unknown listener is not identified, because that would show it our token.
-  return new CometError(
-    'port_in_use',
-    `port ${port} is used by another program, which is left alone; choose another: comet-cc start --port ${port + 1}, or set COMET_CC_PORT`,
-  );
+  const used = 'is used by another program, which is left alone; choose another';
+  const next = `comet-cc start --port ${port + 1}, or set COMET_CC_PORT`;
+  return new CometError('port_in_use', `port ${port} ${needsRights ? rights : `${used}: ${next}`}`);
 }
 
 /**

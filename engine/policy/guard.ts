@@ -99,10 +99,8 @@ export function createAccess(
       for (const id of ids) {
         const { node_id, project, pinned_in = [] } = await library.show(id, 0);
         if (project === asking || (use === 'read' && [...pinned_in, project].some(isOpen))) continue;
-        throw new CometError(
-          'not_allowed',
-          `${node_id} is of another project; the user can read it: comet-cc memory show`,
-        );
+        const next = 'the user can read it: comet-cc memory show';
+        throw new CometError('not_allowed', `${node_id} is of another project; ${next}`);
       }
     },
   };

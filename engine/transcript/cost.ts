@@ -26,18 +26,16 @@ export function createSessionReader() {
     async read(file: Pick<TranscriptFile, 'file' | 'agents'>): Promise<PastSession> {
       const reader = createRequestReader(path.basename(file.file, '.jsonl'));
       await readTranscriptLines(file, reader.line);
-      const all = reader.conversations();
-      const own = all.map((each) => ({
-        ...each,
-        requests: each.requests.filter(({ answerId }) => !seen.has(answerId)),
-      }));
+      const own = reader.conversations().map(({ requests, ...conversation }) => {
+        return { ...conversation, requests: requests.filter(({ answerId }) => !seen.has(answerId)) };
+      });
       for (const { answerId } of own.flatMap(({ requests }) => requests)) if (answerId !== '') seen.add(answerId);
       return own.filter(({ requests }) => requests.length > 0);
     },
   };
 }
 
-export interface SimulationInput {
+interface SimulationInput {
   /** Claude Code's folder of transcripts. */
   readonly projects: string;
   /** Of requests. */
@@ -89,13 +87,8 @@ export async function simulateSavings({ projects, sinceMs, config, onProgress }:
     done += file.bytes;
     onProgress({ done, total, requests: sessions.reduce((sum, { requests }) => sum + requests, agents.length) });
   }
-  return {
-    kind: 'simulation',
-    transcripts: files.length,
-    ...getReport(sessions, agents, features),
-    sessions,
-    problems,
-  } as const;
+  const report = getReport(sessions, agents, features);
+  return { kind: 'simulation', transcripts: files.length, ...report, sessions, problems } as const;
 }
 
 /** Sessions by their number of requests. */
@@ -134,9 +127,8 @@ function getReport(
 function summarize(sessions: readonly SessionCost[]) {
   const sum = (value: (session: SessionCost) => number): number =>
     sessions.reduce((total, session) => total + value(session), 0);
-  const ratios = sessions
-    .map(({ direct, sent }) => (direct.usd === 0 ? 1 : sent.usd / direct.usd))
-    .sort((a, b) => a - b);
+  const ratios = sessions.map(({ direct, sent }) => (direct.usd === 0 ? 1 : sent.usd / direct.usd));
+  ratios.sort((a, b) => a - b);
   const at = (share: number): number | null => ratios[Math.floor((ratios.length - 1) * share)] ?? null;
   const [direct_usd, sent_usd] = [sum(({ direct }) => direct.usd), sum(({ sent }) => sent.usd)];
   return {
