@@ -10,7 +10,7 @@ export const NEGATION =
 export const REVISES =
   /^(?:(?:hm+|ah|oh|ok(?:ay)?|sorry|oder|or|und|and|also|y|actually)[\s,.…]+){0,3}(?:(?:(?:no|nee|nein|nah|nope)[\s,.]+(?:wait|hang on|hold on|moment|warte|espera)|scratch (?:that|this|the|those)|on second thoughts?|thinking again|warte(?: mal)?,? (?:doch|lieber|nein)|doch (?:nicht|kein\p{L}{0,2}|lieber|wieder)|mejor dicho|espera,? (?:no|mejor)|pensándolo bien)(?!\p{L})|等等|等一下|不对|잠깐만|아니다)/iu;
 const ASKS =
-  /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what|why|how|when|where|who|which|can|could|would|should|is|are|do|does|did|has|have|was|were|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}']| (?:not|never|always|be|to)\b)/iu;
+  /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what|why|how|when|where|who|which|(?:can|could|would|should|is|are|do|does|did|has|have|was|were)(?! (?:not|never|always|be)\b)|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}'])/iu;
 /** Announces a statement. */
 export const LEAD_IN =
   /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b[,:]?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;

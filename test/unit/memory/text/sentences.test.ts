@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { getConcept, getValues, isNoise, NEGATION, STANDING, split } from '../../../../memory/text/sentences.ts';
+import {
+  getConcept,
+  getValues,
+  isAsking,
+  isNoise,
+  NEGATION,
+  STANDING,
+  split,
+} from '../../../../memory/text/sentences.ts';
 import { JUNK } from '../../../fixtures/junk.ts';
 
 test.each([
@@ -17,6 +25,20 @@ test.each([
 ])('sentences end where the next begins, before a month they do not: %s', (text, sentences) =>
   expect(split(text)).toEqual(sentences),
 );
+
+test.each([
+  ['how to fix the port', true],
+  ['why not use redis', true],
+  ['do the tests pass on windows', true],
+  ['Do not use redis', false],
+  ['should be 20 ms', false],
+  ['do always run the linter', false],
+])('%s asks: %s', (text, asks) => expect(isAsking(text)).toBe(asks));
+
+test('a clause is no subject', () => {
+  expect(getConcept('This means if we do the setup in stop we are late.')).toBeNull();
+  expect(getConcept('The mail queue is full.')).toBe('mail queue');
+});
 
 test.each([
   'Ab jetzt immer Zod, nie Joi',
