@@ -337,7 +337,7 @@ function describeUpstreamError(error: Error): string {
   const code = String((error as NodeJS.ErrnoException).code ?? error.name);
   const isTls = /CERT|SELF_SIGNED|ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO/.test(code);
   const hint = isTls
-    ? 'shows a certificate that is not trusted; a private upstream needs COMET_CC_UPSTREAM_CA'
+    ? 'shows a certificate that is not trusted: name its CA in NODE_EXTRA_CA_CERTS, then comet-cc restart'
     : 'closed the connection';
   return `${HINTS[code] ?? hint} (${code})`;
 }
