@@ -244,10 +244,8 @@ const LIST: Argv = [
 
 /** Windows: the root store of the current user, which needs no administrator. */
 export function createWindowsTrust(run = runCommand): TrustStore {
-  async function findCertificate(fingerprint: string): Promise<X509Certificate | null> {
-    const all = readBase64Lines(await run(LIST));
-    return all.find(({ fingerprint256 }) => fingerprint256 === fingerprint) ?? null;
-  }
+  const findCertificate = async (fingerprint: string): Promise<X509Certificate | undefined> =>
+    readBase64Lines(await run(LIST)).find(({ fingerprint256 }) => fingerprint256 === fingerprint);
 
   return createTrustStore({
     id: 'windows',
@@ -257,9 +255,9 @@ export function createWindowsTrust(run = runCommand): TrustStore {
     installation: (rootFile) => [['certutil', '-user', '-addstore', 'Root', rootFile]],
     removal: async (fingerprint) => {
       const root = await findCertificate(fingerprint);
-      return { commands: root === null ? [] : [['certutil', '-user', '-delstore', 'Root', root.serialNumber]] };
+      return { commands: root === undefined ? [] : [['certutil', '-user', '-delstore', 'Root', root.serialNumber]] };
     },
-    isInstalled: async (fingerprint) => (await findCertificate(fingerprint)) !== null,
+    isInstalled: async (fingerprint) => (await findCertificate(fingerprint)) !== undefined,
   });
 }
 
@@ -287,19 +285,16 @@ export function createNssTrust(databaseDir: string, certutil: string, run = runC
     name: `NSS (${databaseDir})`,
     run,
     places: [databaseDir],
-    installation: (rootFile, { fingerprint256 }) => [
-      [certutil, '-A', ...database, '-t', 'C,,', '-n', nickname(fingerprint256), '-i', rootFile],
-    ],
+    installation(rootFile, { fingerprint256 }) {
+      // Each root has a nickname of its own, because NSS merges two certificates with the same one.
+      const nickname = `comet-cc ${fingerprint256.replaceAll(':', '').slice(0, 16).toLowerCase()}`;
+      return [[certutil, '-A', ...database, '-t', 'C,,', '-n', nickname, '-i', rootFile]];
+    },
     removal: async (fingerprint) => ({
       commands: (await getNames(fingerprint)).map((name) => [certutil, '-D', ...database, '-n', name]),
     }),
     isInstalled: async (fingerprint) => (await getNames(fingerprint)).length > 0,
   });
-}
-
-/** Each root has a nickname of its own, because NSS merges two certificates with the same one. */
-function nickname(fingerprint: string): string {
-  return `comet-cc ${fingerprint.replaceAll(':', '').slice(0, 16).toLowerCase()}`;
 }
 
 /** The names that `certutil -L` prints: lines that end in three sets of trust flags. */
