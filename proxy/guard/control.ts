@@ -21,7 +21,15 @@ const WATCH_MS = 500;
  * @throws CometError `port_in_use` when another guard answers, `unsafe_file` when the path is not a socket of this user
  */
 export async function openControlSocket(file: string, handle: Handle, onLost: () => void): Promise<{ close(): void }> {
-  if (isPipe(file)) return await openPipe(file, handle);
+  const refuse = (cause?: unknown): never => {
+    throw new CometError('port_in_use', `a guard of this home answers on ${file}; stop it first`, { cause });
+  };
+  if (isPipe(file)) {
+    // Windows reserves the name of an open pipe.
+    const server = net.createServer((socket) => serve(socket, handle)).listen(file);
+    await once(server, 'listening').catch(refuse);
+    return { close: () => void server.close() };
+  }
   await ensureDir(path.dirname(file));
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
     if (!ownStats(file)?.isSocket())
@@ -29,8 +37,7 @@ export async function openControlSocket(file: string, handle: Handle, onLost: ()
     const probe = net.connect(file);
     const connection = await once(probe, 'connect').catch(() => null);
     probe.destroy();
-    if (connection !== null)
-      throw new CometError('port_in_use', `a guard of this home answers on ${file}; stop it first`);
+    if (connection !== null) refuse();
   }
   // Created under a temporary name and renamed, so that clients never see it before chmod. The name is not longer than
   // the final one, because callers check only that against the path limit of sockets.
@@ -53,15 +60,6 @@ export async function openControlSocket(file: string, handle: Handle, onLost: ()
       if (ownStats(file)?.ino === inode) rmSync(file, { force: true });
     },
   };
-}
-
-/** Windows reserves the name of an open pipe. */
-async function openPipe(address: string, handle: Handle): Promise<{ close(): void }> {
-  const server = net.createServer((socket) => serve(socket, handle)).listen(address);
-  await once(server, 'listening').catch((cause: unknown) => {
-    throw new CometError('port_in_use', `a guard of this home answers on ${address}; stop it first`, { cause });
-  });
-  return { close: () => void server.close() };
 }
 
 function ownStats(file: string): Stats | null {
