@@ -30,15 +30,12 @@ export async function postJson(request: EndpointRequest, signal: AbortSignal): P
   const late = AbortSignal.timeout(request.timeoutMs);
   const over = new AbortController();
   try {
-    const response = await fetch(request.url, {
-      method: request.body === undefined ? 'GET' : 'POST',
+    const { url, body: sent, authorization } = request;
+    const json = { 'content-type': 'application/json', accept: 'application/json' };
+    const response = await fetch(url, {
+      ...(sent === undefined ? { method: 'GET' } : { method: 'POST', body: sent }),
       redirect: 'manual',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json',
-        ...(request.authorization === '' ? {} : { authorization: request.authorization }),
-      },
-      ...(request.body === undefined ? {} : { body: request.body }),
+      headers: authorization === '' ? json : { ...json, authorization },
       signal: AbortSignal.any([signal, late, over.signal]),
     });
     const body = await readBody(response, request.maxChars);
@@ -167,17 +164,10 @@ function fromVariable(name: string, env: EndpointKeyOptions['env']): FoundKey {
 
 async function runKeyCommand({ keyCommand, env, cwd }: EndpointKeyOptions, signal: AbortSignal): Promise<FoundKey> {
   const isWindows = process.platform === 'win32';
-  const run = {
-    file: isWindows ? (env['ComSpec'] ?? 'cmd.exe') : '/bin/sh',
-    args: isWindows ? ['/d', '/s', '/c', keyCommand] : ['-c', keyCommand],
-    input: '',
-    env: Object.fromEntries(Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined)),
-    cwd,
-    timeoutMs: COMMAND_MS,
-    graceMs: 1_000,
-    maxChars: COMMAND_CHARS,
-  };
-  const end = await runChild(run, signal);
+  const file = isWindows ? (env['ComSpec'] ?? 'cmd.exe') : '/bin/sh';
+  const args = isWindows ? ['/d', '/s', '/c', keyCommand] : ['-c', keyCommand];
+  const limits = { timeoutMs: COMMAND_MS, graceMs: 1_000, maxChars: COMMAND_CHARS };
+  const end = await runChild({ file, args, input: '', env, cwd, ...limits }, signal);
   // The output may contain the key, so no error repeats it.
   if (end.how !== 'exited') return missing(`the key command was ended (${end.how})`);
   if (end.exitCode !== 0) return missing(`the key command ended with code ${end.exitCode}`);

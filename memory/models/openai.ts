@@ -198,7 +198,11 @@ function readCompletion(body: string): Attempt {
   const text = typeof content === 'string' ? content : content.map((part) => part.text).join('');
   const value = structured(text);
   if (value !== null) return { kind: 'answer', value, ...used };
-  return failedAttempt('failed', whyNot(choice?.message.refusal, choice?.finish_reason, text), used);
+  const refusal = choice?.message.refusal ?? '';
+  const odd = text.trim() === '' ? 'the answer is empty' : 'the answer is no JSON object';
+  const reason = refusal === '' ? odd : `it refused: ${refusal}`;
+  const isCut = choice?.finish_reason === 'length';
+  return failedAttempt('failed', isCut ? 'the answer was cut off at its length limit' : reason, used);
 }
 
 /** The JSON object in a text, ignoring thoughts, fences and words around it. */
@@ -208,10 +212,4 @@ function structured(text: string): object | null {
   const value =
     parseJson(answer) ?? (first >= 0 && last > first ? parseJson(answer.slice(first, last + 1)) : undefined);
   return isRecord(value) ? value : null;
-}
-
-function whyNot(refusal: string | null | undefined, finish: string | null | undefined, text: string): string {
-  if (finish === 'length') return 'the answer was cut off at its length limit';
-  if (refusal !== null && refusal !== undefined && refusal !== '') return `it refused: ${refusal}`;
-  return text.trim() === '' ? 'the answer is empty' : 'the answer is no JSON object';
 }

@@ -76,28 +76,17 @@ export function readQuota({ status, headers }: RateLimitResponse, nowMs: number)
 }
 
 /** Newer reports replace older ones of the same limit; limits that have reset are dropped. */
-export function mergeQuota(
-  windows: readonly QuotaWindow[],
-  fresh: readonly QuotaWindow[],
-  nowMs: number,
-): QuotaWindow[] {
+export function mergeQuota(windows: readonly QuotaWindow[], fresh: readonly QuotaWindow[], nowMs: number) {
   const newest = new Map([...windows, ...fresh].map((window) => [window.name, window]));
   return [...newest.values()].filter((window) => isRunning(window, nowMs)).slice(-MOST_WINDOWS);
 }
 
-interface QuotaInput {
-  readonly rule: QuotaRule;
-  readonly tokensToday: number;
-  /** Of the session that the call is for. */
-  readonly tokensOfSession?: number;
-  readonly nowMs: number;
-}
-
-/** If several limits apply, reports the one that lasts longest. */
+/** If several limits apply, reports the one that lasts longest. `tokensOfSession`: of the one that the call is for. */
 export function decideQuota(
   windows: readonly QuotaWindow[],
-  { rule, tokensToday, tokensOfSession = 0, nowMs }: QuotaInput,
+  { rule, nowMs, ...used }: { rule: QuotaRule; tokensToday: number; tokensOfSession?: number; nowMs: number },
 ): QuotaDecision {
+  const { tokensToday, tokensOfSession = 0 } = used;
   if (rule.sessionTokens > 0 && tokensOfSession >= rule.sessionTokens) {
     const because = `our own calls have taken ${tokensOfSession} of the ${rule.sessionTokens} tokens allowed for this session`;
     return { kind: 'spent', because };

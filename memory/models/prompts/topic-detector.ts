@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { TurnText } from '../../model/turn.ts';
+import type { TurnPart } from '../../model/turn.ts';
 import type { TopicShiftInput, TopicShiftReading } from '../model.ts';
 import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
 import { elide, labelTurns, renderTranscript } from './transcript.ts';
@@ -33,7 +33,11 @@ redundancy_detected: true only when the newest turn repeats what an earlier one 
 
 /** `fence` is a fresh random word. */
 export function topicDetectorPrompt(input: TopicShiftInput, fence: string): Prompt<TopicShiftReading> {
-  const turns = [...input.buffer, input.turn].map(gist);
+  const turns = [...input.buffer, input.turn].map((turn) => {
+    const getLimit = (part: TurnPart): number => (part.kind === 'assistant' ? SAID_CHARS : TOOL_CHARS);
+    const parts = turn.parts.map((part) => ({ ...part, text: elide(part.text, getLimit(part)) }));
+    return { ...turn, user: elide(turn.user, SAID_CHARS), parts };
+  });
   const { of } = labelTurns(turns);
   const newest = of.get(input.turn.turnId) ?? 't1';
   const transcript = renderTranscript(turns, { labels: of, maxChars: 40_000 });
@@ -43,11 +47,4 @@ export function topicDetectorPrompt(input: TopicShiftInput, fence: string): Prom
     schema: getJsonSchema(Wire),
     parse: (value) => Reading.parse(value),
   };
-}
-
-function gist(turn: TurnText): TurnText {
-  const parts = turn.parts.map((part) => {
-    return { ...part, text: elide(part.text, part.kind === 'assistant' ? SAID_CHARS : TOOL_CHARS) };
-  });
-  return { ...turn, user: elide(turn.user, SAID_CHARS), parts };
 }
