@@ -9,7 +9,7 @@ import {
   readFileIfPresent,
   writeFileAtomic,
 } from '../../common/files.ts';
-import { isRecord, parseJson } from '../../common/text.ts';
+import { isRecord, parseJson, toRecord } from '../../common/text.ts';
 import { type FadedFacts, ShareState, type StateFile } from './parts.ts';
 import { isBlockId } from './row.ts';
 
@@ -99,16 +99,12 @@ export function createStateFile(dir: string): StateFile {
 
 /** Members of lists that changed, null for those that are gone, and other values as they are. */
 function getChanges(before: SavedState, after: SavedState): Lines {
-  const changes: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(after)) {
-    const [old, now] = [before[name as keyof SavedState], value] as [object, object];
-    if (old === now) continue;
-    changes[name] = LISTS.some((each) => each === name) ? getMembers(old as Lines, now as Lines) : now;
-  }
+  const changes = getMembers({ ...before }, { ...after });
+  for (const name of LISTS) if (name in changes) changes[name] = getMembers(before[name], after[name]);
   return changes;
 }
 
-function getMembers(before: Lines, after: Lines): Lines {
+function getMembers(before: Lines, after: Lines): Record<string, unknown> {
   const changes: Record<string, unknown> = {};
   for (const id in after) if (after[id] !== before[id]) changes[id] = after[id];
   for (const id in before) if (!(id in after)) changes[id] = null;
@@ -119,10 +115,8 @@ function getMembers(before: Lines, after: Lines): Lines {
 function folded(lines: readonly string[]): Lines {
   const state: Record<string, unknown> = { known: {}, turns: {}, peers: {}, refused: {} };
   for (const line of lines) {
-    const read = parseJson(line);
     // The last one may be torn by a power cut; what it said is done again.
-    if (!isRecord(read)) continue;
-    for (const [name, value] of Object.entries(read)) {
+    for (const [name, value] of Object.entries(toRecord(parseJson(line)))) {
       const list = LISTS.some((each) => each === name) ? state[name] : null;
       if (!isRecord(list) || !isRecord(value)) state[name] = value;
       else

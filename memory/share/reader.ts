@@ -66,7 +66,9 @@ export function createReader(context: ShareContext) {
       context.onRead?.(news.length);
       if (rows.length < limit) return context.noteRead(machine, stamp, state().peers[machine]?.head ?? null);
       after = last;
-      limit = rowsToRead(news);
+      const chars = news.reduce((sum, { payload }) => sum + payload.length, 0);
+      const fitting = Math.floor((news.length * READ_CHARS) / Math.max(1, chars));
+      limit = Math.min(BATCH, Math.max(LEAST, fitting));
       rows = await bus.read(machine, after + 1, limit);
     }
   }
@@ -83,12 +85,6 @@ export function createReader(context: ShareContext) {
       await keep({ pulled: new Date(context.now()).toISOString() });
     },
   };
-}
-
-function rowsToRead(last: readonly Row[]): number {
-  const chars = last.reduce((sum, { payload }) => sum + payload.length, 0);
-  const fitting = Math.floor((last.length * READ_CHARS) / Math.max(1, chars));
-  return Math.min(BATCH, Math.max(LEAST, fitting));
 }
 
 /** Once verbatim turns are wanted, those that were passed over are read. */
