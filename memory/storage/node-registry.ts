@@ -88,7 +88,11 @@ export function createNodeRegistry() {
     getSize: (sessionId: string): number => bySession.get(sessionId) ?? 0,
     /** Tags of a project, most used first. */
     tags(project: string): readonly string[] {
-      const projectTags = tags.get(project) ?? getTags(all(), project);
+      const known = tags.get(project);
+      if (known !== undefined) return known;
+      const own = all().filter((node) => node.project === project);
+      const used = [...tally(own.flatMap((node) => contentTags(node.topic_tags)))].sort((a, b) => b[1] - a[1]);
+      const projectTags = used.slice(0, TAGS).map(([tag]) => tag);
       tags.set(project, projectTags);
       return projectTags;
     },
@@ -96,14 +100,6 @@ export function createNodeRegistry() {
     /** Grows with each change. */
     revision: (): number => revision,
   };
-}
-
-function getTags(nodes: readonly MemoryNode[], project: string): string[] {
-  const own = nodes.filter((node) => node.project === project);
-  return [...tally(own.flatMap((node) => contentTags(node.topic_tags)))]
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, TAGS)
-    .map(([tag]) => tag);
 }
 
 /** Ids of the nodes that cover a turn. */

@@ -201,10 +201,8 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
       note(sessionId, `an old copy of its file was saved over ${own.length} newer memories; they were put back`);
     }
     for (const [sessionId, own] of grouped(taken, (node) => node.session_id)) {
-      note(
-        sessionId,
-        `${own.length} memories were taken out of its file; \`comet-cc memory rollback ${id}\` undoes it`,
-      );
+      const next = `\`comet-cc memory rollback ${id}\` undoes it`;
+      note(sessionId, `${own.length} memories were taken out of its file; ${next}`);
     }
     return sorted;
   }
@@ -225,12 +223,13 @@ function createMirror(catalogue: NodeRegistry, indexer: Indexer) {
   function take(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void {
     const before = new Map(nodes.map((node) => [node.node_id, catalogue.get(node.node_id)]));
     catalogue.put(nodes);
-    const stale = nodes.filter((node) => rowsDiffer(before.get(node.node_id), node));
-    const emptied = stale.filter((node) => {
+    const stale = nodes.filter((node) => {
       const old = before.get(node.node_id);
-      return (
-        old !== undefined && (isRedirect(node) || !isDeepStrictEqual([old.turns, old.facts], [node.turns, node.facts]))
-      );
+      return old === undefined || isRedirect(old) !== isRedirect(node) || contentDigest(old) !== contentDigest(node);
+    });
+    const emptied = stale.filter((node) => {
+      const { turns, facts } = before.get(node.node_id) ?? {};
+      return turns !== undefined && (isRedirect(node) || !isDeepStrictEqual([turns, facts], [node.turns, node.facts]));
     });
     if (emptied.length > 0) void indexer.remove(emptied.map((node) => node.node_id));
     const searched = stale.filter((node) => !isRedirect(node) && !isCall(node));
@@ -243,12 +242,6 @@ function createMirror(catalogue: NodeRegistry, indexer: Indexer) {
   }
 
   return { take, drop };
-}
-
-function rowsDiffer(before: MemoryNode | undefined, after: MemoryNode): boolean {
-  return (
-    before === undefined || isRedirect(before) !== isRedirect(after) || contentDigest(before) !== contentDigest(after)
-  );
 }
 
 function differs(entry: IndexEntry | undefined, node: MemoryNode): boolean {

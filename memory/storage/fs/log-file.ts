@@ -87,7 +87,10 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
         const { payloads } = await look();
         const rest = payloads.filter((payload) => !turnIds.has(parseTurn(payload.toString('utf8'))?.turnId ?? ''));
         if (rest.length < payloads.length) await replace(file, rest);
-        await removeQuarantined(file);
+        // Who removes a turn wants nothing of it left; what could be read of the damaged file was taken over before.
+        const dir = path.dirname(file);
+        const names = (await readdir(dir)).filter((name) => name.startsWith(`${path.basename(file)}.damaged-`));
+        await Promise.all(names.map((name) => rm(path.join(dir, name), { force: true })));
         await look();
       }),
 
@@ -134,13 +137,6 @@ async function replace(file: string, payloads: readonly Buffer[]): Promise<void>
   await syncDir(path.dirname(file));
 }
 
-/** Who removes a turn wants nothing of it left; what could be read of the damaged file was taken over before. */
-async function removeQuarantined(file: string): Promise<void> {
-  const dir = path.dirname(file);
-  const names = (await readdir(dir)).filter((name) => name.startsWith(`${path.basename(file)}.damaged-`));
-  await Promise.all(names.map((name) => rm(path.join(dir, name), { force: true })));
-}
-
 function toLogError(file: string, cause: unknown): CometError {
   if (cause instanceof CometError) return cause;
   const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
@@ -154,15 +150,6 @@ const MAX_PAYLOAD_BYTES = 512 * 1024 * 1024;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-export interface ReadFrames {
-  /** Payloads that could be read, in order. */
-  readonly payloads: readonly Buffer[];
-  /** Bytes before the tail. The file may be cut here without losing a frame. */
-  readonly soundBytes: number;
-  /** `torn`: the last write did not end. `corrupt`: bytes between or after whole frames were lost. */
-  readonly damage: 'none' | 'torn' | 'corrupt';
-}
-
 /** `[u32 length][u32 crc32][payload]`, little endian. The payload is the UTF-8 text of a JSON object. */
 export function encodeFrame(payload: Buffer): Buffer {
   const header = Buffer.allocUnsafe(HEADER_BYTES);
@@ -171,8 +158,13 @@ export function encodeFrame(payload: Buffer): Buffer {
   return Buffer.concat([header, payload]);
 }
 
-/** Reads every frame whose checksum holds; where one does not, the next one is looked for byte by byte. */
-export function readFrames(bytes: Buffer): ReadFrames {
+/**
+ * Reads every frame whose checksum holds; where one does not, the next one is looked for byte by byte.
+ *
+ * @returns `soundBytes`: the file may be cut here without losing a frame. `damage`: `torn` where the last write did not
+ *   end, `corrupt` where bytes between or after whole frames were lost
+ */
+export function readFrames(bytes: Buffer) {
   const payloads: Buffer[] = [];
   let at = 0;
   let soundBytes = 0;
@@ -180,10 +172,9 @@ export function readFrames(bytes: Buffer): ReadFrames {
   while (at < bytes.length) {
     const payload = frameAt(bytes, at);
     if (payload === null) {
-      const next = nextFrame(bytes, at + 1);
-      if (next === -1) break;
+      at = nextFrame(bytes, at + 1);
+      if (at === -1) break;
       skipped = true;
-      at = next;
       continue;
     }
     payloads.push(payload);
@@ -192,9 +183,11 @@ export function readFrames(bytes: Buffer): ReadFrames {
   }
   const tail = bytes.subarray(soundBytes);
   const rescued = tail.length > 0 ? payloadOfWrongLength(tail) : null;
-  if (rescued !== null) return { payloads: [...payloads, rescued], soundBytes, damage: 'corrupt' };
-  if (skipped || (tail.length > 0 && !looksTorn(tail))) return { payloads, soundBytes, damage: 'corrupt' };
-  return { payloads, soundBytes, damage: tail.length > 0 ? 'torn' : 'none' };
+  if (rescued !== null) payloads.push(rescued);
+  const isTorn = tail.length < HEADER_BYTES || tail.readUInt32LE(0) > tail.length - HEADER_BYTES;
+  const isCorrupt = rescued !== null || skipped || (tail.length > 0 && !isTorn);
+  const damage = isCorrupt ? ('corrupt' as const) : tail.length > 0 ? ('torn' as const) : ('none' as const);
+  return { payloads, soundBytes, damage };
 }
 
 function frameAt(bytes: Buffer, at: number): Buffer | null {
@@ -222,9 +215,4 @@ function payloadOfWrongLength(tail: Buffer): Buffer | null {
   const payload = tail.subarray(HEADER_BYTES);
   if (payload[0] !== OPEN_BRACE || payload.at(-1) !== CLOSE_BRACE) return null;
   return crc32(payload) === tail.readUInt32LE(4) ? payload : null;
-}
-
-function looksTorn(tail: Buffer): boolean {
-  if (tail.length < HEADER_BYTES) return true;
-  return tail.readUInt32LE(0) > tail.length - HEADER_BYTES;
 }

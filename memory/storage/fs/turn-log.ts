@@ -26,7 +26,7 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
   await ensureDir(dir);
   await removeTempFiles(dir);
   const logs = new Map<string, SessionLog>();
-  /** The last writes of our own come last. */
+  /** Files that this process wrote to, the newest last. */
   const writes = new Set<string>();
   let closed = false;
 
@@ -52,10 +52,10 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
       const names = (await readdir(dir)).filter((name) => name.endsWith(ENDING));
       const logs = await Promise.all(names.map((name) => describe(dir, name.slice(0, -ENDING.length), getLog)));
       // Time stamps of files are coarse; among equal ones the order of our own writes decides.
-      const order = (stem: string): number => [...writes].indexOf(stem);
+      const order = [...writes];
       return logs
         .filter((session) => session !== null)
-        .sort((a, b) => b.updatedAtMs - a.updatedAtMs || order(b.stem) - order(a.stem))
+        .sort((a, b) => b.updatedAtMs - a.updatedAtMs || order.indexOf(b.stem) - order.indexOf(a.stem))
         .map(({ sessionId, updatedAtMs }) => ({ sessionId, updatedAtMs }));
     },
 
