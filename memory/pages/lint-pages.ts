@@ -38,7 +38,13 @@ export async function lintPages(input: LintInput): Promise<PageProblem[]> {
   const contrary = await Promise.all([...near.values()].map((own) => runInSlices(contradictions(own))));
   const all = [
     ...unreadable,
-    ...[...pages].flatMap(([name, page]) => sourceProblems(`topics/${name}.md`, page, input.isNode)),
+    ...[...pages].flatMap(([name, page]) =>
+      getLines(page).flatMap(({ at, statement }): PageProblem[] => {
+        if (statement === null || statement.nodes.some(input.isNode)) return [];
+        const message = `no memory says this any more: ${statement.text}`;
+        return [{ file: `topics/${name}.md`, line: lineNumber(page, at), kind: 'source_gone', message }];
+      }),
+    ),
     ...contrary.flat(),
     ...linkProblems(texts),
     ...[...texts].flatMap(([file, text]): PageProblem[] => {
@@ -49,14 +55,6 @@ export async function lintPages(input: LintInput): Promise<PageProblem[]> {
     }),
   ];
   return all.sort((one, other) => (one.file < other.file ? -1 : Number(one.file > other.file)));
-}
-
-function sourceProblems(file: string, page: Page, isNode: LintInput['isNode']): PageProblem[] {
-  return getLines(page).flatMap(({ at, statement }): PageProblem[] => {
-    if (statement === null || statement.nodes.some(isNode)) return [];
-    const message = `no memory says this any more: ${statement.text}`;
-    return [{ file, line: lineNumber(page, at), kind: 'source_gone', message }];
-  });
 }
 
 /** Statements that hold now although a newer one of the same project ends them. */

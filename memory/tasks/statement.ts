@@ -36,9 +36,8 @@ export function findTaskStatements(nodes: readonly MemoryNode[], turns: readonly
       const [fits, taskId = null] = BUCKET.exec(bucket) ?? [];
       const { atMs } = turns.find(({ turnId }) => turnId === turn) ?? {};
       const isAllowed = taskId === null ? origin === 'user' : isCleanOrigin(origin);
-      return fits === undefined || atMs === undefined || !isAllowed
-        ? []
-        : [{ text, origin, atMs, project, nodeId, taskId }];
+      if (fits === undefined || atMs === undefined || !isAllowed) return [];
+      return [{ text, origin, atMs, project, nodeId, taskId }];
     });
   });
 }
