@@ -14,6 +14,7 @@ export function guardMemory(memory: Memory, policy: Policy, hidden: () => Readon
   return { ...memory, ...guardIntake(memory, policy), recall: guardRecall(memory.recall, policy, hidden) };
 }
 
+// Methods are named one by one: memory that is still opening is a Proxy, and a spread of it copies nothing.
 function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory, 'capture' | 'imports'> {
   function assertAllowed<R extends { readonly projectDir: string }>(request: R): R {
     if (policy.of(request.projectDir).captures) return request;
@@ -29,14 +30,18 @@ function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory,
 
   return {
     capture: {
-      ...capture,
       captureTurns(turns) {
         for (const turn of turns) if (!mayCapture(turn)) policy.withhold(turn.key, turn.sessionId, '');
         capture.captureTurns(turns.filter(({ key }) => !policy.isWithheld(key)));
       },
+      awaitCaptures: (sessionId) => capture.awaitCaptures(sessionId),
+      reportPrompt: (...args) => capture.reportPrompt(...args),
+      prepareNodes: (...args) => capture.prepareNodes(...args),
+      summarizeSession: (id) => capture.summarizeSession(id),
+      closeSession: (id) => capture.closeSession(id),
     },
     imports: {
-      ...imports,
+      importArchive: (...args) => imports.importArchive(...args),
       importTurns: (request) =>
         imports.importTurns({
           ...request,
@@ -52,7 +57,6 @@ function guardRecall(recall: Memory['recall'], policy: Policy, hidden: () => Rea
   type RecallHits = Awaited<ReturnType<Memory['recall']['recall']>>;
   const shown = (hits: RecallHits): RecallHits => hits.filter(({ node }) => !hidden().has(node.node_id));
   return {
-    ...recall,
     recall: async (request, signal) =>
       shown(await recall.recall({ scope: policy.of(request.projectDir).scope, ...request }, signal)),
     sessionContext: (sessionId, projectDir, scope = policy.of(projectDir).scope) =>
@@ -60,6 +64,9 @@ function guardRecall(recall: Memory['recall'], policy: Policy, hidden: () => Rea
     factChanges: (sessionId, projectDir, shown, scope = policy.of(projectDir).scope) =>
       recall.factChanges(sessionId, projectDir, shown, scope),
     search: async (...args) => shown(await recall.search(...args)),
+    lines: (ids) => recall.lines(ids),
+    quotes: (ids) => recall.quotes(ids),
+    nodesCovering: (ids) => recall.nodesCovering(ids),
   };
 }
 
