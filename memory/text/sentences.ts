@@ -13,7 +13,7 @@ const ASKS =
   /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what|why|how|when|where|who|which|(?:can|could|would|should|is|are|do|does|did|has|have|was|were)(?! (?:not|never|always|be)\b)|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}'])/iu;
 /** Announces a statement. */
 export const LEAD_IN =
-  /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b[,:]?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
+  /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b(?:[,:]| [-–—])?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
 
 /** An ordinal such as "3. Dezember" and an abbreviation end no sentence; many people begin none with a capital. */
 const SENTENCE_END =

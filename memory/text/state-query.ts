@@ -42,7 +42,7 @@ const PHRASES: Readonly<Record<StateKind, Phrases>> = {
       'wo (?:waren|sind|standen|stehen|bleiben) wir(?: (?:gerade|denn|stehen ?geblieben))?',
       'wo (?:haben|hatten) wir (?:gestern |zuletzt |denn )?(?:aufgehört|abgebrochen|unterbrochen)',
       'wie weit (?:sind|waren) wir',
-      'wie ist der (?:aktuelle )?stand',
+      'wie (?:ist|war) der (?:aktuelle )?stand',
       '(?:was ist der (?:aktuelle )?)?stand der dinge',
       'wo geht.?s weiter',
       'was haben wir (?:zuletzt|bisher|gestern) gemacht',

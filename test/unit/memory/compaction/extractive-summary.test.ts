@@ -91,6 +91,8 @@ describe('a summary without a model', () => {
   test('what only leads in is left out', () => {
     const [node] = compact([say('By the way: So that you know, staging listens on port 5433.', 'ok')]).nodes;
     expect(node?.summary).toBe('user says: staging listens on port 5433');
+    const [spot] = compact([say('one more thing - we use spot for the workers of staging', 'Yes.')]).nodes;
+    expect(spot?.summary).toContain('user says: we use spot for the workers of staging');
   });
 
   test('the brief says the goal and where it stands, not every prompt', () => {
