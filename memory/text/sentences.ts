@@ -103,14 +103,11 @@ const SCRIPT_SUBJECT = /^([^，。、,.]{1,20}?)(?:是|使用|用|在|必须|需
 const POINTS =
   /^(?:it|this|that|these|those|there|they|he|she|we|you|i|here|what|which|and|but|so|if|when|now|then|to|try|run|all|each|both|once|my|for|in|at|on|by|right|with|as|after|before|since|while|yes|no|how|let|one|some|most|es|das|dies|ich|wir|sie|du|eso|esto|yo|这|那|我|你|它|이것|그것|나|저)\b/iu;
 
-/** No subject, but the beginning of a sentence in it. */
-const CLAUSE = / (?:if|when|we|i|you|it|that|because) /i;
-
 /** What a statement is about: its subject, without article; null where it names none. */
 export function getConcept(sentence: string): string | null {
   const [, subject = ''] = SUBJECT.exec(sentence) ?? SCRIPT_SUBJECT.exec(sentence) ?? [];
   const bare = subject.replace(/[`"“”*]/g, '').trim();
-  return bare === '' || POINTS.test(bare) || CLAUSE.test(bare) || bare.split(' ').length > 5 ? null : bare;
+  return bare === '' || POINTS.test(bare) || bare.split(' ').length > 5 ? null : bare;
 }
 
 /** What a person has one of at a time. */

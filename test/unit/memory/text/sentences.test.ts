@@ -35,11 +35,6 @@ test.each([
   ['do always run the linter', false],
 ])('%s asks: %s', (text, asks) => expect(isAsking(text)).toBe(asks));
 
-test('a clause is no subject', () => {
-  expect(getConcept('This means if we do the setup in stop we are late.')).toBeNull();
-  expect(getConcept('The mail queue is full.')).toBe('mail queue');
-});
-
 test.each([
   'Ab jetzt immer Zod, nie Joi',
   'Désormais toujours pnpm, jamais npm',
