@@ -145,6 +145,20 @@ it('recalls and finds nothing that is about to be removed', async () => {
   expect(await recall.search('a', { top: 5 })).toEqual([hits[1]]);
 });
 
+it('passes on what it does not guard, also of memory that is still opening, which is no plain object', async () => {
+  const called: string[] = [];
+  const noting = (name: string) => async () => void called.push(name);
+  const capture = { awaitCaptures: noting('awaitCaptures'), summarizeSession: noting('summarizeSession') };
+  const imports = { importArchive: noting('importArchive') as never };
+  const recall = { quotes: noting('quotes') as never };
+  const memory = guardMemory(memoryWith({ capture, imports, recall }), policy);
+  await memory.capture.awaitCaptures('s1');
+  await memory.capture.summarizeSession('s1');
+  await memory.imports.importArchive({} as never);
+  await memory.recall.quotes([]);
+  expect(called).toEqual(['awaitCaptures', 'summarizeSession', 'importArchive', 'quotes']);
+});
+
 it('refuses a document where capture is off', async () => {
   const taken: string[] = [];
   const importDocument: Import['importDocument'] = async ({ projectDir }) => {
