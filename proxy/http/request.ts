@@ -7,10 +7,10 @@ export type RawHeaders = readonly string[];
 /** Marks requests of comet-cc's own `claude -p` children; never sent upstream. */
 export const CHILD_HEADER = 'x-comet-cc-child';
 
-const HOP_BY_HOP: readonly string[] = [
-  ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization'],
-  ...['te', 'transfer-encoding', 'upgrade'],
-];
+const HOP_BY_HOP =
+  'connection keep-alive proxy-connection proxy-authenticate proxy-authorization te transfer-encoding upgrade'.split(
+    ' ',
+  );
 const CREDENTIALS: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'cookie', 'proxy-authorization']);
 const RESPONSE_HEADERS = /^(anthropic-ratelimit-.*|retry-after|request-id)$/;
 
