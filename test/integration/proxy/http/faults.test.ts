@@ -386,7 +386,7 @@ describe('an upstream in trouble', () => {
     const { ask, standIn } = await start({ trustUpstream: false });
     const reply = await ask({ headers: [...CLIENT, 'authorization', 'Bearer secret'], body: '{}' });
     expect(reply.status).toBe(502);
-    expect(reply.body.toString()).toMatch(/COMET_CC_UPSTREAM_CA/);
+    expect(reply.body.toString()).toMatch(/NODE_EXTRA_CA_CERTS/);
     expect(standIn.received).toEqual([]);
   });
 
