@@ -56,10 +56,10 @@ export interface CapturedTurn {
   readonly merged?: true;
   /** Never written: the id under which former versions stored this turn together with the merged ones after it. */
   readonly formerId?: string;
-  /** The user left before it was answered as a whole. */
+  /** Captured without the end of its answer. */
   readonly unfinished?: true;
-  /** Ids under which it may be stored without its end; of a stored turn, those under which it is. */
-  readonly earlierIds?: readonly string[];
+  /** Ids of unfinished forms of this turn: those it may have been captured under; once stored, those that memory has. */
+  readonly unfinishedIds?: readonly string[];
   /** Set when this is a part of a turn: some tool rounds, the first part with the turn's prompt. */
   readonly part?: TurnPart;
   /** The parts that a whole turn begins with: their ids and numbers of messages. */

@@ -71,7 +71,7 @@ const TARGET_HOST = 'api.anthropic.com';
 const STORE_MS = 300;
 const OWNERSHIP_MS = 1_000;
 const COLLECTOR_MS = 15_000;
-const SILENCE_MS = 30_000;
+const IDLE_CHECK_MS = 30_000;
 
 export type RunningEngine = Awaited<ReturnType<typeof composeEngine>>;
 
@@ -124,7 +124,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
     return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
   });
   const guarded = guardMemory(deferredMemory(opening, config.llm), policy, () => removals.hidden());
-  const memory = closable(guarded, () => rewriter);
+  const memory = withUnfinishedTurns(guarded, () => rewriter);
   const subagents = getSubagents({ config, paths, env }, memory, policy);
   const rewriter = await createRewriter({
     memory: { ...memory.capture, ...memory.recall },
@@ -163,7 +163,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
   log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
-  const timers = [watchOwnership(api, onLost), startCollecting(proxy.activity, log), watchSilence(rewriter, config)];
+  const timers = [watchOwnership(api, onLost), startCollecting(proxy.activity, log), watchIdle(rewriter, config)];
   let closing: Promise<void> | null = null;
   const closeAll = (): Promise<void> => {
     for (const timer of timers) clearInterval(timer);
@@ -185,22 +185,22 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   };
 }
 
-/** A session is closed with the turn that it ends in. */
-function closable(memory: Memory, rewriter: () => RunningRewriter): Memory {
+/** Captures the session's unfinished turn before the session is closed. */
+function withUnfinishedTurns(memory: Memory, rewriter: () => RunningRewriter): Memory {
   const { capture } = memory;
   const closeSession: Memory['capture']['closeSession'] = async (id) => {
-    rewriter().captureRunning(({ context }) => context.sessionId === id);
+    rewriter().captureUnfinished(({ context }) => context.sessionId === id);
     await capture.awaitCaptures(id);
     return capture.closeSession(id);
   };
   return { ...memory, capture: { ...capture, closeSession } };
 }
 
-/** A client may end without a word. */
-function watchSilence(rewriter: RunningRewriter, { compaction: { idleMs } }: Config): NodeJS.Timeout {
+/** A client that is killed reports no end of its session. */
+function watchIdle(rewriter: RunningRewriter, { compaction: { idleMs } }: Config): NodeJS.Timeout {
   const look = (): void =>
-    rewriter.captureRunning(({ sinceMs }) => idleMs > 0 && systemClock.now() - sinceMs >= idleMs);
-  return setInterval(look, SILENCE_MS).unref();
+    rewriter.captureUnfinished(({ sinceMs }) => idleMs > 0 && systemClock.now() - sinceMs >= idleMs);
+  return setInterval(look, IDLE_CHECK_MS).unref();
 }
 
 async function closeParts(parts: readonly { close(): Promise<void> }[], log: Log): Promise<void> {

@@ -171,7 +171,7 @@ async function notice(state: State, sessionId: string, project: string): Promise
 function offer(state: State, { preset, formerId, ...turn }: CapturedTurn): void {
   const { turnRegistry, log, sessions } = state;
   if (state.crashMarks.isSkipped(turn.turnId)) return;
-  const others = [...(turn.earlierIds ?? []), ...(formerId === undefined ? [] : [formerId])];
+  const others = [...(turn.unfinishedIds ?? []), ...(formerId === undefined ? [] : [formerId])];
   // Removed by the user under that id, or on its way to the journal.
   if (others.some((id) => turnRegistry.isReserved(id) && !turnRegistry.isRecorded(id))) return;
   if (!turnRegistry.reserve(turn.turnId)) return;
@@ -216,10 +216,10 @@ async function ingest(
     return null;
   }
   const read = async () => {
-    const { earlierIds = [], ...own } = captured;
-    const known = earlierIds.filter((id) => turnRegistry.getSession(id) === session.id);
+    const { unfinishedIds = [], ...own } = captured;
+    const known = unfinishedIds.filter((id) => turnRegistry.getSession(id) === session.id);
     const origins = await inSlices(captured, readOrigins(state, captured));
-    const turn = { ...own, ...origins, ...(known.length === 0 ? {} : { earlierIds: known }) };
+    const turn = { ...own, ...origins, ...(known.length === 0 ? {} : { unfinishedIds: known }) };
     if (await recognize(state, session, turn)) return { form: turn, isNew: false };
     return { form: null, isNew: await store(state, session, turn, false) };
   };
@@ -314,8 +314,8 @@ function* take(
   // After an eviction the turns are known but may still lack a node.
   const isOwn = turnRegistry.record(stored, text) || isFirst(turnRegistry, session, stored.turnId);
   turnReader.keep({ ...text, turnId: turnRegistry.aliases(text.turnId)[0] ?? text.turnId });
-  const { earlierIds = [] } = stored;
-  if (isOwn) session.buffer = session.buffer.filter(({ turnId }) => !earlierIds.includes(turnId));
+  const { unfinishedIds = [] } = stored;
+  if (isOwn) session.buffer = session.buffer.filter(({ turnId }) => !unfinishedIds.includes(turnId));
   // The importer writes the nodes of documents and imported turns.
   const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
   if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(store.isSettled)) {
@@ -341,11 +341,12 @@ async function readJournal(state: State, session: Session): Promise<void> {
   const { turnRegistry, crashMarks, toolRounds } = state;
   const isAgain = turnRegistry.session(session.id) !== undefined;
   const records = await readable(state, session.id);
+  const restore = (part: JournalTurn): Promise<void> =>
+    crashMarks.during('read', [part], async () => void toolRounds.restore(part));
+  for (const record of records) if (record.part !== undefined) await restore(record);
+  // Only now the other forms of the parts are known.
   const { turns, parts } = joinParts(records, turnRegistry.canonicalId);
-  const earlier = parts.filter(({ part }) => part === undefined);
-  for (const part of [...records.filter(({ part }) => part !== undefined), ...earlier]) {
-    await crashMarks.during('read', [part], async () => void toolRounds.restore(part));
-  }
+  for (const part of parts) if (part.part === undefined) await restore(part);
   for (const [at, stored] of turns.entries()) {
     session.project = stored.project || session.project;
     if (stored.part === undefined) {

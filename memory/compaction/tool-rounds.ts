@@ -87,7 +87,7 @@ export function createToolRounds(parts: Parts) {
     if (own.some(({ turnId }) => turnRegistry.isRecorded(turnId) && !isOwn(turnId))) return [];
     let from = 0;
     for (const [index, { turnId, messages }] of own.entries()) {
-      const { parts: _, earlierIds: __, ...rest } = turn;
+      const { parts: _, unfinishedIds: __, ...rest } = turn;
       const part = { index, after: own[index - 1]?.turnId ?? null };
       const missing = !isOwn(turnId) && !isForgotten(turnId);
       if (missing) await write({ ...rest, turnId, messages: turn.messages.slice(from, from + messages), part }, stamp);
@@ -153,7 +153,7 @@ function childrenOf(
   return [...pointers, ...rounds, ...callNodes(parent, getActions(own), compactor.newId)];
 }
 
-/** Of the turns' parts, and of what was stored of the turns before their end. */
+/** Nodes of the parts and of the unfinished forms of the parent's turns. */
 function nodesBelow(parent: MemoryNode, turnRegistry: TurnRegistry, catalogue: NodeRegistry): MemoryNode[] {
   const turnIds = parent.turns
     .flatMap((turnId) => turnRegistry.getParts(turnId))
@@ -162,7 +162,7 @@ function nodesBelow(parent: MemoryNode, turnRegistry: TurnRegistry, catalogue: N
   return [...ids].flatMap((id) => (id === parent.node_id ? [] : (catalogue.get(id) ?? [])));
 }
 
-/** Whether it only says what was known of these turns before their end. */
+/** Whether the node covers only unfinished forms of the parent's turns, and the user did not write or pin it. */
 function isReplaced(node: MemoryNode, parent: MemoryNode, turnRegistry: TurnRegistry): boolean {
   const contained = parent.turns.flatMap((turnId) => turnRegistry.getParts(turnId));
   const isOwners = node.author.by === 'user' || node.pinned_from !== undefined;

@@ -9,7 +9,7 @@ export type JoinedTurn = Omit<JournalTurn, 'messages'> & { readonly messages: re
 export interface JoinedRecords {
   /** Whole turns and the parts of incomplete turns, in order of arrival. */
   readonly turns: readonly JoinedTurn[];
-  /** Parts contained in one of these turns, and what was stored of them before their end. */
+  /** Parts and unfinished forms of these turns. */
   readonly parts: readonly JournalTurn[];
 }
 
@@ -23,17 +23,18 @@ export function joinParts(
   const ids = new Set<string>();
   for (const { turnId, part } of records) if (part?.of !== undefined) ids.add(getName(turnId));
   for (const { parts: own = [] } of records) for (const { turnId } of own) ids.add(getName(turnId));
-  const earlier = records.map(({ turnId, earlierIds = [] }) =>
-    // A form of the same turn stands for itself.
-    earlierIds.map(getName).filter((name) => name !== getName(turnId)),
+  const unfinishedIds = new Set(
+    records.flatMap(({ turnId, unfinishedIds: own = [] }) =>
+      // With the same words both are forms of one turn, which has one name.
+      own.map(getName).filter((name) => name !== getName(turnId)),
+    ),
   );
-  const earlierIds = new Set(earlier.flat());
-  const isEarlier = ({ turnId }: JournalTurn): boolean => earlierIds.has(getName(turnId));
+  const isUnfinished = ({ turnId }: JournalTurn): boolean => unfinishedIds.has(getName(turnId));
   const turns = records
-    .filter((record) => !isEarlier(record) && (record.part === undefined || !ids.has(getName(record.turnId))))
+    .filter((record) => !isUnfinished(record) && (record.part === undefined || !ids.has(getName(record.turnId))))
     .map((record) => joinRecord(record, (turnId) => parts.get(getName(turnId))));
   const contained = [...parts.values()].filter((part) => ids.has(getName(part.turnId)));
-  return { turns, parts: [...contained, ...records.filter(isEarlier)] };
+  return { turns, parts: [...contained, ...records.filter(isUnfinished)] };
 }
 
 function joinRecord(record: JournalTurn, getPart: (turnId: string) => JournalTurn | undefined): JoinedTurn {

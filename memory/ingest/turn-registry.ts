@@ -61,15 +61,15 @@ function createPartMaps() {
   return {
     partsOf,
     wholesOf,
-    record({ turnId, parts = [], earlierIds = [], tail, part: own }: NewTurn): void {
+    record({ turnId, parts = [], unfinishedIds = [], tail, part: own }: NewTurn): void {
       if (own?.of !== undefined) {
         add(own.of, [turnId]);
         wholesOf.set(turnId, [{ turnId: own.of, isCopied: false }]);
       }
-      const ids = [...parts.map((part) => part.turnId), ...earlierIds];
+      const ids = [...parts.map((part) => part.turnId), ...unfinishedIds];
       if (ids.length === 0) return;
       for (const id of ids) {
-        const isCopied = tail !== true || earlierIds.includes(id);
+        const isCopied = tail !== true || unfinishedIds.includes(id);
         wholesOf.set(id, [...(wholesOf.get(id) ?? []), { turnId, isCopied }]);
       }
       add(turnId, ids);
@@ -103,7 +103,7 @@ function createSessionCounts() {
       });
       if (!isCounted) return;
       counted.add(turn.turnId);
-      for (const id of turn.earlierIds ?? []) uncount(id, turn.sessionId);
+      for (const id of turn.unfinishedIds ?? []) uncount(id, turn.sessionId);
     },
     drop(turnId: string, sessionId: string): void {
       const session = sessions.get(sessionId);

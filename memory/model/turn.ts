@@ -23,7 +23,7 @@ export interface TurnText {
   readonly files?: readonly FileMark[];
   /** The answer repeats what memory gave for the prompt, or the turn what was said before its summary. */
   readonly recalled?: true;
-  /** The user left before it was answered as a whole. */
+  /** Captured without the end of its answer. */
   readonly unfinished?: true;
   /** What was typed while the turn ran; `user` ends with it. */
   readonly queued?: readonly string[];

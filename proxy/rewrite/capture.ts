@@ -38,13 +38,13 @@ import { classifyApiError, readApiMessage } from '../wire/validate.ts';
 import { type EpochPlan, type RewriteResult, refusesReceived, type Spliced } from './plan.ts';
 import { createReceipt } from './receipt.ts';
 
-/** The newest request of a session whose turn has no whole answer yet. */
-export interface RunningTurn {
+/** The newest request of a session whose turn is not finished. */
+export interface UnfinishedTurn {
   readonly context: RequestContext;
-  /** What has arrived of the answer. */
+  /** The part of the answer that has arrived. */
   readonly answer: AssistantMessage | null;
-  /** The client ended the answer. */
-  readonly isLeft: boolean;
+  /** The client closed the response before its end. */
+  readonly isAborted: boolean;
   readonly sinceMs: number;
 }
 
@@ -56,7 +56,7 @@ interface ResponseRecorderDeps {
   readonly clock: Clock;
   /** Keys of turns that were captured with their answer. */
   readonly answered: LruMap<string, true>;
-  readonly running: LruMap<string, RunningTurn>;
+  readonly unfinished: LruMap<string, UnfinishedTurn>;
   /** Absent where no subagent gets facts. */
   readonly subagents?: SubagentSource;
   readonly log: ProxyLog;
@@ -120,7 +120,8 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
   function captureTurn({ context, plan }: RewriteResult, response: ObservedResponse, message: AssistantMessage): void {
     const { view, kind } = context;
     const turn = splitTurns(view).at(-1);
-    if (kind !== 'main' || turn === undefined || isRunning(context, response, message, deps)) return;
+    updateUnfinished(deps, context, response, message);
+    if (kind !== 'main' || turn === undefined || !endsTurn(response.end, message)) return;
     deps.answered.set(turn.key, true);
     const captured = captureAnsweredTurn(view, turn, message, captureContext(context, clock.now()));
     memory.captureTurns([captured]);
@@ -160,22 +161,17 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
   };
 }
 
-/** Registers what is known of the answer. */
-function isRunning(
+/** Keeps what has arrived of the answer, until the turn ends or a newer request replaces this one. */
+function updateUnfinished(
+  { unfinished, clock }: Pick<ResponseRecorderDeps, 'unfinished' | 'clock'>,
   context: RequestContext,
   { end }: ObservedResponse,
   answer: AssistantMessage,
-  { running, clock }: Pick<ResponseRecorderDeps, 'running' | 'clock'>,
-): boolean {
-  const isOver = end === 'complete' && endsTurn(answer.stopReason);
-  if (running.peek(context.sessionId)?.context === context) {
-    if (isOver) running.delete(context.sessionId);
-    else {
-      const isLeft = end === 'aborted_by_client';
-      running.set(context.sessionId, { context, answer, isLeft, sinceMs: clock.now() });
-    }
-  }
-  return !isOver;
+): void {
+  const { sessionId } = context;
+  if (unfinished.peek(sessionId)?.context !== context) return;
+  if (endsTurn(end, answer)) unfinished.delete(sessionId);
+  else unfinished.set(sessionId, { context, answer, isAborted: end === 'aborted_by_client', sinceMs: clock.now() });
 }
 
 interface Rewrite {
@@ -188,8 +184,8 @@ function findRewrite({ plan, spliced }: Pick<RewriteResult, 'plan' | 'spliced'>)
   return plan !== null && spliced !== null && spliced.edits.length > 0 ? { plan, spliced } : null;
 }
 
-function endsTurn(stopReason: string | null): boolean {
-  return stopReason !== null && stopReason !== 'tool_use' && stopReason !== 'pause_turn';
+function endsTurn(end: ObservedResponse['end'], { stopReason }: AssistantMessage): boolean {
+  return end === 'complete' && stopReason !== null && stopReason !== 'tool_use' && stopReason !== 'pause_turn';
 }
 
 type CaptureContext = ReturnType<typeof captureContext>;
@@ -213,7 +209,7 @@ export function captureTurns(
     scannedUntil = span.start;
     const messages = readMessages(view, span);
     const own = commonFields(view, span, context, privateBefore);
-    const ids = { ...findFormerId(view, span), earlierIds: runningIds(view, span) };
+    const ids = { ...findFormerId(view, span), unfinishedIds: listUnfinishedIds(view, span) };
     return { ...own, ...ids, turnId: span.endHash, messages, ...listParts(view, span) };
   });
 }
@@ -263,24 +259,23 @@ export function captureParts(
   });
 }
 
-/** A turn that no later request may have: the user left in the middle of it. */
-export function captureRunningTurn({ context, answer, sinceMs }: RunningTurn): CapturedTurn[] {
+/** Its id differs from that of a part of the turn that ends at the same message. */
+export function captureUnfinishedTurn({ context, answer, sinceMs }: UnfinishedTurn): CapturedTurn[] {
   const { view } = context;
   const turn = splitTurns(view).at(-1);
   if (turn === undefined) return [];
   const messages = [...readMessages(view, turn), ...(answer === null ? [] : [toAnswer(answer)])];
   const own = commonFields(view, turn, captureContext(context, sinceMs));
-  return [{ ...own, turnId: runningId(turn.endHash), unfinished: true, messages, ...listParts(view, turn) }];
+  return [{ ...own, turnId: unfinishedId(turn.endHash), unfinished: true, messages, ...listParts(view, turn) }];
 }
 
-/** Differs from the id of the part that may end there. */
-const runningId = (endHash: string): string => extendLineage(endHash, 'running');
+const unfinishedId = (endHash: string): string => extendLineage(endHash, 'unfinished');
 
-/** Under which the turn may have been captured while it ran. */
-function runningIds({ infos, lineage }: ConversationView, { start, end }: TurnSpan): string[] {
+/** Ids that the unfinished forms of this turn would have: one for each message that may end a request. */
+function listUnfinishedIds({ infos, lineage }: ConversationView, { start, end }: TurnSpan): string[] {
   return lineage
     .slice(start, end)
-    .flatMap((hash, at) => (infos[start + at]?.role === 'assistant' ? [] : runningId(hash)));
+    .flatMap((hash, at) => (infos[start + at]?.role === 'assistant' ? [] : unfinishedId(hash)));
 }
 
 /** The turn that a response just ended, before Claude Code sends the answer back. */
@@ -293,7 +288,7 @@ export function captureAnsweredTurn(
   const message = { role: 'assistant', content: answer.content };
   const turnId = extendLineage(view.lineage.at(-1) as string, hashMessage(message));
   const messages = [...readMessages(view, span), toAnswer(answer)];
-  const own = { ...commonFields(view, span, context), earlierIds: runningIds(view, span) };
+  const own = { ...commonFields(view, span, context), unfinishedIds: listUnfinishedIds(view, span) };
   return { ...own, turnId, messages, ...listParts(view, span) };
 }
 
@@ -325,8 +320,11 @@ export function captureSummarizedTurns(view: ConversationView, context: CaptureC
   const messages = isMerged
     ? [{ ...left, content: typed }]
     : [...readMessages(view, { ...turn, end: turn.end - 1 }), left];
-  const earlierIds = [...runningIds(view, { ...turn, end: turn.end - 1 }), runningId(turnId)];
-  return [...ended, { ...commonFields(view, turn, context), earlierIds, turnId, messages, ...listParts(view, turn) }];
+  const unfinishedIds = [...listUnfinishedIds(view, { ...turn, end: turn.end - 1 }), unfinishedId(turnId)];
+  return [
+    ...ended,
+    { ...commonFields(view, turn, context), unfinishedIds, turnId, messages, ...listParts(view, turn) },
+  ];
 }
 
 function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {

@@ -55,13 +55,13 @@ import {
 import {
   captureContext,
   captureParts,
-  captureRunningTurn,
   captureSummarizedTurns,
   captureTurns,
+  captureUnfinishedTurn,
   createResponseRecorder,
   findTimes,
   type ResponseRecorder,
-  type RunningTurn,
+  type UnfinishedTurn,
 } from './capture.ts';
 import { type CutRule, countEligibleTurns, isExpired } from './cut.ts';
 import {
@@ -121,9 +121,9 @@ export async function createRewriter(deps: RewriterDeps) {
     receipts: () => deps.receipts.list(),
     recalls: () => pipeline.recalls(),
     problems: () => pipeline.problems(),
-    captureRunning: pipeline.captureRunning.bind(pipeline),
+    captureUnfinished: pipeline.captureUnfinished.bind(pipeline),
     async close() {
-      pipeline.captureRunning(() => true);
+      pipeline.captureUnfinished(() => true);
       await Promise.all([deps.plans.close(), deps.ledger.close(), deps.receipts.close()]);
     },
   };
@@ -132,7 +132,7 @@ export async function createRewriter(deps: RewriterDeps) {
 /** More than the turns between the last answer and a compaction in sessions that run at once. */
 const MAX_ANSWERED = 1_000;
 /** Each holds the body of a request. */
-const MAX_RUNNING = 20;
+const MAX_UNFINISHED = 20;
 const MAX_CLIENTS = 20;
 const MIN_WITHOUT_DIRECTORY = 5;
 /** Upstream takes longer to read a whole history that is not in its cache, and may refuse it as too long. */
@@ -155,7 +155,7 @@ class RewritePipeline implements Rewriter {
   readonly #late = new LateRecalls();
   readonly #answered = new LruMap<string, true>(MAX_ANSWERED);
   /** By session. */
-  readonly #running = new LruMap<string, RunningTurn>(MAX_RUNNING);
+  readonly #unfinished = new LruMap<string, UnfinishedTurn>(MAX_UNFINISHED);
   /** Keys of turns whose prompt the user did not type; only the requests of the turn itself state it. */
   readonly #untyped = new LruMap<string, true>(MAX_ANSWERED);
   /** Histories whose turns were waited for: once each, so that a disk that hangs delays few requests. */
@@ -171,7 +171,7 @@ class RewritePipeline implements Rewriter {
       memory: { captureTurns: (turns) => this.#capture(turns) },
       cache: this.#cache,
       answered: this.#answered,
-      running: this.#running,
+      unfinished: this.#unfinished,
       markBroken: ({ sessionId }, plan, broken) =>
         plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken }),
       markAnswered: ({ view, sessionId }, plan, answered) =>
@@ -205,7 +205,7 @@ class RewritePipeline implements Rewriter {
     this.#noteDirectory(context);
     this.#noteOrigin(context);
     this.#withholdTurnWhilePaused(context);
-    await this.#noteRunning(context, signal);
+    await this.#noteUnfinished(context, signal);
     return this.#lockSession(context.sessionId, async () => {
       let result: RewriteResult;
       try {
@@ -230,17 +230,15 @@ class RewritePipeline implements Rewriter {
     }
   }
 
-  /**
-   * Sends to memory what is known of turns that have no whole answer, for sessions that may have ended in the middle of
-   * one. A turn that goes on is captured again as a whole.
-   */
-  captureRunning(isOver: (running: RunningTurn) => boolean): void {
+  /** Captures the unfinished turns of sessions that may have ended. A turn that continues is captured again later. */
+  captureUnfinished(isOver: (turn: UnfinishedTurn) => boolean): void {
     const { policy } = this.#deps;
-    for (const running of [...this.#running.values()].filter(isOver)) {
-      const { view, sessionId } = running.context;
-      this.#running.delete(sessionId);
+    for (const unfinished of [...this.#unfinished.values()].filter(isOver)) {
+      const { view, sessionId } = unfinished.context;
+      this.#unfinished.delete(sessionId);
       const isWithheld = policy.hasWithheld(sessionId, readMessageText(view, splitTurns(view).at(-1)?.start ?? 0));
-      if (policy.of(view.system.workingDirectory).captures && !isWithheld) this.#capture(captureRunningTurn(running));
+      if (policy.of(view.system.workingDirectory).captures && !isWithheld)
+        this.#capture(captureUnfinishedTurn(unfinished));
     }
   }
 
@@ -477,20 +475,20 @@ class RewritePipeline implements Rewriter {
     if (turn !== undefined) this.#untyped.set(turn.key, true);
   }
 
-  /** After `/clear`, Claude Code goes on in another session, which may ask about a turn that was interrupted. */
-  async #noteRunning(context: RequestContext, signal: AbortSignal): Promise<void> {
+  /** After `/clear`, Claude Code starts a new session, whose first prompt may ask about the interrupted turn. */
+  async #noteUnfinished(context: RequestContext, signal: AbortSignal): Promise<void> {
     const { sessionId, view, kind, request } = context;
     const { memory, config, clock } = this.#deps;
     if (kind !== 'main' || request.path !== 'messages') return;
-    const isFirst = !this.#running.has(sessionId) && !view.infos.some(({ role }) => role === 'assistant');
+    const isFirst = !this.#unfinished.has(sessionId) && !view.infos.some(({ role }) => role === 'assistant');
     const { workingDirectory } = view.system;
-    const left = [...this.#running.values()].filter(
-      (running) => isFirst && running.isLeft && running.context.view.system.workingDirectory === workingDirectory,
+    const aborted = [...this.#unfinished.values()].filter(
+      (turn) => isFirst && turn.isAborted && turn.context.view.system.workingDirectory === workingDirectory,
     );
-    this.#running.set(sessionId, { context, answer: null, isLeft: false, sinceMs: clock.now() });
-    this.captureRunning((running) => left.includes(running));
-    if (left.length === 0) return;
-    const captures = left.map(({ context: each }) => memory.awaitCaptures(each.sessionId));
+    this.#unfinished.set(sessionId, { context, answer: null, isAborted: false, sinceMs: clock.now() });
+    if (aborted.length === 0) return;
+    this.captureUnfinished((turn) => aborted.includes(turn));
+    const captures = aborted.map(({ context: each }) => memory.awaitCaptures(each.sessionId));
     const limit = AbortSignal.any([signal, AbortSignal.timeout(config.memoryDeadlineMs)]);
     await beforeAbort(Promise.all(captures), limit).catch(() => undefined);
   }
@@ -530,7 +528,7 @@ class RewritePipeline implements Rewriter {
     const { view } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
     const turns = captureSummarizedTurns(view, captureContext(request, clock.now()));
-    if (turns.length > 0) this.#running.delete(request.sessionId);
+    if (turns.length > 0) this.#unfinished.delete(request.sessionId);
     // Claude Code keeps the last answer, and asks for a summary of what is before it.
     this.#capture(turns.filter((turn) => !this.#answered.has(turn.key)));
   }

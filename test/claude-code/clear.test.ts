@@ -10,7 +10,7 @@ const BEGUN = 'The queue needs a table';
 const ANSWER = `${BEGUN} of letters.\n\n${'And an index on the time at which each of them is sent. '.repeat(40)}`;
 const AGAIN = 'Which cap did we decide on?';
 
-describe.skipIf(missing !== '')(`a turn that the user leaves${missing === '' ? '' : `: ${missing}`}`, () => {
+describe.skipIf(missing !== '')(`an interrupted turn${missing === '' ? '' : `: ${missing}`}`, () => {
   let rig: ClientRig;
   let terminal: TmuxTerminal;
   let isPaused = false;
@@ -46,7 +46,7 @@ describe.skipIf(missing !== '')(`a turn that the user leaves${missing === '' ? '
     await rig.close();
   });
 
-  it('with Esc and /clear is remembered in the next conversation, with what had arrived of its answer', async () => {
+  it('is remembered in the session after /clear, with the part of its answer that arrived', async () => {
     await terminal.type('comet-cc run claude --model claude-opus-4-8');
     await terminal.shows(/for shortcuts|auto mode on/);
     await terminal.type(PROMPT);
@@ -67,7 +67,7 @@ describe.skipIf(missing !== '')(`a turn that the user leaves${missing === '' ? '
     expect(stdout).toContain(BEGUN);
   });
 
-  it('stands once where the user comes back to it', async () => {
+  it('is restored once after the session was resumed', async () => {
     const sessions = (await rig.home.json(['session', 'ls', '--json'])) as { session_id: string }[];
     const left = sessions.at(-1)?.session_id ?? '';
     const restored = async () => (await rig.home.run(['memory', 'restore', left])).stdout;

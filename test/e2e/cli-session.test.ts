@@ -72,11 +72,11 @@ describe('a session at the command line', () => {
   });
 });
 
-describe('a session that is left in a tool loop', () => {
+describe('a session that ends in a tool loop', () => {
   it.each([
     ['its end', 100],
     ['a restart', 200],
-  ] as const)('has the turn as far as it came, after %s', async (name, seed) => {
+  ] as const)('keeps the unfinished turn, after %s', async (name, seed) => {
     const left = loopPlan(seed);
     const upstream = await daemonUpstream(home);
     const asked = growConversation(left, async (request) => {

@@ -52,7 +52,7 @@ function renderTurn(turn: TurnText, label: string, getLimit: (part?: TurnPart) =
   const lines = [`[${label}] ${new Date(turn.atMs).toISOString().slice(0, 16)}Z`];
   if (turn.user !== '') lines.push(`user:${indented(elide(turn.user, getLimit()))}`);
   for (const part of turn.parts) lines.push(`${heading(part)}:${indented(elide(part.text, getLimit(part)))}`);
-  if (turn.unfinished === true) lines.push('(the user left before the answer was whole)');
+  if (turn.unfinished === true) lines.push('(interrupted: the answer is incomplete)');
   return lines.join('\n');
 }
 

@@ -522,22 +522,22 @@ it('marks a turn that a schedule prompted as untyped, also when it is captured f
   ]);
 });
 
-describe('a turn without a whole answer', () => {
-  const runAll = (_: Played, rewriter: RunningRewriter): void => rewriter.captureRunning(() => true);
+describe('an unfinished turn', () => {
+  const runAll = (_: Played, rewriter: RunningRewriter): void => rewriter.captureUnfinished(() => true);
 
-  it('is captured as far as it came, and named by the whole turn, wherever that was', async () => {
+  it('is captured after any request, and the complete turn lists its id', async () => {
     const run = async (plan: ConversationPlan): Promise<void> => {
       const { memory, refusals, sent } = await play(plan, { config, onAnswered: runAll });
       expect(refusals).toEqual([]);
       const turns = [...memory.captured.values()];
-      const left = turns.filter(({ unfinished }) => unfinished === true);
+      const unfinishedTurns = turns.filter(({ unfinished }) => unfinished === true);
       const rounds = plan.turns.reduce((sum, turn) => sum + turn.rounds.length, 0);
-      expect(left).toHaveLength(rounds);
+      expect(unfinishedTurns).toHaveLength(rounds);
       expect(sent).toHaveLength(rounds + plan.turns.length);
       const whole = turns.filter(({ unfinished, part }) => unfinished !== true && part === undefined);
-      for (const { key, turnId, messages } of left) {
+      for (const { key, turnId, messages } of unfinishedTurns) {
         expect(messages.at(-1)?.role).toBe('assistant');
-        for (const turn of whole.filter((each) => each.key === key)) expect(turn.earlierIds).toContain(turnId);
+        for (const turn of whole.filter((each) => each.key === key)) expect(turn.unfinishedIds).toContain(turnId);
       }
       expect(new Set(whole.map(({ key }) => key)).size).toBe(plan.turns.length);
     };
@@ -552,11 +552,11 @@ describe('a turn without a whole answer', () => {
     const rewriter = await openRewriter({ ...deps, policy: off });
     const { sent } = await played(seededPlan(5, { turns: 2 }));
     await rewriter.rewrite(messagesRequest((sent[0] as Played).request), AbortSignal.timeout(5_000));
-    rewriter.captureRunning(() => true);
+    rewriter.captureUnfinished(() => true);
     expect(memory.captured.size).toBe(0);
     const { memory: told, rewriter: other } = await play(seededPlan(5, { turns: 2 }), { config });
     const before = [...told.captured.keys()];
-    other.captureRunning(() => true);
+    other.captureUnfinished(() => true);
     expect([...told.captured.keys()]).toEqual(before);
   });
 });

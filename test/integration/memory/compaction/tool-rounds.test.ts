@@ -86,6 +86,22 @@ describe('rounds of a turn that runs', () => {
     ).toHaveLength(1);
   });
 
+  test('are restored once after a restart, also where the turn names other forms of them', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    const { whole, parts } = nine();
+    const name = ({ turnId }: { readonly turnId: string }): string => `other ${turnId}`;
+    memory.capture.captureTurns(parts);
+    memory.capture.captureTurns(parts.map((part) => ({ ...part, turnId: name(part) })));
+    memory.capture.captureTurns([{ ...whole, parts: whole.parts?.map((part) => ({ ...part, turnId: name(part) })) }]);
+    await memory.maintenance.flush(5_000);
+    await memory.maintenance.close();
+    const again = await start(disk);
+    await again.maintenance.flush(5_000);
+    expect(shas(await again.library.restoreSession('s1'))).toEqual(shas(whole.messages));
+    expect((await again.library.showSession('s1')).turns).toBe(1);
+  });
+
   test('are written once, and restored once with the turn that they belong to', async () => {
     const disk = createDisk();
     const memory = await start(disk);
@@ -226,57 +242,62 @@ describe('rounds of a turn that runs', () => {
   });
 });
 
-describe('a turn that was stored while it ran', () => {
-  const LEFT = 'The user left: the limit';
+describe('an unfinished turn', () => {
+  const BEGUN = 'The limit is in the third';
   /** After some rounds, and as it ended. */
-  function getForms(): { readonly left: CapturedTurn; readonly whole: CapturedTurn } {
+  function getForms(): { readonly unfinished: CapturedTurn; readonly whole: CapturedTurn } {
     const { whole } = nine();
-    const left = {
+    const unfinished = {
       ...whole,
-      turnId: 'running',
+      turnId: 'unfinished',
       unfinished: true as const,
-      messages: [...whole.messages.slice(0, 5), says(LEFT)],
+      messages: [...whole.messages.slice(0, 5), says(BEGUN)],
       parts: [],
       atMs: whole.atMs - 60_000,
     };
-    return { left, whole: { ...whole, earlierIds: ['other', 'running'] } };
+    return { unfinished, whole: { ...whole, unfinishedIds: ['other', 'unfinished'] } };
+  }
+  async function rememberUnfinished() {
+    const disk = createDisk();
+    const memory = await start(disk);
+    const forms = getForms();
+    memory.capture.captureTurns([forms.unfinished]);
+    await flush(memory);
+    return { disk, memory, ...forms };
   }
   const flush = (memory: Memory): Promise<boolean> => memory.maintenance.flush(5_000);
   const turnsOf = async (memory: Memory) => (await memory.library.showSession('s1')).turns;
   const restored = async (memory: Memory) => shas(await memory.library.restoreSession('s1'));
 
-  test('is a turn with its prompt, and is found', async () => {
-    const memory = await start(createDisk());
-    const { left } = getForms();
-    memory.capture.captureTurns([left]);
-    await flush(memory);
-    expect(await restored(memory)).toEqual(shas(left.messages));
+  test('is restored and remembered with its prompt', async () => {
+    const { memory, unfinished } = await rememberUnfinished();
+    expect(await restored(memory)).toEqual(shas(unfinished.messages));
     expect(await turnsOf(memory)).toBe(1);
     const [node] = memory.library.list({});
     expect(node?.summary).toContain('Fix every lint error');
-    expect(node?.summary).toContain(`Not finished: ${LEFT}`);
+    expect(node?.summary).toContain(`Not finished: ${BEGUN}`);
     await memory.capture.closeSession('s1');
-    expect(await memory.library.readBrief('s1')).toContain(`Stands: Not finished: ${LEFT}`);
+    expect(await memory.library.readBrief('s1')).toContain(`Stands: Not finished: ${BEGUN}`);
   });
 
-  test('stands once, as it ended, when it goes on before and after memory was made of it', async () => {
+  test('is replaced by the complete turn, before and after compaction', async () => {
     for (const isCompacted of [false, true]) {
       const disk = createDisk();
       const memory = await start(disk);
-      const { left, whole } = getForms();
-      memory.capture.captureTurns([left]);
+      const { unfinished, whole } = getForms();
+      memory.capture.captureTurns([unfinished]);
       if (isCompacted) await flush(memory);
       await memory.capture.awaitCaptures('s1');
       memory.capture.captureTurns([whole]);
-      memory.capture.captureTurns([left]);
+      memory.capture.captureTurns([unfinished]);
       await flush(memory);
       expect(await restored(memory)).toEqual(shas(whole.messages));
       expect(await turnsOf(memory)).toBe(1);
       const ids = memory.recall.nodesCovering([whole.turnId]).get(whole.turnId) ?? [];
       expect(memory.library.list({}).map(({ node_id }) => node_id)).toEqual(ids);
-      expect((await memory.library.show(ids[0] as string, 1)).summary).not.toContain(LEFT);
+      expect((await memory.library.show(ids[0] as string, 1)).summary).not.toContain(BEGUN);
       // Its id leads to the memory of the whole turn.
-      for (const node of [...disk.nodes.values()].filter(({ turns }) => turns.includes('running'))) {
+      for (const node of [...disk.nodes.values()].filter(({ turns }) => turns.includes('unfinished'))) {
         expect(shas((await memory.library.show(node.node_id, 2)).raw ?? [])).toEqual(shas(whole.messages));
       }
       await memory.maintenance.close();
@@ -288,25 +309,20 @@ describe('a turn that was stored while it ran', () => {
     }
   });
 
-  test('is one turn with the same words in another form', async () => {
-    const disk = createDisk();
-    const memory = await start(disk);
-    const { left } = getForms();
-    memory.capture.captureTurns([left]);
+  test('with the same words as the complete turn is the same turn', async () => {
+    const { disk, memory, unfinished } = await rememberUnfinished();
+    memory.capture.captureTurns([{ ...unfinished, turnId: 'whole', unfinishedIds: ['unfinished'] }]);
     await flush(memory);
-    memory.capture.captureTurns([{ ...left, turnId: 'whole', earlierIds: ['running'] }]);
-    await flush(memory);
-    expect(await turnsOf(memory)).toBe(1);
-    expect(await restored(memory)).toEqual(shas(left.messages));
-    expect(memory.library.list({})).toHaveLength(1);
+    await memory.maintenance.close();
+    for (const each of [memory, await start(disk)]) {
+      expect(await turnsOf(each)).toBe(1);
+      expect(await restored(each)).toEqual(shas(unfinished.messages));
+      expect(each.library.list({})).toHaveLength(1);
+    }
   });
 
-  test('is not captured as a whole once the user removed it', async () => {
-    const disk = createDisk();
-    const memory = await start(disk);
-    const { left, whole } = getForms();
-    memory.capture.captureTurns([left]);
-    await flush(memory);
+  test('that the user removed keeps the complete turn out of memory', async () => {
+    const { disk, memory, whole } = await rememberUnfinished();
     await memory.library.forget({ dryRun: false, sessionId: 's1' });
     memory.capture.captureTurns([whole]);
     await flush(memory);
@@ -314,12 +330,8 @@ describe('a turn that was stored while it ran', () => {
     expect(memory.library.list({})).toEqual([]);
   });
 
-  test('is removed with the whole turn', async () => {
-    const disk = createDisk();
-    const memory = await start(disk);
-    const { left, whole } = getForms();
-    memory.capture.captureTurns([left]);
-    await flush(memory);
+  test('is removed with the complete turn', async () => {
+    const { disk, memory, whole } = await rememberUnfinished();
     memory.capture.captureTurns([whole]);
     await flush(memory);
     await memory.library.forget({ dryRun: false, sessionId: 's1', last: true });

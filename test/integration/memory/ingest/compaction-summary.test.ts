@@ -73,7 +73,7 @@ test('what a page said before the summary is the page’s after it', async () =>
   expect(new Set(origins().values())).toEqual(new Set(['external']));
 });
 
-test('what Claude Code repeats behind a summary is remembered once, and what it goes on with there too', async () => {
+test('an answer that Claude Code repeats after a summary is remembered once, and new text after it as well', async () => {
   const open = 'Tobias has to renew the sandbox key by Friday.';
   const read = toolRound('Read', { file_path: 'src/key.ts' }, 'export const key = load();');
   await say(getTurn('Who renews the key?', [...read, message('assistant', [{ type: 'text', text: open }])], session));

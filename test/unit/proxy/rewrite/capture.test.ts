@@ -8,9 +8,9 @@ import { cutRule } from '../../../../engine/cut-config.ts';
 import {
   captureAnsweredTurn,
   captureParts,
-  captureRunningTurn,
   captureSummarizedTurns,
   captureTurns,
+  captureUnfinishedTurn,
 } from '../../../../proxy/rewrite/capture.ts';
 import type { RewriterConfig } from '../../../../proxy/rewrite/index.ts';
 import { BRIDGE, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
@@ -250,7 +250,7 @@ describe('a request for a summary', () => {
   });
 });
 
-describe('a turn that runs', () => {
+describe('an unfinished turn', () => {
   const context = { sessionId: 's', atMs: 1 };
   const call = (at: number) => said('assistant', [{ type: 'tool_use', id: `toolu_${at}`, name: 'Bash', input: {} }]);
   const result = (at: number) =>
@@ -259,14 +259,14 @@ describe('a turn that runs', () => {
   const before = [said('user', text('Add a test.')), said('assistant', text('Added.'))];
   const whole = [...before, said('user', text('Run them.')), ...rounds, said('assistant', text('All pass.'))];
   const request = { requestId: 'r', receivedAtMs: 1, path: 'messages', headers: {} } as const;
-  const running = (messages: readonly unknown[], answer: unknown = null) =>
-    captureRunningTurn({
+  const capture = (messages: readonly unknown[], answer: unknown = null) =>
+    captureUnfinishedTurn({
       context: { view: getView(messages), sessionId: 's', kind: 'main', request },
       answer,
       sinceMs: 1,
     } as never);
 
-  it('is known under an id of its own to the whole turn, wherever it was left', () => {
+  it('has an id that the complete turn lists, wherever it ended', () => {
     const view = getView([...whole, said('user', text('Thanks.'))]);
     const span = splitTurns(view)[1] as TurnSpan;
     const [turn] = captureTurns(view, [span], context);
@@ -274,18 +274,18 @@ describe('a turn that runs', () => {
     expect(parts).toHaveLength(1);
     const ids = [turn, ...parts].map((each) => each?.turnId);
     for (let end = before.length + 1; end < whole.length; end += 2) {
-      const [left] = running(whole.slice(0, end));
-      expect(left?.messages).toEqual(turn?.messages.slice(0, end - before.length));
-      expect(left?.key).toBe(turn?.key);
-      expect(turn?.earlierIds).toContain(left?.turnId);
-      expect(ids).not.toContain(left?.turnId);
+      const [unfinished] = capture(whole.slice(0, end));
+      expect(unfinished?.messages).toEqual(turn?.messages.slice(0, end - before.length));
+      expect(unfinished?.key).toBe(turn?.key);
+      expect(turn?.unfinishedIds).toContain(unfinished?.turnId);
+      expect(ids).not.toContain(unfinished?.turnId);
     }
-    expect(turn?.earlierIds).not.toContain(running(before.slice(0, 1))[0]?.turnId);
+    expect(turn?.unfinishedIds).not.toContain(capture(before.slice(0, 1))[0]?.turnId);
   });
 
-  it('has what has arrived of the answer', () => {
-    const [left] = running(whole.slice(0, before.length + 1), { content: text('All p') });
-    expect(left?.messages.map(({ role, content }) => [role, JSON.parse(content)])).toEqual([
+  it('has the part of the answer that has arrived', () => {
+    const [unfinished] = capture(whole.slice(0, before.length + 1), { content: text('All p') });
+    expect(unfinished?.messages.map(({ role, content }) => [role, JSON.parse(content)])).toEqual([
       ['user', text('Run them.')],
       ['assistant', text('All p')],
     ]);
