@@ -125,10 +125,10 @@ export async function projectKey({ paths }: Context, directory: string): Promise
   return createProjectOf(Date.now, openJoinedFolders(paths.projectsFile))(resolveDirectory(directory));
 }
 
-/** Says so where it is not on this machine: mistyped, or the folder of a container. */
+/** Prints a note if the folder does not exist here: the path may be mistyped, or of a container. */
 export function noteFolder({ term }: Context, directory: string): void {
   const folder = resolveDirectory(directory);
-  if (!existsSync(folder)) term.say(`there is no folder ${folder} here: this holds only for sessions that run in it`);
+  if (!existsSync(folder)) term.say(`there is no folder ${folder} here; this applies only to sessions that run in it`);
 }
 
 const ADDRESS_MS = 1_000;

@@ -194,20 +194,20 @@ export function readUserTexts(
   const hasReported = texts.some((text) => isReported(text));
   let isBody = answers === 'skill';
   let mayType = answers === null;
-  /** Texts to come whose author may have written any form: a file of a repository, or a server. */
-  let bodies = isBody ? 1 : 0;
+  /** How many of the next texts come from a repository or a server, which may imitate any of the client's forms. */
+  let foreignTexts = isBody ? 1 : 0;
   return texts.map((whole): SourcedText[] => {
     if (isReported(whole)) {
       isBody = false;
       return [{ source: 'typed', text: whole.trim() }];
     }
     const text = whole.replace(INTERRUPTED, '');
-    if (bodies > 0 && (text.trim() !== '' || bodies === Number.POSITIVE_INFINITY)) {
+    if (foreignTexts > 0 && (text.trim() !== '' || foreignTexts === Number.POSITIVE_INFINITY)) {
       const source = getSource(whole) ?? 'client';
-      if (source !== 'client' || !REMINDER.test(whole)) bodies -= 1;
+      if (source !== 'client' || !REMINDER.test(whole)) foreignTexts -= 1;
       return [{ source, text: whole }];
     }
-    if (text.length < whole.length) [isBody, mayType, bodies] = [false, true, 0];
+    if (text.length < whole.length) [isBody, mayType, foreignTexts] = [false, true, 0];
     if (text.trim() === '') return [];
     const queued = queuedText(text);
     if (queued !== null) {
@@ -217,8 +217,8 @@ export function readUserTexts(
     if (COMMAND.test(text)) {
       // Of a command that has a text, Claude Code names the message first.
       isBody = text.trimStart().startsWith('<command-message>');
-      // A server may send as many texts as it likes.
-      bodies = isBody ? (/mcp__|\(MCP\)/.test(text) ? Number.POSITIVE_INFINITY : 1) : 0;
+      // A server may send any number of texts.
+      foreignTexts = isBody ? (/mcp__|\(MCP\)/.test(text) ? Number.POSITIVE_INFINITY : 1) : 0;
       const read = readCommand(text);
       if (isReported(read[0]?.text ?? '')) mayType = true;
       return mayType ? read : [{ source: 'client', text }];
@@ -250,7 +250,7 @@ export function readQueuedText(texts: readonly string[]): string {
   return queued.map(({ text }) => text).join('\n');
 }
 
-/** Claude Code says it in a text of its own. */
+/** Whether one of the texts is only Claude Code's mark of an interruption. */
 export function hasInterruption(texts: readonly string[]): boolean {
   return texts.some((text) => INTERRUPTED.test(text) && text.replace(INTERRUPTED, '') === '');
 }

@@ -62,7 +62,7 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   const address = read.data;
   const env = credentials(context.env);
   const client = startedEngine(context);
-  // Who can write to the storage can name any project: the user consents to what is named.
+  // Anyone with write access to the storage can name any project, so the user confirms the list.
   const { scope, projects: theirs } = first
     ? { scope: flags.scope as 'me' | 'team', projects: [] }
     : await client.call('share/look', { url: address, env }, { timeoutMs: LONGEST_MS });

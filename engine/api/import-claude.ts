@@ -246,7 +246,7 @@ async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly string
   return wanted.filter((_, at) => states[at]?.isFile());
 }
 
-/** A repository may bring a link to any file of the user's, whose text would be shared as the project's. */
+/** A link in a repository may lead to any file of the user, whose text would be shared as the project's. */
 async function linksOut(file: string, projectDir: string): Promise<boolean> {
   if (!file.startsWith(projectDir + path.sep)) return false;
   const root = await realpath(getRepository(projectDir)?.top ?? projectDir);

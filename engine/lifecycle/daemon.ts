@@ -50,7 +50,7 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
   await ensureDir(paths.logsDir);
   // A daemon that inherits our proxy variables would connect to itself.
   const userCa = await userCaFile(paths);
-  // One shell must not decide for the sessions of all others.
+  // The daemon also serves sessions of other shells.
   const { NODE_TLS_REJECT_UNAUTHORIZED: checks, ...env } = withoutOurs(context.env, bundle, userCa);
   if (checks === '0') context.term.say('comet-cc: the daemon ignores NODE_TLS_REJECT_UNAUTHORIZED=0');
   const { url, noProxy, problem } = await userProxy(paths, config, context.env);

@@ -37,7 +37,7 @@ interface Subscribed {
 const AGENTS = path.join('.claude', 'agents');
 const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\r?\n/;
 const CLASSES = ['permanent', 'long_term', 'session', 'ephemeral'];
-/** Of bad front matter, the parser takes time that grows with the square of its length. */
+/** On malformed front matter the parser needs quadratic time. */
 const MOST = { files: 200, chars: 200_000, front: 16_000, given: 200 } as const;
 /** A shorter prompt may stand in the system prompt of another agent. */
 const PROMPT_CHARS = 20;

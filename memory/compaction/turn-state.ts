@@ -91,7 +91,7 @@ const OPEN_HEADING =
   /^(?:next steps?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 (?:작업|일)|할 일)(?!\p{L})/iu;
 const REPLY =
   /^(?:y|n|yes|yep|yeah|yea|ja|nein|no|nope|sure|ok(?:ay)?|do it|do that|go ahead|please do|sounds good|both|all|neither|none|the (?:first|second|third|last)|let'?s|sí|si|vale|好的?|是的?|对|不|행|네|응|좋아|아니)(?![\p{L}\p{N}])/iu;
-/** Says what is not; a title is what came of it. */
+/** Such a reply only rejects something, so the title is taken from the outcome. */
 const SAYS_NO = /^(?:no|nope|nein)\b/i;
 const BARE =
   /^(?:y|yes|yep|yeah|yea|ja|sure|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
@@ -111,7 +111,7 @@ const HEARTBEAT = /\bheartbeat[_ ]?ok\b/i;
 const GREETING =
   /^\W{0,3}(?:(?:hi|hey|hello|good (?:morning|afternoon|evening)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thx|cheers|great|perfect|nice(?: work)?|awesome|cool|bye|good ?(?:bye|night)|see you(?: \w{1,8})?|bis (?:morgen|bald)|hasta (?:mañana|luego)|that'?s all|danke(?: dir)?|hallo|tschüss|gracias|hola|adiós|merci|谢谢|多谢|你好|再见|감사합니다|고마워|안녕하세요)[\s!.,:)-]{0,20}(?:\p{Extended_Pictographic}\s{0,4})?){1,4}$/iu;
 
-/** Asks what to do, not what is so. */
+/** Asks for a choice, not for a fact. */
 const ASKS_CHOICE =
   /\b(?:should|which|prefer\w*|or(?! (?:are|is|did|was|were)\b)|ok(?:ay)?|agreed?)\b|(?<!\p{L})(?:soll(?:en|te)?|welche\p{L}?|oder|prefieres|cuál|o)(?!\p{L})|[哪吗]|还是/iu;
 /** A prompt that only asks to continue. */
@@ -358,7 +358,7 @@ interface Reply {
   readonly origin: Origin;
   /** The question or offer; '' where an option was picked. */
   readonly question: string;
-  /** In words of its own: it decides, and is a prompt like any other. */
+  /** Answers in the user's own words: it is a decision and also a prompt. */
   readonly isFree: boolean;
   /** It only lets the assistant do what it offers. */
   readonly isLeave: boolean;
@@ -377,7 +377,7 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   const options = findOptions(said);
   const [match = '', ...chosen] = NUMBERED.exec(reply) ?? [];
   const isChosen = CHOSEN_SO.test(reply.slice(match.length));
-  // What is said of one option may choose another.
+  // A comment on one option may choose another one.
   const further = isChosen || match === '' ? [] : (reply.match(FIGURE) ?? []).filter((label) => options.has(label));
   const labels = [...new Set([...chosen.flatMap((label = '') => label.toUpperCase().match(/\S+/) ?? []), ...further])];
   const picked = labels.flatMap((label) => options.get(label) ?? []);
@@ -417,7 +417,7 @@ function answers(reply: string, question: Statement): boolean {
   return contentTokens(reply).some((token) => asked.has(token));
 }
 
-/** A question for what to do that stands last is answered by what repeats its context, or where it lists no options. */
+/** Whether the reply answers a choice asked at the end. If options are listed, the reply must share a word with them. */
 function isAnswered(reply: string, said: readonly Statement[], hasOptions: boolean): boolean {
   const last = said.at(-1)?.text ?? '';
   if (isAsking(reply) || !isQuestion(last) || !ASKS_CHOICE.test(last) || OFFER.test(last)) return false;

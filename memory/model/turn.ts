@@ -21,7 +21,7 @@ export interface TurnText {
   readonly parts: readonly TurnPart[];
   /** Files of the project that its tool calls named, as they were when it ended. */
   readonly files?: readonly FileMark[];
-  /** The answer repeats what memory gave for the prompt, or the turn what was said before its summary. */
+  /** The answer repeats recalled memory, or the turn repeats what was said before a summary. */
   readonly recalled?: true;
   /** Captured without the end of its answer. */
   readonly unfinished?: true;
@@ -49,7 +49,7 @@ export interface JournalTurn extends CapturedTurn {
   readonly files?: readonly FileMark[];
   /** The assistant says again in it what came from outside earlier in its session: all it says counts as external. */
   readonly echoes?: true;
-  /** The answer repeats what memory gave for the prompt, or the turn what was said before its summary. */
+  /** The answer repeats recalled memory, or the turn repeats what was said before a summary. */
   readonly recalled?: true;
   /** As in `TurnText`. */
   readonly repeats?: readonly number[];

@@ -56,7 +56,7 @@ export function summaryParts({ summary, status }: MemoryNode): SummaryPart[] {
   });
 }
 
-/** A text that is not the user's, as a summary may hold it. */
+/** For text by others: in a summary, the mark would attribute it to the user. */
 export const withoutUserMark = (text: string): string => text.replaceAll(SUMMARY_MARKS.user.trimEnd(), 'user says');
 
 /** The summary without what its closed facts say; null where nothing is left. */

@@ -366,7 +366,7 @@ describe('a team', () => {
     expect((await anna.run(['config'])).stdout).not.toMatch(/^share\.(?!interval)/m);
   });
 
-  it.skipIf(!hasTmux())('is joined once the user was asked about each project that the others named', async () => {
+  it.skipIf(!hasTmux())('asks the user before it shares the projects that others named', async () => {
     const url = path.join(folder, 'team');
     const [eve, ada] = await openMachines({}, {});
     const projects = ['--project', SHOP, 'github.com/ada/diary'];

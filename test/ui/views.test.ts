@@ -184,7 +184,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' });
   });
 
-  it('says so where an answer is no JSON, and connects to the engine once it is back', async () => {
+  it('reports an answer that is not JSON, and reconnects to the engine', async () => {
     const page = await rig.context.newPage();
     const body = { contentType: 'text/html', body: '<h1>Another program</h1>' };
     await page.route('**/v1/ui/savings', (route) => route.fulfill(body));
@@ -335,7 +335,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await expect.poll(() => page.locator('.sigma-hovers').isVisible()).toBe(true);
   });
 
-  it('leaves the graph while it is arranged without an error', async () => {
+  it('can be left during the layout of the graph without an error', async () => {
     const page = await rig.open('#/now');
     for (let turn = 0; turn < 6; turn += 1) {
       await page.goto(`${rig.url}#/graph`);

@@ -73,7 +73,7 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       const fitting = hits.filter(({ isFar = false }) => flags.all || flags.explain || !isFar);
       const isNear = fitting.length + topics.length > 0;
       const shown = isNear ? fitting : hits.slice(0, NEAREST);
-      if (!isNear) term.say(`nothing fits well; the nearest:`);
+      if (!isNear) term.say('nothing fits well; the nearest:');
       await saveRows(context, 'memory', [...new Set(shown.map(({ node }) => node.node_id))]);
       const look = { query, explain: flags.explain ?? false, nowMs: Date.now() };
       await term.page([...searchLines(shown, look, term), ...topics.flatMap((topic) => topicLines(topic, term))]);

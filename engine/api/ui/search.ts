@@ -23,8 +23,8 @@ type Search = z.infer<typeof searchInput>;
 const MAX_RANKED = 200;
 
 /**
- * Best first, ranked as recall ranks; without a query all memories, newest first. Results of tools are listed only by
- * their kind, and by the words of the query: no ranking has them. More than `limit` fit where `total` is higher.
+ * Best first, ranked as recall ranks; without a query all memories, newest first. Tool results are
+ * not ranked: they are listed only for the kind `tool`, by the words of the query. `total` counts all matches.
  */
 export async function searchView(services: Pick<EngineServices, 'memory' | 'removals'>, search: Search) {
   const { library, recall } = services.memory;

@@ -87,7 +87,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
         const { payloads } = await look();
         const rest = payloads.filter((payload) => !turnIds.has(parseTurn(payload.toString('utf8'))?.turnId ?? ''));
         if (rest.length < payloads.length) await replace(file, rest);
-        // Who removes a turn wants nothing of it left; what could be read of the damaged file was taken over before.
+        // A removed turn must leave nothing behind; the readable part of the damaged file was copied before.
         const dir = path.dirname(file);
         const names = (await readdir(dir)).filter((name) => name.startsWith(`${path.basename(file)}.damaged-`));
         await Promise.all(names.map((name) => rm(path.join(dir, name), { force: true })));

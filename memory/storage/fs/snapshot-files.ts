@@ -75,7 +75,7 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
     async rewrite(change) {
       for (const id of await ids()) {
         const before = await readSnapshot(id).catch(() => null);
-        // What cannot be read, as by another version, cannot be cleaned, and must not keep what was to go.
+        // A record that cannot be read (of another version) cannot be cleaned, and might keep what was removed.
         const after =
           before === null
             ? null

@@ -55,7 +55,7 @@ describe('what a project allows', () => {
     expect(policy.of(path.join(repo, 'src'))).toMatchObject({ captures: false, adds: false });
   });
 
-  it('is nothing where a clone brought a link to a device in place of its file', async () => {
+  it('is nothing if the policy file of a clone is a link to a device', async () => {
     await symlink('/dev/zero', path.join(repo, '.comet-cc.json'));
     expect(policy.of(repo)).toMatchObject({ captures: false, adds: false });
     expect(policy.problems()).toMatchObject([{ file: path.join(repo, '.comet-cc.json') }]);

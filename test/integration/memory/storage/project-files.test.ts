@@ -162,7 +162,7 @@ test('a folder has a project of its own until the user lets it join that of its 
   );
 });
 
-test('a .git file that came with an archive joins nothing, until the user lets its folder join', async () => {
+test('a .git file of an archive joins no project until the user allows it', async () => {
   const own = await clone('git@git.example:me/shop.git');
   const archive = path.join(await tempDir(), 'archive');
   await mkdir(archive);

@@ -148,7 +148,7 @@ describe('restore', () => {
     await memory.maintenance.close();
   });
 
-  it('gives a fork also what came before a turn that was not kept', async () => {
+  it('continues before a turn of the parent session that was not kept', async () => {
     const memory = await openRig(createDisk(), { llm: 'local', model: null });
     const first = talk('Ship on Tuesday.', 'Noted.');
     const third = { ...talk('Use port 7413.', 'Noted.'), before: 'said while memory was paused' };

@@ -124,7 +124,7 @@ describe('tunnels through the proxy of the network', () => {
     socket.destroy();
   });
 
-  it('to hosts that it bars are no trouble for doctor, unlike to the upstream', async () => {
+  it('to hosts that it refuses are not a problem for doctor; to the upstream they are', async () => {
     const proxy = await corporate({ refuse: '403 Not For You' });
     const troubles: string[] = [];
     const route = createRoute(proxy.url, '');

@@ -107,7 +107,7 @@ describe('a summary without a model', () => {
     ]);
   });
 
-  test('a question for where the work stands is no goal', () => {
+  test('a question about the state of the work is not a goal', () => {
     const { brief } = compact([
       say('Stream the export of October, it ran out of memory.', 'The export is streamed.'),
       say("Catch me up, what's still missing?", 'The docs are missing.'),

@@ -160,7 +160,7 @@ describe('the state that a turn leaves behind', () => {
     expect(state).toMatchObject({ isReply: false, answers: '' });
   });
 
-  test('what the user picks in a dialog of the client is decided, and the plan that they approve', () => {
+  test('answers in a dialog of the client and approved plans are decisions', () => {
     const call = (tool: string, result: string, origin: Origin = 'assistant'): TurnPart[] => [
       { kind: 'tool_use', origin, tool, text: '{}' },
       { kind: 'tool_result', origin: 'tool', tool, text: result },
@@ -186,7 +186,7 @@ describe('the state that a turn leaves behind', () => {
     expect(importance).toBe('HIGH');
   });
 
-  test('a prompt that leads in what is pasted keeps its words; a correction is titled by what came of it', () => {
+  test('a prompt before pasted text is kept; a correction gets its title from the outcome', () => {
     const shown = readTurnState(
       say('I get this on staging, with no local changes:\n\n```\na\nb\nc\n```', 'Port 5433 it is.'),
     );
