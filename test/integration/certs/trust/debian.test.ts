@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { issue } from '../../../../certs/ca.ts';
 import { ensureCerts, inspectMachine, removeCerts, type TrustStore, trustStores } from '../../../../certs/index.ts';
 import { createAnchorTrust } from '../../../../certs/trust/store.ts';
@@ -34,12 +34,15 @@ let rootFile: string;
 let fingerprint: string;
 
 beforeEach(async () => {
+  // Debian leaves it out for users other than root.
+  vi.stubEnv('PATH', `${process.env['PATH']}:/usr/sbin`);
   dir = mkdtempSync(path.join(os.tmpdir(), 'comet-trust-'));
   const certs = await ensureCerts(homePaths(path.join(dir, 'home')), { nowMs: Date.now(), userExtraCaFile: null });
   ({ rootFile, fingerprint } = certs);
 });
 
 afterEach(async () => {
+  vi.unstubAllEnvs();
   await removeCerts(homePaths(path.join(dir, 'home')));
   rmSync(dir, { recursive: true, force: true });
 });
