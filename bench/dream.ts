@@ -37,7 +37,7 @@ const { values } = parseArgs({
 });
 const embedder = values.embedder === 'hash' ? createHashEmbedder() : createStaticEmbedder();
 const id = values.embedder === 'words' ? '' : embedder.id;
-const rule = consolidationRule(id, false);
+const rule = consolidationRule(id, () => false);
 const [used, link] = [consolidationThresholds(id), linkThresholds(id, false)];
 const dialogues = values.data === undefined ? [] : talks(values.data);
 const told: readonly (readonly [string, readonly Corpus[]])[] = [

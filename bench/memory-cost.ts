@@ -4,10 +4,12 @@
  * write, and counts the tokens of the prompt that `claude -p` would get and of the answer. A model's thinking and its
  * failures are not counted. The corpus is not part of the project.
  *
- *   npm run bench:memory-cost -- [--data DIR] [--every N] [--mode auto] [--model claude-opus-5-5] [--json]
+ *   npm run bench:memory-cost -- [--data DIR] [--every N] [--mode auto] [--model claude-opus-5-5] [--ttl 1h]
+ *     [--share .02] [--json]
  *
  * DIR holds `real/cli`; `../shared/data` beside the checkout unless told, and where it is missing nothing is measured.
- * Every Nth session is replayed (1: all), the oldest first, in one memory. The baseline, the same requests untouched, is
+ * Every Nth session is replayed (1: all), the oldest first, in one memory. `--share` is `models.costShare`; 1000 lets
+ * every call pass. The baseline, the same requests untouched, is
  * billed in the same run by the rules of the mock API. Money is at API prices, as the ledger counts it.
  */
 import path from 'node:path';
@@ -21,8 +23,9 @@ import { mergePrompt } from '../memory/models/prompts/merge.ts';
 import type { Prompt } from '../memory/models/prompts/prompt.ts';
 import { summarizerPrompt } from '../memory/models/prompts/summary.ts';
 import { topicDetectorPrompt } from '../memory/models/prompts/topic-detector.ts';
+import { decideQuota, type ModelQuota, type QuotaDecision } from '../memory/models/quota.ts';
 import { costUsd, sumBill } from '../proxy/ledger/cost.ts';
-import { findModelTraits } from '../proxy/wire/models.ts';
+import type { CostLedger } from '../proxy/ledger/index.ts';
 import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { estimateTokens } from '../test/mock-anthropic/tokens.ts';
 import { openPlayer } from './real/play.ts';
@@ -41,11 +44,17 @@ const { values } = parseArgs({
     every: { type: 'string', default: '1' },
     mode: { type: 'string', default: 'auto' },
     model: { type: 'string', default: 'claude-opus-5-5' },
+    ttl: { type: 'string', default: '1h' },
+    share: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
-const config = Config.parse({ trim: { mode: values.mode } });
+const config = Config.parse({
+  trim: { mode: values.mode },
+  ...(values.share === undefined ? {} : { models: { costShare: Number(values.share) } }),
+});
 const { models } = config;
+const ttl = values.ttl === '5m' ? '5m' : '1h';
 await withSessions({ data: values.data }, run);
 
 interface Call {
@@ -66,6 +75,7 @@ interface SessionCost {
   /** Prompt tokens, untouched and as sent. */
   readonly direct: number;
   readonly sent: number;
+  readonly direct_usd: number;
   readonly saved_usd: number;
 }
 
@@ -85,19 +95,35 @@ async function openProduct() {
   const embedder = createStaticEmbedder();
   const calls: Call[] = [];
   const local = createLocalModel({ embedder });
-  const memoryModel = countingModel(local, (call) => calls.push(call));
-  const player = await openPlayer({ config, model: values.model, ttl: '1h', embedder, memoryModel, local });
+  let ledger: CostLedger | null = null;
+  const memoryModel = countingModel(local, (call, sessionId) => {
+    calls.push(call);
+    const { input, output, usd } = call;
+    ledger?.recordOwnCall({ conversation: sessionId ?? '', calls: 1, tokens: input + output, usd });
+  });
+  const decide = (sessionId = ''): QuotaDecision => {
+    const cost = ledger?.conversation(sessionId)?.totals ?? null;
+    return decideQuota([], { rule: models, tokensToday: 0, cost, nowMs: 0 });
+  };
+  const openQuota = (opened: CostLedger): ModelQuota => {
+    ledger = opened;
+    return { decide };
+  };
+  const player = await openPlayer({ config, model: values.model, ttl, embedder, memoryModel, local, openQuota });
 
   return {
     async replay(session: PastSession): Promise<SessionCost> {
-      const sum = { requests: 0, refused: 0, direct: 0, sent: 0, saved_usd: 0 };
+      const sum = { requests: 0, refused: 0, direct: 0, sent: 0, direct_usd: 0, saved_usd: 0 };
       calls.length = 0;
-      await player.play(session, ({ direct, sent, refusal }) => {
+      await player.play(session, ({ request, direct, sent, refusal }) => {
         sum.requests += 1;
         sum.refused += refusal === null ? 0 : 1;
         sum.direct += sumBill(direct.usage);
         sum.sent += sumBill(sent.usage);
-        sum.saved_usd += costUsd(values.model, direct.usage, 0) - costUsd(values.model, sent.usage, 0);
+        const output = estimateTokens(JSON.stringify(request.answer?.content ?? ''));
+        const directUsd = costUsd(values.model, direct.usage, output);
+        sum.direct_usd += directUsd;
+        sum.saved_usd += directUsd - costUsd(values.model, sent.usage, output);
       });
       return { session_id: session[0]?.sessionId ?? '', ...sum, calls: [...calls] };
     },
@@ -105,16 +131,18 @@ async function openProduct() {
 }
 
 /** Answers as the rules do. */
-function countingModel(local: LanguageModel, onCall: (call: Call) => void): LanguageModel {
-  function count<T>(what: Call['what'], model: string, prompt: Prompt<T>, answer: T): T {
+function countingModel(
+  local: LanguageModel,
+  onCall: (call: Call, sessionId: string | undefined) => void,
+): LanguageModel {
+  function count<T>(what: Call['what'], model: string, prompt: Prompt<T>, answer: T, sessionId?: string): T {
     const { system, user, schema } = prompt;
     const input =
       CLIENT_TOKENS + estimateTokens(system) + estimateTokens(user) + estimateTokens(JSON.stringify(schema));
     // A model names turns by labels.
     const output = estimateTokens(JSON.stringify(answer).replace(/"[0-9a-f]{64}"/g, '"t1"'));
     const name = FULL_NAMES[model] ?? model;
-    const kind = input < findModelTraits(name).minCacheTokens ? 'input' : 'cacheWrite5m';
-    onCall({ what, model, input, output, usd: costUsd(name, { ...NO_BILL, [kind]: input }, output) });
+    onCall({ what, model, input, output, usd: costUsd(name, { ...NO_BILL, input }, output) }, sessionId);
     return answer;
   }
 
@@ -123,12 +151,12 @@ function countingModel(local: LanguageModel, onCall: (call: Call) => void): Lang
     name: 'claude',
     async detectTopicShift(input, signal) {
       const answer = await local.detectTopicShift(input, signal);
-      return count('topic shift', models.sensor, topicDetectorPrompt(input, FENCE), answer);
+      return count('topic shift', models.sensor, topicDetectorPrompt(input, FENCE), answer, input.sessionId);
     },
     async summarize(input, signal) {
       const answer = await local.summarize(input, signal);
       const prompt = summarizerPrompt({ ...input, ontology: DEFAULT_ONTOLOGY }, FENCE);
-      return count('summary', models.summarizer, prompt, answer);
+      return count('summary', models.summarizer, prompt, answer, input.sessionId);
     },
     async merge(input) {
       const [first] = input.notes;
@@ -153,6 +181,9 @@ function getReport(sessions: readonly SessionCost[]) {
       usd: mean((c) => c.usd),
     };
   });
+  const getUsd = ({ calls }: SessionCost): number => calls.reduce((sum, { usd }) => sum + usd, 0);
+  const ratios = sessions.map((each) => 1 + (getUsd(each) - each.saved_usd) / each.direct_usd);
+  const total = (value: (each: SessionCost) => number): number => sessions.reduce((sum, each) => sum + value(each), 0);
   return {
     replayed: sessions.length,
     requests: sessions.reduce((sum, { requests }) => sum + requests, 0),
@@ -161,10 +192,18 @@ function getReport(sessions: readonly SessionCost[]) {
     kinds,
     calls: getDistribution(sessions.map(({ calls }) => calls.length)),
     tokens: getDistribution(spent),
-    usd: getDistribution(sessions.map(({ calls }) => calls.reduce((sum, { usd }) => sum + usd, 0))),
+    usd: getDistribution(sessions.map(getUsd)),
+    direct_usd: getDistribution(sessions.map(({ direct_usd }) => direct_usd)),
     saved_tokens: getDistribution(sessions.map(({ direct, sent }) => direct - sent)),
     saved_usd: getDistribution(sessions.map(({ saved_usd }) => saved_usd)),
     prompt_tokens: getDistribution(sessions.map(({ direct }) => direct)),
+    /** Price of the requests as sent and memory's calls, of the untouched requests; `all`: the sums of all sessions. */
+    ratio: {
+      all: 1 + (total(getUsd) - total(({ saved_usd }) => saved_usd)) / total(({ direct_usd }) => direct_usd),
+      ...getDistribution(ratios),
+      worst: Math.max(...ratios),
+      over: ratios.filter((ratio) => ratio > 1.02).length,
+    },
     over_budget: spent.filter((tokens) => tokens > models.sessionTokens).length,
   };
 }
@@ -183,6 +222,8 @@ function print(report: ReturnType<typeof getReport>): void {
   const money = (value: number): string => `$${value.toFixed(3)}`;
   const spread = (name: string, { mean, median, p90 }: ReturnType<typeof getDistribution>, text = whole): string =>
     row(name, [mean, median, p90].map(text));
+  const ratio = (value: number): string => value.toFixed(3);
+  const { all, median, p90, worst, over } = report.ratio;
   const lines = [
     `${report.replayed} sessions, ${whole(report.requests)} requests (${report.refused} refused), ${values.model}`,
     '',
@@ -197,7 +238,10 @@ function print(report: ReturnType<typeof getReport>): void {
     spread('their price', report.usd, money),
     spread('prompt tokens, untouched', report.prompt_tokens),
     spread('prompt tokens that trimming saved', report.saved_tokens),
+    spread('price of the requests, untouched', report.direct_usd, money),
     spread('price that trimming saved', report.saved_usd, money),
+    '',
+    `requests and these calls, price of untouched requests: all ${ratio(all)}, median ${ratio(median)}, 90 % ${ratio(p90)}, worst ${ratio(worst)}; over 1.02: ${over}`,
     `above models.sessionTokens (${whole(models.sessionTokens)}): ${report.over_budget} sessions`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);

@@ -102,6 +102,13 @@ export const Config = z.strictObject({
     maxChildren: positive(2).describe('concurrent claude -p processes'),
     dailyTokens: count(500_000).describe('tokens that memory may use per day (UTC)'),
     sessionTokens: count(200_000).describe('tokens that memory may use for one session; 0: no limit'),
+    costShare: z
+      .number()
+      .min(0)
+      .default(0.02)
+      .describe(
+        "share by which a session may cost more than without comet-cc, with memory's calls; rules write beyond it",
+      ),
     maxUtilization: z
       .number()
       .min(0)

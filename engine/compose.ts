@@ -227,15 +227,21 @@ async function openLog(config: Config, paths: HomePaths): Promise<{ readonly log
 }
 
 async function openLedgers(config: Config, stores: Stores, redactor: Redactor, log: Log) {
+  const ledger = await openCostLedger({ store: stores.costs, rule: config.ledger, clock: systemClock, log });
   return {
     budget: await openBudget({
       // The limits of the user's login do not apply to another endpoint.
       rule: config.llm === 'openai' ? { ...config.models, maxUtilization: Number.POSITIVE_INFINITY } : config.models,
       store: stores.usage,
+      getCost(sessionId) {
+        const totals = ledger.conversation(sessionId)?.totals;
+        // An imported session has calls of memory only, which the user asked for.
+        return totals === undefined || totals.requests === 0 ? null : totals;
+      },
       clock: systemClock,
       log,
     }),
-    ledger: await openCostLedger({ store: stores.costs, rule: config.ledger, clock: systemClock, log }),
+    ledger,
     receipts: await openReceipts({ store: stores.receipts, redact: redactor.text, most: config.ledger.receipts, log }),
   };
 }
@@ -341,9 +347,11 @@ function getBudget({ llm, models }: Config, budget: Budget): ModelBudget {
   return {
     daily_tokens: asks ? models.dailyTokens : 0,
     session_tokens: asks ? models.sessionTokens : 0,
-    sessions: budget
-      .recentSessions()
-      .map(({ sessionId, tokens, isSpent }) => ({ session_id: sessionId, tokens, spent: isSpent })),
+    sessions: budget.recentSessions().map(({ sessionId, tokens, spentKey }) => ({
+      ...{ session_id: sessionId, tokens },
+      spent: spentKey === 'sessionTokens',
+      over_share: spentKey === 'costShare',
+    })),
   };
 }
 

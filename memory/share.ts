@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { finishesWithin } from '../common/async.ts';
 import { CometError, getMessage, type Problem } from '../common/errors.ts';
 import { getStatements } from './facts.ts';
-import { getTeammate, getTitle, type MemoryNode } from './model/node.ts';
+import { getTeammate, getTitle, isWaitingDraft, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import type { Bus } from './share/bus.ts';
 import { checkHeld, checkMachines, getCards, getMachines, type JoinRequest } from './share/join.ts';
@@ -100,10 +100,10 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     }
     await started;
     const passphrase = await options.passphrase(env);
-    const { keepsDrafts } = options;
+    const isWaiting = (node: MemoryNode): boolean => options.keepsDrafts && isWaitingDraft(node, clock.now());
     const getKey = onceEach((project) => (path.isAbsolute(project) ? parts.getProject(project) : project));
     const isForbidden = onceEach(options.isForbidden);
-    const rules = { scope, projects, raw: raw && scope === 'me', isForbidden, keepsDrafts, getKey };
+    const rules = { scope, projects, raw: raw && scope === 'me', isForbidden, isWaiting, getKey };
     return withBus(url, async (bus) => {
       const read = (rows: number): void => {
         reading = { rows: (reading?.rows ?? 0) + rows };

@@ -5,8 +5,9 @@ import { silentLog } from '../../common/log.ts';
 import { cutRule } from '../../engine/cut-config.ts';
 import type { Memory } from '../../memory/index.ts';
 import type { LanguageModel } from '../../memory/models/model.ts';
+import type { ModelQuota } from '../../memory/models/quota.ts';
 import type { SearchIndex } from '../../memory/search/search-index.ts';
-import { openCostLedger } from '../../proxy/ledger/index.ts';
+import { type CostLedger, openCostLedger } from '../../proxy/ledger/index.ts';
 import type { MessagesRequest, Phase, PhaseTimer, TranscriptSource, Usage } from '../../proxy/ports.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
 import {
@@ -35,6 +36,8 @@ export interface PlayOptions {
   readonly memoryModel: LanguageModel;
   /** Rules where the model fails. */
   readonly local: LanguageModel;
+  /** Whether the model may be called; absent where it always may. */
+  readonly openQuota?: (ledger: CostLedger) => ModelQuota;
   /** The engine starts again after every nth request, before its answer: only what the stores hold survives. */
   readonly restartEvery?: number;
   /** Absent where every session is played from its start. */
@@ -81,8 +84,10 @@ export async function openPlayer(options: PlayOptions) {
   let engine = await openEngine();
 
   async function openEngine() {
-    const memory = await openRig(disk, { model: options.memoryModel, local: options.local });
     const ledger = await openCostLedger({ store: stores.ledger, rule: config.ledger, clock, log: silentLog });
+    const quota = options.openQuota?.(ledger);
+    const models = { model: options.memoryModel, local: options.local };
+    const memory = await openRig(disk, { ...models, ...(quota === undefined ? {} : { quota }) });
     const rewriter = await openRewriter({
       memory: { ...memory.capture, ...memory.recall },
       ...(options.transcripts === undefined ? {} : { transcripts: options.transcripts }),

@@ -102,7 +102,9 @@ export interface ModelBudget {
     /** First prompt of the session, '' where it is not known. */
     readonly title?: string;
     readonly tokens: number;
-    /** Rules write its memories now. */
+    /** It used its tokens: rules write its memories now. */
     readonly spent: boolean;
+    /** With memory's calls it costs `models.costShare` more than without comet-cc: rules write until it has saved more. */
+    readonly over_share: boolean;
   }[];
 }

@@ -183,7 +183,7 @@ async function upgrade(state: State, job: Job): Promise<void> {
   if (!gate.isOpen(job.sessionId)) {
     if (!job.briefed) await compactor.writeLocalBrief(batch);
     job.briefed = true;
-    return gate.isSpent(job.sessionId) ? undefined : defer(state, job);
+    return gate.spentKey(job.sessionId) === null ? defer(state, job) : undefined;
   }
   try {
     await summarize(state, model, batch, drafts);

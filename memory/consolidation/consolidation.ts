@@ -6,7 +6,7 @@ import { CometError, getReason, type Problem } from '../../common/errors.ts';
 import { formatCount, localTime } from '../../common/text.ts';
 import { createSimilarNodeFinder, linkStrength, linkThresholds, type NodeSimilarity } from '../compaction/linker.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
-import type { MemoryNode } from '../model/node.ts';
+import { isWaitingDraft, type MemoryNode } from '../model/node.ts';
 import type { LibraryPages, Shelf } from '../pages/library-pages.ts';
 import type { MergedPages } from '../pages/merge-pages.ts';
 import { contentDigest } from '../storage/index-writer.ts';
@@ -97,7 +97,10 @@ export async function openConsolidator(parts: Parts) {
 
   async function consolidate(request: ConsolidationRequest, signal: AbortSignal) {
     const { dryRun, projectDir } = request;
-    const rule = consolidationRule(parts.index.embedderId(), model !== null);
+    const rule = consolidationRule(
+      parts.index.embedderId(),
+      (node) => model !== null && isWaitingDraft(node, clock.now()),
+    );
     const limits = { modelCallLimit: config.dream.modelCalls, tokenLimit: config.dream.tokens };
     const mergeWriter = createMergeWriter({
       ...parts,

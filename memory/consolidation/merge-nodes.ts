@@ -2,16 +2,7 @@ import { grouped, tally } from '../../common/map.ts';
 import { compareText } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { MOST_LINKS } from '../compaction/linker.ts';
-import {
-  type Author,
-  type Fact,
-  isDraft,
-  isFromText,
-  isGroup,
-  isRedirect,
-  type MemoryNode,
-  redirectTo,
-} from '../model/node.ts';
+import { type Author, type Fact, isFromText, isGroup, isRedirect, type MemoryNode, redirectTo } from '../model/node.ts';
 import { isNearDuplicate, isSameMatter } from '../text/paraphrase.ts';
 import { isClosed } from '../text/validity.ts';
 
@@ -147,8 +138,8 @@ export interface ConsolidationRule {
   readonly repeated: number;
   /** Total nodes that one keeper may absorb. */
   readonly limit: number;
-  /** Skip drafts that a model is going to replace. */
-  readonly sparesDrafts: boolean;
+  /** Whether a model is going to replace this draft. */
+  readonly isWaiting: (node: MemoryNode) => boolean;
   /** Most links of a node. */
   readonly links: number;
   readonly cluster: { readonly minSize: number; readonly maxSize: number };
@@ -156,10 +147,10 @@ export interface ConsolidationRule {
   readonly density: number;
 }
 
-export type MergeRule = Pick<ConsolidationRule, 'words' | 'limit' | 'sparesDrafts'>;
+export type MergeRule = Pick<ConsolidationRule, 'words' | 'limit' | 'isWaiting'>;
 
 /** A current, unmerged turn node that consolidation may change. */
-export function isSettled(node: MemoryNode, { sparesDrafts }: Pick<MergeRule, 'sparesDrafts'>): boolean {
+export function isSettled(node: MemoryNode, { isWaiting }: Pick<MergeRule, 'isWaiting'>): boolean {
   return (
     !isRedirect(node) &&
     node.superseded_by === null &&
@@ -168,7 +159,7 @@ export function isSettled(node: MemoryNode, { sparesDrafts }: Pick<MergeRule, 's
     node.depth_level === 1 &&
     !isFromText(node) &&
     node.kind !== 'tool' &&
-    !(sparesDrafts && isDraft(node))
+    !isWaiting(node)
   );
 }
 
@@ -401,7 +392,7 @@ export function consolidationThresholds(embedderId: string, isScript = false): C
   return isScript ? UNFITTED : (FITS[embedderId] ?? UNFITTED);
 }
 
-export function consolidationRule(embedderId: string, sparesDrafts: boolean): ConsolidationRule {
+export function consolidationRule(embedderId: string, isWaiting: MergeRule['isWaiting']): ConsolidationRule {
   const { words, repeated } = consolidationThresholds(embedderId);
-  return { ...SHARED, words, repeated, sparesDrafts };
+  return { ...SHARED, words, repeated, isWaiting };
 }

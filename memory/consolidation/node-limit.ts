@@ -4,7 +4,7 @@ import { clip, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { NodeLimit } from '../compaction/compactor.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
-import { isBundled, isFromText, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
+import { isBundled, isFromText, isGroup, isRedirect, isWaitingDraft, type MemoryNode } from '../model/node.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
@@ -23,7 +23,7 @@ export function createNodeLimit({ clock, log, model, catalogue, store, taskQueue
   function getFolds(sessionId: string): readonly OldPair[] {
     if (catalogue.getSize(sessionId) <= MOST) return [];
     const own = catalogue.every().filter((node) => node.session_id === sessionId && !isRedirect(node));
-    return chooseOldPairs(own, { sparesDrafts: model !== null });
+    return chooseOldPairs(own, { isWaiting: (node) => model !== null && isWaitingDraft(node, clock.now()) });
   }
 
   async function fold(sessionId: string): Promise<void> {
@@ -61,10 +61,7 @@ type OldPair = readonly [older: MemoryNode, newer: MemoryNode];
  * Which nodes of one session are folded, none twice: neighbours of one origin with the fewest turns first, so that what
  * is old gets coarser evenly. Decisions, what is always shown and what a person wrote are never among them.
  */
-export function chooseOldPairs(
-  nodes: readonly MemoryNode[],
-  rule: Pick<MergeRule, 'sparesDrafts'>,
-): readonly OldPair[] {
+export function chooseOldPairs(nodes: readonly MemoryNode[], rule: Pick<MergeRule, 'isWaiting'>): readonly OldPair[] {
   const own = nodes.filter(countsItself);
   if (own.length <= MOST) return [];
   const older = own.toSorted(byAge).slice(0, -NEWEST);
@@ -108,7 +105,7 @@ function countsItself(node: MemoryNode): boolean {
   return !isGroup(node) && !isBundled(node) && node.kind !== 'tool' && !isFromText(node);
 }
 
-function mayMergeOld(node: MemoryNode, rule: Pick<MergeRule, 'sparesDrafts'>): boolean {
+function mayMergeOld(node: MemoryNode, rule: Pick<MergeRule, 'isWaiting'>): boolean {
   const isDecision = node.importance === 'HIGH' && isCleanOrigin(node.origin);
   return (
     isSettled(node, rule) &&

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../common/async.ts';
 import { clip, oneLine } from '../../common/text.ts';
 import type { Origin } from '../../common/turn.ts';
 import type { Author, DocumentNode, MemoryNode, NoteNode, RedirectNode } from './node-schema.ts';
@@ -17,6 +18,11 @@ export type {
 /** Written without a model and not replaced yet. */
 export function isDraft(node: MemoryNode): boolean {
   return node.status === 'draft' && !isRedirect(node);
+}
+
+/** A draft that a model may still replace; after a day its session has spent what such calls may cost. */
+export function isWaitingDraft(node: MemoryNode, nowMs: number): boolean {
+  return isDraft(node) && Date.parse(node.created_at) > nowMs - DAY_MS;
 }
 
 export function isRedirect(node: MemoryNode): node is RedirectNode {

@@ -79,6 +79,8 @@ const QUIET = {
   CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
   CLAUDE_CODE_DISABLE_TERMINAL_TITLE: '1',
   CLAUDE_CODE_SKIP_PROMPT_HISTORY: '1',
+  // No other call has the same prompt, and writing it to the cache costs a quarter of its price.
+  DISABLE_PROMPT_CACHING: '1',
   DISABLE_AUTOUPDATER: '1',
   DISABLE_TELEMETRY: '1',
   DISABLE_ERROR_REPORTING: '1',

@@ -10,7 +10,7 @@ import { mergePrompt } from './prompts/merge.ts';
 import type { Prompt } from './prompts/prompt.ts';
 import { summarizerPrompt } from './prompts/summary.ts';
 import { topicDetectorPrompt } from './prompts/topic-detector.ts';
-import { createUsageCounter, type UsageCounter } from './quota.ts';
+import { createUsageCounter, type QuotaRule, type UsageCounter } from './quota.ts';
 
 /** Why a call failed, as shown by `doctor` and `status`. */
 export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';
@@ -42,7 +42,7 @@ export interface PromptCall<Answer = unknown> {
 }
 
 /** Names and timeouts of the models; `maxChildren` limits concurrent calls. */
-export type ModelLimits = Omit<Config['models'], 'dailyTokens' | 'sessionTokens' | 'maxUtilization'>;
+export type ModelLimits = Omit<Config['models'], keyof QuotaRule>;
 
 export interface CallOptions {
   readonly redact: (text: string) => string;

@@ -18,16 +18,26 @@ export interface QuotaWindow {
 }
 
 /**
- * Our own calls wait above a share of a limit (the rest belongs to the user), and beyond their tokens per day (UTC);
- * beyond its own tokens (0: no limit) a session gets none.
+ * Our own calls wait above a share of a limit (the rest belongs to the user), and beyond their tokens per day (UTC). A
+ * session gets none beyond its tokens (0: no limit), nor while with its calls it has cost `costShare` more than without
+ * comet-cc.
  */
-export type QuotaRule = Pick<Config['models'], 'maxUtilization' | 'dailyTokens' | 'sessionTokens'>;
+export type QuotaRule = Pick<Config['models'], 'maxUtilization' | 'dailyTokens' | 'sessionTokens' | 'costShare'>;
 
-/** `spent`: the budget of the session, which does not come back. */
+/** At API prices. */
+export interface SessionCost {
+  readonly untouchedUsd: number;
+  readonly sentUsd: number;
+  /** Of memory's own calls, and how many they were. */
+  readonly ownUsd: number;
+  readonly ownCalls: number;
+}
+
+/** `spent`: the session's tokens, or what it may cost; waiting brings back neither. */
 export type QuotaDecision =
   | { readonly kind: 'allow' }
   | { readonly kind: 'defer'; readonly untilMs: number; readonly because: string }
-  | { readonly kind: 'spent'; readonly because: string };
+  | { readonly kind: 'spent'; readonly key: 'sessionTokens' | 'costShare'; readonly because: string };
 
 /** Decides whether a model call may run now. */
 export interface ModelQuota {
@@ -43,6 +53,8 @@ const LONGEST_MS = 8 * DAY_MS;
 const UNDATED_MS = 15 * 60_000;
 const MOST_WINDOWS = 32;
 const MOST_SESSIONS = 500;
+/** About a summary: a session's first call is made before the session has cost much. */
+const CREDIT_USD = 0.02;
 const HEADER =
   /^anthropic-ratelimit-(unified-)?([a-z0-9][a-z0-9_-]{0,40}?)-(status|reset|utilization|limit|remaining)$/;
 /** The overall limit, without a window name. */
@@ -81,15 +93,27 @@ export function mergeQuota(windows: readonly QuotaWindow[], fresh: readonly Quot
   return [...newest.values()].filter((window) => isRunning(window, nowMs)).slice(-MOST_WINDOWS);
 }
 
-/** If several limits apply, reports the one that lasts longest. `tokensOfSession`: of the one that the call is for. */
+interface QuotaUse {
+  readonly rule: QuotaRule;
+  readonly tokensToday: number;
+  /** Both of the session that the call is for. */
+  readonly tokensOfSession?: number;
+  readonly cost?: SessionCost | null;
+  readonly nowMs: number;
+}
+
+/** If several limits apply, reports the one that lasts longest. */
 export function decideQuota(
   windows: readonly QuotaWindow[],
-  { rule, nowMs, ...used }: { rule: QuotaRule; tokensToday: number; tokensOfSession?: number; nowMs: number },
+  { rule, nowMs, tokensToday, tokensOfSession = 0, cost = null }: QuotaUse,
 ): QuotaDecision {
-  const { tokensToday, tokensOfSession = 0 } = used;
   if (rule.sessionTokens > 0 && tokensOfSession >= rule.sessionTokens) {
     const because = `our own calls have taken ${tokensOfSession} of the ${rule.sessionTokens} tokens allowed for this session`;
-    return { kind: 'spent', because };
+    return { kind: 'spent', key: 'sessionTokens', because };
+  }
+  if (cost !== null && exceedsShare(cost, rule)) {
+    const because = `with our own calls this session has cost ${100 * rule.costShare} % more than without comet-cc`;
+    return { kind: 'spent', key: 'costShare', because };
   }
   const reasons = windows
     .filter((window) => isRunning(window, nowMs) && window.utilization >= rule.maxUtilization)
@@ -101,6 +125,12 @@ export function decideQuota(
   }
   const longest = reasons.toSorted((a, b) => b.untilMs - a.untilMs)[0];
   return longest === undefined ? { kind: 'allow' } : { kind: 'defer', ...longest };
+}
+
+/** Expects that the next call costs as much as the session's calls before. */
+function exceedsShare({ untouchedUsd, sentUsd, ownUsd, ownCalls }: SessionCost, { costShare }: QuotaRule): boolean {
+  const nextUsd = ownCalls === 0 ? 0 : ownUsd / ownCalls;
+  return ownUsd + nextUsd > untouchedUsd - sentUsd + Math.max(costShare * untouchedUsd, CREDIT_USD);
 }
 
 /** Bounds the wait if the clock was set back. */
@@ -164,7 +194,10 @@ export type Backoff = ReturnType<typeof createBackoff>;
 export function createBackoff(clock: Clock, quota?: ModelQuota) {
   let pauseMs = 0;
   let openAtMs = 0;
-  const isSpent = (sessionId?: string): boolean => quota?.decide(sessionId).kind === 'spent';
+  const spentKey = (sessionId?: string) => {
+    const decision = quota?.decide(sessionId);
+    return decision?.kind === 'spent' ? decision.key : null;
+  };
   const quotaMs = (decision = quota?.decide()): number => (decision?.kind === 'defer' ? decision.untilMs : 0);
   const waitMs = (): number => {
     const now = clock.now();
@@ -173,9 +206,9 @@ export function createBackoff(clock: Clock, quota?: ModelQuota) {
     return Math.max(0, Math.max(openAtMs, quotaMs()) - now);
   };
   return {
-    isOpen: (sessionId?: string): boolean => waitMs() === 0 && !isSpent(sessionId),
-    /** Whether waiting is useless for this session. */
-    isSpent,
+    isOpen: (sessionId?: string): boolean => waitMs() === 0 && spentKey(sessionId) === null,
+    /** The limit of this session for which waiting is useless, if any. */
+    spentKey,
     /** 0 when it is open. */
     waitMs,
     /** '' when it is open. */
@@ -219,9 +252,16 @@ export interface UsageStore {
   save(usage: StoredUsage): Promise<void>;
 }
 
-type BudgetParts = { readonly rule: QuotaRule; readonly store: UsageStore; readonly clock: Clock; readonly log: Log };
+interface BudgetParts {
+  readonly rule: QuotaRule;
+  readonly store: UsageStore;
+  /** Null for a session that the proxy has not seen. */
+  readonly getCost?: (sessionId: string) => SessionCost | null;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
-export async function openBudget({ rule, store, clock, log }: BudgetParts) {
+export async function openBudget({ rule, store, getCost = () => null, clock, log }: BudgetParts) {
   const kept = await store.load();
   const ledger = createUsageCounter(clock.now, kept);
   const sessions = new LruMap<string, SessionUsage>(MOST_SESSIONS);
@@ -232,8 +272,9 @@ export async function openBudget({ rule, store, clock, log }: BudgetParts) {
 
   const getTokens = (sessionId = ''): number => sessions.peek(sessionId)?.tokens ?? 0;
 
-  function decide(sessionId?: string): QuotaDecision {
-    const used = { tokensToday: ledger.today().tokens, tokensOfSession: getTokens(sessionId) };
+  function decide(sessionId = ''): QuotaDecision {
+    const cost = sessionId === '' ? null : getCost(sessionId);
+    const used = { tokensToday: ledger.today().tokens, tokensOfSession: getTokens(sessionId), cost };
     return decideQuota(windows, { rule, ...used, nowMs: clock.now() });
   }
 
@@ -278,10 +319,13 @@ export async function openBudget({ rule, store, clock, log }: BudgetParts) {
     /** Limits that have not reset, as last reported. */
     limits: (): readonly QuotaWindow[] => mergeQuota(windows, [], clock.now()),
     /** Sessions that took tokens within a day, newest first. */
-    recentSessions(): (SessionUsage & { readonly isSpent: boolean })[] {
+    recentSessions() {
       const sinceMs = clock.now() - DAY_MS;
       const recent = [...sessions.values()].filter(({ atMs }) => atMs >= sinceMs).reverse();
-      return recent.map((each) => ({ ...each, isSpent: decide(each.sessionId).kind === 'spent' }));
+      return recent.map((each) => {
+        const decision = decide(each.sessionId);
+        return { ...each, spentKey: decision.kind === 'spent' ? decision.key : null };
+      });
     },
     /** Resolves once everything is on disk. */
     async close(): Promise<void> {

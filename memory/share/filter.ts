@@ -1,7 +1,7 @@
 import { sha256 } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
-import { EVERYWHERE, getTeammate, isDraft, isRedirect, type MemoryNode, TEAMMATE } from '../model/node.ts';
+import { EVERYWHERE, getTeammate, isRedirect, type MemoryNode, TEAMMATE } from '../model/node.ts';
 import { MemoryNode as NodeSchema } from '../model/node-schema.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import { withoutUserMark } from '../text/validity.ts';
@@ -20,8 +20,8 @@ export interface ShareRules {
   readonly isForbidden: (project: string) => boolean;
   /** Key of a project on every machine: its remote, where a folder joined one. */
   readonly getKey: (project: string) => string;
-  /** Whether drafts stay until a model has rewritten them; false where none ever does. */
-  readonly keepsDrafts: boolean;
+  /** Whether a draft stays until a model has rewritten it. */
+  readonly isWaiting: (node: MemoryNode) => boolean;
 }
 
 /** Why a node stays on the machine. */
@@ -31,8 +31,8 @@ const PRIVATE_TAG = /<[\s/]{0,16}private\b/i;
 
 /** Null for a node that may leave, where it holds nothing private. */
 export function keptReason(node: MemoryNode, rules: ShareRules): KeptReason | null {
-  const { scope, projects, isForbidden, keepsDrafts } = rules;
-  if ((keepsDrafts && isDraft(node)) || (scope === 'team' && isRedirect(node))) return 'draft';
+  const { scope, projects, isForbidden, isWaiting } = rules;
+  if (isWaiting(node) || (scope === 'team' && isRedirect(node))) return 'draft';
   if (getTeammate(node) !== null) return 'received';
   if (isQuarantined(node)) return 'quarantined';
   if (isForbidden(node.project)) return 'forbidden';

@@ -100,9 +100,10 @@ function getStamp({ looked, memory, rules, state }: ShareContext, removed: numbe
   const revision = memory.revision();
   if (looked.projects.revision !== revision)
     looked.projects = { revision, names: [...new Set(memory.nodes().map(({ project }) => project))] };
-  const { scope, projects, raw, keepsDrafts, getKey, isForbidden } = rules;
+  const { scope, projects, raw, isWaiting, getKey, isForbidden } = rules;
   const places = looked.projects.names.map((each) => [each, getKey(each), isForbidden(each)]);
-  return JSON.stringify([revision, removed, machine, url, scope, projects, raw, keepsDrafts, places]);
+  const waiting = memory.nodes().filter(isWaiting).length;
+  return JSON.stringify([revision, removed, machine, url, scope, projects, raw, waiting, places]);
 }
 
 /** What would leave now, what is removed or taken back, and how many nodes stay for which reason. */

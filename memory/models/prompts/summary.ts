@@ -13,7 +13,7 @@ import { bareLabel, type Labels, labelTurns, renderTranscript } from './transcri
 /** About 150,000 tokens, below the window of every supported model. */
 const TRANSCRIPT_CHARS = 450_000;
 /** The beginning and the end of a file or an output: what it showed is in the answer, and the turn stays in the journal. */
-export const TOOL_CHARS = 1_000;
+export const TOOL_CHARS = 400;
 const SUMMARY_CHARS = 2_000;
 const TRIGGER_CHARS = 300;
 const TAGS = 8;

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 async function govern(dailyTokens = 500_000, sessionTokens = 0): Promise<Budget> {
   const governor = await openBudget({
-    rule: { maxUtilization: 0.8, dailyTokens, sessionTokens },
+    rule: { maxUtilization: 0.8, dailyTokens, sessionTokens, costShare: 0.02 },
     store: createUsageFile(file, silentLog),
     clock: { now: () => disk.nowMs },
     log: silentLog,
@@ -136,7 +136,7 @@ describe('the use of a session', () => {
     before.record({ calls: 1, tokens: 400, costUsd: 0, sessionId });
     await before.close();
     const governor = await govern(500_000, 1_000);
-    expect(governor.recentSessions()).toMatchObject([{ sessionId, tokens: 1_000, isSpent: true }]);
+    expect(governor.recentSessions()).toMatchObject([{ sessionId, tokens: 1_000, spentKey: 'sessionTokens' }]);
     const using = model();
     const memory = await remember(governor, using);
     memory.capture.captureTurns([...turns, talk('The cache listens on port 6380.', 'Noted.', { sessionId: 'other' })]);
@@ -161,7 +161,7 @@ describe('the use of a session', () => {
     await before.maintenance.close();
     await small.close();
     const unlimited = await govern(500_000, 0);
-    expect(unlimited.recentSessions()).toMatchObject([{ isSpent: false }]);
+    expect(unlimited.recentSessions()).toMatchObject([{ spentKey: null }]);
     const after = await remember(unlimited);
     await after.maintenance.flush(5_000);
     expect(writers(after)).toEqual(['scripted']);
@@ -231,7 +231,7 @@ describe('the use of a day', () => {
         });
       },
     };
-    const rule = { maxUtilization: 0.8, dailyTokens: 500_000, sessionTokens: 0 };
+    const rule = { maxUtilization: 0.8, dailyTokens: 500_000, sessionTokens: 0, costShare: 0.02 };
     const budget = await openBudget({ rule, store, clock: { now: () => disk.nowMs }, log: silentLog });
     const spent = { calls: 1, tokens: 10, costUsd: 0 };
     budget.record(spent);

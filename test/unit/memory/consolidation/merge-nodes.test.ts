@@ -15,7 +15,7 @@ import { createMergeWriter, joinTexts } from '../../../../memory/consolidation/m
 import { type MemoryNode, withoutSuccessor } from '../../../../memory/model/node.ts';
 import { makeNode, type NodeFields } from '../../../helpers/nodes.ts';
 
-const RULE: MergeRule = { words: 0.6, limit: 5, sparesDrafts: false };
+const RULE: MergeRule = { words: 0.6, limit: 5, isWaiting: () => false };
 const getId = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
 const SUMMARIES = [
   'staging Postgres listens on port 5433',

@@ -4,7 +4,7 @@ import { chooseOldPairs, mergePairText } from '../../../../memory/consolidation/
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { makeNode, type NodeFields } from '../../../helpers/nodes.ts';
 
-const rule = { sparesDrafts: false };
+const rule = { isWaiting: () => false };
 const nodeAt = (index: number, over: Partial<MemoryNode> = {}): MemoryNode =>
   makeNode({
     node_id: `mem_20260301_101500_${index.toString(16).padStart(6, '0')}`,
@@ -55,7 +55,7 @@ describe('the nodes of one session', () => {
   });
 
   it('are not merged while a model has to rewrite them, or when they contradict each other', () => {
-    expect(chooseOldPairs(session(400), { sparesDrafts: true })).toEqual([]);
+    expect(chooseOldPairs(session(400), { isWaiting: () => true })).toEqual([]);
     const changing = session(400, (index) => ({ facts: [statement(`${5000 + index}`)] }));
     expect(chooseOldPairs(changing, rule)).toEqual([]);
   });

@@ -8,6 +8,7 @@ import {
   renderDocument,
   renderSection,
 } from '../../../../memory/model/markdown.ts';
+import { isWaitingDraft } from '../../../../memory/model/node.ts';
 import { readNodeFile } from '../../../../memory/storage/fs/node-files.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
@@ -44,4 +45,11 @@ test('a brief keeps nothing else of its text', () => {
   const read = (filling: string) => parseBriefFile(text.replace('\n---\n', `\n---\n${filling}\n`));
   expect(read('words')).toMatchObject({ active: [claim] });
   expect(heldMb(read)).toBeLessThan(5);
+});
+
+test('a draft waits for a model for a day', () => {
+  const draft = makeNode({ status: 'draft', created_at: '2026-03-04T10:00:00.000Z' });
+  expect(isWaitingDraft(draft, Date.parse('2026-03-05T09:59:00Z'))).toBe(true);
+  expect(isWaitingDraft(draft, Date.parse('2026-03-05T10:01:00Z'))).toBe(false);
+  expect(isWaitingDraft({ ...draft, status: 'current' }, Date.parse(draft.created_at))).toBe(false);
 });

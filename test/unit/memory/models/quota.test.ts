@@ -4,7 +4,7 @@ import { createBackoff, decideQuota, mergeQuota, readQuota } from '../../../../m
 
 const NOW = Date.UTC(2026, 2, 4, 10, 0, 0);
 const RESET = NOW + 2 * 3_600_000;
-const rule = { maxUtilization: 0.8, dailyTokens: 500_000, sessionTokens: 200_000 };
+const rule = { maxUtilization: 0.8, dailyTokens: 500_000, sessionTokens: 200_000, costShare: 0.02 };
 
 const unified = (used: string, reset: string = String(RESET / 1_000)): Record<string, string> => ({
   'anthropic-ratelimit-unified-status': 'allowed',
@@ -108,6 +108,25 @@ describe('the governor', () => {
     expect(decide(199_999).kind).toBe('defer');
     expect(decide(200_000)).toMatchObject({ kind: 'spent', because: expect.stringContaining('200000') });
     expect(decide(200_000, 0).kind).toBe('defer');
+  });
+
+  const decideCost = (untouchedUsd: number, sentUsd: number, ownUsd: number, ownCalls: number) => {
+    const cost = { untouchedUsd, sentUsd, ownUsd, ownCalls };
+    return decideQuota([], { rule, tokensToday: 0, cost, nowMs: NOW });
+  };
+
+  test('stops for a session that would cost the share more with one more call, until it has saved more', () => {
+    expect(decideCost(3, 3, 0.038, 2).kind).toBe('allow');
+    const spent = { kind: 'spent', key: 'costShare', because: expect.stringContaining('2 %') };
+    expect(decideCost(3, 3, 0.042, 2)).toMatchObject(spent);
+    expect(decideCost(3, 3.03, 0.02, 1).kind).toBe('spent');
+    expect(decideCost(3, 2.5, 0.5, 10).kind).toBe('allow');
+    expect(decideCost(3, 2.5, 0.52, 10).kind).toBe('spent');
+  });
+
+  test('lets a session that has cost little make its first call', () => {
+    expect(decideCost(0.1, 0.101, 0, 0).kind).toBe('allow');
+    expect(decideCost(0.1, 0.101, 0.015, 1).kind).toBe('spent');
   });
 
   test('uses the newest report of a limit and forgets one that was reset', () => {

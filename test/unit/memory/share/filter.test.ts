@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EVERYWHERE, getTeammate } from '../../../../memory/model/node.ts';
+import { EVERYWHERE, getTeammate, isDraft } from '../../../../memory/model/node.ts';
 import { MemoryNode } from '../../../../memory/model/node-schema.ts';
 import {
   fromOwnMachine,
@@ -22,7 +22,7 @@ const ME: ShareRules = {
   projects: [],
   raw: false,
   isForbidden: () => false,
-  keepsDrafts: true,
+  isWaiting: isDraft,
   getKey: String,
 };
 const TEAM: ShareRules = { ...ME, scope: 'team', projects: [SHOP] };
@@ -36,7 +36,7 @@ describe('keptReason', () => {
     ['keeps other projects from the team', { ...node, project: '/home/dev/x' }, TEAM, 'project'],
     ['keeps what belongs to every project from the team', { ...node, project: EVERYWHERE }, TEAM, 'scope'],
     ['keeps drafts', { ...node, status: 'draft' }, ME, 'draft'],
-    ['lets drafts leave where no model follows', { ...node, status: 'draft' }, { ...ME, keepsDrafts: false }, null],
+    ['lets drafts leave where no model follows', { ...node, status: 'draft' }, { ...ME, isWaiting: () => false }, null],
     ['keeps projects that forbid it', node, { ...TEAM, isForbidden: () => true }, 'forbidden'],
     [
       'keeps quarantined nodes',

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runAtOnce } from '../../../../common/async.ts';
-import type { MemoryNode } from '../../../../memory/model/node.ts';
-import { redirectTo } from '../../../../memory/model/node.ts';
+import { isDraft, type MemoryNode, redirectTo } from '../../../../memory/model/node.ts';
 import type { JournalTurn } from '../../../../memory/model/turn.ts';
 import { type LibraryPages, readShelf } from '../../../../memory/pages/library-pages.ts';
 import type { Bus } from '../../../../memory/share/bus.ts';
@@ -63,7 +62,7 @@ function createHome(
     projects: scope === 'me' ? [] : [SHOP],
     raw,
     isForbidden: () => false,
-    keepsDrafts: true,
+    isWaiting: isDraft,
     getKey: String,
   };
   const memory = {
