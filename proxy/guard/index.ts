@@ -77,7 +77,8 @@ export class Guard {
   readonly #nonce = randomBytes(16).toString('hex');
   readonly #secret = randomBytes(32).toString('hex');
   readonly #expectedAuth: string;
-  readonly #startedAt = performance.now();
+  /** Of memory: it may be started again. */
+  #startedAt = performance.now();
   readonly #sockets = new Set<net.Socket>();
   /** Control connections of running `comet-cc run` commands. */
   readonly #sessions = new Set<net.Socket>();
@@ -322,6 +323,7 @@ export class Guard {
     clearInterval(this.#unused);
     this.#unused = undefined;
     this.#isStopping = false;
+    this.#startedAt = performance.now();
     this.#engine.start();
     return { ok: true };
   }

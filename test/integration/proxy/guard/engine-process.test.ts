@@ -274,7 +274,9 @@ describe('guard and engine', () => {
     await control(world.socketPath, '{"op":"stop"}');
     await expect.poll(() => guard.status().pass_through).toMatchObject({ sessions: 1 });
     expect((await asked(via, world.theirs.ca)).status).toBe(200);
+    const againMs = performance.now();
     expect(await control(world.socketPath, '{"op":"start","env":{}}')).toEqual({ ok: true });
+    expect(guard.status().uptime_ms).toBeLessThanOrEqual(Math.ceil(performance.now() - againMs));
     expect((await asked(via, world.ours.ca)).status).toBe(200);
     expect(guard.status().pass_through).toBe(null);
     await control(world.socketPath, '{"op":"stop"}');
