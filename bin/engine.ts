@@ -14,6 +14,8 @@ const HEARTBEAT_MS = 250;
 const CLOSE_MS = 5_000;
 
 let engine: RunningEngine | null = null;
+/** Of children too: as it was at the start. */
+let env = process.env;
 let leaving = false;
 
 if (process.send === undefined) {
@@ -26,12 +28,13 @@ process.on('message', (message: Readonly<Record<string, unknown>>, handle: unkno
   else if (message.type === 'init' && typeof message.secret === 'string') {
     // What was set for this process's own start is nothing for the children it starts.
     for (const name of (message.onlyHere ?? []) as readonly unknown[]) delete process.env[String(name)];
+    env = { ...process.env };
     void begin(message.secret);
   } else if (message.type === 'drain') void leave(0, true, message.restarts !== true);
 });
 // The guard died, as one that stops asks to drain first. The next guard's engine needs the home.
 process.on('disconnect', () => {
-  const revived = leaving ? Promise.resolve() : reviveGuard(process.env);
+  const revived = leaving ? Promise.resolve() : reviveGuard(env);
   void revived
     .catch((error: unknown) => engine?.log.error('the guard could not be started again', { error }))
     .then(() => leave(0, false));
@@ -49,7 +52,7 @@ setInterval(() => tell({ type: 'heartbeat' }), HEARTBEAT_MS);
 
 async function begin(secret: string): Promise<void> {
   try {
-    engine = await composeEngine({ env: process.env, secret, onLost: () => void leave(1, false) });
+    engine = await composeEngine({ env, ownEnv: process.env, secret, onLost: () => void leave(1, false) });
     tell({ type: 'ready', port: engine.port });
   } catch (error) {
     fail('the engine did not start', error);

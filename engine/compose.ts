@@ -55,6 +55,7 @@ import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.t
 import { openHostMark } from './lifecycle/host.ts';
 import { createIdleCollector } from './lifecycle/memory.ts';
 import { openSchema } from './lifecycle/schema.ts';
+import { useTempDir } from './lifecycle/temp-dir.ts';
 import { getClaudeEnvironment } from './lifecycle/user-proxy.ts';
 import { createLinkedBlock, type LinkedBlock } from './linked-block.ts';
 import { createAccess, guardMemory } from './policy/guard.ts';
@@ -76,7 +77,10 @@ const IDLE_CHECK_MS = 30_000;
 export type RunningEngine = Awaited<ReturnType<typeof composeEngine>>;
 
 export interface EngineOptions {
+  /** Of children too. */
   readonly env: NodeJS.ProcessEnv;
+  /** This process's own, which gets a folder of its own for temporary files. */
+  readonly ownEnv: NodeJS.ProcessEnv;
   readonly secret: string;
   /** Called once when another engine takes over the home. */
   readonly onLost: () => void;
@@ -97,7 +101,7 @@ async function settled(opening: Promise<unknown>): Promise<void> {
 }
 
 /** The one composition root. Everything that is opened here is closed by `close`, in the opposite order. */
-export async function composeEngine({ env, secret, onLost }: EngineOptions) {
+export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptions) {
   const { config, home } = loadConfig(env);
   const presets = presetRules(env);
   const paths = homePaths(home);
@@ -117,6 +121,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   let activity = (): Activity => ({ answering: 0, lastRequestMs: 0 });
   const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(async () => {
     if (stores.locked !== null) throw stores.locked;
+    await useTempDir(ownEnv, path.join(paths.runDir, 'tmp'));
     const claudeEnvironment = await getClaudeEnvironment(env, paths);
     const own = { redactor, sealedOrigin: seals.getOrigin, usage: getUsage(budget, ledger), claudeEnvironment };
     const share = shareOptions(env, paths, policy);

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { createMutex, type Mutex, runInSlices, systemClock } from '../common/async.ts';
@@ -56,7 +55,7 @@ export interface OpenMemoryOptions
  */
 export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory> {
   const { share: _, ...options } = parts;
-  const { env, config, paths, log } = options;
+  const { config, paths, log } = options;
   const { createMemory } = await import('./memory.ts');
   const { openJournal } = await import('./storage/fs/turn-log.ts');
   const { openNodeFiles } = await import('./storage/fs/node-files.ts');
@@ -79,17 +78,14 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
     });
   const embedder = withTimeout(working);
   const warm = working.embedQuery('first words', NO_CORPUS).catch(() => undefined);
-  // LanceDB leaves an empty folder among the temporary files of each process.
-  const index = await withTempDir(env, path.join(paths.runDir, 'tmp'), () =>
-    openIndexHome({
-      dir: paths.indexDir,
-      embedder,
-      now: systemClock.now,
-      report,
-      getEmbedder: (id) => getEmbedder(id, paths, withTimeout),
-      unembedded: (error) => log.warn('texts were indexed by their words only', { error }),
-    }),
-  );
+  const index = await openIndexHome({
+    dir: paths.indexDir,
+    embedder,
+    now: systemClock.now,
+    report,
+    getEmbedder: (id) => getEmbedder(id, paths, withTimeout),
+    unembedded: (error) => log.warn('texts were indexed by their words only', { error }),
+  });
   if (index.rebuilt && index.reason !== 'new') log.warn('the index is rebuilt', { reason: index.reason });
   const journal = await openJournal({ dir: paths.journalDir, report });
   const nodeFiles = await openNodeFiles(paths);
@@ -251,30 +247,6 @@ export async function openLanguageModel(parts: Omit<OpenMemoryOptions, 'budget'>
   }
   const { createClaudeCli } = await import('./models/claude-code.ts');
   return createClaudeCli({ ...shared, bin: config.claudeBin, models: config.models, environment: claudeEnvironment });
-}
-
-/** The variables that name the folder of temporary files. */
-const TEMP_VARIABLES = ['TMPDIR', 'TMP', 'TEMP'] as const;
-
-/**
- * Runs `work` with the emptied `dir` as the folder of temporary files, so that the next start removes what native code
- * leaves there.
- *
- * @param env  the process's own environment; restored when this resolves
- */
-export async function withTempDir<T>(env: NodeJS.ProcessEnv, dir: string, work: () => Promise<T>): Promise<T> {
-  await rm(dir, { recursive: true, force: true });
-  await ensureDir(dir);
-  const before = TEMP_VARIABLES.map((name) => [name, env[name]] as const);
-  for (const name of TEMP_VARIABLES) env[name] = dir;
-  try {
-    return await work();
-  } finally {
-    for (const [name, value] of before) {
-      if (value === undefined) delete env[name];
-      else env[name] = value;
-    }
-  }
 }
 
 /** Problems of the store, each once. */
