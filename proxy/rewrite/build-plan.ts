@@ -248,7 +248,7 @@ function buildRoundInput(
 }
 
 /**
- * The message up to which a new epoch strips thinking. With manual thinking, the last assistant turn keeps its own,
+ * The answer up to which a new epoch strips thinking. With manual thinking, the last assistant turn keeps its own,
  * because it has to start with it; those models do not bind thinking to the prefix.
  */
 function findStripEnd(view: ConversationView, fresh: number): string | null {
@@ -257,7 +257,8 @@ function findStripEnd(view: ConversationView, fresh: number): string | null {
   if (running === undefined) return null;
   const last = fresh >= 0 ? turns.at(-2) : running;
   const end = view.manualThinking ? (last?.start ?? 0) : fresh >= 0 ? fresh : view.lineage.length;
-  return end === 0 ? null : (view.lineage[end - 1] as string);
+  // What Claude Code does next may drop or change the newest message.
+  return view.lineage[view.infos.slice(0, end).findLastIndex(({ role }) => role === 'assistant')] ?? null;
 }
 
 /** The plan to send when nothing new may be decided; null sends the received bytes. */

@@ -381,7 +381,7 @@ class RewritePipeline implements Rewriter {
   /** The current plan; when it is lost or invalid, only the thinking is stripped that is bound to it. */
   #replayPlan(context: RequestContext): RewriteResult {
     const { view, sessionId, kind, request } = context;
-    const match = kind === 'other' ? this.#matchOther(context) : this.#matchOwnPlan(view, sessionId);
+    const match = kind === 'other' ? this.#matchOther(context) : this.#matchReplayed(context);
     const plan = chooseReplayPlan(view, match, kind !== 'other' && this.#isKnown(view, sessionId));
     if (plan === null) return { context, plan, spliced: null, decision: 'replay', cut: false };
     const isCurrent = plan === match?.plan;
@@ -399,6 +399,12 @@ class RewritePipeline implements Rewriter {
     if (plan.id === match?.plan.id)
       this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
     return this.#stripThinking(context, plan);
+  }
+
+  /** A request for a summary lacks or changes the prompt or the results with which a cut came. */
+  #matchReplayed({ view, sessionId, kind }: RequestContext): Match | null {
+    const match = this.#matchOwnPlan(view, sessionId);
+    return (kind === 'side' ? this.#plans.index.matchChanged(view, sessionId, match) : null) ?? match;
   }
 
   #matchOther({ view, sessionId, isSubagent }: RequestContext): Match | null {

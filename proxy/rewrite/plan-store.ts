@@ -7,7 +7,15 @@ import { ensureDir, syncDir } from '../../common/files.ts';
 import { sha256 } from '../../common/text.ts';
 import type { ProxyLog } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
-import { type EpochPlan, isEmptyPlan, type Match, type PlanRecord, type PlanUse, type ServedUse } from './plan.ts';
+import {
+  type EpochPlan,
+  isEmptyPlan,
+  locatePlan,
+  type Match,
+  type PlanRecord,
+  type PlanUse,
+  type ServedUse,
+} from './plan.ts';
 
 /** Persists epoch plans. Without them a restart would send the whole history upstream, which would be refused. */
 export type PlanStore = ReturnType<typeof openPlanStore>;
@@ -341,6 +349,15 @@ export class PlanIndex {
       if (isAnswered && other !== undefined) parents ??= toMatch(other);
     }
     return parents;
+  }
+
+  /** The session's newest plan, where it changed this conversation up to a message that no other plan was used behind. */
+  matchChanged({ lineage }: Pick<ConversationView, 'lineage'>, sessionId: string, than: Match | null): Match | null {
+    const id = [...(this.#sessions.get(sessionId)?.plans ?? [])].at(-1) ?? '';
+    const plan = this.#plans.get(id);
+    const servedAt = (plan === undefined ? null : locatePlan(plan, lineage))?.stripEnd ?? 0;
+    if (plan === undefined || servedAt - 1 < Math.max(0, than?.servedAt ?? 0)) return null;
+    return { plan, servedAt: servedAt - 1, lastUse: this.#uses.get(id) as PlanUse };
   }
 
   /** Evicts the least recently used sessions until at most `maxSessions` remain. */

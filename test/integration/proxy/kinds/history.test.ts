@@ -1,10 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { BRIDGE } from '../../../../proxy/rewrite/plan.ts';
+import { canonicalizeMessage } from '../../../../proxy/wire/message.ts';
 import { createTerminal } from '../../../fuzz/fake-client.ts';
-import { createWireRig, earlyCuts } from '../../../fuzz/rewriter-rig.ts';
+import { createWireRig, type Exchange, earlyCuts, type Json } from '../../../fuzz/rewriter-rig.ts';
 import { getText, isThinkingFree, left, oursIn, step, talkativeMemory, walk } from '../../../fuzz/story.ts';
 
 const DAY_MS = 86_400_000;
+
+interface Message {
+  readonly role: string;
+  readonly content: unknown;
+}
+
+/** As the prompt cache compares them. */
+function sentMessages({ sent }: Exchange): string[] {
+  const { messages } = JSON.parse(sent.toString()) as { messages: Message[] };
+  return messages.map(canonicalizeMessage);
+}
 
 async function begun(turns: number, options: Parameters<typeof createWireRig>[0] = {}) {
   const rig = await createWireRig(options);
@@ -158,6 +170,35 @@ describe('what becomes of a history', () => {
     expect(rig.records.slice(before).filter(({ kind }) => kind !== 'served')).toEqual([]);
     await terminal.compact();
     expect((await walk(terminal, 7, 8)).refusal).toBeNull();
+  });
+
+  it('a summary asked for in place of the prompt or behind the results that a cut came with is cut as well', async () => {
+    const { rig, terminal } = await begun(0);
+    const long = { ...step(9), rounds: Array.from({ length: 14 }, (_, at) => step(at).rounds ?? []).flat() };
+    let before = 0;
+    const found = { prompt: 0, results: 0 };
+    for (const turn of [...[1, 2, 3, 4, 5, 6, 7, 8].map((number) => step(number)), long]) {
+      const exchanges = await terminal.ask(turn);
+      const exchange = exchanges.findLast(
+        (each, at) => left(each) > (at === 0 ? before : left(exchanges[at - 1] as Exchange)),
+      );
+      before = left(exchanges.at(-1) as Exchange);
+      if (exchange === undefined) continue;
+      const { messages, ...rest } = JSON.parse(exchange.request.bytes.toString()) as { messages: Message[] };
+      const asked = { type: 'text', text: 'CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.' };
+      const at = messages.findLastIndex(({ role }) => role === 'user');
+      const results = ((messages[at]?.content ?? []) as Json[]).filter(({ type }) => type === 'tool_result');
+      const body = { ...rest, messages: [...messages.slice(0, at), { role: 'user', content: [...results, asked] }] };
+      const headers = { ...exchange.request.headers, 'x-claude-code-request-class': 'compaction' };
+      const summary = await rig.send({ ...exchange.request, headers, bytes: Buffer.from(JSON.stringify(body)) });
+      expect(summary.refusal).toBeNull();
+      expect(left(summary)).toBe(left(exchange));
+      const [sent, known] = [sentMessages(summary).slice(0, -1), sentMessages(exchange)];
+      expect(sent).toEqual(known.slice(0, sent.length));
+      found[results.length > 0 ? 'results' : 'prompt'] += 1;
+    }
+    expect(found.prompt).toBeGreaterThan(0);
+    expect(found.results).toBeGreaterThan(0);
   });
 
   it('a fork that is compacted before its first turn is known all the same', async () => {
