@@ -4,6 +4,7 @@ import type { LruMap } from '../../common/map.ts';
 import {
   type CapturedMessage,
   type CapturedTurn,
+  findTypedBesideResults,
   PRESET_HEADER,
   PRESETS,
   type Role,
@@ -271,11 +272,34 @@ export function captureUnfinishedTurn({ context, answer, sinceMs }: UnfinishedTu
 
 const unfinishedId = (endHash: string): string => extendLineage(endHash, 'unfinished');
 
-/** Ids that the unfinished forms of this turn would have: one for each message that may end a request. */
-function listUnfinishedIds({ infos, lineage }: ConversationView, { start, end }: TurnSpan): string[] {
-  return lineage
-    .slice(start, end)
-    .flatMap((hash, at) => (infos[start + at]?.role === 'assistant' ? [] : unfinishedId(hash)));
+/** Ids that the unfinished forms of this turn would have: one for each end that a request with it may have had. */
+function listUnfinishedIds(view: ConversationView, { start, end }: Pick<TurnSpan, 'start' | 'end'>): string[] {
+  const { infos, lineage } = view;
+  const isMerged = isMergedPrompt(infos, start);
+  const own = lineage.slice(start, end).flatMap((hash, at) => {
+    if (infos[start + at]?.role === 'assistant') return [];
+    return [...listBeginnings(view, start + at, isMerged && at === 0), hash];
+  });
+  return [...own, ...(isMergedPrompt(infos, end) ? listBeginnings(view, end, false) : [])].map(unfinishedId);
+}
+
+/**
+ * Lineage hashes of this message without its last texts: Claude Code puts what is typed next into a message that got no
+ * answer. Of one with a merged prompt, those with the prompt (`prompted`) belong to its turn, the others to that before.
+ */
+function listBeginnings(view: ConversationView, index: number, prompted: boolean): string[] {
+  const [info, at] = [view.infos[index], view.scan.messages[index]];
+  if (info?.role !== 'user' || at === undefined || !info.shape.blocks.slice(1).some(({ type }) => type === 'text')) {
+    return [];
+  }
+  const blocks = readBlocks(view, at);
+  const isMerged = isMergedPrompt(view.infos, index);
+  return blocks.flatMap(({ type }, end) => {
+    const content = blocks.slice(0, end);
+    const isPrompted = isMerged && findTypedBesideResults(content.flatMap(({ text = [] }) => text)) !== null;
+    if (end === 0 || type !== 'text' || isPrompted !== prompted) return [];
+    return extendLineage(view.lineage[index - 1] ?? '', hashMessage({ role: 'user', content }));
+  });
 }
 
 /** The turn that a response just ended, before Claude Code sends the answer back. */

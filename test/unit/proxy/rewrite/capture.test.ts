@@ -283,6 +283,32 @@ describe('an unfinished turn', () => {
     expect(turn?.unfinishedIds).not.toContain(capture(before.slice(0, 1))[0]?.turnId);
   });
 
+  it('has an id that the turn lists in which Claude Code put it together with what was typed next', () => {
+    const interrupted = text('[Request interrupted by user]');
+    const [next, last] = [text('Run one of them.'), text('Stop.')];
+    const ids = (messages: readonly unknown[]) => {
+      const view = getView([...messages, said('assistant', text('Passed.')), said('user', text('Thanks.'))]);
+      const turns = captureTurns(view, splitTurns(view).slice(1, -1), context);
+      return turns.map(({ unfinishedIds }) => unfinishedIds);
+    };
+    const asked = [...before, said('user', text('Run them.'))];
+    const [unanswered] = capture(asked);
+    for (const more of [next, [...interrupted, ...next]]) {
+      const [merged] = ids([...before, said('user', [...text('Run them.'), ...more])]);
+      expect(merged).toContain(unanswered?.turnId);
+    }
+    const results = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: '1 passed' }];
+    const looped = [...asked, call(1)];
+    const [first, second] = [results, [...results, ...interrupted, ...next]].map(
+      (content) => capture([...looped, said('user', content)])[0]?.turnId,
+    );
+    const [ran, merged] = ids([...looped, said('user', [...results, ...interrupted, ...next, ...last])]);
+    expect(ran).toContain(first);
+    expect(ran).not.toContain(second);
+    expect(merged).toContain(second);
+    expect(merged).not.toContain(first);
+  });
+
   it('has the part of the answer that has arrived', () => {
     const [unfinished] = capture(whole.slice(0, before.length + 1), { content: text('All p') });
     expect(unfinished?.messages.map(({ role, content }) => [role, JSON.parse(content)])).toEqual([
