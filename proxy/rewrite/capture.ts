@@ -295,11 +295,16 @@ function listBeginnings(view: ConversationView, index: number, prompted: boolean
   const blocks = readBlocks(view, at);
   const isMerged = isMergedPrompt(view.infos, index);
   return blocks.flatMap(({ type }, end) => {
-    const content = blocks.slice(0, end);
+    const content = blocks.slice(0, end).map((block, at) => (at === end - 1 ? withoutSeam(block) : block));
     const isPrompted = isMerged && findTypedBesideResults(content.flatMap(({ text = [] }) => text)) !== null;
     if (end === 0 || type !== 'text' || isPrompted !== prompted) return [];
     return extendLineage(view.lineage[index - 1] ?? '', hashMessage({ role: 'user', content }));
   });
+}
+
+/** Claude Code ends a text with a line break where it puts another one behind it. */
+function withoutSeam<T extends { readonly text?: string }>(block: T): T {
+  return block.text?.endsWith('\n') === true ? { ...block, text: block.text.slice(0, -1) } : block;
 }
 
 /** The turn that a response just ended, before Claude Code sends the answer back. */

@@ -284,7 +284,7 @@ describe('an unfinished turn', () => {
   });
 
   it('has an id that the turn lists in which Claude Code put it together with what was typed next', () => {
-    const interrupted = text('[Request interrupted by user]');
+    const interrupted = text('[Request interrupted by user]\n');
     const [next, last] = [text('Run one of them.'), text('Stop.')];
     const ids = (messages: readonly unknown[]) => {
       const view = getView([...messages, said('assistant', text('Passed.')), said('user', text('Thanks.'))]);
@@ -294,7 +294,7 @@ describe('an unfinished turn', () => {
     const asked = [...before, said('user', text('Run them.'))];
     const [unanswered] = capture(asked);
     for (const more of [next, [...interrupted, ...next]]) {
-      const [merged] = ids([...before, said('user', [...text('Run them.'), ...more])]);
+      const [merged] = ids([...before, said('user', [...text('Run them.\n'), ...more])]);
       expect(merged).toContain(unanswered?.turnId);
     }
     const results = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: '1 passed' }];
@@ -302,7 +302,10 @@ describe('an unfinished turn', () => {
     const [first, second] = [results, [...results, ...interrupted, ...next]].map(
       (content) => capture([...looped, said('user', content)])[0]?.turnId,
     );
-    const [ran, merged] = ids([...looped, said('user', [...results, ...interrupted, ...next, ...last])]);
+    const [ran, merged] = ids([
+      ...looped,
+      said('user', [...results, ...interrupted, ...text('Run one of them.\n'), ...last]),
+    ]);
     expect(ran).toContain(first);
     expect(ran).not.toContain(second);
     expect(merged).toContain(second);
