@@ -8,6 +8,7 @@ import {
   isContinuation,
   lowestOrigin,
   type Origin,
+  readRefusal,
   readUserTexts,
   type SourcedText,
 } from '../../common/turn.ts';
@@ -208,12 +209,18 @@ const REPORT = /<system-reminder>\s{0,9}\[SYSTEM NOTIFICATION/;
 
 function readResult(block: Block, reading: Reading): void {
   const use = reading.uses.get(toText(block['tool_use_id']));
-  const texts = contentText(block['content']);
-  const origin = reading.getOrigin(texts) ?? toolOrigin(use, reading.projectDir);
+  const tool = toText(use?.['name']);
+  const whole = contentText(block['content']);
+  const mayRefuse = block['is_error'] === true && typeof block['content'] === 'string' && REFUSABLE.has(tool);
+  const refusal = mayRefuse ? readRefusal(whole) : null;
+  readTexts(refusal?.typed ?? [], reading);
+  const texts = refusal?.client ?? whole;
+  // The call did not run.
+  const origin = refusal === null ? (reading.getOrigin(texts) ?? toolOrigin(use, reading.projectDir)) : 'tool';
   if (origin === 'external' || REPORT.test(texts)) reading.tainted = true;
   // Also what looks injected: the file or program may have written it.
   if (!isCleanOrigin(origin)) reading.flow.push({ by: 'shown', text: texts });
-  add(reading, { kind: 'tool_result', origin, tool: toText(use?.['name']), text: stripInjected(texts) });
+  add(reading, { kind: 'tool_result', origin, tool, text: stripInjected(texts) });
 }
 
 function readAssistantBlock(block: Block, reading: Reading): void {
@@ -255,6 +262,12 @@ function add(reading: Reading, part: TurnPart): void {
 }
 
 const WRITERS = new Set(['Write', 'Edit', 'MultiEdit', 'NotebookEdit']);
+
+/**
+ * Tools whose errors begin with words of the client (`Exit code 1`, `<tool_use_error>`), so that no file, program or
+ * server can begin one with the client's words for a refusal.
+ */
+const REFUSABLE = new Set([...WRITERS, 'Bash', 'ExitPlanMode']);
 
 /** Built-in tools with a local result; every tool not listed here or below is external. */
 const LOCAL = new Set([

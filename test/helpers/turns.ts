@@ -39,3 +39,20 @@ export function toolRound(name: string, input: unknown, result: unknown, id = 't
     message('user', [{ type: 'tool_result', tool_use_id: id, content: result }]),
   ];
 }
+
+/** A call and the error that it ends with. */
+export function failedRound(name: string, input: unknown, result: unknown): CapturedMessage[] {
+  const [call, answer] = toolRound(name, input, result) as [CapturedMessage, CapturedMessage];
+  const blocks = JSON.parse(answer.content) as object[];
+  return [
+    call,
+    message(
+      'user',
+      blocks.map((block) => ({ ...block, is_error: true })),
+    ),
+  ];
+}
+
+/** What Claude Code 2.1 says in place of the result of a call that the user refuses with a comment. */
+export const refusal = (comment: string): string =>
+  `The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). To tell you how to proceed, the user said:\n${comment}`;
