@@ -117,6 +117,15 @@ const CHANGED: Pairs = {
     ['로그는 Loki에 저장한다.', 'Loki 대신 Elastic에 저장한다.'],
     ['The cache lives in memory.', 'the cache moved from memory to disk'],
   ],
+  orders: [
+    ['The free trial lasts 14 days now', 'make the free trial 7 days'],
+    ['Done, the free trial is set to 14 days.', 'change the free trial to 7 days please'],
+    ['The page size is 20.', 'make the page size 50'],
+    ['The invoice reminder is sent after 10 days.', 'set the invoice reminder to 21 days instead'],
+    ['The export limit is 1000 rows.', "ok, let's make the export limit 5000 rows"],
+    ['Die Probezeit beträgt 14 Tage.', 'mach die Probezeit 7 Tage'],
+    ['Der Cache hält 5 Minuten.', 'setz den Cache auf 15 Minuten'],
+  ],
 };
 
 const KEPT: Pairs = {
@@ -171,6 +180,16 @@ const KEPT: Pairs = {
     ['The Redis eviction policy is allkeys-lru.', 'We now use Redis 7 instead of Redis 6.'],
     ['Jenkins runs in the basement.', 'The docs job moved from Jenkins to GitHub Actions.'],
     ['The build takes 40s.', 'The build no longer works.'],
+  ],
+  'orders about something else': [
+    ['The session timeout is 30 minutes.', 'make the export timeout 5 minutes'],
+    ['The free trial is 14 days.', 'make the paid trial 30 days'],
+    ['The list is 10 entries long.', 'make a list of 20 entries'],
+    ['The first 3 tests pass.', 'make the first 5 tests pass'],
+    ['The retry delay is 10 seconds.', 'make the webhook timeout 30 instead of 10'],
+    ['The free trial is 14 days.', 'make the free trial page load in 2 seconds'],
+    ['The logo is 40 px.', "don't make the logo 80 px"],
+    ['The free trial is 14 days.', 'should we make the free trial 7 days?'],
   ],
   additions: [
     ['We use Vitest for unit tests.', 'We now use Playwright for browser tests.'],

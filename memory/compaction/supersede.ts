@@ -310,6 +310,9 @@ const NEGATION =
 const NEGATIVE = /n['’]t\b|\b(?:not?|never|without|stop(?:ped)?|nicht|keine?n?|nunca)\b|不|没|않|안 /iu;
 const NOW =
   /\b(?:now|from now on|instead|actually|correction|as of|jetzt|ab sofort|ahora)\b|现在|改为|改成|이제|\b(?:set|change|raise|lower|bump|increase|decrease|reduce|move|update|upgrade|downgrade|switche?)[ds]?\b.* to (?=\S+\W*$|\S+ \S+\W*$)/iu;
+/** Orders a value: `make the free trial 7 days`. */
+const ORDER =
+  /^(?:(?:and|now|please|ok(?:ay)?|let's)[, ]+)*(?:make|set|mach\p{L}{0,2}|setz\p{L}{0,2}|pon\p{L}{0,2}) (?:the |our |die |den |das |el |la )?(\p{L}[^,;:.]{2,60}?)(?<!\b(?:of|in|at|by|for|with|than|first|last|next|top|least|most)) (?:(?:to|auf|en) )?(?=\d[^,;\s]*(?: \p{L}+)?(?:\W*$|[,;] | (?:instead|now|jetzt)\b))/iu;
 /** Questions, guesses, plans, quotes, refusals, additions, and what somebody is doing. */
 const DOUBT = [
   /[?？]\W*$|吗|까[.?]?$|^\s*>/u,
@@ -324,6 +327,7 @@ const DONE = /\b(?:now|(?:replac|renam|mov|migrat|chang|switch|swapp|upgrad)ed)\
 /** A request is an order, not a question. */
 const POLITE =
   /^\W*(?:(?:please|ok(?:ay)?|yes|so|and)[, ]+)*(?:(?:can|could|would|will) you (?:please )?|please )(.*?)\??$/i;
+const PLEASE = /[, ]+(?:please|pls|bitte|por favor)\W*$/i;
 /** A plain word has to be the object of a verb, a name may follow a preposition. */
 const USES_WORD =
   /^(?:us(?:e[sd]?|ing)|with|through|via|support\w*|needs?|requires?|wants?|ships?|on|nutzen|verwenden|mit|usamos|con|por)$/i;
@@ -456,7 +460,8 @@ function isOther(next: Assertion, old: Assertion | null): boolean {
 }
 
 function getAssertion(claim: string, { lasting, attributes: known, now }: EndingRules): Assertion | null {
-  const text = findClauseAfter(claim.replace(/^[^:,]*\b(?:from now on|correction|as of [^:,]*)[,:]? /i, ''));
+  const ordered = claim.replace(/^(?:done|fixed|ok(?:ay)?|erledigt|hecho)[,:;] /i, '').replace(ORDER, '$1 is now ');
+  const text = findClauseAfter(ordered.replace(/^[^:,]*\b(?:from now on|correction|as of [^:,]*)[,:]? /i, ''));
   const spaced = text.replace(UNIT, '$1$2').replace(/(?<!\d)[=:](?=\S)|[是为到](?=\s?[\dA-Za-z])/g, ' $& ');
   if (!lasting.test(spaced)) return null;
   const last = [...spaced.matchAll(VALUE)]
@@ -471,7 +476,7 @@ function getAssertion(claim: string, { lasting, attributes: known, now }: Ending
   const attributes = rest.filter((word) => known.has(word));
   const tail = spaced.slice(spaced.toLowerCase().lastIndexOf(last.value) + last.value.length);
   if (last.kind === 'word' && (attributes.length === 0 || getWords(tail).length > 0)) return null;
-  return { ...last, subject: rest.filter((word) => !known.has(word)), attributes, isNew: now.test(claim) };
+  return { ...last, subject: rest.filter((word) => !known.has(word)), attributes, isNew: now.test(ordered) };
 }
 
 function getKind(value: string, by: string): Assertion['kind'] | null {
@@ -486,7 +491,7 @@ function getKind(value: string, by: string): Assertion['kind'] | null {
 function getClaim(statement: string, { maxChars, quoted, polite, doubt }: EndingRules): string {
   if (statement.length > maxChars) return '';
   const bare = statement.replace(quoted, ' ').replaceAll('`', '').replace(/\s+/g, ' ').trim();
-  const text = polite.exec(bare)?.[1] ?? bare;
+  const text = (polite.exec(bare)?.[1] ?? bare).replace(PLEASE, '');
   return doubt.some((sign) => sign.test(text)) ? '' : text;
 }
 

@@ -16,6 +16,8 @@ const TASKS = 'build|compile|deploy|format|install|launch|lint|migrate|release|r
 /** What somebody is asked to do always or never; "always here to help" asks for nothing. */
 const ORDERS =
   '(?:add|answer|ask|avoid|begin|bump|call|change|check|commit|create|delete|document|edit|explain|force-push|format|import|include|install|keep|log|merge|mock|modify|name|prefer|push|put|read|rebase|reply|respond|return|run|show|sort|squash|start|store|test|touch|update|use|verify|wrap|write)\\b';
+/** Speaks of code, so of this project, and not of how the user likes to work. */
+const CODES = '(?:always |never )(?:call|import|include|log|mock|name|return|sort|store|use|wrap)\\b';
 /** Names a thing of the project. */
 const NAMES = '.{0,80}(?:["`]|\\w[._/]\\w|\\bthis (?:codebase|package|project|repo|repository)\\b)';
 const THINGS =
@@ -49,7 +51,7 @@ export const DEFAULT_RULES: readonly FactRule[] = [
   ...find('Person.Preference', [
     /^i (?:really |strongly |generally |usually |always |much )?prefer (?!if\b)(?<value>.+)$/i,
     /^i (?:always|usually|only) (?:use|write|work with) (?<value>.+)$/i,
-    like`^(?:from now on,? |going forward,? )?(?<value>(?:always |never )${ORDERS}(?!${NAMES}).+)$`,
+    like`^(?:from now on,? |going forward,? )?(?<value>(?!${CODES})(?:always |never )${ORDERS}(?!${NAMES}).+)$`,
     like`^(?:(?:you|claude) (?:should|must|may|can) |(?:i|we) (?:want|need|expect|would like) you to |(?:please )?(?:make sure|remember|be sure)(?: that you| to)? )(?<value>(?:always |never )${ORDERS}.+)$`,
     like`^(?<value>(?:do not|don't) (?:ever ${ORDERS}.+|${ORDERS}.{0,80}? (?:again|by default|on your own|unless i|without (?:asking|my|permission|tests)).*))$`,
     /^(?<value>(?:i|we) (?:don't|do not|never) (?:ever )?want you to .+)$/i,
@@ -96,7 +98,7 @@ export const DEFAULT_RULES: readonly FactRule[] = [
     like`^in (?:this|our) (?:${THINGS}),? (?:please |we )?(?<value>(?:(?:don't|do not|never|always) ${ORDERS}|(?:avoid|name|prefer|rebase|squash|use|write)\b).*)$`,
     like`^(?<value>(?:(?:don't|do not|never|always) ${ORDERS}|(?:avoid|name|prefer|use|write) ).{1,100} in (?:this|our) (?:${THINGS})\b.*)$`,
     /^(?<value>(?!(?:it|this|that|he|she|they|you|i|we|there)\b)(?:[\w`"./-]+ ){1,6}(?:must|should) (?:always|never|only) .+)$/i,
-    like`^(?:from now on,? |going forward,? )?(?<value>(?:always |never )${ORDERS}(?=${NAMES}).+)$`,
+    like`^(?:from now on,? |going forward,? )?(?<value>(?=${CODES}|(?:always |never )${ORDERS}${NAMES}).+)$`,
   ]),
   ...find('Project.Environment', [
     /^(?:the |our )?(?<value>(?:[\w.-]+ ){0,3}(?:port|host|hostname|url|version|address|directory|bucket|region|database) is (?:now )?(?=\S*[\d./:_-])\S+)$/i,

@@ -10,11 +10,11 @@ const LEAD_IN =
 /** A request for good, worded as a question. */
 const POLITE =
   /^(?:can|could|would|will) (?:you|we) (?:please )?(?:make sure (?:to |that you )?|remember to )?(?=(?:always|never|from now on|going forward)\b)/i;
-/** Guesses, conditions, and what somebody else may have said. */
+/** Guesses, conditions, what somebody else may have said, and what the sentence itself takes back. */
 const HEDGE =
-  /\b(?:if|unless(?! i\b)|maybe|perhaps|might|probably|would(?! like)|could|wonder(?:ing)?|guess|i think(?! we should)|not sure|let's say|for example|e\.g|said|says|told|wrote)\b/i;
+  /\b(?:if|unless(?! i\b)|maybe|perhaps|might|probably|would(?! like)|could|wonder(?:ing)?|guess|i think(?! we should)|not sure|let's say|for example|e\.g|said|says|told|wrote|no,? wait|wait,? no|no,? actually|actually,? no|hm+,? no|scratch that|on second thought|nein,? warte|warte,? nein)\b/i;
 /** Takes back what the sentence before it says. */
-const TURN = /^(?:no,|(?:but|however|although|actually|wait|instead|never ?mind|scratch that|just kidding)\b)/i;
+const TURN = /^(?:(?:hm+,? )?no,|(?:(?:hm+,? )?no wait|but|however|although|actually|wait|instead|never ?mind|scratch that|just kidding)\b)/i;
 /** What is asked for after a statement in the same sentence. */
 const REQUEST = /,? (?:can|could|would|will) (?:you|we) /i;
 const INNER_END = /(?<=[\p{L}\p{N})"'`]{2}[.!?])\s+/u;
@@ -52,10 +52,10 @@ function quoted(matches: readonly Record<'value' | 'evidence', string>[], text: 
 }
 
 function match(texts: readonly string[], rules: readonly FactRule[], whole: string): object[] {
-  const facts = texts.flatMap((text) => {
+  const facts = texts.flatMap((text, index) => {
     const sentences = splitSentences(text).flatMap((sentence) => sentence.split(INNER_END));
     return sentences.flatMap((evidence, at) => {
-      if (evidence.length > MOST.sentence || TURN.test(sentences[at + 1] ?? '')) return [];
+      if (evidence.length > MOST.sentence || TURN.test(sentences[at + 1] ?? texts[index + 1] ?? '')) return [];
       const order = evidence.replaceAll('’', "'").replace(POLITE, '');
       const sentence = trimEnd(order, order.length === evidence.length ? '.! ' : '.!? ');
       const [stated = ''] = sentence.split(REQUEST);

@@ -246,7 +246,7 @@ describe('with a model', () => {
       },
     });
     const memory = await start(disk, { llm: 'claude', model });
-    await tell(memory, OLD, talk('Make the staging database use port 6432.', 'Done.', at(1)));
+    await tell(memory, OLD, talk('Let the staging database answer at 6432.', 'Done.', at(1)));
     expect(labelled[0]).toEqual([]);
     expect(labelled[1]?.join()).toContain('5433');
     const [old, heir] = [getNode(disk, '5433'), getNode(disk, '6432')];

@@ -240,6 +240,9 @@ describe('the state that a turn leaves behind', () => {
     'Für die Suche bleiben wir bei Solr.',
     'Dann doch ohne Seitenumbruch im Bericht.',
     "please don't log the addresses",
+    'no dont write your own backoff, use the p-retry package we already have',
+    "don't use any",
+    "don't store anything in localStorage",
   ])('a decision is one in any language: %s', (prompt) => {
     expect(readTurnState(say(prompt, 'Ok.')).decisions).toHaveLength(1);
   });
@@ -248,6 +251,10 @@ describe('the state that a turn leaves behind', () => {
     "The mailer dies every night and don't ask me how often I restarted it.",
     "The exporter is ancient, don't worry about its style.",
     "We get two rows for each mail, and don't know which one is right.",
+    "don't fix anything, just validate the invoice export",
+    'do not change any code, but tell me what you find',
+    "don't merge it yet",
+    "wait for the review, don't deploy the mailer for now",
   ])('no decision: %s', (prompt) => {
     expect(readTurnState(say(prompt, 'Ok.')).decisions).toEqual([]);
   });
