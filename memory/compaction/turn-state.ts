@@ -78,7 +78,7 @@ const WEAK =
 const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w+ (?:anything|any (?:code|files?))(?:\W*$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^agreed[,:.] \p{L}|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w{1,20} (?:anything|any (?:code|files?))(?:\W{0,9}$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
 /** What an answer comes down to. */
 const CONCLUDES =
   /^(?:(?:the )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
@@ -87,6 +87,9 @@ const ASIDE =
   /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does)/i;
 const OPEN_ITEM =
   /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left to do|open(?: (?:questions?|items?|points?))?):|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised) (?:[\p{L}\p{N} '_/-]|\.(?! )){2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
+/** What the speaker wants to do at a later time; English has its own words for it above. */
+const OWN_PLAN =
+  /(?<!\p{L})(?:(?:\p{L}{2,12}(?<!hab|hatt|hätt|wär|war|wurd|hieß)e ich|ich \p{L}{2,12}(?<!hab|hatt|hätt|wär|wurd)e) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:(?<!heute |gestern )morgen|übermorgen|nachher|nächste woche|(?:am|bis) \p{L}{2,6}tag|(?:am|bis) mittwoch)|(?:(?<!heute |gestern )morgen|übermorgen|nachher|nächste woche) \p{L}{2,12}(?<!hab|hatt|hätt|wär|wurd)e ich|(?:yo|l[ao]s? \p{L}{2,12}(?:o|ré)) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:(?<!la |esta )mañana|más tarde|la semana que viene|el (?:lunes|martes|miércoles|jueves|viernes))|je (?:m'en \p{L}{2,14}|(?:l[ae]s? |l')?\p{L}{2,14}(?:rai|ais|is)) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:demain|plus tard|la semaine prochaine|(?:lun|mar|mercre|jeu|vendre)di))(?!\p{L})/iu;
 const OPEN_HEADING =
   /^(?:next steps?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 (?:작업|일)|할 일)(?!\p{L})/iu;
 const REPLY =
@@ -123,6 +126,9 @@ const GOES_ON = new Set(
   ),
 );
 
+/** One that ends without a full stop. */
+const PARAGRAPH = /[\p{L}\p{N}](?=\n\n)/gu;
+
 const DIALOGS = new Set(['AskUserQuestion', 'ExitPlanMode']);
 
 const states = new WeakMap<TurnText, { readonly before: TurnText | undefined; readonly state: TurnState }>();
@@ -148,7 +154,9 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const spoken = findSpoken(request, typed, before === undefined ? '' : saidIn(before));
   const own = spoken.flatMap(({ statement, shown }) => (shown === '' ? [statement] : []));
   const isWhole = own.length === stated.length && typed.length <= ASKED_CHARS;
-  const statedAsked = isWhole ? oneLine(typed).replace(LEAD_IN, '') : findRequest(spoken, stated);
+  const statedAsked = isWhole
+    ? oneLine(typed.replace(PARAGRAPH, '$&.')).replace(LEAD_IN, '')
+    : findRequest(spoken, stated);
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
   const askedText = dated(request.length === 0 ? '' : statedAsked);
   const concluded = concluding(answer.said);
@@ -309,7 +317,7 @@ function withSubject({ text, block }: Statement, before: Statement | undefined):
 }
 
 function isTodo({ text, heading }: Statement): boolean {
-  return OPEN_ITEM.test(text) || OPEN_HEADING.test(heading);
+  return OPEN_ITEM.test(text) || OWN_PLAN.test(text) || OPEN_HEADING.test(heading);
 }
 
 const RULE_START = 60;

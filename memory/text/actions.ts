@@ -47,6 +47,7 @@ const VERBS: Readonly<Record<Act, string>> = {
 };
 const FAILED =
   /^[ \t]*(?:<tool_use_error>|error\b|fatal:|traceback\b)|\bexit(?:ed)?(?: with)?(?: code| status)?:? [1-9]\d*\b|\bcommand (?:failed|not found)\b|\b[1-9]\d* (?:tests? )?failed\b/im;
+export const REJECTED = /^The user doesn't want to (?:proceed|take this action)/;
 const RESULT_CHARS = 4_000;
 const SUBJECT_CHARS = 60;
 const CAPSULE_CHARS = 240;
@@ -56,25 +57,19 @@ const SEGMENTS = 2;
 /** Inputs of tools that say what a call was about. */
 const TELLING = ['file_path', 'notebook_path', 'path', 'command', 'pattern', 'url', 'query', 'description', 'prompt'];
 
-/** Tool calls in order, each with the result that answers it. */
+/** Tool calls in order, each with the result that answers it; without those that the user refused. */
 export function getActions(turns: readonly TurnText[]): Action[] {
   return turns.flatMap(({ parts }) => {
     const results = parts.filter(({ kind }) => kind === 'tool_result');
     const calls = parts.filter(({ kind }) => kind === 'tool_use');
-    return calls.map(({ tool, text, origin }): Action => {
+    return calls.flatMap(({ tool, text, origin }): Action[] => {
       const at = results.findIndex((result) => result.tool === tool);
       const [result] = at < 0 ? [] : results.splice(at, 1);
+      if (result !== undefined && REJECTED.test(result.text)) return [];
       const failed = result !== undefined && FAILED.test(result.text.slice(0, RESULT_CHARS));
       const images = findImages(result?.text ?? '');
-      return {
-        act: ACT_OF[tool] ?? 'READ',
-        tool,
-        subject: getSubject(text),
-        failed,
-        images,
-        question: findQuestion(text),
-        origin,
-      };
+      const question = findQuestion(text);
+      return [{ act: ACT_OF[tool] ?? 'READ', tool, subject: getSubject(text), failed, images, question, origin }];
     });
   });
 }

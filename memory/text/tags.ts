@@ -1,7 +1,7 @@
 import type { Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import { ACTS, type Action } from './actions.ts';
+import { ACTS, type Action, REJECTED } from './actions.ts';
 import { isNoise, STANDING, split } from './sentences.ts';
 import { typedText } from './typed-text.ts';
 
@@ -30,7 +30,6 @@ const GOAL =
   /\b(?:(?:the|our|my|project'?s?) goal (?:is|of this project)|(?:we|i) (?:want|are going|am going|'re going) to build|this (?:project|app|service|tool) (?:aims|is (?:about|for|meant)))\b|(?<!\p{L})(?:das Ziel ist|unser Ziel|el objetivo es|le but est)(?!\p{L})|(?:目标是|目標は|목표는)/iu;
 const DIAGNOSED =
   /\b(?:root cause|(?:cause|culprit|reason|bug|problem|issue) (?:is|was)|(?:is|was) caused by|turned out (?:to be|that))\b|(?<!\p{L})(?:Ursache|la causa)(?!\p{L})|(?:原因是|原因は|원인은)/iu;
-const REJECTED = /^The user doesn't want to (?:proceed|take this action)/;
 const REJECTS = /^(?:no|nope|nein|non)[,.!]? /i;
 const PLANNERS = /^(?:Enter|Exit)PlanMode$|^TodoWrite$|^TaskCreate$/;
 const SKILLS = /^(?:Skill|SlashCommand)$/;

@@ -209,7 +209,7 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
   }
   for (const { polarity, origin, ...fact } of reason.facts) {
     const denied = polarity === 'negative' ? ' (denied)' : '';
-    lines.push(`fact from ${speaker(origin)}${denied}: ${truncate(factText(fact), PROMPT_WIDTH)}`);
+    lines.push(`statement of ${speaker(origin)}${denied}: ${truncate(factText(fact), PROMPT_WIDTH)}`);
   }
   for (const { statement, valid_to, by } of reason.replaced) {
     const since = valid_to === null ? '' : ` since ${valid_to.slice(0, 10)}`;

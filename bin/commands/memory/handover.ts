@@ -27,7 +27,7 @@ export function handoverSections(items: readonly Item[], view: ProjectView, purp
     ...(purpose === 'pr'
       ? []
       : [
-          { title: 'Facts and values', lines: facts.filter((text) => !ownTexts.has(text)) },
+          { title: 'Statements and values', lines: facts.filter((text) => !ownTexts.has(text)) },
           { title: 'Files', lines: view.files.map(({ path }) => oneLine(path)) },
         ]),
   ];

@@ -12,7 +12,7 @@ import type { Look } from '../../terminal/term.ts';
 import { bullet } from './around.ts';
 
 export function registerMemoryAbout(memory: Command, context: Context): void {
-  const description = 'show a project: open tasks, last brief, decisions, largest memories, files, names, facts';
+  const description = 'show a project: open tasks, last brief, decisions, largest memories, files, names, statements';
   addCommand(memory, 'about', description, 'comet-cc memory about --project ~/code/shop')
     .option('--project <dir>', 'project to show', '.')
     .jsonAction('document', async (flags: { project: string; json?: boolean }) => {
@@ -58,7 +58,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   return [
     paint('bold', cut(oneLine(view.project))),
     cut(
-      `${plural(sessions, 'session')}, ${plural(turns, 'turn')}, ${plural(nodes, 'memory', 'memories')}, ${plural(facts, 'fact')}${getSpan(view, nowMs)}`,
+      `${plural(sessions, 'session')}, ${plural(turns, 'turn')}, ${plural(nodes, 'memory', 'memories')}, ${plural(facts, 'statement')}${getSpan(view, nowMs)}`,
     ),
     ...counted('tags', tags),
     ...counted('names', view.names),
@@ -67,7 +67,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
     ...section(briefTitle(view, nowMs), brief.map(cut)),
     ...section(`Decided, the newest first (${view.decisions.length})`, view.decisions.flatMap(memory)),
     ...section(`${kind}, the largest first (${of(others, nodes - decided.size)})`, others.flatMap(memory)),
-    ...section(`Facts, the newest first (${of(view.facts, facts)})`, stated.flatMap(listed)),
+    ...section(`Statements, the newest first (${of(view.facts, facts)})`, stated.flatMap(listed)),
   ];
 }
 
@@ -121,7 +121,7 @@ export function statsLines(stats: Stats, paint: Paint): string[] {
   const rows: [string, string][] = [
     [
       'memories',
-      `${count(stats.nodes)} (${stats.pinned} pinned, ${plural(stats.drafts, 'draft')}), ${plural(stats.facts, 'fact')}`,
+      `${count(stats.nodes)} (${stats.pinned} pinned, ${plural(stats.drafts, 'draft')}), ${plural(stats.facts, 'statement')}`,
     ],
     [
       'made of',

@@ -265,7 +265,7 @@ describe('memory about', () => {
   it('tells what is open, decided, weighty and named, with nothing that a terminal would obey', () => {
     expect(aboutLines(view, { paint: plain, width: 100, nowMs: NOW })).toEqual([
       '/p',
-      '2 sessions, 1,200 turns, 30 memories, 1 fact, from 2026-01-02 to 1 h ago',
+      '2 sessions, 1,200 turns, 30 memories, 1 statement, from 2026-01-02 to 1 h ago',
       'tags   deploy 3',
       'names  Ilse 2',
       'files  src/db.ts (changed since) 4, src/a.ts 1',
@@ -285,7 +285,7 @@ describe('memory about', () => {
       'mem_1  1 h ago  important',
       '  the [2Jport',
       '',
-      'Facts, the newest first (1)',
+      'Statements, the newest first (1)',
       '- cache: never redis (from you)',
     ]);
   });

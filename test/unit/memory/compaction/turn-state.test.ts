@@ -213,6 +213,14 @@ describe('the state that a turn leaves behind', () => {
     ['Dmitri does the chart, he promised it until end of october.', true],
     ["I have to ask Yusuf for the raw data, he's on leave", true],
     ["catch me up, what's still missing for the launch", false],
+    ['El certificado caduca pronto, lo hago yo mañana.', true],
+    ['lo reviso mañana con Irene', true],
+    ['yo lo probé esta mañana', false],
+    ['Das Zertifikat läuft ab, das mache ich morgen.', true],
+    ['ich frage Nils am Freitag nach dem Zugang', true],
+    ['ich habe morgen Urlaub', false],
+    ['heute morgen teste ich immer zuerst', false],
+    ["je le ferai demain, ou je m'en occupe lundi", true],
   ])('%s is a to-do: %s', (prompt, isOpen) => {
     const texts = readTurnState(say(prompt, 'Ok.')).open.map(({ text }) => text.replace(/ \(\d{4}-\d\d-\d\d\)/, ''));
     expect(texts).toEqual(isOpen ? [prompt] : []);
@@ -240,6 +248,7 @@ describe('the state that a turn leaves behind', () => {
     'Für die Suche bleiben wir bei Solr.',
     'Dann doch ohne Seitenumbruch im Bericht.',
     "please don't log the addresses",
+    'agreed, plain tests under tests/contracts',
     'no dont write your own backoff, use the p-retry package we already have',
     "don't use any",
     "don't store anything in localStorage",

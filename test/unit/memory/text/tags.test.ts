@@ -72,7 +72,9 @@ test('a capsule says what was done and how it ended, the weightiest first', () =
   const lint = toolRound('Bash', { command: 'npm run lint' }, 'exit code 1', 'd');
   const edit = toolRound('Edit', { file_path: '/home/dev/shop/src/db.ts' }, 'ok', 'c');
   const read = toolRound('Read', { file_path: '/home/dev/shop/src/api.ts' }, 'x', 'e');
-  const done = turn('fix it', read, test1, edit, test2, lint);
+  const no = "The user doesn't want to proceed with this tool use.";
+  const refused = toolRound('Write', { file_path: '/home/dev/shop/src/new.ts' }, no, 'f');
+  const done = turn('fix it', read, test1, refused, edit, test2, lint);
   expect(getCapsule(getActions([done]))).toBe(
     'edited src/db.ts; ran npm test (2×); ran npm run lint (failed); read src/api.ts',
   );

@@ -35,12 +35,12 @@ it('makes a text to paste, without what came from outside, markup or mentions', 
     '## shop\n\n### Done\n\n- The queue is in.\n\n### Decisions\n\n- use pg-boss\n\n### Open\n\n- 키를',
   );
   expect(text).toContain('ask `@ilse` whether the gateway of the parcel service accepts &lt;b>both');
-  expect(text).toContain('### Facts and values\n\n- port 4711\n\n### Files\n\n- src/db.ts\n');
+  expect(text).toContain('### Statements and values\n\n- port 4711\n\n### Files\n\n- src/db.ts\n');
   expect(text).not.toContain('mirror');
   const html = handoverText('shop', handoverSections(items, view, 'pr'), 'html');
   expect(html).toContain('<h3>Decisions</h3>\n<ul>\n<li>use pg-boss</li>\n</ul>');
   expect(html).toContain('accepts &lt;b&gt;both&lt;/b&gt; keys');
-  expect(html).not.toContain('Facts');
+  expect(html).not.toContain('Statements');
 });
 
 it.each([60, 80, 120, 200])('lists of items fit into %i columns', (width) => {
