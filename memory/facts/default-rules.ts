@@ -19,7 +19,7 @@ const ORDERS =
 /** Speaks of code, so of this project, and not of how the user likes to work. */
 const CODES = '(?:always |never )(?:call|import|include|log|mock|name|return|sort|store|use|wrap)\\b';
 /** Names a thing of the project. */
-const NAMES = '.{0,80}(?:["`]|\\w[._/]\\w|\\bthis (?:codebase|package|project|repo|repository)\\b)';
+const NAMES = '.{0,80}(?:["`]|\\w[._/]\\w|[a-z]-\\d|\\bthis (?:codebase|package|project|repo|repository)\\b)';
 const THINGS =
   'api|app|back-?end|cli|code ?base|database|front-?end|library|package|project|repo|repository|server|service|site|stack';
 const DAY =
@@ -73,7 +73,7 @@ export const DEFAULT_RULES: readonly FactRule[] = [
     like`^(?:stop|no longer|don't|do not) ${ANSWERING} (?<value>${LANGUAGES})(?: any ?more)?$`,
   ]),
   ...find('Project.Decision', [
-    /^(?:we|i)(?:'ve| have)? (?:decided|agreed|settled|opted)(?: on| for| that| to use| to go with| to)? (?<value>.+)$/i,
+    /^(?:we|i)(?:'ve| have)? (?:decided|agreed|settled|opted)(?: (?:yesterday|today|(?:last|in the|with) [\w-]{1,30})){0,3}(?::| on| for| that| to use| to go with| to)? (?<value>.+)$/i,
     /^(?:the )?decision(?: is|:)(?: to use| to)? (?<value>.+)$/i,
     /^(?:lets|let's|we(?:'ll| will)) (?:(?:go|stick) with|use) (?<value>.+)$/i,
     /^we (?:explicitly |deliberately |only )?use (?<value>.+)$/i,

@@ -249,6 +249,7 @@ describe('the state that a turn leaves behind', () => {
     'Dann doch ohne Seitenumbruch im Bericht.',
     "please don't log the addresses",
     'agreed, plain tests under tests/contracts',
+    'pin it. and we decided yesterday in the team: no upgrades on fridays',
     'no dont write your own backoff, use the p-retry package we already have',
     "don't use any",
     "don't store anything in localStorage",
