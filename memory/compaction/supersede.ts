@@ -231,11 +231,19 @@ function getEndings(node: MemoryNode): readonly SaidEnding[] {
   if (known !== undefined) return known;
   const own = openStatements(node).flatMap(({ text, origin }): SaidEnding[] => {
     const ending = origin === 'user' || (origin === 'assistant' && DONE.test(text)) ? getEnding(text) : null;
-    const mayEnd = origin === 'user' || (ending?.fresh.length ?? 0) > 0;
+    const { fresh = [], assertion = null } = ending ?? {};
+    const mayEnd = origin === 'user' || fresh.length > 0 || (assertion?.isNew === true && assertion.kind === 'figure');
     return ending === null || !mayEnd ? [] : [{ ...ending, origin }];
   });
   endings.set(node, own);
   return own;
+}
+
+/** What a sentence that ends others is about, in its words; '' for any other sentence. */
+export function getEndingSubject(text: string): string {
+  const { shared = [] } = getEnding(text) ?? {};
+  const words = text.match(WORD) ?? [];
+  return words.filter((word) => getUnits(word).some((unit) => shared.includes(unit))).join(' ');
 }
 
 /** Whether a sentence says which value an attribute of a named thing has. */

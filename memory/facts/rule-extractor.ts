@@ -14,7 +14,8 @@ const POLITE =
 const HEDGE =
   /\b(?:if|unless(?! i\b)|maybe|perhaps|might|probably|would(?! like)|could|wonder(?:ing)?|guess|i think(?! we should)|not sure|let's say|for example|e\.g|said|says|told|wrote|no,? wait|wait,? no|no,? actually|actually,? no|hm+,? no|scratch that|on second thought|nein,? warte|warte,? nein)\b/i;
 /** Takes back what the sentence before it says. */
-const TURN = /^(?:(?:hm+,? )?no,|(?:(?:hm+,? )?no wait|but|however|although|actually|wait|instead|never ?mind|scratch that|just kidding)\b)/i;
+const TURN =
+  /^(?:(?:hm+,? )?no,|(?:(?:hm+,? )?no wait|but|however|although|actually|wait|instead|never ?mind|scratch that|just kidding)\b)/i;
 /** What is asked for after a statement in the same sentence. */
 const REQUEST = /,? (?:can|could|would|will) (?:you|we) /i;
 const INNER_END = /(?<=[\p{L}\p{N})"'`]{2}[.!?])\s+/u;

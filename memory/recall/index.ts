@@ -7,5 +7,6 @@ export { splitSentences } from '../text/sentences.ts';
 export { contentTags, terseMeta } from '../text/tags.ts';
 export { uniqueTokens } from '../text/tokenizer.ts';
 export { withoutMarkup } from '../text/typed-text.ts';
+export { isClosed, toldBy } from '../text/validity.ts';
 export { memoryLine, provenance } from './format-memory.ts';
 export { staleNote } from './staleness.ts';

@@ -339,7 +339,7 @@ function getHits(
   const hits: RecallHit[] = [];
   const shownWords: ReadonlySet<string>[] = [];
   let left = config.maxContextChars;
-  for (const reading of fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
+  for (const reading of heirsFirst(fitting, terms).toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
     if (hits.length === limit) break;
     const { fits, coverage, candidate } = reading;
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
@@ -354,6 +354,24 @@ function getHits(
     }
   }
   return hits;
+}
+
+/** Of a statement with this share of the words that its memory has of the query, the one that ended it comes first. */
+const ENDED_SHARE = 0.5;
+
+function heirsFirst<T extends Reading>(readings: readonly T[], terms: QueryTerms): readonly T[] {
+  const ordered = new Set<T>();
+  for (const reading of readings) {
+    const { node, coverage } = reading;
+    const ended = node.facts.filter((fact) => {
+      const isAsked = computeCoverage(terms, `${fact.concept} ${fact.value}`) >= coverage * ENDED_SHARE;
+      return isClosed(fact) && isAsked && coverage > 0;
+    });
+    const heirs = new Set(ended.map(({ superseded_by: by }) => by));
+    for (const other of readings) if (heirs.has(other.node.node_id)) ordered.add(other);
+    ordered.add(reading);
+  }
+  return [...ordered];
 }
 
 /** One for the best turn, and for a prompt a second one where another turn of the memory covers nearly as much. */

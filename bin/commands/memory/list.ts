@@ -4,7 +4,7 @@ import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
 import { ago, type EngineClient, type OperationInput, type Paint } from '../../../engine/api/index.ts';
 import type { PublicNode } from '../../../memory/index.ts';
-import { contentTags, terseMeta } from '../../../memory/recall/index.ts';
+import { contentTags, isClosed, terseMeta } from '../../../memory/recall/index.ts';
 import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../../context.ts';
 import { counted, parseCount, parseSince, shortId } from '../../terminal/format.ts';
 import { type Column, table, truncate } from '../../terminal/table.ts';
@@ -155,13 +155,22 @@ export function listLines(
 }
 
 /** What is to be known of a memory, in words. */
-export function badges({ open = [], decisions = [], origin, pinned_from, status, teammate }: PublicNode): string[] {
+export function badges({
+  open = [],
+  decisions = [],
+  facts,
+  origin,
+  pinned_from,
+  status,
+  teammate,
+}: PublicNode): string[] {
   return [
     ...(open.length === 0 ? [] : [counted(open.length, 'to-do')]),
     ...(decisions.length === 0 ? [] : ['decision']),
     ...(pinned_from === undefined ? [] : ['pinned']),
     ...(teammate ? [`from ${oneLine(teammate)}`] : origin === 'external' ? ['from outside'] : []),
     ...(status === 'quarantined' ? ['quarantined'] : status === 'superseded' ? ['replaced'] : []),
+    ...(status !== 'superseded' && facts.some(isClosed) ? ['replaced in part'] : []),
   ];
 }
 

@@ -7,10 +7,12 @@ import { ago, type EngineClient, getEngine, lanesText } from '../../../engine/ap
 import type { PublicHit, TopicHit } from '../../../memory/index.ts';
 import {
   contentTokens,
+  isClosed,
   provenance,
   splitSentences,
   staleNote,
   terseMeta,
+  toldBy,
   uniqueTokens,
 } from '../../../memory/recall/index.ts';
 import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../../context.ts';
@@ -183,10 +185,13 @@ export function hitLines(
 
 /** The sentence that has most words of the question, of the turn before the memory, with a short one after it. */
 function findAnswer({ node, raw }: PublicHit, wanted: ReadonlySet<string>): string {
-  const { title, outcome = '', decisions = [], open = [], summary } = node;
+  const { title, outcome = '', decisions = [], open = [], summary, facts } = node;
+  const isOver = toldBy(facts.filter(isClosed));
   // Not the title, which may end before the answer: the summary says it as well.
   const own = [...[...decisions, ...open].map(({ text }) => text), outcome, summary];
-  const sentences = [raw?.text ?? '', ...own].map((text) => text.split('\n').flatMap(splitSentences).map(oneLine));
+  const getSentences = (text: string): string[] => text.split('\n').flatMap(splitSentences).map(oneLine);
+  const rest = own.map((text) => getSentences(text).filter((sentence) => !isOver(sentence)));
+  const sentences = [getSentences(raw?.text ?? ''), ...rest];
   const shared = (text: string): number => new Set(uniqueTokens(text).filter((token) => wanted.has(token))).size;
   const most = Math.max(...sentences.flat().map(shared));
   const text = sentences.find((each) => each.some((sentence) => shared(sentence) === most)) ?? [];

@@ -100,6 +100,31 @@ describe('what the user changes', () => {
     expect(facts.map(({ value }) => value).join('\n')).not.toContain('5433');
   });
 
+  test.each([
+    [
+      'The trial lasts 14 days now.',
+      'make the trial 7 days',
+      'The trial lasts 7 days.',
+      'how long is the trial?',
+      '14',
+    ],
+    [
+      'The cookie expires after 2 hours.',
+      '8 hours',
+      'The cookie expires after 8 hours now.',
+      'when does the cookie expire',
+      '2 h',
+    ],
+  ])('is answered with the value that replaced it: %s', async (former, order, now, query, gone) => {
+    const memory = await start(createDisk());
+    const first = talk('Set up the rules of the shop.', former, at(0));
+    const next = [talk('Translate the mail to French.', 'The mail is in French.', at(1)), talk(order, now, at(1))];
+    await tell(memory, ...OTHERS, first, ...next);
+    const [hit] = await memory.recall.search(query, { top: 5, projectDir: '/home/dev/shop' });
+    expect(hit?.line.text).toContain(now);
+    expect((await asked(memory, query)).map(({ line }) => line.text).join()).not.toContain(gone);
+  });
+
   test('goes out of the brief that is injected', async () => {
     const memory = await start(createDisk());
     await tell(memory, OLD);
