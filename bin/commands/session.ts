@@ -5,7 +5,6 @@ import type { Item, SessionDetail, SessionView } from '../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context, readingEngine } from '../context.ts';
 import { withoutCodes } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
-import { refreshed } from '../terminal/watch.ts';
 import { bullet, itemText } from './memory/around.ts';
 import { projectName } from './memory/list.ts';
 
@@ -17,19 +16,17 @@ const CLOSE_MS = 60_000;
 export function registerSession(program: Command, context: Context): void {
   const { term } = context;
   const session = addCommand(program, 'session', 'list sessions and show their summaries', 'comet-cc session ls');
-  addCommand(session, 'ls', 'list sessions, newest first', 'comet-cc session ls --json')
-    .option('--watch', 'refresh every two seconds until Ctrl-C')
-    .jsonAction('array', async (flags: { json?: boolean; watch?: boolean }) => {
-      const list = () => readingEngine(context).call('sessions/list', {});
-      const lines = (sessions: readonly SessionView[]): string[] => {
+  addCommand(session, 'ls', 'list sessions, newest first', 'comet-cc session ls --json').jsonAction(
+    'array',
+    async (flags: CommandFlags) => {
+      const sessions = await readingEngine(context).call('sessions/list', {});
+      if (sessions.length === 0 && !flags.json) return term.say('no sessions yet');
+      term.print(flags, sessions, () => {
         const [heading = '', ...rows] = sessionLines(sessions, term.width, Date.now());
         return [term.paint('dim', heading), ...rows];
-      };
-      if (flags.watch) return refreshed(term, async () => lines(await list()));
-      const sessions = await list();
-      if (sessions.length === 0 && !flags.json) return term.say('no sessions yet');
-      term.print(flags, sessions, () => lines(sessions));
-    });
+      });
+    },
+  );
   addCommand(
     session,
     'diff',

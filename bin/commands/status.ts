@@ -1,6 +1,6 @@
 import os from 'node:os';
 import type { Command } from 'commander';
-import { amount, clip, formatCount, localTime, oneLine, percentSaved } from '../../common/text.ts';
+import { amount, clip, formatCount, localTime, oneLine } from '../../common/text.ts';
 import type { Paint, ProjectSummary } from '../../engine/api/index.ts';
 import {
   askProject,
@@ -14,29 +14,18 @@ import {
 } from '../../engine/api/status-report.ts';
 import { addCommand, type Context, EXIT, pageLines } from '../context.ts';
 import { count, duration } from '../terminal/format.ts';
-import { refreshed } from '../terminal/watch.ts';
 
 export function registerStatus(program: Command, context: Context): void {
   const description =
     'show whether memory is on here, what it holds and saved, and what is wrong; exit code 3 when it is not running';
-  addCommand(program, 'status', description, 'comet-cc status\ncomet-cc status --watch')
+  addCommand(program, 'status', description, 'comet-cc status')
     .option('--long', 'show the internals too')
-    .option('--watch', 'show requests, queues and savings, refreshed every two seconds until Ctrl-C')
-    .jsonAction('document', async (flags: { json?: boolean; watch?: boolean; long?: boolean }) => {
+    .jsonAction('document', async (flags: { json?: boolean; long?: boolean }) => {
       const { paths, term } = context;
-      const read = async (): Promise<FullStatus> => {
-        const report = await statusReport(context, await guardStatus(paths.guardSocket));
-        const dir = process.cwd();
-        const project = report.engine.state === 'healthy' ? await askProject(context, dir) : null;
-        return { ...report, project: project === null ? null : { dir, ...project } };
-      };
-      if (flags.watch) {
-        return refreshed(term, async () => {
-          const status = await read();
-          return status.running ? watchLines(status, term.paint, Date.now()) : [stoppedLine(status)];
-        });
-      }
-      const status = await read();
+      const report = await statusReport(context, await guardStatus(paths.guardSocket));
+      const dir = process.cwd();
+      const project = report.engine.state === 'healthy' ? await askProject(context, dir) : null;
+      const status: FullStatus = { ...report, project: project === null ? null : { dir, ...project } };
       if (!status.running) context.exitCode = EXIT.daemonDown;
       if (!status.running && !flags.json) return term.say(stoppedLine(status));
       const lines = (): string[] => [
@@ -244,38 +233,4 @@ function dreamLine(
   const next = left === 0 ? '' : `, ${formatCount(left, 'memory', 'memories')} left for the next`;
   const done = `${count(merged)} merged, ${count(groups)} grouped, ${count(pruned)} pruned${next}`;
   return `${running ? 'running; the last one ' : ''}${localTime(Date.parse(at), nowMs)}: ${done}`;
-}
-
-const BARS = '▁▂▃▄▅▆▇█';
-
-/** One screen of what changes. */
-export function watchLines(status: FullStatus, paint: Paint, nowMs: number): string[] {
-  const { context, cuts, queue, llm, by_day: days } = status;
-  const saved = days.map(({ original, sent }) => percentSaved(original, sent));
-  const at = (iso: string): string => localTime(Date.parse(iso), nowMs);
-  const rows: Row[] = [
-    ['requests', `${count(status.requests.total)}, ${count(status.requests.rewritten)} rewritten`],
-    [
-      'context',
-      context === null
-        ? 'no request yet'
-        : `${amount(context.sent)} sent, ${amount(Math.max(0, context.received - context.sent))} left out (${at(context.at)})`,
-    ],
-    ['cuts', cuts.newest === null ? 'none yet' : `${count(cuts.count)}, the newest ${at(cuts.newest)}`],
-    ['queues', queuesLine(queue)],
-    ['model', `${formatCount(llm.running, 'call')} running; ${modelLine(status)}`],
-    [
-      'saved',
-      days.length === 0
-        ? 'nothing yet'
-        : `${sparkline(saved)}  ${saved.at(-1)} % on ${days.at(-1)?.day}, ${formatCount(days.length, 'day')} shown`,
-    ],
-  ];
-  return [...statusLines(status, paint, nowMs).slice(0, 2), ...rowLines(rows, paint)];
-}
-
-/** A bar for each value, 0 to 100. */
-export function sparkline(percents: readonly number[]): string {
-  const most = BARS.length - 1;
-  return percents.map((percent) => BARS[Math.round((Math.min(100, Math.max(0, percent)) / 100) * most)]).join('');
 }

@@ -40,8 +40,6 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
   return {
     isTerminal,
     paint,
-    /** Lines that fit on the screen; unlimited when stdout is not a terminal. */
-    height: isTerminal ? stdout.rows || 24 : Number.POSITIVE_INFINITY,
     /** Columns that a line may take; unlimited when stdout is not a terminal. */
     width: isTerminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY,
     /** Data, on stdout, with a newline. */

@@ -88,9 +88,9 @@ describe('wrong usage', () => {
       'pause --for ever',
       'flush --timeout x',
     ],
-    ...['start --port 0x', 'explain a b', 'session show a b', 'completion tcsh', 'status --watch', 'memory ls --watch'],
+    ...['start --port 0x', 'explain a b', 'session show a b', 'completion tcsh'],
     ...['inbox --date 2026-02-30', 'share init foo://x --scope me', 'config set trim.mode none'],
-    ...['session ls --watch', 'savings --since 2d', 'install-ca --nonsense', 'memory edit mem_1 --set importance'],
+    ...['savings --since 2d', 'install-ca --nonsense', 'memory edit mem_1 --set importance'],
   ])('%s: 2', async (command) => {
     await expectCode(command, 2);
   });

@@ -156,7 +156,7 @@ const HERE = new Set(
   ).split(' '),
 );
 /** These write relative to the folder of the process, read its input, or end with a signal. */
-const OWN_PROCESS = ['export', 'import', 'open', '--watch', '--follow', '--foreground', '--help'];
+const OWN_PROCESS = ['export', 'import', 'open', '--follow', '--foreground', '--help'];
 
 function runsHere(args: readonly string[]): boolean {
   return HERE.has(args[0] ?? '') && !OWN_PROCESS.some((word) => args.includes(word));

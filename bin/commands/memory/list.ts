@@ -9,11 +9,10 @@ import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine
 import { counted, parseCount, parseSince, shortId } from '../../terminal/format.ts';
 import { type Column, table, truncate } from '../../terminal/table.ts';
 import type { Look } from '../../terminal/term.ts';
-import { refreshed } from '../../terminal/watch.ts';
 import { saveRows } from './ids.ts';
 
 type Flags = CommandFlags<
-  'all' | 'long' | 'quarantine' | 'watch',
+  'all' | 'long' | 'quarantine',
   'session' | 'project' | 'tag' | 'importance' | 'since' | 'limit'
 >;
 
@@ -40,24 +39,19 @@ export function registerMemoryLs(memory: Command, context: Context): void {
     .option('--quarantine', 'only quarantined memories; release one with: memory edit ID --set released=true')
     .option('--limit <n>', `number of memories (default ${DEFAULT_LIMIT}; no limit with --json)`)
     .option('--long', 'full ids, codes, tags and summaries')
-    .option('--watch', 'refresh every two seconds until Ctrl-C')
     .option('--json', 'print one JSON array, by default of every project')
     .action(async (flags: Flags) => {
       const { term } = context;
       const client = readingEngine(context);
-      const lines = ({ nodes, isAll }: Listed): string[] => {
-        const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
-        return flags.long ? longLines(nodes, look) : listLines(nodes, { ...look, projects: isAll });
-      };
-      if (flags.watch) return refreshed(term, async () => lines(await readList(client, flags)));
       const listed = await readList(client, flags);
       if (flags.json) return term.json(listed.nodes);
-      const { nodes, filter } = listed;
+      const { nodes, filter, isAll } = listed;
       if (listed.note !== '') term.say(listed.note);
       if (nodes.length === 0) return term.say(nothing(filter));
       const ids = nodes.map(({ node_id }) => node_id);
       await saveRows(context, 'memory', ids);
-      await term.page(lines(listed));
+      const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
+      await term.page(flags.long ? longLines(nodes, look) : listLines(nodes, { ...look, projects: isAll }));
       if (nodes.length === filter.limit) term.say(`the newest ${filter.limit}; more with --limit`);
       await printOrigin(context, client, nodes);
     });

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { listLines } from '../../../../bin/commands/memory/list.ts';
 import { hitLines, searchLines } from '../../../../bin/commands/memory/search.ts';
 import { displayWidth, table, truncate } from '../../../../bin/terminal/table.ts';
-import { frame } from '../../../../bin/terminal/watch.ts';
 import { oneLine } from '../../../../common/text.ts';
 import type { Paint } from '../../../../engine/api/render.ts';
 import { type PublicHit, type PublicNode, publicNode } from '../../../../memory/index.ts';
@@ -118,12 +117,5 @@ describe('memory search', () => {
     for (const line of searchLines(hits as unknown as PublicHit[], asked, { paint: (_, text) => text, width })) {
       expect(displayWidth(line)).toBeLessThanOrEqual(width);
     }
-  });
-});
-
-describe('a screen that is drawn again', () => {
-  it('holds what fits, and says how much does not', () => {
-    expect(frame(['a', 'b'], 5)).toBe('\u001b[H\u001b[2Ja\nb');
-    expect(frame(['a', 'b', 'c', 'd', 'e'], 4)).toBe('\u001b[H\u001b[2Ja\nb\n… 3 more');
   });
 });
