@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { addCommand, type Context } from '../context.ts';
-import { registerMemoryDigest, registerMemoryOpen, registerMemoryRelated } from './memory/around.ts';
+import { registerMemoryDigest, registerMemoryRelated } from './memory/around.ts';
 import { registerMemoryRestore, registerMemoryShow, registerMemoryWhy } from './memory/detail.ts';
 import { registerMemoryEdit, registerMemoryPin } from './memory/edit.ts';
 import { registerMemoryForget, registerMemoryRm } from './memory/forget.ts';
@@ -18,7 +18,6 @@ const COMMANDS = [
   registerMemoryRelated,
   registerMemoryDigest,
   registerMemoryWhy,
-  registerMemoryOpen,
   registerMemoryEdit,
   registerMemoryPin,
   registerMemoryRm,

@@ -1,60 +1,15 @@
-import { readdir, readFile } from 'node:fs/promises';
-import path from 'node:path';
 import type { Command } from 'commander';
-import { CometError } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { localDay, oneLine } from '../../../common/text.ts';
 import type { Paint } from '../../../engine/api/index.ts';
 import type { Item } from '../../../memory/index.ts';
 import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
-import { editorCommand, runEditor } from '../../terminal/editor.ts';
 import { parseCount, parseSince } from '../../terminal/format.ts';
 import { wrapped } from '../../terminal/table.ts';
 import { ID, memoryIds, saveRows } from './ids.ts';
 import { listLines } from './list.ts';
 
 const ITEM_ROWS = 3;
-/** Editors that go to a line with `+N`, and those that do with `--goto FILE:N`. */
-const PLUS_LINE = /^(?:n?vim?|nano|emacs|emacsclient|micro|kak|joe)$/;
-const GOTO_LINE = /^(?:code|code-insiders|codium|cursor|windsurf)$/;
-
-export function registerMemoryOpen(memory: Command, context: Context): void {
-  const description = "open a memory's markdown file in your editor ($VISUAL, $EDITOR); saving changes memory";
-  addCommand(memory, 'open', description, 'comet-cc memory open\ncomet-cc memory open a1b2c3')
-    .argument('[id]', `${ID}; default: last`)
-    .action(async (given = 'last') => {
-      const client = readingEngine(context);
-      const [named = ''] = await memoryIds(context, client, [given]);
-      const { node_id: id } = await client.call('nodes/show', { id: named, depth: 0 });
-      const place = await getPlace(id, context.paths.nodesDir);
-      if (place === null) throw new CometError('not_found', `no file has ${id}; see comet-cc doctor`);
-      const command = editorCommand(context.env, process.stdin.isTTY === true && process.stderr.isTTY === true);
-      await runEditor([...command, ...placeArguments(command[0] ?? '', place)]);
-    });
-}
-
-interface Place {
-  readonly file: string;
-  /** Counted from 1. */
-  readonly line: number;
-}
-
-async function getPlace(id: string, dir: string): Promise<Place | null> {
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-  for (const entry of entries) {
-    if (!entry.isFile() || !entry.name.endsWith('.md')) continue;
-    const file = path.join(entry.parentPath, entry.name);
-    const line = (await readFile(file, 'utf8')).split('\n').findIndex((each) => each.startsWith(`## ${id}`));
-    if (line >= 0) return { file, line: line + 1 };
-  }
-  return null;
-}
-
-export function placeArguments(editor: string, { file, line }: Place): string[] {
-  const name = path.basename(editor);
-  if (PLUS_LINE.test(name)) return [`+${line}`, file];
-  return GOTO_LINE.test(name) ? ['--goto', `${file}:${line}`] : [file];
-}
 
 export function registerMemoryDigest(memory: Command, context: Context): void {
   const { term } = context;

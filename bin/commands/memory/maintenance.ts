@@ -1,15 +1,12 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import { CometError } from '../../../common/errors.ts';
 import { writeOutput } from '../../../common/files.ts';
-import { resolveDirectory } from '../../../common/paths.ts';
 import { printable } from '../../../common/text.ts';
 import { ago, type EngineStatus, getEngine } from '../../../engine/api/index.ts';
 import type { SnapshotInfo } from '../../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context, readingEngine } from '../../context.ts';
 import { count, counted } from '../../terminal/format.ts';
 import { table } from '../../terminal/table.ts';
-import { handoverSections, handoverText, type Purpose } from './handover.ts';
 import { watched } from './watch.ts';
 
 const LONGEST_MS = 3_600_000;
@@ -64,41 +61,15 @@ function snapshotLines(snapshots: readonly SnapshotInfo[], width: number, nowMs:
   );
 }
 
-type ExportFlags = CommandFlags<never, 'out'> & {
-  readonly format: 'md' | 'html' | 'jsonl';
-  readonly for?: Purpose;
-  readonly project: string;
-};
-
-async function exported(context: Context, { format, project, for: purpose }: ExportFlags): Promise<string> {
-  const client = readingEngine(context);
-  if (purpose === undefined) {
-    if (format === 'html') throw new CometError('usage', '--format html needs --for pr or --for handover');
-    return await client.call('memory/export', { format }, { timeoutMs: LONGEST_MS });
-  }
-  if (format === 'jsonl') throw new CometError('usage', '--for takes --format md or html');
-  const projectDir = resolveDirectory(project);
-  const view = await client.call('project/overview', { projectDir });
-  const sections = handoverSections(await client.call('items/list', { projectDir }), view, purpose);
-  if (sections.length === 0) {
-    context.term.say('nothing to export of this project yet; --project names another folder');
-    return '';
-  }
-  return handoverText(view.project, sections, format);
-}
-
 export function registerMemoryExport(memory: Command, context: Context): void {
-  const description = 'export all memories and briefs as one text, or with --for what others should know of a project';
-  const examples = 'comet-cc memory export --for pr\ncomet-cc memory export --format jsonl --out memory.jsonl';
-  addCommand(memory, 'export', description, examples)
-    .addOption(new Option('--format <f>', 'html only with --for').choices(['md', 'html', 'jsonl']).default('md'))
-    .addOption(new Option('--for <purpose>', 'text to paste').choices(['pr', 'handover']))
-    .option('--project <dir>', 'with --for: the project of this folder', '.')
+  const example = 'comet-cc memory export --format jsonl --out memory.jsonl';
+  addCommand(memory, 'export', 'export all memories and briefs as one text', example)
+    .addOption(new Option('--format <f>', 'syntax').choices(['md', 'jsonl']).default('md'))
     .option('--out <file>', 'write to this file (0600)')
-    .action(async (flags: ExportFlags) => {
-      const text = await exported(context, flags);
-      if (flags.out === undefined) return void context.stdout.write(context.term.isTerminal ? printable(text) : text);
-      await writeOutput(path.resolve(flags.out), text);
-      context.term.say(`wrote ${flags.out}`);
+    .action(async ({ format, out }: { format: 'md' | 'jsonl'; out?: string }) => {
+      const text = await readingEngine(context).call('memory/export', { format }, { timeoutMs: LONGEST_MS });
+      if (out === undefined) return void context.stdout.write(context.term.isTerminal ? printable(text) : text);
+      await writeOutput(path.resolve(out), text);
+      context.term.say(`wrote ${out}`);
     });
 }
