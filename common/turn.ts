@@ -16,10 +16,8 @@ export function isCleanOrigin(origin: Origin): boolean {
   return origin === 'user' || origin === 'assistant';
 }
 
-/** Presets of when turns are summarized; `run --preset` names one in this header, which does not go upstream. */
+/** Presets of when turns are summarized. */
 export const PRESETS = ['aggressive', 'gentle'] as const;
-export type Preset = (typeof PRESETS)[number];
-export const PRESET_HEADER = 'x-comet-cc-preset';
 
 export type Role = 'user' | 'assistant' | 'system';
 
@@ -68,8 +66,6 @@ export interface CapturedTurn {
   readonly earlierPrivate?: readonly string[];
   /** By digest of a text block: `user` where a hook reported it as a prompt. Of a result that we wrote: its origin. */
   readonly origins?: Readonly<Record<string, Origin>>;
-  /** Of the run that it belongs to; not stored. Absent where the configuration decides. */
-  readonly preset?: Preset;
   /** Set when it was imported instead of captured: from Claude Code's transcripts, or from a file. */
   readonly imported?: 'claude' | 'file';
 }

@@ -10,7 +10,6 @@ import { CometError } from '../common/errors.ts';
 import { ensureDir, readOrCreateSecret } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths, VERSION } from '../common/paths.ts';
-import type { Preset } from '../common/turn.ts';
 import { claudeDirectory } from '../install/index.ts';
 import {
   type Activity,
@@ -86,12 +85,6 @@ export interface EngineOptions {
   readonly onLost: () => void;
 }
 
-/** When turns are summarized under each preset; keys that are set take precedence. */
-function presetRules(env: NodeJS.ProcessEnv) {
-  const getRule = (preset: Preset) => loadConfig(env, { preset }).config.compaction;
-  return { aggressive: getRule('aggressive'), gentle: getRule('gentle') };
-}
-
 const getSavings = (ledger: CostLedger) => (fromMs: number, toMs: number) => sumSaved(ledger, fromMs, toMs);
 
 /** The services learn that the store is open a few turns of the queue after `opening` settles. */
@@ -103,7 +96,6 @@ async function settled(opening: Promise<unknown>): Promise<void> {
 /** The one composition root. Everything that is opened here is closed by `close`, in the opposite order. */
 export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptions) {
   const { config, home } = loadConfig(env);
-  const presets = presetRules(env);
   const paths = homePaths(home);
   const faults = readFaults(env['COMET_FAULT'], config.upstream);
   await faultAt(faults, 'start')?.();
@@ -126,7 +118,7 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     const own = { redactor, sealedOrigin: seals.getOrigin, usage: getUsage(budget, ledger), claudeEnvironment };
     const share = shareOptions(env, paths, policy);
     const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings: getSavings(ledger), share };
-    return openMemory({ env, config, presets, paths, budget, log, ...own, ...hooks });
+    return openMemory({ env, config, paths, budget, log, ...own, ...hooks });
   });
   const guarded = guardMemory(deferredMemory(opening, config.llm), policy, () => removals.hidden());
   const memory = withUnfinishedTurns(guarded, () => rewriter);

@@ -32,8 +32,7 @@ const randomHex = (): string => randomBytes(8).toString('hex');
 const WARM_MS = 1_000;
 const NO_CORPUS: Corpus = { pieceWeights: () => new Map(), mean: async () => null };
 
-export interface OpenMemoryOptions
-  extends Pick<MemoryOptions, 'sealedOrigin' | 'activity' | 'savings' | 'presets' | 'filter'> {
+export interface OpenMemoryOptions extends Pick<MemoryOptions, 'sealedOrigin' | 'activity' | 'savings' | 'filter'> {
   readonly env: NodeJS.ProcessEnv;
   readonly config: Config;
   readonly paths: HomePaths;

@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { createPriority } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
-import type { Origin, Preset } from '../common/turn.ts';
-import type { CompactionRule } from './compaction/compaction.ts';
+import type { Origin } from '../common/turn.ts';
 import { createCompactor } from './compaction/compactor.ts';
 import { createLinker } from './compaction/linker.ts';
 import { createModelUpgrades } from './compaction/model-upgrades.ts';
@@ -66,8 +65,6 @@ export interface MemoryOptions
   readonly tasks?: Tasks;
   /** What requests saved from the one time to the other, ms. Absent where it is not counted. */
   readonly savings?: (fromMs: number, toMs: number) => Savings;
-  /** See `PipelineParts`. */
-  readonly presets?: Readonly<Record<Preset, CompactionRule>>;
   /** Origin of a text that our own program printed; null for any other. Absent where none prints. */
   readonly sealedOrigin?: (text: string) => Origin | null;
   /** Turns that the user removed: they are not captured again. */

@@ -1,7 +1,6 @@
 import path from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { getMessage } from '../../common/errors.ts';
-import { PRESETS, type Preset } from '../../common/turn.ts';
 import {
   clientEnvironment,
   type DaemonSetup,
@@ -10,13 +9,12 @@ import {
   startDaemon,
   watchGuard,
   withoutOurs,
-  withPreset,
 } from '../../engine/lifecycle/index.ts';
 import { isClaude, withSettings } from '../../install/index.ts';
 import { addCommand, type CommandFlags, type Context, pageLines } from '../context.ts';
 import { prepareWithProgress } from '../terminal/progress.ts';
 
-type RunFlags = CommandFlags<'quiet'> & { readonly preset?: Preset };
+type RunFlags = CommandFlags<'quiet'>;
 
 interface Route {
   readonly child: ChildCommand;
@@ -30,10 +28,9 @@ export function registerRun(program: Command, context: Context): void {
     .usage('[--] <command> [arguments...]')
     .argument('<command>', 'what to run')
     .argument('[arguments...]', 'passed on unchanged')
-    .addOption(new Option('--preset <name>', 'summarize the turns of this run sooner or later').choices(PRESETS))
     .option('--quiet', 'do not say on stderr what memory has before, and kept after')
     .passThroughOptions()
-    .action(async (command: string, args: string[], { quiet = false, preset }: RunFlags) => {
+    .action(async (command: string, args: string[], { quiet = false }: RunFlags) => {
       const { child, setup } = await route(context, command, args);
       const sinceMs = Date.now();
       const isSession = setup !== null && isClaude(command, context.env['COMET_CC_CLAUDE_BIN'] ?? 'claude');
@@ -44,8 +41,7 @@ export function registerRun(program: Command, context: Context): void {
           ? undefined
           : watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), watching.signal);
       const isSaid = tells && (await sayStart(context));
-      const childEnv = isSaid ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
-      const env = setup === null ? childEnv : withPreset(childEnv, preset);
+      const env = isSaid ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
       context.exitCode = await runCommand({ ...child, env }, context.term.say);
       if (isSession) await finish(context, args, { sinceMs, tells });
       watching.abort();

@@ -1,8 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { PRESETS, type Preset } from '../../common/turn.ts';
 import { overrideLine, statusReport, stoppedLine } from '../../engine/api/index.ts';
 import { guardStatus, prepareDaemon, type StartResult, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
 import { addCommand, type Context } from '../context.ts';
@@ -10,20 +9,13 @@ import { prepareWithProgress } from '../terminal/progress.ts';
 
 interface Overrides {
   readonly port?: number;
-  readonly preset?: Preset;
 }
-
-const presetOption = (): Option =>
-  new Option('--preset <name>', 'summarize turns sooner or later; for good: comet-cc config set preset NAME').choices(
-    PRESETS,
-  );
 
 export function registerStart(program: Command, context: Context): void {
   const example = 'comet-cc start && eval "$(comet-cc env)"';
   addCommand(program, 'start', 'start the daemon; does nothing when it is running', example)
     .option('--foreground', 'stay in this terminal instead of the background')
     .option('--port <n>', 'port to listen on, loopback only', parsePort)
-    .addOption(presetOption())
     .jsonAction(
       'document',
       async ({ foreground = false, json, ...flags }: { foreground?: boolean; json?: boolean } & Overrides) => {
@@ -100,7 +92,6 @@ export function registerStop(program: Command, context: Context): void {
 export function registerRestart(program: Command, context: Context): void {
   addCommand(program, 'restart', 'stop and start on the same port; sessions that use it continue', 'comet-cc restart')
     .option('--port <n>', 'move to another port', parsePort)
-    .addOption(presetOption())
     .jsonAction('document', async ({ json, ...flags }: { json?: boolean } & Overrides) => {
       const running = await guardStatus(context.paths.guardSocket);
       const port = flags.port ?? running?.port;

@@ -1,11 +1,9 @@
 import { isOurProxy, PROXY_USER } from '../../common/request.ts';
-import { PRESET_HEADER, type Preset } from '../../common/turn.ts';
 import { bypassesProxy } from '../../proxy/guard/index.ts';
 
 export { isOurProxy } from '../../common/request.ts';
 
 const HINTS = 'CLAUDE_CODE_GATEWAY_HINT_HEADERS';
-const HEADERS = 'ANTHROPIC_CUSTOM_HEADERS';
 export const PROXY_NAMES = 'HTTPS_PROXY https_proxy HTTP_PROXY http_proxy ALL_PROXY all_proxy'.split(' ');
 
 export interface ProxyAccess {
@@ -27,16 +25,6 @@ export function clientEnvironment(access: ProxyAccess, user: NodeJS.ProcessEnv):
   };
 }
 
-/** Has Claude Code name the preset with each of its requests; without one, an outer run's is taken out. */
-export function withPreset(env: NodeJS.ProcessEnv, preset: Preset | undefined): NodeJS.ProcessEnv {
-  const given = env[HEADERS] ?? '';
-  if (preset === undefined && !given.includes(PRESET_HEADER)) return { ...env };
-  const { [HEADERS]: _, ...rest } = env;
-  const own = given.split('\n').filter((line) => line !== '' && !line.startsWith(`${PRESET_HEADER}:`));
-  const lines = preset === undefined ? own : [...own, `${PRESET_HEADER}: ${preset}`];
-  return lines.length === 0 ? rest : { ...rest, [HEADERS]: lines.join('\n') };
-}
-
 /**
  * The user's environment without the variables that `env`, `run` or Claude Code's settings set for us.
  *
@@ -44,7 +32,7 @@ export function withPreset(env: NodeJS.ProcessEnv, preset: Preset | undefined): 
  * @param userExtra the file the user had there before, put back; null when there was none
  */
 export function withoutOurs(env: NodeJS.ProcessEnv, bundle: string, userExtra: string | null): NodeJS.ProcessEnv {
-  const clean = withPreset(env, undefined);
+  const clean = { ...env };
   for (const name of PROXY_NAMES) if (isOurProxy(clean[name])) delete clean[name];
   if (clean['NODE_EXTRA_CA_CERTS'] === bundle) {
     if (userExtra === null) delete clean['NODE_EXTRA_CA_CERTS'];

@@ -68,7 +68,6 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
       ...(userCa === null || env['NODE_EXTRA_CA_CERTS'] ? {} : { NODE_EXTRA_CA_CERTS: userCa }),
       COMET_CC_HOME: paths.home,
       COMET_CC_PORT: String(config.port),
-      COMET_CC_PRESET: config.preset,
       COMET_CC_HOLD_MS: String(config.holdMs),
       COMET_CC_UPSTREAM: config.upstream,
       COMET_CC_UPSTREAM_CA: config.upstreamCa,

@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { grouped, LruMap } from '../../common/map.ts';
-import { type CapturedTurn, isCleanOrigin, type MemoryLine, type Origin, type Preset } from '../../common/turn.ts';
+import { type CapturedTurn, isCleanOrigin, type MemoryLine, type Origin } from '../../common/turn.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { digestText } from '../ingest/content-blocks.ts';
 import {
@@ -63,8 +63,6 @@ export type PipelineParts = Pick<
   readonly sealedOrigin?: (text: string) => Origin | null;
   /** Null where no facts are kept. */
   readonly facts: TurnFacts | null;
-  /** Rules of the presets that a run may choose; absent: that of the configuration. */
-  readonly presets?: Readonly<Record<Preset, CompactionRule>>;
 };
 
 /** Keeps what a turn states. Never rejects. */
@@ -168,7 +166,7 @@ async function notice(state: State, sessionId: string, project: string): Promise
   await Promise.all([...waiting, ...evicted].map((session) => compactTail(state, session, true)));
 }
 
-function offer(state: State, { preset, formerId, ...turn }: CapturedTurn): void {
+function offer(state: State, { formerId, ...turn }: CapturedTurn): void {
   const { turnRegistry, log, sessions } = state;
   if (state.crashMarks.isSkipped(turn.turnId)) return;
   const others = [...(turn.unfinishedIds ?? []), ...(formerId === undefined ? [] : [formerId])];
@@ -183,7 +181,6 @@ function offer(state: State, { preset, formerId, ...turn }: CapturedTurn): void 
   }
   state.pendingChars += chars;
   const session = sessions.restore(turn.sessionId);
-  session.preset = preset;
   const leave = (): void => {
     state.pendingChars -= chars;
   };
@@ -377,13 +374,9 @@ function requeueDrafts({ clock, catalogue, modelUpgrades }: State, session: Sess
 
 async function decide(state: State, session: Session): Promise<void> {
   armIdle(state, session);
-  const overflow = decideCompaction(session.buffer.length, null, getRule(state, session));
+  const overflow = decideCompaction(session.buffer.length, null, state.rule);
   if (overflow.kind === 'compact') await compact(state, session, overflow.turns, overflow.because);
-  else if (needsReading(session.buffer.length, getRule(state, session))) sense(state, session);
-}
-
-function getRule({ rule, presets, config }: State, { preset }: Session): CompactionRule {
-  return preset === undefined || config.llm === 'off' ? rule : (presets?.[preset] ?? rule);
+  else if (needsReading(session.buffer.length, state.rule)) sense(state, session);
 }
 
 function armIdle(state: State, session: Session): void {
@@ -411,7 +404,7 @@ function sense(state: State, session: Session): void {
 async function apply(state: State, session: Session, turn: BufferedTurn, reading: TopicShiftReading): Promise<void> {
   const at = session.buffer.indexOf(turn);
   if (at < 0) return;
-  const rule = getRule(state, session);
+  const rule = state.rule;
   const decision = decideCompaction(at + 1, reading, rule);
   if (decision.kind === 'compact') await compact(state, session, decision.turns, decision.because);
   if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, rule)) sense(state, session);
@@ -419,7 +412,7 @@ async function apply(state: State, session: Session, turn: BufferedTurn, reading
 
 async function compact(state: State, session: Session, count: number, reason: CompactionReason): Promise<void> {
   const { compactor, crashMarks, toolRounds, modelUpgrades } = state;
-  const { maxL1Buffer } = getRule(state, session);
+  const { maxL1Buffer } = state.rule;
   for (let left = Math.min(count, session.buffer.length); left > 0; ) {
     const next = session.buffer.slice(0, Math.min(left, maxL1Buffer));
     const { project } = next[0] as BufferedTurn;

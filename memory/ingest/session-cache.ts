@@ -1,5 +1,4 @@
 import { createSerialQueue, type SerialQueue } from '../../common/async.ts';
-import type { Preset } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
 
 /** A turn that no node covers yet. */
@@ -13,8 +12,6 @@ export interface Session {
   /** Of the last turn. */
   project: string;
   buffer: BufferedTurn[];
-  /** Of the run that its newest turn belongs to. */
-  preset: Preset | undefined;
   /** The last compacted turn, which a short reply may answer. */
   before: TurnText | undefined;
   hydration: Promise<void> | null;
@@ -68,7 +65,6 @@ export function createSessionCache({ mayEvictBuffered, onError, onEvict, limit =
         id,
         serial: createSerialQueue((error) => onError(id, error)),
         project: '',
-        preset: undefined,
         buffer: [],
         before: undefined,
         hydration: null,

@@ -4,7 +4,6 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { beforeAbort } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
-import { PRESET_HEADER } from '../../common/turn.ts';
 import { pipeBothWays, refuse } from '../guard/tunnel.ts';
 import type {
   MessagesRequest,
@@ -238,7 +237,7 @@ function relay(
     let headers: RawHeaders = [];
     let hasOnlyHead = true;
     let tee: Tee | null = null;
-    const dropped = [CHILD_HEADER, PRESET_HEADER, 'expect', ...(Buffer.isBuffer(body) ? ['content-length'] : [])];
+    const dropped = [CHILD_HEADER, 'expect', ...(Buffer.isBuffer(body) ? ['content-length'] : [])];
     const forwarding = deps.upstream.forward(
       {
         method: request.method ?? 'GET',

@@ -5,8 +5,6 @@ import {
   type CapturedMessage,
   type CapturedTurn,
   findTypedBesideResults,
-  PRESET_HEADER,
-  PRESETS,
   type Role,
   SUMMARY_PROMPT,
 } from '../../common/turn.ts';
@@ -191,9 +189,8 @@ function endsTurn(end: ObservedResponse['end'], { stopReason }: AssistantMessage
 
 type CaptureContext = ReturnType<typeof captureContext>;
 
-export function captureContext({ sessionId, request }: Pick<RequestContext, 'sessionId' | 'request'>, atMs: number) {
-  const preset = PRESETS.find((name) => name === request.headers[PRESET_HEADER]);
-  return { sessionId, atMs, ...(preset === undefined ? {} : { preset }) };
+export function captureContext({ sessionId }: Pick<RequestContext, 'sessionId'>, atMs: number) {
+  return { sessionId, atMs };
 }
 
 /** Turns of the transcript, oldest first, with the exact characters that Claude Code sent. */

@@ -3,7 +3,6 @@ import http from 'node:http';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStranger, createTestHome, type TestHome } from '../helpers/cli.ts';
-import { createLiveRig, openTerminal } from '../helpers/live-rig.ts';
 
 const PRINT_ENV = ['node', '-e', 'console.log(JSON.stringify({ env: process.env, argv: process.argv.slice(1) }))'];
 
@@ -43,14 +42,6 @@ describe('run', () => {
   it('passes arguments on as they are, options and a later -- included', async () => {
     const { argv } = await seen([...PRINT_ENV, '--', '--json', '-p', 'two words', '--', '--help']);
     expect(argv).toEqual(['--json', '-p', 'two words', '--', '--help']);
-  });
-
-  it('has Claude Code name the preset of this run, and keeps the settings', async () => {
-    const { env } = await seen(['--preset', 'aggressive', ...PRINT_ENV], { ANTHROPIC_CUSTOM_HEADERS: 'x-own: 1' });
-    expect(env['ANTHROPIC_CUSTOM_HEADERS']).toBe('x-own: 1\nx-comet-cc-preset: aggressive');
-    expect((await seen(PRINT_ENV)).env['ANTHROPIC_CUSTOM_HEADERS']).toBeUndefined();
-    expect(await home.json(['config', 'get', 'preset', '--json'])).toMatchObject({ value: '', source: 'default' });
-    expect((await home.run(['run', '--preset', 'bold', 'node'])).code).toBe(2);
   });
 
   it('replaces a lower-case proxy variable, which would win over ours', async () => {
@@ -183,28 +174,4 @@ describe('run without a daemon', () => {
       await home.close();
     }
   });
-});
-
-it('summarizes the turns of a run sooner with --preset aggressive, and those of other sessions as configured', async () => {
-  const rig = await createLiveRig();
-  try {
-    const reasons = async (headers: Readonly<Record<string, string>>): Promise<string[]> => {
-      const terminal = openTerminal(rig);
-      for (let turn = 0; turn < 5; turn += 1) {
-        const prompt = `Set the port of the staging database to ${5433 + turn}.`;
-        const request = terminal.next(prompt);
-        terminal.take(prompt, await rig.send(request.bytes, { ...request.headers, ...headers }));
-      }
-      await rig.flush();
-      const nodes = (await rig.home.json(['memory', 'ls', '--all', '--session', terminal.sessionId, '--json'])) as {
-        readonly compaction_reason: string;
-      }[];
-      return [...new Set(nodes.map((node) => node.compaction_reason))];
-    };
-    expect(await reasons({ 'x-comet-cc-preset': 'aggressive' })).toEqual(['buffer_overflow']);
-    expect(await reasons({})).toEqual(['forced']);
-    expect(rig.standin.requests.some(({ rawHeaders }) => rawHeaders.includes('x-comet-cc-preset'))).toBe(false);
-  } finally {
-    await rig.close();
-  }
 });

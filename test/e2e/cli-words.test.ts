@@ -78,8 +78,8 @@ const WITH_IDS = [
   ],
   ...[`memory rm ${GROUP} --yes`, 'share leave --yes', 'stop', 'uninstall --yes'],
 ];
-/** MCP answers Claude and not a person; the demo quotes what Claude is given; two need another machine. They have tests of their own. */
-const ELSEWHERE = ['mcp', 'demo', 'share join', 'share trust'];
+/** MCP answers Claude and not a person; an export is data; the demo quotes what Claude is given; two need another machine. They have tests of their own. */
+const ELSEWHERE = ['mcp', 'demo', 'memory export', 'share join', 'share trust'];
 
 let home: TestHome;
 let project: string;

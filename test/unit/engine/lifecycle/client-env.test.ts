@@ -9,7 +9,6 @@ import {
   shellLines,
   undoneEnvironment,
   withoutOurs,
-  withPreset,
 } from '../../../../engine/lifecycle/client-env.ts';
 
 const ACCESS = { port: 8443, token: 'T0ken_-', bundle: '/home/u/.comet-cc/certs/bundle.pem' };
@@ -23,20 +22,6 @@ describe('clientEnvironment', () => {
       CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
     });
     expect(clientEnvironment(ACCESS, { https_proxy: 'http://p:1' })).toMatchObject({ https_proxy: OURS });
-  });
-});
-
-describe('withPreset', () => {
-  it('adds a header to those of the user, in place of that of an outer run', () => {
-    const own = { PATH: '/bin', ANTHROPIC_CUSTOM_HEADERS: 'x-own: 1' };
-    const gentle = withPreset(own, 'gentle');
-    expect(gentle).toEqual({ PATH: '/bin', ANTHROPIC_CUSTOM_HEADERS: 'x-own: 1\nx-comet-cc-preset: gentle' });
-    expect(withPreset(gentle, 'aggressive')['ANTHROPIC_CUSTOM_HEADERS']).toBe(
-      'x-own: 1\nx-comet-cc-preset: aggressive',
-    );
-    expect(withPreset(gentle, undefined)).toEqual(own);
-    expect(withPreset(withPreset({}, 'gentle'), undefined)).toEqual({});
-    expect(withoutOurs(gentle, ACCESS.bundle, null)).toEqual(own);
   });
 });
 
