@@ -222,8 +222,8 @@ export const Config = z.strictObject({
     receipts: count(200).describe('newest requests that comet-cc explain can show'),
   }),
   inject: section({
-    retrieval: choice(['auto', 'system-message', 'user-block', 'system-field', 'hook', 'off'], 'auto').describe(
-      'where recalled memories are inserted; hook: by comet-cc hooks install',
+    retrieval: choice(['auto', 'system-message', 'user-block', 'system-field', 'off'], 'auto').describe(
+      'where recalled memories are inserted',
     ),
     retrievalTokens: count(600).describe('tokens that one recall may insert'),
     systemTokens: count(900).describe('tokens of the system block without the library'),

@@ -98,8 +98,6 @@ function parseInput(text: string) {
     prompt: field('prompt'),
     agentType: field('agent_type'),
     agentId: field('agent_id'),
-    /** Path of the transcript, which may lag behind; '' where there is none. */
-    transcript: field('transcript_path'),
   };
   return parsed.sessionId === '' || parsed.projectDir === '' ? null : parsed;
 }

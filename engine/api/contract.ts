@@ -362,7 +362,7 @@ export const operations = {
     if (!tells || !isFirst) return { text, message: '' };
     return { text, message: startLine(await sessionSummary(services, input.projectDir), passes) };
   }),
-  'hooks/prompt': operation(promptInput, ({ hooks }, input, signal) => hooks.prompt(input, signal)),
+  'hooks/prompt': operation(promptInput, ({ hooks }, input) => hooks.prompt(input)),
   'hooks/compact': operation(compactInput, ({ hooks }, input) => hooks.compact(input)),
   /** What the type of a subagent is subscribed to. */
   'hooks/subagents': operation(subagentInput, ({ hooks }, input) => hooks.subagentStart(input)),

@@ -4,10 +4,10 @@ import type { Log } from '../../common/log.ts';
 import { LruMap } from '../../common/map.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { Memory, MemoryLine } from '../../memory/index.ts';
-import { type Line, renderRetrieval, renderSystemBlock, withoutSent } from '../../proxy/rewrite/index.ts';
+import { type Line, renderSystemBlock, withoutSent } from '../../proxy/rewrite/index.ts';
 import type { Policy } from '../policy/index.ts';
 import type { Subagents } from '../policy/subagents.ts';
-import { id, projectPath, text } from './schema.ts';
+import { id, projectPath } from './schema.ts';
 
 /** Text that a hook adds to the conversation, of clean origin; '' for nothing. */
 interface HookText {
@@ -26,12 +26,7 @@ export const startInput = sessionInput.extend({
   tells: z.boolean().default(false),
 });
 
-export const promptInput = sessionInput.extend({
-  projectDir: projectPath,
-  prompt: z.string().max(900_000),
-  /** The messages before it, oldest first. */
-  recent: z.array(text).max(8).default([]),
-});
+export const promptInput = sessionInput.extend({ prompt: z.string().max(900_000) });
 
 export const compactInput = sessionInput.extend({ done: z.boolean() });
 
@@ -50,7 +45,7 @@ interface HookDeps {
   readonly memory: Pick<Memory, 'capture' | 'library' | 'recall'>;
   readonly policy: Pick<Policy, 'of'>;
   readonly subagents: Pick<Subagents, 'ofType' | 'note'>;
-  readonly config: Pick<Config, 'inject' | 'recall'>;
+  readonly config: Pick<Config, 'inject'>;
   /** The part of the library in the memory files that Claude Code puts into each session. */
   readonly linkedText: () => Promise<string>;
   readonly log: Log;
@@ -61,17 +56,13 @@ const NO_TEXT: HookText = { text: '' };
 /** A hook that is installed twice, by settings and as a plugin, calls twice at once. */
 const DUPLICATE_MS = 5_000;
 const SESSIONS = 500;
-/** A long prompt asks its question at the beginning or the end. */
-const END_CHARS = 8_000;
 
 /**
  * Answers Claude Code's hooks. Only lines of clean origin are given, because Claude Code shows a hook's text in a system
  * reminder. Work that takes longer than a hook may continues after the answer.
  */
 export function createHookHandlers({ memory, policy, subagents, config, linkedText, log, now }: HookDeps) {
-  const { inject, recall } = config;
   const started = new LruMap<string, number>(SESSIONS);
-  const shown = new LruMap<string, Set<string>>(SESSIONS);
 
   function startedJustNow(sessionId: string): boolean {
     const before = started.get(sessionId) ?? Number.NEGATIVE_INFINITY;
@@ -85,7 +76,7 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
     const { lines, library: all = [], ...context } = await memory.recall.sessionContext(sessionId, projectDir);
     const library = withoutSent(all, (text) => linked.includes(text));
     const given = { ...context, library, lines: lines.map(asLine) };
-    return renderSystemBlock({ ...given, budgetTokens: inject.systemTokens })?.text ?? '';
+    return renderSystemBlock({ ...given, budgetTokens: config.inject.systemTokens })?.text ?? '';
   }
 
   function runLater(work: Promise<unknown>, failure: string, sessionId: string): HookText {
@@ -101,53 +92,13 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
       const isWanted = adds && policy.of(projectDir).adds;
       return { text: isWanted ? await sessionBlock(sessionId, projectDir) : '', isFirst: true };
     },
-    async prompt({ sessionId, projectDir, prompt: whole, recent }: HookPrompt, signal: AbortSignal): Promise<HookText> {
-      memory.capture.reportPrompt(sessionId, whole);
-      if (inject.retrieval !== 'hook' || !policy.of(projectDir).adds) return NO_TEXT;
-      const prompt = whole.length <= 2 * END_CHARS ? whole : `${whole.slice(0, END_CHARS)}\n${whole.slice(-END_CHARS)}`;
-      const shownLines = shown.get(sessionId);
-      // Turns of this conversation are in its context, or in its preamble.
-      const own = memory.library.list({ sessionId, all: true }).flatMap(({ turns }) => turns);
-      const before = shownLines ?? new Set((await sessionBlock(sessionId, projectDir)).split('\n'));
-      const earlierLines = [...before];
-      const changes = memory.recall.factChanges(sessionId, projectDir, { block: earlierLines, since: [] });
-      const hits = await memory.recall.recall(
-        {
-          ...{ sessionId, projectDir, prompt, recent },
-          ...{ visibleTurns: new Set(own), shown: before },
-          // A hook does not see the request; Claude Code puts its own memory files into each.
-          sends: () => true,
-        },
-        AbortSignal.any([signal, AbortSignal.timeout(recall.deadlineMs)]),
-      );
-      const changed = await changes;
-      // Read again after the wait: a duplicate call may have shown lines meanwhile.
-      const seen = shown.get(sessionId) ?? before;
-      shown.set(sessionId, seen);
-      const facts = [...seen].at(-1) === earlierLines.at(-1) ? changed : [];
-      const lines = hits.map(({ line }) => asLine(line)).filter(({ text }) => !seen.has(text));
-      const [recalled] = renderRetrieval(lines, {
-        mode: 'system-message',
-        takesSystemMessages: true,
-        budgetTokens: inject.retrievalTokens,
-        fence: '',
-        anchor: '',
-        facts,
-      });
-      // A hook that timed out shows nothing.
-      if (signal.aborted) return NO_TEXT;
-      for (const { nodeId, text } of lines) if (recalled?.nodeIds.includes(nodeId)) seen.add(text);
-      for (const line of facts) {
-        // What was shown last comes last.
-        seen.delete(line);
-        seen.add(line);
-      }
-      return { text: recalled?.text ?? '' };
+    prompt({ sessionId, prompt }: HookPrompt): HookText {
+      memory.capture.reportPrompt(sessionId, prompt);
+      return NO_TEXT;
     },
     compact({ sessionId, done }: z.infer<typeof compactInput>): HookText {
-      // Compaction drops turns, so they are summarized first. Its summary begins a lineage in which nothing was shown.
+      // Compaction drops turns, so they are summarized first.
       log.info(done ? 'the client has compacted; a new lineage begins' : 'the client compacts', { sessionId });
-      if (done) shown.delete(sessionId);
       return runLater(memory.capture.summarizeSession(sessionId), 'a compacted session was not summarized', sessionId);
     },
     async subagentStart({ sessionId, projectDir, agentType, agentId }: SubagentStart): Promise<HookText> {

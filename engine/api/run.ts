@@ -19,7 +19,6 @@ interface Call {
   readonly operation: string;
   /** JSON text; read only for an operation that exists. */
   readonly body: () => Promise<string>;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -43,7 +42,7 @@ function unforeseen(error: unknown): CometError {
   return new CometError('daemon_unhealthy', `the engine failed at it (${code ?? name}); comet-cc logs says why`);
 }
 
-async function result(services: EngineServices | null, { operation, body, signal }: Call): Promise<unknown> {
+async function result(services: EngineServices | null, { operation, body }: Call): Promise<unknown> {
   if (!Object.hasOwn(operations, operation)) {
     throw new CometError('not_found', 'no such operation; comet-cc restart brings both sides to one version');
   }
@@ -58,7 +57,7 @@ async function result(services: EngineServices | null, { operation, body, signal
     throw new CometError('usage', `${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'not valid'}`);
   }
   try {
-    return await run(services, input.data, signal);
+    return await run(services, input.data);
   } finally {
     if (CHANGING.has(operation)) {
       services.pagesChanged();

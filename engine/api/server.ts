@@ -53,10 +53,8 @@ function apiListener(services: () => EngineServices | null, log: Log): http.Requ
       send(response, refused.status, { error: { code: 'usage', message: refused.message } });
       return;
     }
-    const left = new AbortController();
-    response.once('close', () => left.abort());
     const operation = (request.url ?? '').replace(/^\/v1\//, '');
-    const call = { operation, body: () => readBody(request), signal: left.signal };
+    const call = { operation, body: () => readBody(request) };
     void runOperation(services(), call, log).then(({ status, body }) => send(response, status, body));
   };
 }

@@ -69,7 +69,7 @@ export interface Ui {
 
 export interface OperationOf<I extends z.ZodType, O> {
   readonly input: I;
-  readonly run: (services: EngineServices, input: z.infer<I>, signal: AbortSignal) => O | Promise<O>;
+  readonly run: (services: EngineServices, input: z.infer<I>) => O | Promise<O>;
 }
 
 export function operation<I extends z.ZodType, O>(input: I, run: OperationOf<I, O>['run']): OperationOf<I, O> {

@@ -204,13 +204,12 @@ export function renderSystemBlock({
  * - `system-message`: clean lines only, and only as a system message; prompts are unchanged
  * - `user-block`: all lines as a block of the prompt
  * - `system-field`: clean lines in the top-level system prompt, rewritten for each prompt
- * - `hook`: Claude Code's prompt hook recalls; the proxy injects nothing
  */
-export type RetrievalMode = 'auto' | 'system-message' | 'user-block' | 'system-field' | 'hook' | 'off';
+export type RetrievalMode = 'auto' | 'system-message' | 'user-block' | 'system-field' | 'off';
 
 /** Whether recalled lines go into the request. */
 export function recallsInRequest(mode: RetrievalMode): boolean {
-  return mode !== 'off' && mode !== 'hook';
+  return mode !== 'off';
 }
 
 /** Memory lines may round or rephrase values. `standing` is for lines that stay for later prompts. */

@@ -145,7 +145,7 @@ function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOpti
     async (c) => {
       const operation = c.req.path.replace(/^\/v1\//, '');
       if (!PAGE_OPERATIONS.has(operation)) return c.json(failure('not an operation of the page'), 403);
-      const call = { operation, body: () => c.req.text(), signal: c.req.raw.signal };
+      const call = { operation, body: () => c.req.text() };
       const { status, body } = await runOperation(services(), call, log);
       return c.json(body, status as ContentfulStatusCode);
     },

@@ -139,33 +139,6 @@ describe("the engine's API", () => {
     server = await openApiServer(socket, silentLog);
     await expect(engineClient(socket).call('status', {})).rejects.toThrow('still starting');
   });
-
-  it('aborts the signal of an operation whose caller left', async () => {
-    server = await openApiServer(socket, silentLog);
-    let left: (value: string) => void = () => {};
-    const leaving = new Promise<string>((resolve) => {
-      left = resolve;
-    });
-    const services = engineServices({});
-    server.serve({
-      ...services,
-      hooks: {
-        ...services.hooks,
-        prompt: (_, signal) =>
-          new Promise((resolve) => {
-            signal.addEventListener('abort', () => {
-              left('left');
-              resolve({ text: '' });
-            });
-          }),
-      },
-    });
-    const prompt = { sessionId: 's1', projectDir: '/p', prompt: 'Which port?', recent: [] };
-    await expect(engineClient(socket).call('hooks/prompt', prompt, { timeoutMs: 2_000 })).rejects.toMatchObject({
-      code: 'daemon_unhealthy',
-    });
-    expect(await leaving).toBe('left');
-  });
 });
 
 describe("the engine's socket", () => {

@@ -14,21 +14,19 @@ import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { engineServices } from '../../../helpers/engine-services.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
-const none = new AbortController().signal;
-
 it('shows an empty store as empty', async () => {
   const library = { list: () => [], listSessions: async () => [], graph: () => memoryGraph([]) };
   const services = engineServices({ library });
-  expect(await uiOperations['ui/overview'].run(services, {}, none)).toMatchObject({ sessions: [] });
-  expect(await uiOperations['ui/savings'].run(services, {}, none)).toEqual({ days: [], sessions: [], projects: [] });
-  expect(await uiOperations['ui/graph'].run(services, {}, none)).toEqual({ nodes: [], links: [], left_out: 0 });
+  expect(await uiOperations['ui/overview'].run(services, {})).toMatchObject({ sessions: [] });
+  expect(await uiOperations['ui/savings'].run(services, {})).toEqual({ days: [], sessions: [], projects: [] });
+  expect(await uiOperations['ui/graph'].run(services, {})).toEqual({ nodes: [], links: [], left_out: 0 });
   const search = { query: '', limit: 50 };
-  expect(await uiOperations['ui/search'].run(services, search, none)).toEqual({ total: 0, hits: [], projects: [] });
+  expect(await uiOperations['ui/search'].run(services, search)).toEqual({ total: 0, hits: [], projects: [] });
 });
 
 it('says that the store opens, without waiting for it', async () => {
   const services = engineServices({});
-  expect(await uiOperations['ui/overview'].run(services, {}, none)).toMatchObject({
+  expect(await uiOperations['ui/overview'].run(services, {})).toMatchObject({
     sessions: [],
     problems: [{ file: 'memory', message: 'the store is still opening' }],
   });
@@ -51,7 +49,7 @@ it('lists the first of 50,000 memories with their number, and without those that
   const nodes = Array.from({ length: 50_000 }, (_, at) => makeNode({ node_id: `m${at}` }));
   const removals = { ...engineServices({}).removals, hidden: () => new Set(['m0']) };
   const services = engineServices({ library: { list: () => nodes } }, { removals });
-  const { hits, total } = await uiOperations['ui/search'].run(services, { query: '', limit: 500 }, none);
+  const { hits, total } = await uiOperations['ui/search'].run(services, { query: '', limit: 500 });
   expect([hits[0]?.node_id, hits.length, total]).toEqual(['m1', 500, 49_999]);
 });
 
@@ -64,7 +62,7 @@ it('ranks only what passes the filters, and says whether there is more', async (
   const services = engineServices({ library: { list: () => nodes }, recall: { search } });
   const find = async (over: object) => {
     const input = { query: 'port', limit: 50, ...over };
-    const { total, hits } = await uiOperations['ui/search'].run(services, input, none);
+    const { total, hits } = await uiOperations['ui/search'].run(services, input);
     return [hits.length, total > hits.length];
   };
   expect(await find({})).toEqual([50, true]);
@@ -84,7 +82,7 @@ it('lists the results of tools by their kind and words', async () => {
     ['cargo', 0],
   ] as const) {
     const input = { query, limit: 50, kind: 'tool' };
-    expect((await uiOperations['ui/search'].run(services, input, none)).total).toBe(found);
+    expect((await uiOperations['ui/search'].run(services, input)).total).toBe(found);
   }
 });
 
