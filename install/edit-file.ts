@@ -125,7 +125,7 @@ export async function readOwnFile(file: string, mark: string): Promise<Buffer | 
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
     throw new CometError('unsafe_file', `${file} cannot be read (${error.code})`, { cause: error });
   });
-  if (content === null || content.includes(mark) || content.includes(Buffer.from(mark, 'utf16le'))) return content;
+  if (content === null || content.includes(mark)) return content;
   throw new CometError('unsafe_file', `${file} was not created by comet-cc and was left unchanged; move it away`);
 }
 

@@ -9,7 +9,7 @@ export function registerService(program: Command, context: Context): void {
   const example = 'comet-cc service install';
   const service = addCommand(program, 'service', 'start the daemon at login and after a crash', example);
 
-  const description = 'write a file for systemd, launchd or the Windows task scheduler, and start the daemon with it';
+  const description = 'write a file for systemd or launchd, and start the daemon with it';
   addCommand(service, 'install', description, example).action(async () => {
     const { installService } = await import('../../install/service/index.ts');
     const plan = await planned(context);

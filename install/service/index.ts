@@ -72,7 +72,7 @@ export interface ServicePlan {
   readonly manager: string;
   /** The only file that is written. */
   readonly file: string;
-  readonly content: Buffer;
+  readonly content: string;
   /** Exits with 0 where the manager can be used. */
   readonly probe: CommandLine;
   /** Message where it cannot. */
@@ -104,8 +104,7 @@ export async function currentServicePlan(env: NodeJS.ProcessEnv, home: string): 
 /** How this platform starts the daemon at login and after a crash; null where no manager is known. */
 export function planService(facts: ServiceFacts): ServicePlan | null {
   if (facts.platform === 'linux') return systemd(facts);
-  if (facts.platform === 'darwin') return launchd(facts);
-  return facts.platform === 'win32' ? taskScheduler(facts) : null;
+  return facts.platform === 'darwin' ? launchd(facts) : null;
 }
 
 function systemd(facts: ServiceFacts): ServicePlan {
@@ -114,7 +113,7 @@ function systemd(facts: ServiceFacts): ServicePlan {
   return {
     manager: 'systemd',
     file: path.posix.join(facts.configHome, 'systemd', 'user', unit),
-    content: Buffer.from(systemdUnit(facts)),
+    content: systemdUnit(facts),
     probe: systemctl('show-environment'),
     missing: 'no systemd session of this user (systemctl --user); comet-cc start works without one',
     install: [systemctl('daemon-reload'), systemctl('enable', '--now', unit)],
@@ -132,30 +131,13 @@ function launchd(facts: ServiceFacts): ServicePlan {
   return {
     manager: 'launchd',
     file,
-    content: Buffer.from(plistText(facts)),
+    content: plistText(facts),
     probe: ['launchctl', 'print', domain],
     missing: 'no desktop session of this user (launchctl print); comet-cc start works without one',
     install: [['launchctl', 'bootstrap', domain, file]],
     remove: [['launchctl', 'bootout', `${domain}/${LABEL}`]],
     afterwards: [],
     running: ['launchctl', 'print', `${domain}/${LABEL}`],
-  };
-}
-
-function taskScheduler(facts: ServiceFacts): ServicePlan {
-  const file = path.win32.join(facts.home, 'service.xml');
-  const task = (...args: string[]): CommandLine => ['schtasks.exe', ...args, '/TN', 'comet-cc'];
-  return {
-    manager: 'Windows Task Scheduler',
-    file,
-    // The only encoding that the scheduler reads reliably.
-    content: Buffer.from(`\ufeff${taskXml(facts)}`, 'utf16le'),
-    probe: ['schtasks.exe', '/Query'],
-    missing: 'the task scheduler does not answer (schtasks.exe /Query); comet-cc start works without it',
-    install: [task('/Create', '/XML', file, '/F'), task('/Run')],
-    remove: [task('/End'), task('/Delete', '/F')],
-    afterwards: [],
-    running: task('/Query'),
   };
 }
 
@@ -243,33 +225,6 @@ function plistText(facts: ServiceFacts): string {
     '</dict></plist>',
     '',
   ].join('\n');
-}
-
-/**
- * A task has no environment of its own; home, proxy and PATH come from the user's settings.
- *
- * Source: Task Scheduler schema 1.2; one minute is the shortest delay before a restart.
- */
-function taskXml({ node, script }: ServiceFacts): string {
-  const args = [script, ...ARGS].map((part) => `"${part}"`).join(' ');
-  return [
-    '<?xml version="1.0" encoding="UTF-16"?>',
-    `<!-- ${MARK} -->`,
-    '<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">',
-    `  <RegistrationInfo><Description>${DESCRIPTION}</Description></RegistrationInfo>`,
-    '  <Triggers><LogonTrigger><Enabled>true</Enabled></LogonTrigger></Triggers>',
-    '  <Principals><Principal id="Author"><LogonType>InteractiveToken</LogonType><RunLevel>LeastPrivilege</RunLevel></Principal></Principals>',
-    '  <Settings>',
-    '    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>',
-    '    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>',
-    '    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>',
-    '    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>',
-    '    <RestartOnFailure><Interval>PT1M</Interval><Count>255</Count></RestartOnFailure>',
-    '  </Settings>',
-    `  <Actions Context="Author"><Exec><Command>${escapeXml(node)}</Command><Arguments>${escapeXml(args)}</Arguments></Exec></Actions>`,
-    '</Task>',
-    '',
-  ].join('\r\n');
 }
 
 function variables({ home, searchPath }: ServiceFacts): Record<string, string> {
