@@ -234,11 +234,6 @@ export function readFingerprints(text: string): string[] {
   return readCertificates(text).map(({ fingerprint256 }) => fingerprint256);
 }
 
-/** The certificates of a text with one in base64 (DER) a line; other lines are skipped. */
-export function readBase64Lines(text: string): X509Certificate[] {
-  return text.split(/\r?\n/).flatMap((line) => parseCertificate(Buffer.from(line.trim(), 'base64')));
-}
-
 function parseCertificate(encoded: string | Buffer): X509Certificate[] {
   try {
     return [new X509Certificate(encoded)];

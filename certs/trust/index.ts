@@ -1,19 +1,17 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { readRoot } from '../store.ts';
-import { createAnchorTrust, createDarwinTrust, createNssTrust, createWindowsTrust, type TrustStore } from './store.ts';
+import { createAnchorTrust, createDarwinTrust, type TrustStore } from './store.ts';
 
 export type { TrustPlan, TrustStore } from './store.ts';
 
 /** What decides which stores a machine has. */
 export interface MachineFacts {
   readonly platform: NodeJS.Platform;
-  readonly userHome: string;
   /** A private directory for temporary files. */
   readonly workDir: string;
   exists(file: string): boolean;
@@ -21,19 +19,18 @@ export interface MachineFacts {
   findTool(name: string): string | null;
 }
 
-/** The stores of a machine, the system's first; none where no store is known. */
+/** The stores of a machine; none where no store is known. */
 export function trustStores(facts: MachineFacts): TrustStore[] {
   if (facts.platform === 'darwin') return [createDarwinTrust(facts.workDir)];
-  if (facts.platform === 'win32') return [createWindowsTrust()];
   if (facts.platform !== 'linux') return [];
-  return [linuxStore(facts), nssStore(facts)].filter((store) => store !== null);
+  const store = linuxStore(facts);
+  return store === null ? [] : [store];
 }
 
-/** @param env  the user's PATH and HOME */
+/** @param env  the user's PATH */
 export function inspectMachine(env: NodeJS.ProcessEnv, workDir: string): MachineFacts {
   return {
     platform: process.platform,
-    userHome: env['HOME'] || os.homedir(),
     workDir,
     exists: existsSync,
     findTool: (name) => findInPath(name, env['PATH'] ?? ''),
@@ -50,13 +47,6 @@ function linuxStore({ exists, findTool }: MachineFacts): TrustStore | null {
     ['debian', '/etc/ca-certificates.conf', '/usr/sbin/update-ca-certificates'] as const,
   ].find(([, folder, tool]) => has(folder, tool));
   return stores === undefined ? null : createAnchorTrust(stores[0], { sysroot: '/' });
-}
-
-function nssStore({ exists, findTool, userHome }: MachineFacts): TrustStore | null {
-  const databaseDir = path.join(userHome, '.pki', 'nssdb');
-  const certutil = findTool('certutil');
-  // A database is never created: where there is none, no program reads one.
-  return certutil !== null && exists(path.join(databaseDir, 'cert9.db')) ? createNssTrust(databaseDir, certutil) : null;
 }
 
 function findInPath(name: string, searchPath: string): string | null {

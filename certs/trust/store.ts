@@ -3,7 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
-import { readBase64Lines, readCertificates, readFingerprints, readRoot } from '../store.ts';
+import { readCertificates, readFingerprints, readRoot } from '../store.ts';
 
 /** A program and its arguments; never a line for a shell. */
 export type Argv = readonly string[];
@@ -230,79 +230,5 @@ export function createDarwinTrust(workDir: string, run = runCommand): TrustStore
     ],
     removal,
     isInstalled: async (fingerprint) => (await findCertificate(fingerprint)) !== null,
-  });
-}
-
-/** Not `certutil -store`, whose output is translated. */
-const LIST: Argv = [
-  'powershell.exe',
-  '-NoProfile',
-  '-NonInteractive',
-  '-Command',
-  'Get-ChildItem Cert:\\CurrentUser\\Root | ForEach-Object { [Convert]::ToBase64String($_.RawData) }',
-];
-
-/** Windows: the root store of the current user, which needs no administrator. */
-export function createWindowsTrust(run = runCommand): TrustStore {
-  const findCertificate = async (fingerprint: string): Promise<X509Certificate | undefined> =>
-    readBase64Lines(await run(LIST)).find(({ fingerprint256 }) => fingerprint256 === fingerprint);
-
-  return createTrustStore({
-    id: 'windows',
-    name: 'Windows (root store of the current user)',
-    run,
-    places: ['Cert:\\CurrentUser\\Root'],
-    installation: (rootFile) => [['certutil', '-user', '-addstore', 'Root', rootFile]],
-    removal: async (fingerprint) => {
-      const root = await findCertificate(fingerprint);
-      return { commands: root === undefined ? [] : [['certutil', '-user', '-delstore', 'Root', root.serialNumber]] };
-    },
-    isInstalled: async (fingerprint) => (await findCertificate(fingerprint)) !== undefined,
-  });
-}
-
-/**
- * The user's NSS database, which Chromium and others on Linux read instead of the system's store.
- *
- * @param databaseDir  an existing one, usually `~/.pki/nssdb`
- * @param certutil     the one of NSS; Windows has another program of that name
- */
-export function createNssTrust(databaseDir: string, certutil: string, run = runCommand): TrustStore {
-  const database = ['-d', `sql:${databaseDir}`];
-
-  async function getNames(fingerprint: string): Promise<string[]> {
-    const names = findNicknames(await run([certutil, '-L', ...database]));
-    const held: string[] = [];
-    for (const name of names) {
-      const pem = await run([certutil, '-L', ...database, '-n', name, '-a']);
-      if (readFingerprints(`${pem}\n`).includes(fingerprint)) held.push(name);
-    }
-    return held;
-  }
-
-  return createTrustStore({
-    id: 'nss',
-    name: `NSS (${databaseDir})`,
-    run,
-    places: [databaseDir],
-    installation(rootFile, { fingerprint256 }) {
-      // Each root has a nickname of its own, because NSS merges two certificates with the same one.
-      const nickname = `comet-cc ${fingerprint256.replaceAll(':', '').slice(0, 16).toLowerCase()}`;
-      return [[certutil, '-A', ...database, '-t', 'C,,', '-n', nickname, '-i', rootFile]];
-    },
-    removal: async (fingerprint) => ({
-      commands: (await getNames(fingerprint)).map((name) => [certutil, '-D', ...database, '-n', name]),
-    }),
-    isInstalled: async (fingerprint) => (await getNames(fingerprint)).length > 0,
-  });
-}
-
-/** The names that `certutil -L` prints: lines that end in three sets of trust flags. */
-export function findNicknames(listing: string): string[] {
-  return listing.split('\n').flatMap((line) => {
-    const row = line.trimEnd();
-    const flags = row.lastIndexOf(' ') + 1;
-    const name = row.slice(0, flags).trimEnd();
-    return name !== '' && /^[a-zA-Z]*,[a-zA-Z]*,[a-zA-Z]*$/.test(row.slice(flags)) ? [name] : [];
   });
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issue } from '../../../certs/ca.ts';
 import { type MachineFacts, trustStores } from '../../../certs/trust/index.ts';
-import { type Argv, createDarwinTrust, createWindowsTrust, findNicknames } from '../../../certs/trust/store.ts';
+import { type Argv, createDarwinTrust } from '../../../certs/trust/store.ts';
 
 let dir: string;
 let rootFile: string;
@@ -25,7 +25,6 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 describe('which stores a machine has', () => {
   const machine = (platform: NodeJS.Platform, ...present: string[]): MachineFacts => ({
     platform,
-    userHome: '/home/u',
     workDir: '/home/u/.comet-cc/run',
     exists: (file) => present.includes(file),
     findTool: (name) => present.find((file) => path.basename(file) === name) ?? null,
@@ -41,15 +40,8 @@ describe('which stores a machine has', () => {
       ['arch'],
       machine('linux', '/etc/ca-certificates/trust-source/anchors', '/usr/bin/trust', '/usr/bin/update-ca-trust'),
     ],
-    [
-      'Debian with a desktop',
-      ['debian', 'nss'],
-      machine('linux', ...debian, '/home/u/.pki/nssdb/cert9.db', '/usr/bin/certutil'),
-    ],
-    ['Debian without NSS tools', ['debian'], machine('linux', ...debian, '/home/u/.pki/nssdb/cert9.db')],
     ['a Linux of which nothing is known', [], machine('linux', '/usr/sbin/update-ca-certificates')],
     ['macOS', ['darwin'], machine('darwin')],
-    ['Windows', ['windows'], machine('win32')],
     ['FreeBSD', [], machine('freebsd')],
   ])('%s', (_, ids, facts) => {
     expect(trustStores(facts).map(({ id }) => id)).toEqual(ids);
@@ -103,42 +95,4 @@ describe('the System keychain of macOS', () => {
     const trust = createDarwinTrust(dir, async () => '');
     await expect(trust.install(rootFile)).rejects.toMatchObject({ code: 'trust_failed' });
   });
-});
-
-describe('the root store of a Windows user', () => {
-  it('is changed by the documented commands only, the root found by its bytes', async () => {
-    const held = [stranger];
-    const done: Argv[] = [];
-    const trust = createWindowsTrust(async (argv) => {
-      if (argv[0] === 'powershell.exe') return held.map((cert) => cert.raw.toString('base64')).join('\r\n');
-      done.push(argv);
-      if (argv.includes('-addstore')) held.push(root);
-      else
-        held.splice(
-          held.findIndex(({ serialNumber }) => serialNumber === argv.at(-1)),
-          1,
-        );
-      return '';
-    });
-    await trust.install(rootFile);
-    expect(await trust.isInstalled(root.fingerprint256)).toBe(true);
-    expect(await trust.remove(root.fingerprint256)).toBe(true);
-    expect(await trust.remove(root.fingerprint256)).toBe(false);
-    expect(done).toEqual([
-      ['certutil', '-user', '-addstore', 'Root', rootFile],
-      ['certutil', '-user', '-delstore', 'Root', root.serialNumber],
-    ]);
-  });
-});
-
-it('finds the names in what certutil of NSS 3.87 prints', () => {
-  const listing = `
-Certificate Nickname                                         Trust Attributes
-                                                             SSL,S/MIME,JAR/XPI
-
-Corporate root, 2nd                                          CT,C,c
-comet-cc 0123456789abcdef                                    C,,  
-no trust                                                     ,,   
-`;
-  expect(findNicknames(listing)).toEqual(['Corporate root, 2nd', 'comet-cc 0123456789abcdef', 'no trust']);
 });
