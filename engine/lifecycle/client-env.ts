@@ -56,38 +56,22 @@ export function getShell(env: NodeJS.ProcessEnv): Shell {
   return SHELLS.find((shell) => shell === name && shell !== 'json') ?? 'bash';
 }
 
-/**
- * What undoes `clientEnvironment` in a shell with this environment: values of the user's to set again, null to unset.
- * What the user has set to something else since is left out.
- *
- * @param before  the same environment without ours, see `withoutOurs`
- */
-export function undoneEnvironment(env: NodeJS.ProcessEnv, before: NodeJS.ProcessEnv): Record<string, string | null> {
-  const names = ['HTTPS_PROXY', ...(env['https_proxy'] === undefined ? [] : ['https_proxy']), 'NODE_EXTRA_CA_CERTS'];
-  const stays = (name: string): boolean => env[name] !== undefined && env[name] === before[name];
-  const undone = names.filter((name) => !stays(name)).map((name) => [name, before[name] ?? null] as const);
-  return { ...Object.fromEntries(undone), [HINTS]: null };
-}
-
-/** Lines that set `variables` in `shell`, or unset where the value is null; no value can end its quotes. */
-export function shellLines(variables: Readonly<Record<string, string | null>>, shell: Shell): string {
+/** Lines that set `variables` in `shell`; no value can end its quotes. */
+export function shellLines(variables: Readonly<Record<string, string>>, shell: Shell): string {
   if (shell === 'json') return JSON.stringify(variables, null, 2);
   return Object.entries(variables)
     .map(([name, value]) => assignment(name, value, shell))
     .join('\n');
 }
 
-function assignment(name: string, value: string | null, shell: Exclude<Shell, 'json'>): string {
+function assignment(name: string, value: string, shell: Exclude<Shell, 'json'>): string {
   switch (shell) {
     case 'bash':
     case 'zsh':
-      return value === null ? `unset ${name}` : `export ${name}='${value.replaceAll("'", "'\\''")}'`;
+      return `export ${name}='${value.replaceAll("'", "'\\''")}'`;
     case 'fish':
-      if (value === null) return `set -e ${name}`;
       return `set -gx ${name} '${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
     case 'powershell':
-      return value === null
-        ? `Remove-Item Env:${name} -ErrorAction SilentlyContinue`
-        : `$env:${name} = '${value.replaceAll("'", "''")}'`;
+      return `$env:${name} = '${value.replaceAll("'", "''")}'`;
   }
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -39,25 +39,6 @@ describe('env', () => {
     const { stdout } = await home.run(['env', '--shell', 'bash']);
     const shown = await promisify(execFile)('bash', ['-c', `${stdout}\nprintf %s "$HTTPS_PROXY"`], { env: {} });
     expect(shown.stdout).toBe((await variables())['HTTPS_PROXY']);
-  });
-
-  it('gives with --unset the lines that undo it', async () => {
-    const own = path.join(home.user, 'before.pem');
-    await writeFile(own, await readFile(path.join(home.home, 'certs', 'root.pem')));
-    const before = { HTTPS_PROXY: 'http://proxy.example:3128', NODE_EXTRA_CA_CERTS: own, OTHER: 'kept' };
-    const set = (await home.run(['env', '--shell', 'bash'], { env: before })).stdout;
-    const ours = (await home.json(['env', '--shell', 'json'], { env: before })) as Record<string, string>;
-    const unset = (await home.run(['env', '--shell', 'bash', '--unset'], { env: { ...before, ...ours } })).stdout;
-    const names = '$HTTPS_PROXY $NODE_EXTRA_CA_CERTS $CLAUDE_CODE_GATEWAY_HINT_HEADERS $OTHER';
-    const script = `${set}\n${unset}\nprintf %s "${names}"`;
-    const shown = await promisify(execFile)('bash', ['-c', script], { env: before });
-    expect(shown.stdout).toBe(`http://proxy.example:3128 ${own}  kept`);
-    const inShell = async (shell: string) => (await home.run(['env', '--shell', shell, '--unset'])).stdout;
-    expect(await inShell('fish')).toMatch(/^set -e HTTPS_PROXY$/m);
-    expect(await inShell('powershell')).toMatch(/^Remove-Item Env:HTTPS_PROXY /m);
-    expect(JSON.parse(await inShell('json'))).toMatchObject({ HTTPS_PROXY: null });
-    // For what follows, as if there had been no proxy.
-    await rm(path.join(home.home, 'run', 'upstream-proxy.json'));
   });
 
   it('takes the syntax from SHELL, and bash where that says nothing', async () => {

@@ -7,7 +7,6 @@ import {
   isOurProxy,
   noProxyCovers,
   shellLines,
-  undoneEnvironment,
   withoutOurs,
 } from '../../../../engine/lifecycle/client-env.ts';
 
@@ -40,22 +39,6 @@ describe('withoutOurs', () => {
     expect(isOurProxy('http://127.0.0.1:8443')).toBe(false);
     expect(isOurProxy('no url')).toBe(false);
     expect(isOurProxy(undefined)).toBe(false);
-  });
-});
-
-describe('undoneEnvironment', () => {
-  const undo = (env: NodeJS.ProcessEnv, before: NodeJS.ProcessEnv) =>
-    undoneEnvironment(env, { ...withoutOurs(env, ACCESS.bundle, '/own.pem'), ...before });
-
-  it('sets again what the user had, unsets the rest, and leaves what is not ours', () => {
-    const ours = { ...clientEnvironment(ACCESS, { https_proxy: 'http://p:1' }), PATH: '/bin' };
-    const hints = { CLAUDE_CODE_GATEWAY_HINT_HEADERS: null };
-    expect(undo(ours, { HTTPS_PROXY: 'http://p:1' })).toEqual({
-      ...{ HTTPS_PROXY: 'http://p:1', https_proxy: null, NODE_EXTRA_CA_CERTS: '/own.pem' },
-      ...hints,
-    });
-    expect(undo({ HTTPS_PROXY: 'http://p:2', NODE_EXTRA_CA_CERTS: '/other.pem' }, {})).toEqual(hints);
-    expect(undo({}, {})).toEqual({ HTTPS_PROXY: null, NODE_EXTRA_CA_CERTS: null, ...hints });
   });
 });
 
