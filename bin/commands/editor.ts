@@ -5,13 +5,10 @@ import { addCommand, type CommandFlags, type Context } from '../context.ts';
 
 type Flags = CommandFlags;
 
-/** Its plugin documents no settings file, and starts the `claude` that has settings of its own. */
-const JETBRAINS = 'jetbrains' as const;
-type Name = EditorName | typeof JETBRAINS;
-const editorArgument = (): Argument => new Argument('<editor>').choices([...EDITORS, JETBRAINS]);
+const editorArgument = (): Argument => new Argument('<editor>').choices(EDITORS);
 
 export function registerEditor(program: Command, context: Context): void {
-  const description = 'Claude Code in VS Code, Cursor and JetBrains through the proxy';
+  const description = 'Claude Code in VS Code and its derivatives through the proxy';
   const editor = addCommand(program, 'editor', description, 'comet-cc editor install vscode');
   editor
     .command('install')
@@ -23,14 +20,13 @@ export function registerEditor(program: Command, context: Context): void {
       'after',
       '\nThe editor needs the daemon: comet-cc service install\n\nExample:\n  comet-cc editor install cursor',
     )
-    .action((name: Name, flags: Flags) => install(name, flags, context));
+    .action((name: EditorName, flags: Flags) => install(name, flags, context));
   addCommand(editor, 'uninstall', "restore the editor's settings", 'comet-cc editor uninstall cursor')
     .addArgument(editorArgument())
-    .jsonAction('document', async (name: Name, flags: Flags) => {
-      const { revertSettings } = await import('../../install/claude-code/index.ts');
+    .jsonAction('document', async (name: EditorName, flags: Flags) => {
       const { revertEditor } = await import('../../install/editors/index.ts');
       const { paths, term } = context;
-      const file = name === JETBRAINS ? await revertSettings(paths) : await revertEditor(paths, name);
+      const file = await revertEditor(paths, name);
       const message = file === null ? `${name} was not set up` : `restored ${file}`;
       term.print(flags, { editor: name, file }, () => [message]);
     });
@@ -39,12 +35,7 @@ export function registerEditor(program: Command, context: Context): void {
     .option('--json', 'print one JSON array')
     .action(async (flags: Flags) => {
       const { inspectEditors } = await import('../../install/editors/index.ts');
-      const { inspectSettings } = await import('../../install/claude-code/index.ts');
-      const claudes = await inspectSettings(context.paths, {});
-      const states = [
-        ...(await inspectEditors(context.paths, null)),
-        ...(claudes === null ? [] : [{ editor: JETBRAINS, ...claudes }]),
-      ];
+      const states = await inspectEditors(context.paths, null);
       if (flags.json) return context.term.json(states);
       if (states.length === 0) context.term.say('no editor was set up');
       for (const { editor: one, file, astray } of states) {
@@ -54,21 +45,11 @@ export function registerEditor(program: Command, context: Context): void {
     });
 }
 
-async function install(name: Name, flags: Flags, context: Context): Promise<void> {
+async function install(editor: EditorName, flags: Flags, context: Context): Promise<void> {
   const { clientEnvironment, prepareAccess, guardStatus } = await import('../../engine/lifecycle/index.ts');
-  const { env, paths } = context;
+  const { env, paths, term } = context;
   const port = (await guardStatus(paths.guardSocket))?.port ?? (await context.config()).port;
   const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, env);
-  if (name === JETBRAINS) await setUpJetbrains(variables, flags, context);
-  else await setUp(name, variables, flags, context);
-}
-
-async function setUp(
-  editor: EditorName,
-  variables: Readonly<Record<string, string>>,
-  flags: Flags,
-  { env, paths, term }: Context,
-): Promise<void> {
   const { setUpEditor } = await import('../../install/editors/index.ts');
   const file = editorSettingsFile(editor, process.platform, env);
   if (!flags.yes) {
@@ -84,24 +65,4 @@ async function setUp(
     changed ? `${file} changed; comet-cc editor uninstall ${editor} restores it` : `${file} already points to comet-cc`,
   );
   if (changed) term.out('restart the editor; it needs the daemon: comet-cc service install');
-}
-
-async function setUpJetbrains(
-  variables: Readonly<Record<string, string>>,
-  flags: Flags,
-  context: Context,
-): Promise<void> {
-  const { setSettings } = await import('./edit-settings.ts');
-  const { term } = context;
-  if (!flags.json) {
-    term.say("The plugin of JetBrains IDEs starts claude, which takes the proxy from Claude Code's own settings:");
-    term.say('for every session, not for those of the IDE alone. For those alone, set in the IDE instead:');
-    term.say('Settings > Tools > Claude Code [Beta] > Claude command: comet-cc run claude');
-  }
-  const { file, changed } = await setSettings(context, variables, flags);
-  if (flags.json) term.json({ editor: JETBRAINS, file, changed: changed.length > 0 });
-  else
-    term.out(
-      `comet-cc editor uninstall ${JETBRAINS} restores it; to keep the daemon running: comet-cc service install`,
-    );
 }

@@ -20,10 +20,10 @@ describe.skipIf(claude === null)(claude === null ? CLAUDE_MISSING : "Claude Code
       expect(await client.end()).toBe(0);
       return (await rig.status()).requests.total;
     };
-    await rig.home.json(['editor', 'install', 'jetbrains', '--yes', '--json']);
+    await rig.home.json(['install-ca', '--settings', '--yes', '--json']);
     const through = await ask();
     expect(through).toBeGreaterThan(0);
-    await rig.home.json(['editor', 'uninstall', 'jetbrains', '--json']);
+    await rig.home.json(['uninstall-ca', '--json']);
     expect(await ask()).toBe(through);
   });
 });

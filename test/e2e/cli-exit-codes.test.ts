@@ -69,7 +69,7 @@ describe('without a daemon', () => {
 
   it.each([
     ...['--version', '--help', 'stop', 'logs', 'env --shell json', 'service status', 'hooks status', 'editor status'],
-    ...['hooks status --json', 'editor status --json', 'statusline', 'completion bash', 'editor uninstall jetbrains'],
+    ...['hooks status --json', 'editor status --json', 'statusline', 'completion bash', 'editor uninstall cursor'],
     ...['pause --project . --for 1h', 'resume', 'hooks uninstall', 'editor uninstall vscode', 'uninstall-ca'],
   ])('%s: 0', async (command) => {
     await expectCode(command, 0);

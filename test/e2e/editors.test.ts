@@ -102,29 +102,6 @@ describe.each(Object.keys(RECORDED) as Editor[])('%s', (editor) => {
   });
 });
 
-it("jetbrains is set up by one command through Claude Code's own settings, checked by doctor, and put back to the byte", async () => {
-  const file = path.join(home.user, '.claude', 'settings.json');
-  const before = '{\n    "model": "opus",\n    "env": { "CI": "1" }\n}';
-  await mkdir(path.dirname(file));
-  await writeFile(file, before);
-  expect((await home.run(['editor', 'install', 'jetbrains'], { stdin: 'n\n' })).code).toBe(2);
-  expect(await readFile(file, 'utf8')).toBe(before);
-
-  const done = await home.run(['editor', 'install', 'jetbrains', '--yes']);
-  expect(done.code).toBe(0);
-  expect(done.stderr).toContain('Claude command: comet-cc run claude');
-  expect(done.stdout).toContain('comet-cc editor uninstall jetbrains');
-  const own = (await home.json(['env', '--shell', 'json'])) as Record<string, string>;
-  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ model: 'opus', env: { CI: '1', ...own } });
-  expect(await home.json(['editor', 'status', '--json'])).toEqual([{ editor: 'jetbrains', file, astray: [] }]);
-  expect(await check('settings')).toMatchObject({ ok: true, detail: `${file} points to comet-cc` });
-  expect(await home.json(['editor', 'install', 'jetbrains', '--yes', '--json'])).toMatchObject({ changed: false });
-
-  expect((await home.run(['editor', 'uninstall', 'jetbrains'])).stdout).toContain(file);
-  expect(await readFile(file, 'utf8')).toBe(before);
-  expect((await home.run(['editor', 'uninstall', 'jetbrains'])).stdout).toContain('was not set up');
-});
-
 it('two editors are set up and undone each by itself', async () => {
   for (const editor of ['vscode', 'cursor'] as const) {
     await given(editor);
