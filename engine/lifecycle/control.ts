@@ -16,8 +16,7 @@ type GuardRequest =
   | { readonly op: 'status' }
   | { readonly op: 'wait_healthy'; readonly timeout_ms: number }
   | { readonly op: 'stop'; readonly now?: boolean; readonly restarts?: boolean }
-  | { readonly op: 'start'; readonly env: NodeJS.ProcessEnv }
-  | { readonly op: 'restart_engine' };
+  | { readonly op: 'start'; readonly env: NodeJS.ProcessEnv };
 
 const MAX_REPLY_BYTES = 64 * 1024;
 

@@ -38,7 +38,6 @@ export const ENGINE_ENV: NodeJS.ProcessEnv = { ...ARENAS, ...READ_AHEAD };
 
 const LATE_MS = 1_000;
 const CHECK_MS = LATE_MS / 4;
-const RESTART_GRACE_MS = 30_000;
 /** Claude Code itself waits for minutes. */
 const MOST_PATIENCE_MS = 15_000;
 const STARTS = 5;
@@ -55,7 +54,7 @@ export class EngineProcess {
   #watch: NodeJS.Timeout | undefined;
   #state: EngineState = 'stopped';
   #child: ChildProcess | null = null;
-  #leaving: 'stop' | 'restart' | null = null;
+  #isLeaving = false;
   #port = 0;
   #restarts = 0;
   #lastHeartbeat = 0;
@@ -89,7 +88,7 @@ export class EngineProcess {
     });
     child.stderr?.on('data', onOutput);
     this.#child = child;
-    this.#leaving = null;
+    this.#isLeaving = false;
     this.#startedAt = performance.now();
     this.#lastHeartbeat = this.#startedAt;
     // Clients do not wait for another try.
@@ -108,7 +107,7 @@ export class EngineProcess {
   }
 
   #onMessage(from: ChildProcess, message: Record<string, unknown>): void {
-    if (from !== this.#child || this.#leaving !== null) return;
+    if (from !== this.#child || this.#isLeaving) return;
     this.#lastHeartbeat = performance.now();
     if (message['type'] === 'ready' && typeof message['port'] === 'number') {
       this.#port = message['port'];
@@ -121,9 +120,8 @@ export class EngineProcess {
     if (from !== this.#child) return;
     this.#child = null;
     this.#port = 0;
-    if (this.#leaving === 'stop') return void this.#setState('stopped');
+    if (this.#isLeaving) return void this.#setState('stopped');
     this.#restarts += 1;
-    if (this.#leaving === 'restart') return void this.start();
     const { crashWindowMs } = this.#options;
     const now = performance.now();
     this.#exits = [...this.#exits.filter((at) => now - at < crashWindowMs), now];
@@ -143,28 +141,9 @@ export class EngineProcess {
     this.#lastCheck = now;
     if (suspendedMs > LATE_MS) this.#lastHeartbeat += suspendedMs;
     const silentMs = now - this.#lastHeartbeat;
-    if (this.#child === null || this.#leaving !== null || silentMs < LATE_MS) return;
+    if (this.#child === null || this.#isLeaving || silentMs < LATE_MS) return;
     if (this.#state === 'healthy') this.#setState('late');
     if (silentMs > this.#options.hungMs) this.#child.kill('SIGKILL');
-  }
-
-  /** Asks the child to drain and exit, and kills it after `graceMs`; resolves when it is gone. */
-  async #shutDown(reason: 'stop' | 'restart', graceMs: number, restarts = reason === 'restart'): Promise<void> {
-    this.#leaving = reason;
-    clearTimeout(this.#respawn);
-    this.#loops = 0;
-    this.#exits = [];
-    if (reason === 'stop') {
-      clearInterval(this.#watch);
-      this.#watch = undefined;
-    }
-    const child = this.#child;
-    this.#setState(reason === 'stop' ? 'stopped' : 'starting');
-    if (child === null) return reason === 'stop' ? undefined : this.start();
-    this.#send({ type: 'drain', restarts });
-    const kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
-    await once(child, 'exit');
-    clearTimeout(kill);
   }
 
   status(): { readonly state: EngineState; readonly pid: number | null; readonly restarts: number } {
@@ -186,12 +165,21 @@ export class EngineProcess {
     else onSent(new Error('engine exited'));
   }
 
-  stop(timeoutMs: number, restarts = false): Promise<void> {
-    return this.#shutDown('stop', timeoutMs, restarts);
-  }
-
-  restart(): Promise<void> {
-    return this.#leaving === null ? this.#shutDown('restart', RESTART_GRACE_MS) : Promise.resolve();
+  /** Asks the child to drain and exit, and kills it after `graceMs`; resolves when it is gone. */
+  async stop(graceMs: number, restarts = false): Promise<void> {
+    this.#isLeaving = true;
+    clearTimeout(this.#respawn);
+    clearInterval(this.#watch);
+    this.#watch = undefined;
+    this.#loops = 0;
+    this.#exits = [];
+    const child = this.#child;
+    this.#setState('stopped');
+    if (child === null) return;
+    this.#send({ type: 'drain', restarts });
+    const kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
+    await once(child, 'exit');
+    clearTimeout(kill);
   }
 
   /**

@@ -284,9 +284,8 @@ export class Guard {
     if (op === 'wait_healthy' || op === 'status') return this.status();
     if (op === 'session') return this.#addSession(socket);
     if (op === 'start') return await this.#startAgain(Object(request['env']) as NodeJS.ProcessEnv);
-    if (op === 'restart_engine') void this.#engine.restart();
-    else if (op === 'stop') setImmediate(() => void (now === true ? this.stop(restarts === true) : this.#stopMemory()));
-    else return { error: 'op must be status, wait_healthy, session, start, stop or restart_engine' };
+    if (op !== 'stop') return { error: 'op must be status, wait_healthy, session, start or stop' };
+    setImmediate(() => void (now === true ? this.stop(restarts === true) : this.#stopMemory()));
     return { ok: true };
   }
 

@@ -244,15 +244,6 @@ describe('guard and engine', () => {
     expect(await wrote({ MALLOC_ARENA_MAX: '8' })).toEqual(['8', others]);
   });
 
-  it('restart the engine when asked, without taking it for a crash', async () => {
-    const { guard, via } = await world.start();
-    const pid = await getPid();
-    expect(await control(world.socketPath, '{"op":"restart_engine"}')).toEqual({ ok: true });
-    expect((await asked(via, world.ours.ca)).status).toBe(200);
-    expect(guard.status().engine).toMatchObject({ state: 'healthy', restarts: 1 });
-    expect(guard.status().engine.pid).not.toBe(pid);
-  });
-
   it('finish a running stream after a stop, and tunnel new requests', async () => {
     const { guard, via } = await world.start();
     await getPid();
