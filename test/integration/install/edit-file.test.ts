@@ -74,11 +74,4 @@ describe('a file of comet-cc', () => {
     await expect(write('file')).rejects.toMatchObject({ code: 'unsafe_file' });
     expect(await readFile(path.join(dir, 'file'), 'utf8')).toBe('theirs');
   });
-
-  it('is recognized in UTF-16 too', async () => {
-    const file = path.join(dir, 'task.xml');
-    await writeFile(file, Buffer.from('\ufeffthe mark', 'utf16le'));
-    expect(await readOwnFile(file, 'mark')).not.toBeNull();
-    expect(await readOwnFile(path.join(file, 'none'), 'mark')).toBeNull();
-  });
 });
