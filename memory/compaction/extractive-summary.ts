@@ -18,7 +18,7 @@ import { sharedWords } from '../text/paraphrase.ts';
 import { findPerson, getConcept, getValues, NEGATION, splitSentences } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { reportsDone, SUMMARY_MARKS, withoutUserMark } from '../text/validity.ts';
-import { getEndingSubject } from './supersede.ts';
+import { getChanged } from './supersede.ts';
 import { isShift, lastTopic, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
 import { clipOutcome, findTask, isRule, joinWithin, readTurnState, type TurnState } from './turn-state.ts';
 
@@ -165,7 +165,7 @@ function getFacts({ turn, state }: ReadTurn): Fact[] {
     const isUsers = each.origin === 'user';
     const subject = (isUsers ? findPerson(each.text)?.subject : null) ?? (isShort ? getConcept(each.text) : null);
     // What ends other statements has to be a statement itself.
-    return { ...each, concept: subject ?? (isUsers ? getEndingSubject(each.text) : '') };
+    return { ...each, concept: subject ?? (isUsers && isShort ? getChanged(each.text) : '') };
   });
   const all = [...decided, ...stated].filter(({ concept }) => concept !== '');
   return [...new Map(all.map((each) => [each.text, each])).values()].map(({ text, origin, concept }) => ({

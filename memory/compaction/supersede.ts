@@ -239,11 +239,11 @@ function getEndings(node: MemoryNode): readonly SaidEnding[] {
   return own;
 }
 
-/** What a sentence that ends others is about, in its words; '' for any other sentence. */
-export function getEndingSubject(text: string): string {
-  const { shared = [] } = getEnding(text) ?? {};
+/** What a sentence is about that gives something another value, in its words; '' for any other sentence. */
+export function getChanged(text: string): string {
+  const subject = getEnding(text)?.assertion?.subject ?? [];
   const words = text.match(WORD) ?? [];
-  return words.filter((word) => getUnits(word).some((unit) => shared.includes(unit))).join(' ');
+  return words.filter((word) => getUnits(word).some((unit) => subject.includes(unit))).join(' ');
 }
 
 /** Whether a sentence says which value an attribute of a named thing has. */

@@ -16,6 +16,8 @@ const HEDGE =
 /** Takes back what the sentence before it says. */
 const TURN =
   /^(?:(?:hm+,? )?no,|(?:(?:hm+,? )?no wait|but|however|although|actually|wait|instead|never ?mind|scratch that|just kidding)\b)/i;
+/** The same where it is a statement of its own. */
+const TAKEN_BACK = /^(?:hm+,? )?(?:no,? wait|wait,? no|scratch that|never ?mind|just kidding)\b/i;
 /** What is asked for after a statement in the same sentence. */
 const REQUEST = /,? (?:can|could|would|will) (?:you|we) /i;
 const INNER_END = /(?<=[\p{L}\p{N})"'`]{2}[.!?])\s+/u;
@@ -56,7 +58,9 @@ function match(texts: readonly string[], rules: readonly FactRule[], whole: stri
   const facts = texts.flatMap((text, index) => {
     const sentences = splitSentences(text).flatMap((sentence) => sentence.split(INNER_END));
     return sentences.flatMap((evidence, at) => {
-      if (evidence.length > MOST.sentence || TURN.test(sentences[at + 1] ?? texts[index + 1] ?? '')) return [];
+      const after = sentences[at + 1];
+      const isOver = after === undefined ? TAKEN_BACK.test(texts[index + 1] ?? '') : TURN.test(after);
+      if (evidence.length > MOST.sentence || isOver) return [];
       const order = evidence.replaceAll('’', "'").replace(POLITE, '');
       const sentence = trimEnd(order, order.length === evidence.length ? '.! ' : '.!? ');
       const [stated = ''] = sentence.split(REQUEST);

@@ -28,7 +28,8 @@ test('what comes from lower down never closes what comes from further up', () =>
       const former = told({ origin: from });
       const named = naming(...(isNamed ? [{ nodeId: former.node_id, fact: null }] : []));
       const closed = closeSuperseded(former, next({ origin: by }), named);
-      expect(isPast(closed)).toBe((isNamed || by === 'user') && lowestOrigin([from, by]) === from);
+      const mayEnd = isNamed || by === 'user' || by === 'assistant';
+      expect(isPast(closed)).toBe(mayEnd && lowestOrigin([from, by]) === from);
     }),
   );
 });
@@ -82,12 +83,17 @@ test('what a writer names counts as the user’s where the user spoke of it', ()
   expect(closeSuperseded(former, heir, { refs, userTopics: new Set(['invoic']) })).toBe(former);
 });
 
-test('the assistant ends what it said itself, where it names what it replaced and by what', () => {
+test('the assistant ends what it said itself, where it names what it replaced and by what, or the figure that holds now', () => {
   const former = told({ origin: 'assistant', summary: 'The client uses axios.' });
   const by = (summary: string): MemoryNode => closeSuperseded(former, next({ origin: 'assistant', summary }));
   expect(isPast(by('I replaced axios with ky.'))).toBe(true);
   expect(by('I would use ky instead of axios.')).toBe(former);
   expect(by('I removed axios.')).toBe(former);
+  const figure = { ...former, summary: 'The request timeout is 10 seconds.' };
+  const timed = (summary: string): MemoryNode => closeSuperseded(figure, next({ origin: 'assistant', summary }));
+  expect(isPast(timed('The request timeout is 30 seconds now.'))).toBe(true);
+  expect(timed('The request timeout is 30 seconds.')).toBe(figure);
+  expect(timed('The connect timeout is 30 seconds now.')).toBe(figure);
   const users = { ...former, origin: 'user' } as const;
   expect(closeSuperseded(users, next({ origin: 'assistant', summary: 'I replaced axios with ky.' }))).toBe(users);
 });
