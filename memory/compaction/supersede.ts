@@ -495,9 +495,12 @@ function getKind(value: string, by: string): Assertion['kind'] | null {
   return MARKED.test(value) || /^[#\p{Lu}]/u.test(value) ? 'name' : 'word';
 }
 
+/** A number of a list is no value. */
+const LIST = /: 1[.)](?: |$)/;
+
 /** The sentence as a claim; '' if it is none. */
 function getClaim(statement: string, { maxChars, quoted, polite, doubt }: EndingRules): string {
-  if (statement.length > maxChars) return '';
+  if (statement.length > maxChars || LIST.test(statement)) return '';
   const bare = statement.replace(quoted, ' ').replaceAll('`', '').replace(/\s+/g, ' ').trim();
   const text = (polite.exec(bare)?.[1] ?? bare).replace(PLEASE, '');
   return doubt.some((sign) => sign.test(text)) ? '' : text;

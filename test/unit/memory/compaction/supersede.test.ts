@@ -93,6 +93,7 @@ test('the assistant ends what it said itself, where it names what it replaced an
   const timed = (summary: string): MemoryNode => closeSuperseded(figure, next({ origin: 'assistant', summary }));
   expect(isPast(timed('The request timeout is 30 seconds now.'))).toBe(true);
   expect(timed('The request timeout is 30 seconds.')).toBe(figure);
+  expect(timed('The request timeout is now: 1. read from the file; 2. checked')).toBe(figure);
   expect(timed('The connect timeout is 30 seconds now.')).toBe(figure);
   const users = { ...former, origin: 'user' } as const;
   expect(closeSuperseded(users, next({ origin: 'assistant', summary: 'I replaced axios with ky.' }))).toBe(users);
