@@ -1,14 +1,16 @@
 import { CometError } from '../common/errors.ts';
 import { grouped } from '../common/map.ts';
 import { parseJson, sha256 } from '../common/text.ts';
-import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
+import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../common/turn.ts';
 import type { Archives } from './archive.ts';
 import type { Details } from './compaction/details.ts';
 import type { Editing } from './edit.ts';
 import { createFactLibrary } from './fact-library.ts';
 import type { ForgetReport, ForgetRequest } from './forget.ts';
 import { memoryGraph } from './graph.ts';
-import type { JoinedTurn } from './ingest/join-parts.ts';
+import { findTexts, getBlocks } from './ingest/content-blocks.ts';
+import type { JoinedMessage, JoinedTurn } from './ingest/join-parts.ts';
+import { sortedInput } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
 import type { Items } from './items.ts';
 import { EVERYWHERE, getTeammate, getTitle, isBundled, isFromText, isRedirect, type MemoryNode } from './model/node.ts';
@@ -110,7 +112,8 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     if (turns.length === 0)
       throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
     const shared = await listTurnsBefore(turns[0], parts);
-    return getMessages(joinMerged([...shared, ...turns], turnRegistry)).map(({ turnIds: _, ...message }) => message);
+    const all = joinMerged([...shared, ...turns], turnRegistry).map(withoutRepeated);
+    return getMessages(all).map(({ turnIds: _, ...message }) => message);
   }
 
   async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
@@ -238,6 +241,25 @@ function joinMerged(turns: readonly JoinedTurn[], { canonicalId }: MemoryParts['
     joined.push({ ...turn, messages: [whole, ...turn.messages.slice(1)] });
   }
   return joined;
+}
+
+/** Without the messages of the turn before that Claude Code repeats behind a summary. */
+function withoutRepeated(turn: JoinedTurn, at: number, turns: readonly JoinedTurn[]): JoinedTurn {
+  const isSummary = findTexts(turn.messages.slice(0, 1).flatMap(getBlocks)).some(isContinuation);
+  const before = isSummary ? new Set(turns[at - 1]?.messages.map(identifyMessage)) : new Set();
+  let repeats = before.size > 0;
+  const messages = turn.messages.filter((message, index) => {
+    if (index === 0 || message.role === 'system') return true;
+    repeats &&= before.has(identifyMessage(message));
+    return !repeats;
+  });
+  return { ...turn, messages };
+}
+
+/** Claude Code strips the thinking of a conversation when upstream refuses it. */
+function identifyMessage(message: JoinedMessage): string {
+  const said = getBlocks(message).filter(({ type }) => type !== 'thinking' && type !== 'redacted_thinking');
+  return `${message.role} ${sortedInput(JSON.stringify(said.map(({ cache_control: _, ...block }) => block)))}`;
 }
 
 /** Messages in order of the session, numbered from 0, with the ids of turn and part. */

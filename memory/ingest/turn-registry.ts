@@ -79,7 +79,7 @@ function createPartMaps() {
 
 function createSessionCounts() {
   const sessions = new Map<string, SessionInfo>();
-  /** A session counts whole turns only, each in its first form. */
+  /** A session counts whole turns only, each in its first form; what follows a summary is of the turn before. */
   const counted = new Set<string>();
   /** The turn whose prompt a session is named by. */
   const namingTurns = new Map<string, string>();
@@ -135,7 +135,8 @@ export function createTurnRegistry() {
   function enter(turn: NewTurn, text: TurnText, mayBeNew: boolean): 'new' | 'form' | null {
     if (isRecorded(turn.turnId)) return null;
     const isSummarized = summarized.has(turn.before ?? '') || text.parts.some((each) => isContinuation(each.text));
-    if (isSummarized && text.user === '') summarized.add(turn.turnId);
+    const isSummary = isSummarized && text.user === '';
+    if (isSummary) summarized.add(turn.turnId);
     const { names, lookups } = getIdentities(turn, text, forms.canonicalId, isSummarized);
     const known = lookups.map((name) => firstTurns.get(name)).find((turnId) => turnId !== undefined);
     const first = known ?? matchImported(turn, text);
@@ -143,7 +144,7 @@ export function createTurnRegistry() {
     sessionOf.set(turn.turnId, turn.sessionId);
     recordParts(turn);
     for (const name of names) firstTurns.set(name, first ?? turn.turnId);
-    counts.add(turn, text, first === undefined && turn.part === undefined);
+    counts.add(turn, text, first === undefined && turn.part === undefined && !isSummary);
     if (first === undefined) tasks.record(turn, text);
     else forms.add(turn.turnId, first);
     return first === undefined ? 'new' : 'form';
@@ -232,7 +233,7 @@ function hashWords(turn: NewTurn, text: TurnText): string {
 }
 
 /** An input as Claude Code sends it back may order its keys in another way than the answer did. */
-function sortedInput(json: string): string {
+export function sortedInput(json: string): string {
   try {
     return JSON.stringify(JSON.parse(json), (_, value: unknown) =>
       isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => compareText(a, b))) : value,

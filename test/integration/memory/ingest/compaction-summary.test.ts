@@ -88,3 +88,29 @@ test('an answer that Claude Code repeats after a summary is remembered once, and
   await rig?.memory.capture.closeSession('s');
   expect(nodes()).toHaveLength(2);
 });
+
+test('restore prints once what Claude Code repeats after a summary, and the summary is no turn', async () => {
+  const read = toolRound('Read', { file_path: 'src/key.ts' }, 'export const key = load();');
+  const spoken = [{ type: 'text', text: SAID }];
+  const thought = { type: 'thinking', thinking: 'It is the lock.', signature: 'c2ln' };
+  const answer = message('assistant', [thought, ...spoken]);
+  await say(getTurn('Why does the export fail?', [...read, answer], session));
+  // Later the thinking is stripped, and keys come in another order.
+  const again = message('assistant', [{ text: SAID, type: 'text' }]);
+  const next = [...toolRound('Bash', { command: 'ls' }, 'kasse.db'), message('assistant', spoken)];
+  await say(getTurn(summary, [...read, again, ...next], session));
+  await say(talk('Thanks.', 'You are welcome.', session));
+  const contents = async () => (await rig?.memory.library.restoreSession('s'))?.map(({ content }) => content) ?? [];
+  const parsed = [...read, answer].map(({ content }) => JSON.parse(content) as unknown);
+  const restored = await contents();
+  expect(restored.slice(1, 1 + parsed.length)).toEqual(parsed);
+  expect(JSON.stringify(restored[1 + parsed.length])).toContain('being continued');
+  // What it says once more later on is no repetition.
+  const rest = restored.slice(2 + parsed.length);
+  expect(rest.slice(0, next.length)).toEqual(next.map(({ content }) => JSON.parse(content) as unknown));
+  expect(rest).toHaveLength(next.length + 2);
+  expect(await rig?.memory.library.showSession('s')).toMatchObject({ turns: 2 });
+  await start();
+  expect(await contents()).toEqual(restored);
+  expect(await rig?.memory.library.showSession('s')).toMatchObject({ turns: 2 });
+});
