@@ -222,9 +222,14 @@ export const Config = z.strictObject({
     receipts: count(200).describe('newest requests that comet-cc explain can show'),
   }),
   inject: section({
-    retrieval: choice(['auto', 'system-message', 'user-block', 'system-field', 'off'], 'auto').describe(
-      'where recalled memories are inserted',
-    ),
+    // Homes of an earlier version have `hook`.
+    retrieval: z
+      .preprocess(
+        (value) => (value === 'hook' ? 'auto' : value),
+        z.enum(['auto', 'system-message', 'user-block', 'system-field', 'off']),
+      )
+      .default('auto')
+      .describe('where recalled memories are inserted'),
     retrievalTokens: count(600).describe('tokens that one recall may insert'),
     systemTokens: count(900).describe('tokens of the system block without the library'),
     libraryTokens: z

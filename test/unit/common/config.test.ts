@@ -70,6 +70,12 @@ describe('a renamed key', () => {
     expect([recall.maxResults, recall.maxContextChars]).toEqual([4, 3_500]);
   });
 
+  it('has the default where its value is gone', async () => {
+    await writeFile(file, '{"inject":{"retrieval":"hook"},"embedder":"hash"}');
+    const { inject, embedder } = loadConfig({ COMET_CC_HOME: home }).config;
+    expect([inject.retrieval, embedder]).toEqual(['auto', 'static']);
+  });
+
   it('yields to the new name', async () => {
     await writeFile(file, '{"models":{"compacter":"opus","summarizer":"sonnet"}}');
     expect(loadConfig({ COMET_CC_HOME: home }).config.models.summarizer).toBe('sonnet');
