@@ -130,15 +130,6 @@ const ANCHORS = {
   },
 } as const;
 
-/** Arguments of `update-ca-certificates` for another root of the system. */
-const DEBIAN_FOLDERS = {
-  certsconf: 'etc/ca-certificates.conf',
-  certsdir: 'usr/share/ca-certificates',
-  localcertsdir: 'usr/local/share/ca-certificates',
-  etccertsdir: 'etc/ssl/certs',
-  hooksdir: 'etc/ca-certificates/update.d',
-};
-
 export function createAnchorTrust(id: keyof typeof ANCHORS, options: AnchorOptions): TrustStore {
   const { sysroot, sudo: needsSudo = process.getuid?.() !== 0, program } = options;
   const { name, update, onRemoval, ...files } = ANCHORS[id];
@@ -146,12 +137,7 @@ export function createAnchorTrust(id: keyof typeof ANCHORS, options: AnchorOptio
   const anchor = at(files.anchor);
   const anchorsDir = path.dirname(anchor);
   const bundles = files.bundles.map(at);
-  const folders = Object.entries(id === 'debian' && sysroot !== '/' ? DEBIAN_FOLDERS : {});
-  const updating = [
-    program ?? update[0],
-    ...update.slice(1),
-    ...folders.flatMap(([key, dir]) => [`--${key}`, at(dir)]),
-  ];
+  const updating = [program ?? update[0], ...update.slice(1)];
   const sudo = needsSudo ? ['sudo'] : [];
 
   async function removal(fingerprint: string): Promise<Removal> {
