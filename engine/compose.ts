@@ -164,10 +164,8 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
   let closing: Promise<void> | null = null;
   const closeAll = (): Promise<void> => {
     for (const timer of timers) clearInterval(timer);
-    return closeParts(
-      [ui, removals, linked, proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api],
-      log,
-    );
+    const parts = [ui, removals, linked, proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api];
+    return closeParts(parts, log);
   };
   return {
     /** Loopback port for the guard. */

@@ -112,8 +112,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     if (turns.length === 0)
       throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
     const shared = await listTurnsBefore(turns[0], parts);
-    const all = joinMerged([...shared, ...turns], turnRegistry).map(withoutRepeated);
-    return getMessages(all).map(({ turnIds: _, ...message }) => message);
+    return getMessages(joinTurns([...shared, ...turns], turnRegistry)).map(({ turnIds: _, ...message }) => message);
   }
 
   async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
@@ -223,8 +222,8 @@ export function resolveNode(prefix: string, catalogue: NodeRegistry): MemoryNode
   );
 }
 
-/** The message that two turns share, as it was sent: with the later turn. */
-function joinMerged(turns: readonly JoinedTurn[], { canonicalId }: MemoryParts['turnRegistry']): JoinedTurn[] {
+/** Each message once: one that two turns share, as it was sent, with the later turn. */
+function joinTurns(turns: readonly JoinedTurn[], { canonicalId }: MemoryParts['turnRegistry']): JoinedTurn[] {
   const byId = new Map(turns.map((turn) => [turn.turnId, turn]));
   const joined: JoinedTurn[] = [];
   for (const turn of turns) {
@@ -240,7 +239,7 @@ function joinMerged(turns: readonly JoinedTurn[], { canonicalId }: MemoryParts['
     const whole = { ...first, content: `${results.content.slice(0, -1)},${first.content.slice(1)}` };
     joined.push({ ...turn, messages: [whole, ...turn.messages.slice(1)] });
   }
-  return joined;
+  return joined.map(withoutRepeated);
 }
 
 /** Without the messages of the turn before that Claude Code repeats behind a summary. */
