@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
+import fs, { closeSync, constants, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from './errors.ts';
@@ -66,7 +66,10 @@ export async function writeFileAtomic(
   data: string | Uint8Array,
   options: { readonly mode?: number } = {},
 ): Promise<void> {
-  await throughTemporary(file, data, (temporary) => putInPlace(temporary, file, options));
+  await throughTemporary(file, data, async (temporary) => {
+    if (options.mode !== undefined) await chmod(temporary, options.mode);
+    await rename(temporary, file);
+  });
 }
 
 /**
@@ -96,15 +99,12 @@ export async function replaceFile(
 ): Promise<boolean> {
   let isSame = false;
   await throughTemporary(file, data, async (temporary) => {
-    isSame = (await readFileIfPresent(file)) === before;
-    if (isSame) await putInPlace(temporary, file, options);
+    if (options.mode !== undefined) await chmod(temporary, options.mode);
+    // Both in one turn: what another program saved in between would be lost.
+    isSame = readSyncIfPresent(file) === before;
+    if (isSame) fs.renameSync(temporary, file);
   });
   return isSame;
-}
-
-async function putInPlace(temporary: string, file: string, { mode }: { readonly mode?: number }): Promise<void> {
-  if (mode !== undefined) await chmod(temporary, mode);
-  await rename(temporary, file);
 }
 
 /** Appends `text` to `file`, 0600; once it resolves, the text and the name of a new file survive a power cut. */
@@ -150,13 +150,21 @@ export function orMissing(error: NodeJS.ErrnoException): null {
 
 /** UTF-8 text; null when the file does not exist. @throws CometError `unsafe_file` for a folder */
 export async function readFileIfPresent(file: string): Promise<string | null> {
+  return readFile(file, 'utf8').catch((error: unknown) => orAbsent(file, error));
+}
+
+function readSyncIfPresent(file: string): string | null {
   try {
-    return await readFile(file, 'utf8');
+    return fs.readFileSync(file, 'utf8');
   } catch (error) {
-    if (getCode(error) === 'ENOENT') return null;
-    if (getCode(error) === 'EISDIR') throw unsafe(file, 'is a folder; a file was expected', error);
-    throw error;
+    return orAbsent(file, error);
   }
+}
+
+function orAbsent(file: string, error: unknown): null {
+  if (getCode(error) === 'ENOENT') return null;
+  if (getCode(error) === 'EISDIR') throw unsafe(file, 'is a folder; a file was expected', error);
+  throw error;
 }
 
 /** UTF-8 text of a file that a project brought, null where there is none. @throws for a device, which may never end */

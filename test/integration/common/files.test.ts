@@ -83,6 +83,24 @@ describe('replaceFile', () => {
     expect(await replaceFile(file, 'old', 'new', { mode: 0o644 })).toBe(true);
     expect([readFileSync(file, 'utf8'), getMode(file), readdirSync(dir)]).toEqual(['new', 0o644, ['a']]);
   });
+
+  it('loses nothing of what another writes to the file at any moment', async () => {
+    const file = path.join(dir, 'a');
+    const replaced = async (turns: number): Promise<boolean> => {
+      writeFileSync(file, 'old');
+      let running = true;
+      const replacing = replaceFile(file, 'old', 'new').finally(() => {
+        running = false;
+      });
+      for (let turn = 0; turn < turns && running; turn += 1) await new Promise(setImmediate);
+      const ended = !running;
+      writeFileSync(file, 'theirs');
+      await replacing;
+      expect(readFileSync(file, 'utf8')).toBe('theirs');
+      return ended;
+    };
+    for (let round = 0; round < 20; round += 1) for (let turns = 0; !(await replaced(turns)); turns += 1);
+  });
 });
 
 describe('writeFileAtomic', () => {
