@@ -28,9 +28,12 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
     bags.set(text, bag);
     return bag;
   };
+  /** Bags of the windows of the turns that a filter shows, until rows change. */
+  const windows = new Map<string, (entry: Entry) => Bag>();
   function replace(next: readonly Entry[]): void {
     entries = next;
     counts = createTermCounts();
+    windows.clear();
   }
   const mean = createMeanVector(async (most) => entries.slice(0, most).map(({ embedding }) => embedding.vector));
 
@@ -72,8 +75,10 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
       const tokens = uniqueTokens(query);
       const near = (entry: Entry): number => dot(asked.vector, entry.embedding[asked.comparedWith]);
       const bagsOfWindows = (turns: Entry[]) => {
-        const getWindow = windowIn(turns);
-        return (entry: Entry): Bag => getBag(getWindow(entry));
+        const key = JSON.stringify(filter);
+        const getWindow = windows.get(key) ?? windowIn(turns, getBag);
+        windows.set(key, getWindow);
+        return getWindow;
       };
       const scorers: Readonly<Record<Lane, () => readonly [Entry[], (entry: Entry) => number]>> = {
         raw: () => [ofKind('turn'), bm25(ofKind('turn'), tokens, (entry) => getBag(entry.tokens))],
@@ -128,18 +133,22 @@ function best(rows: readonly Entry[], getScore: (entry: Entry) => number, limit:
 }
 
 function bm25(rows: readonly Entry[], terms: readonly string[], getBag: (entry: Entry) => Bag) {
-  const bags = new Map(rows.map((entry) => [entry, getBag(entry)]));
-  const meanLength = [...bags.values()].reduce((sum, { length }) => sum + length, 0) / Math.max(1, bags.size);
+  const bags = rows.map(getBag);
+  const meanLength = bags.reduce((sum, { length }) => sum + length, 0) / Math.max(1, bags.length);
   const weights = [...new Set(terms)].map((term) => {
-    const df = [...bags.values()].filter(({ counts }) => counts.has(term)).length;
-    return [term, Math.log(1 + (bags.size - df + 0.5) / (df + 0.5))] as const;
+    let df = 0;
+    for (const { counts } of bags) if (counts.has(term)) df += 1;
+    return [term, Math.log(1 + (bags.length - df + 0.5) / (df + 0.5))] as const;
   });
   return (entry: Entry): number => {
-    const { counts, length } = bags.get(entry) as Bag;
-    return weights.reduce((sum, [term, weight]) => {
-      const count = counts.get(term) ?? 0;
-      return sum + (weight * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / meanLength) || 1);
-    }, 0);
+    const { counts, length } = getBag(entry);
+    let sum = 0;
+    for (const [term, weight] of weights) {
+      const count = counts.get(term);
+      if (count === undefined) continue;
+      sum += (weight * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / meanLength) || 1);
+    }
+    return sum;
   };
 }
 
@@ -155,10 +164,10 @@ function countTokens(text: string): Bag {
   return { counts, length: tokens.length };
 }
 
-function windowIn(turns: readonly Entry[]): (entry: Entry) => string {
+function windowIn(turns: readonly Entry[], getBag: (text: string) => Bag): (entry: Entry) => Bag {
   const windows = getWindows(turns.map(({ row, tokens }) => ({ ...row, place: row.place ?? -1, tokens })));
-  const byRow = new Map([...windows].map(([{ nodeId, turnId }, window]) => [`${nodeId} ${turnId}`, window]));
-  return ({ row }) => byRow.get(`${row.nodeId} ${row.turnId}`) ?? '';
+  const byRow = new Map([...windows].map(([{ nodeId, turnId }, window]) => [`${nodeId} ${turnId}`, getBag(window)]));
+  return ({ row }) => byRow.get(`${row.nodeId} ${row.turnId}`) ?? getBag('');
 }
 
 function getHits(found: readonly (readonly [Lane, Scored])[]): Hit[] {
@@ -185,7 +194,10 @@ function getHits(found: readonly (readonly [Lane, Scored])[]): Hit[] {
 }
 
 function dot(left: Float32Array, right: Float32Array | null): number {
-  return right === null ? 0 : left.reduce((sum, value, at) => sum + value * (right[at] ?? 0), 0);
+  if (right === null) return 0;
+  let sum = 0;
+  for (let at = 0; at < left.length; at += 1) sum += (left[at] as number) * (right[at] ?? 0);
+  return sum;
 }
 
 function fits(row: IndexRow, { project, sessionId }: IndexFilter): boolean {
