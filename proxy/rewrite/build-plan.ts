@@ -319,9 +319,9 @@ export function isCut(step: Step): boolean {
   return step.kind === 'epoch' && hasCut(step);
 }
 
-/** If such a cut is invalid, a new plan without it may be valid; any other falls back to the plan that it changes. */
+/** If such a cut is invalid, a new plan without it is needed; one for the sake of the cut falls back to the plan before. */
 export function cutsAnew(step: Step): boolean {
-  return isCut(step) && step.kind === 'epoch' && step.from === null;
+  return isCut(step) && step.kind === 'epoch' && step.because !== 'cut';
 }
 
 /** Tokens of memory text that a step may add. A cut pays for the text that goes with it. */
