@@ -101,9 +101,9 @@ async function openProduct() {
     const { input, output, usd } = call;
     ledger?.recordOwnCall({ conversation: sessionId ?? '', calls: 1, tokens: input + output, usd });
   });
-  const decide = (sessionId = ''): QuotaDecision => {
-    const cost = ledger?.conversation(sessionId)?.totals ?? null;
-    return decideQuota([], { rule: models, tokensToday: 0, cost, nowMs: 0 });
+  const decide = (): QuotaDecision => {
+    const recent = ledger?.recentTotals(0) ?? null;
+    return decideQuota([], { rule: models, tokensToday: 0, recent, nowMs: 0 });
   };
   const openQuota = (opened: CostLedger): ModelQuota => {
     ledger = opened;

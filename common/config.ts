@@ -105,9 +105,9 @@ export const Config = z.strictObject({
     costShare: z
       .number()
       .min(0)
-      .default(0.02)
+      .default(0.01)
       .describe(
-        "share by which a session may cost more than without comet-cc, with memory's calls; rules write beyond it",
+        "share by which recent sessions may cost more with memory's calls than without comet-cc; calls wait beyond it",
       ),
     maxUtilization: z
       .number()

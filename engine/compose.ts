@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as after, setImmediate as nextTick } from 'node:timers/promises';
 import { leafSource } from '../certs/index.ts';
-import { systemClock } from '../common/async.ts';
+import { DAY_MS, systemClock } from '../common/async.ts';
 import { type Config, loadConfig, readSettings } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
 import { ensureDir, readOrCreateSecret } from '../common/files.ts';
@@ -72,6 +72,8 @@ const STORE_MS = 300;
 const OWNERSHIP_MS = 1_000;
 const COLLECTOR_MS = 15_000;
 const IDLE_CHECK_MS = 30_000;
+/** What memory's own calls may cost is reckoned over the sessions of this time. */
+const RECENT_MS = 30 * DAY_MS;
 
 export type RunningEngine = Awaited<ReturnType<typeof composeEngine>>;
 
@@ -228,11 +230,7 @@ async function openLedgers(config: Config, stores: Stores, redactor: Redactor, l
       // The limits of the user's login do not apply to another endpoint.
       rule: config.llm === 'openai' ? { ...config.models, maxUtilization: Number.POSITIVE_INFINITY } : config.models,
       store: stores.usage,
-      getCost(sessionId) {
-        const totals = ledger.conversation(sessionId)?.totals;
-        // An imported session has calls of memory only, which the user asked for.
-        return totals === undefined || totals.requests === 0 ? null : totals;
-      },
+      getRecentCost: () => ledger.recentTotals(systemClock.now() - RECENT_MS),
       clock: systemClock,
       log,
     }),
@@ -342,11 +340,9 @@ function getBudget({ llm, models }: Config, budget: Budget): ModelBudget {
   return {
     daily_tokens: asks ? models.dailyTokens : 0,
     session_tokens: asks ? models.sessionTokens : 0,
-    sessions: budget.recentSessions().map(({ sessionId, tokens, spentKey }) => ({
-      ...{ session_id: sessionId, tokens },
-      spent: spentKey === 'sessionTokens',
-      over_share: spentKey === 'costShare',
-    })),
+    sessions: budget
+      .recentSessions()
+      .map(({ sessionId, tokens, isSpent }) => ({ session_id: sessionId, tokens, spent: isSpent })),
   };
 }
 

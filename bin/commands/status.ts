@@ -127,10 +127,8 @@ function modelLine({ llm, budget }: FullStatus): string {
 }
 
 function sessionPart({ sessions: [newest], session_tokens: most }: FullStatus['budget']): string {
-  if (newest === undefined) return '';
-  const used =
-    most === 0 ? '' : `, ${amount(newest.tokens)} of ${amount(most)} in the newest session (models.sessionTokens)`;
-  return newest.over_share ? `${used}; rules write there until it saves more (models.costShare)` : used;
+  if (newest === undefined || most === 0) return '';
+  return `, ${amount(newest.tokens)} of ${amount(most)} in the newest session (models.sessionTokens)`;
 }
 
 function shareLine({ url, scope, machines, pulled_at: at }: NonNullable<FullStatus['share']>, nowMs: number): string {

@@ -101,7 +101,7 @@ function blockText(block: Record<string, unknown>): string {
  * before a value that says its own would turn it around.
  */
 export function factText({ concept, value }: { readonly concept: string; readonly value: string }): string {
-  const isRepeated = concept.split(/,? or |, /).every((word) => value.includes(word));
+  const isRepeated = concept.split(/,? or |,? /).every((word) => value.includes(word));
   return oneLine(isRepeated ? value : `${concept}: ${value}`);
 }
 

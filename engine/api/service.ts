@@ -102,9 +102,7 @@ export interface ModelBudget {
     /** First prompt of the session, '' where it is not known. */
     readonly title?: string;
     readonly tokens: number;
-    /** It used its tokens: rules write its memories now. */
+    /** Rules write its memories now. */
     readonly spent: boolean;
-    /** With memory's calls it costs `models.costShare` more than without comet-cc: rules write until it has saved more. */
-    readonly over_share: boolean;
   }[];
 }

@@ -51,9 +51,7 @@ export function createDetails({ model, local, quota, clock, log, catalogue, stor
     input: DetailInput,
   ): Promise<{ result: Awaited<ReturnType<LanguageModel['expand']>>; by: string } | string> {
     if (model === null) return '';
-    // The share is a limit of calls that are made without being asked for.
-    const isOpen = gate.isOpen(input.sessionId) || (gate.isOpen() && gate.spentKey(input.sessionId) === 'costShare');
-    if (!isOpen) return gate.because(input.sessionId);
+    if (!gate.isOpen(input.sessionId)) return gate.because(input.sessionId);
     try {
       const result = await beforeAbort(model.expand(input, closing.signal), closing.signal);
       gate.succeeded();

@@ -178,12 +178,15 @@ async function upgradeOnce(state: State, job: Job): Promise<boolean> {
 async function upgrade(state: State, job: Job): Promise<void> {
   const { model, closing, gate, compactor, log } = state;
   if (model === null || closing.signal.aborted) return;
+  const isOpen = gate.isOpen(job.sessionId);
+  const wait = (): void => (gate.isSpent(job.sessionId) ? undefined : defer(state, job));
+  if (!isOpen && job.briefed) return wait();
   const { batch, drafts } = await getBatch(state, job);
   if (batch.turns.length === 0) return;
-  if (!gate.isOpen(job.sessionId)) {
-    if (!job.briefed) await compactor.writeLocalBrief(batch);
+  if (!isOpen) {
+    await compactor.writeLocalBrief(batch);
     job.briefed = true;
-    return gate.spentKey(job.sessionId) === null ? defer(state, job) : undefined;
+    return wait();
   }
   try {
     await summarize(state, model, batch, drafts);

@@ -4,6 +4,7 @@ import { DEFAULT_RULES } from '../facts/default-rules.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { LanguageModel } from '../models/model.ts';
 import { detailByRules, detectTopicShiftByRules, summarizeByRules } from './extractive-summary.ts';
+import { getChanged } from './supersede.ts';
 import { embeddedText, type TurnEmbeddings } from './topic-shift.ts';
 import { readTurnState } from './turn-state.ts';
 
@@ -60,6 +61,7 @@ export function* compileRules(): Steps<void> {
   for (const { pattern } of DEFAULT_RULES) yield void [pattern.exec(' '), pattern.exec(' ')];
   const turn: TurnText = { turnId: '', atMs: 0, origin: 'user', user: 'We use the first words here.', parts: [] };
   yield void readTurnState(turn);
+  yield void [turn.user, turn.user].map(getChanged);
   const text = 'The first words work. They are used by the port 1.';
   const parts = [{ kind: 'assistant', origin: 'assistant', tool: '', text }] as const;
   summarizeByRules({ project: '', turns: [{ ...turn, parts }], knownTags: [], brief: '' });

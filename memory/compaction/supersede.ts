@@ -243,7 +243,8 @@ function getEndings(node: MemoryNode): readonly SaidEnding[] {
 export function getChanged(text: string): string {
   const subject = getEnding(text)?.assertion?.subject ?? [];
   const words = text.match(WORD) ?? [];
-  return words.filter((word) => getUnits(word).some((unit) => subject.includes(unit))).join(' ');
+  const changed = words.filter((word) => getUnits(word).some((unit) => subject.includes(unit)));
+  return changed.map((word) => word.replace(/[.:]+$/, '')).join(' ');
 }
 
 /** Whether a sentence says which value an attribute of a named thing has. */

@@ -18,14 +18,14 @@ export interface QuotaWindow {
 }
 
 /**
- * Our own calls wait above a share of a limit (the rest belongs to the user), and beyond their tokens per day (UTC). A
- * session gets none beyond its tokens (0: no limit), nor while with its calls it has cost `costShare` more than without
- * comet-cc.
+ * Our own calls wait above a share of a limit (the rest belongs to the user), beyond their tokens per day (UTC), and
+ * while the recent sessions have cost `costShare` more with them than without comet-cc; beyond its own tokens (0: no
+ * limit) a session gets none.
  */
 export type QuotaRule = Pick<Config['models'], 'maxUtilization' | 'dailyTokens' | 'sessionTokens' | 'costShare'>;
 
-/** At API prices. */
-export interface SessionCost {
+/** Of the recent sessions, at API prices. */
+export interface RecentCost {
   readonly untouchedUsd: number;
   readonly sentUsd: number;
   /** Of memory's own calls, and how many they were. */
@@ -33,11 +33,11 @@ export interface SessionCost {
   readonly ownCalls: number;
 }
 
-/** `spent`: the session's tokens, or what it may cost; waiting brings back neither. */
+/** `spent`: the budget of the session, which does not come back. */
 export type QuotaDecision =
   | { readonly kind: 'allow' }
   | { readonly kind: 'defer'; readonly untilMs: number; readonly because: string }
-  | { readonly kind: 'spent'; readonly key: 'sessionTokens' | 'costShare'; readonly because: string };
+  | { readonly kind: 'spent'; readonly because: string };
 
 /** Decides whether a model call may run now. */
 export interface ModelQuota {
@@ -53,8 +53,10 @@ const LONGEST_MS = 8 * DAY_MS;
 const UNDATED_MS = 15 * 60_000;
 const MOST_WINDOWS = 32;
 const MOST_SESSIONS = 500;
-/** About a summary: a session's first call is made before the session has cost much. */
-const CREDIT_USD = 0.02;
+/** Some ten summaries: the first sessions have calls before they have cost much. */
+const CREDIT_USD = 0.25;
+/** Until then, requests may have saved more. */
+const COST_MS = 15 * 60_000;
 const HEADER =
   /^anthropic-ratelimit-(unified-)?([a-z0-9][a-z0-9_-]{0,40}?)-(status|reset|utilization|limit|remaining)$/;
 /** The overall limit, without a window name. */
@@ -96,24 +98,20 @@ export function mergeQuota(windows: readonly QuotaWindow[], fresh: readonly Quot
 interface QuotaUse {
   readonly rule: QuotaRule;
   readonly tokensToday: number;
-  /** Both of the session that the call is for. */
+  /** Of the session that the call is for. */
   readonly tokensOfSession?: number;
-  readonly cost?: SessionCost | null;
+  readonly recent?: RecentCost | null;
   readonly nowMs: number;
 }
 
 /** If several limits apply, reports the one that lasts longest. */
 export function decideQuota(
   windows: readonly QuotaWindow[],
-  { rule, nowMs, tokensToday, tokensOfSession = 0, cost = null }: QuotaUse,
+  { rule, nowMs, tokensToday, tokensOfSession = 0, recent = null }: QuotaUse,
 ): QuotaDecision {
   if (rule.sessionTokens > 0 && tokensOfSession >= rule.sessionTokens) {
     const because = `our own calls have taken ${tokensOfSession} of the ${rule.sessionTokens} tokens allowed for this session`;
-    return { kind: 'spent', key: 'sessionTokens', because };
-  }
-  if (cost !== null && exceedsShare(cost, rule)) {
-    const because = `with our own calls this session has cost ${100 * rule.costShare} % more than without comet-cc`;
-    return { kind: 'spent', key: 'costShare', because };
+    return { kind: 'spent', because };
   }
   const reasons = windows
     .filter((window) => isRunning(window, nowMs) && window.utilization >= rule.maxUtilization)
@@ -123,12 +121,16 @@ export function decideQuota(
     const because = `our own calls have taken ${tokensToday} of the ${rule.dailyTokens} tokens allowed for a day`;
     reasons.push({ untilMs, because });
   }
+  if (recent !== null && exceedsShare(recent, rule)) {
+    const because = `with more calls of our own, recent sessions would cost ${100 * rule.costShare} % more than without comet-cc (models.costShare)`;
+    reasons.push({ untilMs: nowMs + COST_MS, because });
+  }
   const longest = reasons.toSorted((a, b) => b.untilMs - a.untilMs)[0];
   return longest === undefined ? { kind: 'allow' } : { kind: 'defer', ...longest };
 }
 
-/** Expects that the next call costs as much as the session's calls before. */
-function exceedsShare({ untouchedUsd, sentUsd, ownUsd, ownCalls }: SessionCost, { costShare }: QuotaRule): boolean {
+/** Expects that the next call costs as much as those before. */
+function exceedsShare({ untouchedUsd, sentUsd, ownUsd, ownCalls }: RecentCost, { costShare }: QuotaRule): boolean {
   const nextUsd = ownCalls === 0 ? 0 : ownUsd / ownCalls;
   return ownUsd + nextUsd > untouchedUsd - sentUsd + Math.max(costShare * untouchedUsd, CREDIT_USD);
 }
@@ -194,10 +196,7 @@ export type Backoff = ReturnType<typeof createBackoff>;
 export function createBackoff(clock: Clock, quota?: ModelQuota) {
   let pauseMs = 0;
   let openAtMs = 0;
-  const spentKey = (sessionId?: string) => {
-    const decision = quota?.decide(sessionId);
-    return decision?.kind === 'spent' ? decision.key : null;
-  };
+  const isSpent = (sessionId?: string): boolean => quota?.decide(sessionId).kind === 'spent';
   const quotaMs = (decision = quota?.decide()): number => (decision?.kind === 'defer' ? decision.untilMs : 0);
   const waitMs = (): number => {
     const now = clock.now();
@@ -206,9 +205,9 @@ export function createBackoff(clock: Clock, quota?: ModelQuota) {
     return Math.max(0, Math.max(openAtMs, quotaMs()) - now);
   };
   return {
-    isOpen: (sessionId?: string): boolean => waitMs() === 0 && spentKey(sessionId) === null,
-    /** The limit of this session for which waiting is useless, if any. */
-    spentKey,
+    isOpen: (sessionId?: string): boolean => waitMs() === 0 && !isSpent(sessionId),
+    /** Whether waiting is useless for this session. */
+    isSpent,
     /** 0 when it is open. */
     waitMs,
     /** '' when it is open. */
@@ -255,13 +254,12 @@ export interface UsageStore {
 interface BudgetParts {
   readonly rule: QuotaRule;
   readonly store: UsageStore;
-  /** Null for a session that the proxy has not seen. */
-  readonly getCost?: (sessionId: string) => SessionCost | null;
+  readonly getRecentCost?: () => RecentCost;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export async function openBudget({ rule, store, getCost = () => null, clock, log }: BudgetParts) {
+export async function openBudget({ rule, store, getRecentCost, clock, log }: BudgetParts) {
   const kept = await store.load();
   const ledger = createUsageCounter(clock.now, kept);
   const sessions = new LruMap<string, SessionUsage>(MOST_SESSIONS);
@@ -272,9 +270,9 @@ export async function openBudget({ rule, store, getCost = () => null, clock, log
 
   const getTokens = (sessionId = ''): number => sessions.peek(sessionId)?.tokens ?? 0;
 
-  function decide(sessionId = ''): QuotaDecision {
-    const cost = sessionId === '' ? null : getCost(sessionId);
-    const used = { tokensToday: ledger.today().tokens, tokensOfSession: getTokens(sessionId), cost };
+  function decide(sessionId?: string): QuotaDecision {
+    const recent = getRecentCost?.() ?? null;
+    const used = { tokensToday: ledger.today().tokens, tokensOfSession: getTokens(sessionId), recent };
     return decideQuota(windows, { rule, ...used, nowMs: clock.now() });
   }
 
@@ -319,13 +317,10 @@ export async function openBudget({ rule, store, getCost = () => null, clock, log
     /** Limits that have not reset, as last reported. */
     limits: (): readonly QuotaWindow[] => mergeQuota(windows, [], clock.now()),
     /** Sessions that took tokens within a day, newest first. */
-    recentSessions() {
+    recentSessions(): (SessionUsage & { readonly isSpent: boolean })[] {
       const sinceMs = clock.now() - DAY_MS;
       const recent = [...sessions.values()].filter(({ atMs }) => atMs >= sinceMs).reverse();
-      return recent.map((each) => {
-        const decision = decide(each.sessionId);
-        return { ...each, spentKey: decision.kind === 'spent' ? decision.key : null };
-      });
+      return recent.map((each) => ({ ...each, isSpent: decide(each.sessionId).kind === 'spent' }));
     },
     /** Resolves once everything is on disk. */
     async close(): Promise<void> {

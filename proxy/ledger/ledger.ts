@@ -144,6 +144,8 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
     wasRewritten: (conversation: string, root: string): boolean => state.wasRewritten(conversation, root),
     conversation: (id: string): Conversation | null => state.conversation(id),
     totals: (sinceMs: number): Totals => state.since(sinceMs),
+    /** Of the sessions with requests since then; the calls of an import, which the user asked for, are not in it. */
+    recentTotals: (sinceMs: number): Totals => state.recent(sinceMs),
     /** Totals by day (`YYYY-MM-DD`, UTC), oldest first. */
     days: (): readonly (readonly [string, Totals])[] => state.days(),
     disabledConversations: (): readonly Conversation[] => state.off(),
@@ -223,6 +225,11 @@ export class LedgerState {
     const first = formatDay(sinceMs);
     const days = [...this.#days].filter(([day]) => day >= first);
     return days.reduce((sum, [, totals]) => addTotals(sum, totals), EMPTY_TOTALS);
+  }
+
+  recent(sinceMs: number): Totals {
+    const own = [...this.#conversations.values()].filter((one) => one.lastAtMs >= sinceMs && one.totals.requests > 0);
+    return own.reduce((sum, { totals }) => addTotals(sum, totals), EMPTY_TOTALS);
   }
 
   days(): readonly (readonly [string, Totals])[] {

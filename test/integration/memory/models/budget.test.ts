@@ -136,7 +136,7 @@ describe('the use of a session', () => {
     before.record({ calls: 1, tokens: 400, costUsd: 0, sessionId });
     await before.close();
     const governor = await govern(500_000, 1_000);
-    expect(governor.recentSessions()).toMatchObject([{ sessionId, tokens: 1_000, spentKey: 'sessionTokens' }]);
+    expect(governor.recentSessions()).toMatchObject([{ sessionId, tokens: 1_000, isSpent: true }]);
     const using = model();
     const memory = await remember(governor, using);
     memory.capture.captureTurns([...turns, talk('The cache listens on port 6380.', 'Noted.', { sessionId: 'other' })]);
@@ -161,7 +161,7 @@ describe('the use of a session', () => {
     await before.maintenance.close();
     await small.close();
     const unlimited = await govern(500_000, 0);
-    expect(unlimited.recentSessions()).toMatchObject([{ spentKey: null }]);
+    expect(unlimited.recentSessions()).toMatchObject([{ isSpent: false }]);
     const after = await remember(unlimited);
     await after.maintenance.flush(5_000);
     expect(writers(after)).toEqual(['scripted']);

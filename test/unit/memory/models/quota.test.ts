@@ -110,23 +110,20 @@ describe('the governor', () => {
     expect(decide(200_000, 0).kind).toBe('defer');
   });
 
-  const decideCost = (untouchedUsd: number, sentUsd: number, ownUsd: number, ownCalls: number) => {
-    const cost = { untouchedUsd, sentUsd, ownUsd, ownCalls };
-    return decideQuota([], { rule, tokensToday: 0, cost, nowMs: NOW });
-  };
-
-  test('stops for a session that would cost the share more with one more call, until it has saved more', () => {
-    expect(decideCost(3, 3, 0.038, 2).kind).toBe('allow');
-    const spent = { kind: 'spent', key: 'costShare', because: expect.stringContaining('2 %') };
-    expect(decideCost(3, 3, 0.042, 2)).toMatchObject(spent);
-    expect(decideCost(3, 3.03, 0.02, 1).kind).toBe('spent');
-    expect(decideCost(3, 2.5, 0.5, 10).kind).toBe('allow');
-    expect(decideCost(3, 2.5, 0.52, 10).kind).toBe('spent');
-  });
-
-  test('lets a session that has cost little make its first call', () => {
-    expect(decideCost(0.1, 0.101, 0, 0).kind).toBe('allow');
-    expect(decideCost(0.1, 0.101, 0.015, 1).kind).toBe('spent');
+  test('waits while one more call would make recent sessions cost the share more than without', () => {
+    const decideCost = (untouchedUsd: number, sentUsd: number, ownUsd: number, ownCalls: number) =>
+      decideQuota([], {
+        ...{ rule, tokensToday: 0, nowMs: NOW },
+        recent: { untouchedUsd, sentUsd, ownUsd, ownCalls },
+      });
+    expect(decideCost(0, 0, 0, 0).kind).toBe('allow');
+    expect(decideCost(1, 1, 0.2, 10).kind).toBe('allow');
+    const waits = { kind: 'defer', untilMs: NOW + 15 * 60_000, because: expect.stringContaining('2 %') };
+    expect(decideCost(1, 1, 0.24, 10)).toMatchObject(waits);
+    expect(decideCost(100, 100, 1.9, 95).kind).toBe('allow');
+    expect(decideCost(100, 100, 1.99, 99)).toMatchObject(waits);
+    expect(decideCost(100, 90, 11.9, 500).kind).toBe('allow');
+    expect(decideCost(100, 90, 12, 500)).toMatchObject(waits);
   });
 
   test('uses the newest report of a limit and forgets one that was reset', () => {

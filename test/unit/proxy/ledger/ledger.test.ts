@@ -90,6 +90,15 @@ describe('the ledger', { timeout: 30_000 }, () => {
     expect(totals.original).toBe(sum(steps, ({ direct }) => sumBill(direct)));
   });
 
+  it('sums up recent sessions without those that only an import made calls for', async () => {
+    const { steps, ledger } = await playBilled(codingSession(2, OPUS_5_5).plan, { config: getConfig() });
+    const recent = ledger.recentTotals(0);
+    expect(recent.requests).toBe(steps.length);
+    ledger.recordOwnCall({ conversation: 'imported', calls: 1, tokens: 10, usd: 1 });
+    expect(ledger.recentTotals(0)).toEqual(recent);
+    expect(ledger.recentTotals(Number.POSITIVE_INFINITY).requests).toBe(0);
+  });
+
   it('claims no saving where upstream had let go of the cache by itself', async () => {
     const evicted = ({ usage }: Pick<BilledStep, 'usage'>) => ({
       ...usage,
