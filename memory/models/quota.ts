@@ -122,7 +122,8 @@ export function decideQuota(
     reasons.push({ untilMs, because });
   }
   if (recent !== null && exceedsShare(recent, rule)) {
-    const because = `with more calls of our own, recent sessions would cost ${100 * rule.costShare} % more than without comet-cc (models.costShare)`;
+    const percent = Math.round(1_000 * rule.costShare) / 10;
+    const because = `with more calls of our own, recent sessions would cost ${percent} % more than without comet-cc (models.costShare)`;
     reasons.push({ untilMs: nowMs + COST_MS, because });
   }
   const longest = reasons.toSorted((a, b) => b.untilMs - a.untilMs)[0];
