@@ -1,4 +1,4 @@
-import { beforeAbort, type Clock, createKeyedMutex } from '../../common/async.ts';
+import { beforeAbort, type Clock, createKeyedMutex, withTimeout } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { LruMap } from '../../common/map.ts';
 import { countTokens } from '../../common/text.ts';
@@ -310,7 +310,7 @@ class RewritePipeline implements Rewriter {
     this.#waitedFor.set(history, true);
     context.request.extendDeadline?.(RECOGNITION_MS);
     const reading = this.#deps.transcripts?.prompts(context.sessionId) ?? Promise.resolve([]);
-    const prompts = await beforeAbort(reading, limitReading(signal)).catch(() => []);
+    const prompts = await beforeAbort(inTime(reading, TRANSCRIPT_MS), signal).catch(() => []);
     this.#captureHistory(context, completeTurns, input, findTimes(context.view, completeTurns, prompts));
     await beforeAbort(this.#deps.memory.awaitCaptures(context.sessionId), signal);
     return { ...this.#createStepInput(context, turns), resumedFromMs };
@@ -322,7 +322,7 @@ class RewritePipeline implements Rewriter {
     if (transcripts === undefined) return null;
     request.extendDeadline?.(TRANSCRIPT_MS);
     const asked = transcripts.lastAnswerMs(sessionId);
-    const lastMs = await beforeAbort(asked, limitReading(signal)).catch(() => null);
+    const lastMs = await beforeAbort(inTime(asked, TRANSCRIPT_MS), signal).catch(() => null);
     return lastMs !== null && isExpired(view, lastMs, clock.now()) ? lastMs : null;
   }
 
@@ -495,8 +495,7 @@ class RewritePipeline implements Rewriter {
     if (aborted.length === 0) return;
     this.captureUnfinished((turn) => aborted.includes(turn));
     const captures = aborted.map(({ context: each }) => memory.awaitCaptures(each.sessionId));
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(config.memoryDeadlineMs)]);
-    await beforeAbort(Promise.all(captures), limit).catch(() => undefined);
+    await beforeAbort(inTime(Promise.all(captures), config.memoryDeadlineMs), signal).catch(() => undefined);
   }
 
   #capture(turns: readonly CapturedTurn[]): void {
@@ -584,7 +583,8 @@ function chooseCutRule(
   return { ...rule, margin, roundMargin: margin, lossShare: 0, targetTokens: 0 };
 }
 
-const limitReading = (signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(TRANSCRIPT_MS)]);
+/** Not `AbortSignal.any` with a timeout: Node 20 may collect the timeout, which then never fires. */
+const inTime = <T>(work: Promise<T>, ms: number): Promise<T> => withTimeout(work, ms, () => new Error('late'));
 
 /** Only a late recall extends a plan inside a tool loop. */
 function isLate({ view, step }: PlanInput): boolean {
