@@ -24,7 +24,9 @@ export function engineClient(socket: string) {
       const late = AbortSignal.timeout(timeoutMs);
       const over = signal === undefined ? late : AbortSignal.any([late, signal]);
       const request = { path: `/v1/${operation}`, body: JSON.stringify(input), signal: over };
-      const reply = await postLocal(socket, request).catch((error: unknown) => Promise.reject(translated(error)));
+      // Node 20 collects a timeout in `AbortSignal.any` that nothing else refers to, and it never fires.
+      const fail = (error: unknown) => Promise.reject(translated(late.aborted ? late.reason : error));
+      const reply = await postLocal(socket, request).catch(fail);
       return unwrapped(reply) as OperationResults[K];
     },
   };

@@ -55,8 +55,6 @@ const MOST_WINDOWS = 32;
 const MOST_SESSIONS = 500;
 /** Some ten summaries: the first sessions have calls before they have cost much. */
 const CREDIT_USD = 0.25;
-/** Until then, requests may have saved more. */
-const COST_MS = 15 * 60_000;
 const HEADER =
   /^anthropic-ratelimit-(unified-)?([a-z0-9][a-z0-9_-]{0,40}?)-(status|reset|utilization|limit|remaining)$/;
 /** The overall limit, without a window name. */
@@ -122,9 +120,8 @@ export function decideQuota(
     reasons.push({ untilMs, because });
   }
   if (recent !== null && exceedsShare(recent, rule)) {
-    const percent = Math.round(1_000 * rule.costShare) / 10;
-    const because = `with more calls of our own, recent sessions would cost ${percent} % more than without comet-cc (models.costShare)`;
-    reasons.push({ untilMs: nowMs + COST_MS, because });
+    const because = `with more calls of our own, recent sessions would cost ${Math.round(1_000 * rule.costShare) / 10} % more than without comet-cc (models.costShare)`;
+    reasons.push({ untilMs: nowMs + UNDATED_MS, because });
   }
   const longest = reasons.toSorted((a, b) => b.untilMs - a.untilMs)[0];
   return longest === undefined ? { kind: 'allow' } : { kind: 'defer', ...longest };

@@ -1,4 +1,4 @@
-import { type Mutex, systemClock } from '../../common/async.ts';
+import { type Mutex, systemClock, withTimeout } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
@@ -51,7 +51,7 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
     },
   };
   const ask = model?.ask;
-  const getLimit = (signal: AbortSignal, ms: number) => AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+  const late = (): Error => new Error('the model took too long');
   const surfacing = createSurfacing({
     ...{ files, now, rule, activity, log },
     notify: (text) => notifyDesktop(text, env),
@@ -61,7 +61,8 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
         : async (task, topic, signal) => {
             const decision = quota.decide();
             if (decision.kind !== 'allow') return `not made: ${decision.because}`;
-            return redactor.text(await ask(reviewPrompt(task, topic, randomHex()), getLimit(signal, REVIEW_MS)));
+            const answer = ask(reviewPrompt(task, topic, randomHex()), signal);
+            return redactor.text(await withTimeout(answer, REVIEW_MS, late));
           },
     interrupts:
       ask === undefined
@@ -69,7 +70,7 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
         : async (task, moment, signal) => {
             if (quota.decide().kind !== 'allow') return null;
             const prompt = interruptionPrompt(task, { ...moment, nowMs: now() }, randomHex());
-            return await ask(prompt, getLimit(signal, JUDGE_MS));
+            return await withTimeout(ask(prompt, signal), JUDGE_MS, late);
           },
   });
   const tasks = createTasks({ files, surfacing, now, getProject, redact: redactor.text });
