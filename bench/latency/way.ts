@@ -32,10 +32,12 @@ export async function open(way: Way): Promise<tls.TLSSocket> {
   await once(socket, 'connect');
   // The TLS connection on it tells of it.
   socket.on('error', () => {});
+  const closed = new AbortController();
+  socket.once('close', () => closed.abort(new Error('the proxy closed the connection')));
   if (way.connect !== null) {
     socket.write(`CONNECT ${HOST}:443 HTTP/1.1\r\nHost: ${HOST}:443\r\n${way.connect}\r\n`);
     let head = '';
-    while (!head.includes('\r\n\r\n')) head += String((await once(socket, 'data'))[0]);
+    while (!head.includes('\r\n\r\n')) head += String((await once(socket, 'data', closed))[0]);
     if (!head.startsWith('HTTP/1.1 200')) throw new Error(`CONNECT: ${head}`);
   }
   const secure = tls.connect({ socket, servername: way.servername, ca: way.ca, ALPNProtocols: ['http/1.1'] });

@@ -170,6 +170,12 @@ export class Guard {
     this.#track(lease);
     this.#countTunnel(lease);
     lease.on('end', () => lease.destroy()).resume();
+    // Node keeps a connection open, and reports nothing, whose engine exits before it has taken it over.
+    const { _handle: handle } = client as unknown as { readonly _handle: { close(): void } | null };
+    lease.once('close', () => {
+      client.destroy();
+      handle?.close();
+    });
     this.#engine.handOver(name, client, () => lease.destroy());
   }
 

@@ -166,6 +166,15 @@ describe('guard and engine', () => {
     expect((await asked(via, world.ours.ca)).status).toBe(200);
   });
 
+  it('close every connection that a killed engine had not taken over yet', async () => {
+    const { guard, via } = await world.start({ enginePath: engineScript('deaf') });
+    const pid = await getPid();
+    const gone = [hastyClient(via), hastyClient(via)].map((client) => once(client.resume(), 'close'));
+    await expect.poll(() => guard.status().tunnels.total).toBe(2);
+    process.kill(pid, 'SIGKILL');
+    await Promise.all(gone);
+  });
+
   it('tunnel to the real host when the engine is not there in time', async () => {
     const { guard, via } = await world.start({ enginePath: engineScript('never-ready'), timings: { holdMs: 300 } });
     const startedAt = performance.now();
