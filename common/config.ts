@@ -73,7 +73,7 @@ export const Config = z.strictObject({
     .default('')
     .describe('HTTP proxy between comet-cc and the upstream; off: none, empty: HTTPS_PROXY'),
   holdMs: count(2_000).describe(
-    'how long a new connection waits at least for an engine that restarts (up to 15 s where starts take long); then it bypasses memory',
+    'how long a new connection waits for an engine that is silent, and at least for one that starts (up to 15 s); then it bypasses memory',
   ),
   startMs: positive(15_000).describe('how long start waits for a healthy engine before it fails'),
   claudeBin: name('claude').describe('Claude Code: a name on PATH or a path'),

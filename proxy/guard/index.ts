@@ -25,8 +25,13 @@ export { isSecret } from './tunnel.ts';
 export { bypassesProxy, connectViaProxy, createRoute, parseUpstreamProxy } from './upstream-proxy.ts';
 
 const TIMINGS = {
-  /** A new CONNECT waits this long for the engine. */
+  /** A new CONNECT waits this long for an engine that is silent; 0 does not wait for one that starts either. */
   holdMs: 2_000,
+  /**
+   * For one that starts, as the API refuses a conversation of which some requests bypass memory. A busy machine takes
+   * several times as long as before, and Claude Code waits for minutes.
+   */
+  startMs: 15_000,
   /** A tunnel past the engine that is silent this long after an answer rests. */
   restMs: 120_000,
   drainMs: 30_000,
@@ -214,8 +219,13 @@ export class Guard {
 
   /** Null when no engine accepts the connection in time. */
   async #openEngine(client: string | null): Promise<net.Socket | null> {
-    const until = performance.now() + this.#engine.patienceMs(this.#timings.holdMs);
-    const left = (): number => Math.ceil(until - performance.now());
+    const { holdMs, startMs } = this.#timings;
+    const fromMs = performance.now();
+    let patienceMs = holdMs;
+    const left = (): number => {
+      if (holdMs > 0 && this.#engine.isStarting()) patienceMs = Math.max(holdMs, startMs);
+      return Math.ceil(fromMs + patienceMs - performance.now());
+    };
     while (!this.#isStopping && left() > 0 && (await this.#engine.whenHealthy(left())) && left() > 0) {
       const options = { authority: this.#authority, secret: this.#secret, client, timeoutMs: left() };
       // A failure means that the engine is exiting; the guard learns of it a moment later.

@@ -8,7 +8,7 @@ import { AUTH, control, engineScript, makeWorld, type World } from '../../helper
 import { connectThrough } from '../../helpers/tls-client.ts';
 
 let world: World;
-const quick = { enginePath: engineScript('never-ready'), timings: { holdMs: 100 } };
+const quick = { enginePath: engineScript('never-ready'), timings: { holdMs: 100, startMs: 0 } };
 
 beforeAll(async () => {
   world = await makeWorld((_request, response) => void response.end());

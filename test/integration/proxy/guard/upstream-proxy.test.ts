@@ -84,7 +84,7 @@ describe('requests through the proxy of the network', () => {
 });
 
 describe('tunnels through the proxy of the network', () => {
-  const quick = { enginePath: engineScript('never-ready'), timings: { holdMs: 100 } };
+  const quick = { enginePath: engineScript('never-ready'), timings: { holdMs: 100, startMs: 0 } };
 
   async function echo(): Promise<number> {
     const server = net.createServer((socket) => void socket.on('error', () => {}).pipe(socket)).listen(0, '127.0.0.1');
