@@ -177,7 +177,10 @@ describe('guard and engine', () => {
   });
 
   it('tunnel to the real host when the engine is not there in time', async () => {
-    const { guard, via } = await world.start({ enginePath: engineScript('never-ready'), timings: { holdMs: 300, startMs: 0 } });
+    const { guard, via } = await world.start({
+      enginePath: engineScript('never-ready'),
+      timings: { holdMs: 300, startMs: 0 },
+    });
     const startedAt = performance.now();
     expect((await asked(via, world.theirs.ca)).body.toString()).toBe(body);
     expect(performance.now() - startedAt).toBeGreaterThan(290);
@@ -230,7 +233,11 @@ describe('guard and engine', () => {
   it('keep what an engine pours out within bounds, and go on', async () => {
     const file = path.join(world.home, 'guard.log');
     const onOutput = byteSink(file, { fileBytes: 100_000, files: 3 });
-    const { via } = await world.start({ enginePath: engineScript('flood'), timings: { holdMs: 100, startMs: 0 }, onOutput });
+    const { via } = await world.start({
+      enginePath: engineScript('flood'),
+      timings: { holdMs: 100, startMs: 0 },
+      onOutput,
+    });
     await expect.poll(() => existsSync(`${file}.2`)).toBe(true);
     expect((await asked(via, world.theirs.ca)).status).toBe(200);
     await world.stopAll();
