@@ -18,6 +18,7 @@ import {
   type NamedReceipt,
   nameReceipts,
   newestRequest,
+  type ProjectSummary,
   projectSummary,
   receiptNamed,
   requestCounts,
@@ -183,7 +184,7 @@ export const operations = {
   ),
   'project/summary': operation(
     z.strictObject({ projectDir: path, /** Whether a session begins. */ begins: z.boolean().default(false) }),
-    async (services, { projectDir, begins }) => {
+    async (services, { projectDir, begins }): Promise<ProjectSummary> => {
       await services.opened();
       return begins ? await sessionSummary(services, projectDir) : projectSummary(services, projectDir);
     },

@@ -1,5 +1,5 @@
 import { CometError } from '../../common/errors.ts';
-import { getMode, type Mode } from '../../common/policy.ts';
+import { getMode } from '../../common/policy.ts';
 import { amount, clip, formatCount, oneLine, percentSaved } from '../../common/text.ts';
 import type { Memory } from '../../memory/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
@@ -14,46 +14,27 @@ interface Services {
 
 const TITLE_CHARS = 70;
 
-export interface ProjectSummary {
-  readonly mode: Mode;
-  readonly nodes: number;
-  /** Open items. */
-  readonly open: number;
-  readonly newest: { readonly node_id: string; readonly title: string; readonly at: string } | null;
-  /** File of a brief that no session was told of; absent where there is none, or was not asked for. */
-  readonly brief?: string;
-}
+export type ProjectSummary = Awaited<ReturnType<typeof sessionSummary>>;
+export type SessionSummary = NonNullable<Awaited<ReturnType<typeof finishSessions>>>;
 
-/** What a session kept, recalled and sent since a time. Tokens are prompt tokens of its newest request. */
-export interface SessionSummary {
-  readonly session_id: string;
-  readonly kept: number;
-  readonly recalled: number;
-  readonly received: number;
-  readonly sent: number;
-  /** Of memory's own model calls for the session, ever. */
-  readonly own: number;
-  /** Ids and texts of what these sessions left open, newest first; absent in engines of earlier versions. */
-  readonly left?: readonly { readonly id: string; readonly text: string }[];
-}
-
-export function projectSummary({ memory, policy }: Services, projectDir: string): ProjectSummary {
+export function projectSummary({ memory, policy }: Services, projectDir: string) {
   const { library } = memory;
   const nodes = library.list({ projectDir });
   const [newest] = nodes;
   return {
     mode: getMode(policy.of(projectDir)),
     nodes: nodes.length,
-    // Items cannot be read before the store is open.
+    /** Open items. They cannot be read before the store is open. */
     open: nodes.length === 0 ? 0 : library.listItems({ projectDir }).filter(({ kind }) => kind === 'todo').length,
     newest: newest === undefined ? null : { node_id: newest.node_id, title: getTitle(newest), at: newest.created_at },
   };
 }
 
-/** The same for a session that begins: the first one after a brief is told of it. */
-export async function sessionSummary(services: Services, projectDir: string): Promise<ProjectSummary> {
+/** The same for a session that begins: the first one after a brief is told of its file. */
+export async function sessionSummary(services: Services, projectDir: string) {
   const brief = await services.memory.maintenance.takeBrief();
-  return { ...projectSummary(services, projectDir), ...(brief === null ? {} : { brief }) };
+  const told: { readonly brief?: string } = brief === null ? {} : { brief };
+  return { ...projectSummary(services, projectDir), ...told };
 }
 
 function getTitle({ title, summary }: { title?: string | undefined; summary: string }): string {
@@ -61,14 +42,15 @@ function getTitle({ title, summary }: { title?: string | undefined; summary: str
 }
 
 /**
- * Summarizes the waiting turns of the sessions of a project that sent requests since a time. Null where none did.
+ * Summarizes the waiting turns of the sessions of a project that sent requests since a time: what they kept and recalled,
+ * and the prompt tokens of the newest request. Null where none did.
  *
  * @param sessionId  the newest of them where it is not known
  */
 export async function finishSessions(
   { memory, receipts, conversation }: Services & { conversation(id: string): { readonly own: number } | null },
   { projectDir, sinceMs, sessionId }: { projectDir: string; sinceMs: number; sessionId?: string | undefined },
-): Promise<SessionSummary | null> {
+) {
   const { library } = memory;
   const own = receipts.list().filter(({ class: kind, at }) => kind === 'main' && Date.parse(at) >= sinceMs);
   const sessionIds = new Set((await library.listSessions({ projectDir })).map((session) => session.session_id));
@@ -88,7 +70,9 @@ export async function finishSessions(
     recalled: new Set(all.flatMap(recalledFor)).size,
     received: last.received_tokens,
     sent: last.sent_tokens,
+    /** Of memory's own model calls for the session, ever. */
     own: conversation(newest)?.own ?? 0,
+    /** What these sessions left open, newest first; absent in engines of earlier versions. */
     left: (await library.listItems({ projectDir }))
       .filter(({ kind, session_id }) => kind === 'todo' && ids.includes(session_id))
       // A reminder of the user is a task already.
@@ -200,7 +184,7 @@ export function startLine(
 }
 
 /** What a session left open, offered as tasks; '' for nothing. */
-export function offerLine({ left = [] }: Pick<SessionSummary, 'left'>): string {
+export function offerLine({ left = [] }: Partial<SessionSummary>): string {
   const [first] = left;
   if (first === undefined) return '';
   const more = left.length > 1 ? ` and ${left.length - 1} more (comet-cc todo)` : '';
@@ -208,7 +192,7 @@ export function offerLine({ left = [] }: Pick<SessionSummary, 'left'>): string {
 }
 
 /** "kept 6 · recalled 3 · context 41k instead of 56k · resume: comet-cc run claude --resume 5f3a…" */
-export function endLine({ session_id, kept, recalled, received, sent, own }: SessionSummary): string {
+export function endLine({ session_id, kept, recalled, received, sent, own }: Omit<SessionSummary, 'left'>): string {
   const isSmaller = percentSaved(received, sent) > 0;
   const context = isSmaller ? `context ${amount(sent)} instead of ${amount(received)}` : `context ${amount(sent)}`;
   const resume = `resume: comet-cc run claude --resume ${session_id}`;

@@ -14,53 +14,7 @@ import { isQuarantined } from './quarantine.ts';
 import { recentBriefs } from './session-context.ts';
 import { staleNote } from './staleness.ts';
 
-/** A node as its tier-1 line. */
-export interface NodeLine {
-  readonly node_id: string;
-  readonly origin: Origin;
-  readonly text: string;
-}
-
-export interface KnownNode extends NodeLine {
-  readonly importance: 'HIGH' | 'MED' | 'LOW';
-  readonly at: string;
-  /** The current part of its summary on one line, with a note if its files changed. */
-  readonly summary: string;
-}
-
-export interface ProjectView {
-  /** The project key, see `memory/storage/fs/project-files.ts`. */
-  readonly project: string;
-  readonly counts: {
-    readonly sessions: number;
-    readonly turns: number;
-    readonly nodes: number;
-    readonly facts: number;
-  };
-  /** Times of the oldest and the newest memory; null if there is none. */
-  readonly since: string | null;
-  readonly until: string | null;
-  /** The project's latest. */
-  readonly brief: { readonly session_id: string; readonly updated_at: string; readonly text: string } | null;
-  /** Pinned first, then by importance, then the newest; at most 20. */
-  readonly nodes: readonly KnownNode[];
-  /** Newest first, at most 10. */
-  readonly decisions: readonly KnownNode[];
-  /** Open items of Claude Code's task lists, with their state. */
-  readonly tasks: readonly string[];
-  /** Most used first, at most 20. */
-  readonly tags: readonly { readonly tag: string; readonly nodes: number }[];
-  /** People and things named by several memories, most frequent first, at most 12. */
-  readonly names: readonly { readonly name: string; readonly nodes: number }[];
-  /** Most mentioned first, at most 12; `state` is `unknown` if it could not be checked in time. */
-  readonly files: readonly {
-    readonly path: string;
-    readonly nodes: number;
-    readonly state: 'as_remembered' | 'changed' | 'deleted' | 'unknown';
-  }[];
-  /** Distinct, newest first, at most 50. */
-  readonly facts: readonly KnownFact[];
-}
+export type ProjectView = Awaited<ReturnType<ReturnType<typeof createProjectOverview>>>;
 
 const MOST = { nodes: 20, facts: 50, tags: 20, decisions: 10, names: 12, files: 12 } as const;
 const PROJECTS = 20;
@@ -70,14 +24,7 @@ type Parts = Pick<ServiceParts, 'nodeFiles' | 'getProject' | 'clock' | 'turnRegi
   readonly files: Pick<FileReferences, 'freshness'>;
 };
 
-export function createProjectOverview({
-  turnRegistry,
-  catalogue,
-  nodeFiles,
-  getProject,
-  clock,
-  files,
-}: Parts): (projectDir: string) => Promise<ProjectView> {
+export function createProjectOverview({ turnRegistry, catalogue, nodeFiles, getProject, clock, files }: Parts) {
   /** Valid while the registry returns the same list. */
   const cache = new Map<string, { readonly of: readonly MemoryNode[]; readonly summary: ProjectSummary }>();
 
@@ -91,14 +38,14 @@ export function createProjectOverview({
     return summary;
   }
 
-  async function getBrief(project: string): Promise<ProjectView['brief']> {
+  async function getBrief(project: string) {
     const any = { project, sessionId: '' };
     const last = lastBrief(await recentBriefs({ catalogue, nodeFiles }, any), any);
     if (last === null) return null;
     return { session_id: last.session_id, updated_at: last.updated_at, text: renderBrief(last) };
   }
 
-  return async (projectDir) => {
+  return async (projectDir: string) => {
     const project = getProject(projectDir);
     const summary = getSummary(project);
     const mostImportant = summary.mostImportant.slice(0, MOST.nodes);
@@ -106,15 +53,17 @@ export function createProjectOverview({
     const most = summary.files.slice(0, MOST.files);
     const looked = [...new Set([...mostImportant, ...decisions, ...most.map(({ newest }) => newest)])];
     const [fresh, brief] = await Promise.all([files.freshness(looked, projectDir), getBrief(project)]);
-    const getKnown = (node: MemoryNode): KnownNode => {
+    const getKnown = (node: MemoryNode) => {
       const note = staleNote(fresh.get(node.node_id)?.changes ?? []);
       const { nodeId: node_id, origin, text } = memoryLine(node, null, { note });
       const { importance, valid_from: at } = node;
       const summary = [neutralLine(currentSummary(node) ?? node.summary, SUMMARY_CHARS), note].join(' ').trim();
+      /** `text`: its tier-1 line; `summary`: what holds of it, on one line, with a note if its files changed. */
       return { node_id, origin, text, importance, at, summary };
     };
     const sessions = [...turnRegistry.sessions().values()].filter((session) => session.project === project);
     return {
+      /** The project key, see `memory/storage/fs/project-files.ts`. */
       project,
       counts: {
         sessions: sessions.length,
@@ -122,14 +71,19 @@ export function createProjectOverview({
         nodes: summary.nodes,
         facts: summary.facts.length,
       },
+      /** Times of the oldest and the newest memory; null if there is none. */
       since: summary.since,
       until: summary.until,
+      /** The project's latest. */
       brief,
       nodes: mostImportant.map(getKnown),
       decisions: decisions.map(getKnown),
+      /** Open items of Claude Code's task lists, with their state. */
       tasks: openTasks(getTaskLists(turnRegistry), { project, sessionId: '', nowMs: clock.now() }),
       tags: summary.tags.slice(0, MOST.tags).map(({ name, nodes }) => ({ tag: name, nodes })),
+      /** People and things named by several memories. */
       names: summary.names.slice(0, MOST.names),
+      /** `state` is `unknown` if it could not be checked in time. */
       files: most.map((file) => ({ path: file.name, nodes: file.nodes, state: getState(file, fresh) })),
       facts: summary.facts.slice(0, MOST.facts),
     };
@@ -137,10 +91,7 @@ export function createProjectOverview({
 }
 
 /** Compared with the newest memory about the file. */
-function getState(
-  { name, newest }: KnownFile,
-  fresh: ReadonlyMap<string, Freshness>,
-): ProjectView['files'][number]['state'] {
+function getState({ name, newest }: KnownFile, fresh: ReadonlyMap<string, Freshness>) {
   const change = fresh.get(newest.node_id)?.changes.find(({ path }) => path === name);
   if (change !== undefined) return change.state;
   const mark = fileMarks(newest.source_links).find(({ path }) => path === name);
@@ -169,24 +120,10 @@ interface KnownFact extends Pick<Fact, 'concept' | 'value' | 'polarity'> {
   readonly node_id: string;
 }
 
-interface ProjectSummary {
-  readonly nodes: number;
-  readonly since: string | null;
-  readonly until: string | null;
-  /** Pinned first, then by importance, then the newest. */
-  readonly mostImportant: readonly MemoryNode[];
-  /** Newest first. */
-  readonly decisions: readonly MemoryNode[];
-  /** Most used first, as are names and files. */
-  readonly tags: readonly NameCount[];
-  readonly names: readonly NameCount[];
-  readonly files: readonly KnownFile[];
-  /** Distinct, newest first. */
-  readonly facts: readonly KnownFact[];
-}
+type ProjectSummary = ReturnType<typeof summarizeProject>;
 
 /** @param newestFirst  memories of one project */
-export function summarizeProject(newestFirst: readonly MemoryNode[]): ProjectSummary {
+export function summarizeProject(newestFirst: readonly MemoryNode[]) {
   const times = newestFirst.map((node) => node.valid_from).toSorted(compareText);
   const open = newestFirst.filter((node) => !isQuarantined(node));
   const valid = open.filter((node) => !isPast(node));
@@ -196,8 +133,11 @@ export function summarizeProject(newestFirst: readonly MemoryNode[]): ProjectSum
     nodes: newestFirst.length,
     since: times[0] ?? null,
     until: times.at(-1) ?? null,
+    /** Pinned first, then by importance, then the newest. */
     mostImportant: [-1, 0, 1, 2].flatMap((level) => shown.filter((node) => weight(node) === level)),
+    /** Newest first, as facts are. */
     decisions: shown.filter(({ topic_tags }) => topic_tags.some((tag) => tag.toUpperCase() === DECISION)),
+    /** Most used first, as names and files are. */
     tags: countNames(open.map(({ topic_tags }) => contentTags(topic_tags))),
     names: names.filter(({ nodes }) => nodes >= MIN_NAME_NODES),
     files: getFiles(valid),

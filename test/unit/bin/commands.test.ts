@@ -23,7 +23,7 @@ import { endLine, offerLine, startLine } from '../../../engine/api/summary.ts';
 import { idleModel } from '../../../engine/deferred.ts';
 import { hitsText } from '../../../engine/mcp/index.ts';
 import { NO_PAUSES } from '../../../engine/policy/pause.ts';
-import { type PublicHit, type PublicNode, publicNode } from '../../../memory/index.ts';
+import { type ProjectView, type PublicHit, type PublicNode, publicNode } from '../../../memory/index.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const ASKED = { query: 'which port has staging', explain: true, nowMs: NOW };
@@ -241,7 +241,7 @@ describe('session ls', () => {
 
 describe('memory about', () => {
   const known = { origin: 'user', importance: 'MED', at: '2026-11-21T11:00:00Z', text: '' } as const;
-  const view = {
+  const view: ProjectView = {
     project: '/p',
     counts: { sessions: 2, turns: 1_200, nodes: 30, facts: 1 },
     since: '2026-01-02T00:00:00.000Z',
@@ -260,7 +260,7 @@ describe('memory about', () => {
       { path: 'src/a.ts', nodes: 1, state: 'unknown' },
     ],
     facts: [{ concept: 'cache', value: 'never redis', polarity: 'negative', origin: 'user', node_id: 'mem_1' }],
-  } as const;
+  };
 
   it('tells what is open, decided, weighty and named, with nothing that a terminal would obey', () => {
     expect(aboutLines(view, { paint: plain, width: 100, nowMs: NOW })).toEqual([
