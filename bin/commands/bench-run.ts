@@ -212,13 +212,6 @@ function injected(hits: readonly RecallHit[], budgetTokens: number): string {
     .join('\n');
 }
 
-interface Place {
-  /** Null where the turn has no memory. */
-  readonly node_id: string | null;
-  readonly session_id: string;
-  readonly date: string;
-}
-
 type Report = ReturnType<typeof getReport>;
 
 function getReport(
@@ -228,7 +221,8 @@ function getReport(
 ) {
   const outcomes = samples.map(({ outcome }) => outcome);
   const byId = new Map(turns.map((each) => [each.turn.turnId, each]));
-  const getPlace = ({ turn }: PastTurn): Place => ({
+  /** `node_id` is null where the turn has no memory. */
+  const getPlace = ({ turn }: PastTurn) => ({
     node_id: nodeIds.get(turn.turnId) ?? null,
     session_id: turn.sessionId,
     date: new Date(turn.atMs).toISOString().slice(0, 10),

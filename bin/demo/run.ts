@@ -9,7 +9,6 @@ import { ensureDir } from '../../common/files.ts';
 import { type HomePaths, homePaths } from '../../common/paths.ts';
 import { type EngineClient, engineClient } from '../../engine/api/index.ts';
 import { PROXY_NAMES, prepareDaemon, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
-import type { DreamReport } from '../../memory/index.ts';
 import { type Brain, createStandin, type Standin } from '../../test/mock-anthropic/index.ts';
 import type { Term } from '../terminal/term.ts';
 import { createClient, type SentRequest, type Way } from './client.ts';
@@ -159,15 +158,10 @@ export async function playStory(
   return answers;
 }
 
-/** What a session begins with after the nightly pass. */
-export interface Morning {
-  readonly phases: DreamReport['phases'];
-  /** File of the brief as the session is told of it; null where there is none. */
-  readonly file: string | null;
-  readonly inbox: string;
-}
+export type Morning = Awaited<ReturnType<typeof dream>>;
 
-async function dream({ engine }: Stage): Promise<Morning> {
+/** What a session begins with after the nightly pass; `file`: of the brief, null where there is none. */
+async function dream({ engine }: Stage) {
   const { phases } = await engine.call('memory/dream', { dryRun: false }, { timeoutMs: FLUSH_MS });
   const { brief = null } = await engine.call('project/summary', { projectDir: PROJECT_DIR, begins: true });
   return { phases, file: brief, inbox: (await engine.call('inbox/show', {})).text };

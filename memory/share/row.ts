@@ -126,14 +126,8 @@ function signedBytes(machine: string, { sequence, payload }: Omit<Row, 'signatur
   return Buffer.from(canonicalJson(['comet-cc share', VERSION, machine, sequence, payload]), 'utf8');
 }
 
-export interface KeyPair {
-  /** SPKI, base64. */
-  readonly publicKey: string;
-  /** PKCS #8, base64. */
-  readonly privateKey: string;
-}
-
-export function generateKeys(): KeyPair {
+/** In base64, as SPKI and PKCS #8. */
+export function generateKeys() {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   return {
     publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),

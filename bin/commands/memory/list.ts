@@ -57,16 +57,8 @@ export function registerMemoryLs(memory: Command, context: Context): void {
     });
 }
 
-interface Listed {
-  readonly nodes: readonly PublicNode[];
-  readonly filter: OperationInput<'nodes/list'>;
-  /** Of every project. */
-  readonly isAll: boolean;
-  readonly note: string;
-}
-
-/** For a person the current project, or where that has no memory, every one. */
-async function readList(client: EngineClient, flags: Flags): Promise<Listed> {
+/** For a person the current project, or where that has no memory, every one (`isAll`). */
+async function readList(client: EngineClient, flags: Flags) {
   const filter = parseFilter(flags, Date.now());
   const isNarrow = flags.all || flags.json || flags.quarantine || (flags.project ?? flags.session) !== undefined;
   if (isNarrow) return { nodes: await client.call('nodes/list', filter), filter, isAll: flags.all ?? false, note: '' };
