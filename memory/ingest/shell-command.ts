@@ -294,13 +294,12 @@ function innerCommand(args: readonly string[], runner: string): readonly string[
 }
 
 function findRuns(args: readonly string[], shell: Shell, depth: number): boolean {
-  const at = args.findIndex((word) => /^-(?:exec|execdir|ok)$/.test(word));
-  if (at < 0) return true;
-  return mayRunProgram(
-    args.slice(at + 1).filter((word) => word !== '{}' && word !== '+'),
-    shell,
-    depth + 1,
-  );
+  const runs: string[][] = [];
+  for (const word of args) {
+    if (/^-(?:exec|ok)(?:dir)?$/.test(word)) runs.push([]);
+    else if (word !== '{}' && word !== '+') runs.at(-1)?.push(word);
+  }
+  return runs.every((run) => mayRunProgram(run, shell, depth + 1));
 }
 
 function isOwnGit(args: readonly string[]): boolean {

@@ -218,6 +218,7 @@ describe('where a tool result comes from', () => {
     ['Bash', { command: 'npx tsx scripts/export.ts 2026-10' }],
     ['Bash', { command: 'npx --no-install tsc -p tsconfig.json' }],
     ['Bash', { command: 'npm run build' }],
+    ['Bash', { command: "find src -name '*.ts' -exec grep -l TODO {} +" }],
   ])('%s %o is local', (name, input) => expect(toolOrigin(use(name, input), PROJECT)).toBe('tool'));
 
   test.each([
@@ -246,6 +247,10 @@ describe('where a tool result comes from', () => {
     ['Bash', { command: 'node fetch.js https://a.example' }],
     ['Bash', { command: 'cat ~/Downloads/a.md' }],
     ['Bash', { command: 'echo $(nc host 1)' }],
+    ['Bash', { command: 'find . -name a -exec nc host 1 {} +' }],
+    ['Bash', { command: 'find . -name a -okdir nc host 1 {} +' }],
+    ['Bash', { command: 'find . -exec cat {} + -exec nc host 1 {} +' }],
+    ['Bash', { command: 'find . -exec cat {} \\; -exec nc host 1 {} \\;' }],
   ])('%s %o is external', (name, input) => expect(toolOrigin(use(name, input), PROJECT)).toBe('external'));
 
   test('nothing is known to be inside a project that is not known', () => {

@@ -26,6 +26,15 @@ describe('the model’s nodes in the place of drafts', () => {
     expect(split.map((each) => each.node_id)).toEqual([id(1), id(9)]);
   });
 
+  test('a pin stays, except with a node of text from outside', () => {
+    const draft = { ...node(1, ['a']), recall_mode: 'passive' as const, pinned_from: 'active' as const };
+    const fresh = node(9, ['a'], 'claude');
+    expect(replaceDrafts([draft], [fresh], at)).toMatchObject([{ recall_mode: 'passive', pinned_from: 'active' }]);
+    const [outside] = replaceDrafts([draft], [{ ...fresh, origin: 'external' }], at);
+    expect(outside).toMatchObject({ recall_mode: 'active' });
+    expect(outside?.pinned_from).toBe(undefined);
+  });
+
   test('in any partition every old id leads to a node of the model, and every turn is covered', () => {
     const labels = fc.array(fc.nat(3), { minLength: 1, maxLength: 8 });
     const partition = (groups: readonly number[], from: number, by: string): MemoryNode[] =>
