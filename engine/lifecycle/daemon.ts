@@ -50,8 +50,8 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
   await ensureDir(paths.logsDir);
   // A daemon that inherits our proxy variables would connect to itself.
   const userCa = await userCaFile(paths);
-  // The daemon also serves sessions of other shells.
-  const { NODE_TLS_REJECT_UNAUTHORIZED: checks, ...env } = withoutOurs(context.env, bundle, userCa);
+  // The daemon also serves sessions of other shells. With NODE_DEBUG it would log its environment, keys included.
+  const { NODE_TLS_REJECT_UNAUTHORIZED: checks, NODE_DEBUG: _, ...env } = withoutOurs(context.env, bundle, userCa);
   if (checks === '0') context.term.say('comet-cc: the daemon ignores NODE_TLS_REJECT_UNAUTHORIZED=0');
   const { url, noProxy, problem } = await userProxy(paths, config, context.env);
   if (problem !== '') context.term.say(`comet-cc: ${problem}`);

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { canariesBelow } from '../helpers/canaries.ts';
 import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { busyness } from '../helpers/cpu-load.ts';
@@ -143,4 +144,12 @@ it('certificates are checked although the shell that starts it turns that off', 
   const before = standIn.received.length;
   expect((await ask(via, ca, { headers: CLIENT, body: '{}' })).status).toBe(502);
   expect(standIn.received.length).toBe(before);
+});
+
+it('no key of the environment reaches the logs when the shell that starts it debugs Node', async () => {
+  await home.run(['stop', '--now']);
+  const secret = 'AbCdEf0123456789zyxw';
+  const { result } = home.spawn(['start'], { env: { NODE_DEBUG: 'child_process', DEPLOY_TOKEN: secret } });
+  expect(await result).toMatchObject({ code: 0 });
+  expect(canariesBelow(home.home, [{ name: 'token', secret }])).toEqual([]);
 });
