@@ -43,7 +43,8 @@ export function registerRun(program: Command, context: Context): void {
       const isSaid = tells && (await sayStart(context));
       const env = isSaid ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
       context.exitCode = await runCommand({ ...child, env }, context.term.say);
-      if (isSession) await finish(context, args, { sinceMs, tells });
+      // An update may have replaced the program meanwhile.
+      if (isSession) await finish(context, args, { sinceMs, tells }).catch(() => undefined);
       watching.abort();
       await watch;
     });
@@ -80,8 +81,7 @@ async function finish(
   const { engineClient } = await import('../../engine/api/client.ts');
   const sessionId = namedSession(args);
   const input = { projectDir: process.cwd(), sinceMs, ...(sessionId === undefined ? {} : { sessionId }) };
-  const call = engineClient(paths.engineSocket).call('sessions/finish', input, { timeoutMs: FINISH_MS });
-  const session = await call.catch(() => null);
+  const session = await engineClient(paths.engineSocket).call('sessions/finish', input, { timeoutMs: FINISH_MS });
   if (session === null || !tells) return;
   const { endLine, offerLine } = await import('../../engine/api/status-report.ts');
   term.say(endLine(session));

@@ -60,14 +60,28 @@ async function way(): Promise<{ via: Via; ca: string }> {
   return { via, ca: await readFile(env.NODE_EXTRA_CA_CERTS, 'utf8') };
 }
 
-it('a restart after an upgrade lets a running stream end, keeps the port, and the new files take over', async () => {
-  const app = await tempDir();
-  const root = path.resolve('.');
+/** The program in a folder of its own. */
+async function install(): Promise<string> {
+  const [app, root] = [await tempDir(), path.resolve('.')];
   await cp(path.join(root, 'dist'), path.join(app, 'dist'), { recursive: true });
+  await cp(path.join(root, 'package.json'), path.join(app, 'package.json'));
   await symlink(path.join(root, 'node_modules'), path.join(app, 'node_modules'));
+  return app;
+}
+
+it('a session ends with its own exit code though an upgrade removed the program meanwhile', async () => {
+  const app = await install();
+  const claude = path.join(app, 'claude');
+  await writeFile(claude, `#!/bin/sh\nrm -r '${app}/dist'\nexit 3\n`, { mode: 0o700 });
+  const child = spawn(process.execPath, [path.join(app, 'dist/bin/comet-cc.js'), 'run', claude], { env: home.env });
+  expect(await once(child, 'close')).toEqual([3, null]);
+});
+
+it('a restart after an upgrade lets a running stream end, keeps the port, and the new files take over', async () => {
+  const app = await install();
   const packageFile = path.join(app, 'package.json');
   const version = async (text: string): Promise<void> => {
-    const before = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as object;
+    const before = JSON.parse(await readFile(packageFile, 'utf8')) as object;
     await writeFile(packageFile, JSON.stringify({ ...before, version: text }));
   };
   const cli = async (...args: string[]): Promise<Status> => {
