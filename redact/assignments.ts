@@ -160,7 +160,7 @@ function runAt({ text, bareEnd }: Searched, start: number): string | null {
   return end > start ? text.slice(start, end) : null;
 }
 
-const CODE = /^(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*$|^(?:\.{0,2}\/|~|[a-z][\w+.-]{1,20}:\/\/)/;
+const CODE = /^(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*$|^(?:\.{0,2}\/|~|[a-z][\w+.-]{1,20}:\/\/)|^0x[\dA-Fa-f]{40}$/;
 
 function isSecret(value: string, kind: Kind, how: How, name = ''): boolean {
   const text = value.slice(0, 100);

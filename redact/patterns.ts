@@ -73,13 +73,12 @@ export const RULES: readonly Rule[] = [
   { type: 'github-token', pattern: /github_pat_\w{22,}/g },
   { type: 'gitlab-token', pattern: edged(String.raw`gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-[\w-]{20,}`) },
   { type: 'aws-key-id', pattern: edged('(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}[A-Za-z0-9]*') },
-  { type: 'gcp-key', pattern: edged(String.raw`AIza[\w-]{35,}`) },
-  { type: 'gcp-key', pattern: /GOCSPX-[\w-]{20,}/g },
-  { type: 'gcp-token', pattern: edged(String.raw`ya29\.[\w-]{20,}`) },
-  { type: 'stripe-key', pattern: edged('[sr]k_(?:live|test)_[A-Za-z0-9]{16,}') },
-  { type: 'stripe-key', pattern: edged('whsec_[A-Za-z0-9+/=]{24,}') },
-  { type: 'slack-token', pattern: edged('xox[a-z]-[A-Za-z0-9-]{10,}') },
-  { type: 'slack-token', pattern: edged('xapp-[A-Za-z0-9-]{20,}') },
+  { type: 'gcp-key', pattern: edged(String.raw`(?:AIza[\w-]{35,}|GOCSPX-[\w-]{20,})`) },
+  { type: 'gcp-token', pattern: edged(String.raw`(?:ya29\.[\w-]{20,}|1//0[\w-]{40,})`) },
+  { type: 'sendgrid-key', pattern: edged(String.raw`SG\.[\w-]{22}\.[\w-]{32,}`) },
+  { type: 'vault-key', pattern: /(?:unseal|recovery) key \d{1,2}: {1,4}([\w+/=]{40,})/gi },
+  { type: 'stripe-key', pattern: edged('(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})') },
+  { type: 'slack-token', pattern: edged('(?:xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,})') },
   { type: 'slack-webhook', pattern: /hooks\.slack\.com\/(?:services|workflows|triggers)\/([A-Za-z0-9/_-]{20,})/g },
   { type: 'npm-token', pattern: edged('npm_[A-Za-z0-9]{30,}') },
   { type: 'pypi-token', pattern: edged(String.raw`pypi-AgE[\w-]{40,}`) },
@@ -232,7 +231,8 @@ function isUnknownToken(run: string, before: string, after: string): boolean {
   if (run.length < SHORTEST_TOKEN || run.length > LONGEST_TOKEN || /[+/.\\%]/.test(before) || /[+/.]/.test(after))
     return false;
   if (/^[0-9a-f]{32}-(?:us\d{1,2}|[0-9a-f]{8}-[0-9a-f]{8})$/.test(run)) return true;
-  if (/^(?:sha\d{1,3}|md5)[-_]/.test(run)) return false;
+  // A digest; the address of a contract.
+  if (/^(?:sha\d{1,3}|md5)[-_]|^0x[\dA-Fa-f]{40}$/.test(run)) return false;
   const prefix = /^[a-z][a-z0-9]{1,11}(?:[_-][a-z]{2,8}){0,2}_/.exec(run)?.[0] ?? '';
   const body = run.slice(prefix.length);
   const isMixed = isMixedKey(body);

@@ -50,6 +50,15 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     `_auth=${Buffer.from('bob:Xk7pQ2zRm9v').toString('base64')}`,
     `curl -b 'sid=Xk7pQ2zRm9vTb2Kp' https://example.com`,
     `curl --cookie "sid=Xk7pQ2zRm9vTb2Kp" https://example.com`,
+    'curl -sS -ubob:Xk7pQ2zRm9v https://example.com',
+    "echo 'Xk7pQ2zRm9v' | sudo -S apt update",
+    'printf Xk7pQ2zRm9v | docker login -u bob --password-stdin',
+    'echo "root:Xk7pQ2zRm9v" | sudo chpasswd',
+    'bob:Xk7pQ2zRm9v@tcp(127.0.0.1:3306)/app?parseTime=true',
+    'db.example.com:5432:app:bob:Xk7pQ2zRm9v',
+    'Unseal Key 1: Xk7pQ2zRm9v/b2KpWc4Hs6Jd8Fg1+q3Zn5Mv7Bx9Ct0Y=',
+    'it answered 1//0gXk7pQ2zRm9vTb2KpWc4Hs6Jd8Fg1Lq3Zn5Mv7Bx9Ct0Y once',
+    'use SG.Xk7pQ2zRm9vTb2KpWc4Hs6.6Jd8Fg1Lq3Zn5Mv7Bx9Ct0YXk7pQ2zRm9v1',
   ])('finds the secret of %s', (text) => {
     const once = redact(text);
     expect(once).toContain('[REDACTED:');
@@ -62,6 +71,9 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     'git checkout -b fix=retries-of-the-carrier-client-2',
     '**Token:** the key of the cache is node-20',
     'la password è obbligatoria',
+    'const token = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";',
+    "echo 'step 2 is done' | tee log2",
+    'src/app.ts:5432:12:bob: 3 errors in file2',
   ])('leaves %s', (text) => {
     expect(redact(text)).toBe(text);
   });
