@@ -454,10 +454,16 @@ function hashIdentity({ userId, system, lineage }: Identity): string {
 
 export type RequestContext = NonNullable<ReturnType<typeof parseRequest>>;
 
+/** Versions before 2.1.332: the first that was seen to state the environment in a message. */
+const STATES_IN_SYSTEM = /^claude-cli\/(?:[01]|2\.0|2\.1\.(?:\d\d?|[12]\d\d|3[0-2]\d|33[01]))\b/;
+
 /** Null when the body is not a request that may be rewritten. */
 export function parseRequest(request: MessagesRequest, cache: ConversationCache) {
-  const view = parseConversation(request.body, cache);
-  if (view === null) return null;
+  const parsed = parseConversation(request.body, cache);
+  if (parsed === null) return null;
+  // The system prompt may be an agent of the repository, which could open the memory of another project.
+  const stated = STATES_IN_SYSTEM.test(request.headers['user-agent'] ?? '') ? null : findWorkingDirectory(parsed);
+  const view = { ...parsed, system: { ...parsed.system, workingDirectory: stated ?? parsed.system.workingDirectory } };
   const kind = classify(view, request.headers);
   const { [AGENT_ID]: agentId, [HINT]: hint } = request.headers;
   const isSubagent = kind === 'other' && (view.system.isSubagent || agentId !== undefined || hint === 'subagent');

@@ -7,6 +7,7 @@ import {
   isStandalone,
   mayBeStandalone,
   parseConversation,
+  parseRequest,
 } from '../../../../proxy/wire/conversation.ts';
 import { scanBody } from '../../../../proxy/wire/json.ts';
 
@@ -106,6 +107,24 @@ describe('a view of a request', () => {
     const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content }] }));
     expect(parseConversation(body, new ConversationCache())?.system.workingDirectory).toBeNull();
   });
+
+  it.each([
+    ['2.1.332', environment('/home/other'), environment('/home/shop')],
+    ['2.2.0', environment('/home/other'), environment('/home/shop')],
+    ['2.1.197', environment('/home/shop'), `Agents:\n${environment('/home/other')}`],
+  ])(
+    'finds what Claude Code %s states, though an agent of the repository states another',
+    (version, system, stated) => {
+      const list = [
+        { role: 'user', content: 'Hi' },
+        { role: 'system', content: stated },
+      ];
+      const body = Buffer.from(JSON.stringify({ model: 'claude-opus-5-5', system, messages: list }));
+      const headers = { 'user-agent': `claude-cli/${version} (external, cli)` };
+      const request = { requestId: 'r', path: 'messages' as const, headers, body, receivedAtMs: 0 };
+      expect(parseRequest(request, new ConversationCache())?.view.system.workingDirectory).toBe('/home/shop');
+    },
+  );
 
   it('is the same whichever requests of the conversation were seen before it', () => {
     fc.assert(
