@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { runAtOnce, runInSlices, type Steps } from '../common/async.ts';
+import { parseJson } from '../common/text.ts';
 import { findAssignments, isSecretMember } from './assignments.ts';
 import {
   containsSpan,
@@ -245,12 +246,7 @@ function* literalValues(json: string): Steps<string> {
 }
 
 export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return parseJson(text) !== undefined;
 }
 
 /** Maps ascending indices in a literal's value to offsets in its escaped form. */

@@ -69,13 +69,11 @@ const KNOWN = new RegExp(`(?:${PREFIXES})([\\w=+/.-]{12,})`, 'y');
 export const RULES: readonly Rule[] = [
   { type: 'anthropic-key', pattern: /sk-ant-[\w-]{10,}/g },
   { type: 'openai-key', pattern: edged(String.raw`sk-(?:(?:proj|svcacct|admin|None)-[\w-]{16,}|[A-Za-z0-9]{20,})`) },
-  { type: 'github-token', pattern: edged('gh[pousr]_[A-Za-z0-9]{30,}') },
-  { type: 'github-token', pattern: /github_pat_\w{22,}/g },
+  { type: 'github-token', pattern: edged(String.raw`(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,})`) },
   { type: 'gitlab-token', pattern: edged(String.raw`gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-[\w-]{20,}`) },
   { type: 'aws-key-id', pattern: edged('(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}[A-Za-z0-9]*') },
   { type: 'gcp-key', pattern: edged(String.raw`(?:AIza[\w-]{35,}|GOCSPX-[\w-]{20,})`) },
   { type: 'gcp-token', pattern: edged(String.raw`(?:ya29\.[\w-]{20,}|1//0[\w-]{40,})`) },
-  { type: 'sendgrid-key', pattern: edged(String.raw`SG\.[\w-]{22}\.[\w-]{32,}`) },
   { type: 'vault-key', pattern: /(?:unseal|recovery) key \d{1,2}: {1,4}([\w+/=]{40,})/gi },
   { type: 'stripe-key', pattern: edged('(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})') },
   { type: 'slack-token', pattern: edged('(?:xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,})') },
@@ -84,7 +82,6 @@ export const RULES: readonly Rule[] = [
   { type: 'pypi-token', pattern: edged(String.raw`pypi-AgE[\w-]{40,}`) },
   { type: 'hugging-face-token', pattern: edged('hf_[A-Za-z0-9]{30,}') },
   { type: 'docker-token', pattern: edged(String.raw`dckr_(?:pat|oat)_[\w-]{20,}`) },
-  { type: 'digitalocean-token', pattern: edged('do[opr]_v1_[a-f0-9]{60,}[A-Za-z0-9]*') },
   { type: 'age-key', pattern: edged('AGE-SECRET-KEY-1[A-Z0-9]{50,}[A-Za-z0-9]*') },
   // 1Password, Azure
   { type: 'api-token', pattern: edged(String.raw`A3-[A-Z0-9]{6}-[A-Z0-9]{6,11}-(?:[A-Z0-9]{5}-){1,4}[A-Z0-9]{5}`) },

@@ -47,10 +47,9 @@ const QUOTE = String.raw`\\?["']?`;
 /** The value is the last group and ends the match. Literal first characters make text without them cheap. */
 const COMMANDS: readonly RegExp[] = [
   // curl -u name:…, curl -uname:…
-  new RegExp(String.raw`\s-(?:u|-user|-proxy-user)[ =]${QUOTE}[\w.@%+-]{1,64}:${VALUE}`, 'g'),
-  new RegExp(String.raw`curl\s(?:[^\n]{0,100}?\s)?-u${QUOTE}[\w.@%+-]{1,64}:${VALUE}`, 'g'),
+  new RegExp(String.raw`\s-(?:u[ =]?|-user[ =]|-proxy-user[ =])${QUOTE}[\w.@%+-]{1,64}:${VALUE}`, 'g'),
   // echo … | sudo -S, | docker login --password-stdin, | chpasswd
-  /(?:echo|printf)\s(?:-\w\s)?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=["']?\s?\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd))/g,
+  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd))/g,
   // name:…@tcp(host), host:5432:database:name:… of .pgpass
   /:([^\s"'`<>@:/[\]]{6,200})(?=@(?:tcp|unix)\()/g,
   /:(?:54\d\d|6432|\*):[^\s:]{1,64}:[^\s:]{1,64}:([^\s"'`\\:]{6,})/g,

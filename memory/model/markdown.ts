@@ -332,14 +332,7 @@ export function unescapeHeadings(text: string): string {
 }
 
 function isJson(text: string): boolean {
-  if (!MAY_BE_JSON.test(text)) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    // Thrown for every ordinary word: that is the answer.
-    return false;
-  }
+  return MAY_BE_JSON.test(text) && parseJson(text) !== undefined;
 }
 
 export interface FrontMatter {
