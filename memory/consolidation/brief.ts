@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../common/async.ts';
 import { grouped } from '../../common/map.ts';
-import { amount, compareText, formatCount, localTime, neutralLine, sha256 } from '../../common/text.ts';
+import { amount, compareText, formatCount, localDay, localTime, neutralLine, sha256 } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../model/dates.ts';
 import { getTitle, isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
@@ -9,7 +9,6 @@ import { pageAddress } from '../pages/index-page.ts';
 import { pageStatementId, projectName } from '../pages/merge-pages.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import type { Untold } from '../storage/snapshot-files.ts';
-import { localDay } from '../tasks/trigger.ts';
 import { isClosed, isPast } from '../text/validity.ts';
 
 /** What requests saved, on days of UTC. */

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { DAY_MS } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { CometError, getReason, type Problem } from '../../common/errors.ts';
-import { formatCount, localTime } from '../../common/text.ts';
+import { formatCount, localDay, localTime } from '../../common/text.ts';
 import { createSimilarNodeFinder, linkStrength, linkThresholds, type NodeSimilarity } from '../compaction/linker.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { isWaitingDraft, type MemoryNode } from '../model/node.ts';
@@ -15,7 +15,6 @@ import type { NodeRegistry } from '../storage/node-registry.ts';
 import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../storage/page-files.ts';
 import type { ChangeRecord, DreamFiles, DreamLedger, Untold } from '../storage/snapshot-files.ts';
 import type { Tasks } from '../tasks/tasks.ts';
-import { localDay } from '../tasks/trigger.ts';
 import { isPairedScript } from '../text/tokenizer.ts';
 import {
   type BriefInput,

@@ -1,10 +1,11 @@
+import { localDay } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { Task, TaskPatch } from '../model/task.ts';
 import type { TurnText } from '../model/turn.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
 import { reportsDone } from '../text/validity.ts';
-import { isReminder, localDay, readReminder } from './trigger.ts';
+import { isReminder, readReminder } from './trigger.ts';
 
 /** A sentence that makes a task, or says more of an open one. */
 export interface TaskStatement {

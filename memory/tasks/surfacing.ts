@@ -3,12 +3,12 @@ import { createMutex, DAY_MS } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Problem } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
-import { localTime, neutralLine } from '../../common/text.ts';
+import { localDay, localTime, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { openNames, type Task, type TaskListing, taskId } from '../model/task.ts';
 import { type Activity, judge, type Verdict } from './judge.ts';
 import type { TaskFiles } from './task-files.ts';
-import { dueTime, getUrgency, localDay, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
+import { dueTime, getUrgency, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
 
 const LATE_MS = 5 * 60_000;
 /** A task that surfaced stays in the status line for so long. */

@@ -1,7 +1,7 @@
+import { localDay } from '../../common/text.ts';
 import { type Task, taskId } from '../model/task.ts';
 import { withoutContextOf } from './statement.ts';
 import type { TaskFiles } from './task-files.ts';
-import { localDay } from './trigger.ts';
 
 /** What is removed for good. */
 export interface TaskSources {

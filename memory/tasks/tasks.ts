@@ -1,6 +1,6 @@
 import { createMutex, DAY_MS, type Mutex } from '../../common/async.ts';
 import { CometError, type Problem } from '../../common/errors.ts';
-import { oneLine } from '../../common/text.ts';
+import { localDay, oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { escapeHeadings } from '../model/markdown.ts';
 import { toSlug } from '../model/page.ts';
@@ -10,7 +10,7 @@ import { isNearTask, planTaskChange, type TaskStatement } from './statement.ts';
 import { clock, getTaskLine, questionLines, type Surfacing, taskLines, withoutDoubtful } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources, removeTasks } from './task-sources.ts';
-import { localDay, localIso, nextTime, readReminder, readTrigger, scheduledMs } from './trigger.ts';
+import { localIso, nextTime, readReminder, readTrigger, scheduledMs } from './trigger.ts';
 
 /** A task as commands and tools show it. */
 export interface TaskView

@@ -164,8 +164,3 @@ export function localIso(atMs: number): string {
   const clock = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
   return `${day}T${clock}${offset < 0 ? '-' : '+'}${two(offset / 60)}:${two(offset % 60)}`;
 }
-
-/** `2026-11-24`, in this machine's time zone. */
-export function localDay(atMs: number): string {
-  return localIso(atMs).slice(0, 10);
-}

@@ -2,9 +2,9 @@ import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { Config } from '../../../../common/config.ts';
+import { localDay } from '../../../../common/text.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
-import { localDay } from '../../../../memory/tasks/trigger.ts';
 import { TASK } from '../../../contract/task-files.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { createMemoryTaskFiles } from '../../../helpers/memory-task-files.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { localDay } from '../../../../common/text.ts';
 import { findTaskStatements, type TaskStatement } from '../../../../memory/tasks/statement.ts';
-import { localDay, localIso } from '../../../../memory/tasks/trigger.ts';
+import { localIso } from '../../../../memory/tasks/trigger.ts';
 import { createMemoryTaskFiles } from '../../../helpers/memory-task-files.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 import { openTaskRig } from '../../../helpers/task-rig.ts';
