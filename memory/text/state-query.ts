@@ -9,6 +9,8 @@ export interface StateQuery {
   readonly wants: readonly StateKind[];
   /** Words of the subject; empty where the whole project is asked about. */
   readonly about: readonly string[];
+  /** Of a question for decisions, words of the sentences around it. */
+  readonly beside?: readonly string[];
 }
 
 /** A longer prompt is work, whatever it ends with. */
@@ -25,52 +27,30 @@ const PHRASES: Readonly<Record<StateKind, Phrases>> = {
     [
       'where (?:were|are|had) we(?: (?:at|up to|left off|stopped))?',
       'where did we (?:leave (?:off|things|it)|left off|stop|get to|end(?: up)?|break off)',
-      'where (?:do|did) (?:we|things) stand',
-      'where things stand',
+      'where (?:do |did )?(?:we|things) stand',
       'how far (?:did we get|are we|have we (?:got|come))',
-      '(?:let.?s )?(?:pick|continue|carry on|go on|resume)(?: it)?(?: up)? (?:from )?where we (?:left off|stopped|were)',
-      'where we (?:left off|stopped|were)',
-      'what were we (?:doing|working on|up to)',
-      'what (?:did we do|have we done)(?: so far| last time| yesterday| last session)?',
-      '(?:catch|get) me (?:back )?up(?: to (?:speed|date))?',
-      'bring me up to (?:speed|date)',
-      'what(?: i|.)s the (?:current )?(?:status|state(?: of (?:play|affairs|things|the project|this project))?)',
-      '(?:the )?(?:project )?status(?: update)?',
-      'what(?: i|.)s the (?:project )?status',
-      'state of the project',
+      '(?:(?:let.?s )?(?:pick|continue|carry on|go on|resume)(?: it)?(?: up)? (?:from )?)?where we (?:left off|stopped|were)',
+      'what (?:were we (?:doing|working on|up to)|did we do|have we done)(?: so far| last time| yesterday| last session)?',
+      '(?:catch|get|bring) me (?:back )?up(?: to (?:speed|date))?',
+      '(?:what(?: i|.)s )?(?:the )?(?:current |project )?(?:status(?: update)?|state of (?:play|affairs|things|the project|this project))',
+      'what(?: i|.)s the (?:current )?state',
       'recap',
       'wo (?:waren|sind|standen|stehen|bleiben) wir(?: (?:gerade|denn|stehen ?geblieben))?',
       'wo (?:haben|hatten) wir (?:gestern |zuletzt |denn )?(?:aufgehört|abgebrochen|unterbrochen)',
-      'wie weit (?:sind|waren) wir',
-      'wie (?:ist|war) der (?:aktuelle )?stand',
+      'wie (?:weit (?:sind|waren) wir|(?:ist|war) der (?:aktuelle )?stand)',
       '(?:was ist der (?:aktuelle )?)?stand der dinge',
       'wo geht.?s weiter',
       'was haben wir (?:zuletzt|bisher|gestern) gemacht',
-      '(?:en|por) (?:dónde|donde|qué punto|que punto) (?:estábamos|estabamos|nos quedamos|quedamos|íbamos|ibamos|vamos)',
-      '(?:dónde|donde) (?:estábamos|estabamos|nos quedamos|quedamos|lo dejamos)',
-      'en (?:qué|que) (?:quedamos|estábamos|estabamos)',
-      '(?:cuál|cual) es el estado',
-      'où (?:en )?(?:étions|sommes|etions)[- ]nous',
-      'où (?:est|était)[- ]ce qu.on (?:en )?(?:était|est)',
-      'où (?:on )?en (?:était|est)(?:[- ]on)?',
+      '(?:(?:en |por )?d[óo]nde|(?:en|por) qu[ée](?: punto)?) (?:est[áa]bamos|nos quedamos|quedamos|lo dejamos|[íi]bamos|vamos)',
+      'cu[áa]l es el estado',
+      'où (?:(?:en )?(?:étions|sommes|etions)[- ]nous|(?:est|était)[- ]ce qu.on (?:en )?(?:était|est)|(?:on )?en (?:était|est)(?:[- ]on)?|nous en étions)',
       'on en (?:était|est) où',
-      'où nous en étions',
       'quel est l.état',
     ],
     [
-      '(?:说|做|进行|进展|聊|讲|搞|停)到(?:哪|什么(?:地方|程度|阶段))(?:里|儿|一步|了)*',
-      '到哪一步了?',
-      '进度(?:如何|怎么样|怎样)',
-      '(?:目前|现在)的?(?:进度|进展)',
-      '어디까지',
-      '어디였',
-      '(?:진행|현재) ?상황',
-      '뭘 하고 있었',
-      'どこまで',
-      'どこから(?:でした|だっけ|再開)',
-      'どこだった',
-      '進捗(?:は|状況)',
-      '(?:現在|今)の状況',
+      '(?:说|做|进行|进展|聊|讲|搞|停)到(?:哪|什么(?:地方|程度|阶段))(?:里|儿|一步|了)*|到哪一步了?|进度(?:如何|怎么样|怎样)|(?:目前|现在)的?(?:进度|进展)',
+      '어디까지|어디였|(?:진행|현재) ?상황|뭘 하고 있었',
+      'どこまで|どこから(?:でした|だっけ|再開)|どこだった|進捗(?:は|状況)|(?:現在|今)の状況',
     ],
   ],
   open: [
@@ -78,78 +58,49 @@ const PHRASES: Readonly<Record<StateKind, Phrases>> = {
       'what(?: i|.)s (?:still )?(?:left|missing|open|outstanding|pending|remaining|to do|next)(?: to (?:do|be done|finish))?',
       'what(?: is| are|.s|.re)? (?:there )?(?:still|else|left|yet) (?:is )?(?:left|missing|open|outstanding|pending|remaining|to do|to be done|needs? (?:doing|to be done))(?: to (?:do|be done))?',
       'what (?:do|did|must|should|can) (?:we|i) (?:still |next )?(?:have|need|want)?(?: still)?(?: left)?(?: to)? ?(?:do|finish|be doing)(?: next| still| now)',
-      'what (?:do|did) (?:we|i) (?:still )?have (?:left )?to do',
-      'what (?:do|did) (?:we|i) still (?:have|need)(?: to (?:do|finish))?',
+      'what (?:do|did) (?:we|i) (?:still )?(?:have|need)(?: left)? to (?:do|finish)',
+      'what (?:do|did) (?:we|i) still (?:have|need)',
       'what (?:still )?(?:remains|needs to be done|has to be done)(?: to (?:do|be done))?',
       '(?:what|which|any|list|show(?: me)?)(?: are| is)?(?: the| our| my| all)?(?: still)? (?:open|remaining|outstanding|pending|unfinished|left(?:over)?) (?:items|tasks|to-?dos?|questions|points|issues|work|things)',
       'what(?: i|.)s on (?:my|our|the) (?:to-?do list|list|plate)',
       '(?:my|our|the) (?:open )?(?:to-?dos?|to-?do list)',
-      'what are the next steps',
-      'next steps',
+      '(?:what are the )?next steps',
       'was (?:ist|bleibt|steht|wäre|gibt es|fehlt|liegt)(?: denn| uns)? noch(?: alles)?(?: (?:offen|übrig|zu tun|zu erledigen|aus|an))?',
-      'was (?:ist|bleibt|steht) (?:offen|übrig|zu tun|an|aus)',
+      'was (?:ist|bleibt|steht) (?:offen|übrig|zu tun|an|aus)|was kommt als nächstes',
       'was (?:müssen|muss|sollten|soll|haben|habe) (?:wir|ich) (?:noch|als nächstes)(?: alles)? (?:tun|machen|erledigen|zu tun)',
       '(?:welche )?offene[nr]? (?:punkte|aufgaben|fragen|todos?)',
-      'was kommt als nächstes',
-      'nächste schritte',
+      'nächste schritte|próximos pasos|prochaines étapes',
       '(?:qué|que) (?:nos |me )?(?:queda|falta|quedaba|faltaba)(?:n)?(?: por hacer| pendiente| por terminar| hacer)?',
-      '(?:qué|que) (?:hay|está|tenemos|tengo) pendiente',
+      '(?:qué|que) (?:(?:hay|está|tenemos|tengo) pendiente|sigue)',
       '(?:las )?(?:tareas|cosas|preguntas) (?:pendientes|abiertas)',
-      '(?:qué|que) sigue',
-      'próximos pasos',
-      '(?:qu.est[- ]ce qu.il|que) (?:nous )?reste(?:[- ]t[- ]il)?(?: à faire| encore)*',
-      'qu.est[- ]ce qui (?:nous )?reste(?: à faire| encore)*',
-      '(?:il )?reste quoi(?: à faire)?',
+      '(?:qu.est[- ]ce qu(?:i|.il)|que) (?:nous )?reste(?:[- ]t[- ]il)?(?: à faire| encore)*',
+      '(?:il )?reste (?:quoi(?: à faire)?|à faire)',
       '(?:les )?(?:tâches|points|questions) (?:restant(?:e)?s|ouvert(?:e)?s|en suspens)',
-      'prochaines étapes',
-      'reste à faire',
     ],
     [
-      '还(?:有|剩|差|缺|需要|要|得)(?:下)?(?:什么|哪些|做什么|啥)(?:没做|没完成|要做|待办|事)?',
-      '还有(?:什么|哪些)(?:没|要|需)',
-      '剩(?:下|余)(?:了?(?:什么|哪些)|的?(?:工作|任务)(?:是什么|有哪些|$))',
-      '(?:什么|哪些)(?:待办|未完成|没做完)',
-      '待办(?:事项|列表)?(?:是什么|有哪些|$)',
-      '接下来(?:要)?(?:做|干)?什么',
-      '下一步(?:是|做|要)?(?:做)?什么?',
-      '(?:뭐|뭐가|무엇이|무엇|어떤 (?:일|작업)이?) ?(?:아직 )?남(?:았|아|은)',
-      '(?:남은|미완료) ?(?:일|작업|것|게|할 일)(?:이|은)? ?(?:뭐|무엇|있|$)',
-      '할 ?일(?:이|은)? ?(?:뭐|무엇|있|$)',
-      '다음(?:에|은)? ?(?:뭐|무엇|할)',
-      '(?:何|なに|なん)(?:が|を)?(?:まだ)?(?:残って|残り|やり残|すれば)',
-      '残(?:り|って(?:いる|る))の?(?:もの|タスク|作業)?は(?:何|なに|$)',
-      '(?:やること|未完了のタスク)は(?:何|なに|$)',
-      '次は(?:何|なに)',
-      '(?:まだ)?(?:何|なに)をすべき',
+      '还(?:有|剩|差|缺|需要|要|得)(?:下)?(?:什么|哪些|做什么|啥)(?:没做|没完成|要做|待办|事)?|还有(?:什么|哪些)(?:没|要|需)|剩(?:下|余)(?:了?(?:什么|哪些)|的?(?:工作|任务)(?:是什么|有哪些|$))|(?:什么|哪些)(?:待办|未完成|没做完)|待办(?:事项|列表)?(?:是什么|有哪些|$)|接下来(?:要)?(?:做|干)?什么|下一步(?:是|做|要)?(?:做)?什么?',
+      '(?:뭐|뭐가|무엇이|무엇|어떤 (?:일|작업)이?) ?(?:아직 )?남(?:았|아|은)|(?:남은|미완료) ?(?:일|작업|것|게|할 일)(?:이|은)? ?(?:뭐|무엇|있|$)|할 ?일(?:이|은)? ?(?:뭐|무엇|있|$)|다음(?:에|은)? ?(?:뭐|무엇|할)',
+      '(?:何|なに|なん)(?:が|を)?(?:まだ)?(?:残って|残り|やり残|すれば)|残(?:り|って(?:いる|る))の?(?:もの|タスク|作業)?は(?:何|なに|$)|(?:やること|未完了のタスク)は(?:何|なに|$)|次は(?:何|なに)|(?:まだ)?(?:何|なに)をすべき',
     ],
   ],
   decided: [
     [
       '(?:what|which (?:decisions?|options?|things)|what decisions?) (?:did|have|had) we (?:already |finally |actually )?(?:decided?|agreed?|settled?|chosen?|choose|made?|make|picked?)(?: (?:on|to do|upon))?',
       'what (?:was|were|has been|got) (?:decided|agreed|settled)(?: (?:on|upon))?',
-      'what(?: a|.)re (?:the|our) decisions',
       '(?:list|show(?: me)?|recap|remind me of) (?:all )?(?:the|our|all) decisions',
       '(?:remind me )?what we (?:decided|agreed|settled)(?: (?:on|upon))?',
-      'our decisions(?: so far)?',
-      'was (?:haben|hatten) wir (?:denn )?(?:beschlossen|entschieden|vereinbart|ausgemacht|abgemacht|festgelegt)',
-      'was wurde (?:beschlossen|entschieden|vereinbart|festgelegt)',
+      '(?:what(?: a|.)re )?(?:the|our) decisions(?: so far)?',
+      'was (?:(?:haben|hatten) wir|wurde) (?:denn )?(?:beschlossen|entschieden|vereinbart|ausgemacht|abgemacht|festgelegt)',
       'worauf haben wir uns geeinigt',
       'welche entscheidungen(?: (?:haben|hatten) wir getroffen)?',
-      '(?:qué|que) (?:decidimos|acordamos|habíamos decidido|hemos decidido|se decidió|se acordó)',
-      '(?:qué|que) decisiones(?: tomamos)?',
+      '(?:qué|que) (?:decidimos|acordamos|habíamos decidido|hemos decidido|se decidió|se acordó|decisiones(?: tomamos)?)',
       '(?:qu.avons[- ]nous|qu.est[- ]ce qu.on a|qu.est[- ]ce que nous avons|qu.a[- ]t[- ]on) (?:décidé|convenu|choisi)',
       'quelles décisions',
     ],
     [
-      '(?:决定|商定|确定|定|选)(?:了|下来)(?:的)?(?:是)?(?:什么|哪些|啥)',
-      '(?:做|作)(?:了|出了?)(?:什么|哪些)决定',
-      '(?:有)?哪些决定',
-      '(?:뭘|뭐를|무엇을|뭐라고|뭐로|어떻게|어떤) ?(?:결정|정)(?:을|했|하기로|한)',
-      '결정(?:한|된|했던) ?(?:게|것|거|사항)',
-      '(?:何|なに)(?:を|に)(?:決め|決定|決ま)',
-      '決まった(?:こと|の)',
-      '決めた(?:こと|の)は',
-      '決定事項',
+      '(?:决定|商定|确定|定|选)(?:了|下来)(?:的)?(?:是)?(?:什么|哪些|啥)|(?:做|作)(?:了|出了?)(?:什么|哪些)决定|(?:有)?哪些决定',
+      '(?:뭘|뭐를|무엇을|뭐라고|뭐로|어떻게|어떤) ?(?:결정|정)(?:을|했|하기로|한)|결정(?:한|된|했던) ?(?:게|것|거|사항)',
+      '(?:何|なに)(?:を|に)(?:決め|決定|決ま)|決まった(?:こと|の)|決めた(?:こと|の)は|決定事項',
     ],
   ],
 };
@@ -175,14 +126,16 @@ export function readStateQuery(prompt: string): StateQuery | null {
   if (text === '' || text.length > MOST_CHARS) return null;
   const wants = new Set<StateKind>();
   const about = new Set<string>();
+  const beside: string[] = [];
   for (const sentence of text.split(SENTENCE)) {
     const reading = readSentence(sentence.trim().replace(GREETING, ''));
-    if (reading === null) continue;
-    wants.add(reading.kind);
-    for (const token of reading.about) about.add(token);
+    if (reading === null) beside.push(...contentTokens(sentence));
+    else wants.add(reading.kind);
+    for (const token of reading?.about ?? []) about.add(token);
   }
   if (wants.size === 0 || about.size > MOST_ABOUT) return null;
-  return { wants: [...wants], about: [...about] };
+  const isForDecisions = beside.length > 0 && [...wants].join() === 'decided';
+  return { wants: [...wants], about: [...about], ...(isForDecisions && { beside }) };
 }
 
 function readSentence(sentence: string): { readonly kind: StateKind; readonly about: readonly string[] } | null {

@@ -157,6 +157,13 @@ describe('a question about the state of the work', () => {
     expect(readStateQuery("what's left for the rollout")).toEqual({ wants: ['open'], about: ['rollout'] });
   });
 
+  it('may have its subject beside it', () => {
+    expect(readStateQuery('how are the release notes laid out, what did we settle on')).toMatchObject({
+      wants: ['decided'],
+      beside: expect.arrayContaining(['note', 'laid']) as string[],
+    });
+  });
+
   it.each(OTHERS)('is not: %s', (prompt) => {
     expect(readStateQuery(prompt)).toBeNull();
   });
