@@ -13,11 +13,11 @@ import type {
 } from '../models/model.ts';
 import { type Action, getActions, getCapsule } from '../text/actions.ts';
 import { findImages, findShown, getModality } from '../text/content-type.ts';
-import { contentTokens, getTags } from '../text/keywords.ts';
+import { getTags } from '../text/keywords.ts';
 import { sharedWords } from '../text/paraphrase.ts';
 import { findPerson, getConcept, getValues, NEGATION, splitSentences } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
-import { reportsDone, SUMMARY_MARKS, withoutUserMark } from '../text/validity.ts';
+import { createSettled, findTakenBack, readReport, SUMMARY_MARKS, withoutUserMark } from '../text/validity.ts';
 import { getChanged } from './supersede.ts';
 import { isShift, lastTopic, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
 import { clipOutcome, findTask, isRule, joinWithin, readTurnState, type TurnState } from './turn-state.ts';
@@ -262,7 +262,9 @@ function getBrief(
   );
   const last = turns.findLast(({ state }) => state.outcome !== '');
   const rest = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
-  const decided = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
+  const decisions = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
+  const takenBack = decisions.map(({ text }) => findTakenBack(text));
+  const decided = decisions.filter(({ text }) => !takenBack.includes(text));
   const rules = turns.flatMap(({ turn, state }) =>
     state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })),
   );
@@ -310,17 +312,10 @@ function findOpen(turns: readonly ReadTurn[]): StatedItem[] {
   return turns.flatMap(({ state }, at) => state.open.filter(({ text }) => !isSettled(text, turns.slice(at + 1))));
 }
 
-const SETTLED_SHARE = 0.6;
-
 function isSettled(item: string, later: readonly ReadTurn[]): boolean {
   if (later.length > 0 && /[?？][”"']?$/.test(item)) return true;
-  const tokens = contentTokens(item);
-  return later.some(({ state: { asked, said } }) =>
-    [...splitSentences(asked), ...said].some((text) => {
-      const words = new Set(reportsDone(text) ? contentTokens(text) : []);
-      return tokens.length > 0 && tokens.filter((token) => words.has(token)).length >= tokens.length * SETTLED_SHARE;
-    }),
-  );
+  const texts = later.flatMap(({ state: { asked, said } }) => [...splitSentences(asked), ...said]);
+  return texts.flatMap((text) => readReport(text) ?? []).some(createSettled(item));
 }
 
 function getWeight(turn: TurnText): number {

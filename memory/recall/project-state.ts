@@ -2,12 +2,11 @@ import { clip, compareText, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { withPassedDates } from '../model/dates.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
-import { topicTokens } from '../text/keywords.ts';
 import { getWords, isNearDuplicate, saySame } from '../text/paraphrase.ts';
 import { getValues, splitSentences } from '../text/sentences.ts';
 import type { StateKind, StateQuery } from '../text/state-query.ts';
 import { tokenize } from '../text/tokenizer.ts';
-import { isClosed, isPast, reportsDone, toldBy } from '../text/validity.ts';
+import { createSettled, findTakenBack, isClosed, isPast, type Report, readReport, toldBy } from '../text/validity.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { KeptState, MemoryLine } from './types.ts';
 
@@ -130,8 +129,13 @@ function findClosed(nodes: readonly MemoryNode[]): (item: StateItem) => boolean 
   const over = nodes
     .flatMap(({ open = [], decisions = [] }) => [...open, ...decisions])
     .flatMap(({ text, closed }) => (closed === undefined ? [] : [{ text, at: closed.at }]));
+  const takenBack = nodes.flatMap(({ decisions = [], valid_from: at }) =>
+    decisions.flatMap(({ text }) => findTakenBack(text) ?? []).map((text) => ({ text, at })),
+  );
   return ({ node, text }) =>
-    over.some((each) => compareText(node.valid_from, each.at) <= 0 && isNearDuplicate(each.text, text));
+    [...over, ...takenBack].some(
+      (each) => compareText(node.valid_from, each.at) <= 0 && isNearDuplicate(each.text, text),
+    );
 }
 
 function getOutcome(node: MemoryNode): StateItem[] {
@@ -157,47 +161,29 @@ function distinct(
   return [...kept.keys()];
 }
 
-/** Tells when, not what. */
-const WHEN =
-  /\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|week|month|(?:jan|febr)uary|march|april|june|july|august|(?:septem|octo|novem|decem)ber|end)\b|\d+/gi;
-const SHARE = 0.6;
-const MIN_SHARED = 2;
-
-interface Report {
-  readonly tokens: ReadonlySet<string>;
-  readonly at: number;
-}
-
 /** Whether an open item is done or answered by what came later. @param newestFirst  nodes of all sessions */
 function findSettled(newestFirst: readonly MemoryNode[]): (item: StateItem) => boolean {
   const lastOf = new Map<string, MemoryNode>();
   for (const node of newestFirst) if (!lastOf.has(node.session_id)) lastOf.set(node.session_id, node);
-  const reports = newestFirst.flatMap((node, at) => findReports(node).map((tokens): Report => ({ tokens, at })));
+  const reports = newestFirst.map(findReports);
   return ({ node, text, turn }) => {
     // The user went on, so a question was answered or is moot.
     if (/[?？]$/.test(text.trim())) return lastOf.get(node.session_id) !== node || turn !== (node.turns.at(-1) ?? turn);
-    const wanted = topicTokens(text.replace(WHEN, ' '));
-    const at = newestFirst.indexOf(node);
-    return reports.some((report) => {
-      if (report.at >= at) return false;
-      const shared = wanted.filter((token) => report.tokens.has(token)).length;
-      return shared >= MIN_SHARED && shared >= SHARE * wanted.length;
-    });
+    return reports.slice(0, newestFirst.indexOf(node)).flat().some(createSettled(text));
   };
 }
 
 /** Nodes are immutable. */
-const reportsByNode = new WeakMap<MemoryNode, readonly ReadonlySet<string>[]>();
+const reportsByNode = new WeakMap<MemoryNode, readonly Report[]>();
 
-/** The tokens of each sentence that says that something is done. */
-function findReports(node: MemoryNode): readonly ReadonlySet<string>[] {
+/** Of each sentence that says that something is done, or what somebody says. */
+function findReports(node: MemoryNode): readonly Report[] {
   const before = reportsByNode.get(node);
   if (before !== undefined) return before;
   const { title = '', outcome = '', summary, open = [] } = node;
   const left = new Set(open.map(({ text }) => text));
   const sentences = [title, ...splitSentences(outcome), ...splitSentences(summary.replaceAll('; ', '. '))];
-  const said = [...new Set(sentences)].filter((text) => reportsDone(text) && !left.has(text));
-  const reports = said.map((text) => new Set(tokenize(text)));
+  const reports = [...new Set(sentences)].flatMap((text) => (left.has(text) ? [] : (readReport(text) ?? [])));
   reportsByNode.set(node, reports);
   return reports;
 }
@@ -206,17 +192,26 @@ function findReports(node: MemoryNode): readonly ReadonlySet<string>[] {
 const SHOWN: Readonly<Record<StateKind, Readonly<Record<StateKind, number>>>> = {
   outcome: { outcome: 3, open: 6, decided: 3 },
   open: { open: 8, outcome: 1, decided: 0 },
-  decided: { decided: 8, open: 0, outcome: 0 },
+  decided: { decided: 8, open: 0, outcome: 2 },
 };
 
+/** Of the words that a question is about. */
+const ABOUT_SHARE = 0.6;
+
 /** The items that answer, weightiest kind first and newest first within a kind; empty where nothing fits. */
-export function answerStateQuery({ wants, about }: StateQuery, state: ProjectState): StateItem[] {
+export function answerStateQuery({ wants, about, beside = [] }: StateQuery, state: ProjectState): StateItem[] {
   const most = (kind: StateKind): number => Math.max(...wants.map((wanted) => SHOWN[wanted][kind]));
-  const fits = ({ text, node }: StateItem): boolean => {
+  const count = (tokens: readonly string[], { text, node }: StateItem): number => {
     const words = new Set(tokenize(`${text} ${node.title ?? ''} ${node.topic_tags.join(' ')}`));
-    return about.length === 0 || about.filter((token) => words.has(token)).length * 2 >= about.length;
+    return tokens.filter((token) => words.has(token)).length;
+  };
+  const find = (kind: StateKind): StateItem[] => {
+    const fitting = state[kind].filter((item) => count(about, item) >= ABOUT_SHARE * about.length);
+    const named = fitting.filter((item) => count([...about, ...beside], item) > 0);
+    // A question for decisions is told those outcomes that it names.
+    return named.length > 0 || (kind === 'outcome' && wants.join() === 'decided') ? named : fitting;
   };
   const kinds: readonly StateKind[] =
     wants[0] === 'outcome' ? ['outcome', 'open', 'decided'] : ['open', 'decided', 'outcome'];
-  return kinds.flatMap((kind) => state[kind].filter(fits).slice(0, most(kind)));
+  return kinds.flatMap((kind) => find(kind).slice(0, most(kind)));
 }

@@ -1,4 +1,5 @@
 import { type Fact, type MemoryNode, type NodeContent, withoutSuccessor } from '../model/node.ts';
+import { contentTokens } from './keywords.ts';
 import { tokenize } from './tokenizer.ts';
 
 /** What sets the sections of a rule-made summary apart. */
@@ -22,9 +23,56 @@ const TELLING = 3;
 const BARE_VALUE = 4;
 
 const DONE =
-  /\b(?:done|finished|completed?|fixed|resolved|implemented|shipped|merged|deployed|released|closed|added|removed|migrated|moved|renamed|rotated|updated|replaced|upgraded|written|wrote|sent|answered|created|built|works now|no longer needed|passes|(?:has|have|was|were|is|are) (?:now |been )*\p{Ll}+(?:ed|en))\b|(?<!\p{L})(?:erledigt|fertig|behoben|umgesetzt|abgeschlossen|(?:ist|sind|wurden?|habe?n?|hat) (?:[^.!?;:]{1,60} )?(?:\p{L}{0,12}ge\p{Ll}{3,}(?:t|en)|\p{L}{3,}iert)|ya (?:l[aoe]s? |se )?\p{L}{3,}(?:é|ó|[ai]mos)|(?:está|están|fue|fueron|ha|han|he|hemos) (?:ya )?\p{L}{3,}[ai]d[oa]s?|hecho|terminad[oa]|listo|resuelt[oa]|fait|terminée?|corrigée?)(?!\p{L})|(?:已完成|完成了|已修复|已经|完了|済み|완료|끝났|끝냈|했습니다|했어요)/iu;
+  /\b(?:done|finished|completed?|fixed|resolved|implemented|shipped|merged|deployed|released|closed|added|removed|migrated|moved|renamed|rotated|updated|replaced|confirmed|approved|reviewed|submitted|published|ordered|delivered|installed|committed|pushed|upgraded|written|wrote|sent|answered|created|built|works now|no longer needed|passes|(?:has|have|was|were|is|are) (?:now |been )*\p{Ll}+(?:ed|en))\b|(?<!\p{L})(?:erledigt|fertig|behoben|umgesetzt|abgeschlossen|(?:ist|sind|wurden?|hab(?:en?)?|hat) (?:[^.!?;:]{1,60} )?(?:\p{L}{0,12}ge\p{Ll}{3,}(?:t|en)|\p{L}{3,}iert)|ya (?:l[aoe]s? |se )?\p{L}{3,}(?:é|[ai]mos)|\p{L}{3,}(?:ó|aron|ieron)|(?:está|están|fue|fueron|ha|han|he|hemos) (?:ya )?\p{L}{3,}[ai]d[oa]s?|hecho|terminad[oa]|listo|resuelt[oa]|fait|terminée?|corrigée?)(?!\p{L})|(?:已完成|完成了|已修复|已经|完了|済み|완료|끝났|끝냈|했습니다|했어요)/iu;
 const NOT_DONE =
   /\b(?:not|isn't|aren't|wasn't|never|still|yet|todo|to do|open|pending|remaining|next|until|will|should|must|need(?:s|ed)?|required|planned|scheduled|expected|blocked|broken|asked|reported|has to|have to|would|could|before|once|if|when)\b|[?？]$|(?<!\p{L})(?:noch|nicht|offen|geplant|gedacht|gefragt|gemeldet|blockiert|planead[oa]|bloquead[oa]|pendiente|falta|todavía|reste|encore)(?!\p{L})|(?:还|未|没|아직|안 |まだ)/iu;
+/** Tells when, or that something is left to do, not what. */
+const UNTOLD =
+  /\b(?:before|until|by) [^,.:;]*|(?<!\p{L})(?:bis|vor|hasta|antes del?) [^,.:;]*|\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|week|month|(?:jan|febr)uary|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber|end|to-?dos?|remaining|remind me|don'?t forget)\b|\d+|(?<!\p{L})(?:noch|fehl(?:t|en)|(?:me |nos )?faltan?|tiene[ns]? que|hay que)(?!\p{L})/giu;
+/** Of a reply with what it answers, the reply. */
+const REPLIED = /^“([^”]+)” (?:to|instead of) “/;
+/** In a decision that takes the one before it back, which comes after it. */
+export const INSTEAD_OF = '” instead of “';
+/** Who is to be asked, and who says something. */
+const ASKED =
+  /\b(?:ask|check with|talk to|wait(?:ing)? for|hear from|frag\p{L}{0,2}|pregunt\p{L}{1,4} a) (?!if\b|the\b|for\b)(\p{L}{2,20})/iu;
+const SAID =
+  /(?<!\p{L})(?!user\b)(\p{L}{2,20}) (?:says?|said|confirm(?:s|ed)|repli(?:es|ed)|answered|agree[sd]|meint|sagte?|dice|dijo)(?!\p{L})/giu;
+const SETTLED_SHARE = 0.6;
+const LEAST_SHARED = 2;
+
+/** The decision that a later one takes back; null where it takes none back. */
+export function findTakenBack(decision: string): string | null {
+  return decision.split(INSTEAD_OF)[1]?.slice(0, -1) ?? null;
+}
+
+/** A sentence that says that something is done, or what somebody says. */
+export interface Report {
+  readonly tokens: ReadonlySet<string>;
+  readonly by: readonly string[];
+  readonly isDone: boolean;
+}
+
+export function readReport(text: string): Report | null {
+  const by = [...text.matchAll(SAID)].map(([, name = '']) => name.toLowerCase());
+  const isDone = reportsDone(text);
+  return isDone || by.length > 0 ? { tokens: new Set(tokenize(text)), by, isDone } : null;
+}
+
+/** Whether a report says that an open item is done, or what the person said who was to be asked. */
+export function createSettled(item: string): (report: Report) => boolean {
+  const words = REPLIED.exec(item)?.[1] ?? item;
+  const wanted = contentTokens(words.replace(UNTOLD, ' '));
+  const person = ASKED.exec(words)?.[1]?.toLowerCase() ?? '';
+  const named = contentTokens(words);
+  return ({ tokens, by, isDone }) => {
+    const shared = wanted.filter((token) => tokens.has(token)).length;
+    if (isDone && shared >= LEAST_SHARED && shared >= SETTLED_SHARE * wanted.length) return true;
+    const others = by.includes(person) ? named.filter((token) => token !== person && tokens.has(token)) : [];
+    return others.length >= LEAST_SHARED || others.some((token) => /\d/.test(token));
+  };
+}
+
 /** A single statement of a summary. */
 export interface SummaryPart {
   readonly text: string;
