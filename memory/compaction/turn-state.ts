@@ -1,4 +1,4 @@
-import { clip } from '../../common/text.ts';
+import { clip, oneLine, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../model/dates.ts';
 import type { Decision, StatedItem } from '../model/node.ts';
@@ -11,6 +11,7 @@ import { getConcept, getValues, isAsking, isNoise, isQuestion, LEAD_IN, REVISES,
 import { readStateQuery } from '../text/state-query.ts';
 import { findStatements, type Statement } from '../text/statements.ts';
 import { findSpoken, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
+import { INSTEAD_OF } from '../text/validity.ts';
 
 export type SkipReason = 'empty' | 'greeting' | 'notification' | 'command' | 'interrupted' | 'recalled';
 
@@ -46,6 +47,8 @@ export interface TurnState {
 }
 
 const TITLE_CHARS = 70;
+/** Takes what follows. */
+const SHORT_TITLE = 30;
 const ASKED_CHARS = 240;
 const OUTCOME_CHARS = 420;
 const VERDICT_CHARS = 240;
@@ -69,7 +72,7 @@ const POLITE =
 const NARRATION =
   /^(?:(?:ok(?:ay)?|great|good|perfect|sure|alright|excellent|got it|right)\b[\s,.!—-]*){0,3}(?:now )?(?:let me|let's (?!use|go)|i'll|i will|i'm going to|i need to|i should|first,? (?:let|i)\b|now i|looking at|next,? (?:let|i)\b|here(?:'s| is| are) |(?:now )?(?:try|give) |you can (?:now )?(?:run|try|test|rebuild))/i;
 const FILLER =
-  /^(?:(?:(?:that'?s |this is )?(?:a |an )?(?:great|good|nice|excellent|interesting|clever|clean) (?:questions?|points?|catch|idea|call|thinking|approach|middle ground|solution)|exactly right|found it|updated|got it)(?=.{0,20}$)|you'?re (?:absolutely |completely )?right|(?:you'?re |you are )?welcome|sure|perfect|great|thanks?|thank you|noted|understood|ok(?:ay)?|of course|done|fixed|yes|no|absolutely|exactly|gern(?: geschehen)?|de nada|不客气|천만에요)[\s.!,—-]*$|^[\p{L}' -]{2,24}!$/iu;
+  /^(?:(?:(?:that'?s |this is )?(?:a |an )?(?:great|good|nice|excellent|interesting|clever|clean) (?:questions?|points?|catch|idea|call|thinking|approach|middle ground|solution)|exactly right|found it|updated|got it)(?=.{0,20}$)|you'?re (?:absolutely |completely )?right|(?:you'?re |you are )?welcome|sure|perfect|great|thanks?|thank you|noted|understood|ok(?:ay)?|of course|done|fixed|yes|no|absolutely|exactly|gern(?: geschehen)?|gut|alles klar|verstanden|de nada|vale|de acuerdo|entendido|不客气|천만에요)[\s.!,—-]*$|^[\p{L}' -]{2,24}!$/iu;
 const IS_DONE = /^(?:done|fixed|committed|pushed|merged|erledigt|fertig|hecho|listo|完成|好了|완료)[.!]*$/i;
 /** Says less than any other statement. */
 const WEAK =
@@ -78,7 +81,14 @@ const WEAK =
 const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for|yesterday|today|last|in the|with)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^agreed[,:.] \p{L}|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w{1,20} (?:anything|any (?:code|files?))(?:\W{0,9}$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for|yesterday|today|last|in the|with)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th\w+))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|(?:use|take|keep) [^.,;]{1,60}, not|on purpose|deliberately|that(?:'s| is) why we|not worth (?:it|the)|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|(?:^|[,;:.] )(?:just |please )?(?:leave|keep) (?:it|them|this|that) (?!out\b)\S|^agreed[,:.] \p{L}|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w{1,20} (?:anything|any (?:code|files?))(?:\W{0,9}$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|(?:heben|senken|setzen|stellen|erhöhen|lassen|machen|streichen|behalten) wir|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
+/** What a short reply agrees with, or turns down. */
+const ADVISES =
+  /\b(?:i(?:'d| would) (?:\w+ )?(?:recommend|suggest|use|go (?:with|for)|keep|leave|wait|add|start|stick|prefer|take|pick|choose|avoid|not)\b|i recommend|i suggest|(?:my |the )?recommend(?:ed|ation)\b|(?:would be|is) (?:the )?(?:better|best) (?:choice|option)?)|(?<!\p{L})(?:ich würde|würde ich|(?:ich )?empfehle|besser wäre|(?:yo )?(?:usaría|recomiendo|sugiero|recomendaría)|je recommande|j'utiliserais)(?!\p{L})|建议|推荐|권장|추천/iu;
+/** Draws the conclusion from what was just said. */
+const THEREFORE =
+  /\bthen(?=[.!,]*$|, |,? (?:so|because|since)\b)|^(?:ok(?:ay)?,? )?(?:dann|entonces|pues) (?!noch|als)/iu;
+const THEREFORE_WORDS = 12;
 /** What an answer comes down to. */
 const CONCLUDES =
   /^(?:(?:the )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
@@ -86,18 +96,18 @@ const CONCLUDES =
 const ASIDE =
   /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does)/i;
 const OPEN_ITEM =
-  /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left to do|open(?: (?:questions?|items?|points?))?):|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised) (?:[\p{L}\p{N} '_/-]|\.(?! )){2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
+  /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised) (?:[\p{L}\p{N} '_/()-]|\.(?! )){2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
 /** What the speaker wants to do at a later time; English has its own words for it above. */
 const OWN_PLAN =
   /(?<!\p{L})(?:(?:\p{L}{2,12}(?<!hab|hatt|hätt|wär|war|wurd|hieß)e ich|ich \p{L}{2,12}(?<!hab|hatt|hätt|wär|wurd)e) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:(?<!heute |gestern )morgen|übermorgen|nachher|nächste woche|(?:am|bis) \p{L}{2,6}tag|(?:am|bis) mittwoch)|(?:(?<!heute |gestern )morgen|übermorgen|nachher|nächste woche) \p{L}{2,12}(?<!hab|hatt|hätt|wär|wurd)e ich|(?:yo|l[ao]s? \p{L}{2,12}(?:o|ré)) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:(?<!la |esta )mañana|más tarde|la semana que viene|el (?:lunes|martes|miércoles|jueves|viernes))|je (?:m'en \p{L}{2,14}|(?:l[ae]s? |l')?\p{L}{2,14}(?:rai|ais|is)) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:demain|plus tard|la semaine prochaine|(?:lun|mar|mercre|jeu|vendre)di))(?!\p{L})/iu;
 const OPEN_HEADING =
   /^(?:next steps?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 (?:작업|일)|할 일)(?!\p{L})/iu;
 const REPLY =
-  /^(?:y|n|yes|yep|yeah|yea|ja|nein|no|nope|sure|ok(?:ay)?|do it|do that|go ahead|please do|sounds good|both|all|neither|none|the (?:first|second|third|last)|let'?s|sí|si|vale|好的?|是的?|对|不|행|네|응|좋아|아니)(?![\p{L}\p{N}])/iu;
+  /^(?:y|n|yes|yep|yeah|yea|ye|yup|ja|nein|no|nope|sure|k|ok(?:ay)?|do it|do that|go ahead|please do|sounds good|both|all|neither|none|the (?:first|second|third|last)|let'?s|sí|si|vale|好的?|是的?|对|不|행|네|응|좋아|아니)(?![\p{L}\p{N}])/iu;
 /** Such a reply only rejects something, so the title is taken from the outcome. */
 const SAYS_NO = /^(?:no|nope|nein)\b/i;
 const BARE =
-  /^(?:y|yes|yep|yeah|yea|ja|sure|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
+  /^(?:y|yes|yep|yeah|yea|ye|yup|ja|sure|k|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
 const NUMBERED =
   /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach|sí|vale)[\s,]+){0,4}(?:option|approach|variante?|number|nr\.?|#|opción|方案|选项|옵션)?\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L})))(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))))?(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))))?(?![\p{L}\d%]|[.:]\d)/iu;
 const FIGURE = /(?<![\p{L}\p{N}.])\d(?![\p{L}\p{N}%]|[.:]\d)/gu;
@@ -106,6 +116,9 @@ const CHOSEN_SO = /^[\s.!)]*(?:$|[,;:–—-]|(?:and|und|y|but|aber|pero|with|mi
 /** Names an option: `B) …`, `Option 2 – …`. */
 const LABEL =
   /^(?:(?:[Oo]ption|[Aa]pproach|[Vv]ariante?|[Oo]pción|方案|选项|옵션)\s?(\d{1,2}|[A-H])(?![\p{L}\d])|([A-H])[).:]\s)[\s:–—-]*/u;
+
+/** Options in one sentence: `a) …, b) …`. */
+const INLINE = /(?:^|\s)\(?([a-h1-9])\)\s/i;
 
 const COMMAND = /^\/[\w:-]{1,60}(?:\s|$)/;
 const NOTIFICATION =
@@ -169,7 +182,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   // Asked only where the work stands, an answer says again what memory holds.
   const isRecap = own.every(({ text }) => isAsking(text)) && readStateQuery(typed) !== null;
   const news = isRecap ? [] : answer.said;
-  const byUser = findDecisions(own, before === undefined);
+  const byUser = findDecisions(own, before);
   const item =
     (origin: Origin) =>
     (text: string): StatedItem => ({ text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId });
@@ -182,11 +195,9 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
       (each): Decision => ({ ...each, by: 'user' }),
     ),
   ];
-  const todos = own.flatMap((each, at) =>
-    isTodo(each) && !isAsking(each.text) && readStateQuery(each.text) === null ? [withSubject(each, own[at - 1])] : [],
-  );
+  const todos = findTodos(own);
   const open = [
-    ...(reply === null || reply.isLeave || todos.length === 0 ? todos : [reply.text]).map(asUser),
+    ...(reply === null || todos.length === 0 ? todos : [reply.text]).map(asUser),
     ...waiting(news).map(asAssistant),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
@@ -316,8 +327,28 @@ function withSubject({ text, block }: Statement, before: Statement | undefined):
   return `${clip(before.text, Math.max(SHORT_QUESTION, ITEM_CHARS - text.length - 1))} ${text}`;
 }
 
-function isTodo({ text, heading }: Statement): boolean {
+const JOINS = /^(?:and|und|y|et)(?!\p{L})/iu;
+const JOINED = /, (?:and|und|y|et) /iu;
+const LISTS =
+  /^(?:to-?dos?|remaining|outstanding|left(?: to do)?|next steps?|me falta|pendientes?|noch offen)(?: [^:.]{1,30})?:/iu;
+
+function isTodo({ text, heading }: Pick<Statement, 'text' | 'heading'>): boolean {
   return OPEN_ITEM.test(text) || OWN_PLAN.test(text) || OPEN_HEADING.test(heading);
+}
+
+/** Of a list after its lead, and of two to-dos in a sentence, each; one that "and" joins to the list is one too. */
+function findTodos(own: readonly Statement[]): string[] {
+  let isList = false;
+  return own.flatMap((each, at) => {
+    const { text, heading, block } = each;
+    if (isAsking(text) || readStateQuery(text) !== null) return [];
+    const continues = isList && block === own[at - 1]?.block && JOINS.test(text);
+    isList = continues || LISTS.test(text);
+    if (continues || !isTodo(each)) return continues ? [text] : [];
+    const parts = text.split(JOINED);
+    const isEach = isList || parts.every((part) => isTodo({ text: part, heading }));
+    return isEach && parts.length > 1 ? parts : [withSubject(each, own[at - 1])];
+  });
 }
 
 const RULE_START = 60;
@@ -329,8 +360,8 @@ export function isRule(text: string): boolean {
 }
 
 /** A statement that takes something back is one with what it is about, before it, and with all that follows it. */
-function findDecisions(own: readonly Statement[], isFirst: boolean): string[] {
-  const at = isFirst ? -1 : own.findIndex(({ text }) => REVISES.test(text));
+function findDecisions(own: readonly Statement[], before: TurnText | undefined): string[] {
+  const at = before === undefined ? -1 : own.findIndex(({ text }) => REVISES.test(text));
   const from = own[at]?.block === own[at - 1]?.block ? at - 1 : at;
   const revised = at < 0 ? [] : own.slice(from).filter(({ text }) => !isAsking(text));
   const whole = revised.map(({ text }) => text).join(' ');
@@ -338,7 +369,9 @@ function findDecisions(own: readonly Statement[], isFirst: boolean): string[] {
     isDecision(each.text) && !revised.includes(each) ? [withSubject(each, own[at - 1])] : [],
   );
   const last = whole.length > ITEM_CHARS ? (revised.at(-1)?.text ?? '') : whole;
-  return contentTokens(last.replace(REVISES, '')).length < 2 ? decided : [...decided, last];
+  if (contentTokens(last.replace(REVISES, '')).length < 2) return decided;
+  const [former, ...others] = at === 0 && before !== undefined ? readTurn(before, undefined).decisions : [];
+  return [...decided, former === undefined || others.length > 0 ? last : `“${last}${INSTEAD_OF}${former.text}”`];
 }
 
 function isDecision(text: string): boolean {
@@ -349,6 +382,9 @@ const PRONOUN =
   /^(?:(?:and|but|so|aber|und|y|pero)[ ,]+)?(?:it|this|that|th[eo]se|they|s?he|das|dies\p{L}{0,2}|er|sie|es|es[oe]|est[oe])(?!\p{L})/iu;
 const POINTS_BACK =
   /\b(?:this|that|these|those|it|them|both|the (?:first|second|change|fix))\b|(?<!\p{L})(?:das|dies\w{0,2}|esto|eso)(?!\p{L})|[这那]|이것|그것/iu;
+/** A pronoun among the first words. */
+const STARTS_BACK =
+  /^(?:[^\s,.]+,? ){0,4}(?:(?:it|this|that|these|those|them)\b|(?:das|dies|es[oe]|est[oe])(?=[,.;!]|$))/iu;
 const SHORT_QUESTION = 70;
 
 /** A question with the statement before it, where it does not say what it asks about. */
@@ -368,7 +404,7 @@ interface Reply {
   readonly question: string;
   /** Answers in the user's own words: it is a decision and also a prompt. */
   readonly isFree: boolean;
-  /** It only lets the assistant do what it offers. */
+  /** It decides nothing: it only lets the assistant do what it offers, or says what is left to do. */
   readonly isLeave: boolean;
   /** It takes one of several, or says no. */
   readonly isChoice: boolean;
@@ -383,7 +419,7 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   const getOrigin = (text: string): Origin =>
     isCleanOrigin(origin) ? (repeatsShown(text, [before]) ? 'tool' : 'user') : origin;
   const options = findOptions(said);
-  const [match = '', ...chosen] = NUMBERED.exec(reply) ?? [];
+  const [match = '', ...chosen] = NUMBERED.exec(reply.replace(/\b([a-h])\. /gi, '$1, ')) ?? [];
   const isChosen = CHOSEN_SO.test(reply.slice(match.length));
   // A comment on one option may choose another one.
   const further = isChosen || match === '' ? [] : (reply.match(FIGURE) ?? []).filter((label) => options.has(label));
@@ -398,16 +434,30 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
     const text = `“${reply}”, that is ${quotes.join(', ')}${others.length === 0 ? '' : clip(rejected, 120)}`;
     return { text, origin: getOrigin(text), question: '', isFree: false, isLeave: false, isChoice: true };
   }
-  const question = said.findLast((each) => isQuestion(each.text) || OFFER.test(each.text));
+  const asks = said.findLast((each) => isQuestion(each.text) || OFFER.test(each.text));
+  const isAnswer = asks !== undefined && answers(reply, asks);
+  const isChosenFrom = isAnswer || isAnswered(reply, said, options.size > 0);
+  const question = isChosenFrom ? asks : isCleanOrigin(origin) ? findTakenUp(reply, said) : undefined;
   if (question === undefined) return null;
-  const isFree = !answers(reply, question);
-  if (isFree && !isAnswered(reply, said, options.size > 0)) return null;
-  const contextText = inContext(said, question);
-  const text = `“${reply}” to “${clip(contextText, ITEM_CHARS)}”`;
+  const context = clip(inContext(said, question), ITEM_CHARS);
+  const text = `“${reply}” to “${context}”`;
   const isOwn = !BARE.test(reply) && (SAYS_NO.test(reply) || getValues(reply).length > 0);
-  const isChoice = (isOwn && REPLY.test(reply)) || isDecision(reply);
-  const isLeave = BARE.test(reply) && OFFER.test(question.text);
-  return { text, origin: getOrigin(text), question: clip(contextText, ITEM_CHARS), isFree, isLeave, isChoice };
+  const isTaken = question !== asks;
+  const isLeave = isTaken ? OPEN_ITEM.test(reply) && !isDecision(reply) : BARE.test(reply) && OFFER.test(question.text);
+  const isChoice = (isOwn && REPLY.test(reply)) || isDecision(reply) || (isTaken && !isLeave && !BARE.test(reply));
+  return { text, origin: getOrigin(text), question: context, isFree: !isAnswer, isLeave, isChoice };
+}
+
+/** What a reply that answers no question takes up: advice, or the last word, from which it concludes or to which it points. */
+function findTakenUp(reply: string, said: readonly Statement[]): Statement | undefined {
+  if (isAsking(reply)) return undefined;
+  const tokens = contentTokens(reply);
+  const advice = said.findLast(({ text }) => ADVISES.test(text));
+  const shares = (text: string): boolean => contentTokens(text).some((token) => tokens.includes(token));
+  if (advice !== undefined && (BARE.test(reply) || isDecision(reply) || shares(advice.text))) return advice;
+  const concludes = THEREFORE.test(reply) && reply.split(' ').length <= THEREFORE_WORDS;
+  const points = (isDecision(reply) || OPEN_ITEM.test(reply)) && (tokens.length < 2 || STARTS_BACK.test(reply));
+  return concludes || points ? said.findLast(isTelling) : undefined;
 }
 
 /** A list item with words of its own, pasted or typed: not a choice, unless it repeats the option. */
@@ -438,7 +488,9 @@ function findOptions(statements: readonly Statement[]): Map<string, string> {
   const options = new Map<string, string>();
   const put = (number: number | null, text: string, title = text): void => {
     const [, named, letter] = LABEL.exec(title) ?? [];
-    const label = number === null ? (named ?? letter) : `${number}`;
+    choose(number === null ? (named ?? letter) : `${number}`, text);
+  };
+  const choose = (label: string | undefined, text: string): void => {
     if (label === '1' || label === 'A') options.clear();
     if (label !== undefined) options.set(label, text);
   };
@@ -448,6 +500,9 @@ function findOptions(statements: readonly Statement[]): Map<string, string> {
     const before = statements[at - 1];
     if (items.length === 0 && (number ?? '') !== before?.number) put(number, text.slice(lead.length));
     if (heading !== before?.heading) put(null, `${heading}: ${text}`, heading);
+    const [, ...inline] = text.split(INLINE);
+    for (let part = 0; inline.length > 2 && part < inline.length; part += 2)
+      choose(inline[part]?.toUpperCase(), trimEnd(inline[part + 1] ?? '', ' ,;'));
   }
   return options;
 }
@@ -463,10 +518,11 @@ export function findTask(text: string): string {
 }
 
 function getTitle(statements: readonly Statement[], outcome: string, reply: Reply | null): string {
-  const title = statements
-    .map(({ text }) => findTask(text))
-    .find((text) => contentTokens(text).length > 1 && !SAYS_NO.test(text));
-  if (reply === null && title !== undefined) return clip(title, TITLE_CHARS);
+  const texts = [...new Set(statements.map(({ text }) => findTask(text)))];
+  const at = texts.findIndex((text) => contentTokens(text).length > 1 && !SAYS_NO.test(text));
+  const whole = joinWithin(texts.slice(at), TITLE_CHARS);
+  if (reply === null && at >= 0)
+    return (texts[at] ?? '').length < SHORT_TITLE ? whole : clip(texts[at] ?? '', TITLE_CHARS);
   return clip(reply === null || outcome !== '' ? outcome || (statements[0]?.text ?? '') : reply.text, TITLE_CHARS);
 }
 
@@ -581,8 +637,4 @@ export function joinWithin(texts: readonly string[], maxChars: number): string {
 
 function ended(text: string): string {
   return /[.!?:;…。！？]$/u.test(text) ? '' : '.';
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
 }

@@ -8,7 +8,7 @@ export const NEGATION =
   /\b(?:no|not|never|none|without|cannot|\wn't|neither|nor|no longer|instead of|rather than|rejected|removed|dropped)\b|(?<!\p{L})(?:nie|niemals|nicht|kein\p{L}{0,2}|ohne|statt|jamais|pas|sans|nunca|no|sin|tampoco)(?!\p{L})|(?:不|没|别|无|未|안 |않|없|말고|지 ?마|ない|ません)/iu;
 /** Takes back what was said before. */
 export const REVISES =
-  /^(?:(?:hm+|ah|oh|ok(?:ay)?|sorry|oder|or|und|and|also|y|actually)[\s,.…]+){0,3}(?:(?:(?:no|nee|nein|nah|nope)[\s,.]+(?:wait|hang on|hold on|moment|warte|espera)|scratch (?:that|this|the|those)|on second thoughts?|thinking again|warte(?: mal)?,? (?:doch|lieber|nein)|doch (?:nicht|kein\p{L}{0,2}|lieber|wieder)|mejor dicho|espera,? (?:no|mejor)|pensándolo bien)(?!\p{L})|等等|等一下|不对|잠깐만|아니다)/iu;
+  /^(?:(?:hm+|ah|oh|ok(?:ay)?|sorry|oder|or|und|and|also|y|actually)[\s,.…]+){0,3}(?:(?:(?:no|nee?|nö|nein|nah|nope)[\s,.]+(?:wait|hang on|hold on|moment|warte|espera)|scratch (?:that|this|the|those)|on second thoughts?|thinking again|warte(?: mal)?,? (?:doch|lieber|nein)|doch (?:nicht|kein\p{L}{0,2}|lieber|wieder)|mejor dicho|espera,? (?:no|mejor)|pensándolo bien)(?!\p{L})|等等|等一下|不对|잠깐만|아니다)/iu;
 const ASKS =
   /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what|why|how|when|where|who|which|(?:can|could|would|should|is|are|do|does|did|has|have|was|were)(?! (?:not|never|always|be)\b)|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}'])/iu;
 /** Announces a statement. */

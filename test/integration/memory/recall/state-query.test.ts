@@ -73,6 +73,20 @@ test('not what is done, and what has passed as such', async () => {
   expect((await memory.recall.sessionContext('s9', '/home/dev/shop')).brief.join()).not.toContain('Open: ');
 });
 
+test('a decision that was taken back is not shown, and a question for decisions names its subject or has all', async () => {
+  const memory = await start();
+  const first = said('s1', "let's use a ring buffer for the samples", 'The samples are in a ring buffer.', 0);
+  const second = said('s1', 'no wait, a plain list for the samples', 'The samples are in a list.', 1_000);
+  const third = said('s2', 'hm should we draw the map with polars?', 'The map stays in pandas, as before.', 2_000);
+  memory.capture.captureTurns([first, second, third]);
+  await memory.maintenance.flush(60_000);
+  const decided = (await asked(memory, 'What did we decide?')).filter((line) => line.includes(' decided ('));
+  expect(decided).toHaveLength(1);
+  expect(decided[0]).toContain('“no wait, a plain list for the samples” instead of');
+  expect((await asked(memory, 'what did we decide about polars?')).join()).toContain('The map stays in pandas');
+  expect((await asked(memory, 'how do we keep the samples, what did we settle on')).join()).not.toContain('pandas');
+});
+
 test('a cut quotes the turns that may be shown, and keeps their decisions and open items', async () => {
   const memory = await start();
   const page = getTurn('Read the page.', [

@@ -31,6 +31,131 @@ describe('the state that a turn leaves behind', () => {
     expect(state.open).toHaveLength(open);
   });
 
+  test.each([
+    [
+      'mmap or read the whole tile into memory?',
+      'Reading is simpler, mapping starts faster. I would map the file, since tiles are read twice at most.',
+      'mapping then, no cache on top pls',
+      '“mapping then, no cache on top pls” to “Reading is simpler, mapping starts faster. I would map the file, since tiles are read twice at most.”',
+    ],
+    [
+      'Which font for the headings?',
+      'Libertinus has small capitals and Latin Modern has none. I recommend Libertinus.',
+      'yep',
+      '“yep” to “Libertinus has small capitals and Latin Modern has none. I recommend Libertinus.”',
+    ],
+    [
+      'Wie speichern wir die Karten?',
+      'Ich würde Protobuf nehmen, JSON ist viermal so groß.',
+      'lesbar muss es nicht sein, also protobuf',
+      '“lesbar muss es nicht sein, also protobuf” to “Ich würde Protobuf nehmen, JSON ist viermal so groß.”',
+    ],
+    [
+      'How long does the cell last?',
+      'At 10 s it lasts five months. At 60 s it lasts two years.',
+      '60 s then',
+      '“60 s then” to “At 10 s it lasts five months. At 60 s it lasts two years.”',
+    ],
+    [
+      'Does the parser need the arena?',
+      'The arena saves 3 %, and every node needs a lifetime for it.',
+      'not worth it, drop that',
+      '“not worth it, drop that” to “The arena saves 3 %, and every node needs a lifetime for it.”',
+    ],
+  ])('a reply to what was said of "%s"', (prompt, answer, reply, decided) => {
+    const state = readTurnState(say(reply, 'Done.'), say(prompt, answer));
+    expect(state.decisions).toMatchObject([{ text: decided, by: 'user', origin: 'user' }]);
+    expect(state.open).toEqual([]);
+  });
+
+  test.each([
+    ['I would map the file.', 'The level editor crashes when a tile is deleted'],
+    ['I would map the file.', 'is mapping the file thread safe'],
+    ['The file is mapped now.', 'first the header, then the tiles'],
+  ])('"%s" is not taken up by "%s"', (answer, reply) => {
+    expect(readTurnState(say(reply, 'Done.'), say('How?', answer)).decisions).toEqual([]);
+  });
+
+  test('a reply that takes up what comes from elsewhere stays in the own words of the user', () => {
+    const page = { ...say('Read the page.', 'The page says: I would map the file.') };
+    const outside = { ...page, parts: page.parts.map((part) => ({ ...part, origin: 'external' as const })) };
+    expect(readTurnState(say('no, remove this again', 'Done.'), outside).decisions).toMatchObject([
+      { text: 'no, remove this again', origin: 'user' },
+    ]);
+  });
+
+  test('a to-do that points to the answer quotes it, and decides nothing', () => {
+    const before = say('Who flashes the fuses?', 'The fuses have to be part of the factory script.');
+    const state = readTurnState(say('dont forget that, it is due by March 3', 'Noted.'), before);
+    expect(state.open).toMatchObject([
+      { text: '“dont forget that, it is due by March 3” to “The fuses have to be part of the factory script.”' },
+    ]);
+    expect(state.decisions).toEqual([]);
+  });
+
+  test.each([
+    [
+      'todo for me: paint the intro. and ask Leo for the wind sound',
+      ['todo for me: paint the intro.', 'and ask Leo for the wind sound'],
+    ],
+    [
+      'remaining for the fair: the radio test at the lab, and the loader must refuse old images',
+      ['remaining for the fair: the radio test at the lab', 'the loader must refuse old images'],
+    ],
+    [
+      'die karte fehlt noch, und das formular muss bis freitag raus',
+      ['die karte fehlt noch', 'das formular muss bis freitag'],
+    ],
+    [
+      "the next board gets a fuse, i'll tell hw (Tomasz) on monday",
+      ["the next board gets a fuse, i'll tell hw (Tomasz) on monday"],
+    ],
+  ])('each to-do of: %s', (prompt, todos) => {
+    const { open } = readTurnState(say(prompt, 'Noted.'));
+    expect(open.map(({ text }) => text)).toEqual(todos.map((todo) => expect.stringContaining(todo)));
+  });
+
+  test.each([
+    "let's make the debug overlay hidden",
+    'figures: use pdf, not png.',
+    'Plan A breaks on rebase, that is why we store the id.',
+    'no, we left the menu out on purpose',
+    'yeah no. leave it in pandas until the demo',
+    'das minimum heben wir auf Version 16 an',
+  ])('%s decides', (prompt) => {
+    expect(readTurnState(say(prompt, 'Done.')).decisions).toHaveLength(1);
+  });
+
+  test('a decision that is taken back is named by the one that replaces it', () => {
+    const before = say("let's use a ring buffer for the samples", 'The samples are in a ring buffer.');
+    for (const [prompt, text] of [
+      [
+        'no wait, a plain list for the samples',
+        "“no wait, a plain list for the samples” instead of “let's use a ring buffer for the samples”",
+      ],
+      [
+        'hm ne warte, lieber eine Liste',
+        "“hm ne warte, lieber eine Liste” instead of “let's use a ring buffer for the samples”",
+      ],
+    ] as const)
+      expect(readTurnState(say(prompt, 'Done.'), before).decisions).toMatchObject([{ text }]);
+  });
+
+  test('options in one sentence are options, and a letter may end a sentence', () => {
+    const before = say(
+      'Shorter?',
+      'Options: a) margins of 2 cm, b) a smaller font, c) no appendix. What do you prefer?',
+    );
+    const [decision] = readTurnState(say('b y c. los márgenes no', 'Hecho.'), before).decisions;
+    expect(decision?.text).toBe('“b y c. los márgenes no”, that is “a smaller font”, “no appendix.”');
+  });
+
+  test('a short title takes what follows', () => {
+    expect(readTurnState(say('jump height. its 3.2 tiles rn, make it 4', 'Done.')).title).toBe(
+      'jump height. its 3.2 tiles rn, make it 4',
+    );
+  });
+
   test('binds a short reply to the question that it answers', () => {
     const before = say(
       'Which queue?',
