@@ -26,6 +26,8 @@ export interface DashboardRig {
   fill(text: string): Promise<string>;
   /** A tab at an address of the page, such as `#/memory`. */
   open(hash: string): Promise<Page>;
+  /** Closes all tabs but one, which is cleared for the next `open`: a new one takes more time than most tests. */
+  closeTabs(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -63,12 +65,21 @@ export async function openDashboardRig(): Promise<DashboardRig> {
     for (const task of TASKS) await engine.call('tasks/add', { ...task, projectDir: PROJECT_DIR, by: 'user' });
     const { url: link } = await engine.call('ui/open', {});
     const url = new URL('/', link).href;
-    const context = await browser.newContext({ viewport: { width: 1200, height: 760 }, colorScheme: 'light' });
+    const viewport = { width: 1200, height: 760 };
+    const context = await browser.newContext({ viewport, colorScheme: 'light' });
     context.setDefaultTimeout(60_000);
     const complaints: string[] = [];
     const first = await context.newPage();
     await first.goto(link);
     await first.close();
+    let tab: Page | null = null;
+    let isTaken = false;
+    const newTab = async (): Promise<Page> => {
+      const page = await context.newPage();
+      page.on('pageerror', (error) => complaints.push(String(error)));
+      page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+      return page;
+    };
     return {
       engine,
       browser,
@@ -83,11 +94,23 @@ export async function openDashboardRig(): Promise<DashboardRig> {
         return session.id;
       },
       async open(hash) {
-        const page = await context.newPage();
-        page.on('pageerror', (error) => complaints.push(String(error)));
-        page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+        const isFree = !isTaken && tab?.isClosed() === false;
+        isTaken = true;
+        const page = isFree ? (tab as Page) : await newTab();
+        if (tab?.isClosed() !== false) tab = page;
+        // Another one may be above it, which then has the focus.
+        await page.bringToFront();
         await page.goto(url + hash);
         return page;
+      },
+      async closeTabs() {
+        await Promise.all(context.pages().map((page) => page !== tab && page.close()));
+        if (tab?.isClosed() === false) {
+          await tab.goto('about:blank');
+          await Promise.all([tab.unrouteAll(), tab.setViewportSize(viewport)]);
+          await tab.emulateMedia({ colorScheme: 'light' });
+        }
+        isTaken = false;
       },
       close,
     };

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { PROJECT_DIR, STORY } from '../../bin/demo/story.ts';
 import { accessibilityProblems, BROWSER_MISSING } from '../helpers/browser.ts';
 import { type DashboardRig, openBareStage, openDashboardRig } from '../helpers/dashboard-rig.ts';
@@ -25,9 +25,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     hostileId = node.node_id;
   });
   afterAll(() => rig?.close());
-  afterEach(async () => {
-    await Promise.all(rig.context.pages().map((page) => page.close()));
-  });
+  afterEach(() => rig.closeTabs());
 
   const session = STORY[0]?.id ?? '';
   const views: [hash: string, shows: RegExp, picture?: string][] = [
@@ -291,6 +289,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     const page = await rig.open('#/now');
     // Changes of memory from earlier tests would rearrange the graph.
     expect(await rig.engine.call('flush', { timeoutMs: 60_000 })).toBeTruthy();
+    onTestFinished(() => page.close());
     await page.addInitScript(KEEP_PIXELS);
     await page.goto(`${rig.url}?#/graph`);
     await page.locator('.canvas canvas').first().waitFor();
@@ -349,6 +348,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
 
   it('shows the graph as a list without WebGL', async () => {
     const page = await rig.open('#/now');
+    onTestFinished(() => page.close());
     await page.addInitScript('HTMLCanvasElement.prototype.getContext = () => null');
     await page.goto(`${rig.url}?#/graph`);
     await page.getByText('This browser has no WebGL').waitFor();
