@@ -53,7 +53,9 @@ describe.skipIf(claude === null)(
       rig.standin.refused.filter((request) => request.sessionId === id);
 
     beforeAll(async () => {
-      rig = await createClientRig({ claude: claude as string, files: stepFiles(14) });
+      // A node for each turn, as the model would make them.
+      const env = { COMET_CC_LLM: 'local', COMET_CC_COMPACTION_MAX_L1_BUFFER: '1' };
+      rig = await createClientRig({ claude: claude as string, files: stepFiles(14), env });
     });
 
     afterAll(async () => {
