@@ -77,7 +77,11 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
   beforeAll(async () => {
     // Only the first three steps are long: once they are cut, nothing is worth another cut.
     const files = stepFiles(40, (number) => (number <= 3 ? 300 : 4));
-    const env = { COMET_CC_TRIM_TRIGGER_TOKENS: '9000', COMET_CC_TRIM_MIN_DROP_SHARE: '0.75' };
+    const env = {
+      COMET_CC_LLM: 'local',
+      COMET_CC_TRIM_TRIGGER_TOKENS: '9000',
+      COMET_CC_TRIM_MIN_DROP_SHARE: '0.75',
+    };
     rig = await createClientRig({ claude: claude as string, deliver, files, env });
     client = rig.remembered(OPUS);
     while (step < 12 && !(step > 0 && isTrimmed(newest()))) await next();
