@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { createMutex, type Mutex, runInSlices, systemClock } from '../common/async.ts';
+import { createMutex, type Mutex, systemClock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { getReason, type Problem } from '../common/errors.ts';
 import { ensureDir } from '../common/files.ts';
@@ -60,7 +60,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const { openNodeFiles } = await import('./storage/fs/node-files.ts');
   const { openIndexHome } = await import('./search/lancedb/open-index.ts');
   const { createEmbedderWithTimeout } = await import('./embeddings/embedder.ts');
-  const { compileRules, createLocalModel } = await import('./compaction/rules-model.ts');
+  const { createLocalModel } = await import('./compaction/rules-model.ts');
   const { createSourceFiles } = await import('./storage/fs/project-files.ts');
   const { createNodeWatch } = await import('./storage/fs/node-watch.ts');
   const { openTasks } = await import('./tasks/open-tasks.ts');
@@ -124,7 +124,6 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   });
   await Promise.race([warm, after(WARM_MS, undefined, { ref: false })]);
   await warmUp(memory, log);
-  void runInSlices(compileRules());
   start(memory.maintenance.refreshIndex);
   return assembleMemory({ memory, tasks, problems, embedder });
 }

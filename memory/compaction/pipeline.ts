@@ -25,6 +25,7 @@ import { createShownText, type ShownText } from '../text/repetition.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './compaction.ts';
 import type { Compactor } from './compactor.ts';
 import type { ModelUpgrades } from './model-upgrades.ts';
+import { compileRules } from './rules-model.ts';
 import type { ToolRounds } from './tool-rounds.ts';
 import type { TopicDetector } from './topic-detector.ts';
 import { repeatsMemory } from './turn-state.ts';
@@ -82,6 +83,8 @@ interface State extends PipelineParts {
   /** Memory lines by session; those that one prompt recalled are one text. */
   readonly shown: LruMap<string, readonly string[]>;
   pendingChars: number;
+  /** Set by the first turn. */
+  compiled: Promise<void> | null;
   closed: boolean;
 }
 
@@ -102,7 +105,7 @@ export function createPipeline(parts: PipelineParts) {
   const reported = new LruMap<string, Set<string>>(SESSIONS_SHOWN);
   const shown = new LruMap<string, readonly string[]>(SESSIONS_SHOWN);
   const own = { sessions, heardBy, shownText, reported, shown };
-  const state: State = { ...parts, rule, isPatient, ...own, pendingChars: 0, closed: false };
+  const state: State = { ...parts, rule, isPatient, ...own, pendingChars: 0, compiled: null, closed: false };
   return {
     capture(turns: readonly CapturedTurn[]): void {
       for (const turn of turns) {
@@ -206,6 +209,8 @@ async function ingest(
     turnRegistry.release(captured.turnId);
     throw error;
   };
+  state.compiled ??= runInSlices(compileRules());
+  await state.compiled;
   // It marks what it reads.
   await hydrate(state, session).catch(release);
   if (formerId !== undefined && (await isStoredAs(state, formerId, captured.key).catch(release))) {
