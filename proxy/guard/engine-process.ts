@@ -40,6 +40,7 @@ export const ENGINE_ENV: NodeJS.ProcessEnv = { ...ARENAS, ...READ_AHEAD };
 
 const LATE_MS = 1_000;
 const CHECK_MS = LATE_MS / 4;
+const STARTS = 5;
 const FIRST_BACKOFF_MS = 50;
 const MAX_EXITS = 5;
 /** The first pause in a crash loop, as a share of its window; each further one is twice as long, up to the window. */
@@ -59,6 +60,8 @@ export class EngineProcess {
   #lastHeartbeat = 0;
   #lastCheck = performance.now();
   #startedAt = 0;
+  /** How long the last starts took, ms. */
+  #starts: number[] = [];
   #exits: number[] = [];
   /** Exits in the crash loop so far, 0 outside of one. */
   #loops = 0;
@@ -108,6 +111,7 @@ export class EngineProcess {
     this.#lastHeartbeat = performance.now();
     if (message['type'] === 'ready' && typeof message['port'] === 'number') {
       this.#port = message['port'];
+      this.#starts = [...this.#starts, performance.now() - this.#startedAt].slice(-STARTS);
       this.#setState('healthy');
     } else if (message['type'] === 'heartbeat' && this.#state === 'late') this.#setState('healthy');
   }
@@ -178,9 +182,14 @@ export class EngineProcess {
     clearTimeout(kill);
   }
 
-  /** A process of its own is on its way to be healthy, outside of a crash loop. */
-  isStarting(): boolean {
-    return this.#state === 'starting' || this.#state === 'backoff';
+  /**
+   * How long a connection waits for the engine: `mostMs` while it starts, as a busy machine takes several times as long
+   * as before; `leastMs` for one that hangs; else twice as long as its slowest start of late. 0 stays 0.
+   */
+  patienceMs(leastMs: number, mostMs: number): number {
+    if (leastMs === 0 || this.#state === 'late') return leastMs;
+    const isStarting = this.#state === 'starting' || this.#state === 'backoff';
+    return Math.max(leastMs, isStarting ? mostMs : Math.min(mostMs, 2 * Math.max(0, ...this.#starts)));
   }
 
   /** False after `timeoutMs`, or at once in a crash loop and when stopped. */

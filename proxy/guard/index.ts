@@ -25,12 +25,9 @@ export { isSecret } from './tunnel.ts';
 export { bypassesProxy, connectViaProxy, createRoute, parseUpstreamProxy } from './upstream-proxy.ts';
 
 const TIMINGS = {
-  /** A new CONNECT waits this long for an engine that is silent; 0 does not wait for one that starts either. */
+  /** A new CONNECT waits this long for an engine that is silent. */
   holdMs: 2_000,
-  /**
-   * For one that starts, as the API refuses a conversation of which some requests bypass memory. A busy machine takes
-   * several times as long as before, and Claude Code waits for minutes.
-   */
+  /** For one that starts: the API may refuse a request that bypasses memory, and Claude Code waits for minutes. */
   startMs: 15_000,
   /** A tunnel past the engine that is silent this long after an answer rests. */
   restMs: 120_000,
@@ -223,7 +220,7 @@ export class Guard {
     const fromMs = performance.now();
     let patienceMs = holdMs;
     const left = (): number => {
-      if (holdMs > 0 && this.#engine.isStarting()) patienceMs = Math.max(holdMs, startMs);
+      patienceMs = Math.max(patienceMs, this.#engine.patienceMs(holdMs, startMs));
       return Math.ceil(fromMs + patienceMs - performance.now());
     };
     while (!this.#isStopping && left() > 0 && (await this.#engine.whenHealthy(left())) && left() > 0) {

@@ -132,6 +132,7 @@ group('an engine that is silent', { COMET_FAULT: 'rewrite:block', COMET_CC_HOLD_
     // Nothing answers from here on: a stopped engine is alive and silent, and no successor comes.
     process.kill(engine.pid, 'SIGSTOP');
     try {
+      // Until then the guard waits for twice as long as a start took.
       await expect.poll(() => engineByGuard(rig())).toMatchObject({ state: 'late', pid: engine.pid });
       const tookMs = await timed(async () => expect((await rig().tunnelled(ODD)).status).toBe(200));
       expect(tookMs).toBeGreaterThan(1_900);
