@@ -26,7 +26,7 @@ export default defineConfig({
           hookTimeout: 20_000 * load,
         },
       },
-      ...systemProjects(['test/**/*.test.ts'], load),
+      ...systemProjects(['test/**/*.test.ts'], load, ['test/unit/**']),
     ],
   },
 });

@@ -141,6 +141,12 @@ const MORE: Readonly<Record<number, readonly Proof[]>> = {
   1: [{ file: engine, test: replayed }],
   2: [{ file: engine, test: replayed }],
   3: [{ file: engine, test: 'is tunneled past after 2 s' }],
+  4: [
+    {
+      file: 'test/integration/proxy/guard/engine-process.test.ts',
+      test: 'close every connection that a killed engine had not taken over yet',
+    },
+  ],
   10: [
     {
       file: 'test/e2e/cli-run.test.ts',
@@ -195,7 +201,12 @@ export const ROWS: readonly Row[] = [
     engine,
     'recall has 150 ms and the rewriter 400, the first prompt and a cut 450 more',
   ),
-  row(3, 'engine `kill -9`, idle', 'next CONNECT held for the new engine; tunnelled if none in 2 s', engine),
+  row(
+    3,
+    'engine `kill -9`, idle',
+    'next CONNECT held for the new engine, for 15 s at most; tunnelled after 2 s where one is silent',
+    engine,
+  ),
   row(4, 'engine `kill -9`, mid-stream', 'socket closed, nothing made up; a retry is answered', engine),
   row(5, 'engine segfaults or aborts', 'as 4', engine),
   row(6, 'engine out of memory', 'as 4; restarted', engine),

@@ -24,7 +24,7 @@ export const plugins = [plugin];
 export const server = { deps: { external: [/\/dist\/.*\.js$/] } };
 
 /** Tests with processes, files and sockets. Their limits are `patience` times those of a machine of their own. */
-export function systemProjects(include: string[], patience: number) {
+export function systemProjects(include: string[], patience: number, exclude: readonly string[] = []) {
   const test = {
     globalSetup: ['test/helpers/shared-certs.ts'],
     setupFiles: [...SETUP_FILES, 'test/helpers/temp-in-memory.ts'],
@@ -40,7 +40,7 @@ export function systemProjects(include: string[], patience: number) {
     // A worker loads the program once for all the files it takes.
     {
       plugins,
-      test: { ...test, server, name: 'system', isolate: false, include, exclude: ['test/unit/**', ...OF_SOURCE] },
+      test: { ...test, server, name: 'system', isolate: false, include, exclude: [...exclude, ...OF_SOURCE] },
     },
     { test: { ...test, name: 'source', include: OF_SOURCE } },
   ];
