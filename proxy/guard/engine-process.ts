@@ -20,11 +20,10 @@ export interface EngineOptions {
 /**
  * Request bodies die young: with V8's default 16 MB semi-space, up to 25 MB more stays resident before it is freed.
  * The growing limit bounds old garbage, which otherwise reaches 100 MB with large bodies on a busy machine. What is
- * left of it the engine collects when requests pause. A start fills 40 MB: the initial sizes spare it collections.
+ * left of it the engine collects when requests pause. A start fills 40 MB: the initial size spares it collections.
  */
-const SEMI_SPACES = ['--min-semi-space-size=4', '--max-semi-space-size=4'];
-const OLD_SPACE = ['--initial-old-space-size=64', '--heap-growing-percent=30'];
-export const ENGINE_FLAGS = [...SEMI_SPACES, ...OLD_SPACE, '--expose-gc'];
+const HEAP = ['--max-semi-space-size=4', '--initial-old-space-size=48', '--heap-growing-percent=30'];
+export const ENGINE_FLAGS = [...HEAP, '--expose-gc'];
 /**
  * glibc gives each of the index's many threads an arena and rarely returns memory. Allocations as large as a body are
  * mapped separately, because among small ones they leave holes that nothing else fits into.
