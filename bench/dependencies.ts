@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { builtFile } from '../common/paths.ts';
 
 /** Prints docs/DEPENDENCIES.md from package.json, node_modules and the npm registry. */
 
@@ -37,7 +37,7 @@ interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
-const root = findRoot(path.dirname(fileURLToPath(import.meta.url)));
+const root = builtFile('..');
 const rows = await Promise.all(Object.keys(manifestIn(root).dependencies ?? {}).map(row));
 const all = closure(Object.keys(manifestIn(root).dependencies ?? {}).map((name) => located(name, root)));
 console.log(`# Production dependencies
@@ -119,8 +119,4 @@ function getSize(folder: string): number {
     if (entry.isDirectory()) return entry.name === 'node_modules' ? sum : sum + getSize(at);
     return sum + (entry.isFile() ? statSync(at).size : 0);
   }, 0);
-}
-
-function findRoot(from: string): string {
-  return existsSync(path.join(from, 'package.json')) ? from : findRoot(path.dirname(from));
 }

@@ -10,11 +10,12 @@ import { extractByRules } from '../memory/facts/rule-extractor.ts';
 import { saidIn } from '../memory/facts.ts';
 import { readTurn } from '../memory/ingest/turn-trust.ts';
 import { openJournal } from '../memory/storage/fs/turn-log.ts';
+import { BENCH, DATA } from './paths.ts';
 import { withCorpus } from './real/corpus.ts';
 import { importCorpus, openRealMemory } from './real/product.ts';
 
 /** A reader's verdicts: by the beginning of the digest of concept, value and evidence, whether the fact is right. */
-const LABELS = path.resolve(import.meta.dirname, '../../bench/facts/labels.json');
+const LABELS = path.join(BENCH, 'facts/labels.json');
 
 interface Row {
   readonly hash: string;
@@ -29,7 +30,7 @@ interface Row {
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+      data: { type: 'string', default: DATA },
       show: { type: 'boolean', default: false },
     },
   });

@@ -11,11 +11,10 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { CLI, DATA } from './paths.ts';
 import { unpackCorpus } from './real/corpus.ts';
 
-const CLI = fileURLToPath(new URL('../bin/comet-cc.js', import.meta.url));
 const PER_SESSION = 50;
 const MS_PER_TICK = 10;
 const WORDS = 'gateway billing search mail login export audit webhook report stock index cache queue token retry'.split(
@@ -25,7 +24,7 @@ const WORDS = 'gateway billing search mail login export audit webhook report sto
 const { values } = parseArgs({
   options: {
     turns: { type: 'string', default: '2000' },
-    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    data: { type: 'string', default: DATA },
     json: { type: 'boolean', default: false },
   },
 });

@@ -14,6 +14,7 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Config } from '../common/config.ts';
+import { DATA } from './paths.ts';
 import { type RealTurn, withCorpus } from './real/corpus.ts';
 import { type MarkKind, readLabels } from './real/labels.ts';
 import { openRealMemory } from './real/product.ts';
@@ -25,7 +26,7 @@ const CLIPPED = 160;
 
 const { values } = parseArgs({
   options: {
-    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    data: { type: 'string', default: DATA },
     mode: { type: 'string', default: 'aggressive' },
     join: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },

@@ -12,7 +12,6 @@
  *   `read`: it is in one of the three lines of all pages that share most words with the question, without a search.
  * - of questions that nothing answers: for how many either adds something.
  */
-import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Memory } from '../memory/index.ts';
 import { contentTokens } from '../memory/text/keywords.ts';
@@ -28,6 +27,7 @@ import {
 } from './library/statements.ts';
 import { timeTopics } from './library/topics.ts';
 import { askWeeks, type WeeksReport, weeksStatements } from './library/weeks.ts';
+import { DATA } from './paths.ts';
 import { type Corpus, PROJECT_DIR, withCorpus } from './real/corpus.ts';
 import { importCorpus, openAsker, openRealMemory } from './real/product.ts';
 import { HARD, PARAPHRASES } from './real/questions.ts';
@@ -38,7 +38,7 @@ const SECTIONS = 3;
 
 const { values } = parseArgs({
   options: {
-    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    data: { type: 'string', default: DATA },
     json: { type: 'boolean', default: false },
     misses: { type: 'boolean', default: false },
     topics: { type: 'string', default: '' },

@@ -10,7 +10,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -21,6 +20,7 @@ import { openNodeFiles } from '../memory/storage/fs/node-files.ts';
 import { openJournal } from '../memory/storage/fs/turn-log.ts';
 import { startDaemon } from './latency/daemon.ts';
 import { nowMs, type Spread, spread } from './latency/stats.ts';
+import { CLI } from './paths.ts';
 import { createCorpus, PROJECT_DIR } from './scale/corpus.ts';
 
 const QUESTIONS = 200;
@@ -95,10 +95,9 @@ async function measured(socket: string, corpus: ReturnType<typeof createCorpus>)
 async function connect(): Promise<Client> {
   const client = new Client({ name: 'bench', version: '1' }, { capabilities: { roots: {} } });
   client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: `file://${PROJECT_DIR}` }] }));
-  const cli = fileURLToPath(new URL('../bin/comet-cc.js', import.meta.url));
   const env = { PATH: process.env['PATH'] ?? '', HOME: dir, COMET_CC_HOME: path.join(dir, 'h') };
   await client.connect(
-    new StdioClientTransport({ command: process.execPath, args: [cli, 'mcp'], env, stderr: 'inherit' }),
+    new StdioClientTransport({ command: process.execPath, args: [CLI, 'mcp'], env, stderr: 'inherit' }),
   );
   return client;
 }

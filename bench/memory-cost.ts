@@ -12,7 +12,6 @@
  * every call pass. The baseline, the same requests untouched, is
  * billed in the same run by the rules of the mock API. Money is at API prices, as the ledger counts it.
  */
-import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import type { PastSession } from '../engine/transcript/cost.ts';
@@ -28,6 +27,7 @@ import { costUsd, sumBill } from '../proxy/ledger/cost.ts';
 import type { CostLedger } from '../proxy/ledger/index.ts';
 import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { estimateTokens } from '../test/mock-anthropic/tokens.ts';
+import { DATA } from './paths.ts';
 import { openPlayer } from './real/play.ts';
 import { withSessions } from './real/sessions.ts';
 
@@ -40,7 +40,7 @@ const NO_BILL = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 };
 
 const { values } = parseArgs({
   options: {
-    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    data: { type: 'string', default: DATA },
     every: { type: 'string', default: '1' },
     mode: { type: 'string', default: 'auto' },
     model: { type: 'string', default: 'claude-opus-5-5' },

@@ -26,6 +26,7 @@ import { type Config, loadConfig } from '../common/config.ts';
 import type { Memory, RecallHit } from '../memory/index.ts';
 import { FILTER_RULES, type FilterRules } from '../memory/recall/relevance-filter.ts';
 import { spread } from './latency/stats.ts';
+import { DATA } from './paths.ts';
 import { type Corpus, PROJECT_DIR, type RealTurn, unpackCorpus } from './real/corpus.ts';
 import { FURTHER, FURTHER_HARD } from './real/further.ts';
 import { type Label, type Labels, readLabels } from './real/labels.ts';
@@ -82,7 +83,7 @@ const CONSTANTS: Readonly<Record<string, Partial<FilterRules>>> = {
 
 const { values } = parseArgs({
   options: {
-    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    data: { type: 'string', default: DATA },
     'min-coverage': { type: 'string' },
     preset: { type: 'string' },
     models: { type: 'string' },

@@ -36,6 +36,7 @@ import { openLanceIndex } from '../memory/search/lancedb/search-index.ts';
 import type { CutRule } from '../proxy/rewrite/index.ts';
 import { simulateConversation, sumRequests } from '../proxy/transcript/index.ts';
 import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
+import { DATA } from './paths.ts';
 import { measureAdded } from './real/added.ts';
 import { playWithKills } from './real/kill.ts';
 import { findLeastCost } from './real/oracle.ts';
@@ -66,7 +67,7 @@ const WHAT_IF: Readonly<Record<string, Partial<CutRule>>> = {
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    data: { type: 'string', default: DATA },
     projects: { type: 'string' },
     models: { type: 'string', default: 'claude-opus-4-8,claude-opus-5-5' },
     ttl: { type: 'string', default: '5m,1h' },

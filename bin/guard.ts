@@ -1,15 +1,12 @@
 import { readFileSync } from 'node:fs';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { CometError, getReason } from '../common/errors.ts';
 import { inspectPrivateFile } from '../common/files.ts';
 import { byteSink } from '../common/log.ts';
-import { getHome, homePaths, VERSION } from '../common/paths.ts';
+import { builtFile, getHome, homePaths, VERSION } from '../common/paths.ts';
 import { createRoute, Guard } from '../proxy/guard/index.ts';
 
 process.umask(0o077);
 
-const here = path.dirname(fileURLToPath(import.meta.url));
 const env = process.env;
 const paths = homePaths(getHome(env));
 const port = Number(env['COMET_CC_PORT'] || 8443);
@@ -32,7 +29,7 @@ try {
     port,
     token: readToken(paths.proxyTokenFile),
     socketPath: paths.guardSocket,
-    enginePath: path.join(here, 'engine.js'),
+    enginePath: builtFile('bin', 'engine.js'),
     version: VERSION,
     timings: { holdMs: Number(env['COMET_CC_HOLD_MS'] || 2_000) },
     configure,

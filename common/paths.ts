@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { sha256 } from './text.ts';
@@ -135,19 +135,24 @@ export function homeEntries(paths: HomePaths): string[] {
   return [...new Set([...ours, 'schema.json', ONTOLOGY_SCHEMA, 'trusted-roots.json', ...OLDER_RECORDS])];
 }
 
-export const VERSION = readVersion(import.meta.dirname);
+const PACKAGE = findPackage(import.meta.dirname);
 
-/** The package is two levels up when built to `dist/common`, and one in a checkout. */
-function readVersion(from: string): string {
-  for (const up of ['..', '../..']) {
-    try {
-      const text = readFileSync(path.join(from, up, 'package.json'), 'utf8');
-      return (JSON.parse(text) as { version: string }).version;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    }
-  }
-  return 'unknown';
+export const VERSION = readVersion();
+
+/** A file of the build, also where sources run. */
+export function builtFile(...names: readonly string[]): string {
+  return path.join(PACKAGE, 'dist', ...names);
+}
+
+/** The bundler decides how deep below the package this code is. */
+function findPackage(folder: string): string {
+  const above = path.dirname(folder);
+  return existsSync(path.join(folder, 'package.json')) || above === folder ? folder : findPackage(above);
+}
+
+function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(path.join(PACKAGE, 'package.json'), 'utf8')) as { version: string };
+  return version;
 }
 
 /** `C:\work`, `\\host\share`: absolute where it was written, though not on every system. */

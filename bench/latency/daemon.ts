@@ -1,7 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { builtFile } from '../../common/paths.ts';
+import { CLI } from '../paths.ts';
 import { nowMs } from './stats.ts';
 import type { Way } from './way.ts';
 
@@ -33,8 +34,6 @@ export interface Daemon {
   halt(): Promise<void>;
   stop(): Promise<void>;
 }
-
-const CLI = fileURLToPath(new URL('../../bin/comet-cc.js', import.meta.url));
 
 /** @param more  of its environment */
 export async function startDaemon(
@@ -84,7 +83,7 @@ export async function startDaemon(
     async hookMs(hook, where) {
       const input = JSON.stringify({ session_id: 'bench', cwd: home, hook_event_name: hook, prompt: 'Which port?' });
       const nowhere = where === 'alone' ? { COMET_CC_HOME: path.join(home, 'nobody') } : {};
-      const script = fileURLToPath(new URL(`../../hooks/${hook}.js`, import.meta.url));
+      const script = builtFile('hooks', `${hook}.js`);
       const fromMs = nowMs();
       await execa(process.execPath, [script], { env: { ...env, ...nowhere }, extendEnv: false, cwd: home, input });
       return nowMs() - fromMs;

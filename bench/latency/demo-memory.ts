@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setInterval as every } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { CLI } from '../paths.ts';
 
-const CLI = fileURLToPath(new URL('../../bin/comet-cc.js', import.meta.url));
 const LOOK_MS = 500;
 
 /** Resident memory of the demo's engine, MB: the most that was seen of it, and the last. */

@@ -11,6 +11,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { Memory } from '../../memory/index.ts';
 import { createHistory } from '../coding/history.ts';
+import { BENCH } from '../paths.ts';
 import type { Corpus } from '../real/corpus.ts';
 import { openRealMemory } from '../real/product.ts';
 
@@ -104,7 +105,7 @@ export function judgeStatements(drawn: readonly DrawnStatement[]): Readonly<Reco
 }
 
 export function readLabels(): Readonly<Record<string, z.infer<typeof Label>>> {
-  const file = path.resolve(import.meta.dirname, '../../../bench/library/labels.json');
+  const file = path.join(BENCH, 'library/labels.json');
   return z.record(z.string(), Label).parse(JSON.parse(readFileSync(file, 'utf8')));
 }
 

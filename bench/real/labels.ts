@@ -12,6 +12,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
+import { BENCH } from '../paths.ts';
 import type { RealTurn } from './corpus.ts';
 
 export type Worth = 'u' | 'w' | 'j';
@@ -44,7 +45,7 @@ const File = z.object({
 
 /** @throws where a mark is no longer where it was */
 export function readLabels(): Labels {
-  const file = path.resolve(import.meta.dirname, '../../../bench/real/labels.json');
+  const file = path.join(BENCH, 'real/labels.json');
   const { turns, cuts } = File.parse(JSON.parse(readFileSync(file, 'utf8')));
   return {
     of({ sessionId, at, hash, text, prompts }) {

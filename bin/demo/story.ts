@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { builtFile } from '../../common/paths.ts';
 import type { Json } from '../../test/mock-anthropic/index.ts';
 
 interface StoryTool {
@@ -51,7 +52,7 @@ interface Recording {
 
 /** Three days of work on an invented parcel service, recorded with the output of its tools. */
 export const RECORDING = JSON.parse(
-  readFileSync(new URL('story.json', import.meta.url), 'utf8'),
+  readFileSync(builtFile('bin', 'demo', 'story.json'), 'utf8'),
   (key, value: unknown) => (key === 'right' ? new RegExp(value as string) : value),
 ) as Recording;
 

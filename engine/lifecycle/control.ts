@@ -4,7 +4,7 @@ import { lstat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
-import { isPipe, VERSION } from '../../common/paths.ts';
+import { builtFile, isPipe, VERSION } from '../../common/paths.ts';
 import type { Guard } from '../../proxy/guard/index.ts';
 
 /** The guard's answer over its control socket; one of another build may lack some fields. */
@@ -126,7 +126,7 @@ export async function portNonce(port: number, token: string, timeoutMs = 2_000):
 }
 
 /** Every build rewrites this file. */
-const BUILT = import.meta.filename;
+const BUILT = builtFile('bin', 'comet-cc.js');
 /** Clocks of a file system and of a process differ by less. */
 const APART_MS = 2_000;
 

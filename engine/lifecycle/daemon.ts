@@ -4,13 +4,12 @@ import { closeSync, openSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { ensureCerts, userCaFile } from '../../certs/index.ts';
 import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, readOrCreateSecret } from '../../common/files.ts';
 import { rotateLarge } from '../../common/log.ts';
-import { type HomePaths, homePaths, PLATFORM, type Platform } from '../../common/paths.ts';
+import { builtFile, type HomePaths, homePaths, PLATFORM, type Platform } from '../../common/paths.ts';
 import { type ProxyAccess, withoutOurs } from './client-env.ts';
 import { askGuard, type GuardStatus, guardStatus, otherBuild, socketPresent, waitHealthy } from './control.ts';
 import { STRAIGHT, userProxy } from './user-proxy.ts';
@@ -237,7 +236,7 @@ type GuardMessage =
 
 /** The guard holds little but sockets, and by default V8 collects their garbage only after tens of megabytes. */
 const FLAGS = ['--max-semi-space-size=2', '--optimize-for-size'];
-const GUARD = fileURLToPath(new URL('../../bin/guard.js', import.meta.url));
+const GUARD = builtFile('bin', 'guard.js');
 
 function guardLogFile(paths: HomePaths): string {
   return path.join(paths.logsDir, 'guard.log');

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import { tally } from '../../common/map.ts';
+import { builtFile } from '../../common/paths.ts';
 import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS, tokenize } from '../text/tokenizer.ts';
 import type { Embedding } from './embedder.ts';
 import { type Encoder, type PieceVectors, toUnit } from './encoder.ts';
@@ -34,7 +35,7 @@ function* encodeDocuments(table: StaticTable, texts: readonly string[]): Steps<E
   return embeddings;
 }
 
-const FILE = new URL('./data/static-table.bin', import.meta.url);
+const FILE = builtFile('memory', 'embeddings', 'data', 'static-table.bin');
 
 let loaded: StaticTable | null = null;
 

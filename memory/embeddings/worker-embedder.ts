@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { CometError, indexError } from '../../common/errors.ts';
 import { slices } from '../../common/map.ts';
+import { builtFile } from '../../common/paths.ts';
 import type { Embedder, Embedding } from './embedder.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
 import { type EncodedQuery, encodeQuery } from './encoder.ts';
@@ -27,7 +27,13 @@ interface Thread {
  *
  * @param script  compiled `embedder-worker.js`; the package's own by default
  */
-export function createWorkerEmbedder({ encoder, script }: { encoder: EncoderChoice; script?: URL }): Embedder {
+export function createWorkerEmbedder({
+  encoder,
+  script = builtFile('memory', 'embeddings', 'embedder-worker.js'),
+}: {
+  encoder: EncoderChoice;
+  script?: string;
+}): Embedder {
   const { id, dimensions, atOnce } = ENCODER_FACTS[encoder.kind];
   const queries: Job[] = [];
   const documents: Job[] = [];
@@ -36,7 +42,7 @@ export function createWorkerEmbedder({ encoder, script }: { encoder: EncoderChoi
   let nextId = 0;
 
   function start(): Thread {
-    const fresh: Thread = { worker: new Worker(script ?? workerScript(), { workerData: { encoder } }), job: null };
+    const fresh: Thread = { worker: new Worker(script, { workerData: { encoder } }), job: null };
     const lost = (cause: unknown): void => {
       const { job } = fresh;
       fresh.job = null;
@@ -109,13 +115,4 @@ export function createWorkerEmbedder({ encoder, script }: { encoder: EncoderChoi
       await ending?.worker.terminate();
     },
   };
-}
-
-/** Node 20 cannot run TypeScript in a worker, so running from source uses the built file. */
-function workerScript(): URL {
-  const here = import.meta.url;
-  if (here.endsWith('.js')) return new URL('./embedder-worker.js', here);
-  const built = new URL('../../dist/memory/embeddings/embedder-worker.js', here);
-  if (!existsSync(built)) throw indexError('embedder-worker.js is missing; run `npm run build`');
-  return built;
 }

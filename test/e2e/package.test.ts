@@ -25,9 +25,8 @@ const MAY_SHIP = [
   /^docs\/images\/[\w-]+\.png$/,
   /^dist\/ui\/(index\.html|licenses\.txt|assets\/[\w-]+\.(js|css))$/,
   /^dist\/bin\/demo\/story\.json$/,
-  /^dist\/(bin|certs|common|engine|hooks|install|memory|proxy|redact)\/([\w-]+\/)*[\w-]+\.js$/,
-  // `comet-cc demo` runs against it.
-  /^dist\/test\/mock-anthropic\/[\w-]+\.js$/,
+  /^dist\/(bin|hooks|memory\/(embeddings|facts))\/[\w-]+\.js$/,
+  /^dist\/chunks\/([\w-]+\.js|licenses\.md)$/,
 ];
 
 let temp = '';

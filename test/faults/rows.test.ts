@@ -12,7 +12,8 @@ it('each row of the fault matrix has tests of these names, or a command of .ci/r
   }
   const commands = ROWS.filter(({ proofs }) => proofs.length === 0).map(({ command }) => command);
   expect(commands).toEqual(['npm run soak -- --seconds 45']);
-  expect(readFileSync('.ci/run', 'utf8').split('\n')).toEqual(expect.arrayContaining(commands));
+  // The script would build again, below the checks that run beside it.
+  expect(readFileSync('.ci/run', 'utf8').split('\n')).toContain('node dist/js/bench/soak.js --seconds 45');
 });
 
 const row: Row = { row: 1, fault: '', promise: '', proofs: [{ file: 'a', test: 'holds for %s' }] };

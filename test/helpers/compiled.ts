@@ -20,8 +20,8 @@ export async function compileInto(out: string, sources: readonly string[]): Prom
     files: sources.map((source) => path.join(root, source)),
     include: [],
   };
-  await writeFile(path.join(out, 'package.json'), '{"type":"module"}');
   await writeFile(path.join(out, 'tsconfig.json'), JSON.stringify(config));
-  await symlink(path.join(root, 'node_modules'), path.join(out, 'node_modules'));
+  for (const name of ['package.json', 'node_modules', 'dist'])
+    await symlink(path.join(root, name), path.join(out, name));
   await execa(path.join(root, 'node_modules/.bin/tsc'), ['-p', path.join(out, 'tsconfig.json')]);
 }

@@ -16,10 +16,10 @@ const plugin: Plugin = {
   resolveId(source, importer) {
     if (importer === undefined || !source.startsWith('.')) return null;
     const file = path.relative(ROOT, path.resolve(path.dirname(importer), source));
-    return BUILT.test(file) ? path.join(ROOT, 'dist', file.replace(/ts$/, 'js')) : null;
+    return BUILT.test(file) ? path.join(ROOT, 'dist/js', file.replace(/ts$/, 'js')) : null;
   },
 };
-/** Tests import the built program, as a user runs it, which Node loads in a tenth of the time of its source. */
+/** Tests import the compiled modules, which Node loads in a tenth of the time of their source. */
 export const plugins = [plugin];
 export const server = { deps: { external: [/\/dist\/.*\.js$/] } };
 

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { readPart } from '../../../common/files.ts';
-import type { HomePaths } from '../../../common/paths.ts';
+import { builtFile, type HomePaths } from '../../../common/paths.ts';
 import { isRecord, parseJson } from '../../../common/text.ts';
 import { guardStatus } from '../../lifecycle/control.ts';
 
-const PROGRAM = path.join(import.meta.dirname, '..', '..', '..', 'bin', 'comet-cc.js');
+const PROGRAM = builtFile('bin', 'comet-cc.js');
 const DOCTOR_MS = 60_000;
 /** An answer serves every tab for this long. */
 const FRESH_MS = 30_000;

@@ -12,7 +12,7 @@ import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { CometError } from '../../../common/errors.ts';
 import type { Log } from '../../../common/log.ts';
-import { VERSION } from '../../../common/paths.ts';
+import { builtFile, VERSION } from '../../../common/paths.ts';
 import { isSecret } from '../../../proxy/guard/index.ts';
 import { PAGE_OPERATIONS } from '../contract.ts';
 import { MAX_BODY_BYTES, runOperation } from '../run.ts';
@@ -24,8 +24,7 @@ import type { Topic, Watch } from './watch.ts';
 /** Ports tried after the one that is wanted. */
 const MORE_PORTS = 20;
 const HEARTBEAT_MS = 15_000;
-/** The built page, beside the program. */
-const PAGE = path.join(import.meta.dirname, '..', '..', '..', 'ui');
+const PAGE = builtFile('ui');
 
 const POLICY = [
   "default-src 'none'",

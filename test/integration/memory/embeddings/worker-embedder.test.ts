@@ -1,7 +1,6 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createWorkerEmbedder } from '../../../../memory/embeddings/worker-embedder.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
@@ -9,15 +8,13 @@ import { compileInto } from '../../../helpers/compiled.ts';
 import { createStaticEmbedder } from '../../../helpers/static-embedder.ts';
 
 let out: string;
-let script: URL;
+let script: string;
 
 // Compiled here, so that the test sees this source and not the last build's.
 beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-worker-'));
   await compileInto(out, ['memory/embeddings/embedder-worker.ts']);
-  const data = 'memory/embeddings/data';
-  await cp(fileURLToPath(new URL(`../../../../${data}`, import.meta.url)), path.join(out, data), { recursive: true });
-  script = pathToFileURL(path.join(out, 'memory/embeddings/embedder-worker.js'));
+  script = path.join(out, 'memory/embeddings/embedder-worker.js');
 });
 
 afterAll(() => rm(out, { recursive: true, force: true }));
@@ -47,7 +44,7 @@ describe('the worker embedder', () => {
       broken,
       "import { parentPort } from 'node:worker_threads';\nparentPort.once('message', () => { throw new Error('out of memory'); });\n",
     );
-    const embedder = createWorkerEmbedder({ encoder: { kind: 'static', dir: '' }, script: pathToFileURL(broken) });
+    const embedder = createWorkerEmbedder({ encoder: { kind: 'static', dir: '' }, script: broken });
     await expect(embedder.embed(['one'])).rejects.toMatchObject({ code: 'index_failed' });
     await expect(embedder.embed(['two'])).rejects.toMatchObject({ code: 'index_failed' });
     await embedder.close();
