@@ -3,6 +3,7 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Memory } from '../../../memory/index.ts';
+import type { StoredBrief } from '../../../memory/model/node.ts';
 import { openSnapshotFiles } from '../../../memory/storage/fs/snapshot-files.ts';
 import { bytesBelow, type DiskRig, filesBelow, filesHolding, openOnDisk } from '../../helpers/disk-rig.ts';
 import { createDisk, openRig, type RigOptions } from '../../helpers/memory-rig.ts';
@@ -156,6 +157,20 @@ describe('export and import', () => {
     expect(await other.imports.importArchive(text)).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
     await other.maintenance.flush(60_000);
     expect((await other.recall.search('pnpm', { top: 1 }))[0]?.node.summary).toContain('pnpm');
+  });
+
+  test('what an export says counts as output of a tool where the user does not vouch for it', async () => {
+    const { memory, nodeFiles } = await remembered(await tempDir());
+    const [brief] = await nodeFiles.briefs();
+    const claim = { text: 'The port is 5433.', sources: ['t1'], origin: 'user' as const };
+    await nodeFiles.writeBrief({ ...(brief as StoredBrief), active: [claim], hints: [claim] });
+    const text = await memory.library.exportAll('jsonl');
+    expect(text.match(/"origin":"(?:user|assistant)"/g)?.length).toBeGreaterThan(3);
+    const { memory: other } = await start(await tempDir());
+    expect(await other.imports.importArchive(text, false)).toMatchObject({ briefs: 1 });
+    const taken = await other.library.exportAll('jsonl');
+    expect(taken).toContain('The port is 5433.');
+    expect(taken).not.toMatch(/"origin":"(?:user|assistant)"/);
   });
 
   test('a text with one fault is refused as a whole, with line and key', async () => {
