@@ -1,6 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { chatServer, send } from '../helpers/chat-server.ts';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { installFakePackages } from '../helpers/model-packages.ts';
 import { makeNode } from '../helpers/nodes.ts';
@@ -61,4 +62,24 @@ it('falls back to static where packages are missing, and status and doctor name 
   expect(check?.ok).toBe(false);
   expect(check?.fix).toContain('npm install --prefix');
   expect(await indexes()).toEqual([expect.stringContaining('static')]);
+});
+
+it('uses an endpoint, and words only while that does not answer', async () => {
+  const vectorOf = (text: string): number[] => [text.length, /port/.test(text) ? 100 : 0, 1];
+  const server = await chatServer(({ body }, response) => {
+    const { input } = body as unknown as { input: string | string[] };
+    send(response, 200, { data: [input].flat().map((text, index) => ({ index, embedding: vectorOf(text) })) });
+  });
+  await writeFile(
+    path.join(home.home, 'config.json'),
+    JSON.stringify({ embedding: { baseUrl: server.baseUrl, model: 'small' } }),
+  );
+  await restart('endpoint');
+  await expect.poll(() => indexes()).toEqual([expect.stringContaining('small')]);
+  expect(await best('staging database port')).toContain('5433');
+  expect(await status()).toMatchObject({ reindex: null, problems: [] });
+  await server.close();
+  await restart('endpoint');
+  expect(await best('staging database port')).toContain('5433');
+  expect(await indexes()).toEqual([expect.stringContaining('small')]);
 });

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ChatServer, chatServer, send } from '../helpers/chat-server.ts';
 import { CLI, createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
@@ -327,6 +329,21 @@ describe('memory', () => {
       }
     },
   );
+
+  it.skipIf(!hasTmux())('a list that is longer than the screen goes to the pager', async () => {
+    const terminal = openTmux({ ...home.env, PAGER: 'tee paged.txt' }, { cwd: home.user, columns: 160 });
+    const list = `${process.execPath} ${CLI} memory ls --long --project ${plan.cwd}`;
+    const paged = path.join(home.user, 'paged.txt');
+    try {
+      expect(await terminal.run(list)).toMatch(/^ID +AGE +KIND +PROJECT +TAGS +SUMMARY$/m);
+      expect(existsSync(paged)).toBe(false);
+      await terminal.run('stty rows 2');
+      await terminal.run(list);
+      await expect.poll(() => existsSync(paged) && readFileSync(paged, 'utf8')).toContain(nodes[0]?.node_id);
+    } finally {
+      terminal.close();
+    }
+  });
 
   it('digest, export, related and session diff tell of what is there', async () => {
     const at = ['--project', plan.cwd];
