@@ -1,15 +1,16 @@
 import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
 import { createRunEnd, getEnd, isBasicPair, matchFrom, type Span } from './patterns.ts';
-import { isPlaceholder, randomness } from './randomness.ts';
+import { isPlaceholder, isRandomWord, randomness } from './randomness.ts';
 
 /** How much a name says about its value: that it is a password, a secret, or only that it may be one. */
 type Kind = 'password' | 'secret' | 'generic';
 
-const PASSWORD_WORDS = 'pa[as]sw(?:or[dt]|d)|pass(?:phrase|code)?|pwd|p/?w|kennwort|wachtwoord|senha|mot de passe';
+// A pre-shared key of a network only in `psk=` and with a quote.
+const PASSWORD_WORDS = String.raw`pa[as]sw(?:or[dt]|d)|pass(?:phrase|code)?|pwd|p/?w|psk(?=["']?=["']?\S|["']?\s{0,4}[=:]\s{0,4}["'])|kennwort|wachtwoord|senha|mot de passe`;
 const FOREIGN_WORD = /(contraseña|пароль|密[码碼]|口令|パスワード|패스워드|비밀번호|비번|암호)/gi;
 const SECRET_WORDS = 'secret|token|credentials?|creds|api-schlüssel|crumb|wallet|mnemonic';
-const GENERIC_WORDS = 'key|auth|cookie|nonce|salt|pepper|sig|signature|webhook|license|hmac';
+const GENERIC_WORDS = 'key|auth|cookie|nonce|salt|seed|pepper|sig|signature|webhook|license|hmac';
 const WORD = new RegExp(`(${PASSWORD_WORDS})|(${SECRET_WORDS})|(?:${GENERIC_WORDS})`, 'gi');
 
 /** Words before `key` and `auth` with which the name is that of a secret. */
@@ -29,7 +30,7 @@ const INDIRECT = String.raw`[\s,{]{1,12}["']?(?:[vV]alue|default)["']?\s{0,3}[:=
 const SIGN = String.raw`(?::-|:{1,3}=?|[?+.|&]{0,2}=>?|->|\|\||\?\?|[：는은是为為は]|%3[ADad]|${INDIRECT})(?:\*{2,3}(?=\s))?`;
 const CALL = String.raw`(?:[A-Za-z_][\w.:!]{0,30}\(\s{0,4})?`;
 const QUOTE = String.raw`(?:@|[bBrRuU]{1,2}(?=["']))?(\\{0,3}["'\x60]{1,3})`;
-const sticky = (source: string): RegExp => new RegExp(source, 'y');
+const sticky = (source: string, flags = 'y'): RegExp => new RegExp(source, flags);
 
 /** From the word to its value. The last group is the opening quote, empty where the value is bare. */
 const CONNECTORS: readonly { readonly how: How; readonly pattern: RegExp }[] = [
@@ -39,6 +40,14 @@ const CONNECTORS: readonly { readonly how: How; readonly pattern: RegExp }[] = [
   { how: 'element', pattern: sticky(String.raw`${TAIL}>\s{0,12}()`) },
   { how: 'variable', pattern: sticky(String.raw`${TAIL}=()`) },
   { how: 'setting', pattern: sticky(String.raw`${TAIL}${CLOSE}\s{0,8}${SIGN}\s{0,8}(?:[|>][+-]?\s{1,12})?()`) },
+  // A line of two columns.
+  {
+    how: 'setting',
+    pattern: sticky(
+      String.raw`(?<=^[\W\d]{0,12}[\w.-]{0,40})${TAIL}:?(?: {2,40}|\t{1,4})(?=\S{6,300}\s{0,4}$)()`,
+      'my',
+    ),
+  },
   { how: 'cell', pattern: sticky(String.raw`${TAIL},()`) },
   { how: 'spaced', pattern: sticky(String.raw`${TAIL}\s{1,4}(\\?["']?)`) },
   {
@@ -83,11 +92,11 @@ function* getValues(text: string, words: RegExp): Steps<Span[]> {
 
 type Searched = { readonly text: string; readonly bareEnd: (start: number) => number };
 
-/** Up to 32 characters of a name. */
+/** Up to 32 characters of a name, without the sign of a diff. */
 function findNameBefore(text: string, end: number): string {
   let start = end;
   while (start > Math.max(0, end - 32) && /[\w.-]/.test(text.charAt(start - 1))) start -= 1;
-  return text.slice(start, end);
+  return text.slice(start, end).replace(/^-(?=\w)/, (sign) => (start === 0 || text[start - 1] === '\n' ? '' : sign));
 }
 
 /** Whether the name of a JSON member marks its string as secret. */
@@ -107,7 +116,7 @@ export function isSecretMember(name: string, value: string): boolean {
 function kindOfName(word: string, before: string, password?: string, secret?: string): Kind | null {
   // `pw` and `key` are parts of other words, unless a sign or a capital begins them.
   const isOwnWord = !/[A-Za-z]$/.test(before) || (/^[A-Z]/.test(word) && /[a-z]$/.test(before));
-  if (password !== undefined) return /^(?:pw|p\/w)$/i.test(word) && !isOwnWord ? null : 'password';
+  if (password !== undefined) return /^(?:pw|p\/w|psk)$/i.test(word) && !isOwnWord ? null : 'password';
   if (secret !== undefined) return PUBLIC_BEFORE.test(before) ? null : 'secret';
   if (PUBLIC_BEFORE.test(before)) return null;
   if (SECRET_BEFORE.test(before) && /^(?:key|auth)$/i.test(word)) return 'secret';
@@ -127,11 +136,30 @@ function readValueAfter(searched: Searched, from: number, kind: Kind, name: stri
     const quote = match.at(-1) ?? '';
     const value = quote === '' ? bareAt(searched, start, how) : findQuote(searched, start, quote);
     const isFlag = how === 'spaced' && /^-{1,2}[\w-]{0,40}$/.test(name);
-    if (value === null || !isSecret(value, kind, isFlag ? 'setting' : quote === '' ? how : 'quoted', name)) continue;
+    const context = isFlag ? 'setting' : quote === '' ? how : 'quoted';
+    const isPaired = kind === 'password' && value !== null && isOfUser(searched, from - name.length, start, value);
+    if (value === null || (/\s/.test(value) && !isPaired) || !isSecret(value, kind, context, name, isPaired)) continue;
     const end = value.length < LONGEST_BARE ? start + value.length : bareEnd(start + value.length);
     return { start, end, type: kind === 'password' ? 'password' : 'secret' };
   }
   return null;
+}
+
+const USER =
+  /(?:(?:user(?:[ _-]?(?:name|id))?|uid|login|account|e-?mail|ssid|host(?:name)?|server|database|dbname)\\{0,3}["']?(?:\s{0,4}[:=]\s{0,4}|>)|login\s|--user(?:name)?\s(?!and\s|or\s))\\{0,3}["']?([^\s"'<>;,&\\]{1,64})\\{0,3}["']?(?:<\/[\w-]{1,32}>)?(?:[^A-Za-z]|\\[nrt]){1,24}$/i;
+const NO_PASSWORD = new RegExp(
+  `${PASSWORD_WORDS}|^(?:str(?:ing)?|text|varchar|char|secret|required|optional|true|false|null|none|undefined|bool(?:ean)?|any|unknown)$`,
+  'i',
+);
+
+/** Whether the name of a user or a server is set right before, so that the value is a password even if it is a word. */
+function isOfUser({ text }: Searched, nameAt: number, start: number, value: string): boolean {
+  const [name, next] = [text.slice(nameAt, start), text.charAt(start + value.length)];
+  if (/^psk/i.test(name)) return value.length >= 8;
+  const before = text.slice(Math.max(0, nameAt - 160), nameAt);
+  const user = USER.exec(before)?.[1];
+  const isCode = /[,()]/.test(next) && [before, name].some((part) => /\s["']?$/.test(part));
+  return user !== undefined && user !== value && !NO_PASSWORD.test(value) && !isCode;
 }
 
 function findQuote(searched: Searched, start: number, quote: string): string | null {
@@ -140,7 +168,7 @@ function findQuote(searched: Searched, start: number, quote: string): string | n
   const end = rest.indexOf(quote.slice(0, quote.search(/["'`]/) + 1));
   const value = end === -1 ? '' : rest.slice(0, end);
   if (end === -1) return runAt(searched, start);
-  return /\s/.test(value) ? null : value;
+  return /\n|^\s|\s$/.test(value) || (/\s/.test(value) && quote.length > 1) ? null : value;
 }
 
 function bareAt(searched: Searched, start: number, how: How): string | null {
@@ -162,13 +190,16 @@ function runAt({ text, bareEnd }: Searched, start: number): string | null {
 
 const CODE = /^(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*$|^(?:\.{0,2}\/|~|[a-z][\w+.-]{1,20}:\/\/)|^0x[\dA-Fa-f]{40}$/;
 
-function isSecret(value: string, kind: Kind, how: How, name = ''): boolean {
+/** Of GitHub Actions: words and a digest. */
+const CACHE_KEY = /^(?:[\w.]{1,24}[-|]){2,12}[\dA-Fa-f]{8,64}$/;
+
+function isSecret(value: string, kind: Kind, how: How, name = '', isPaired = false): boolean {
   const text = value.slice(0, 100);
   if (text.length < (kind === 'password' ? 6 : 8) || isPlaceholder(text) || CODE.test(text)) return false;
   const hasDigit = /\d/.test(text);
-  if (kind === 'password') return isPassword(text, how, name);
+  if (kind === 'password') return isPassword(text, how, name, isPaired);
   if (!/[A-Za-z]/.test(text)) return false;
-  if (kind === 'generic') return text.length >= 16 && hasDigit && randomness(text) >= 0.5;
+  if (kind === 'generic') return text.length >= 16 && hasDigit && randomness(text) >= 0.5 && !CACHE_KEY.test(text);
   if (text.length >= 16 && isBasicPair(text)) return true;
   const enough = text.length >= 16 ? 0.35 : 0.45;
   if (how === 'quoted' || how === 'element')
@@ -177,15 +208,16 @@ function isSecret(value: string, kind: Kind, how: How, name = ''): boolean {
   return text.length >= least && hasDigit && randomness(text) >= enough;
 }
 
-function isPassword(text: string, how: How, name: string): boolean {
+function isPassword(text: string, how: How, name: string, isPaired: boolean): boolean {
   const hasDigit = /\d/.test(text);
   const hasLetter = /[A-Za-z]/.test(text);
   const hasSign = /[!@#$%^&*+=?~]/.test(text);
+  if (isPaired || (how !== 'spaced' && isRandomWord(text))) return true;
   if (how === 'quoted' || how === 'element')
     return (hasLetter && hasDigit) || (hasSign && text.length >= 8 && hasLetter);
   if (how === 'setting') return hasDigit && hasLetter;
   if (how === 'variable')
-    return hasLetter && (hasDigit || (/^[A-Z][A-Z_0-9]*$/.test(name) && text.length >= 10 && !/[.]/.test(text)));
+    return (hasLetter && hasDigit) || (/^[A-Z][A-Z_0-9]*$/.test(name) && text.length >= 10 && !/[.]/.test(text));
   const isMixed = /[a-z]/.test(text) && /[A-Z]/.test(text);
   return text.length >= 8 && hasDigit && hasLetter && (isMixed || hasSign || randomness(text) >= 0.5);
 }

@@ -2,10 +2,9 @@ import { createHmac } from 'node:crypto';
 import { runAtOnce, runInSlices, type Steps } from '../common/async.ts';
 import { parseJson } from '../common/text.ts';
 import { findAssignments, isSecretMember } from './assignments.ts';
+import { findBlocks, findEncoded, findEscaped, findKeys } from './encoded.ts';
 import {
   containsSpan,
-  findJwts,
-  findKeyBodies,
   findPrivate,
   findPrivateKeys,
   findRandomTokens,
@@ -156,9 +155,7 @@ function getMark(text: string, { start, end, type }: Span, mark: Marker, lineBre
 const FINDERS = [
   findPrivateKeys,
   findTokens,
-  findJwts,
   findUrlPasswords,
-  findKeyBodies,
   findAssignments,
   findPlaced,
   findSettings,
@@ -171,15 +168,31 @@ function* findSecrets(
   others: readonly Span[],
 ): Steps<{ readonly spans: Span[]; readonly depth: number }> {
   const fenced = yield* findPrivate(text, depth);
-  let own = fenced.spans;
-  for (const find of FINDERS) {
-    yield;
-    own = own.concat(yield* find(text));
-  }
+  const own = fenced.spans.concat(yield* findOwn(text, 0), yield* findEscaped(text, (plain) => findOwn(plain, 0)));
   // Other scanners mark a whole URL or line in which our rules find the secret itself.
   const merged = mergeSpans(own);
   yield;
   return { spans: mergeSpans(own.concat(others.filter((other) => !containsSpan(other, merged)))), depth: fenced.depth };
+}
+
+/** Base64 in base64, as of a Docker configuration in a Kubernetes secret. */
+const MAX_LEVEL = 2;
+
+function* findOwn(text: string, level: number): Steps<Span[]> {
+  const blocks = yield* findBlocks(text);
+  const { keys, open } = yield* findKeys(text, blocks);
+  const secret = replace(
+    text,
+    open.map(({ start, end }) => ({ start, end, by: text.slice(start, end).replace(/[^\n]/g, ' ') })),
+  );
+  let spans = keys;
+  for (const find of FINDERS) {
+    yield;
+    spans = spans.concat(yield* find(secret));
+  }
+  return level === MAX_LEVEL
+    ? spans
+    : spans.concat(yield* findEncoded(blocks, (decoded) => findOwn(decoded, level + 1)));
 }
 
 type Replacement = Pick<Span, 'start' | 'end'> & { readonly by: string };

@@ -1,5 +1,5 @@
 import { runAtOnce, type Steps } from '../common/async.ts';
-import { isPlaceholder, randomness } from './randomness.ts';
+import { isPlaceholder, isRandomWord, randomness } from './randomness.ts';
 
 /** A secret in a text, `[start, end)` in UTF-16 units. */
 export interface Span {
@@ -62,11 +62,17 @@ const PREFIXES = [
   'glsa_|glc_|gl[a-z]{2,6}-|sbp_|pscale_[a-z]{2,5}_|lin_api_|secret_|nfp_|fo1_|fm[12]r?_|HRKU-|rubygems_|pul-|NR(?:AK|II|JS|RA)-',
   'shp[a-z]{2}_|shippo_[a-z]{4}_|sq0[a-z]{3}-|EAA[A-Z]|EZ[AT]K|FLWSECK(?:_TEST)?-|sm_[a-z]{3}_|sk\\.|[ps]at\\.|tfp_|IGQVJ',
   'do[opr]_v1_|dp\\.[a-z]{2,5}\\.|dt0[a-z]\\d\\d\\.|dapi|fio-u-|ico-|PMAK-|API-|sgp_|sntry[su]_|x(?:key|smtp)sib-|glptt-|ops_|alcht_|aio_',
-  'CLOJARS_|CCIPAT_|AKCp|cmVm|ATATT3|LTAI|sl\\.|t1\\.|s-s4t2[a-z]{2}-|amzn\\.mws\\.|endr\\+|cio|oy2|pat-[a-z]{2}\\d-|00D[A-Za-z0-9]{12}!|eyJrIjoi|ZXlK',
+  'SG\\.|nsec1|s\\.(?=\\w{24}(?!\\w))|CLOJARS_|CCIPAT_|AKCp|cmVm|ATATT3|LTAI|sl\\.|t1\\.|s-s4t2[a-z]{2}-|amzn\\.mws\\.|endr\\+|cio|oy2|pat-[a-z]{2}\\d-|00D[A-Za-z0-9]{12}!|eyJrIjoi|ZXlK',
 ].join('|');
 const KNOWN = new RegExp(`(?:${PREFIXES})([\\w=+/.-]{12,})`, 'y');
 
 export const RULES: readonly Rule[] = [
+  // {"alg":…}.{…}.signature, or five parts where it is encrypted
+  {
+    type: 'jwt',
+    pattern: new RegExp(EDGE.replace('[A-Za-z0-9]', '[\\w-]') + String.raw`eyJ[\w-]{5,}(?:\.[\w-]*){1,4}`, 'g'),
+    accepts: isToken,
+  },
   { type: 'anthropic-key', pattern: /sk-ant-[\w-]{10,}/g },
   { type: 'openai-key', pattern: edged(String.raw`sk-(?:(?:proj|svcacct|admin|None)-[\w-]{16,}|[A-Za-z0-9]{20,})`) },
   { type: 'github-token', pattern: edged(String.raw`(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,})`) },
@@ -78,6 +84,11 @@ export const RULES: readonly Rule[] = [
   { type: 'stripe-key', pattern: edged('(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})') },
   { type: 'slack-token', pattern: edged('(?:xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,})') },
   { type: 'slack-webhook', pattern: /hooks\.slack\.com\/(?:services|workflows|triggers)\/([A-Za-z0-9/_-]{20,})/g },
+  {
+    type: 'private-key',
+    pattern:
+      /(?:privateExponent|prime[12]|exponent[12]|coefficient|priv):\s{1,8}((?:[0-9a-f]{2}(?![0-9A-Za-z]):?\s{0,12}){15,})/g,
+  },
   { type: 'npm-token', pattern: edged('npm_[A-Za-z0-9]{30,}') },
   { type: 'pypi-token', pattern: edged(String.raw`pypi-AgE[\w-]{40,}`) },
   { type: 'hugging-face-token', pattern: edged('hf_[A-Za-z0-9]{30,}') },
@@ -90,11 +101,15 @@ export const RULES: readonly Rule[] = [
   { type: 'telegram-token', pattern: /(?<!\d)\d{8,10}:[\w-]{34,}/g, accepts: isRandomKey },
   { type: 'facebook-token', pattern: /(?<!\d)\d{15,16}\|[\w-]{27,}/g, accepts: isRandomKey },
   { type: 'twilio-key', pattern: edged('(?:AC|SK)[0-9a-f]{32}(?![A-Za-z0-9])') },
-  { type: 'password-hash', pattern: /\$(?:2[abxy]|[156]|apr1|argon2id?)\$[\w./$,=+-]{20,}/g },
+  {
+    type: 'password-hash',
+    pattern:
+      /(?:\$(?:2[abxy]|[1567y]|apr1|argon2id?|scrypt)|pbkdf2_\w{3,8})\$[\w./$,=+-]{20,}|\{S?SHA\d{0,3}\}[\w+/=]{20,}/g,
+  },
   {
     type: 'bearer',
     pattern: edged(String.raw`bearer(?:\s{1,4}|%20|\+)([\w.~+/=-]{16,})`, 'gi'),
-    accepts: (text) => /\d/.test(text),
+    accepts: (text) => /\d/.test(text) || isRandomWord(text),
   },
   { type: 'basic-auth', pattern: edged(String.raw`basic\s{1,4}([A-Za-z0-9+/=_-]{6,})`, 'gi'), accepts: isBasicPair },
 ];
@@ -145,16 +160,19 @@ export function* findTokens(text: string): Steps<Span[]> {
       spans.push({ start: end - secret.length, end, type });
     }
   }
-  for (const id of spans.filter(({ type }) => type === 'aws-key-id')) {
+  for (const id of spans.filter(({ type }) => type in KEYS_NEAR_ID)) {
     yield;
-    // A secret key is recognizable only by its length, so it is searched for only near an access key id.
-    const from = Math.max(0, id.start - AWS_REACH);
-    for (const { 0: secret, index } of text.slice(from, id.end + AWS_REACH).matchAll(AWS_SECRET)) {
-      if (!/[a-z]/.test(secret) || !/[A-Z]/.test(secret)) continue;
-      spans.push({ start: from + index, end: from + index + 40, type: 'aws-secret' });
-    }
+    // A secret key is recognizable only by its length, so it is searched for only near its id.
+    const { reach, pattern } = KEYS_NEAR_ID[id.type] as (typeof KEYS_NEAR_ID)[string];
+    const from = Math.max(0, id.start - reach);
+    for (const { 0: secret, index } of text.slice(from, id.end + reach).matchAll(pattern))
+      spans.push({ start: from + index, end: from + index + secret.length, type: 'secret' });
   }
   return spans;
+}
+
+function isToken(text: string): boolean {
+  return /\.eyJ|(?:\.[\w-]*){4}/.test(text);
 }
 
 function isRandomKey(text: string): boolean {
@@ -199,7 +217,9 @@ export function* findRandomTokens(text: string): Steps<Span[]> {
 }
 
 function* tokensIn(text: string, from: number, end: number): Steps<Span[]> {
-  const start = text[from - 1] === '\\' ? from + 1 : text[from - 1] === '%' ? from + 2 : from;
+  const written = text[from - 1] === '\\' ? from + 1 : text[from - 1] === '%' ? from + 2 : from;
+  const isLine = written > from || from === 0 || /[\n→]/.test(text.charAt(from - 1));
+  const start = isLine && /[+-]/.test(text.charAt(written)) ? written + 1 : written;
   KNOWN.lastIndex = start;
   const match = KNOWN.exec(text);
   if (match !== null && isRandomKey(match[1] ?? '')) {
@@ -217,7 +237,7 @@ function* tokensIn(text: string, from: number, end: number): Steps<Span[]> {
     if (to < end && TOKEN_CHARACTERS[text.charCodeAt(to)] === 1) continue;
     const token = text.slice(at, to);
     const isHash = (): boolean => /(?:sha\d{1,3}|md5|base64)\W{1,3}$/i.test(text.slice(Math.max(0, at - 9), at));
-    if (isUnknownToken(token, text.charAt(at - 1), text.charAt(to)) && !isHash())
+    if (isUnknownToken(token, at === start && isLine ? '' : text.charAt(at - 1), text.charAt(to)) && !isHash())
       spans.push({ start: at, end: to, type: 'token' });
     at = to + 1;
   }
@@ -227,7 +247,7 @@ function* tokensIn(text: string, from: number, end: number): Steps<Span[]> {
 function isUnknownToken(run: string, before: string, after: string): boolean {
   if (run.length < SHORTEST_TOKEN || run.length > LONGEST_TOKEN || /[+/.\\%]/.test(before) || /[+/.]/.test(after))
     return false;
-  if (/^[0-9a-f]{32}-(?:us\d{1,2}|[0-9a-f]{8}-[0-9a-f]{8})$/.test(run)) return true;
+  if (/^(?:key-[0-9a-f]{32}|[0-9a-f]{32}-(?:us\d{1,2}|[0-9a-f]{8}-[0-9a-f]{8}))$/.test(run)) return true;
   // A digest; the address of a contract.
   if (/^(?:sha\d{1,3}|md5)[-_]|^0x[\dA-Fa-f]{40}$/.test(run)) return false;
   const prefix = /^[a-z][a-z0-9]{1,11}(?:[_-][a-z]{2,8}){0,2}_/.exec(run)?.[0] ?? '';
@@ -245,7 +265,7 @@ function isUnknownToken(run: string, before: string, after: string): boolean {
   );
 }
 
-function isMixedKey(text: string): boolean {
+export function isMixedKey(text: string): boolean {
   return /[a-z]/.test(text) && /[A-Z]/.test(text) && /\d\D+\d/.test(text);
 }
 
@@ -253,8 +273,13 @@ function isText(base64: string): boolean {
   return /^[\n\x20-\x7e]{8,}$/.test(Buffer.from(base64, 'base64').toString('latin1'));
 }
 
-const AWS_REACH = 300;
-const AWS_SECRET = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])/g;
+const KEYS_NEAR_ID: Readonly<Record<string, { readonly reach: number; readonly pattern: RegExp }>> = {
+  'aws-key-id': {
+    reach: 300,
+    pattern: /(?<![\w+/])(?=[A-Z0-9+/]{0,39}[a-z])(?=[a-z0-9+/]{0,39}[A-Z])[A-Za-z0-9+/]{40}(?![\w+/=])/g,
+  },
+  'twilio-key': { reach: 100, pattern: /(?<!\w)[0-9a-f]{32}(?!\w)/g },
+};
 
 /** Base64 of `name:password`. */
 export function isBasicPair(text: string): boolean {
@@ -294,7 +319,6 @@ export function* findSettings(text: string): Steps<Span[]> {
 const PEM_BEGIN = '-----BEGIN ';
 const PEM_HEADER = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y;
 const PEM_FOOTER = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
-const PEM_LINE = /[A-Za-z0-9+/]{40}/g;
 // Line breaks (also escaped), line numbers and quote marks, followed by letters of the key or the end.
 const PEM_OPENING = /^(?:\\[nrt]|[\s>|+:→0-9])*(?:Proc-Type|[A-Za-z0-9+/=]{16}|[A-Za-z0-9+/=]{0,15}$)/;
 
@@ -302,59 +326,19 @@ const PEM_OPENING = /^(?:\\[nrt]|[\s>|+:→0-9])*(?:Proc-Type|[A-Za-z0-9+/=]{16}
 export function* findPrivateKeys(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   const footerAfter = nextMatch(text, PEM_FOOTER);
-  const lineAfter = nextMatch(text, PEM_LINE);
   let at = text.indexOf(PEM_BEGIN);
   while (at !== -1) {
     yield;
     const header = matchFrom(PEM_HEADER, text, at);
-    const end = header === null ? null : endOfKey(at + header[0].length);
+    const from = header === null ? at : at + header[0].length;
+    // Code that names the header closes a quote after it.
+    const isKey = header !== null && !/["'`)]/.test(text.charAt(from));
+    const isOpen = isKey && PEM_OPENING.test(text.slice(from, from + 256));
+    const end = (isKey ? footerAfter(from)?.end : null) ?? (isOpen ? text.length : null);
     if (end !== null) spans.push({ start: at, end, type: 'private-key' });
     at = text.indexOf(PEM_BEGIN, end ?? at + PEM_BEGIN.length);
   }
   return spans;
-
-  function endOfKey(from: number): number | null {
-    const footer = footerAfter(from);
-    if (footer === null) return PEM_OPENING.test(text.slice(from, from + 256)) ? text.length : null;
-    // In code that only names the header, a closing quote follows and no line of a key.
-    const isNamed =
-      /["'`)]/.test(text.charAt(from)) && (lineAfter(from)?.start ?? Number.POSITIVE_INFINITY) > footer.start;
-    return isNamed ? null : footer.end;
-  }
-}
-
-/** Begins of private keys in DER: PKCS 1 and 8, elliptic curves, Ed25519; OpenSSH; a whole PEM in base64. */
-const KEY_BODY =
-  /MII[A-Za-z0-9+/]{3}IBA(?:AKC|DAN)|MHcCAQEE|MIG[A-Za-z0-9+/]AgEAM|MC4CAQAw|b3BlbnNzaC1rZXktdjE|LS0tLS1CRUdJTi/g;
-const KEY_LINE = /(?:\\[nr]|[\s>|+:→]|\d{1,6}→){0,24}([A-Za-z0-9+/]{1,4096}={0,2})/y;
-const SHORTEST_LINE = 56;
-
-/** Bodies of private keys without the line that begins them. */
-export function* findKeyBodies(text: string): Steps<Span[]> {
-  const spans: Span[] = [];
-  let at = 0;
-  for (let body = matchFrom(KEY_BODY, text, 0); body !== null; body = matchFrom(KEY_BODY, text, at)) {
-    yield;
-    const start = body.index;
-    at = getEnd(body);
-    if (body[0].startsWith('LS0') && !isEncodedKey(text.slice(start, start + 80))) continue;
-    let end = start;
-    for (let isLast = false; !isLast; ) {
-      yield;
-      const line = matchFrom(KEY_LINE, text, end);
-      if (line === null || (end > start && !/[\d+/=]|.{40}/.test(line[1] ?? ''))) break;
-      end = getEnd(line);
-      isLast = (line[1] ?? '').length < SHORTEST_LINE;
-    }
-    if (end - start >= SHORTEST_LINE) spans.push({ start, end, type: 'private-key' });
-    at = Math.max(end, at);
-  }
-  return spans;
-}
-
-function isEncodedKey(base64: string): boolean {
-  const encoded = /^[A-Za-z0-9+/]{20,80}/.exec(base64)?.[0] ?? '';
-  return Buffer.from(encoded, 'base64').toString('latin1').includes('PRIVATE KEY');
 }
 
 type Range = { readonly start: number; readonly end: number };
@@ -369,23 +353,6 @@ function nextMatch(text: string, pattern: RegExp): (from: number) => Range | nul
     }
     return range;
   };
-}
-
-/** `header.payload.signature`; the first two start with `{"` in base64. */
-export function* findJwts(text: string): Steps<Span[]> {
-  const spans: Span[] = [];
-  for (let dot = text.indexOf('.eyJ'); dot !== -1; dot = text.indexOf('.eyJ', dot + 1)) {
-    yield;
-    let runStart = dot;
-    while (runStart > 0 && TOKEN_CHARACTERS[text.charCodeAt(runStart - 1)] === 1) runStart -= 1;
-    const start = text.slice(runStart, dot).indexOf('eyJ');
-    if (start === -1 || dot - runStart - start < 8) continue;
-    let end = dot + 1;
-    while (end < text.length && (TOKEN_CHARACTERS[text.charCodeAt(end)] === 1 || text[end] === '.')) end += 1;
-    spans.push({ start: runStart + start, end, type: 'jwt' });
-    dot = end - 1;
-  }
-  return spans;
 }
 
 const URL_END = /[\s"'`<>\\]|:\/\//g;

@@ -2,7 +2,7 @@ import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
 import { isSecretMember } from './assignments.ts';
 import { getEnd, getMatches, type Span } from './patterns.ts';
-import { isPlaceholder, randomness } from './randomness.ts';
+import { isPlaceholder, isRandomWord, randomness } from './randomness.ts';
 
 /** Secrets known by their place in a header, a command, a table or a phrase. */
 export function* findPlaced(text: string): Steps<Span[]> {
@@ -49,15 +49,15 @@ const COMMANDS: readonly RegExp[] = [
   // curl -u name:…, curl -uname:…
   new RegExp(String.raw`\s-(?:u[ =]?|-user[ =]|-proxy-user[ =])${QUOTE}[\w.@%+-]{1,64}:${VALUE}`, 'g'),
   // echo … | sudo -S, | docker login --password-stdin, | chpasswd
-  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd))/g,
+  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?(?:\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd)|>\s?[\w./-]{0,40}(?:pass|secret|token|\.key)))/g,
   // name:…@tcp(host), host:5432:database:name:… of .pgpass
   /:([^\s"'`<>@:/[\]]{6,200})(?=@(?:tcp|unix)\()/g,
   /:(?:54\d\d|6432|\*):[^\s:]{1,64}:[^\s:]{1,64}:([^\s"'`\\:]{6,})/g,
-  // mysql -p…
-  new RegExp(String.raw`(?:sshpass|mysql\w{0,8}|mariadb)\s(?:[^\n]{0,100}?\s)?-p\s?${QUOTE}${VALUE}`, 'g'),
-  // docker login -p …, redis-cli -a …
+  // mysql -p…, 7z -p…
+  new RegExp(String.raw`(?:sshpass|mysql\w{0,8}|mariadb|7za?)\s(?:[^\n]{0,100}?\s)?-p\s?${QUOTE}${VALUE}`, 'g'),
+  // docker login -p …, redis-cli -a …, zip -P …, ssh-keygen -N …, ldapsearch -w …
   new RegExp(
-    String.raw`(?:psexec(?:\.exe)?|login|mongo\w{0,8}|redis-cli)\s(?:[^\n]{0,100}?\s)?-[pa]\s{1,4}${QUOTE}${VALUE}`,
+    String.raw`(?:psexec(?:\.exe)?|login|mongo\w{0,8}|redis-cli|zip|ipmitool|ssh-keygen|ldap\w{3,10}|snmp\w{2,10}|openssl enc)\s(?:[^\n]{0,100}?\s)?-[paPNwAk]\s{1,4}${QUOTE}${VALUE}`,
     'gi',
   ),
   // machine … login … password …
@@ -69,9 +69,25 @@ const COMMANDS: readonly RegExp[] = [
   // CREATE USER … IDENTIFIED BY '…'
   new RegExp(String.raw`identified\s{1,4}(?:with\s{1,4}[\w'"]{1,40}\s{1,4})?by\s{1,4}\\?["']${VALUE}`, 'gi'),
   // ConvertTo-SecureString "…"
-  new RegExp(String.raw`SecureString\s{1,4}(?:-String\s{1,4})?${QUOTE}${VALUE}`, 'gi'),
-  // NetworkCredential("name", "…"), DirectoryEntry("…", "name", "…")
-  /(?:Credential|DirectoryEntry)\((?:\s{0,8}"[^"\n]{1,100}"\s{0,4},){1,2}\s{0,8}"([^"\s]{6,})/g,
+  new RegExp(
+    String.raw`SecureString(?:\s{1,4}(?:-String\s{1,4})?|${QUOTE},\s{0,12}${QUOTE}Value${QUOTE}:\s{0,4})${QUOTE}${VALUE}`,
+    'gi',
+  ),
+  // NetworkCredential("name", "…"), DirectoryEntry("…", "name", "…"), new PDO('…', 'name', '…')
+  /(?:Credential|DirectoryEntry|WiFi\.begin|mysqli(?:_connect)?|PDO)\((?:\s{0,8}["'][^"'\n]{1,100}["']\s{0,4},){1,2}\s{0,8}["']([^"'\s]{6,})/g,
+  // cookies.txt, a QR code of a network, a network of Windows
+  new RegExp(
+    String.raw`(?:\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,100}\t|WIFI:[^\s]{0,99}?;P:|Key Content\s{1,20}: |<keyMaterial>|\/user:\S{1,64}\s)${VALUE}`,
+    'g',
+  ),
+  // sqlplus name/…@host, kubectl create secret --from-literal=name=…, gh secret set NAME --body …
+  /(?:thin:|sqlplus\s)[\w.-]{1,64}\/([^@\s"'\\<>]{6,99})(?=@)/g,
+  new RegExp(
+    String.raw`(?:--from-literal[ =][\w.-]{1,64}=|secret set\s[\w -]{1,64}(?:--body|-b)[ =])${QUOTE}${VALUE}`,
+    'g',
+  ),
+  // Terraform's state
+  /random_password\\?"[^}]{0,400}?"result\\?":\s{0,2}\\?"([^"\s\\]{6,})/g,
 ];
 
 function* findCommands(text: string): Steps<Span[]> {
@@ -79,7 +95,8 @@ function* findCommands(text: string): Steps<Span[]> {
   for (const command of COMMANDS) {
     const passwords = yield* findMatches(command, text, ({ 1: given = '' }, end) => {
       const [value, start] = [trimEnd(given, '.:!?'), end - given.length];
-      const isSecret = /\d/.test(value) && /[A-Za-z]/.test(value) && !/^[./~]/.test(value) && !isPlaceholder(value);
+      const isMixed = /\d/.test(value) && /[A-Za-z]/.test(value) && !/^[./~]/.test(value);
+      const isSecret = (isMixed || isRandomWord(value)) && !isPlaceholder(value);
       return isSecret ? { start, end: start + value.length, type: 'password' } : null;
     });
     spans.push(...passwords);

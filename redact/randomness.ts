@@ -25,6 +25,11 @@ export function randomness(value: string): number {
   return pairs === 0 ? 0 : odd / pairs;
 }
 
+/** Letters that are no word. */
+export function isRandomWord(text: string): boolean {
+  return /^[A-Za-z]{8,}$/.test(text) && new Set(text).size >= 5 && randomness(text) >= 0.5;
+}
+
 function getKind(character: string): '' | 'a' | 'A' | '0' {
   if (character >= 'a' && character <= 'z') return 'a';
   if (character >= 'A' && character <= 'Z') return 'A';

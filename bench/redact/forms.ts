@@ -545,7 +545,7 @@ webhooks-outlook | https://outlook.office.com/webhook/«{u}@{u}/IncomingWebhook/
 `,
 };
 
-/** Forms that an audit of this product found missed, in the words of its report. Rules were written for them. */
+/** Forms that audits of this product found missed. Rules were written for them. */
 export const AUDITED = String.raw`
 cookie | Cookie: sid=«{a32}»; theme=dark
 set-cookie | < Set-Cookie: connect.sid=«s%3A{a32}.{a43}»; Path=/; HttpOnly
@@ -589,13 +589,55 @@ rust-let | let db_password = String::from("«{a12}»");
 table | | user | password |\n|---|---|\n| admin | «{a10}» |
 german | Passwort: «{P5}{n3}»
 yaml-eight | db:\n  host: db1\n  password: «{z5}{n3}»
+wpa_supplicant | network={\n\tssid="home"\n\tpsk="«{z6} {z6} {z6}»"\n}
+wpa_supplicant-hex | network={\n\tssid="home"\n\tpsk=«{h64}»\n}
+network-manager | [wifi-security]\nkey-mgmt=wpa-psk\npsk=«{z12}»
+wifi-qr | WIFI:T:WPA;S:home;P:«{a12}»;;
+twilio-call | client = Client("AC{h32}", "«{h32}»")
+twilio-lines | AC{h32}\n«{h32}»
+mailgun: key-{h32}
+mailgun-new: {h32}-{h8}-{h8}
+mailgun-curl | curl -s --user 'api:«{h32}-{h8}-{h8}»' https://api.mailgun.net/v3
+netrc-word | machine github.com\n  login bob\n  password «{z12}»
+fstab-word | //nas/share /mnt cifs username=bob,password=«{z12}»,uid=1000 0 0
+dsn-word | host=db user=app password=«{z12}» dbname=app
+ado-word | Server=db;User Id=sa;Password=«{z12}»;Encrypt=True
+json-word | {"username":"bob","password":"«{z12}»"}
+json-words | {"username":"bob","password":"«{z6} {z6} {z6}»"}
+yaml-word | db:\n  user: app\n  password: «{z12}»
+pypirc-word | [internal]\nusername = deploy\npassword = «{z12}»
+vault-kv | ====== Data ======\nKey         Value\n---         -----\napi_key     «{a32}»
+cookies.txt | .example.com\tTRUE\t/\tTRUE\t1893456000\tsessionid\t«{l32}»
+ssh-keygen | ssh-keygen -t ed25519 -N '«{a14}»' -f id
+zip | zip -P «{a12}» backup.zip notes
+ldapsearch | ldapsearch -x -D cn=admin,dc=example -w «{a12}» -b dc=example
+net-use | net use Z: \\fs\share /user:bob «{a12}»
+vault-pass | echo '«{a20}»' > .vault_pass
+from-literal | kubectl create secret generic db --from-literal=dsn=«{a20}»
+gh-secret | gh secret set DEPLOY --body "«{a24}»"
+tfstate | {"type":"random_password","instances":[{"attributes":{"length":20,"result":"«{a20}»"}}]}
+ssm | {"Parameter":{"Name":"/app/db","Type":"SecureString","Value":"«{a20}»"}}
+sqlplus | sqlplus app/«{a12}»@db
+pdo | new PDO('mysql:host=db', 'root', '«{a12}»');
+totp | TOTP_SEED=«{A32}»
+shadow | root:$y{D}j9T{D}«{a22}{D}{a43}»:19000:0:99999:7:::
+pbkdf2 | pbkdf2_sha256{D}600000{D}«{a22}{D}{b43}»=
+jwe | eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..«{w16}.{w80}.{w22}»
+ansi | \u001b[32mDB_PASSWORD\u001b[0m=\u001b[33m«{a12}»\u001b[0m
+percent | https://example.com/cb?state=postgres%3A%2F%2Fapp%3A«{a12}»%40db
+html | {&quot;password&quot;:&quot;«{a12}»&quot;}
+nested-json | {"log":"{\\\"password\\\":\\\"«{a12}»\\\"}"}
+removed-line | -PGPASSWORD=«{a12}» psql -h db
+added-line | +figd_«{w40}»
+env-base64 | data:\n  env: «{env}»
 `;
 
-/** Forms that the audit found wrongly marked. */
+/** Forms that the audits found wrongly marked. */
 export const AUDITED_PLAIN: readonly string[] = [
   'CACHE_KEY=node-20-linux-x64-lockfile-v3',
   'LICENSE=Apache-2.0-with-LLVM-exception',
   'AUTH_MODE=oauth2-client-credentials-v1',
   '"token": "keyword.control.import.python3"',
   '{"token": "keyword.control.flow.js", "foreground": "569cd6"}',
+  'Cache restored from key: Linux-npm-3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d',
 ];

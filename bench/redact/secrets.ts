@@ -129,7 +129,7 @@ function plant(project: string, line: string, random: Seeded): Omit<Planted, 'ha
   const [, name = '', sign, rest = ''] = /^(\S+?)(?: ([|=])|:) (.*)$/.exec(line) ?? [];
   const marked =
     sign === '|'
-      ? rest.replaceAll('\\n', '\n')
+      ? rest.replaceAll('\\n', '\n').replaceAll('\\t', '\t')
       : sign === '='
         ? named(rest, random)
         : random.pickOne(PLACES).replace('{s}', () => `«${rest}»`);
@@ -173,6 +173,10 @@ function run(alphabet: string, length: number, random: Seeded): string {
       return Buffer.from(`deploy:${of(ALPHABETS['a'] ?? '', length - 7)}`).toString('base64');
     case 'jwt':
       return `${json('{"alg":"HS256","typ":"JWT"}')}.${json(`{"sub":"${hex(12)}"}`)}.${of(ALPHABETS['w'] ?? '', 43)}`;
+    case 'env':
+      return Buffer.from(`NODE_ENV=production\nDB_PASSWORD=${of(ALPHABETS['a'] ?? '', 16)}\nPORT=3000\n`).toString(
+        'base64',
+      );
     case 'bip':
       return random.shuffled(SEED_WORDS.split(' ')).slice(0, length).join(' ');
     case 'D':

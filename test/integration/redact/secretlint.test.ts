@@ -13,8 +13,8 @@ const onRuleError = (rule: string, error: unknown): never => {
 const { full } = createRedactor({ markKey, onRuleError });
 const own = createRedactor({ markKey });
 const MARK = /\[REDACTED:[a-z-]+:[0-9a-f]{8}\]/g;
-/** Known to secretlint alone. */
-const SENDGRID = `SG.${'a1B2'.repeat(6).slice(0, 22)}.${'c3D4'.repeat(11).slice(0, 43)}`;
+/** Known to secretlint alone: not random. */
+const SENDGRID = `SG.${'abcd'.repeat(6).slice(0, 22)}.${'care'.repeat(11).slice(0, 43)}`;
 
 describe('the redactor with every rule', () => {
   it('finds secrets in forms of other rules: 92 % of the tuned half, 86 % of the held-out one, 95 % of the audited', async () => {

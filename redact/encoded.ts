@@ -1,0 +1,170 @@
+import type { Steps } from '../common/async.ts';
+import { getMatches, isMixedKey, mergeSpans, type Span } from './patterns.ts';
+import { randomness } from './randomness.ts';
+
+/** Base64: lines of one width, whatever is in front of each, between a shorter first and a shorter last one. */
+interface Block {
+  readonly start: number;
+  readonly end: number;
+  readonly lines: readonly string[];
+}
+
+const RUN = /(?<![\w+/](?<!\\[nr]))(?!(?<=\\)[nr])[\w+/]{24,}={0,2}/g;
+const SHORT_RUN = /(?!(?<=\\)[nr])=?\+?[A-Za-z0-9/][\w+/]{1,75}={0,2}(?=["'\\,\s-]|$)/g;
+const [GAP, SHORTEST_LINE] = [120, 56];
+
+export function* findBlocks(text: string): Steps<Block[]> {
+  const blocks: (Block & { start: number; end: number; readonly prefix: string; readonly lines: string[] })[] = [];
+  for (const { 0: line, index: start } of yield* getMatches(RUN, text)) {
+    yield;
+    const open = blocks.at(-1);
+    const width = open?.lines.at(-1)?.length ?? 0;
+    const isNext = width === line.length || (open?.lines.length === 1 && width < line.length);
+    if (open !== undefined && isNext && areLines(text.slice(open.end, Math.min(start, open.end + GAP)), open.prefix)) {
+      open.lines.push(line);
+      open.end = start + line.length;
+    } else {
+      const prefix = lastLine(text.slice(Math.max(0, start - GAP), start));
+      blocks.push({ start, end: start + line.length, prefix, lines: [line] });
+    }
+  }
+  for (const block of blocks) {
+    yield;
+    const { start, end, prefix, lines } = block;
+    if ((lines.at(-1)?.length ?? 0) < SHORTEST_LINE) continue;
+    const [before, after] = [text.slice(Math.max(0, start - GAP), start), text.slice(end, end + GAP)];
+    const last = shortRuns(after).find(({ index }) => areLines(after.slice(0, index), prefix));
+    const first = shortRuns(before).findLast(({ 0: line, index }) =>
+      [before.slice(index + line.length), `\n${before.slice(0, index)}`].every((gap) => areLines(gap, prefix)),
+    );
+    block.end += last === undefined ? 0 : last.index + last[0].length;
+    block.start -= first === undefined ? 0 : before.length - first.index;
+    lines.splice(0, lines.length, ...(first ?? []), ...lines, ...(last ?? []));
+  }
+  return blocks;
+}
+
+function shortRuns(text: string): RegExpExecArray[] {
+  const isPart = (run: string): boolean => /[\d+/=]/.test(run) || randomness(run) >= 0.45;
+  return [...text.matchAll(SHORT_RUN)].filter(([run]) => !/^\d{1,6}$/.test(run) && isPart(run));
+}
+
+/** Whether the text between two runs is a line break and what lines begin with, such as `12→` or `key.pem:12:`. */
+function areLines(gap: string, prefix: string): boolean {
+  if (gap.length === GAP || gap.includes('----')) return false;
+  const line = lastLine(gap);
+  if (line === gap) return /^[\s"',]+$/.test(gap);
+  return (
+    !/[A-Za-z]/.test(line) ||
+    [line, prefix].map((each) => each.replace(/\s{0,12}\d+/g, '0')).every((each, _, [one]) => each === one)
+  );
+}
+
+function lastLine(text: string): string {
+  return text.split(/\\[nr]|[\n\r]/).at(-1) ?? '';
+}
+
+/** First characters of private keys in DER: PKCS 1 and 8, elliptic curves, Ed25519; of OpenSSH. */
+const KEY =
+  /^.{0,6}?(?:MII[A-Za-z0-9+/]{3}IBA(?:AKC|DAN)|MHcCAQEE|MIG[A-Za-z0-9+/]AgEAM|MC4CAQAw|b3BlbnNzaC1rZXktdjE|MII.{5,8}BgkqhkiG9w0BBQ0w)/;
+/** Of a certificate, a public key in DER, a public key of SSH. */
+const PUBLIC = /^\+?(?:MII.{5,8}gAwIBAg|MII.{4,8}ANBgkqhkiG9w0BAQEFAAOC|AAAA[BEC])/;
+const LABEL = /-{4,5} ?(BEGIN|END) ([A-Z0-9 ]{2,40}?) ?-{4}|Private-Lines: \d/g;
+
+/** Blocks that are private keys, also without their first or last lines, and those that are public by their labels. */
+export function* findKeys(text: string, blocks: readonly Block[]): Steps<{ keys: Span[]; open: Span[] }> {
+  const found: { keys: Span[]; open: Span[] } = { keys: [], open: [] };
+  for (const { start, end, lines } of blocks) {
+    yield;
+    const labels = [...text.slice(Math.max(0, start - 2 * GAP), start).matchAll(LABEL)].slice(-1);
+    const label = [...labels, ...[...text.slice(end, end + GAP).matchAll(LABEL)].slice(0, 1)].find(
+      ({ 1: kind }, i) => (kind === 'END') === (i === labels.length),
+    )?.[0];
+    const [first = ''] = lines;
+    if (label === undefined ? PUBLIC.test(first) : !/private/i.test(label))
+      found.open.push({ start, end, type: 'public' });
+    else if (KEY.test(first) || isKeyPart(lines, label !== undefined, text.slice(Math.max(0, start - 8), start)))
+      found.keys.push({ start, end, type: 'private-key' });
+  }
+  return found;
+}
+
+/** Random lines between labels, or as wide as in PEM (64) or OpenSSH (70) without. */
+function isKeyPart(lines: readonly string[], isLabeled: boolean, before: string): boolean {
+  const body = lines.join('');
+  if (isLabeled) return randomness(body) >= 0.45;
+  const width = lines[1]?.length ?? 0;
+  const isWide = [64, 65, 70, 71].includes(width) && lines.filter(({ length }) => length === width).length >= 2;
+  return isWide && isMixedKey(body) && randomness(body) >= 0.55 && !/sha\d+[-:=]$/.test(before);
+}
+
+const READABLE = /^(?:[\t\n\r\x20-\x7e]\0?){12,}$/;
+
+/** Base64 of text in which `find` finds a secret, as of a whole `.env` or `name:password@host`. */
+export function* findEncoded(blocks: readonly Block[], find: (text: string) => Steps<Span[]>): Steps<Span[]> {
+  const readable: (Span & { readonly from: number; readonly to: number })[] = [];
+  let decoded = '';
+  for (const { start, end, lines } of blocks) {
+    yield;
+    // The first line may be the end of one that was cut.
+    const bare = lines.map((line) => line.replace(/^\+/, ''));
+    const base64 = [bare.join(''), bare.slice(1).join('')].find(isReadable);
+    if (base64 === undefined) continue;
+    const from = decoded.length;
+    decoded += Buffer.from(base64, 'base64').toString().replaceAll('\0', '');
+    readable.push({ start, end, type: 'secret', from, to: decoded.length });
+    decoded += '\n\n';
+  }
+  if (readable.length === 0) return [];
+  const found = mergeSpans(yield* find(decoded));
+  let next = 0;
+  return readable.filter(({ from, to }) => {
+    while ((found[next]?.start ?? to) < from) next += 1;
+    return (found[next]?.start ?? to) < to;
+  });
+}
+
+function isReadable(base64: string): boolean {
+  return READABLE.test(Buffer.from(base64.slice(0, 48), 'base64').toString('latin1'));
+}
+
+/** Escapes that a terminal, a URL or HTML puts into a text. */
+const ESC = String.fromCharCode(27);
+const ESCAPES = new RegExp(
+  String.raw`((?:${ESC}|\\(?:u00|x)1b|\\033|\\e|\^\[)\[[\d;]{0,16}[A-Za-z]|%(?:[2-7][\dA-Fa-f]|0[AaDd])|&(?:quot|amp|apos|lt|gt|#\d{2,3});|\\{1,4}[nrt"'])`,
+);
+const CHARACTERS: Readonly<Record<string, string>> = {
+  ...{ '&quot;': '"', '&amp;': '&', '&apos;': "'", '&lt;': '<', '&gt;': '>' },
+  ...{ n: '\n', r: '\r', t: '\t', '"': '"', "'": "'" },
+};
+
+/** Secrets in the lines that have escapes, read without them. */
+export function* findEscaped(text: string, find: (text: string) => Steps<Span[]>): Steps<Span[]> {
+  const offsets: { readonly start: number; readonly end: number }[] = [];
+  let plain = '';
+  const end = ESCAPES.test(text) ? text.length : 0;
+  for (let at = 0; at < end; ) {
+    yield;
+    const lineEnd = text.indexOf('\n', at) + 1 || end;
+    const parts = text.slice(at, lineEnd).split(ESCAPES);
+    for (const [i, part] of (parts.length > 1 ? parts : []).entries()) {
+      const by = i % 2 === 0 ? part : readEscape(part);
+      for (let k = 0; k < by.length; k += 1)
+        offsets.push(by === part ? { start: at + k, end: at + k + 1 } : { start: at, end: at + part.length });
+      plain += by;
+      at += part.length;
+    }
+    at = lineEnd;
+  }
+  const spans = plain === '' ? [] : yield* find(plain);
+  return spans.map((span) => ({
+    ...span,
+    start: offsets[span.start]?.start ?? 0,
+    end: offsets[span.end - 1]?.end ?? text.length,
+  }));
+}
+
+function readEscape(written: string): string {
+  const code = written.startsWith('%') ? Number.parseInt(written.slice(1), 16) : Number(/^&#(\d+)/.exec(written)?.[1]);
+  return code > 0 ? String.fromCharCode(code) : (CHARACTERS[written.replace(/^\\+/, '')] ?? '');
+}
