@@ -6,15 +6,17 @@ import { randomness } from './randomness.ts';
 interface Block {
   readonly start: number;
   readonly end: number;
+  /** What is in front of the first line. */
+  readonly prefix: string;
   readonly lines: readonly string[];
 }
 
 const RUN = /(?<![\w+/](?<!\\[nr]))(?!(?<=\\)[nr])[\w+/]{24,}={0,2}/g;
-const SHORT_RUN = /(?!(?<=\\)[nr])=?\+?[A-Za-z0-9/][\w+/]{1,75}={0,2}(?=["'\\,\s-]|$)/g;
+const SHORT_RUN = /(?!(?<=\\)[nr])=?\+?[A-Za-z0-9/][A-Za-z0-9+/]{1,75}={0,2}(?=["'\\,\s-]|$)/g;
 const [GAP, SHORTEST_LINE] = [120, 56];
 
 export function* findBlocks(text: string): Steps<Block[]> {
-  const blocks: (Block & { start: number; end: number; readonly prefix: string; readonly lines: string[] })[] = [];
+  const blocks: (Block & { start: number; end: number; readonly lines: string[] })[] = [];
   for (const { 0: line, index: start } of yield* getMatches(RUN, text)) {
     yield;
     const open = blocks.at(-1);
@@ -35,13 +37,15 @@ export function* findBlocks(text: string): Steps<Block[]> {
     const [before, after] = [text.slice(Math.max(0, start - GAP), start), text.slice(end, end + GAP)];
     const last = shortRuns(after).find(({ index }) => areLines(after.slice(0, index), prefix));
     const first = shortRuns(before).findLast(({ 0: line, index }) =>
-      [before.slice(index + line.length), `\n${before.slice(0, index)}`].every((gap) => areLines(gap, prefix)),
+      [before.slice(index + line.length), `\n${lastLine(before.slice(0, index))}`].every((gap) =>
+        areLines(gap, prefix),
+      ),
     );
     block.end += last === undefined ? 0 : last.index + last[0].length;
     block.start -= first === undefined ? 0 : before.length - first.index;
     lines.splice(0, lines.length, ...(first ?? []), ...lines, ...(last ?? []));
   }
-  return blocks;
+  return blocks.filter(({ end }, i) => end > (blocks[i - 1]?.end ?? 0));
 }
 
 function shortRuns(text: string): RegExpExecArray[] {
@@ -54,6 +58,8 @@ function areLines(gap: string, prefix: string): boolean {
   if (gap.length === GAP || gap.includes('----')) return false;
   const line = lastLine(gap);
   if (line === gap) return /^[\s"',]+$/.test(gap);
+  // Nothing but the end of a line, as in strings of code, and empty lines.
+  if (!/^(?:\\[nr]|[^A-Za-z0-9])*$/.test(gap.slice(0, gap.length - line.length))) return false;
   return (
     !/[A-Za-z]/.test(line) ||
     [line, prefix].map((each) => each.replace(/\s{0,12}\d+/g, '0')).every((each, _, [one]) => each === one)
@@ -74,15 +80,20 @@ const LABEL = /-{4,5} ?(BEGIN|END) ([A-Z0-9 ]{2,40}?) ?-{4}|Private-Lines: \d/g;
 /** Blocks that are private keys, also without their first or last lines, and those that are public by their labels. */
 export function* findKeys(text: string, blocks: readonly Block[]): Steps<{ keys: Span[]; open: Span[] }> {
   const found: { keys: Span[]; open: Span[] } = { keys: [], open: [] };
-  for (const { start, end, lines } of blocks) {
+  for (const [i, { start, end, prefix, lines }] of blocks.entries()) {
     yield;
-    const labels = [...text.slice(Math.max(0, start - 2 * GAP), start).matchAll(LABEL)].slice(-1);
-    const label = [...labels, ...[...text.slice(end, end + GAP).matchAll(LABEL)].slice(0, 1)].find(
-      ({ 1: kind }, i) => (kind === 'END') === (i === labels.length),
+    // No label beyond another block: `head -3 cert.pem; cat .env`.
+    const before = text.slice(Math.max(0, start - 2 * GAP, blocks[i - 1]?.end ?? 0), start);
+    const after = text.slice(end, Math.min(end + GAP, blocks[i + 1]?.start ?? text.length));
+    const [begin] = [...before.matchAll(LABEL)].slice(-1);
+    const [close] = after.matchAll(LABEL);
+    const label = [begin?.[1] === 'END' ? undefined : begin, close?.[1] === 'END' ? close : undefined].find(
+      Boolean,
     )?.[0];
     const [first = ''] = lines;
-    if (label === undefined ? PUBLIC.test(first) : !/private/i.test(label))
-      found.open.push({ start, end, type: 'public' });
+    const isValue = /=|: /.test(prefix);
+    const isPublic = label === undefined ? PUBLIC.test(first) : !isValue && !/private/i.test(label);
+    if (isPublic) found.open.push({ start, end, type: 'public' });
     else if (KEY.test(first) || isKeyPart(lines, label !== undefined, text.slice(Math.max(0, start - 8), start)))
       found.keys.push({ start, end, type: 'private-key' });
   }
@@ -93,7 +104,7 @@ export function* findKeys(text: string, blocks: readonly Block[]): Steps<{ keys:
 function isKeyPart(lines: readonly string[], isLabeled: boolean, before: string): boolean {
   const body = lines.join('');
   if (isLabeled) return randomness(body) >= 0.45;
-  const width = lines[1]?.length ?? 0;
+  const width = lines[Math.floor(lines.length / 2)]?.length ?? 0;
   const isWide = [64, 65, 70, 71].includes(width) && lines.filter(({ length }) => length === width).length >= 2;
   return isWide && isMixedKey(body) && randomness(body) >= 0.55 && !/sha\d+[-:=]$/.test(before);
 }

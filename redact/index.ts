@@ -188,7 +188,8 @@ function* findOwn(text: string, level: number): Steps<Span[]> {
   let spans = keys;
   for (const find of FINDERS) {
     yield;
-    spans = spans.concat(yield* find(secret));
+    // A known form is a secret also next to a certificate.
+    spans = spans.concat(yield* find(find === findTokens ? text : secret));
   }
   return level === MAX_LEVEL
     ? spans

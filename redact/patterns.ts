@@ -71,7 +71,7 @@ export const RULES: readonly Rule[] = [
   {
     type: 'jwt',
     pattern: new RegExp(EDGE.replace('[A-Za-z0-9]', '[\\w-]') + String.raw`eyJ[\w-]{5,}(?:\.[\w-]*){1,4}`, 'g'),
-    accepts: isToken,
+    accepts: (text) => /\.eyJ|(?:\.[\w-]*){4}/.test(text),
   },
   { type: 'anthropic-key', pattern: /sk-ant-[\w-]{10,}/g },
   { type: 'openai-key', pattern: edged(String.raw`sk-(?:(?:proj|svcacct|admin|None)-[\w-]{16,}|[A-Za-z0-9]{20,})`) },
@@ -163,16 +163,11 @@ export function* findTokens(text: string): Steps<Span[]> {
   for (const id of spans.filter(({ type }) => type in KEYS_NEAR_ID)) {
     yield;
     // A secret key is recognizable only by its length, so it is searched for only near its id.
-    const { reach, pattern } = KEYS_NEAR_ID[id.type] as (typeof KEYS_NEAR_ID)[string];
-    const from = Math.max(0, id.start - reach);
-    for (const { 0: secret, index } of text.slice(from, id.end + reach).matchAll(pattern))
+    const from = Math.max(0, id.start - REACH);
+    for (const { 0: secret, index } of text.slice(from, id.end + REACH).matchAll(KEYS_NEAR_ID[id.type] as RegExp))
       spans.push({ start: from + index, end: from + index + secret.length, type: 'secret' });
   }
   return spans;
-}
-
-function isToken(text: string): boolean {
-  return /\.eyJ|(?:\.[\w-]*){4}/.test(text);
 }
 
 function isRandomKey(text: string): boolean {
@@ -273,12 +268,10 @@ function isText(base64: string): boolean {
   return /^[\n\x20-\x7e]{8,}$/.test(Buffer.from(base64, 'base64').toString('latin1'));
 }
 
-const KEYS_NEAR_ID: Readonly<Record<string, { readonly reach: number; readonly pattern: RegExp }>> = {
-  'aws-key-id': {
-    reach: 300,
-    pattern: /(?<![\w+/])(?=[A-Z0-9+/]{0,39}[a-z])(?=[a-z0-9+/]{0,39}[A-Z])[A-Za-z0-9+/]{40}(?![\w+/=])/g,
-  },
-  'twilio-key': { reach: 100, pattern: /(?<!\w)[0-9a-f]{32}(?!\w)/g },
+const REACH = 300;
+const KEYS_NEAR_ID: Readonly<Record<string, RegExp>> = {
+  'aws-key-id': /(?<![\w+/])(?=[A-Z0-9+/]{0,39}[a-z])(?=[a-z0-9+/]{0,39}[A-Z])[A-Za-z0-9+/]{40}(?![\w+/=])/g,
+  'twilio-key': /(?<!\w)[0-9a-f]{32}(?!\w)/g,
 };
 
 /** Base64 of `name:password`. */

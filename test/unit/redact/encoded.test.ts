@@ -98,6 +98,16 @@ describe('what is public', () => {
     }
   });
 
+  it.each(['ghp_', 'github_pat_', 'sk-ant-api03-'])('but no token %s… next to a part of a certificate', (prefix) => {
+    const token = `${prefix}a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2`;
+    for (const certificate of certificates.slice(0, 9)) {
+      const lines = certificate.trim().split('\n');
+      const [head, tail] = [lines.slice(0, 3).join('\n'), lines.slice(-2).join('\n')];
+      for (const shown of [`${head}\nTOKEN=${token}\n${tail}`, `${head}\n${token}`, `TOKEN=${token}\n${tail}`])
+        expect(redact(shown)).not.toContain(token.slice(20, 40));
+    }
+  });
+
   it('public keys stay', () => {
     for (const { publicKey } of Object.values(KEYS)) expect(redact(publicKey)).toBe(publicKey);
   });
