@@ -43,8 +43,8 @@ function measure(name: string, conversations: readonly (readonly Labelled[])[]):
       const flow = readFlow({ buffer, turn });
       sum.turns += 1;
       if (begins) sum.topics += 1;
-      if (flow.kind === 'doubt') sum.doubts += 1;
-      else if ((flow.flow === 'BROKEN') === begins) sum.agreed += 1;
+      if (flow === null) sum.doubts += 1;
+      else if ((flow === 'BROKEN') === begins) sum.agreed += 1;
       else if (begins) sum.missed += 1;
       else sum.invented += 1;
     }

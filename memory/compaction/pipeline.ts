@@ -380,7 +380,7 @@ function requeueDrafts({ clock, catalogue, modelUpgrades }: State, session: Sess
 async function decide(state: State, session: Session): Promise<void> {
   armIdle(state, session);
   const overflow = decideCompaction(session.buffer.length, null, state.rule);
-  if (overflow.kind === 'compact') await compact(state, session, overflow.turns, overflow.because);
+  if (overflow !== null) await compact(state, session, overflow.turns, overflow.reason);
   else if (needsReading(session.buffer.length, state.rule)) sense(state, session);
 }
 
@@ -411,7 +411,7 @@ async function apply(state: State, session: Session, turn: BufferedTurn, reading
   if (at < 0) return;
   const rule = state.rule;
   const decision = decideCompaction(at + 1, reading, rule);
-  if (decision.kind === 'compact') await compact(state, session, decision.turns, decision.because);
+  if (decision !== null) await compact(state, session, decision.turns, decision.reason);
   if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, rule)) sense(state, session);
 }
 

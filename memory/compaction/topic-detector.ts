@@ -30,9 +30,9 @@ export function createTopicDetector({
     counts: (): TopicCounts => ({ ...counts }),
     /** Uses rules when the words are clear or the model is unavailable, else the model. Never rejects. */
     async detect(input: TopicShiftInput): Promise<TopicShiftReading> {
-      const clear = readFlow(input);
+      const flow = readFlow(input);
       counts.turns += 1;
-      if (clear.kind === 'clear') return { ...(await locally(input)), logic_flow: clear.flow };
+      if (flow !== null) return { ...(await locally(input)), logic_flow: flow };
       counts.in_doubt += 1;
       if (model !== null && gate.isOpen(input.sessionId) && !closing.signal.aborted) {
         counts.asked += 1;
@@ -57,14 +57,6 @@ export function createTopicDetector({
  */
 export const TOPIC_THRESHOLDS = { maintainBelow: 0.5, brokenFrom: 0.95 } as const;
 
-type Flow =
-  | {
-      readonly kind: 'clear';
-      readonly flow: TopicShiftReading['logic_flow'];
-      readonly because: 'first' | 'said_so' | 'few_words' | 'same_words' | 'other_words';
-    }
-  | { readonly kind: 'doubt' };
-
 const LEAD = /^(?:(?:ok(?:ay)?|alright|all right|great|good|nice|perfect|thanks|thank you|well|so|now)\b[\s,.!:;-]*)+/i;
 /** Announces another topic; must not match "switch to pnpm" or "a new task type". */
 const SWITCH =
@@ -72,14 +64,13 @@ const SWITCH =
 /** Opens a topic or resumes one after a break. */
 const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b/i;
 
-export function readFlow({ buffer, turn }: TopicShiftInput): Flow {
-  if (buffer.length === 0) return { kind: 'clear', flow: 'MAINTAIN', because: 'first' };
+/** Null: in doubt. */
+export function readFlow({ buffer, turn }: TopicShiftInput): TopicShiftReading['logic_flow'] | null {
+  if (buffer.length === 0) return 'MAINTAIN';
   const prompt = turn.user.trim();
-  if (SWITCH.test(prompt.replace(LEAD, ''))) return { kind: 'clear', flow: 'BROKEN', because: 'said_so' };
-  if (GREETING.test(prompt)) return { kind: 'doubt' };
+  if (SWITCH.test(prompt.replace(LEAD, ''))) return 'BROKEN';
+  if (GREETING.test(prompt)) return null;
   const drift = wordDrift(turn, buffer);
-  if (drift === null) return { kind: 'clear', flow: 'MAINTAIN', because: 'few_words' };
-  if (drift < TOPIC_THRESHOLDS.maintainBelow) return { kind: 'clear', flow: 'MAINTAIN', because: 'same_words' };
-  if (drift >= TOPIC_THRESHOLDS.brokenFrom) return { kind: 'clear', flow: 'BROKEN', because: 'other_words' };
-  return { kind: 'doubt' };
+  if (drift === null || drift < TOPIC_THRESHOLDS.maintainBelow) return 'MAINTAIN';
+  return drift >= TOPIC_THRESHOLDS.brokenFrom ? 'BROKEN' : null;
 }

@@ -17,11 +17,11 @@ describe('the sensor’s gate', () => {
       'Does the carrier client log the attempts and the backoff of bookings?',
       'The booking client does.',
     );
-    expect(flow).toEqual({ kind: 'clear', flow: 'MAINTAIN', because: 'same_words' });
+    expect(flow).toBe('MAINTAIN');
   });
 
   test.each(['yes, do it', 'Why?', 'Run everything once more.', ''])('reads "%s" as going on', (prompt) => {
-    expect(read(prompt)).toMatchObject({ kind: 'clear', flow: 'MAINTAIN', because: 'few_words' });
+    expect(read(prompt)).toBe('MAINTAIN');
   });
 
   test('reads a turn without a common word as another topic', () => {
@@ -29,7 +29,7 @@ describe('the sensor’s gate', () => {
       'Rendering shipping labels on thermal printers produces blurry fonts',
       'Glyph hinting was disabled.',
     );
-    expect(flow).toEqual({ kind: 'clear', flow: 'BROKEN', because: 'other_words' });
+    expect(flow).toBe('BROKEN');
   });
 
   test.each([
@@ -39,7 +39,7 @@ describe('the sensor’s gate', () => {
     'Unrelated: which carrier do we use?',
     'On another note, the backoff …',
   ])('believes "%s"', (prompt) => {
-    expect(read(prompt)).toEqual({ kind: 'clear', flow: 'BROKEN', because: 'said_so' });
+    expect(read(prompt)).toBe('BROKEN');
   });
 
   test.each([
@@ -47,23 +47,18 @@ describe('the sensor’s gate', () => {
     'Unrelated changes of the carrier client should not be in the backoff commit for bookings.',
     'A new task type for carrier bookings with backoff, please.',
   ])('takes work for work: "%s"', (prompt) => {
-    expect(read(prompt)).not.toMatchObject({ flow: 'BROKEN' });
+    expect(read(prompt)).not.toBe('BROKEN');
   });
 
   test('leaves to the model what has some words in common, and what begins with a greeting', () => {
-    expect(read('The warehouse screen shows stale bookings after midnight', 'A cache keeps yesterday’s list.')).toEqual(
-      {
-        kind: 'doubt',
-      },
-    );
-    expect(read('Good morning! The carrier client, once more.')).toEqual({ kind: 'doubt' });
+    expect(
+      read('The warehouse screen shows stale bookings after midnight', 'A cache keeps yesterday’s list.'),
+    ).toBeNull();
+    expect(read('Good morning! The carrier client, once more.')).toBeNull();
   });
 
   test('is clear about the first turn, and never throws', () => {
-    expect(readFlow({ buffer: [], turn: say('Anything at all') })).toMatchObject({
-      flow: 'MAINTAIN',
-      because: 'first',
-    });
+    expect(readFlow({ buffer: [], turn: say('Anything at all') })).toBe('MAINTAIN');
     fc.assert(fc.property(fc.string(), fc.string(), (prompt, answer) => void read(prompt, answer)));
   });
 });
