@@ -13,7 +13,7 @@ import {
   type SectionName,
   toSlug,
 } from '../model/page.ts';
-import { isNearDuplicate } from '../text/paraphrase.ts';
+import { getWords, isNearDuplicate, saySame } from '../text/paraphrase.ts';
 import { type Attribute, type Candidate, getAttribute, statementId } from './statement.ts';
 
 export interface MergeInput {
@@ -60,6 +60,7 @@ interface Entry {
   isChanged: boolean;
   readonly attribute: Attribute | null;
   readonly words: string;
+  readonly tokens: ReadonlySet<string>;
   /** Day from which it holds. */
   readonly since: string;
 }
@@ -67,8 +68,8 @@ interface Entry {
 interface Draft {
   readonly page: Page;
   readonly entries: Entry[];
-  /** Lines of a person. */
-  readonly others: readonly string[];
+  /** Words of each line of a person. */
+  readonly others: readonly ReadonlySet<string>[];
   readonly sources: Set<string>;
   updated: string;
 }
@@ -120,7 +121,7 @@ function addDraft(state: State, name: string, page: Page): Draft {
     entries: lines.flatMap(({ at, section, statement }) =>
       statement === null ? [] : [getEntry(state, { at, section, statement })],
     ),
-    others: lines.flatMap(({ raw, statement }) => (statement === null ? [raw.trim()] : [])),
+    others: lines.flatMap(({ raw, statement }) => (statement === null ? [getWords(raw)] : [])),
     sources: new Set(page.head.sources),
     updated: page.head.updated,
   };
@@ -138,7 +139,8 @@ function getEntry({ origins }: State, entry: Pick<Entry, 'at' | 'section' | 'sta
   const days = statement.nodes.flatMap((id) => origins.get(id)?.[0]?.at.slice(0, 10) ?? getDay(id));
   const since = statement.validFrom ?? days.toSorted()[0] ?? '';
   const { text } = statement;
-  return { ...entry, isChanged: false, attribute: getAttribute(text), words: text.toLowerCase(), since };
+  const read = { attribute: getAttribute(text), words: text.toLowerCase(), tokens: getWords(text) };
+  return { ...entry, ...read, isChanged: false, since };
 }
 
 function getScope(state: State, { scope, project }: Candidate): readonly Draft[] {
@@ -174,14 +176,10 @@ function place(state: State, candidate: Candidate): void {
 /** It stands in the page already, in these or in a person's words: then it only becomes a source. */
 function isKnown(draft: Draft, { text, nodeId, at }: Candidate): boolean {
   const day = at.slice(0, 10);
-  const [words, key] = [text.toLowerCase(), longestWord(text)];
-  const mayBeSame = (other: string): boolean => other.includes(key) || words.includes(longestWord(other));
+  const own = getWords(text);
   const same = draft.entries.find(
-    ({ section, statement, words: other }) =>
-      section !== REPORTED &&
-      mayBeSame(other) &&
-      isNearDuplicate(statement.text, text) &&
-      (section !== BEFORE || (statement.validTo ?? '9') > day),
+    ({ section, statement, tokens }) =>
+      section !== REPORTED && saySame(tokens, own) && (section !== BEFORE || (statement.validTo ?? '9') > day),
   );
   if (same !== undefined) {
     const { nodes } = same.statement;
@@ -192,15 +190,9 @@ function isKnown(draft: Draft, { text, nodeId, at }: Candidate): boolean {
     draft.sources.add(nodeId);
     return true;
   }
-  if (!draft.others.some((line) => mayBeSame(line.toLowerCase()) && isNearDuplicate(line, text))) return false;
+  if (!draft.others.some((line) => saySame(line, own))) return false;
   draft.sources.add(nodeId);
   return true;
-}
-
-/** Of two texts with nearly the same words, one has the longest word of the other. */
-function longestWord(text: string): string {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [''];
-  return words.reduce((longest, word) => (word.length > longest.length ? word : longest));
 }
 
 /** How a statement ends others: another value of the same, or the return of what they gave up. */
