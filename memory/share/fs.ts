@@ -27,8 +27,6 @@ type Lines = Readonly<Record<string, unknown>>;
  */
 export function createStateFile(dir: string): StateFile {
   const [file, outboxFile] = [path.join(dir, 'state.jsonl'), path.join(dir, 'outbox.json')];
-  /** Until 2026-11-25 one document with the rows that wait; the next save replaces it. */
-  const earlierFile = path.join(dir, 'state.json');
   let saved: { readonly state: SavedState; readonly sequences: ReadonlySet<number> } | null = null;
   let queued: ReadonlySet<number> = new Set();
   let [bytes, most] = [0, 0];
@@ -65,12 +63,10 @@ export function createStateFile(dir: string): StateFile {
 
   return {
     async load() {
-      const [text, earlier] = [await readPrivate(file), await readPrivate(earlierFile)];
-      if (text === null && earlier === null) return null;
-      const rows = { outbox: parseJson((await readPrivate(outboxFile)) ?? '[]') };
-      const read = ShareState.safeParse(
-        text === null ? parseJson(earlier ?? '') : { ...folded(text.split('\n')), ...rows },
-      );
+      const text = await readPrivate(file);
+      if (text === null) return null;
+      const outboxText = (await readPrivate(outboxFile)) ?? '[]';
+      const read = ShareState.safeParse({ ...folded(text.split('\n')), outbox: parseJson(outboxText) });
       if (!read.success) throw broken(read.error.issues[0]?.path[0] === 'outbox' ? outboxFile : file);
       const { outbox, ...state } = read.data;
       saved = null;
@@ -87,12 +83,11 @@ export function createStateFile(dir: string): StateFile {
       if (isMore) await writeOutbox(outbox, sequences);
       await writeState(state);
       if (!isMore && isShort(outbox, sequences)) await writeOutbox(outbox, sequences);
-      if (saved === null) await rm(earlierFile, { force: true });
       saved = { state, sequences };
     },
     async remove() {
       saved = null;
-      await Promise.all([file, outboxFile, earlierFile].map((each) => rm(each, { force: true })));
+      await Promise.all([file, outboxFile].map((each) => rm(each, { force: true })));
     },
   };
 }

@@ -77,14 +77,4 @@ describe('the state of sharing', () => {
     await writeFile(path.join(dir, 'state.jsonl'), 'nothing', { mode: 0o600 });
     await expect(again.load()).rejects.toThrow(/state\.jsonl cannot be read/);
   });
-
-  it('reads the one document of earlier homes, and replaces it', async () => {
-    const now = state({ outbox: [getRow(0)], next: 1, known: { one: known('a') } });
-    await writeFile(path.join(dir, 'state.json'), JSON.stringify(now), { mode: 0o600 });
-    const file = createStateFile(dir);
-    expect(await file.load()).toEqual(now);
-    await file.save(now);
-    await expect(text('state.json')).rejects.toThrow('ENOENT');
-    expect(await createStateFile(dir).load()).toEqual(now);
-  });
 });
