@@ -14,7 +14,6 @@ const WEIGHTS = {
   /** Share of its files that preceding turns used; 0.5 without files. */
   sameFiles: -5,
   greeting: 4.9,
-  farewell: 1.3,
   announced: 2.7,
 } as const;
 const SHIFT_AT = 3.8;
@@ -25,8 +24,6 @@ const PAUSE_MS = 30 * 60_000;
 const PAUSED = 2.5;
 
 const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b/i;
-const FAREWELL =
-  /\b(?:bye|goodbye|see (?:you|ya)|talk (?:to you )?(?:soon|later)|take care|catch you later|have a (?:good|great|nice)|later!)\b/i;
 const FILE = /(?<![\w@.-])[\w@.-]+(?:\/[\w@.-]+)+/g;
 /** Trailing path segments to compare; the rest is common to the project. */
 const LAST_NAMES = 2;
@@ -51,7 +48,6 @@ export function isShift(turn: TurnText, before: readonly TurnText[], embeddings:
     WEIGHTS.drift * relativeDrift(turn, near, embeddings) +
     WEIGHTS.sameFiles * sameFiles(turn, near.slice(-FILES_OF)) +
     (greets ? WEIGHTS.greeting : 0) +
-    (FAREWELL.test(`${last.user}\n${saidIn(last)}`) ? WEIGHTS.farewell : 0) +
     (announced ? WEIGHTS.announced : 0) +
     (paused ? PAUSED : 0);
   return score >= SHIFT_AT;
