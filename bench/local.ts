@@ -72,7 +72,7 @@ function kept(name: string, conversations: readonly PlantedConversation[], chars
   for (const { turns, facts } of conversations) {
     for (let at = 0; at < turns.length; at += BATCH) {
       const batch = turns.slice(at, at + BATCH).map(({ turn }) => turn);
-      const { nodes } = summarizeByRules({ project: 'p', turns: batch, knownTags: [], brief: '' });
+      const { nodes } = summarizeByRules({ turns: batch, knownTags: [], brief: '' });
       for (const node of nodes) {
         const own = batch.filter(({ turnId }) => node.turns.includes(turnId));
         const lead = own.map(saidIn).join(' ').slice(0, chars);

@@ -27,7 +27,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
 
   /** Returns how many topic pages changed. */
   async function savePages(pages: readonly ArchivedPage[] | undefined, isWhole: boolean): Promise<number> {
-    if (pages === undefined || topicPages === null) return 0;
+    if (pages === undefined) return 0;
     const rewrites = await topicPages.planRestore(pages, isWhole, catalogue.every());
     for (const rewrite of rewrites) await topicPages.files.replace(rewrite);
     return rewrites.filter(({ name }) => name.startsWith('topics/')).length;
@@ -72,7 +72,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
         );
         const own = isTrusted && pages !== undefined ? await redacted(pages) : undefined;
         const replaced = changed.length - added;
-        if (isTrusted) await parts.facts?.restore(await redacted(facts), false);
+        if (isTrusted) await parts.facts.restore(await redacted(facts), false);
         return {
           kind: 'nodes' as const,
           added,
@@ -97,7 +97,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
         if (remove.length > 0) await store.remove(remove);
         const briefs = await saveBriefs(snapshot.briefs, () => true);
         const pages = await savePages(snapshot.pages, true);
-        if (snapshot.facts !== undefined) await parts.facts?.restore(snapshot.facts, true);
+        if (snapshot.facts !== undefined) await parts.facts.restore(snapshot.facts, true);
         await parts.takeBackBriefs(id, atMs);
         return { restored: changed.length, removed: remove.length, briefs, pages, undo: before };
       }),

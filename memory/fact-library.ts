@@ -1,4 +1,3 @@
-import { CometError } from '../common/errors.ts';
 import { type FactFilter, filterFacts } from './facts/fact-block.ts';
 import type { ConceptView, FactList, FactView } from './facts.ts';
 import { factLines } from './pages/format-facts.ts';
@@ -20,33 +19,28 @@ export interface FactReason extends FactView {
 /** What commands and tools read and erase of facts. */
 export function createFactLibrary({ facts, config, getProject, turnRegistry, catalogue, snapshooter }: MemoryParts) {
   const getKey = ({ projectDir }: Where): string | null => (projectDir === undefined ? null : getProject(projectDir));
-  const kept = (): NonNullable<typeof facts> => {
-    if (facts === null) throw new CometError('not_found', 'this memory keeps no facts');
-    return facts;
-  };
   return {
     /** By concept, the most salient first. */
-    listFacts: async (filter: Where): Promise<FactList> =>
-      (await facts?.list(getKey(filter))) ?? { facts: [], problems: [] },
+    listFacts: (filter: Where): Promise<FactList> => facts.list(getKey(filter)),
     /** What facts may be about, by name. */
-    listConcepts: async (): Promise<readonly ConceptView[]> => (await facts?.concepts()) ?? [],
+    listConcepts: (): Promise<readonly ConceptView[]> => facts.concepts(),
     /** @throws CometError `not_found`, `ambiguous_id` */
     async explainFact(id: string, filter: Where): Promise<FactReason> {
-      const fact = await kept().find(id, getKey(filter));
+      const fact = await facts.find(id, getKey(filter));
       const nodes = turnRegistry.aliases(fact.turn_id).flatMap(catalogue.nodesCovering);
       const memories = [...new Set(nodes.flatMap((nodeId) => catalogue.current(nodeId)?.node_id ?? []))];
       return { ...fact, memories, session_title: turnRegistry.session(fact.session_id)?.title ?? '' };
     },
     /** One section with the facts that a filter names, within `facts.tokens`; '' without any. */
     async subscribedFacts(filter: FactFilter & { readonly sessionId: string }, projectDir: string): Promise<string> {
-      await facts?.refresh();
-      const source = facts?.current(getProject(projectDir)) ?? null;
+      await facts.refresh();
+      const source = facts.current(getProject(projectDir));
       const rules = { sessionId: filter.sessionId, told: [], budgetTokens: config.facts.tokens };
       return source === null ? '' : factLines(filterFacts(source, filter), rules).join('\n');
     },
     /** Erases facts by id, or all of a concept, also in snapshots. @throws as `explainFact`; nothing is changed */
     async forgetFacts(names: readonly string[], filter: Where): Promise<readonly FactView[]> {
-      const removal = await kept().forget(names, getKey(filter));
+      const removal = await facts.forget(names, getKey(filter));
       await snapshooter.scrub(new Set(removal.map(({ id }) => id)), new Set(), () => true);
       return removal;
     },

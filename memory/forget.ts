@@ -207,12 +207,10 @@ interface RemovalParts
     ServiceParts,
     'journal' | 'nodeFiles' | 'turnRegistry' | 'catalogue' | 'indexer' | 'snapshooter' | 'store' | 'turnReader'
   > {
-  /** Null where memory keeps no pages. */
-  readonly topicPages: LibraryPages | null;
+  readonly topicPages: LibraryPages;
   /** Absent where no tasks are kept. */
   readonly tasks?: Pick<Tasks, 'forget' | 'findDerived'>;
-  /** Null where no facts are kept. */
-  readonly facts: Pick<Facts, 'forgetTurns'> | null;
+  readonly facts: Pick<Facts, 'forgetTurns'>;
 }
 
 export type Removal = Awaited<ReturnType<typeof openRemoval>>;
@@ -293,7 +291,7 @@ async function removeNodes(
   const pointers = nodes.flatMap((node) => catalogue.pointersTo(node.node_id));
   await parts.told?.add([...nodes, ...pointers].map(({ node_id }) => node_id));
   await parts.tasks?.forget(getTaskSources([...nodes, ...pointers], texts));
-  await parts.facts?.forgetTurns(new Set(turnIds));
+  await parts.facts.forgetTurns(new Set(turnIds));
   for (const turnId of turnIds) turnRegistry.reserve(turnId);
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ turnId }) => turnId);
   const getSessionId = (turnId: string): string =>
@@ -331,7 +329,7 @@ async function removeFromPages(
   removedIds: ReadonlySet<string>,
   { topicPages, catalogue }: RemovalParts,
 ): Promise<void> {
-  for (let tries = 0; topicPages !== null && tries < PAGE_TRIES; tries += 1) {
+  for (let tries = 0; tries < PAGE_TRIES; tries += 1) {
     const rewrites = await topicPages.planRemoval(removedIds, catalogue.every());
     const made = await Promise.all(rewrites.map(topicPages.files.replace));
     if (!made.includes(false)) return;

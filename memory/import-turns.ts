@@ -202,7 +202,7 @@ async function writeTurns(
     }),
   );
   const { sessionId, project } = first.turn;
-  for (const { text } of added) await facts?.readPast(text, { sessionId, project });
+  for (const { text } of added) await facts.readPast(text, { sessionId, project });
   const asBatch = (turns: readonly TurnText[]): Batch => {
     const past = { atMs: turns.at(-1)?.atMs ?? 0, links: [importLink(request.imported)] };
     return { sessionId, project, reason: 'external', turns, past };

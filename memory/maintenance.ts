@@ -49,8 +49,7 @@ export function createMaintenance(parts: Parts) {
     /** File of the newest brief, once. */
     takeBrief: () => schedule.caughtUp().then(consolidator.takeBrief),
     /** What to look at in the topic pages. */
-    lintPages: () =>
-      background.started.then(() => parts.topicPages?.lint((id) => catalogue.current(id) !== undefined) ?? []),
+    lintPages: () => background.started.then(() => parts.topicPages.lint((id) => catalogue.current(id) !== undefined)),
     refreshIndex: () => refreshIndex(parts),
     /** `revision` grows with each change of a node. */
     ...{ listSnapshots: archives.listSnapshots, rollback: archives.rollback, revision: catalogue.revision },
@@ -69,7 +68,7 @@ export function createMaintenance(parts: Parts) {
         /** The former name of `drafts`. */
         stand_ins: drafts,
         facts: nodes.reduce((sum, node) => sum + node.facts.length, 0),
-        ...{ facts_dropped: facts?.dropped() ?? {}, sessions: sessions.length },
+        ...{ facts_dropped: facts.dropped(), sessions: sessions.length },
         projects: new Set(nodes.map((node) => node.project)).size,
         turns: sessions.reduce((sum, session) => sum + session.turns, 0),
         oldest: nodes.at(-1)?.created_at ?? null,
@@ -113,7 +112,7 @@ export function createMaintenance(parts: Parts) {
           ...skippedTurns(parts),
           ...background.problems(),
           ...[...schedule.problems(), ...consolidator.problems()],
-          ...[...store.problems(), ...(facts?.problems() ?? [])],
+          ...[...store.problems(), ...facts.problems()],
         ] as readonly Problem[],
         /** What edits of node files by others did since the start. */
         notes: store.notes(),
@@ -131,7 +130,6 @@ export function createMaintenance(parts: Parts) {
 /** Makes the index list pages and tasks as they are now. @throws a disk error */
 function refreshIndex({ store, catalogue, topicPages }: MemoryParts): Promise<void> {
   return store.exclusive(async () => {
-    if (topicPages === null) return;
     const unchanged = { changed: new Map(), placed: [] };
     const rewrites = await topicPages.rewrites(await topicPages.shelf(), unchanged, catalogue.every());
     for (const rewrite of rewrites) await topicPages.files.replace(rewrite);
@@ -183,7 +181,7 @@ export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: 
       }
       await indexer.reconcile(isClosing, onProgress);
     } catch (error) {
-      problems.push({ file: 'journal', message: `could not be read to its turnId: ${(error as Error).message}` });
+      problems.push({ file: 'journal', message: `could not be read to its end: ${(error as Error).message}` });
       log.error('history could not be read to its end', { error });
     } finally {
       filling = null;

@@ -59,8 +59,7 @@ export async function createMemory(options: MemoryOptions): Promise<Memory & { r
   const schedule = createSchedule({ ...options, dreams: consolidator, sinceMs, ready: started });
   const { facts, config } = parts;
   const pages = createLibraryBlock(parts);
-  const isShown = facts !== null && config.facts.tokens > 0;
-  const libraryBlock = isShown ? withFacts(pages, facts, config.facts.tokens) : pages;
+  const libraryBlock = config.facts.tokens > 0 ? withFacts(pages, facts, config.facts.tokens) : pages;
   void libraryBlock.refresh();
   const shared = { ...parts, libraryBlock, sessions, started, follow, resolve, isClosing, onActivity: schedule.reset };
   const details = createDetails(shared);
@@ -78,7 +77,7 @@ export async function createMemory(options: MemoryOptions): Promise<Memory & { r
     details.close();
     const upgradesEnded = modelUpgrades.close();
     await pipeline.close();
-    await facts?.close();
+    await facts.close();
     await Promise.all([upgradesEnded, options.model?.close(), options.local.close()]);
     await background.succeeded;
     await store.exclusive(async () => {});
@@ -124,8 +123,8 @@ function getFactChanges({ facts, config }: MemoryParts) {
   const { tokens: budgetTokens } = config.facts;
   return async (request: ShownText & { readonly sessionId: string; readonly project: string }) => {
     if (budgetTokens === 0) return [];
-    await facts?.refresh();
-    const source = facts?.current(request.project) ?? null;
+    await facts.refresh();
+    const source = facts.current(request.project);
     return source === null ? [] : changedFactLines(source, { ...request, budgetTokens });
   };
 }

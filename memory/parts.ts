@@ -34,7 +34,6 @@ import { createStore } from './storage/node-store.ts';
 import type { PageFiles } from './storage/page-files.ts';
 import type { SourceFiles } from './storage/project-files.ts';
 import { createSnapshotService, type DreamFiles, type Snapshots } from './storage/snapshot-files.ts';
-import { type CrashMarks, NO_MARKS } from './storage/turn-log.ts';
 import type { Activity } from './tasks/judge.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
@@ -43,6 +42,7 @@ export interface MemoryOptions
   extends Pick<
     ServiceParts,
     | 'journal'
+    | 'crashMarks'
     | 'nodeFiles'
     | 'index'
     | 'model'
@@ -55,8 +55,6 @@ export interface MemoryOptions
     | 'randomHex'
   > {
   readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'rerank' | 'inject' | 'dream' | 'facts'>;
-  /** Absent where nothing is remembered of a crash. */
-  readonly crashMarks?: CrashMarks;
   /** Absent where results keep the order of ranking. */
   readonly reranker?: Reranker;
   /** Read for each question. Absent outside of benchmarks. */
@@ -74,10 +72,8 @@ export interface MemoryOptions
   readonly closings: ClosedSessionsFile;
   readonly snapshots: Snapshots;
   readonly dreams: DreamFiles;
-  /** Absent where no pages are kept. */
-  readonly pageFiles?: PageFiles;
-  /** Absent where no facts are kept. */
-  readonly factFiles?: FactFiles;
+  readonly pageFiles: PageFiles;
+  readonly factFiles: FactFiles;
   /** Compares values of facts; the caller closes it. */
   readonly embedder?: Pick<Embedder, 'embed'>;
   /** Absent where memory is not shared. */
@@ -94,12 +90,11 @@ export interface MemoryOptions
 
 /** Everything from a captured turn to a durable node. */
 export async function createParts(options: MemoryOptions) {
-  const { index, journal, log, dreams: dreamFiles, crashMarks = NO_MARKS } = options;
+  const { index, journal, log, dreams: dreamFiles, crashMarks } = options;
   const catalogue = createNodeRegistry();
   const turnRegistry = createTurnRegistry();
   const base = {
     ...options,
-    crashMarks,
     dreamFiles,
     catalogue,
     turnRegistry,
@@ -110,10 +105,7 @@ export async function createParts(options: MemoryOptions) {
   const indexer = createIndexer({ ...base, getTexts: base.turnReader.ofSession, getSession: turnRegistry.getSession });
   const snapshooter = createSnapshotService(base);
   const store = createStore({ ...base, indexer, snapshot: () => snapshooter.take('edit') });
-  const facts =
-    options.factFiles === undefined
-      ? null
-      : await openFacts({ ...base, factFiles: options.factFiles, onFade: createFadeNote(options) });
+  const facts = await openFacts({ ...base, onFade: createFadeNote(options) });
   const stored = { ...base, indexer, store, snapshooter, facts };
   const linker = createLinker({ ...stored, index, log });
   const revisions = createRevisions(catalogue);
@@ -122,8 +114,7 @@ export async function createParts(options: MemoryOptions) {
   const modelUpgrades = createModelUpgrades({ ...stored, compactor, revisions, linker, nodeLimit });
   const topicDetector = createTopicDetector(options);
   const files = createFileReferences(base);
-  const topicPages =
-    options.pageFiles === undefined ? null : createLibraryPages({ ...base, pageFiles: options.pageFiles });
+  const topicPages = createLibraryPages(base);
   const removedNodes = options.share?.removed;
   const removal = await openRemoval({ ...stored, topicPages, ...(removedNodes && { removedNodes }) });
   const toolRounds = createToolRounds({ ...stored, compactor, removal });

@@ -86,7 +86,7 @@ export async function openSessions(parts: MemoryParts) {
       // A turn that arrives while the tail is compacted reopens the session.
       const atMs = Math.max(clock.now(), Date.parse(getView(id).updated_at));
       await summarize(id);
-      await facts?.endSession(id);
+      await facts.endSession(id);
       await closings.add(id, atMs);
       closedAt.set(id, atMs);
       return getView(id);

@@ -20,7 +20,8 @@ import { changeFacts, findFacts } from './storage/fact-markdown.ts';
 const TRIES = 3;
 const MOST_KNOWN = 20_000;
 
-interface Parts extends Pick<MemoryParts, 'topicPages' | 'facts' | 'redactor' | 'factFiles' | 'clock'> {
+interface Parts extends Pick<MemoryParts, 'topicPages' | 'redactor' | 'factFiles' | 'clock'> {
+  readonly facts: Pick<MemoryParts['facts'], 'texts' | 'rewrite'>;
   readonly share?: { readonly faded?: FadedFacts } | undefined;
 }
 type KeyOf = (project: string) => string;
@@ -38,20 +39,19 @@ function createRedact({ redactor }: Parts): Redact {
 }
 
 function createPages({ topicPages, clock }: Parts, redact: Redact) {
+  const { replace } = topicPages.files;
+
   async function readPageTexts(getKey: KeyOf) {
-    const shelf = await topicPages?.shelf();
-    const files = [...(shelf?.texts ?? [])].filter(([name]) => /^(?:topics|plans)\//.test(name));
+    const shelf = await topicPages.shelf();
+    const files = [...shelf.texts].filter(([name]) => /^(?:topics|plans)\//.test(name));
     const found = files.flatMap(([name, text]) => {
       const page = getRef(name, text, getKey);
       return page === null ? [] : [{ page, text }];
     });
     // A folder that is gone, or a page that cannot be read, removes nothing elsewhere.
-    const isWhole = (shelf?.texts.size ?? 0) > 0 && shelf?.problems.length === 0;
+    const isWhole = shelf.texts.size > 0 && shelf.problems.length === 0;
     return { found, names: new Set(files.map(([name]) => name.toLowerCase())), isWhole };
   }
-
-  const replace = async (name: string, before: string | null, after: string | null): Promise<boolean> =>
-    (await topicPages?.files.replace({ name, before, after })) ?? true;
 
   return {
     async blocks(getKey: KeyOf) {
@@ -71,7 +71,7 @@ function createPages({ topicPages, clock }: Parts, redact: Redact) {
         const changes = { added: own.get(pageKey(page)) ?? [], removed, isKnown, redact };
         own.delete(pageKey(page));
         const after = changeBlocks(text, page, changes);
-        if (after !== text) isMade = (await replace(page.file, text, after)) && isMade;
+        if (after !== text) isMade = (await replace({ name: page.file, before: text, after })) && isMade;
       }
       const day = new Date(clock.now()).toISOString().slice(0, 10);
       for (const blocks of own.values()) {
@@ -79,7 +79,7 @@ function createPages({ topicPages, clock }: Parts, redact: Redact) {
         const page = { ...block.page, file: freeName(block.page.file, names) };
         names.add(page.file.toLowerCase());
         const after = changeBlocks(emptyPage(page, day), page, { added: blocks, removed, isKnown, redact });
-        if (after !== null) isMade = (await replace(page.file, null, after)) && isMade;
+        if (after !== null) isMade = (await replace({ name: page.file, before: null, after })) && isMade;
       }
       return isMade;
     },
@@ -88,7 +88,7 @@ function createPages({ topicPages, clock }: Parts, redact: Redact) {
 
 function createFacts({ facts }: Parts, redact: Redact) {
   async function readFactTexts(getKey: KeyOf) {
-    const { files = [], isWhole = false } = (await facts?.texts()) ?? {};
+    const { files, isWhole } = await facts.texts();
     const lines = files.flatMap(({ project, text }) => {
       const page = factsRef(project && getKey(project));
       return findFacts(text).map((fact) => {
@@ -114,7 +114,7 @@ function createFacts({ facts }: Parts, redact: Redact) {
           added: fresh.filter((block) => ofBlock(block) === project).map(({ text }) => text),
           removed: new Set(removals.filter((line) => line.project === project).map(({ raw }) => raw)),
         };
-        await facts?.rewrite(project, (text) => changeFacts(project, text, change));
+        await facts.rewrite(project, (text) => changeFacts(project, text, change));
       }
     },
   };
@@ -138,21 +138,21 @@ export function createSharedPages(
         faded: (await share?.faded?.load()) ?? [],
         present: new Set([...written.blocks, ...stated.lines.map(({ block }) => block)].map(({ key }) => key)),
         places: {
-          pages: { name: topicPages?.files.dir ?? '', isWhole: written.isWhole },
-          facts: { name: factFiles?.getPath('') ?? '', isWhole: stated.isWhole },
+          pages: { name: topicPages.files.dir, isWhole: written.isWhole },
+          facts: { name: factFiles.getPath(''), isWhole: stated.isWhole },
         },
       };
     },
     async saveBlocks(change) {
       await facts.change(change);
       for (let tries = 0; tries < TRIES; tries += 1) if (await pages.change(change)) return;
-      const where = topicPages?.files.dir ?? 'the library';
-      throw new CometError('share_failed', `${where} changes while it is written, or cannot be written; pull again`);
+      const { dir } = topicPages.files;
+      throw new CometError('share_failed', `${dir} changes while it is written, or cannot be written; pull again`);
     },
     dropFaded: async (keys) => share?.faded?.drop(keys),
     async changedApart() {
-      const shelf = await topicPages?.shelf();
-      return [...(shelf?.texts ?? [])].flatMap(([file, text]) => {
+      const shelf = await topicPages.shelf();
+      return [...shelf.texts].flatMap(([file, text]) => {
         const blocks = countLabels(text);
         return blocks === 0 ? [] : [{ file, blocks }];
       });

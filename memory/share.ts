@@ -78,7 +78,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
       // What a teammate says makes no facts.
       const own = fresh.filter((node) => node.kind === 'turn' && node.facts.length > 0 && getTeammate(node) === null);
       for (const node of own)
-        await parts.facts?.readPast(getStatements(node), { project: node.project, sessionId: node.session_id });
+        await parts.facts.readPast(getStatements(node), { project: node.project, sessionId: node.session_id });
     },
     tasks: async () => (await parts.tasks?.texts()) ?? [],
     saveTask: async (file: TaskText) => parts.tasks?.receive(file),

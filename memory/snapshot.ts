@@ -37,7 +37,7 @@ export function createHistory({ snapshooter, topicPages, redactor, resolve }: Pa
     /** A topic page. @throws CometError `not_found` for a name that neither the library nor a snapshot has */
     async topicHistory(name: string): Promise<History> {
       const file = `topics/${name}.md`;
-      const now = (await topicPages?.shelf())?.texts.get(file) ?? '';
+      const now = (await topicPages.shelf()).texts.get(file) ?? '';
       const pageVersions = await snapshooter.trace((text) => getLineAt(text, text.indexOf('\n{"pages":') + 1));
       const texts = pageVersions.map(({ line, ...when }) => ({ ...when, text: redactor.text(findPage(line, file)) }));
       const history = getHistory(redactor.text(now), texts);

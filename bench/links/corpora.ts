@@ -80,7 +80,7 @@ export function getNodes(stretches: readonly Stretch[]): TopicNode[] {
   return stretches.flatMap(({ topic, turns }) =>
     turns.length === 0
       ? []
-      : summarizeByRules({ project: 'p', turns, knownTags: [], brief: '' }).nodes.map((draft) => ({
+      : summarizeByRules({ turns, knownTags: [], brief: '' }).nodes.map((draft) => ({
           topic,
           draft,
           turns: turns.filter(({ turnId }) => draft.turns.includes(turnId)),

@@ -16,7 +16,7 @@ import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
 import { createStaticEmbedder } from '../../test/helpers/static-embedder.ts';
-import { noDreams } from '../no-dreams.ts';
+import { noDreams, noFacts, noMarks, noPages } from '../no-files.ts';
 
 /** Memory as the daemon has it, on files and an index of its own, without Claude. */
 export interface Product {
@@ -63,6 +63,9 @@ export async function openProduct({ model, local, embedder, now = Date.now }: Pr
     },
     sources: null,
     dreams: noDreams,
+    crashMarks: noMarks,
+    pageFiles: noPages,
+    factFiles: noFacts,
     watch: null,
     clock: { now },
     log: silentLog,

@@ -12,7 +12,7 @@ import type { NodeFiles } from '../../memory/storage/node-files.ts';
 import type { Journal } from '../../memory/storage/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
 import { createStaticEmbedder } from '../../test/helpers/static-embedder.ts';
-import { noDreams } from '../no-dreams.ts';
+import { noDreams, noFacts, noMarks, noPages } from '../no-files.ts';
 import type { Corpus } from './corpus.ts';
 
 export interface IndexStage {
@@ -57,6 +57,9 @@ export async function openCorpusMemory(
     closings: { load: async () => new Map(), add: async () => {} },
     snapshots: { list: async () => [], write: refused, read: refused, rewrite: refused },
     dreams: noDreams,
+    crashMarks: noMarks,
+    pageFiles: noPages,
+    factFiles: noFacts,
     sources: null,
     watch: null,
     clock: { now: Date.now },

@@ -42,8 +42,7 @@ type Parts = Pick<ServiceParts, 'nodeFiles' | 'local' | 'clock' | 'randomHex' | 
   readonly revisions: Revisions;
   readonly linker: Linker;
   readonly nodeLimit: NodeLimit;
-  /** Null where no facts are kept. */
-  readonly facts: { getOntology(project: string): Ontology | null } | null;
+  readonly facts: { getOntology(project: string): Ontology | null };
   /** Absent where no tasks are kept. */
   readonly tasks?: Pick<Tasks, 'active' | 'takeStatement'>;
 };
@@ -59,7 +58,7 @@ export function createCompactor(parts: Parts) {
 
   function getInput({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
-    return { sessionId, project, turns, before, knownTags: catalogue.tags(project), brief, briefClaims };
+    return { sessionId, turns, before, knownTags: catalogue.tags(project), brief, briefClaims };
   }
 
   async function locally(batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> {
@@ -184,7 +183,7 @@ function findDecided({ turns, before }: Batch): string[] {
 
 /** Facts say what holds now, which imported turns do not. */
 function chooseOntology({ project, past }: Batch, facts: Parts['facts']): Pick<SummaryInput, 'ontology'> {
-  const ontology = past === undefined ? facts?.getOntology(project) : null;
+  const ontology = past === undefined ? facts.getOntology(project) : null;
   return ontology ? { ontology } : {};
 }
 

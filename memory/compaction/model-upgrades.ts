@@ -41,7 +41,7 @@ type Parts = Pick<
   /** Reading what a session said takes time that a running recall needs. */
   readonly priority: { rest(): Promise<void> };
   /** Null where no facts are kept. */
-  readonly facts: SummaryFacts | null;
+  readonly facts: SummaryFacts;
 };
 
 /** Keeps what a model found in turns that rules have read. Never rejects. */
@@ -218,7 +218,7 @@ async function summarize(
   await compactor.takeTasks(saved, batch);
   if (!isKnown(state, batch)) return;
   await compactor.writeBrief(result, batch);
-  await state.facts?.readSummary(batch, result.facts ?? []);
+  await state.facts.readSummary(batch, result.facts ?? []);
 }
 
 /** False when a turn was removed during the model call. */

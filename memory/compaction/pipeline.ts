@@ -63,7 +63,7 @@ export type PipelineParts = Pick<
   readonly topicDetector: TopicDetector;
   readonly sealedOrigin?: (text: string) => Origin | null;
   /** Null where no facts are kept. */
-  readonly facts: TurnFacts | null;
+  readonly facts: TurnFacts;
 };
 
 /** Keeps what a turn states. Never rejects. */
@@ -285,7 +285,7 @@ async function store(state: State, session: Session, turn: CapturedTurn, isForm:
     throw error;
   }
   await inSlices(turn, take(state, session, stored, repeatedText, !stored.redacted));
-  await state.facts?.readTurn(readTurnPart(stored, false).text, stored);
+  await state.facts.readTurn(readTurnPart(stored, false).text, stored);
   return true;
 }
 

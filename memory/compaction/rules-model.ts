@@ -64,5 +64,5 @@ export function* compileRules(): Steps<void> {
   yield void [turn.user, turn.user].map(getChanged);
   const text = 'The first words work. They are used by the port 1.';
   const parts = [{ kind: 'assistant', origin: 'assistant', tool: '', text }] as const;
-  summarizeByRules({ project: '', turns: [{ ...turn, parts }], knownTags: [], brief: '' });
+  summarizeByRules({ turns: [{ ...turn, parts }], knownTags: [], brief: '' });
 }

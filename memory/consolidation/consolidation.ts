@@ -80,8 +80,7 @@ type Parts = Pick<
   readonly config: Pick<Config, 'dream'>;
   readonly dreams: DreamFiles;
   readonly newId: () => string;
-  /** Null where memory keeps no pages. */
-  readonly topicPages: LibraryPages | null;
+  readonly topicPages: LibraryPages;
   /** Absent where no tasks are kept. */
   readonly tasks?: Pick<Tasks, 'briefLines'>;
   /** What requests saved from the one time to the other; absent where it is not counted. */
@@ -154,7 +153,7 @@ export async function openConsolidator(parts: Parts) {
     /** File of the newest brief, once: the next call returns null until there is a newer one. */
     async takeBrief(): Promise<string | null> {
       const [newest] = last?.briefs ?? [];
-      if (topicPages === null || newest === undefined || last?.shown === newest.at || running) return null;
+      if (newest === undefined || last?.shown === newest.at || running) return null;
       await update({ shown: newest.at });
       const { texts } = await topicPages.files.load();
       const name = inboxName(newest.day);
@@ -165,7 +164,7 @@ export async function openConsolidator(parts: Parts) {
       const briefs = last?.briefs ?? [];
       const removals = briefs.filter((brief) => brief.snapshot === snapshot || Date.parse(brief.at) >= snapshotMs);
       const oldest = removals.at(-1);
-      if (topicPages === null || oldest === undefined) return;
+      if (oldest === undefined) return;
       for (const { day, digest } of removals) {
         const name = inboxName(day);
         const before = (await topicPages.files.load()).texts.get(name);
@@ -194,25 +193,24 @@ type Pass = Awaited<ReturnType<typeof planPass>>;
 async function planPass(parts: Parts, input: PassInput) {
   const { catalogue, topicPages } = parts;
   const { nowMs, project, last } = input;
-  const before = { nodes: catalogue.every(), shelf: topicPages === null ? null : await topicPages.shelf() };
+  const before = { nodes: catalogue.every(), shelf: await topicPages.shelf() };
   const orientation = await orient(parts, before, input);
   const { sinceMs } = orientation;
-  const findings = gatherFindings({ ...before, pages: before.shelf?.pages ?? new Map(), sinceMs, nowMs });
+  const findings = gatherFindings({ ...before, pages: before.shelf.pages, sinceMs, nowMs });
 
   const near = (node: MemoryNode): Promise<NeighborPairs> => findNeighbors(parts, node);
   const change = { ...input, nodes: before.nodes, seen: last?.seen ?? {}, near, newId: parts.newId };
   const draft = await buildChangeSet(change);
   const nodes = listNodesAfter(draft, catalogue);
   const { shelf } = before;
-  const merged = shelf === null ? null : (topicPages?.merge(shelf, nodes, project) ?? null);
+  const merged = topicPages.merge(shelf, nodes, project);
   const untold = untoldAfter(last?.untold, draft, merged);
-  const rewrites = shelf === null || merged === null ? [] : ((await topicPages?.rewrites(shelf, merged, nodes)) ?? []);
+  const rewrites = await topicPages.rewrites(shelf, merged, nodes);
   const brief = getBrief(parts, input, { ...orientation, nodes, shelf, merged, untold });
-  const problems = shelf?.problems ?? [];
   return {
-    ...{ at: new Date(nowMs).toISOString(), draft, merged, untold, problems, rewrites, brief },
+    ...{ at: new Date(nowMs).toISOString(), draft, merged, untold, problems: shelf.problems, rewrites, brief },
     isFull: isFull(input.request),
-    isBlocked: shelf?.isWritable === false,
+    isBlocked: !shelf.isWritable,
     isTold: isFull(input.request) && mayTell(shelf, nowMs),
     refused: input.mergeWriter.refusals(),
     phases: getPhases(input, { orientation, findings, draft, merged, rewrites, shelf, brief }),
@@ -225,7 +223,7 @@ function isFull({ projectDir, noBrief = false }: ConsolidationRequest): boolean 
 
 interface Before {
   readonly nodes: readonly MemoryNode[];
-  readonly shelf: Shelf | null;
+  readonly shelf: Shelf;
 }
 
 /** Where things are: the index, the episodes since the last brief, the open tasks. */
@@ -234,7 +232,7 @@ async function orient({ tasks }: Parts, { nodes, shelf }: Before, { nowMs, last 
   const sinceMs = toldMs <= nowMs ? toldMs : Math.max(nowMs - FIRST_BRIEF_MS, oldestMs(nodes, nowMs) - 1);
   const lines = (await tasks?.briefLines({ sinceMs, nowMs })) ?? { open: 0, due: [], neglected: [] };
   const episodes = listNodesSince(nodes, sinceMs);
-  return { sinceMs, episodes: episodes.length, topics: shelf?.pages.size ?? 0, lines };
+  return { sinceMs, episodes: episodes.length, topics: shelf.pages.size, lines };
 }
 
 function oldestMs(nodes: readonly MemoryNode[], nowMs: number): number {
@@ -244,21 +242,20 @@ function oldestMs(nodes: readonly MemoryNode[], nowMs: number): number {
 interface BriefParts extends Before {
   readonly sinceMs: number;
   readonly lines: BriefInput['tasks'];
-  readonly merged: MergedPages | null;
+  readonly merged: MergedPages;
   readonly untold: Untold;
 }
 
 /** Whether the day's page is writable; if not, the next brief covers the same days. */
-function mayTell(shelf: Shelf | null, nowMs: number): boolean {
+function mayTell({ isWritable, problems }: Shelf, nowMs: number): boolean {
   const page = `/${inboxName(localDay(nowMs))}`;
-  return shelf === null || (shelf.isWritable && !shelf.problems.some(({ file }) => file.endsWith(page)));
+  return isWritable && !problems.some(({ file }) => file.endsWith(page));
 }
 
 /** Null where none is written. */
 function getBrief({ topicPages, savings }: Parts, { request, nowMs }: PassInput, parts: BriefParts) {
   const { shelf, merged, nodes, sinceMs, lines: tasks, untold } = parts;
-  if (topicPages === null || shelf === null || merged === null || !mayTell(shelf, nowMs) || !isFull(request))
-    return null;
+  if (!mayTell(shelf, nowMs) || !isFull(request)) return null;
   const pages = new Map([...shelf.pages, ...merged.changed]);
   const saved = savings?.(sinceMs, nowMs) ?? null;
   const getLink = topicPages.getLinker(nodes);
@@ -271,7 +268,7 @@ function getBrief({ topicPages, savings }: Parts, { request, nowMs }: PassInput,
 }
 
 /** What the next brief reports of the library, this pass included. */
-function untoldAfter(previous: Untold | undefined, draft: ChangeSet, merged: MergedPages | null): Untold {
+function untoldAfter(previous: Untold | undefined, draft: ChangeSet, merged: MergedPages): Untold {
   const { merged: merges, groups, tags, linked, pruned } = getCounts(draft);
   const all = <T>(one: readonly T[] = [], other: readonly T[] = []): T[] =>
     [...new Set([...one, ...other])].slice(-MOST_UNTOLD);
@@ -281,9 +278,9 @@ function untoldAfter(previous: Untold | undefined, draft: ChangeSet, merged: Mer
     tags: tags + (previous?.tags ?? 0),
     linked: linked + (previous?.linked ?? 0),
     pruned: pruned + (previous?.pruned ?? 0),
-    added: (merged?.added ?? 0) + (previous?.added ?? 0),
-    pages: all(previous?.pages, [...(merged?.changed.keys() ?? [])]),
-    past: all(previous?.past, merged?.past),
+    added: merged.added + (previous?.added ?? 0),
+    pages: all(previous?.pages, [...merged.changed.keys()]),
+    past: all(previous?.past, merged.past),
   };
 }
 
@@ -291,7 +288,7 @@ interface PhaseParts extends Pick<Before, 'shelf'> {
   readonly orientation: Awaited<ReturnType<typeof orient>>;
   readonly findings: ReturnType<typeof gatherFindings>;
   readonly draft: ChangeSet;
-  readonly merged: MergedPages | null;
+  readonly merged: MergedPages;
   readonly rewrites: readonly PageRewrite[];
   readonly brief: ReturnType<typeof getBrief>;
 }
@@ -302,11 +299,11 @@ function getPhases({ request, nowMs }: PassInput, parts: PhaseParts): readonly P
   const verb = request.dryRun ? 'would be ' : '';
   const counts = getCounts(draft);
   const index =
-    rewrites.find(({ name }) => name === PAGE_NAMES.index)?.after ?? shelf?.texts.get(PAGE_NAMES.index) ?? '';
+    rewrites.find(({ name }) => name === PAGE_NAMES.index)?.after ?? shelf.texts.get(PAGE_NAMES.index) ?? '';
   const phaseText: Readonly<Record<Phase['name'], string>> = {
     orient: `${formatCount(topics, 'topic page')}, ${formatCount(lines.open, 'open task')}, ${formatCount(episodes, 'memory', 'memories')} since ${localTime(sinceMs, 0)}`,
     gather: `${formatCount(findings.corrections, 'correction')}, ${formatCount(findings.repeated, 'repeated statement')}, ${formatCount(findings.neglected.length, 'neglected topic')}, ${formatCount(lines.due.length + lines.neglected.length, 'due or neglected task')}`,
-    consolidate: `${formatCount(draft.lookedAt, 'new or changed memory', 'new or changed memories')} examined: ${verb}${counts.merged} merged, ${counts.groups} grouped, ${counts.tags} tags normalized, ${formatCount(counts.linked, 'link')} made; ${formatCount(merged?.changed.size ?? 0, 'page')} ${request.dryRun ? 'would change' : 'changed'}, ${formatCount(merged?.added ?? 0, 'statement')} added, ${merged?.ended ?? 0} moved to Before`,
+    consolidate: `${formatCount(draft.lookedAt, 'new or changed memory', 'new or changed memories')} examined: ${verb}${counts.merged} merged, ${counts.groups} grouped, ${counts.tags} tags normalized, ${formatCount(counts.linked, 'link')} made; ${formatCount(merged.changed.size, 'page')} ${request.dryRun ? 'would change' : 'changed'}, ${formatCount(merged.added, 'statement')} added, ${merged.ended} moved to Before`,
     'prune and index': `${draft.pruned.links} links dropped, ${draft.pruned.nodes.length} memories pruned, ${index === '' ? 'no index' : `INDEX has ${formatCount(index.split('\n').length - 1, 'line')}`}`,
     brief: briefLine(request, brief, mayTell(shelf, nowMs)),
   };
@@ -365,11 +362,11 @@ async function apply(parts: Parts, pass: Pass, last: DreamLedger | null): Promis
       const now = catalogue.get((before ?? after)?.node_id ?? '') ?? null;
       return now !== before && !isDeepStrictEqual(now, before);
     });
-    const texts = pages.length === 0 ? null : await topicPages?.files.load();
+    const texts = pages.length === 0 ? null : await topicPages.files.load();
     const isEdited = pages.some(({ name, before }) => (texts?.texts.get(name) ?? null) !== before);
     if (moved || isEdited) return null;
     // What is not in a snapshot needs none: index and inbox.
-    const isSame = changes.length + (merged?.changed.size ?? 0) === 0;
+    const isSame = changes.length + merged.changed.size === 0;
     const snapshot = isSame ? null : await snapshooter.take('consolidate');
     const ledger = getLedger(pass, last, snapshot);
     const written = await writeChange({ snapshot: snapshot ?? '', changes, pages, former: last }, ledger, parts);
@@ -415,9 +412,9 @@ function getReport(
     ...{ merged, groups, tags, linked, pruned },
     /** Topic pages that changed, the statements that they gained, and those that no longer hold. */
     pages: {
-      changed: [...(pages?.changed.keys() ?? [])],
-      added: pages?.added ?? 0,
-      ended: pages?.ended ?? 0,
+      changed: [...pages.changed.keys()],
+      added: pages.added,
+      ended: pages.ended,
       problems,
     },
     /** Page of the inbox, as `inbox/2026-11-24.md`; null where no brief is written. */
@@ -437,7 +434,7 @@ async function writeChange(
   ledger: DreamLedger,
   { nodeFiles: files, dreams, topicPages }: Pick<Parts, 'nodeFiles' | 'dreams' | 'topicPages'>,
 ): Promise<{ readonly fresh: MemoryNode[]; readonly gone: string[] } | null> {
-  const pageFiles = topicPages?.files;
+  const pageFiles = topicPages.files;
   const fresh = record.changes.flatMap(({ after }) => after ?? []);
   const removals = record.changes.flatMap(({ before, after }) =>
     after === null && before !== null ? [before.node_id] : [],
@@ -447,7 +444,7 @@ async function writeChange(
     await files.save(fresh);
     if (removals.length > 0) await files.drop(removals);
     for (const page of record.pages ?? []) {
-      if ((await pageFiles?.replace(page)) === true) continue;
+      if (await pageFiles.replace(page)) continue;
       await undo(record, files, dreams, pageFiles);
       await dreams.end();
       return null;
@@ -466,7 +463,7 @@ async function writeChange(
 }
 
 /** Undoes an interrupted write; false if there was none. */
-export async function recoverChange(files: Files, dreams: DreamFiles, pageFiles?: PageFiles): Promise<boolean> {
+export async function recoverChange(files: Files, dreams: DreamFiles, pageFiles: PageFiles): Promise<boolean> {
   const record = await dreams.pending();
   if (record === null) return false;
   await undo(record, files, dreams, pageFiles);
@@ -479,10 +476,10 @@ async function undo(
   { changes, pages = [], former }: ChangeRecord,
   files: Files,
   dreams: DreamFiles,
-  pageFiles?: PageFiles,
+  pageFiles: PageFiles,
 ): Promise<void> {
   if (former !== undefined) await dreams.save(former);
-  for (const { name, before, after } of pages) await pageFiles?.replace({ name, before: after, after: before });
+  for (const { name, before, after } of pages) await pageFiles.replace({ name, before: after, after: before });
   const now = new Map((await files.load()).nodes.map((node) => [node.node_id, node]));
   const back: MemoryNode[] = [];
   const removals: string[] = [];

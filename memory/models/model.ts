@@ -21,7 +21,6 @@ export interface TopicShiftInput {
 export interface SummaryInput {
   /** For usage accounting only. */
   readonly sessionId?: string;
-  readonly project: string;
   readonly turns: readonly TurnText[];
   /** The turn before the first, which a short reply answers. */
   readonly before?: TurnText | undefined;

@@ -186,7 +186,7 @@ export function wasTold(text: string, lines: readonly string[]): boolean {
 }
 
 interface Parts extends Pick<ServiceParts, 'catalogue' | 'redactor' | 'log'> {
-  readonly topicPages: LibraryPages | null;
+  readonly topicPages: LibraryPages;
   readonly tasks?: Pick<Tasks, 'active'>;
   readonly config: Pick<Config, 'inject'>;
 }
@@ -205,7 +205,7 @@ export function createLibraryBlock({ topicPages, tasks, catalogue, config, redac
   };
 
   function refresh(): Promise<void> {
-    if (topicPages === null || budgetTokens === 0) return Promise.resolve();
+    if (budgetTokens === 0) return Promise.resolve();
     reading ??= Promise.all([topicPages.shelf(), tasks?.active() ?? []])
       .then(([shelf, open]) => {
         lastState = { ...shelf, tasks: open };
@@ -218,7 +218,7 @@ export function createLibraryBlock({ topicPages, tasks, catalogue, config, redac
   }
 
   function lines({ project, sessionId, told }: BlockRequest): readonly string[] {
-    if (topicPages === null || lastState === null) return [];
+    if (lastState === null) return [];
     const nodes = catalogue.all().filter((node) => node.project === project && node.session_id !== sessionId);
     const { dir } = topicPages.files;
     const state = { ...lastState, episodes: project === '' ? [] : getEpisodes(nodes, topicPages.files) };
@@ -237,6 +237,6 @@ export function createLibraryBlock({ topicPages, tasks, catalogue, config, redac
     lines,
     text,
     linkedText: async () =>
-      (await text('')) || `${LIBRARY_HEADING}\nNothing is in it yet. Folder: ${topicPages?.files.dir ?? ''}`,
+      (await text('')) || `${LIBRARY_HEADING}\nNothing is in it yet. Folder: ${topicPages.files.dir}`,
   };
 }

@@ -46,13 +46,9 @@ type Pages = Pick<Shelf, 'texts' | 'pages' | 'others' | 'problems'>;
 
 const LINK = /\[(mem_\d{8}_\d{6}_[0-9a-f]{6})\]\([^()\s]*\)/g;
 
-const NOTHING: Pages = { texts: new Map(), pages: new Map(), others: new Map(), problems: [] };
-
 interface Parts {
-  /** Null where memory keeps no pages. */
-  readonly topicPages: Pick<LibraryPages, 'shelf'> | null;
-  /** Null where no facts are kept. */
-  readonly facts: { list(project: string | null): Promise<{ readonly facts: readonly Fact[] }> } | null;
+  readonly topicPages: Pick<LibraryPages, 'shelf'>;
+  readonly facts: { list(project: string | null): Promise<{ readonly facts: readonly Fact[] }> };
   readonly getProject: (directory: string | null) => string;
   readonly redactor: Redactor;
   readonly index: Pick<SearchIndex, 'termWeights'>;
@@ -67,7 +63,7 @@ interface TopicSearch extends TopicFilter, Pick<SectionQuery, 'top'>, Partial<Pi
 
 export function createTopics({ topicPages, facts, getProject, redactor, index, catalogue, config }: Parts) {
   const getRarity = createWordRarity(loadStaticTable);
-  const shelf = async (): Promise<Pages> => (await topicPages?.shelf()) ?? NOTHING;
+  const { shelf } = topicPages;
   const getKey = ({ projectDir }: TopicFilter): string | null =>
     projectDir === undefined ? null : getProject(projectDir);
   return {
@@ -79,7 +75,7 @@ export function createTopics({ topicPages, facts, getProject, redactor, index, c
       const now = await shelf();
       const pages = listTopics(now, project).topics.map((topic) => ({ ...topic, page: getPage(now, topic.name) }));
       const toldTurns = new Set(told.flatMap((id) => catalogue.current(id)?.turns ?? []));
-      const all = (await facts?.list(project))?.facts ?? [];
+      const all = (await facts.list(project)).facts;
       const rows = all.filter(({ turn_id }) => !toldTurns.has(turn_id));
       if (tokens.length === 0 || pages.length + rows.length === 0) return [];
       const idf = await index.termWeights([...tokens, UNSEEN], project === null ? {} : { project });

@@ -111,8 +111,8 @@ type Parts = {
   readonly nodeFiles: NodeFiles;
   readonly snapshots: Snapshots;
   readonly catalogue: NodeRegistry;
-  readonly pageFiles?: PageFiles;
-  readonly factFiles?: Pick<FactFiles, 'texts'>;
+  readonly pageFiles: Pick<PageFiles, 'load'>;
+  readonly factFiles: Pick<FactFiles, 'texts'>;
 };
 
 /** Yields the thread to other work. */
@@ -152,17 +152,15 @@ export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFil
   };
 }
 
-/** Topic pages and what was placed in them; nothing where memory keeps no pages. */
-export async function archivedPages(pageFiles?: PageFiles): Promise<{ pages?: ArchivedPage[] }> {
-  if (pageFiles === undefined) return {};
+/** Topic pages and what was placed in them. */
+export async function archivedPages(pageFiles: Pick<PageFiles, 'load'>): Promise<{ pages: ArchivedPage[] }> {
   const { texts } = await pageFiles.load();
   const rest = [...texts].filter(([name]) => /^topics\/.+\.md$/.test(name) || name === PAGE_NAMES.state);
   return { pages: rest.map(([name, text]) => ({ name, text })).sort((a, b) => compareText(a.name, b.name)) };
 }
 
-/** Files of facts; nothing where memory keeps none. */
-export async function archivedFacts(factFiles?: Pick<FactFiles, 'texts'>): Promise<{ facts?: ArchivedPage[] }> {
-  if (factFiles === undefined) return {};
+/** Files of facts. */
+export async function archivedFacts(factFiles: Pick<FactFiles, 'texts'>): Promise<{ facts: ArchivedPage[] }> {
   const texts = [...(await factFiles.texts())].map(([name, text]) => ({ name, text }));
   return { facts: texts.sort((a, b) => compareText(a.name, b.name)) };
 }

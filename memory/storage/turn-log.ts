@@ -27,10 +27,3 @@ export interface CrashMarks {
   isSkipped(turnId: string): boolean;
   skipped(): readonly MarkedTurn[];
 }
-
-export const NO_MARKS: CrashMarks = {
-  during: (_what, _turns, work) => work(),
-  isSuspect: () => false,
-  isSkipped: () => false,
-  skipped: () => [],
-};

@@ -136,7 +136,7 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
     const answer = { nodes: [node], skip: [], brief };
     const standin = await createStandin({ brain: structuredBrain(() => answer, echoBrain) });
     const result = await (await modelOver(standin)).summarize(
-      { project: 'p', turns: [turn], knownTags: [], brief: '' },
+      { turns: [turn], knownTags: [], brief: '' },
       calm,
     );
     expect(result.nodes[0]?.turns).toEqual([turn.turnId]);

@@ -24,7 +24,7 @@ export function languageModelContract(name: string, make: () => LanguageModel): 
 
     test('nodes cover every turn and name no other; texts are not empty', async () => {
       const model = make();
-      const { nodes, brief } = await model.summarize({ project: 'p', turns, knownTags: [], brief: '' }, signal);
+      const { nodes, brief } = await model.summarize({ turns, knownTags: [], brief: '' }, signal);
       const turnIds = turns.map((turn) => turn.turnId);
       expect(new Set(nodes.flatMap((node) => node.turns))).toEqual(new Set(turnIds));
       for (const node of nodes) {

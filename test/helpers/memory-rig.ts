@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { noFacts, noMarks, noPages } from '../../bench/no-files.ts';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
@@ -80,6 +81,7 @@ export function openRig(
   return createMemory({
     config: Config.parse({ llm, compaction: { idleMs }, dream: { at: '' } }),
     journal: disk.journal,
+    crashMarks: noMarks,
     nodeFiles: disk.nodeFiles,
     index: disk.index,
     model: null,
@@ -91,6 +93,8 @@ export function openRig(
     closings: { load: async () => disk.closed, add: async (id, atMs) => void disk.closed.set(id, atMs) },
     snapshots: disk.snapshots,
     dreams: disk.dreams,
+    pageFiles: noPages,
+    factFiles: noFacts,
     sources: null,
     watch: null,
     clock: { now: () => disk.nowMs },

@@ -8,7 +8,7 @@ import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const say = (prompt: string, answer: string) => readTurn(talk(prompt, answer));
 const compact = (turns: ReturnType<typeof say>[], knownTags: string[] = []) =>
-  summarizeByRules({ project: 'p', turns, knownTags, brief: '' });
+  summarizeByRules({ turns, knownTags, brief: '' });
 
 const history = [
   say(

@@ -71,7 +71,7 @@ describe('unlabeled invented days', () => {
     for (const { turns, facts } of days) {
       for (let at = 0; at < turns.length; at += 10) {
         const batch = turns.slice(at, at + 10).map(({ turn }) => turn);
-        for (const node of summarizeByRules({ project: 'p', turns: batch, knownTags: [], brief: '' }).nodes) {
+        for (const node of summarizeByRules({ turns: batch, knownTags: [], brief: '' }).nodes) {
           const own = batch.filter(({ turnId }) => node.turns.includes(turnId));
           const said = own.flatMap(({ user, parts }) => [
             user,

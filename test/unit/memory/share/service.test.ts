@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { noFacts } from '../../../../bench/no-files.ts';
 import { runAtOnce } from '../../../../common/async.ts';
 import { isDraft, type MemoryNode, redirectTo } from '../../../../memory/model/node.ts';
 import type { JournalTurn } from '../../../../memory/model/turn.ts';
@@ -47,6 +48,8 @@ function createFolder() {
 }
 
 /** A machine: its memory and what it keeps between runs. */
+const facts = { texts: async () => ({ files: [], isWhole: false }), rewrite: async () => {} };
+
 function createHome(
   bus: Bus,
   { scope = 'me' as ShareRules['scope'], passphrase = null as string | null, aheadMs = 0, raw = false } = {},
@@ -82,7 +85,13 @@ function createHome(
     saveTask: async (file: TaskText) => void tasks.set(getStem(file), file),
     removeTask: async (name: string) => void tasks.delete(name),
     isForgotten: (turnId: string) => forgotten.has(turnId),
-    ...createSharedPages({ ...files, redactor, facts: null, clock: { now: () => Date.parse('2026-03-02') } }),
+    ...createSharedPages({
+      ...files,
+      redactor,
+      facts,
+      factFiles: noFacts,
+      clock: { now: () => Date.parse('2026-03-02') },
+    }),
   };
   const stateFile = {
     load: async () => saved,
