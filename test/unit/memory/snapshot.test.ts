@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { noFacts } from '../../../bench/no-files.ts';
 import { createHistory } from '../../../memory/snapshot.ts';
 import { createSnapshotService } from '../../../memory/storage/snapshot-files.ts';
 import { createMemorySnapshots } from '../../helpers/memory-snapshots.ts';
@@ -13,7 +14,7 @@ function rig() {
   const catalogue = { every: () => [makeNode({ node_id: 'mem_20261125_010000_abc002', links: [ID] }), node] };
   const pageFiles = { load: async () => ({ texts }) };
   const snapshooter = createSnapshotService({
-    ...{ nodeFiles: files, snapshots: createMemorySnapshots(), catalogue, pageFiles },
+    ...{ nodeFiles: files, snapshots: createMemorySnapshots(), catalogue, pageFiles, factFiles: noFacts },
   } as never);
   const redactor = { text: (text: string) => text.replaceAll('secret', '[REDACTED]') };
   const topicPages = { shelf: async () => ({ texts }) };

@@ -136,3 +136,14 @@ test('restore brings back both branches that differ only in what a tool was give
     expect(memory.recall.nodesCovering([branch('src/first.ts').turnId, branch('src/second.ts').turnId]).size).toBe(2);
   }
 });
+
+test('a journal that cannot be read at the start is a problem', async () => {
+  const disk = createDisk();
+  const sessions = () => Promise.reject(new Error('EIO: i/o error'));
+  const memory = await start({ ...disk, journal: { ...disk.journal, sessions } });
+  await memory.maintenance.flush(10_000);
+  expect(memory.maintenance.status().problems).toContainEqual({
+    file: 'journal',
+    message: 'could not be read to its end: EIO: i/o error',
+  });
+});
