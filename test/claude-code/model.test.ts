@@ -135,10 +135,7 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
     const brief = { active: [{ text: 'staging on 5433', sources: ['t1'] }], hints: [] };
     const answer = { nodes: [node], skip: [], brief };
     const standin = await createStandin({ brain: structuredBrain(() => answer, echoBrain) });
-    const result = await (await modelOver(standin)).summarize(
-      { turns: [turn], knownTags: [], brief: '' },
-      calm,
-    );
+    const result = await (await modelOver(standin)).summarize({ turns: [turn], knownTags: [], brief: '' }, calm);
     expect(result.nodes[0]?.turns).toEqual([turn.turnId]);
     expect(result.nodes[0]?.open).toMatchObject([{ text: 'Mara moves production by Friday', turn: turn.turnId }]);
     expect(result.brief.active).toEqual([{ text: 'staging on 5433', sources: [turn.turnId] }]);
