@@ -109,13 +109,23 @@ export async function replaceFile(
 
 /** Appends `text` to `file`, 0600; once it resolves, the text and the name of a new file survive a power cut. */
 export async function appendDurably(file: string, text: string): Promise<void> {
+  await appendTo(file, () => text, true);
+}
+
+/**
+ * Appends to `file`, 0600, which it creates together with its folder.
+ *
+ * @param getText  `isEmpty` also after the file was deleted
+ * @param isDurable  as `appendDurably`
+ */
+export async function appendTo(file: string, getText: (isEmpty: boolean) => string, isDurable: boolean): Promise<void> {
   await ensureDir(path.dirname(file));
   const handle = await open(file, 'a', PRIVATE_FILE);
   try {
-    const isNew = (await handle.stat()).size === 0;
-    await handle.writeFile(text);
-    await handle.datasync();
-    if (isNew) await syncDir(path.dirname(file));
+    const isEmpty = (await handle.stat()).size === 0;
+    await handle.writeFile(getText(isEmpty));
+    if (isDurable) await handle.datasync();
+    if (isDurable && isEmpty) await syncDir(path.dirname(file));
   } finally {
     await handle.close();
   }

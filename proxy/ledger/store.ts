@@ -1,8 +1,8 @@
-import { open, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { createMutex } from '../../common/async.ts';
-import { ensureDir, writeFileAtomic } from '../../common/files.ts';
+import { appendTo, ensureDir, writeFileAtomic } from '../../common/files.ts';
 import { parseJson } from '../../common/text.ts';
 
 /** Sums over requests. Tokens are prompt tokens unless named otherwise. */
@@ -157,17 +157,17 @@ export function openJsonlFile(file: string) {
   return {
     /** @param linesFor  `isEmpty` is true for a new file and after the file was deleted */
     append: (linesFor: (isEmpty: boolean) => readonly string[]): Promise<void> =>
-      lock(async () => {
-        await ensureDir(path.dirname(file));
-        const handle = await open(file, 'a', 0o600);
-        try {
-          const lines = linesFor((await handle.stat()).size === 0);
-          // The leading newline separates the line from a torn line before it.
-          await handle.appendFile(lines.map((line) => `\n${line}`).join(''));
-        } finally {
-          await handle.close();
-        }
-      }),
+      // The leading newline separates the line from a torn line before it.
+      lock(() =>
+        appendTo(
+          file,
+          (isEmpty) =>
+            linesFor(isEmpty)
+              .map((line) => `\n${line}`)
+              .join(''),
+          false,
+        ),
+      ),
     replace: (linesFor: () => readonly string[]): Promise<void> =>
       lock(async () => {
         await ensureDir(path.dirname(file));

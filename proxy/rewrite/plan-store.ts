@@ -1,9 +1,9 @@
-import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { createKeyedMutex } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
-import { ensureDir, syncDir } from '../../common/files.ts';
+import { appendTo, ensureDir } from '../../common/files.ts';
 import { sha256 } from '../../common/text.ts';
 import type { ProxyLog } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
@@ -29,21 +29,6 @@ export function openPlanStore(dir: string) {
   const unreadable: Problem[] = [];
   const knownFiles = new Set<string>();
   let unwritable: Problem | null = null;
-
-  const write = async (name: string, lines: Lines, durable: boolean): Promise<void> => {
-    await ensureDir(dir);
-    const file = await open(path.join(dir, name), 'a', 0o600);
-    try {
-      const isNew = (await file.stat()).size === 0;
-      const wasDeleted = knownFiles.has(name) && isNew;
-      await file.appendFile(wasDeleted ? lines.whole() + lines.line : lines.line);
-      knownFiles.add(name);
-      if (durable) await file.datasync();
-      if (durable && isNew) await syncDir(dir);
-    } finally {
-      await file.close();
-    }
-  };
 
   const reportUnreadable = (file: string, error: unknown): void => {
     const message = `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}); its sessions start without plans`;
@@ -90,10 +75,13 @@ export function openPlanStore(dir: string) {
       whole: () => readonly PlanRecord[] = () => [],
     ): Promise<void> {
       const name = fileName(sessionId);
-      const lines = { line: formatLine(record), whole: () => whole().map(formatLine).join('') };
+      const line = formatLine(record);
+      const getText = (isEmpty: boolean): string =>
+        isEmpty && knownFiles.has(name) ? whole().map(formatLine).join('') + line : line;
       const task = lock(name, async () => {
         try {
-          await write(name, lines, durable);
+          await appendTo(path.join(dir, name), getText, durable);
+          knownFiles.add(name);
           unwritable = null;
         } catch (error) {
           const { message } = error as Error;
@@ -117,11 +105,6 @@ async function listFiles(dir: string): Promise<string[]> {
   const names = (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).sort();
   const files = names.map(async (name) => ({ name, atMs: (await stat(path.join(dir, name))).mtimeMs }));
   return (await Promise.all(files)).sort((a, b) => a.atMs - b.atMs).map(({ name }) => name);
-}
-
-interface Lines {
-  readonly line: string;
-  readonly whole: () => string;
 }
 
 /** The leading newline separates the record from a torn line before it. */
