@@ -40,7 +40,7 @@ import { createRedactor, type Redactor } from '../redact/index.ts';
 import { conversationCosts, getCosts, sumSaved } from './api/cost.ts';
 import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
-import { type ApiServer, openApiServer } from './api/server.ts';
+import { openApiServer } from './api/server.ts';
 import type { EngineServices, ModelBudget } from './api/service.ts';
 import { createHealth } from './api/ui/doctor.ts';
 import { removeNodes } from './api/ui/edit.ts';
@@ -69,7 +69,6 @@ import { createSessionTitles } from './transcript/session-titles.ts';
 const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine accepts requests after this, even when its store needs longer to open. */
 const STORE_MS = 300;
-const OWNERSHIP_MS = 1_000;
 const COLLECTOR_MS = 15_000;
 const IDLE_CHECK_MS = 30_000;
 /** What memory's own calls may cost is reckoned over the sessions of this time. */
@@ -104,7 +103,7 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
   for (const dir of [paths.home, paths.logsDir, paths.runDir]) await ensureDir(dir);
   const { log, redactor } = await openLog(config, paths);
   // First of all: the engine that holds this socket is the home's one writer.
-  const api = await openApiServer(paths.engineSocket, log);
+  const api = await openApiServer(paths.engineSocket, log, onLost);
   const hostMark = await openHostMark(path.join(paths.runDir, 'host.json'), os.hostname(), systemClock);
   const stores = await openStores(paths, redactor, log);
   const ledgers = await openLedgers(config, stores, redactor, log);
@@ -162,7 +161,7 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
   log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
-  const timers = [watchOwnership(api, onLost), startCollecting(proxy.activity, log), watchIdle(rewriter, config)];
+  const timers = [startCollecting(proxy.activity, log), watchIdle(rewriter, config)];
   let closing: Promise<void> | null = null;
   const closeAll = (): Promise<void> => {
     for (const timer of timers) clearInterval(timer);
@@ -373,21 +372,6 @@ function getUsage(budget: Budget, ledger: CostLedger): UsageCounter {
       ledger.recordOwnCall({ conversation, calls, tokens, usd });
     },
   };
-}
-
-function watchOwnership(api: ApiServer, onLost: () => void): NodeJS.Timeout {
-  const watch = setInterval(() => {
-    api.ownsPath().then(
-      (owned) => {
-        if (owned) return;
-        clearInterval(watch);
-        onLost();
-      },
-      // A directory that cannot be read does not show who owns its socket.
-      () => undefined,
-    );
-  }, OWNERSHIP_MS);
-  return watch;
 }
 
 function startCollecting(activity: () => Activity, log: Log): NodeJS.Timeout {

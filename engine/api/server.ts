@@ -1,46 +1,40 @@
 import { once } from 'node:events';
-import { chmod, lstat, rm } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { isPipe } from '../../common/paths.ts';
+import { watchSocket } from '../../proxy/guard/index.ts';
 import { socketPresent } from '../lifecycle/control.ts';
 import { MAX_BODY_BYTES, runOperation } from './run.ts';
 import type { EngineServices } from './service.ts';
 
 const LEAVING_MS = 10_000;
 
-export type ApiServer = Awaited<ReturnType<typeof openApiServer>>;
-
 /**
  * The engine's API: `POST /v1/<operation>` with a JSON body over a Unix socket, 0600. The engine that holds it is the
  * one writer of its home.
  *
+ * @param onLost  called once when `socket` is no longer this one
  * @throws CometError `unsafe_file` when something else is at `socket`, `daemon_unhealthy` when another engine runs
  */
-export async function openApiServer(socket: string, log: Log) {
+export async function openApiServer(socket: string, log: Log, onLost: () => void = () => undefined) {
   await clearStale(socket);
   let services: EngineServices | null = null;
   const server = http.createServer(apiListener(() => services, log));
   server.headersTimeout = 5_000;
   await listen(server, socket);
-  const bound = isPipe(socket) ? null : await chmod(socket, 0o600).then(() => lstat(socket));
-  const ownsPath = async (): Promise<boolean> => {
-    if (bound === null) return true;
-    const now = await lstat(socket).catch(() => null);
-    return now !== null && now.ino === bound.ino && now.dev === bound.dev;
-  };
+  if (!isPipe(socket)) await chmod(socket, 0o600);
+  const watch = isPipe(socket) ? null : watchSocket(socket, onLost);
   let closing: Promise<void> | null = null;
   return {
     /** Before this every operation fails with `daemon_unhealthy`. */
     serve: (ready: EngineServices): void => {
       services = ready;
     },
-    /** Whether the path still is the socket bound here. */
-    ownsPath,
     /** Ends idle connections, lets running operations finish for a second, removes the socket. Idempotent. */
-    close: (): Promise<void> => (closing ??= closeServer(server)),
+    close: (): Promise<void> => (closing ??= closeServer(server, watch)),
   };
 }
 
@@ -114,7 +108,8 @@ async function listen(server: http.Server, socket: string): Promise<void> {
   });
 }
 
-async function closeServer(server: http.Server): Promise<void> {
+async function closeServer(server: http.Server, watch: ReturnType<typeof watchSocket> | null): Promise<void> {
+  watch?.end();
   const timer = setTimeout(() => server.closeAllConnections(), 1_000);
   const closed = once(server, 'close');
   server.close();

@@ -47,19 +47,26 @@ export async function openControlSocket(file: string, handle: Handle, onLost: ()
   await once(server, 'listening');
   chmodSync(temporary, 0o600);
   renameSync(temporary, file);
-  const inode = lstatSync(file).ino;
+  const { isOurs, end } = watchSocket(file, onLost);
+  return {
+    close() {
+      end();
+      server.close();
+      if (isOurs()) rmSync(file, { force: true });
+    },
+  };
+}
+
+/** Calls `onLost` once when `file` is no longer the socket that it is now. */
+export function watchSocket(file: string, onLost: () => void) {
+  const inode = ownStats(file)?.ino;
+  const isOurs = (): boolean => ownStats(file)?.ino === inode;
   const watch = setInterval(() => {
-    if (ownStats(file)?.ino === inode) return;
+    if (isOurs()) return;
     clearInterval(watch);
     onLost();
   }, WATCH_MS);
-  return {
-    close() {
-      clearInterval(watch);
-      server.close();
-      if (ownStats(file)?.ino === inode) rmSync(file, { force: true });
-    },
-  };
+  return { isOurs, end: (): void => clearInterval(watch) };
 }
 
 function ownStats(file: string): Stats | null {

@@ -21,6 +21,7 @@ import {
 } from './tunnel.ts';
 import { connectViaProxy, formatProxy, type Route } from './upstream-proxy.ts';
 
+export { watchSocket } from './control.ts';
 export { isSecret } from './tunnel.ts';
 export { bypassesProxy, connectViaProxy, createRoute, parseUpstreamProxy } from './upstream-proxy.ts';
 

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
-import { type ApiServer, openApiServer } from '../../../../engine/api/server.ts';
+import { openApiServer } from '../../../../engine/api/server.ts';
 import { engineServices } from '../../../helpers/engine-services.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -19,7 +19,7 @@ const services = engineServices({
   },
 });
 let dir: string;
-let server: ApiServer;
+let server: Awaited<ReturnType<typeof openApiServer>>;
 
 beforeAll(async () => {
   dir = await mkdtemp(path.join(os.tmpdir(), 'cc-admission-'));
