@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
 import http from 'node:http';
-import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { isPipe } from '../../common/paths.ts';
 import { watchSocket } from '../../proxy/guard/index.ts';
-import { socketPresent } from '../lifecycle/control.ts';
+import { heldOpen, socketPresent } from '../lifecycle/control.ts';
 import { MAX_BODY_BYTES, runOperation } from './run.ts';
 import type { EngineServices } from './service.ts';
 
@@ -73,32 +72,13 @@ function send(response: http.ServerResponse, status: number, body: unknown): voi
 async function clearStale(socket: string): Promise<void> {
   const patience = AbortSignal.timeout(LEAVING_MS);
   while (await socketPresent(socket)) {
-    if (!(await leaves(socket, patience))) break;
+    if (!(await heldOpen(socket, patience))) break;
     if (patience.aborted) {
       throw new CometError('daemon_unhealthy', 'another engine works on this home; comet-cc stop ends it');
     }
   }
   if (isPipe(socket)) return;
   await rm(socket, { force: true });
-}
-
-/** False at once when nothing listens; true once the listener has ended or the time is over. */
-function leaves(socket: string, patience: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = net.connect({ path: socket });
-    let connected = false;
-    const settle = (): void => {
-      patience.removeEventListener('abort', settle);
-      probe.destroy();
-      resolve(connected);
-    };
-    probe.once('connect', () => {
-      connected = true;
-    });
-    probe.once('error', settle);
-    probe.once('close', settle);
-    patience.addEventListener('abort', settle);
-  });
 }
 
 async function listen(server: http.Server, socket: string): Promise<void> {

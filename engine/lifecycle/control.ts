@@ -15,6 +15,7 @@ type Status = ReturnType<Guard['status']>;
 type GuardRequest =
   | { readonly op: 'status' }
   | { readonly op: 'wait_healthy'; readonly timeout_ms: number }
+  | { readonly op: 'session' }
   | { readonly op: 'stop'; readonly now?: boolean; readonly restarts?: boolean }
   | { readonly op: 'start'; readonly env: NodeJS.ProcessEnv };
 
@@ -95,6 +96,31 @@ function exchangeLine(socket: string, line: string, timeoutMs: number): Promise<
     connection.on('end', () => settle(text === '' ? null : text));
     // A refused or cut connection means that no guard listens, even if its socket is still on disk.
     connection.on('error', () => settle(null));
+  });
+}
+
+/**
+ * Stays connected until the other side closes or `signal` aborts. False when nothing listened.
+ *
+ * @param greeting  sent once connected
+ */
+export function heldOpen(socket: string, signal: AbortSignal, greeting?: GuardRequest): Promise<boolean> {
+  return new Promise((resolve) => {
+    let connected = false;
+    const connection = net.connect({ path: socket });
+    connection.unref();
+    const leave = (): void => void connection.destroy();
+    signal.addEventListener('abort', leave, { once: true });
+    connection.once('connect', () => {
+      connected = true;
+      if (greeting !== undefined) connection.write(`${JSON.stringify(greeting)}\n`);
+    });
+    connection.on('error', leave);
+    connection.once('close', () => {
+      signal.removeEventListener('abort', leave);
+      resolve(connected);
+    });
+    connection.resume();
   });
 }
 

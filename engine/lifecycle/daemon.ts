@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { ensureCerts, userCaFile } from '../../certs/index.ts';
@@ -11,7 +10,15 @@ import { ensureDir, readOrCreateSecret } from '../../common/files.ts';
 import { rotateLarge } from '../../common/log.ts';
 import { builtFile, type HomePaths, homePaths, PLATFORM, type Platform } from '../../common/paths.ts';
 import { type ProxyAccess, withoutOurs } from './client-env.ts';
-import { askGuard, type GuardStatus, guardStatus, otherBuild, socketPresent, waitHealthy } from './control.ts';
+import {
+  askGuard,
+  type GuardStatus,
+  guardStatus,
+  heldOpen,
+  otherBuild,
+  socketPresent,
+  waitHealthy,
+} from './control.ts';
 import { STRAIGHT, userProxy } from './user-proxy.ts';
 
 /** The environment of a command. Nothing is read or created before it is needed. */
@@ -325,32 +332,11 @@ export async function watchGuard(socket: string, revive: () => Promise<void>, si
   while (!signal.aborted) {
     const since = performance.now();
     // A guard of another build may answer at once instead of staying connected.
-    if ((await heldOpen(socket, signal)) && performance.now() - since > PAUSE_MS) continue;
+    if ((await heldOpen(socket, signal, { op: 'session' })) && performance.now() - since > PAUSE_MS) continue;
     if (signal.aborted) return;
     if (await socketPresent(socket).catch(() => false)) await revive().catch(() => undefined);
     await after(PAUSE_MS, undefined, { signal, ref: false }).catch(() => undefined);
   }
-}
-
-/** Stays connected until the other side closes. False when nothing listened. */
-function heldOpen(socket: string, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    let connected = false;
-    const connection = net.connect({ path: socket });
-    connection.unref();
-    const leave = (): void => void connection.destroy();
-    signal.addEventListener('abort', leave, { once: true });
-    connection.once('connect', () => {
-      connected = true;
-      connection.write(`${JSON.stringify({ op: 'session' })}\n`);
-    });
-    connection.on('error', leave);
-    connection.once('close', () => {
-      signal.removeEventListener('abort', leave);
-      resolve(connected);
-    });
-    connection.resume();
-  });
 }
 
 const REVIVALS = 'COMET_CC_GUARD_REVIVALS';
