@@ -4,7 +4,7 @@ import { resolveDirectory } from '../../common/paths.ts';
 import { formatCount, localTime, oneLine } from '../../common/text.ts';
 import type { FactReason, FactView } from '../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine, requireUser } from '../context.ts';
-import { shortId, speaker } from '../terminal/format.ts';
+import { SPEAKERS, shortId } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
 import { ID, rowIds, saveRows } from './memory/ids.ts';
@@ -167,7 +167,7 @@ function aboutLines(facts: readonly FactView[]): string[] {
     const isNew = facts[at - 1]?.concept !== concept;
     const head = isNew ? [...(at === 0 ? [] : ['']), `${concept}: ${oneLine(label)}`] : [];
     const when = localTime(Date.parse(from), Date.now());
-    const source = `${speaker(origin)}, ${when}: “${oneLine(evidence)}”`;
+    const source = `${SPEAKERS[origin]}, ${when}: “${oneLine(evidence)}”`;
     return [...head, `  ${oneLine(value)}  (${percent(salience)}, ${CLASSES[persistence_class]})`, `    ${source}`];
   });
 }
@@ -177,7 +177,7 @@ function whyLines(fact: FactReason): string[] {
   const rows = [
     ['concept', label],
     ['said', `“${evidence}”`],
-    ['by', speaker(origin)],
+    ['by', SPEAKERS[origin]],
     ['times', asserted === 1 ? 'once' : String(asserted)],
     ['since', localTime(Date.parse(from), Date.now())],
     ['strength', `${percent(fact.salience)}, ${CLASSES[fact.persistence_class]}`],

@@ -8,6 +8,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const UNITS: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY };
 
+/** Whose words something is. */
 export const SPEAKERS: Readonly<Record<Origin, string>> = {
   user: 'you',
   assistant: 'Claude',
@@ -24,11 +25,6 @@ export const WRITERS: Readonly<Record<string, string>> = {
   consolidation: 'merging',
   bundle: 'grouping',
 };
-
-/** Whose words something is. */
-export function speaker(origin: Origin): string {
-  return SPEAKERS[origin];
-}
 
 /** The last six characters of an id, which tell it apart and are accepted for it. */
 export function shortId(id: string): string {

@@ -10,7 +10,7 @@ import type { SessionTitles } from '../transcript/session-titles.ts';
 import type { Costs, conversationCosts } from './cost.ts';
 import type { HookHandlers } from './hooks.ts';
 import type { ClaudeImport } from './import-claude.ts';
-import type { RequestCounts } from './summary.ts';
+import type { requestCounts } from './summary.ts';
 import type { Health } from './ui/doctor.ts';
 import type { Removals } from './ui/forget.ts';
 import type { Undo } from './ui/snapshot.ts';
@@ -77,7 +77,7 @@ export function operation<I extends z.ZodType, O>(input: I, run: OperationOf<I, 
 }
 
 /** Field names are those of `status --json`. */
-export interface EngineStatus extends MemoryStatus, Costs, RequestCounts {
+export interface EngineStatus extends MemoryStatus, Costs, ReturnType<typeof requestCounts> {
   readonly pid: number;
   readonly version: string;
   readonly paused: Pauses;

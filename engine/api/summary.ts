@@ -139,24 +139,18 @@ export async function nameReceipts(
 }
 
 /** Field names are those of `status --json`. */
-export interface RequestCounts {
-  /** Of the newest request of a main loop, in prompt tokens. */
-  readonly context: { readonly at: string; readonly received: number; readonly sent: number } | null;
-  /** Requests with a new cut, of those whose receipts are kept. */
-  readonly cuts: { readonly count: number; readonly newest: string | null };
-  /** Ids of the sessions with a kept receipt, newest first. */
-  readonly sessions: readonly string[];
-}
-
-export function requestCounts({ receipts }: Pick<Services, 'receipts'>): RequestCounts {
+export function requestCounts({ receipts }: Pick<Services, 'receipts'>) {
   const own = receipts.list().filter((receipt) => receipt.class === 'main');
   const [newest] = own;
   const cuts = own.filter(({ economics }) => economics.decision.startsWith('cut'));
   const { received_tokens: received = 0, sent_tokens: sent = 0 } = newest?.economics ?? {};
   return {
+    /** Of the newest request of a main loop, in prompt tokens. */
     context: newest === undefined ? null : { at: newest.at, received, sent },
+    /** Requests with a new cut, of those whose receipts are kept. */
     cuts: { count: cuts.length, newest: cuts[0]?.at ?? null },
-    sessions: [...new Set(own.map(({ session_id }) => session_id))],
+    /** Ids of the sessions with a kept receipt, newest first. */
+    sessions: [...new Set(own.map(({ session_id }) => session_id))] as readonly string[],
   };
 }
 

@@ -98,7 +98,7 @@ function billWithReads(bill: Bill, cacheRead: number): Bill {
 }
 
 const LOOKBACK = 20;
-const TTL_MS: Readonly<Record<string, number>> = { '5m': 300_000, '1h': 3_600_000 };
+export const TTL_MS = { '5m': 300_000, '1h': 3_600_000 } as const;
 const MAX_ENTRIES = 20_000;
 
 interface Position {
@@ -147,7 +147,7 @@ export function createPrefixCache() {
         const entry = live(at);
         const lives = entry?.ttl ?? ttl ?? '5m';
         if (countTokensAt(at) < minTokens) continue;
-        touched.push(put({ key, ttl: lives, expiresAtMs: atMs + (TTL_MS[lives] ?? 300_000) }));
+        touched.push(put({ key, ttl: lives, expiresAtMs: atMs + TTL_MS[lives === '1h' ? '1h' : '5m'] }));
         if (at <= read) continue;
         written[ttl === '1h' ? '1h' : '5m'] += countTokensAt(at) - done;
         done = countTokensAt(at);

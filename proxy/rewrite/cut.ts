@@ -1,3 +1,4 @@
+import { TTL_MS } from '../ledger/cost.ts';
 import type { Balance } from '../ledger/store.ts';
 import { type ConversationView, countRequestTokens, estimateTokens, type MessageInfo } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
@@ -169,8 +170,6 @@ export interface CutRequest {
   /** What the conversation has cost; null before its first answer. */
   readonly balance: Pick<Balance, 'untouchedUsd' | 'savedUsd'> | null;
 }
-
-const TTL_MS = { '5m': 300_000, '1h': 3_600_000 } as const;
 
 /** Cache state, prices and sizes for a cut decision. @param dropped  messages that the current plan drops */
 export function buildCutContext(

@@ -15,7 +15,7 @@ import {
 import type { NodeReason, NodeView, Public } from '../../../memory/index.ts';
 import { parseFileLink, withoutMarkup } from '../../../memory/recall/index.ts';
 import { addCommand, type CommandFlags, type Context, pageLines, printOrigin, readingEngine } from '../../context.ts';
-import { shortId, speaker, WRITERS } from '../../terminal/format.ts';
+import { SPEAKERS, shortId, WRITERS } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Look } from '../../terminal/term.ts';
 import { spinner } from '../../terminal/term.ts';
@@ -196,7 +196,7 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
   const writer = WRITERS[reason.written_by] ?? oneLine(reason.written_by);
   const lines = [
     `${paint('bold', shortId(reason.node_id))}  ${oneLine(reason.summary)}`,
-    `from ${speaker(reason.origin)}, written by ${writer} ${OCCASIONS[reason.compaction_reason]}`,
+    `from ${SPEAKERS[reason.origin]}, written by ${writer} ${OCCASIONS[reason.compaction_reason]}`,
   ];
   for (const { at, origin, prompt, tools } of reason.turns) {
     if (at === null) {
@@ -204,12 +204,12 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
       continue;
     }
     const because = tools.length === 0 ? '' : ` (${tools.map(oneLine).join(', ')})`;
-    lines.push(`- said ${ago(Date.parse(at), nowMs)}, trusted as from ${speaker(origin)}${because}`);
+    lines.push(`- said ${ago(Date.parse(at), nowMs)}, trusted as from ${SPEAKERS[origin]}${because}`);
     lines.push(paint('dim', `  "${truncate(oneLine(prompt), PROMPT_WIDTH)}"`));
   }
   for (const { polarity, origin, ...fact } of reason.facts) {
     const denied = polarity === 'negative' ? ' (denied)' : '';
-    lines.push(`statement of ${speaker(origin)}${denied}: ${truncate(factText(fact), PROMPT_WIDTH)}`);
+    lines.push(`statement of ${SPEAKERS[origin]}${denied}: ${truncate(factText(fact), PROMPT_WIDTH)}`);
   }
   for (const { statement, valid_to, by } of reason.replaced) {
     const since = valid_to === null ? '' : ` since ${valid_to.slice(0, 10)}`;

@@ -6,7 +6,7 @@ import { oneLine, printable } from '../../../common/text.ts';
 import { ago, type Costs, factText, getEngine, type Paint, savedLine } from '../../../engine/api/index.ts';
 import type { MemoryStats, ProjectView } from '../../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context } from '../../context.ts';
-import { count, counted as plural, SPEAKERS, shortId, speaker, WRITERS, withoutCodes } from '../../terminal/format.ts';
+import { count, counted as plural, SPEAKERS, shortId, WRITERS, withoutCodes } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Look } from '../../terminal/term.ts';
 import { bullet } from './around.ts';
@@ -54,7 +54,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   const brief = withoutCodes(printable(view.brief?.text ?? ''))
     .split('\n')
     .filter((line) => line.trim() !== '');
-  const stated = view.facts.map((fact) => `${factText(fact)} (from ${speaker(fact.origin)})`);
+  const stated = view.facts.map((fact) => `${factText(fact)} (from ${SPEAKERS[fact.origin]})`);
   return [
     paint('bold', cut(oneLine(view.project))),
     cut(
