@@ -188,7 +188,7 @@ const CLAUDE_CODE_KINDS = {
   ...{ env: envEntries, hooks: hookEntries, statusline: statuslineEntry, plugin: pluginEntries },
   library: markedBlock,
 };
-type EditName = keyof typeof CLAUDE_CODE_KINDS | EditorName;
+export type EditName = keyof typeof CLAUDE_CODE_KINDS | EditorName;
 
 export function editKind(name: EditName): EditKind {
   return name in CLAUDE_CODE_KINDS ? CLAUDE_CODE_KINDS[name as keyof typeof CLAUDE_CODE_KINDS] : variableEntries;

@@ -50,7 +50,7 @@ async function install(editor: EditorName, flags: Flags, context: Context): Prom
   const { env, paths, term } = context;
   const port = (await guardStatus(paths.guardSocket))?.port ?? (await context.config()).port;
   const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, env);
-  const { setUpEditor } = await import('../../install/editors/index.ts');
+  const { installEntries } = await import('../../install/claude-code/index.ts');
   const file = editorSettingsFile(editor, process.platform, env);
   if (!flags.yes) {
     const { confirmed } = await import('../terminal/term.ts');
@@ -59,7 +59,7 @@ async function install(editor: EditorName, flags: Flags, context: Context): Prom
       throw new CometError('config_invalid', `${file} was left unchanged`);
     }
   }
-  const changed = await setUpEditor(paths, editor, file, variables);
+  const { changed } = await installEntries(paths, editor, file, variables);
   if (flags.json) return term.json({ editor, file, changed });
   term.out(
     changed ? `${file} changed; comet-cc editor uninstall ${editor} restores it` : `${file} already points to comet-cc`,

@@ -6,22 +6,15 @@ import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/file
 import type { HomePaths } from '../../common/paths.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
 import { getShell } from '../../engine/lifecycle/index.ts';
-import {
-  findEntries,
-  findRegistrations,
-  inspectHooks,
-  installEntries,
-  uninstallEntries,
-} from '../../install/claude-code/index.ts';
+import { findEntries, findRegistrations, inspectHooks, installEntries } from '../../install/claude-code/index.ts';
 import {
   completionFile,
   completionScript,
   findCompletionFiles,
   installCompletion,
-  removeCompletion,
 } from '../../install/completion/index.ts';
 import { userSettingsFile } from '../../install/index.ts';
-import { currentServicePlan, inspectService, installService, uninstallService } from '../../install/service/index.ts';
+import { currentServicePlan, inspectService, installService } from '../../install/service/index.ts';
 import { addCommand, type CommandFlags, type Context, EXIT } from '../context.ts';
 import { confirmed } from '../terminal/term.ts';
 import { ownCommandLine, ownCommands, packageDir } from './hooks.ts';
@@ -191,19 +184,11 @@ async function planCompletion({ env, paths }: Context, program: Command, isThere
   };
 }
 
-async function undoPart({ env, paths }: Context, name: PartName): Promise<void> {
-  switch (name) {
-    case 'statusline':
-    case 'hooks':
-    case 'plugin':
-      return void (await uninstallEntries(paths, name, []));
-    case 'completion':
-      return removeCompletion(paths, env);
-    case 'service': {
-      const plan = await currentServicePlan(env, paths.home);
-      if (plan !== null) await uninstallService(paths, plan, () => undefined);
-    }
-  }
+/** As `comet-cc uninstall` does. */
+async function undoPart(context: Context, name: PartName): Promise<void> {
+  const { uninstallSteps } = await import('./uninstall-plan.ts');
+  const steps = uninstallSteps(context, { keepMemory: true, log: () => undefined });
+  await steps.find(({ id }) => id === name)?.undo();
 }
 
 async function readDone({ setupFile }: HomePaths): Promise<PartName[]> {

@@ -3,7 +3,7 @@ import { CometError, getReason, type Problem } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
-import { applyEdit, editKind, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
+import { applyEdit, type EditName, editKind, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
 import { getValueAt, type Values } from '../json-text.ts';
 import { readMarkedBlock, replaceMarkedBlock } from '../marked-block.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks } from './entries.ts';
@@ -83,12 +83,12 @@ function rejectComments(text: string, file: string): void {
 type EntryName = 'hooks' | 'statusline' | 'plugin' | 'library';
 
 /**
- * Adds entries to a settings file of Claude Code, with a copy of the file beside it.
+ * Adds entries to a settings file of Claude Code or an editor, with a copy of the file beside it.
  *
  * @returns `backup` null where nothing had to be changed, or there was no file
  * @throws CometError `config_invalid` when the file is not a settings file, or holds what may not be replaced
  */
-export async function installEntries(paths: HomePaths, name: EntryName, settings: string, values: Values) {
+export async function installEntries(paths: HomePaths, name: EditName, settings: string, values: Values) {
   const plan = await planEdit(name, settings, values);
   const { changed, backup } = await applyEdit(paths, plan);
   return { file: plan.file, plain: isPlain(plan.after), changed, backup };

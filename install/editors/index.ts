@@ -1,26 +1,11 @@
 import { readFileIfPresent } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { applyEdit, findEdits, planEdit, undoEdit } from '../edit-file.ts';
+import { findEdits, undoEdit } from '../edit-file.ts';
 import type { Values } from '../json-text.ts';
 import { EDITORS, type EditorName } from './editors.ts';
 import { setVariables } from './entries.ts';
 
 export { setVariables, VARIABLES_KEY } from './entries.ts';
-
-/**
- * Sets the variables in an editor's settings.
- *
- * @returns false where they are set already
- * @throws CometError `config_invalid`; nothing is changed then
- */
-export async function setUpEditor(
-  paths: HomePaths,
-  editor: EditorName,
-  file: string,
-  variables: Values,
-): Promise<boolean> {
-  return (await applyEdit(paths, await planEdit(editor, file, variables))).changed;
-}
 
 /** @returns the file that was restored; null where the editor was not set up */
 export async function revertEditor(paths: HomePaths, editor: EditorName): Promise<string | null> {

@@ -3,11 +3,14 @@ import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promis
 import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
+import { installEntries } from '../../../install/claude-code/index.ts';
 import { editorSettingsFile } from '../../../install/editors/editors.ts';
-import { inspectEditors, revertEditor, setUpEditor } from '../../../install/editors/index.ts';
+import { inspectEditors, revertEditor } from '../../../install/editors/index.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
+const setUpEditor = async (...given: Parameters<typeof installEntries>): Promise<boolean> =>
+  (await installEntries(...given)).changed;
 const variables = { HTTPS_PROXY: 'http://comet-cc:token@127.0.0.1:8443', NODE_EXTRA_CA_CERTS: '/h/bundle.pem' };
 const COMMENTED = `// mine
 {

@@ -13,7 +13,7 @@ import {
   revertSettings,
   uninstallEntries,
 } from '../../../install/claude-code/index.ts';
-import { inspectEditors, revertEditor, setUpEditor } from '../../../install/editors/index.ts';
+import { inspectEditors, revertEditor } from '../../../install/editors/index.ts';
 import recorded from '../../fixtures/installs-0.1.0.json' with { type: 'json' };
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
@@ -74,7 +74,7 @@ describe.each(SCENARIOS)('an installation of 0.1.0: $name', (scenario) => {
     const ours = homeEntries(paths);
     expect((await readdir(paths.home)).filter((name) => !ours.includes(name))).toEqual([]);
     if (before.env !== null) await editSettings(paths, await planSettings(settings, VARIABLES));
-    for (const { editor, file } of before.editors) await setUpEditor(paths, editor, file, VARIABLES);
+    for (const { editor, file } of before.editors) await installEntries(paths, editor, file, VARIABLES);
     if (before.editors.length === 0) await installEntries(paths, 'hooks', settings, COMMANDS);
     const backups = Object.keys(await readTree(dir)).filter((name) => name.includes('.before-comet-cc'));
     expect(backups.length).toBeLessThanOrEqual(1);
