@@ -6,6 +6,7 @@ import { formatCount, oneLine, printable } from '../../common/text.ts';
 import type { EngineStatus } from '../../engine/api/index.ts';
 import { claudeDirectory, userMemoryFile } from '../../install/index.ts';
 import { addCommand, type CommandFlags, type Context, EXIT, readingEngine } from '../context.ts';
+import { parseCount } from '../terminal/format.ts';
 import { removeEntries } from './edit-settings.ts';
 import { claudeLines, progressLine } from './memory/import.ts';
 import { watched } from './memory/watch.ts';
@@ -38,11 +39,9 @@ function registerBuild(library: Command, context: Context): void {
       const client = readingEngine(context);
       const dryRun = flags.dryRun ?? false;
       const claudeDir = path.resolve(claudeDirectory(env));
-      const budgetTokens = Number(flags.budget ?? 1);
-      if (!(Number.isInteger(budgetTokens) && budgetTokens > 0))
-        throw new CometError('usage', '--budget is a number of tokens');
-      const who = flags.budget === undefined ? { llm: 'local' as const } : { llm: 'claude' as const, budgetTokens };
-      const input = { claudeDir, dryRun, ...who };
+      const budgetTokens = flags.budget === undefined ? undefined : parseCount(flags.budget, '--budget');
+      const llm = budgetTokens === undefined ? ('local' as const) : ('claude' as const);
+      const input = { claudeDir, dryRun, llm, budgetTokens };
       const startMs = Date.now();
       let progress = (status: EngineStatus): string =>
         status.importing === null ? READING : progressLine(status.importing, Date.now() - startMs);
