@@ -19,8 +19,6 @@ export interface PassageRules {
   readonly callsAnswer: boolean;
   /** States what is no longer so. */
   readonly isPast: (text: string) => boolean;
-  /** Terms of the turn before, for a prompt that leaves out what it is about ("and why?"). */
-  readonly carried?: ReadonlySet<string>;
 }
 
 const READ_CHARS = 100_000;
@@ -60,10 +58,7 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
   for (const part of parts) {
     if (part.by === 'call' && isSpoken && !rules.callsAnswer) continue;
     const share = part.by === 'user' && last !== undefined && isQuestion ? QUESTION_SHARE : 1;
-    const context =
-      part.by === 'assistant'
-        ? new Set([...(isShort ? tokenize(promptText) : []), ...(rules.carried ?? [])])
-        : new Set<string>();
+    const context = new Set(part.by === 'assistant' && isShort ? tokenize(promptText) : []);
     const pieces = getPieces(part.text.slice(0, READ_CHARS), rules.maxChars);
     const range = bestRange(pieces, terms, { context, text: part.text, ...rules });
     if (range === null) continue;

@@ -84,8 +84,6 @@ interface ReadTurn {
   readonly id: string;
   readonly parts: readonly SpokenPart[];
   readonly coverage: number;
-  /** Terms of earlier prompts that its own leaves out. */
-  readonly carried: ReadonlySet<string>;
 }
 
 /** A candidate with its turns, the one that answers best first; none if only the node's own text matches. */
@@ -273,32 +271,20 @@ async function readCandidate(
     ...facts.map(({ concept, value }) => `${concept} ${value}`),
   ];
   const agreement = date === null ? 0 : dateAgreement(date, Date.parse(node.valid_from));
-  const { ownTerms, carriedShare } = deps.filter ?? FILTER_RULES;
-  const order = getTurns(candidate, deps).toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
   const turns: ReadTurn[] = [];
-  let earlierTerms: ReadonlySet<string> = new Set();
-  for (const id of order) {
+  for (const id of getTurns(candidate, deps)) {
     const turn = words.get(id) ?? (await deps.turnText(id));
     if (turn === null) continue;
-    const { parts, prompt, own } = getSpoken(turn);
-    const carried = prompt.length < ownTerms ? earlierTerms : new Set<string>();
-    const both = { has: (term: string) => own.has(term) || carried.has(term) };
-    const lent = measureCoverage(terms, both, agreement) * carriedShare;
-    turns.push({ id, parts, carried, coverage: Math.max(measureCoverage(terms, own, agreement), lent) });
-    earlierTerms = new Set([...prompt, ...carried]);
+    const { parts, own } = getSpoken(turn);
+    turns.push({ id, parts, coverage: measureCoverage(terms, own, agreement) });
   }
-  const rank = new Map(getTurns(candidate, deps).map((id, at) => [id, at]));
-  const best = turns.toSorted(
-    (one, other) => other.coverage - one.coverage || (rank.get(one.id) ?? 0) - (rank.get(other.id) ?? 0),
-  );
+  const best = turns.toSorted((one, other) => other.coverage - one.coverage);
   const coverage = Math.max(computeCoverage(terms, texts.join('\n'), agreement), best[0]?.coverage ?? 0);
   return { candidate, node, agreement, turns: best.filter((turn) => turn.coverage > 0), coverage };
 }
 
 interface Spoken {
   readonly parts: readonly SpokenPart[];
-  /** Terms of its prompt. */
-  readonly prompt: readonly string[];
   readonly own: ReadonlySet<string>;
 }
 
@@ -308,9 +294,7 @@ const spokenOf = new WeakMap<TurnWords, Spoken>();
 function getSpoken(turn: TurnWords): Spoken {
   const before = spokenOf.get(turn);
   if (before !== undefined) return before;
-  const parts = getParts(turn.text, turn.origin);
-  const prompt = contentTokens(parts.find(({ by }) => by === 'user')?.text ?? '');
-  const spoken = { parts, prompt, own: new Set(tokenize(turn.text)) };
+  const spoken = { parts: getParts(turn.text, turn.origin), own: new Set(tokenize(turn.text)) };
   spokenOf.set(turn, spoken);
   return spoken;
 }
@@ -389,7 +373,7 @@ function getHit(
   const { query } = search;
   const isGone = toldBy(past ? [] : node.facts.filter(isClosed));
   const rules = { maxChars: PASSAGE_CHARS, callsAnswer: namesCall(query), isPast: isGone };
-  const passage = turn === undefined ? null : bestPassage(turn.parts, terms, { ...rules, carried: turn.carried });
+  const passage = turn === undefined ? null : bestPassage(turn.parts, terms, rules);
   const changed = freshness?.get(node.node_id)?.changes ?? [];
   const line = memoryLine(node, passage, { note: staleNote(changed), past });
   const { score, lanes } = candidate;

@@ -32,10 +32,6 @@ export interface FilterRules {
   readonly commonShare: number;
   /** A turn with less than this share of the best turn's coverage is about something else. */
   readonly nearBest: number;
-  /** A prompt with fewer content terms is about what the turn before was about. */
-  readonly ownTerms: number;
-  /** What a turn keeps of the coverage that the prompt before it lends. */
-  readonly carriedShare: number;
   /** A second turn of a memory is shown if it covers this share of what the best one covers. */
   readonly secondShare: number;
   /** A linked memory surfaces if it names this share of the query. */
@@ -52,8 +48,6 @@ export const FILTER_RULES: FilterRules = {
   minInformation: 0.5,
   commonShare: 0.4,
   nearBest: 0.5,
-  ownTerms: 3,
-  carriedShare: 0.8,
   secondShare: 0.75,
   linkCoverage: 0.2,
   agreedRank: 3,
