@@ -60,7 +60,13 @@ export async function openControlSocket(file: string, handle: Handle, onLost: ()
 /** Calls `onLost` once when `file` is no longer the socket that it is now. */
 export function watchSocket(file: string, onLost: () => void) {
   const inode = ownStats(file)?.ino;
-  const isOurs = (): boolean => ownStats(file)?.ino === inode;
+  const isOurs = (): boolean => {
+    try {
+      return ownStats(file)?.ino === inode;
+    } catch {
+      return false; // A folder that cannot be read.
+    }
+  };
   const watch = setInterval(() => {
     if (isOurs()) return;
     clearInterval(watch);
