@@ -137,7 +137,8 @@ export function homeEntries(paths: HomePaths): string[] {
 
 const PACKAGE = findPackage(import.meta.dirname);
 
-export const VERSION = readVersion();
+const MANIFEST = readFileSync(path.join(PACKAGE, 'package.json'), 'utf8');
+export const { version: VERSION } = JSON.parse(MANIFEST) as { version: string };
 
 /** A file of the build, also where sources run. */
 export function builtFile(...names: readonly string[]): string {
@@ -148,11 +149,6 @@ export function builtFile(...names: readonly string[]): string {
 function findPackage(folder: string): string {
   const above = path.dirname(folder);
   return existsSync(path.join(folder, 'package.json')) || above === folder ? folder : findPackage(above);
-}
-
-function readVersion(): string {
-  const { version } = JSON.parse(readFileSync(path.join(PACKAGE, 'package.json'), 'utf8')) as { version: string };
-  return version;
 }
 
 /** `C:\work`, `\\host\share`: absolute where it was written, though not on every system. */

@@ -87,9 +87,7 @@ export function* findKeys(text: string, blocks: readonly Block[]): Steps<{ keys:
     const after = text.slice(end, Math.min(end + GAP, blocks[i + 1]?.start ?? text.length));
     const [begin] = [...before.matchAll(LABEL)].slice(-1);
     const [close] = after.matchAll(LABEL);
-    const label = [begin?.[1] === 'END' ? undefined : begin, close?.[1] === 'END' ? close : undefined].find(
-      Boolean,
-    )?.[0];
+    const label = begin !== undefined && begin[1] !== 'END' ? begin[0] : close?.[1] === 'END' ? close[0] : undefined;
     const [first = ''] = lines;
     const isValue = /=|: /.test(prefix);
     const isPublic = label === undefined ? PUBLIC.test(first) : !isValue && !/private/i.test(label);
@@ -119,10 +117,11 @@ export function* findEncoded(blocks: readonly Block[], find: (text: string) => S
     yield;
     // The first line may be the end of one that was cut.
     const bare = lines.map((line) => line.replace(/^\+/, ''));
-    const base64 = [bare.join(''), bare.slice(1).join('')].find(isReadable);
-    if (base64 === undefined) continue;
+    const decodings = [bare, bare.slice(1)].map((each) => Buffer.from(each.join(''), 'base64'));
+    const bytes = decodings.find((each) => READABLE.test(each.subarray(0, 36).toString('latin1')));
+    if (bytes === undefined) continue;
     const from = decoded.length;
-    decoded += Buffer.from(base64, 'base64').toString().replaceAll('\0', '');
+    decoded += bytes.toString().replaceAll('\0', '');
     readable.push({ start, end, type: 'secret', from, to: decoded.length });
     decoded += '\n\n';
   }
@@ -133,10 +132,6 @@ export function* findEncoded(blocks: readonly Block[], find: (text: string) => S
     while ((found[next]?.start ?? to) < from) next += 1;
     return (found[next]?.start ?? to) < to;
   });
-}
-
-function isReadable(base64: string): boolean {
-  return READABLE.test(Buffer.from(base64.slice(0, 48), 'base64').toString('latin1'));
 }
 
 /** Escapes that a terminal, a URL or HTML puts into a text. */

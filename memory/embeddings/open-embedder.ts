@@ -67,7 +67,7 @@ async function openLocal(encoder: EncoderChoice): Promise<Embedder> {
   const { createWorkerEmbedder } = await import('./worker-embedder.ts');
   const { detail, install } = missingPackages(encoder);
   if (detail !== '') throw new CometError('index_failed', `${detail}: ${install}`);
-  return createWorkerEmbedder({ encoder });
+  return createWorkerEmbedder(encoder);
 }
 
 async function openEndpoint({ env, config, paths, redactor, log }: EmbedderParts): Promise<Embedder> {

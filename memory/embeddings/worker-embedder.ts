@@ -7,6 +7,8 @@ import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
 import { type EncodedQuery, encodeQuery } from './encoder.ts';
 import { ENCODER_FACTS, type EncoderChoice } from './open-encoder.ts';
 
+const WORKER = builtFile('memory', 'embeddings', 'embedder-worker.js');
+
 type Result = { readonly embeddings: readonly Embedding[] } | { readonly query: EncodedQuery };
 
 interface Job {
@@ -27,13 +29,7 @@ interface Thread {
  *
  * @param script  compiled `embedder-worker.js`; the package's own by default
  */
-export function createWorkerEmbedder({
-  encoder,
-  script = builtFile('memory', 'embeddings', 'embedder-worker.js'),
-}: {
-  encoder: EncoderChoice;
-  script?: string;
-}): Embedder {
+export function createWorkerEmbedder(encoder: EncoderChoice, script = WORKER): Embedder {
   const { id, dimensions, atOnce } = ENCODER_FACTS[encoder.kind];
   const queries: Job[] = [];
   const documents: Job[] = [];

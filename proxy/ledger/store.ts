@@ -156,18 +156,11 @@ export function openJsonlFile(file: string) {
   const lock = createMutex();
   return {
     /** @param linesFor  `isEmpty` is true for a new file and after the file was deleted */
-    append: (linesFor: (isEmpty: boolean) => readonly string[]): Promise<void> =>
+    append(linesFor: (isEmpty: boolean) => readonly string[]): Promise<void> {
       // The leading newline separates the line from a torn line before it.
-      lock(() =>
-        appendTo(
-          file,
-          (isEmpty) =>
-            linesFor(isEmpty)
-              .map((line) => `\n${line}`)
-              .join(''),
-          false,
-        ),
-      ),
+      const getText = (isEmpty: boolean): string => ['', ...linesFor(isEmpty)].join('\n');
+      return lock(() => appendTo(file, getText, false));
+    },
     replace: (linesFor: () => readonly string[]): Promise<void> =>
       lock(async () => {
         await ensureDir(path.dirname(file));

@@ -20,17 +20,17 @@ beforeAll(async () => {
 afterAll(() => rm(out, { recursive: true, force: true }));
 
 describe('the worker embedder', () => {
-  embedderContract(async () => createWorkerEmbedder({ encoder: { kind: 'static', dir: '' }, script }));
+  embedderContract(async () => createWorkerEmbedder({ kind: 'static', dir: '' }, script));
 
   test('gives the vectors of the embedder it runs', async () => {
-    const embedder = createWorkerEmbedder({ encoder: { kind: 'static', dir: '' }, script });
+    const embedder = createWorkerEmbedder({ kind: 'static', dir: '' }, script);
     const texts = ['prefer pnpm over npm', '데이터베이스 port'];
     expect(await embedder.embed(texts)).toEqual(await createStaticEmbedder().embed(texts));
     await embedder.close();
   });
 
   test('a close while texts are in work rejects them instead of hanging', async () => {
-    const embedder = createWorkerEmbedder({ encoder: { kind: 'static', dir: '' }, script });
+    const embedder = createWorkerEmbedder({ kind: 'static', dir: '' }, script);
     const pending = embedder.embed(['x '.repeat(10_000)]);
     const outcome = expect(pending).rejects.toMatchObject({ code: 'index_failed' });
     await embedder.close();
@@ -44,7 +44,7 @@ describe('the worker embedder', () => {
       broken,
       "import { parentPort } from 'node:worker_threads';\nparentPort.once('message', () => { throw new Error('out of memory'); });\n",
     );
-    const embedder = createWorkerEmbedder({ encoder: { kind: 'static', dir: '' }, script: broken });
+    const embedder = createWorkerEmbedder({ kind: 'static', dir: '' }, broken);
     await expect(embedder.embed(['one'])).rejects.toMatchObject({ code: 'index_failed' });
     await expect(embedder.embed(['two'])).rejects.toMatchObject({ code: 'index_failed' });
     await embedder.close();
