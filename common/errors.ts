@@ -37,6 +37,13 @@ export class CometError extends Error {
   }
 }
 
+/** @throws CometError `not_found` with `none`, or `ambiguous_id` with `several` */
+export function getOnly<T>(fitting: readonly T[], none: string, several: string): T {
+  if (fitting.length === 0) throw new CometError('not_found', none);
+  if (fitting.length > 1) throw new CometError('ambiguous_id', several);
+  return fitting[0] as T;
+}
+
 export interface Problem {
   readonly file: string;
   readonly message: string;

@@ -1,6 +1,6 @@
 import { type Clock, createMutex } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
-import { CometError, type Problem } from '../common/errors.ts';
+import { getOnly, type Problem } from '../common/errors.ts';
 import type { Log } from '../common/log.ts';
 import { LruMap } from '../common/map.ts';
 import { compareText } from '../common/text.ts';
@@ -307,13 +307,11 @@ async function getConcepts({ scopes }: State): Promise<ConceptView[]> {
 }
 
 function resolveFact(prefix: string, all: readonly FactView[]): FactView {
-  const fits = ({ id }: FactView): boolean => id.startsWith(prefix) || (prefix.length >= 6 && id.endsWith(prefix));
-  const exact = all.filter(({ id }) => id === prefix);
-  const [fact, other] = exact.length > 0 ? exact : all.filter(fits);
-  if (fact === undefined || prefix === '')
-    throw new CometError('not_found', `no fact ${prefix}; see comet-cc facts ls`);
-  if (other !== undefined) throw new CometError('ambiguous_id', `${prefix} fits several facts; give more of the id`);
-  return fact;
+  const fits = (id: string): boolean => id.startsWith(prefix) || (prefix.length >= 6 && id.endsWith(prefix));
+  const fitting = all.filter(({ id }) => prefix !== '' && fits(id));
+  const exact = fitting.filter(({ id }) => id === prefix);
+  const none = `no fact ${prefix}; see comet-cc facts ls`;
+  return getOnly(exact.length > 0 ? exact : fitting, none, `${prefix} fits several facts; give more of the id`);
 }
 
 /** Facts of these concepts are the user's, in every project. */

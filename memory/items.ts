@@ -1,4 +1,4 @@
-import { CometError } from '../common/errors.ts';
+import { CometError, getOnly } from '../common/errors.ts';
 import { grouped } from '../common/map.ts';
 import { compareText, sha256 } from '../common/text.ts';
 import type { Origin } from '../common/turn.ts';
@@ -120,11 +120,11 @@ function getItem({ kind, node, text, origin }: StateItem): Item {
 }
 
 function resolveItem(prefix: string, items: readonly StateItem[]): StateItem {
-  const [found, other] = items.filter((item) => getItem(item).id.startsWith(prefix));
-  if (found === undefined)
-    throw new CometError('not_found', `no item ${prefix}; comet-cc todo and decisions list them`);
-  if (other !== undefined) throw new CometError('ambiguous_id', `${prefix} fits several items; give all of the id`);
-  return found;
+  return getOnly(
+    items.filter((item) => getItem(item).id.startsWith(prefix)),
+    `no item ${prefix}; comet-cc todo and decisions list them`,
+    `${prefix} fits several items; give all of the id`,
+  );
 }
 
 /** A task of an agent's list stands in no memory until it is closed. */

@@ -1,4 +1,4 @@
-import { CometError } from '../common/errors.ts';
+import { CometError, getOnly } from '../common/errors.ts';
 import { grouped } from '../common/map.ts';
 import { parseJson, sha256 } from '../common/text.ts';
 import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../common/turn.ts';
@@ -211,13 +211,10 @@ function getSessions({ session_id, turns }: MemoryNode, { getSession }: MemoryPa
 /** The one node whose id, or a former one, begins with `prefix`. @throws CometError `not_found` or `ambiguous_id` */
 export function resolveNode(prefix: string, catalogue: NodeRegistry): MemoryNode {
   const nodes = new Set(prefix === '' ? [] : catalogue.matching(prefix).flatMap((id) => catalogue.current(id) ?? []));
-  const [node] = nodes;
-  if (node === undefined)
-    throw new CometError('not_found', `no memory begins with "${prefix}"; see comet-cc memory ls`);
-  if (nodes.size === 1) return node;
   const some = [...nodes].slice(0, 3).map((each) => each.node_id);
-  throw new CometError(
-    'ambiguous_id',
+  return getOnly(
+    [...nodes],
+    `no memory begins with "${prefix}"; see comet-cc memory ls`,
     `"${prefix}" fits ${nodes.size} memories (${some.join(', ')}, …); give more of it`,
   );
 }

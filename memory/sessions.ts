@@ -1,4 +1,4 @@
-import { CometError } from '../common/errors.ts';
+import { CometError, getOnly } from '../common/errors.ts';
 import { grouped } from '../common/map.ts';
 import { renderBrief } from './compaction/brief.ts';
 import { getTitle } from './model/node.ts';
@@ -97,11 +97,9 @@ export async function openSessions(parts: MemoryParts) {
     named(prefix: string): string {
       const ids = new Set([...turnRegistry.sessions().keys(), ...catalogue.all().map((node) => node.session_id)]);
       const fitting = ids.has(prefix) ? [prefix] : [...ids].filter((id) => id.startsWith(prefix));
-      if (fitting.length < 2) return fitting[0] ?? prefix;
-      throw new CometError(
-        'ambiguous_id',
-        `${fitting.length} sessions begin with "${prefix}" (${fitting.slice(0, 3).join(', ')}); give more of the id`,
-      );
+      const some = fitting.slice(0, 3).join(', ');
+      const several = `${fitting.length} sessions begin with "${prefix}" (${some}); give more of the id`;
+      return fitting.length === 0 ? prefix : getOnly(fitting, '', several);
     },
   };
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { z } from 'zod';
 import { finishesWithin } from '../common/async.ts';
-import { CometError, getMessage, type Problem } from '../common/errors.ts';
+import { CometError, getMessage, getOnly, type Problem } from '../common/errors.ts';
 import { getStatements } from './facts.ts';
 import { getTeammate, getTitle, isWaitingDraft, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
@@ -281,10 +281,8 @@ function createTrust({ asked }: Exchange, options: ShareOptions) {
         const peers = Object.values(share.state().peers).filter(
           ({ machine, name }) => name === who || (who.length >= 4 && machine.startsWith(who)),
         );
-        const [peer] = peers;
-        if (peer === undefined)
-          throw new CometError('not_found', `no machine is called ${who}; see comet-cc share status`);
-        if (peers.length > 1) throw new CometError('ambiguous_id', `${who} fits several machines; give an id`);
+        const none = `no machine is called ${who}; see comet-cc share status`;
+        const peer = getOnly(peers, none, `${who} fits several machines; give an id`);
         const others = trusted.filter((machine) => machine !== peer.machine);
         await options.keepSettings({ trusted: isTrusted ? [...others, peer.machine] : others });
         await share.readAgain(peer.machine);

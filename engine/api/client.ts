@@ -1,4 +1,4 @@
-import { CometError, type ErrorCode } from '../../common/errors.ts';
+import { CometError, type ErrorCode, getOnly } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { postLocal } from '../../common/request.ts';
 import { socketPresent, waitHealthy } from '../lifecycle/control.ts';
@@ -69,9 +69,8 @@ export async function sessionId(client: EngineClient, prefix: string | undefined
     throw new CometError('not_found', 'there is no session yet; start one with: comet-cc run claude');
   }
   const matches = ids.includes(prefix) ? [prefix] : ids.filter((id) => id.startsWith(prefix));
-  if (matches.length === 1) return matches[0] as string;
-  if (matches.length === 0) throw new CometError('not_found', `no session ${prefix}; comet-cc session ls lists them`);
-  throw new CometError('ambiguous_id', `${prefix} could be ${matches.slice(0, 5).join(', ')}; give more of the id`);
+  const several = `${prefix} could be ${matches.slice(0, 5).join(', ')}; give more of the id`;
+  return getOnly(matches, `no session ${prefix}; comet-cc session ls lists them`, several);
 }
 
 function unwrapped(text: string): unknown {

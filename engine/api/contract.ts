@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { z } from 'zod';
-import { CometError } from '../../common/errors.ts';
+import { CometError, getOnly } from '../../common/errors.ts';
 import { getMode, type Mode } from '../../common/policy.ts';
 import { oneLine } from '../../common/text.ts';
 import { lowestOrigin, ORIGINS } from '../../common/turn.ts';
@@ -71,11 +71,10 @@ export const operations = {
     z.strictObject({ request: id, sessionId: id.optional() }),
     async (services, { request, sessionId = '' }) => {
       const own = services.receipts.list().filter((each) => each.session_id.startsWith(sessionId));
-      const { size } = new Set(own.map((each) => each.session_id));
-      if (sessionId !== '' && size === 0)
-        throw new CometError('not_found', `no request of session ${sessionId} is kept; see comet-cc explain --list`);
-      if (sessionId !== '' && size > 1)
-        throw new CometError('ambiguous_id', `${size} sessions begin with "${sessionId}"; give more of the id`);
+      const sessions = [...new Set(own.map((each) => each.session_id))];
+      const none = `no request of session ${sessionId} is kept; see comet-cc explain --list`;
+      if (sessionId !== '')
+        getOnly(sessions, none, `${sessions.length} sessions begin with "${sessionId}"; give more of the id`);
       const [receipt] = await nameReceipts(services, [receiptNamed(own, request)]);
       return receipt as NamedReceipt;
     },
@@ -385,15 +384,11 @@ export const CHANGING: ReadonlySet<string> = new Set<Operation>([
  * whole engine.
  */
 export const PAGE_OPERATIONS: ReadonlySet<string> = new Set<Operation>([
-  ...(['status', 'explain', 'receipts/list', 'memory/stats', 'project/overview'] as const),
-  ...(['nodes/list', 'nodes/show', 'nodes/search', 'nodes/section', 'nodes/edit', 'nodes/pin'] as const),
-  ...(['nodes/related', 'nodes/why', 'items/list', 'items/close', 'items/add'] as const),
-  ...(['topics/list', 'topics/search', 'topics/read'] as const),
-  ...(['facts/list', 'facts/concepts', 'facts/why', 'facts/forget'] as const),
-  ...(['tasks/list', 'tasks/show', 'tasks/add', 'tasks/edit', 'tasks/status', 'tasks/remove', 'inbox/show'] as const),
+  ...(['status', 'explain', 'nodes/list', 'nodes/show', 'nodes/search', 'nodes/edit', 'nodes/related'] as const),
+  ...(['nodes/why', 'topics/list', 'topics/read', 'facts/list', 'facts/concepts', 'facts/forget'] as const),
+  ...(['tasks/list', 'tasks/add', 'tasks/status', 'inbox/show', 'sessions/list', 'library/index'] as const),
   ...(['ui/overview', 'ui/savings', 'ui/session', 'ui/request', 'ui/search', 'ui/graph', 'ui/history'] as const),
   ...(['ui/health', 'ui/pause', 'ui/resume', 'ui/edit', 'ui/pin', 'ui/quarantine', 'ui/forget', 'ui/undo'] as const),
-  ...(['sessions/list', 'sessions/show', 'sessions/brief', 'snapshots/list', 'library/index', 'library/lint'] as const),
 ]);
 
 type Operations = typeof operations;

@@ -1,4 +1,4 @@
-import { CometError } from '../../common/errors.ts';
+import { getOnly } from '../../common/errors.ts';
 import { getMode } from '../../common/policy.ts';
 import { amount, clip, formatCount, oneLine, percentSaved } from '../../common/text.ts';
 import type { Memory } from '../../memory/index.ts';
@@ -112,12 +112,12 @@ export function receiptNamed(receipts: readonly Receipt[], name: string): Receip
     name === 'last'
       ? receipts.filter((one) => one.edits.length > 0).slice(0, 1)
       : receipts.filter((one) => one.request_id.startsWith(name));
-  if (matches.length > 1)
-    throw new CometError('ambiguous_id', `${matches.length} requests begin with "${name}"; give more of the id`);
-  const [receipt] = matches;
-  if (receipt !== undefined) return receipt;
   const problem = name === 'last' ? 'no request has been rewritten' : `no request begins with "${name}"`;
-  throw new CometError('not_found', `${problem} lately; comet-cc explain --list shows those that are kept`);
+  return getOnly(
+    matches,
+    `${problem} lately; comet-cc explain --list shows those that are kept`,
+    `${matches.length} requests begin with "${name}"; give more of the id`,
+  );
 }
 
 /** @param receipts  to name; each session is read once */

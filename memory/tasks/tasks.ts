@@ -1,5 +1,5 @@
 import { createMutex, DAY_MS, type Mutex } from '../../common/async.ts';
-import { CometError, type Problem } from '../../common/errors.ts';
+import { CometError, getOnly, type Problem } from '../../common/errors.ts';
 import { localDay, oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { escapeHeadings } from '../model/markdown.ts';
@@ -335,13 +335,12 @@ function resolveTask(input: string, tasks: readonly Task[]): Task {
   const getKeys = (name: string): string[] => [name.normalize('NFC').toLowerCase(), taskId(name)];
   const [prefix = ''] = getKeys(input.trim());
   const exact = tasks.find(({ name }) => getKeys(name).includes(prefix));
-  const [found, other] = exact
-    ? [exact]
-    : tasks.filter(({ name }) => getKeys(name).some((key) => key.startsWith(prefix)));
-  if (found === undefined || prefix === '')
-    throw new CometError('not_found', `no task ${input}; comet-cc task ls --all lists them`);
-  if (other !== undefined) throw new CometError('ambiguous_id', `${input} fits several tasks; give all of the id`);
-  return found;
+  const begun = tasks.filter(({ name }) => prefix !== '' && getKeys(name).some((key) => key.startsWith(prefix)));
+  return getOnly(
+    exact ? [exact] : begun,
+    `no task ${input}; comet-cc task ls --all lists them`,
+    `${input} fits several tasks; give all of the id`,
+  );
 }
 
 /** Name of a new task file, without extension. */

@@ -2,7 +2,7 @@ import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { CometError } from '../../../common/errors.ts';
+import { getOnly } from '../../../common/errors.ts';
 import { createExclusive, ensureDir, writeFileAtomic } from '../../../common/files.ts';
 import type { SnapshotInfo, Snapshots } from '../snapshot-files.ts';
 import { removeTempFiles } from './file-cache.ts';
@@ -62,15 +62,9 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
       }
     },
     async read(prefix) {
-      const matches = (await ids()).filter((id) => id === prefix || id.startsWith(prefix));
-      const [id] = matches;
-      if (id === undefined) {
-        throw new CometError('not_found', `no snapshot begins with "${prefix}"; comet-cc memory rollback lists them`);
-      }
-      if (matches.length > 1) {
-        throw new CometError('ambiguous_id', `"${prefix}" fits ${matches.length} snapshots; give more of it`);
-      }
-      return readSnapshot(id);
+      const none = `no snapshot begins with "${prefix}"; comet-cc memory rollback lists them`;
+      const matches = (await ids()).filter((id) => id.startsWith(prefix));
+      return readSnapshot(getOnly(matches, none, `"${prefix}" fits ${matches.length} snapshots; give more of it`));
     },
     async rewrite(change) {
       for (const id of await ids()) {
