@@ -238,13 +238,16 @@ export function explained(uri: string, error: unknown): CometError {
   return new CometError('share_failed', `${uri} cannot be used: ${check} (${reason})`, { cause: error });
 }
 
-// Words only: the reason also names how many milliseconds the request took.
+// `in 401.6ms` is how long a request took.
 const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/RequestTimeTooSkewed/, 'the clock of this machine is off by more than the storage allows; set it'],
   [/credential|metadata|169\.254/i, 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in to the cloud'],
-  [/unauthorized|denied|forbidden|signature/i, 'the credentials are not accepted, or may not read and write there'],
+  [
+    /\b40[13]\b(?!\.\d)|denied|forbidden|signature/i,
+    'the credentials are not accepted, or may not read and write there',
+  ],
   [/NoSuchBucket|bucket[^\n]{0,200} not (?:found|exist)/i, 'the bucket does not exist; create it'],
-  [/insufficient storage|quota|no space|storage full/i, 'the storage is full'],
+  [/\b507\b(?!\.\d)|quota|no space|storage full/i, 'the storage is full'],
   [/resolve region/i, 'set AWS_REGION to the region of the bucket, which could not be looked up'],
   [/connect|timed? ?out|dns|resolve|sending request/i, 'the storage does not answer; check address and network'],
 ];

@@ -14,12 +14,12 @@ import { engineServices } from '../../../helpers/engine-services.ts';
 import { askUi, browserWith, followUi, signIn, type UiRequest } from '../../../helpers/ui-client.ts';
 
 const HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)>';
-let closed = 0;
+let forgotten = 0;
 const services = engineServices({
   library: {
-    readBrief: async () => HOSTILE,
-    closeItems: async () => {
-      closed += 1;
+    readIndex: async () => HOSTILE,
+    forgetFacts: async () => {
+      forgotten += 1;
       return [];
     },
     list: () => [] as readonly MemoryNode[],
@@ -167,7 +167,7 @@ describe('signing in', () => {
     await first.close();
     const second = engine(home, port);
     await second.begin();
-    expect((await browser.post('sessions/brief', { sessionId: 's' })).status).toBe(200);
+    expect((await browser.post('library/index', {})).status).toBe(200);
     await second.close();
     await rm(homePaths(home).uiKeyFile);
     const third = engine(home, port, 'on');
@@ -215,20 +215,20 @@ describe('access', () => {
     const fill = (value: string): string =>
       value.replace('PORT', String(browser.port)).replace('COOKIE', browser.cookie);
     const over = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, fill(value)]));
-    const before = closed;
-    const reply = await browser.post('items/close', { ids: ['a'], as: 'done' }, over);
+    const before = forgotten;
+    const reply = await browser.post('facts/forget', { names: ['a'] }, over);
     expect(reply.status).toBe(status);
     expect(reply.headers['content-type']).toContain('application/json');
-    expect(closed).toBe(before);
+    expect(forgotten).toBe(before);
   });
 
   it('runs what the page sends, by either name', async () => {
-    const before = closed;
-    expect((await browser.post('items/close', { ids: ['a'], as: 'done' })).status).toBe(200);
+    const before = forgotten;
+    expect((await browser.post('facts/forget', { names: ['a'] })).status).toBe(200);
     const name = `localhost:${browser.port}`;
     const over = { host: name, origin: `http://${name}` };
-    expect((await browser.post('items/close', { ids: ['a'], as: 'done' }, over)).status).toBe(200);
-    expect(closed).toBe(before + 2);
+    expect((await browser.post('facts/forget', { names: ['a'] }, over)).status).toBe(200);
+    expect(forgotten).toBe(before + 2);
   });
 
   it('runs only operations of the page', async () => {
@@ -238,7 +238,7 @@ describe('access', () => {
   });
 
   it('changes nothing by other methods, and answers no preflight', async () => {
-    const request: UiRequest = { path: '/v1/items/close', headers: { cookie: browser.cookie, ...json } };
+    const request: UiRequest = { path: '/v1/facts/forget', headers: { cookie: browser.cookie, ...json } };
     for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
       const reply = await askUi(browser.port, { ...request, method });
       expect(reply.status, method).toBe(405);
@@ -248,7 +248,7 @@ describe('access', () => {
   });
 
   it('refuses a body over 1 MB', async () => {
-    expect((await browser.post('sessions/brief', { sessionId: 'x'.repeat(1_100_000) })).status).toBe(413);
+    expect((await browser.post('topics/read', { name: 'x'.repeat(1_100_000) })).status).toBe(413);
   });
 
   it('gives nothing to a browser without a cookie, neither page nor code', async () => {
@@ -277,13 +277,13 @@ describe('access', () => {
   });
 
   it('returns hostile text as JSON only', async () => {
-    const reply = await browser.post('sessions/brief', { sessionId: 's' });
-    expect(JSON.parse(reply.body)).toEqual({ result: HOSTILE });
+    const reply = await browser.post('library/index', {});
+    expect(JSON.parse(reply.body)).toEqual({ result: { text: HOSTILE } });
     expect(reply.headers).toMatchObject({ 'content-type': 'application/json', 'x-content-type-options': 'nosniff' });
   });
 
   it('says what is not valid, and when the store is opening', async () => {
-    expect((await browser.post('sessions/brief', {})).status).toBe(400);
+    expect((await browser.post('topics/read', {})).status).toBe(400);
     expect((await browser.post('status', {})).status).toBe(200);
   });
 });

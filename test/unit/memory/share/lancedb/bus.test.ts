@@ -11,6 +11,7 @@ test.each([
     'answer',
   ],
   ['Server returned non-2xx status code: 401 Unauthorized', 'credentials are not accepted'],
+  ['RetryError(Status { status: 403, body: None })', 'credentials are not accepted'],
   ['Server returned non-2xx status code: 403 Forbidden', 'credentials are not accepted'],
   ['Server returned non-2xx status code: 507 Insufficient Storage', 'storage is full'],
 ])('explains: %s', (reason, check) => {
