@@ -26,7 +26,7 @@ export interface RankedNode {
   readonly similarity: number;
   /** Its turns that were found, best first. */
   readonly turns: readonly string[];
-  /** The node whose link led here, where that gave it its score. */
+  /** The best node whose links lead here. */
   readonly linkedFrom: string | null;
 }
 
@@ -154,9 +154,8 @@ function addLinked(candidates: Candidates, rules: NodeRules): void {
         const linked = getCandidate(candidates, id, rules);
         if (linked.facts === null) continue;
         if (hop === 0) linked.references += 1;
-        if (score * carried <= linked.score) continue;
-        linked.score = score * carried;
-        linked.linkedFrom = from;
+        linked.linkedFrom ??= from;
+        linked.score = Math.max(linked.score, score * carried);
       }
     }
   }

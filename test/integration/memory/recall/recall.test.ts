@@ -7,7 +7,7 @@ import { spokenText, type TurnText } from '../../../../memory/model/turn.ts';
 import { createRecaller, type Recaller, type RecallerDeps } from '../../../../memory/recall/recall.ts';
 import { openLanceIndex } from '../../../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex, TurnWords } from '../../../../memory/search/search-index.ts';
-import { ANSWERABLE, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
+import { ANSWERABLE, EPISODES, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
 import { codingMemory, PROJECT, rowsOf } from '../../../helpers/coding-memory.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { createInMemorySearchIndex } from '../../../helpers/in-memory-search-index.ts';
@@ -61,6 +61,30 @@ describe.each([
       await index.close();
     },
   );
+
+  test('a linked memory surfaces beside its neighbor if the question names its subject', async () => {
+    const index = await makeIndex();
+    const moved = {
+      ...{ name: 'move', summary: 'the machines stand in Frankfurt', trigger: '', tags: [] },
+      turns: ['User: where are the machines now?\nAssistant: Since the move they are in Frankfurt, rack seven.'],
+    };
+    const { deps, getId } = await codingMemory(index, [...EPISODES, moved]);
+    const [port, move] = [getId('pg-port'), getId('move')];
+    const found = async (links: readonly string[], question: string): Promise<boolean> => {
+      const getNode = (id: string): MemoryNode | null => {
+        const node = deps.getNode(id);
+        return node?.node_id === port ? { ...node, links: [...links] } : node;
+      };
+      const hits = await createRecaller({ ...deps, getNode }).recall(ask(question), live());
+      expect(hits[0]?.node.node_id).toBe(port);
+      return hits.some(({ node }) => node.node_id === move);
+    };
+    const question = 'which port has staging Postgres beside the legacy CRM';
+    expect(await found([move], `${question}, with machines in Frankfurt?`)).toBe(true);
+    expect(await found([], `${question}, with machines in Frankfurt?`)).toBe(false);
+    expect(await found([move], `${question}?`)).toBe(false);
+    await index.close();
+  });
 
   test('a prompt without words of its own is answered from the turns before it', async () => {
     const index = await makeIndex();
