@@ -16,7 +16,7 @@ const SHORT_RUN = /(?!(?<=\\)[nr])=?\+?[A-Za-z0-9/][A-Za-z0-9+/]{1,75}={0,2}(?=[
 const [GAP, SHORTEST_LINE] = [120, 56];
 
 export function* findBlocks(text: string): Steps<Block[]> {
-  const blocks: (Block & { start: number; end: number; readonly lines: string[] })[] = [];
+  const blocks: (Block & { start: number; end: number; lines: string[] })[] = [];
   for (const { 0: line, index: start } of yield* getMatches(RUN, text)) {
     yield;
     const open = blocks.at(-1);
@@ -43,7 +43,7 @@ export function* findBlocks(text: string): Steps<Block[]> {
     );
     block.end += last === undefined ? 0 : last.index + last[0].length;
     block.start -= first === undefined ? 0 : before.length - first.index;
-    lines.splice(0, lines.length, ...(first ?? []), ...lines, ...(last ?? []));
+    block.lines = [...(first ?? []), ...lines, ...(last ?? [])];
   }
   return blocks.filter(({ end }, i) => end > (blocks[i - 1]?.end ?? 0));
 }

@@ -178,6 +178,11 @@ describe('encoded and escaped text', () => {
   });
 });
 
+it('blocks of very many lines are read', () => {
+  const line = Buffer.alloc(57, 'the quick brown fox jumps ').toString('base64');
+  expect(redact(`${line}\n`.repeat(200_000)).length).toBe(77 * 200_000);
+});
+
 describe('a password that is a word', () => {
   it.each([
     'machine github.com login bob password «correcthorse»',
