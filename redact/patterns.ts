@@ -205,7 +205,7 @@ export function* findRandomTokens(text: string): Steps<Span[]> {
   for (let end = 0, start = 0; end <= text.length; end += 1) {
     if (end % CHARS_PER_STEP === 0) yield;
     if (end < text.length && RUN_CHARACTERS[text.charCodeAt(end)] === 1) continue;
-    if (end - start >= SHORTEST_TOKEN) spans.push(...(yield* tokensIn(text, start, end)));
+    if (end - start >= SHORTEST_TOKEN) for (const token of yield* tokensIn(text, start, end)) spans.push(token);
     start = end + 1;
   }
   return spans;

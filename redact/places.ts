@@ -99,7 +99,7 @@ function* findCommands(text: string): Steps<Span[]> {
       const isSecret = (isMixed || isRandomWord(value)) && !isPlaceholder(value);
       return isSecret ? { start, end: start + value.length, type: 'password' } : null;
     });
-    spans.push(...passwords);
+    for (const password of passwords) spans.push(password);
   }
   return spans;
 }
@@ -183,7 +183,7 @@ function* findPhrases(text: string): Steps<Span[]> {
       if (phrase.split(' ').length % 3 !== 0 || PROSE.test(phrase)) return null;
       return { start: end - phrase.length, end, type: 'seed-phrase' };
     });
-    spans.push(...phrases);
+    for (const phrase of phrases) spans.push(phrase);
   }
   return spans;
 }

@@ -178,9 +178,13 @@ describe('encoded and escaped text', () => {
   });
 });
 
-it('blocks of very many lines are read', () => {
+it('a block of very many lines is read', () => {
   const line = Buffer.alloc(57, 'the quick brown fox jumps ').toString('base64');
   expect(redact(`${line}\n`.repeat(200_000)).length).toBe(77 * 200_000);
+});
+
+it('a line with very many secrets is read', () => {
+  expect(redact('curl -u bob:Xk7pQ2zRm9v '.repeat(150_000))).not.toContain('Xk7p');
 });
 
 describe('a password that is a word', () => {
