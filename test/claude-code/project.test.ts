@@ -47,7 +47,7 @@ describe.skipIf(claude === null)(
       const sent = mainRequests(rig.standin, id).map(({ bytes }) => bytes.toString());
       expect(sent.length).toBeGreaterThan(0);
       expect(sent.every((body) => body.includes(`directory: ${rig.project}`))).toBe(true);
-      expect(sent.join('\n')).not.toContain('7423');
+      expect(sent.join('\n')).not.toMatch(/\b7423\b/);
       const nodes = (await rig.nodes()).filter((node) => node.session_id === id);
       expect(nodes.map(({ project }) => path.basename(project))).toEqual(['clone']);
     });

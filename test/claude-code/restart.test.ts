@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLAUDE_MISSING, type ClaudeProcess, findClaude } from '../helpers/claude.ts';
 import { stepFiles } from '../helpers/claude-code-replies.ts';
@@ -94,6 +96,13 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
 
   const refused = (): number => rig.standin.refused.length;
   const sent = (): ServedRequest[] => mainRequests(rig.standin, sessionId);
+  /** Uses of plans on disk: one for each request, and `otherUses` from before. */
+  const countUses = (): number => {
+    const file = path.join(rig.home.home, 'plans', `${sessionId}.jsonl`);
+    return readFileSync(file, 'utf8').split('"use":').length - 1;
+  };
+
+  let otherUses = 0;
 
   /** Kills the engine; resolves when the guard has another one. */
   const killEngine = async (): Promise<void> => {
@@ -133,6 +142,8 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
   it('continues through a restart while the client runs', async () => {
     const [before, first, refusals] = [newest(), sent().length, refused()];
     expect(await rig.home.run(['restart'])).toMatchObject({ code: 0 });
+    // The engine that ended has written all.
+    otherUses = countUses() - first;
     await next();
     expectSamePrefix(before, sent()[first] as ServedRequest);
     expect(refused()).toBe(refusals);
@@ -140,8 +151,8 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
 
   it('continues when the engine is killed between two turns', async () => {
     const [before, first, refusals] = [newest(), sent().length, refused()];
-    // The plan's use is recorded without delaying the request; an engine that dies before leaves thinking out.
-    await rig.settled();
+    // A plan's use is written without delaying the request; an engine that dies before leaves thinking out.
+    await expect.poll(countUses).toBe(otherUses + first);
     await killEngine();
     await next();
     expectSamePrefix(before, sent()[first] as ServedRequest);
