@@ -54,9 +54,10 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
   const isQuestion = QUESTION.test(promptText);
   const last = parts.findLast(({ by }) => by === 'assistant');
   let best: { readonly score: number; readonly passage: Passage } | null = null;
-  const isSpoken = parts.some(({ by, text }) => by !== 'call' && computeCoverage(terms, text.slice(0, READ_CHARS)) > 0);
-  for (const part of parts) {
-    if (part.by === 'call' && isSpoken && !rules.callsAnswer) continue;
+  const spoken = parts.filter(({ by }) => by !== 'call');
+  const covers = ({ text }: SpokenPart): boolean => computeCoverage(terms, text.slice(0, READ_CHARS)) > 0;
+  const isSpoken = !rules.callsAnswer && spoken.some(covers);
+  for (const part of isSpoken ? spoken : parts) {
     const share = part.by === 'user' && last !== undefined && isQuestion ? QUESTION_SHARE : 1;
     const context = new Set(part.by === 'assistant' && isShort ? tokenize(promptText) : []);
     const pieces = getPieces(part.text.slice(0, READ_CHARS), rules.maxChars);
@@ -123,11 +124,7 @@ function withOutcome(passage: Passage, parts: readonly SpokenPart[], terms: Quer
   return { text, by: 'assistant', origin: lowestOrigin([origin, passage.origin]), asked: promptPassage.text };
 }
 
-function findBest(
-  text: string,
-  terms: QueryTerms,
-  rules: PassageRules,
-): { readonly text: string; readonly coverage: number } | null {
+function findBest(text: string, terms: QueryTerms, rules: PassageRules) {
   const read = text.slice(0, READ_CHARS);
   const pieces = getPieces(read, rules.maxChars);
   const range = bestRange(pieces, terms, { context: new Set(), text: read, ...rules });

@@ -122,7 +122,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     updateUnfinished(deps, context, response, message);
     if (kind !== 'main' || turn === undefined || !endsTurn(response.end, message)) return;
     deps.answered.set(turn.key, true);
-    const captured = captureAnsweredTurn(view, turn, message, captureContext(context, clock.now()));
+    const captured = captureAnsweredTurn(view, turn, message, { sessionId: context.sessionId, atMs: clock.now() });
     memory.captureTurns([captured]);
     // A fork after the first answer finds no request with an answer in its history.
     const isAnswered = view.infos.some(({ role }) => role === 'assistant');
@@ -187,11 +187,7 @@ function endsTurn(end: ObservedResponse['end'], { stopReason }: AssistantMessage
   return end === 'complete' && stopReason !== null && stopReason !== 'tool_use' && stopReason !== 'pause_turn';
 }
 
-type CaptureContext = ReturnType<typeof captureContext>;
-
-export function captureContext({ sessionId }: Pick<RequestContext, 'sessionId'>, atMs: number) {
-  return { sessionId, atMs };
-}
+type CaptureContext = Pick<CapturedTurn, 'sessionId' | 'atMs'>;
 
 /** Turns of the transcript, oldest first, with the exact characters that Claude Code sent. */
 export function captureTurns(
@@ -259,11 +255,11 @@ export function captureParts(
 
 /** Its id differs from that of a part of the turn that ends at the same message. */
 export function captureUnfinishedTurn({ context, answer, sinceMs }: UnfinishedTurn): CapturedTurn[] {
-  const { view } = context;
+  const { view, sessionId } = context;
   const turn = splitTurns(view).at(-1);
   if (turn === undefined) return [];
   const messages = [...readMessages(view, turn), ...(answer === null ? [] : [toAnswer(answer)])];
-  const own = commonFields(view, turn, captureContext(context, sinceMs));
+  const own = commonFields(view, turn, { sessionId, atMs: sinceMs });
   return [{ ...own, turnId: unfinishedId(turn.endHash), unfinished: true, messages, ...listParts(view, turn) }];
 }
 

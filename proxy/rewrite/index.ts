@@ -53,7 +53,6 @@ import {
   usesSystemField,
 } from './build-plan.ts';
 import {
-  captureContext,
   captureParts,
   captureSummarizedTurns,
   captureTurns,
@@ -530,10 +529,10 @@ class RewritePipeline implements Rewriter {
   /** Off the request path: sends the running turns that a summary replaces to memory. */
   #captureSummarized(request: RequestContext): void {
     const { policy, clock } = this.#deps;
-    const { view } = request;
+    const { view, sessionId } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
-    const turns = captureSummarizedTurns(view, captureContext(request, clock.now()));
-    if (turns.length > 0) this.#unfinished.delete(request.sessionId);
+    const turns = captureSummarizedTurns(view, { sessionId, atMs: clock.now() });
+    if (turns.length > 0) this.#unfinished.delete(sessionId);
     // Claude Code keeps the last answer, and asks for a summary of what is before it.
     this.#capture(turns.filter((turn) => !this.#answered.has(turn.key)));
   }
@@ -548,7 +547,7 @@ class RewritePipeline implements Rewriter {
     const { policy, memory, clock } = this.#deps;
     const { view, sessionId } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
-    const context = captureContext(request, input.resumedFromMs ?? clock.now());
+    const context = { sessionId, atMs: input.resumedFromMs ?? clock.now() };
     const isWithheld = ({ start }: TurnSpan): boolean => policy.hasWithheld(sessionId, readMessageText(view, start));
     const missing = turns.filter((turn) => !input.isDurable(turn) && !isWithheld(turn));
     const captured = captureTurns(view, missing, context);

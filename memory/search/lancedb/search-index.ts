@@ -1,6 +1,6 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Table as ArrowTable } from 'apache-arrow';
+import type { Table as ArrowTable, RecordBatch } from 'apache-arrow';
 import { CometError, indexError, type Problem } from '../../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
 import { LruMap } from '../../../common/map.ts';
@@ -64,6 +64,7 @@ const NODE_LIMIT = 60;
 /** Of a table. */
 const KEPT_ROWS = 4_096;
 const CACHED_CHARS = 600_000;
+const TEXTS = ['turn_id', 'text', 'origin'];
 /** More terms slow full text down and add little. */
 const MAX_TERMS = 48;
 
@@ -322,17 +323,22 @@ async function turnTexts(
   );
   const missing = turnIds.filter((turnId) => !found.has(turnId));
   if (missing.length === 0) return found;
+  const add = (rows: ArrowTable | RecordBatch): void => {
+    for (const { turn_id, text, origin } of findRows<{ readonly turn_id: string } & TurnWords>(rows)) {
+      const words = { text, origin };
+      found.set(turn_id, words);
+      texts.set(turn_id, words);
+    }
+  };
   for (const key of new Set(nodeIds.flatMap((nodeId) => projectByNode.get(nodeId) ?? []))) {
     const table = await tables.find(key, 'turn');
-    for await (const batch of table?.read(['turn_id', 'text', 'origin'], isIn('turn_id', missing)) ?? []) {
-      for (const { turn_id, text, origin } of findRows<{ readonly turn_id: string } & TurnWords>(batch)) {
-        found.set(turn_id, { text, origin });
-      }
-    }
-  }
-  for (const turnId of missing) {
-    const words = found.get(turnId);
-    if (words !== undefined) texts.set(turnId, words);
+    if (table === null) continue;
+    // Rows are taken faster than found.
+    const isMissing = ({ turnId }: HitRow): boolean => missing.includes(turnId ?? '');
+    const rowIds = [...(hitRows.get(table) ?? [])].flatMap(([rowId, row]) => (isMissing(row) ? [rowId] : []));
+    if (rowIds.length > 0) add(await table.take(rowIds, TEXTS));
+    const others = missing.filter((turnId) => !found.has(turnId));
+    if (others.length > 0) for await (const batch of table.read(TEXTS, isIn('turn_id', others))) add(batch);
   }
   return found;
 }
@@ -453,7 +459,8 @@ async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, M
     }
     // In their order, so that what lies together is read together.
     const missing = [...rowIds].filter((rowId) => !found.has(rowId)).sort((one, other) => one - other);
-    for (const [rowId, row] of missing.length === 0 ? [] : toHitRows(kind, await table.take(missing))) {
+    const rows = missing.length === 0 ? [] : toHitRows(kind, await table.take(missing, SHAPES[kind].hit));
+    for (const [rowId, row] of rows) {
       known.set(rowId, row);
       found.set(rowId, toFound(row));
     }

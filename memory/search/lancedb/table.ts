@@ -64,8 +64,7 @@ async function openRowTable(place: TablePlace, name: string): Promise<RowTable> 
 }
 
 function openTable(place: TablePlace, table: Table, looseCommits: number) {
-  const { kind, dimensions, rowsForVectorIndex = ROWS_FOR_VECTOR_INDEX } = place;
-  const { hit } = SHAPES[kind];
+  const { dimensions, rowsForVectorIndex = ROWS_FOR_VECTOR_INDEX } = place;
   let commits = looseCommits;
   let rows = 0;
   let optimizations = 0;
@@ -100,9 +99,9 @@ function openTable(place: TablePlace, table: Table, looseCommits: number) {
       if (where !== undefined) query.where(where);
       return laneRows(query.select(['_distance']).withRowId().limit(limit).toArrow());
     },
-    /** Columns of `SHAPES[kind].hit` and `_rowid` of these rows, as far as they are still there. */
-    take(rowIds: readonly number[]): Promise<ArrowTable> {
-      const query = table.takeRowIds([...rowIds]).select([...hit]);
+    /** These columns and `_rowid` of these rows, as far as they are still there. */
+    take(rowIds: readonly number[], columns: readonly string[]): Promise<ArrowTable> {
+      const query = table.takeRowIds([...rowIds]).select([...columns]);
       return query.withRowId().toArrow();
     },
     read(columns: readonly string[], where: string | undefined): AsyncIterable<RecordBatch> {
@@ -165,9 +164,9 @@ export function getRowIds(rows: ArrowTable): number[] {
   });
 }
 
-/** Rows of a batch as objects that read a column when it is asked for. */
-export function findRows<T>(batch: RecordBatch): readonly T[] {
-  return batch.toArray() as unknown as readonly T[];
+/** Objects that read a column when it is asked for. */
+export function findRows<T>(rows: RecordBatch | ArrowTable): readonly T[] {
+  return rows.toArray() as unknown as readonly T[];
 }
 
 async function retried(work: () => Promise<unknown>): Promise<void> {

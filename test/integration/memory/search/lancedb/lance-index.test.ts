@@ -222,6 +222,28 @@ test('texts of turns are read as they were last written, before and after optimi
   await index.close();
 });
 
+test('texts of turns that a search found are those of their rows now', async () => {
+  const { index } = await open(path.join(await tempDir(), 'index'));
+  const turnIds = ['t0', 't1', 't2', 't3'];
+  const row = (turnId: string, text: string): IndexRow => turnRow(`n${turnId}`, turnId, text);
+  const texts = async (ids = turnIds) => {
+    const found = await index.turnTexts(
+      ids.map((id) => `n${id}`),
+      ids,
+    );
+    return [...found].map(([id, { text }]) => `${id} ${text}`).sort();
+  };
+  await index.put(turnIds.map((id) => row(id, 'a heron')));
+  expect((await searched(index, 'heron', { limit: 10 })).raw).toHaveLength(4);
+  // Other texts than those that were asked for, so that none of these is remembered.
+  expect(await texts(['t3'])).toEqual(['t3 a heron']);
+  await index.put([row('t0', 'a heron in reed')]);
+  await index.remove(['nt1']);
+  await index.optimize();
+  expect(await texts()).toEqual(['t0 a heron in reed', 't2 a heron', 't3 a heron']);
+  await index.close();
+});
+
 test('a full queue refuses rows instead of growing, and accepts rows again later', async () => {
   const dir = path.join(await tempDir(), 'index');
   const { index } = await open(dir);
