@@ -51,8 +51,9 @@ export async function openControlSocket(file: string, handle: Handle, onLost: ()
   return {
     close() {
       end();
-      server.close();
+      // First, so that who finds no guard finds no socket either.
       if (isOurs()) rmSync(file, { force: true });
+      server.close();
     },
   };
 }

@@ -142,7 +142,7 @@ group('a guard', (rig) => {
     expect(checks.find(({ id }) => id === 'port')).toMatchObject({ ok: true });
 
     // One that was stopped stays down.
-    await home.run(['stop', '--now']);
+    expect(await home.run(['stop', '--now'])).toMatchObject({ code: 0 });
     expect(existsSync(guardSocket(rig()))).toBe(false);
     expect((await home.run(['status'])).code).toBe(3);
   });
