@@ -1,4 +1,4 @@
-import { clip, neutralLine } from '../../common/text.ts';
+import { clip, neutralLine, oneLine } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
@@ -49,13 +49,18 @@ const FAILED =
   /^[ \t]*(?:<tool_use_error>|error\b|fatal:|traceback\b)|\bexit(?:ed)?(?: with)?(?: code| status)?:? [1-9]\d*\b|\bcommand (?:failed|not found)\b|\b[1-9]\d* (?:tests? )?failed\b/im;
 export const REJECTED = /^The user doesn't want to (?:proceed|take this action)/;
 const RESULT_CHARS = 4_000;
+const INPUT_CHARS = 10_000;
 const SUBJECT_CHARS = 60;
 const CAPSULE_CHARS = 240;
+const QUESTION_CHARS = 100;
 const URLS = 5;
 /** Of a path: enough to know it again. */
 const SEGMENTS = 2;
 /** Inputs of tools that say what a call was about. */
 const TELLING = ['file_path', 'notebook_path', 'path', 'command', 'pattern', 'url', 'query', 'description', 'prompt'];
+const FIELD = /"(\w+)":"((?:[^"\\]|\\.)*)"/g;
+/** The client's own tools that plan or wait. */
+const IDLE = /^(?:Todo\w+|Task\w+|(?:Enter|Exit)PlanMode|AskUserQuestion|ToolSearch|BashOutput|KillShell)$/;
 
 /** Tool calls in order, each with the result that answers it; without those that the user refused. */
 export function getActions(turns: readonly TurnText[]): Action[] {
@@ -68,7 +73,7 @@ export function getActions(turns: readonly TurnText[]): Action[] {
       if (result !== undefined && REJECTED.test(result.text)) return [];
       const failed = result !== undefined && FAILED.test(result.text.slice(0, RESULT_CHARS));
       const images = findImages(result?.text ?? '');
-      const question = findQuestion(text);
+      const question = findQuestion(readFields(text));
       return [{ act: ACT_OF[tool] ?? 'READ', tool, subject: getSubject(text), failed, images, question, origin }];
     });
   });
@@ -78,6 +83,7 @@ export function getActions(turns: readonly TurnText[]): Action[] {
 export function groupActions(actions: readonly Action[]): ActionGroup[] {
   const groups = new Map<string, ActionGroup>();
   for (const { failed, ...action } of actions) {
+    if (IDLE.test(action.tool)) continue;
     const key = `${action.act} ${action.tool} ${action.subject}`;
     const group = groups.get(key);
     groups.set(key, { ...action, count: (group?.count ?? 0) + 1, lastFailed: failed });
@@ -87,13 +93,10 @@ export function groupActions(actions: readonly Action[]): ActionGroup[] {
 
 /** `edited src/db.ts (2×)`, `ran npm test (3×, failed at last)`. */
 export function groupLine({ act, tool, subject, count, lastFailed, images, question }: ActionGroup): string {
-  const what = subject === '' ? `${tool}` : subject;
   const shown = [images, question].filter((each) => each !== '').map((each) => `: ${each}`);
   const marks = [...(count > 1 ? [`${count}×`] : []), ...(lastFailed ? [count > 1 ? 'failed at last' : 'failed'] : [])];
-  return neutralLine(
-    `${VERBS[act]} ${what}${marks.length === 0 ? '' : ` (${marks.join(', ')})`}${shown.join('')}`,
-    CAPSULE_CHARS,
-  );
+  const marked = marks.length === 0 ? '' : ` (${marks.join(', ')})`;
+  return neutralLine(`${VERBS[act]} ${subject || tool}${marked}${shown.join('')}`, CAPSULE_CHARS);
 }
 
 /** What was done, in one line; what does not fit is counted. Null where nothing was. */
@@ -117,32 +120,31 @@ export function getUrls(turns: readonly TurnText[]): string[] {
   return [...new Set(plain)].slice(0, URLS);
 }
 
-const QUESTION_CHARS = 100;
-
-function findQuestion(input: string): string {
-  const at = input.lastIndexOf('"prompt":"');
-  if (!input.slice(0, Math.max(at, 0)).includes('"url":')) return '';
-  const question = /^"prompt":"((?:[^"\\]|\\.){1,2000})"/.exec(input.slice(at))?.[1] ?? '';
-  return question === '' ? '' : `“${clip(question.replace(/\\./g, ' '), QUESTION_CHARS)}”`;
+function findQuestion({ url, prompt }: Readonly<Record<string, unknown>>): string {
+  return typeof url === 'string' && typeof prompt === 'string' ? `“${clip(prompt, QUESTION_CHARS)}”` : '';
 }
 
 /** What the input of a call names, as short as it is still known. */
 export function getSubject(input: string, maxChars = SUBJECT_CHARS): string {
+  const fields = readFields(input);
+  const telling = TELLING.map((name) => fields[name]).find((value) => typeof value === 'string');
+  const named = oneLine(String(telling ?? ''));
+  const isPath = named.includes('/') && !/\s|^\w+:\/\//.test(named);
+  return neutralLine(isPath ? named.split('/').slice(-SEGMENTS).join('/') : named, maxChars);
+}
+
+function readFields(input: string): Readonly<Record<string, unknown>> {
   try {
-    const fields = JSON.parse(input) as Record<string, unknown>;
-    const telling = TELLING.map((name) => fields[name]).find((value) => typeof value === 'string');
-    const named = String(telling ?? '')
-      .replace(/\s+/g, ' ')
-      .trim();
-    const short =
-      /^\S+$/.test(named) && named.includes('/') && !/^\w+:\/\//.test(named)
-        ? named.split('/').slice(-SEGMENTS).join('/')
-        : named;
-    return neutralLine(short, maxChars);
+    return Object(JSON.parse(input));
   } catch {
-    // An input that was cut short names nothing.
-    return '';
+    // One without its middle: the content of a file.
+    const pairs = [...input.slice(0, INPUT_CHARS).matchAll(FIELD)];
+    return Object.fromEntries(pairs.map(([, name, value = '']) => [name, unescaped(value)]).reverse());
   }
+}
+
+function unescaped(text: string): string {
+  return text.replace(/\\[nrt]/g, ' ').replace(/\\(.)/g, '$1');
 }
 
 const MOST = 12;

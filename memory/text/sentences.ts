@@ -97,11 +97,11 @@ export function split(text: string): string[] {
 
 /** The words before the verb of a statement. */
 const SUBJECT =
-  /^(?:the |our |your |this |an? |der |die |das |unsere? |el |la |los |las )?([^.,;:!?()]{2,60}?) (?:is|are|was|were|has|have|had|uses?|needs?|runs?|listens?|takes?|lives?|must|should|will|can(?:not)?|may|returns?|throws?|fails?|gets?|keeps?|stays?|means?|contains?|requires?|defaults?|points?|holds?|does|do|now|went|became|belongs?|starts?|stops?|costs?|handles?|calls?|writes?|reads?|sets?|ist|sind|hat|haben|läuft|liegt|braucht|nutzt|verwendet|muss|wird|soll|es|son|está|usa|corre|debe|tiene)(?![\p{L}])/iu;
+  /^(?:the |our |your |this |an? |der |die |das |unsere? |el |la |los |las )?([^.,;:!?()]{2,60}?) (?:is|are|was|were|has|have|had|uses?|needs?|runs?|listens?|takes?|lives?|must|should|would|will|can(?:not)?|could|may|might|returns?|throws?|fails?|gets?|keeps?|stays?|means?|contains?|requires?|defaults?|points?|holds?|does|do|now|went|became|belongs?|starts?|stops?|costs?|handles?|calls?|writes?|reads?|sets?|ist|sind|hat|haben|läuft|liegt|braucht|nutzt|verwendet|muss|wird|soll|es|son|está|usa|corre|debe|tiene)(?![\p{L}])/iu;
 const SCRIPT_SUBJECT = /^([^，。、,.]{1,20}?)(?:是|使用|用|在|必须|需要|监听|은 |는 |이 |가 |は|が)/u;
 /** Stands for something said before. */
 const POINTS =
-  /^(?:it|this|that|these|those|there|they|he|she|we|you|i|here|what|which|and|but|so|if|when|now|then|to|try|run|all|each|both|once|my|for|in|at|on|by|right|with|as|after|before|since|while|yes|no|how|let|one|some|most|es|das|dies|ich|wir|sie|du|eso|esto|yo|这|那|我|你|它|이것|그것|나|저)\b/iu;
+  /^(?:it|this|that|these|those|there|they|he|she|we|you|i|here|what|which|and|but|so|if|when|now|then|to|try|run|all|each|both|once|my|for|in|at|on|by|right|with|as|after|before|since|while|yes|no|how|let|one|some|most|only|or|not|just|don't|where|given|instead|their|its|is|means|keep|would|could|es|das|dies|ich|wir|sie|du|eso|esto|yo|这|那|我|你|它|이것|그것|나|저)\b/iu;
 
 /** What a statement is about: its subject, without article; null where it names none. */
 export function getConcept(sentence: string): string | null {

@@ -113,9 +113,8 @@ function formatLine(record: PlanRecord): string {
 }
 
 function fileName(sessionId: string): string {
-  const safe = /^[A-Za-z0-9-]{1,64}$/.test(sessionId);
-  const name = safe ? sessionId : sha256(sessionId, 32);
-  return `${name}.jsonl`;
+  const isSafe = /^[A-Za-z0-9-]{1,64}$/.test(sessionId);
+  return `${isSafe ? sessionId : sha256(sessionId, 32)}.jsonl`;
 }
 
 const text = z.string();

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { slimTurn } from '../../../../memory/ingest/redact-turn.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { getActions, getCapsule, getUrls } from '../../../../memory/text/actions.ts';
 import { atMost, findShown, getModality, imageMark } from '../../../../memory/text/content-type.ts';
@@ -79,6 +80,22 @@ test('a capsule says what was done and how it ended, the weightiest first', () =
     'edited src/db.ts; ran npm test (2×); ran npm run lint (failed); read src/api.ts',
   );
   expect(getCapsule([])).toBeNull();
+});
+
+test('a call whose input lost its middle still says what it touched, and planning is no work', () => {
+  const content = 'export const a = "b";\n'.repeat(400);
+  const calls = [
+    ...toolRound('Write', { file_path: '/home/dev/shop/src/db.ts', content }, 'ok', 'a'),
+    ...toolRound('Edit', { new_string: `"file_path":"/x/y.ts" ${content}`, file_path: 'C:\\shop\\a.ts' }, 'ok', 'b'),
+    ...toolRound('Bash', { command: `cat <<'E' > "a b"\n${content}E`, description: 'writes' }, 'ok', 'c'),
+    ...toolRound('TodoWrite', { todos: [{ content: 'Write it', status: 'pending' }] }, 'ok', 'd'),
+    ...toolRound('mcp__forge__sync', {}, 'ok', 'e'),
+  ];
+  const slim = slimTurn(readTurn(getTurn('Write it.', calls)));
+  expect(slim.parts.map(({ text }) => text).join('')).toContain('characters left out');
+  expect(getCapsule(getActions([slim]))).toBe(
+    `edited src/db.ts; edited C:\\shop\\a.ts; ran cat <<'E' > "a b" export const a = "b"; export const a =…; read mcp__forge__sync`,
+  );
 });
 
 test('calls and results in one round are paired by their tool', () => {
