@@ -45,11 +45,8 @@ export function createItems(parts: MemoryParts) {
     const own = nodes.filter((node) => sessionId === undefined || node.session_id === sessionId);
     return [...grouped(own, (node) => node.project).values()].flatMap((near) => {
       const ids = new Set(near.map(({ node_id }) => node_id));
-      const state = readProjectState(
-        near,
-        readTasks(parts, ({ node_id }) => ids.has(node_id)),
-        MOST,
-      );
+      const tasks = readTasks(parts, ({ node_id }) => ids.has(node_id));
+      const state = readProjectState(near, tasks, MOST);
       return [...state.open, ...state.decided, ...state.outcome];
     });
   }

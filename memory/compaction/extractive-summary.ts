@@ -198,22 +198,13 @@ function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
   const own = states.filter(({ asked, outcome }) => asked !== '' || outcome !== '');
   const isTold = (text: string): boolean =>
     own.some(({ asked, said }) => asked.includes(text) || said.includes(text) || text.startsWith(`“${asked}” `));
-  const items = (mark: string, texts: readonly string[]): string => {
-    const fresh = texts.filter((text) => !isTold(text));
+  const items = (mark: string, stated: readonly StatedItem[]): string => {
+    const fresh = stated.flatMap(({ text }) => (isTold(text) ? [] : [text]));
     return fresh.length === 0
       ? ''
       : `${mark}${bare(joinWithin(fresh.map((text) => `${bare(text)};`).toReversed(), ITEMS_CHARS / 2))}`;
   };
-  const tail = withoutUserMark(
-    items(
-      decided,
-      decisions.map(({ text }) => text),
-    ) +
-      items(
-        left,
-        open.map(({ text }) => text),
-      ),
-  );
+  const tail = withoutUserMark(items(decided, decisions) + items(left, open));
   let room = SUMMARY_CHARS - tail.length;
   let text = '';
   for (const [at, { asked, said, answers, isTyped }] of own.entries()) {
@@ -222,10 +213,8 @@ function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
     const mark = at === 0 ? `${lead}${speaker}` : `${further}${lead}${lead === '' ? '' : speaker}`;
     const share = Math.floor(room / (own.length - at)) - mark.length;
     if (share < LEAST_STEP && at > 0 && at < own.length - 1) continue;
-    const question =
-      asked === ''
-        ? ''
-        : clip(asked, Math.max(LEAST_ASKED, said.length === 0 ? share : Math.floor(share * ASKED_SHARE)));
+    const askedShare = said.length === 0 ? share : Math.floor(share * ASKED_SHARE);
+    const question = clip(asked, Math.max(LEAST_ASKED, askedShare));
     const answer = said.length === 0 ? '' : clipOutcome(said, share - question.length - ended.length);
     const texts = [question, answer].filter((each) => each !== '').map(bare);
     const step = `${mark}${withoutUserMark(texts.join(ended))}`;

@@ -102,14 +102,10 @@ function relativeDrift(turn: TurnText, before: readonly TurnText[], embeddings: 
   if (own === undefined || others.length === 0 || others.some((each) => each.length !== size)) return 0;
   const away = 1 - cosine(own, others);
   if (others.length === 1) return 0;
-  const usual = others.slice(1).map(
-    (each) =>
-      1 -
-      cosine(
-        each,
-        others.filter((other) => other !== each),
-      ),
-  );
+  const usual = others.slice(1).map((each) => {
+    const rest = others.filter((other) => other !== each);
+    return 1 - cosine(each, rest);
+  });
   return away - usual.reduce((sum, each) => sum + each, 0) / usual.length;
 }
 

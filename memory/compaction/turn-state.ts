@@ -188,13 +188,13 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     (text: string): StatedItem => ({ text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId });
   const asUser = item(turn.userOrigin ?? 'user');
   const asAssistant = (text: string): StatedItem => item(getOrigin(text))(text);
-  const answered = findAnswered(turn).slice(0, ITEMS);
-  const decisions: Decision[] = [
-    ...answered.map((each): Decision => ({ ...item(each.origin)(each.text), by: 'user' })),
-    ...(reply === null || reply.isLeave ? byUser.slice(0, ITEMS).map(asUser) : [item(reply.origin)(reply.text)]).map(
-      (each): Decision => ({ ...each, by: 'user' }),
-    ),
-  ];
+  const byNumber = findNumbered(typed, turn, before);
+  const answered = [...findAnswered(turn), ...byNumber].slice(0, ITEMS).map(({ text, origin }) => item(origin)(text));
+  const replied =
+    reply === null || reply.isLeave ? byUser.slice(0, ITEMS).map(asUser) : [item(reply.origin)(reply.text)];
+  const decisions = [...answered, ...(byNumber.length > 0 ? [] : replied)].map(
+    (each): Decision => ({ ...each, by: 'user' }),
+  );
   const todos = findTodos(own);
   const open = [
     ...(reply === null || todos.length === 0 ? todos : [reply.text]).map(asUser),
@@ -414,10 +414,9 @@ interface Reply {
 function getReply(typed: string, turn: TurnText, before: TurnText | undefined): Reply | null {
   const reply = oneLine(typed);
   if (before === undefined || turn.userOrigin !== undefined || reply === '') return null;
-  if (reply.split(' ').length > REPLY_WORDS || /[?？]$/.test(reply)) return null;
+  if (reply.split(' ').length > REPLY_WORDS || /[?？]$/.test(reply) || COMMAND.test(reply)) return null;
   const { said, origin } = readAnswer(before);
-  const getOrigin = (text: string): Origin =>
-    isCleanOrigin(origin) ? (repeatsShown(text, [before]) ? 'tool' : 'user') : origin;
+  const getOrigin = quoting(before, origin);
   const options = findOptions(said);
   const [match = '', ...chosen] = NUMBERED.exec(reply.replace(/\b([a-h])\. /gi, '$1, ')) ?? [];
   const isChosen = CHOSEN_SO.test(reply.slice(match.length));
@@ -448,13 +447,43 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   return { text, origin: getOrigin(text), question: context, isFree: !isAnswer, isLeave, isChoice };
 }
 
+const ANSWER_NUMBER = /(?:^|[\s,;(])q?(\d{1,2})[.):]\s+/i;
+
+/** Numbered answers, each to what has its number in the answer before: a question, or what a yes or no is for. */
+function findNumbered(typed: string, { userOrigin }: TurnText, before: TurnText | undefined) {
+  const [lead = '', ...parts] = typed.trim().split(ANSWER_NUMBER);
+  if (before === undefined || userOrigin !== undefined || lead.replace(POLITE, '') !== '') return [];
+  const { said, origin } = readAnswer(before);
+  const asked = findOptions(said);
+  const getOrigin = quoting(before, origin);
+  const bound = parts.flatMap((number, at) => {
+    const [question = '', answer] = [asked.get(number), trimEnd(oneLine(parts[at + 1] ?? ''), ' ,;.')];
+    const isBound = at % 2 === 0 && question !== '' && answer !== '' && !isAsking(answer);
+    const text = `“${clip(answer, SHOWN_CHARS * 2)}” to “${clip(question, ITEM_CHARS / 2)}”`;
+    const binds = isBound && (/[?？]/.test(question) || REPLY.test(answer));
+    return binds ? [{ question, answer, text, origin: getOrigin(text) }] : [];
+  });
+  // A list that answers nothing has no word of what was asked.
+  const isAnswer = bound.some(({ question, answer }) => REPLY.test(answer) || sharesWord(answer, question));
+  return isAnswer || bound.every(({ answer }) => contentTokens(answer).length < 2) ? bound : [];
+}
+
+/** The user's, unless what they answer comes from elsewhere. */
+function quoting(before: TurnText, origin: Origin) {
+  return (text: string): Origin => (isCleanOrigin(origin) ? (repeatsShown(text, [before]) ? 'tool' : 'user') : origin);
+}
+
+function sharesWord(one: string, other: string): boolean {
+  const tokens = contentTokens(one);
+  return contentTokens(other).some((token) => tokens.includes(token));
+}
+
 /** What a reply that answers no question takes up: advice, or the last word, from which it concludes or to which it points. */
 function findTakenUp(reply: string, said: readonly Statement[]): Statement | undefined {
   if (isAsking(reply)) return undefined;
   const tokens = contentTokens(reply);
   const advice = said.findLast(({ text }) => ADVISES.test(text));
-  const shares = (text: string): boolean => contentTokens(text).some((token) => tokens.includes(token));
-  if (advice !== undefined && (BARE.test(reply) || isDecision(reply) || shares(advice.text))) return advice;
+  if (advice !== undefined && (BARE.test(reply) || isDecision(reply) || sharesWord(reply, advice.text))) return advice;
   const concludes = THEREFORE.test(reply) && reply.split(' ').length <= THEREFORE_WORDS;
   const points = (isDecision(reply) || OPEN_ITEM.test(reply)) && (tokens.length < 2 || STARTS_BACK.test(reply));
   return concludes || points ? said.findLast(isTelling) : undefined;
@@ -469,10 +498,8 @@ function isOther(reply: string, picked: readonly string[]): boolean {
 }
 
 function answers(reply: string, question: Statement): boolean {
-  if (REPLY.test(reply)) return true;
-  if (isAsking(reply) || reply.split(' ').length > SHORT_REPLY) return false;
-  const asked = new Set(contentTokens(question.text));
-  return contentTokens(reply).some((token) => asked.has(token));
+  const isShort = !isAsking(reply) && reply.split(' ').length <= SHORT_REPLY;
+  return REPLY.test(reply) || (isShort && sharesWord(reply, question.text));
 }
 
 /** Whether the reply answers a choice asked at the end. If options are listed, the reply must share a word with them. */
@@ -502,7 +529,7 @@ function findOptions(statements: readonly Statement[]): Map<string, string> {
     if (heading !== before?.heading) put(null, `${heading}: ${text}`, heading);
     const [, ...inline] = text.split(INLINE);
     for (let part = 0; inline.length > 2 && part < inline.length; part += 2)
-      choose(inline[part]?.toUpperCase(), trimEnd(inline[part + 1] ?? '', ' ,;'));
+      choose(inline[part]?.toUpperCase(), trimEnd(inline[part + 1] ?? '', ' ,;?').replace(/, (?:or|oder)$/, ''));
   }
   return options;
 }

@@ -169,10 +169,8 @@ function foundBy({ turns, own }: Candidate): Pick<RankedNode, 'lanes' | 'similar
     for (const [lane, place] of Object.entries(found) as [Lane, LaneScore][]) {
       if (place.rank < (lanes[lane]?.rank ?? Number.POSITIVE_INFINITY)) lanes[lane] = place;
     }
-    similarity = Math.max(
-      similarity,
-      ...[found.meaning, found.factMeaning, found.summary].map((place) => place?.score ?? 0),
-    );
+    const scores = [found.meaning, found.factMeaning, found.summary].map((place) => place?.score ?? 0);
+    similarity = Math.max(similarity, ...scores);
   }
   return { lanes, similarity };
 }

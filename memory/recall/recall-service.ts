@@ -182,10 +182,8 @@ async function phraseHits(parts: Parts, phrase: Phrase, { found, isNear, filter 
   if (hits.length > 0 || (!phrase.isQuoted && found.some(({ isFar }) => !isFar))) return hits;
   const rows = (await index.search(phrase.text, filter, PHRASE_TURNS, ['raw'])).toSorted((a, b) => b.atMs - a.atMs);
   const nodeIds = rows.map(({ nodeId }) => nodeId);
-  const texts = await index.turnTexts(
-    nodeIds,
-    rows.flatMap(({ turnId }) => turnId ?? []),
-  );
+  const turnIds = rows.flatMap(({ turnId }) => turnId ?? []);
+  const texts = await index.turnTexts(nodeIds, turnIds);
   const turns = new Map(
     rows.flatMap(({ turnId }) => {
       const words = texts.get(turnId ?? '');

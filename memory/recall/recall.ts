@@ -199,13 +199,8 @@ export function createRecaller(deps: RecallerDeps) {
 /** What the filter knows of the date; null where its words stay in the query: a number that may be a year. */
 function readDate(date: NamedDate | null, query: string, hits: readonly Hit[]) {
   if (date === null || date.rest === query) return null;
-  return {
-    rest: date.rest,
-    rarity: getDateRarity(
-      date,
-      hits.filter(({ turnId }) => turnId !== null),
-    ),
-  };
+  const turns = hits.filter(({ turnId }) => turnId !== null);
+  return { rest: date.rest, rarity: getDateRarity(date, turns) };
 }
 
 function rankCandidates(

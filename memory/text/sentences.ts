@@ -151,7 +151,7 @@ const PASSING: readonly RegExp[] = [
   /\b(?:nothing (?:new |else |further )?to (?:report|do)|no (?:new |pending |further )?(?:messages|events|tasks|changes|notifications) (?:since|to report|pending|found|arrived|yet)|still (?:alive|here|idle|quiet|nothing))\b/i,
   /^\W*(?:request interrupted by user|api error\b|conversation compacted|no response requested)/i,
   /^\W*(?:status|health(?: ?check)?|system)\s*[:=]\s*(?:ok|idle|alive|green|healthy|nominal)\W*$/i,
-  /\b(?:is|are|am|'s|'re|was) (?:still |now |currently )?(?:running|compiling|downloading|in progress|uploading|installing|loading|spinning up|warming up|halfway|queued)\b(?! (?:on|at|under|with|behind|in|as|from|by)\b)/i,
+  /(?<!\byou ?)(?:\b(?:is|are|am|was)|'s|'re) (?:still |now |currently )?(?:running|compiling|downloading|in progress|uploading|installing|loading|spinning up|warming up|halfway|queued)\b(?! (?:on|at|under|with|behind|in|as|from|by)\b)/i,
   /\b(?:waiting|wait) for (?:the |a |an |its? |your )?(?:build|tests?|lock|response|output|it|process|download|server|command|install\w*|next)\b/i,
   /\b\d{1,12} ?(?:\/|of|out of) ?\d{1,12} (?:\w{1,30} )?(?:done|complete[d]?|finished|so far|processed|remaining)\b|\b\d{1,12} ?(?:%|percent) (?:is )?(?:done|complete|finished|through|downloaded|used up)\b/i,
   /\b(?:pid|process id) ?[:#=]? ?\d+|\b(?:eta|elapsed|time left|remaining time|uptime)\b\s*(?:(?:is|[:=])\s*)?(?:about )?\d/i,
@@ -167,11 +167,11 @@ const INSTRUCTIONS =
   /\byou are (?:claude\b|an? (?:[\w'-]{1,30} ){0,3}(?:ai|language model|coding agent|cli agent)\b)|\bi(?:'m| am) (?:claude\b|an? (?:[\w'-]{1,30} ){0,2}(?:ai|language model)\b)|\bas an ai\b|\b(?:my|your) (?:system prompt|(?:core |system |hidden |developer |own )?(?:instructions|guidelines|directives)|knowledge cutoff|tool list)\b|\b(?:the )?system prompt\b.{0,200}\b(?:says?|states?|tells?|requires?|begins?|contains?|asks?)\b/i;
 /** The same in the assistant's words; users may well talk about building agents. */
 const OWN_RULES =
-  /\b(?:the )?(?:assistant|model|agent|claude) (?:must|should|will|may|is (?:instructed|expected|told))\b/i;
+  /\b(?:the )?(?:assistant|claude|(?:language |ai )(?:model|agent)) (?:must|should|will|may|is (?:instructed|expected|told))\b/i;
 
 /** An assistant's guess about the user. */
 const PROFILE =
-  /\b(?:you|the (?:user|developer|human)) (?:(?:probably|likely|clearly|apparently|also|generally|usually|really|obviously) )?(?:seems?|appears? to|sounds?|comes? across|enjoys?|loves?|likes?|prefers?|values?|lives?|grew up|works? as|(?:is|are) an? (?:[\w-]{1,30} ){0,3}(?:developer|engineer|person|designer|founder|parent|student|manager|enthusiast|expert|beginner))\b|\buser(?:'s)? (?:profile|persona|preferences?|personality|mood)\b|\b(?:your|the (?:user|developer|human)'s) (?:name|age|hometown|family|hobby|hobbies|favou?rite|personality|mood|communication style|temperament)\b/i;
+  /(?<!\b(?:do|did|would|if|unless|as|wh\w{2,6}) )\b(?:you|the (?:user|developer|human)) (?:(?:probably|likely|clearly|apparently|also|generally|usually|really|obviously) )?(?:seems?|appears? to|sounds?|comes? across|enjoys?|loves?|likes?|prefers?|values?|lives?|grew up|works? as|(?:is|are) an? (?:[\w-]{1,30} ){0,3}(?:developer|engineer|person|designer|founder|parent|student|manager|enthusiast|expert|beginner))\b|\buser(?:'s)? (?:profile|persona|preferences?|personality|mood)\b|\b(?:your|the (?:user|developer|human)'s) (?:name|age|hometown|family|hobby|hobbies|favou?rite|personality|mood|communication style|temperament)\b/i;
 
 /** Whether a sentence is irrelevant after its turn: progress reports, instructions to an agent, guesses about the user. */
 export function isNoise(sentence: string, by: 'user' | 'assistant'): boolean {

@@ -556,10 +556,8 @@ class RewritePipeline implements Rewriter {
     this.#capture(captureParts(view, parts, context));
     const needed = [...(turns.length === 0 ? [] : selectTurnsToPrepare(input)), ...parts];
     if (needed.length === 0) return;
-    memory.prepareNodes(
-      sessionId,
-      needed.map((turn) => turn.endHash),
-    );
+    const turnIds = needed.map((turn) => turn.endHash);
+    memory.prepareNodes(sessionId, turnIds);
   }
 }
 

@@ -483,6 +483,36 @@ describe('faithful to what was said', () => {
     expect(state.decisions[0]?.text).toBe("“let's do 1”, that is “pg-boss - no new service”; rejected: SQS, Redis");
   });
 
+  const ASKED =
+    'Before I start:\n\n1. Should the queue live in Postgres or SQLite?\n2. Which port should the worker listen on?\n3. Retries?';
+  test.each([
+    ['1. postgres 2. 5433 3. no', ['postgres', '5433', 'no']],
+    ['1) postgres, we have it\n3) no, just fail', ['postgres, we have it', 'no, just fail']],
+    ['ok, Q1: Postgres; q2: which one is free?', ['Postgres']],
+    ['1. fix the login form first\n2. then write the docs', []],
+    ['Please do this as well: 1. postgres 2. 5433', null],
+  ])('numbered answers are decisions, each with its question: %s', (reply, expected) => {
+    const { decisions } = readTurnState(say(reply, 'Done.'), say('Plan the worker.', ASKED));
+    const answers = decisions.map(({ text }) => /^“(.*)” to “(?:Should the queue|Which port|Retries)/.exec(text)?.[1]);
+    expect(answers).toEqual(expected ?? [undefined]);
+    expect(decisions.every(({ origin }) => origin === 'user')).toBe(true);
+  });
+
+  test('numbered advice is taken or turned down by its number', () => {
+    const before = say('Read it.', 'Two suggestions:\n1. Use pnpm\n2. Drop the cache');
+    const texts = (reply: string) => readTurnState(say(reply, 'Done.'), before).decisions.map(({ text }) => text);
+    expect(texts('1. yes 2. no, keep it')).toEqual(['“yes” to “Use pnpm”', '“no, keep it” to “Drop the cache”']);
+  });
+
+  test.each([
+    ['Would you like me to add a test, or would you prefer a manual check?', 'a manual check please'],
+    ['Which approach do you prefer: a cron job or a queue?', 'the queue'],
+  ])('a question for what the user prefers is answered: %s', (question, reply) => {
+    const { decisions } = readTurnState(say(reply, 'Done.'), say('How?', `The mails are sent by hand. ${question}`));
+    expect(decisions.map(({ text }) => text)).toEqual([expect.stringContaining(`“${reply}” to “`)]);
+    expect(readTurnState(say('/exit', 'Bye.'), say('How?', question)).decisions).toEqual([]);
+  });
+
   test('leave to go on is no decision, and keeps the offer', () => {
     const before = say('Where is it?', 'The timeout is in src/http.ts. Want me to raise the timeout to 30 s?');
     const state = readTurnState(say('yes', 'The timeout is 30 s now.'), before);

@@ -75,10 +75,22 @@ test('what an assistant reports of the work is no guess about the user', () => {
     'The config prefers IPv6 and listens on port 5433.',
     'Root cause: the pool holds 5 sockets.',
     'All 42 tests pass.',
+    'The User model should have a unique constraint on the address.',
+    "The timestamps are local because you're running an older build.",
+    'Would you like me to add a test?',
+    'Which of the two do you prefer?',
+    'It stays as it is unless you prefer another name, and if you like we can rename it.',
   ]) {
     expect(isNoise(sentence, 'assistant')).toBe(false);
   }
 });
+
+test.each(['You seem to like short answers.', 'It looks like you prefer tabs.', 'The user likes lists.'])(
+  'a guess about the user is empty: %s',
+  (sentence) => {
+    expect(isNoise(sentence, 'assistant')).toBe(true);
+  },
+);
 
 test('instructions, guesses and progress are empty from any author', () => {
   const said = ['instructions', 'profile', 'transient'].flatMap((kind) => JUNK[kind]?.answers ?? []);
