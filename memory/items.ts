@@ -51,9 +51,11 @@ export function createItems(parts: MemoryParts) {
     });
   }
 
+  const getNamed = () => getStates({}).filter(({ kind }) => kind !== 'outcome');
+
   const closeItems = (ids: readonly string[], as: Closing['as']): Promise<readonly Item[]> =>
     withFreshFiles(store, async (store) => {
-      const all = getStates({}).filter(({ kind }) => kind !== 'outcome');
+      const all = getNamed();
       const chosen = ids.map((id) => resolveItem(id, all));
       const at = new Date(clock.now()).toISOString();
       if (chosen.length > 0) await snapshooter.take('edit');
@@ -73,13 +75,7 @@ export function createItems(parts: MemoryParts) {
         .sort((one, other) => compareText(other.at, one.at));
     },
     /** An open item or a decision. @throws CometError `not_found`, `ambiguous_id` */
-    findItem: (id: string): Item =>
-      getItem(
-        resolveItem(
-          id,
-          getStates({}).filter(({ kind }) => kind !== 'outcome'),
-        ),
-      ),
+    findItem: (id: string): Item => getItem(resolveItem(id, getNamed())),
     /**
      * Marks items as done or dropped; they stay in their memories, and what says the same no longer counts.
      *

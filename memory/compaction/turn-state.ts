@@ -190,8 +190,11 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const asAssistant = (text: string): StatedItem => item(getOrigin(text))(text);
   const byNumber = findNumbered(typed, turn, before);
   const answered = [...findAnswered(turn), ...byNumber].slice(0, ITEMS).map(({ text, origin }) => item(origin)(text));
-  const replied =
-    reply === null || reply.isLeave ? byUser.slice(0, ITEMS).map(asUser) : [item(reply.origin)(reply.text)];
+  const isWholeReply = reply !== null && !reply.isLeave && reply.text.includes(oneLine(typed));
+  const replied = [
+    ...(reply === null || reply.isLeave ? [] : [item(reply.origin)(reply.text)]),
+    ...(isWholeReply ? [] : byUser.filter((text) => reply?.text.includes(text) !== true).map(asUser)),
+  ].slice(0, ITEMS);
   const decisions = [...answered, ...(byNumber.length > 0 ? [] : replied)].map(
     (each): Decision => ({ ...each, by: 'user' }),
   );
@@ -412,7 +415,10 @@ interface Reply {
 
 /** A short reply with the question, offer or option that it answers; null where it answers none. */
 function getReply(typed: string, turn: TurnText, before: TurnText | undefined): Reply | null {
-  const reply = oneLine(typed);
+  const whole = oneLine(typed);
+  // Of a longer one only what it says no to; more of it states its subject itself.
+  const isPart = whole.split(' ').length > REPLY_WORDS && SAYS_NO.test(whole);
+  const reply = isPart ? (findStatements(typed)[0]?.text ?? '') : whole;
   if (before === undefined || turn.userOrigin !== undefined || reply === '') return null;
   if (reply.split(' ').length > REPLY_WORDS || /[?？]$/.test(reply) || COMMAND.test(reply)) return null;
   const { said, origin } = readAnswer(before);
@@ -444,7 +450,7 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   const isTaken = question !== asks;
   const isLeave = isTaken ? OPEN_ITEM.test(reply) && !isDecision(reply) : BARE.test(reply) && OFFER.test(question.text);
   const isChoice = (isOwn && REPLY.test(reply)) || isDecision(reply) || (isTaken && !isLeave && !BARE.test(reply));
-  return { text, origin: getOrigin(text), question: context, isFree: !isAnswer, isLeave, isChoice };
+  return { text, origin: getOrigin(text), question: context, isFree: isPart || !isAnswer, isLeave, isChoice };
 }
 
 const ANSWER_NUMBER = /(?:^|[\s,;(])q?(\d{1,2})[.):]\s+/i;

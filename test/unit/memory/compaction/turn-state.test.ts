@@ -513,6 +513,19 @@ describe('faithful to what was said', () => {
     expect(readTurnState(say('/exit', 'Bye.'), say('How?', question)).decisions).toEqual([]);
   });
 
+  test('a long prompt that begins with no turns down what was offered, and says the rest itself', () => {
+    const reply =
+      'No I think this is fine, the risk of a false positive is too high. If the user stashed something it is forgotten. From now on name each of these cases in docs/cases.md, and tell me which of them has no test.';
+    const before = say('Is it safe?', 'The stash is lost there. Want me to keep it in a file?');
+    const { decisions, isReply, asked } = readTurnState(say(reply, 'Noted.'), before);
+    expect(decisions.map(({ text }) => text)).toEqual([
+      '“No I think this is fine, the risk of a false positive is too high.” to “The stash is lost there. Want me to keep it in a file?”',
+      expect.stringMatching(/^From now on name each of these cases/),
+    ]);
+    expect(isReply).toBe(false);
+    expect(asked).toContain('docs/cases.md');
+  });
+
   test('leave to go on is no decision, and keeps the offer', () => {
     const before = say('Where is it?', 'The timeout is in src/http.ts. Want me to raise the timeout to 30 s?');
     const state = readTurnState(say('yes', 'The timeout is 30 s now.'), before);
