@@ -141,8 +141,8 @@ export function findPerson(sentence: string): PersonAttribute | null {
   return null;
 }
 
-/** States a decision or a reason, whatever else it says. */
-const DECIDES = /\b(?:decid\w+|must|never|always|should|because|root cause|agreed)\b/i;
+/** States a decision, a reason or a condition, whatever else it says. */
+const DECIDES = /\b(?:decid\w+|must|never|always|should|because|root cause|agreed|while|whenever|if|unless)\b/i;
 
 /** Filler, or true only at the moment of speaking, unless the sentence contains a decision. */
 const PASSING: readonly RegExp[] = [
@@ -171,7 +171,7 @@ const OWN_RULES =
 
 /** An assistant's guess about the user. */
 const PROFILE =
-  /(?<!\b(?:do|did|would|if|unless|as|wh\w{2,6}) )\b(?:you|the (?:user|developer|human)) (?:(?:probably|likely|clearly|apparently|also|generally|usually|really|obviously) )?(?:seems?|appears? to|sounds?|comes? across|enjoys?|loves?|likes?|prefers?|values?|lives?|grew up|works? as|(?:is|are) an? (?:[\w-]{1,30} ){0,3}(?:developer|engineer|person|designer|founder|parent|student|manager|enthusiast|expert|beginner))\b|\buser(?:'s)? (?:profile|persona|preferences?|personality|mood)\b|\b(?:your|the (?:user|developer|human)'s) (?:name|age|hometown|family|hobby|hobbies|favou?rite|personality|mood|communication style|temperament)\b/i;
+  /(?<!\b(?:do|did|would|if|unless|as|wh\w{2,6}) )\b(?:you|the (?:user|developer|human)) (?:(?:probably|likely|clearly|apparently|also|generally|usually|really|obviously) )?(?:seems?|appears? to|sounds?|comes? across|(?:enjoys?|loves?|likes?|prefers?|values?)(?! (?:an?|the|this|that|it|one)\b)|lives?|grew up|works? as|(?:is|are) an? (?:[\w-]{1,30} ){0,3}(?:developer|engineer|person|designer|founder|parent|student|manager|enthusiast|expert|beginner))\b|^user (?:profile|persona|preferences?|personality|mood):|\b(?:your|the (?:user|developer|human)'s) (?:hometown|hobby|hobbies|favou?rite|personality|mood|communication style|temperament)\b/i;
 
 /** Whether a sentence is irrelevant after its turn: progress reports, instructions to an agent, guesses about the user. */
 export function isNoise(sentence: string, by: 'user' | 'assistant'): boolean {

@@ -78,6 +78,13 @@ test('what an assistant reports of the work is no guess about the user', () => {
     'The User model should have a unique constraint on the address.',
     "The timestamps are local because you're running an older build.",
     'Would you like me to add a test?',
+    'The user profile page loads the avatar lazily now.',
+    'User preferences are stored in localStorage.',
+    "The user's name is shown in the header.",
+    'When the user likes a post, the counter is incremented.',
+    'Since you prefer the second option, the worker keeps its own pool.',
+    'If the user is a manager, the export button is shown.',
+    'The button is disabled while the form is uploading.',
     'Which of the two do you prefer?',
     'It stays as it is unless you prefer another name, and if you like we can rename it.',
   ]) {
