@@ -81,7 +81,7 @@ const WEAK =
 const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for|yesterday|today|last|in the|with)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th\w+))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|(?:use|take|keep) [^.,;]{1,60}, not|on purpose|deliberately|that(?:'s| is) why we|not worth (?:it|the)|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|(?:^|[,;:.] )(?:just |please )?(?:leave|keep) (?:it|them|this|that) (?!out\b)\S|^agreed[,:.] \p{L}|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w{1,20} (?:anything|any (?:code|files?))(?:\W{0,9}$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|(?:heben|senken|setzen|stellen|erhöhen|lassen|machen|streichen|behalten) wir|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for|yesterday|today|last|in the|with)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th\w+))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefere?)|(?:i|we)(?:'ve| have)? (?:\w{3,12}ly )?(?:cho(?:se|sen|osed)|picked|opted (?:for|to|against)|settled (?:on|for))|we went with|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|(?:use|take|keep) [^.,;]{1,60}, not|on purpose|deliberately|that(?:'s| is) why we|not worth (?:it|the)|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|(?:^|[,;:.] )(?:just |please )?(?:leave|keep) (?:it|them|this|that) (?!out\b)\S|^agreed[,:.] \p{L}|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w{1,20} (?:anything|any (?:code|files?))(?:\W{0,9}$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|(?:heben|senken|setzen|stellen|erhöhen|lassen|machen|streichen|behalten) wir|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
 /** What a short reply agrees with, or turns down. */
 const ADVISES =
   /\b(?:i(?:'d| would) (?:\w+ )?(?:recommend|suggest|use|go (?:with|for)|keep|leave|wait|add|start|stick|prefer|take|pick|choose|avoid|not)\b|i recommend|i suggest|(?:my |the )?recommend(?:ed|ation)\b|(?:would be|is) (?:the )?(?:better|best) (?:choice|option)?)|(?<!\p{L})(?:ich würde|würde ich|(?:ich )?empfehle|besser wäre|(?:yo )?(?:usaría|recomiendo|sugiero|recomendaría)|je recommande|j'utiliserais)(?!\p{L})|建议|推荐|권장|추천/iu;
@@ -368,9 +368,10 @@ function findDecisions(own: readonly Statement[], before: TurnText | undefined):
   const from = own[at]?.block === own[at - 1]?.block ? at - 1 : at;
   const revised = at < 0 ? [] : own.slice(from).filter(({ text }) => !isAsking(text));
   const whole = revised.map(({ text }) => text).join(' ');
-  const decided = own.flatMap((each, at) =>
-    isDecision(each.text) && !revised.includes(each) ? [withSubject(each, own[at - 1])] : [],
-  );
+  const decided = own.flatMap((each, at) => {
+    const text = each.text.replace(REQUEST, '');
+    return isDecision(text) && !revised.includes(each) ? [withSubject({ ...each, text }, own[at - 1])] : [];
+  });
   const last = whole.length > ITEM_CHARS ? (revised.at(-1)?.text ?? '') : whole;
   if (contentTokens(last.replace(REVISES, '')).length < 2) return decided;
   const [former, ...others] = at === 0 && before !== undefined ? readTurn(before, undefined).decisions : [];
@@ -381,6 +382,8 @@ function isDecision(text: string): boolean {
   return text.length <= ITEM_CHARS && !text.startsWith('(') && !isAsking(text) && (CHOSEN.test(text) || isRule(text));
 }
 
+/** After a statement in the same sentence. */
+const REQUEST = /[,;] (?:(?:and|but|so|then) )?(?:can|could|would) (?:you|we) [^?]{1,300}\?$/i;
 const PRONOUN =
   /^(?:(?:and|but|so|aber|und|y|pero)[ ,]+)?(?:it|this|that|th[eo]se|they|s?he|das|dies\p{L}{0,2}|er|sie|es|es[oe]|est[oe])(?!\p{L})/iu;
 const POINTS_BACK =

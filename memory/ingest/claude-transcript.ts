@@ -159,12 +159,8 @@ function addAttachment(entries: Entry[] = [], { renderedRole, rendered }: Line, 
     const source = { type: 'base64', data: file['base64'], media_type: file['type'] };
     entries.findLast(({ role }) => role === 'user')?.blocks.unshift({ type: 'image', source });
   } else if (type === 'queued_command' && !isTyped(attachment)) {
-    addMessage(
-      entries,
-      'user',
-      '',
-      findBlocks(rendered).flatMap((note) => findBlocks(note['content'])),
-    );
+    const blocks = findBlocks(rendered).flatMap((note) => findBlocks(note['content']));
+    addMessage(entries, 'user', '', blocks);
   }
 }
 

@@ -483,6 +483,19 @@ describe('faithful to what was said', () => {
     expect(state.decisions[0]?.text).toBe("“let's do 1”, that is “pg-boss - no new service”; rejected: SQS, Redis");
   });
 
+  test.each([
+    [
+      "It's fine to run them in parallel, can you revert that? We explicitly chose Haiku as a default, the prompts are small.",
+      ['We explicitly chose Haiku as a default, the prompts are small.'],
+    ],
+    ["let's store it in metadata, can you give a full example?", ["let's store it in metadata"]],
+    ['we went with SQLite in the end', ['we went with SQLite in the end']],
+    ['should we use redis, can you check?', []],
+    ['which one have you chosen?', []],
+  ])('what was chosen is a decision, also before a request in the same sentence: %s', (prompt, expected) => {
+    expect(readTurnState(say(prompt, 'Done.')).decisions.map(({ text }) => text)).toEqual(expected);
+  });
+
   const ASKED =
     'Before I start:\n\n1. Should the queue live in Postgres or SQLite?\n2. Which port should the worker listen on?\n3. Retries?';
   test.each([
