@@ -24,7 +24,7 @@ import { clipOutcome, findTask, isRule, joinWithin, readTurnState, type TurnStat
 
 const FACTS = 6;
 const FACT_CHARS = 240;
-const ITEMS = 6;
+const ITEMS = 12;
 const VALUES = 20;
 /** Prompts equal up to this length count as equal. */
 const COMPARED = 4_000;

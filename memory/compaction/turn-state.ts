@@ -53,7 +53,7 @@ const ASKED_CHARS = 240;
 const OUTCOME_CHARS = 420;
 const VERDICT_CHARS = 240;
 const ITEM_CHARS = 280;
-const ITEMS = 6;
+const ITEMS = 12;
 const VALUES = 20;
 /** A longer reply states its subject itself. */
 const REPLY_WORDS = 25;
@@ -460,7 +460,7 @@ const ANSWER_NUMBER = /(?:^|[\s,;(])q?(\d{1,2})[.):]\s+/i;
 
 /** Numbered answers, each to what has its number in the answer before: a question, or what a yes or no is for. */
 function findNumbered(typed: string, { userOrigin }: TurnText, before: TurnText | undefined) {
-  const [lead = '', ...parts] = typed.trim().split(ANSWER_NUMBER);
+  const [lead = '', ...parts] = typed.trim().split(ANSWER_NUMBER, 2 * ITEMS + 1);
   if (before === undefined || userOrigin !== undefined || lead.replace(POLITE, '') !== '') return [];
   const { said, origin } = readAnswer(before);
   const asked = findOptions(said);

@@ -511,6 +511,17 @@ describe('faithful to what was said', () => {
     expect(decisions.every(({ origin }) => origin === 'user')).toBe(true);
   });
 
+  test('each of ten numbered answers is kept, and no more of a list without end', () => {
+    const list = (text: string, count: number): string =>
+      Array.from({ length: count }, (_, at) => `${at + 1}. ${text} ${at}`).join('\n');
+    const before = say('Plan it.', `Some questions:\n${list('Which port for service', 10).replaceAll('\n', '?\n')}?`);
+    const texts = (reply: string) => readTurnState(say(reply, 'Done.'), before).decisions.map(({ text }) => text);
+    expect(texts(list('port', 10))).toEqual(
+      Array.from({ length: 10 }, (_, at) => `“port ${at}” to “Which port for service ${at}?”`),
+    );
+    expect(texts('1. port 4 '.repeat(50_000))).toHaveLength(12);
+  });
+
   test('numbered advice is taken or turned down by its number', () => {
     const before = say('Read it.', 'Two suggestions:\n1. Use pnpm\n2. Drop the cache');
     const texts = (reply: string) => readTurnState(say(reply, 'Done.'), before).decisions.map(({ text }) => text);
