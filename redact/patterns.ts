@@ -49,7 +49,7 @@ interface Rule {
    * it would start a word, and a second pass would find more.
    */
   readonly pattern: RegExp;
-  readonly accepts?: (secret: string) => boolean;
+  readonly accepts?: (secret: string, text: string) => boolean;
 }
 
 // No letter or digit before it, except the end of an escape: \n, \u000a, %3D.
@@ -65,6 +65,9 @@ const PREFIXES = [
   'SG\\.|nsec1|s\\.(?=\\w{24}(?!\\w))|CLOJARS_|CCIPAT_|AKCp|cmVm|ATATT3|LTAI|sl\\.|t1\\.|s-s4t2[a-z]{2}-|amzn\\.mws\\.|endr\\+|cio|oy2|pat-[a-z]{2}\\d-|00D[A-Za-z0-9]{12}!|eyJrIjoi|ZXlK',
 ].join('|');
 const KNOWN = new RegExp(`(?:${PREFIXES})([\\w=+/.-]{12,})`, 'y');
+
+/** A line of codes that are used once, numbered or not. */
+const CODES = String.raw`[ \t>*•|+-]{0,8}(?:\d{1,6}[.)→\t][ \t]{0,4})?[A-Za-z0-9]{4,16}(?:[ \t-]{1,4}[A-Za-z0-9]{4,16}){0,7}[ \t]{0,4}`;
 
 export const RULES: readonly Rule[] = [
   // {"alg":…}.{…}.signature, or five parts where it is encrypted
@@ -88,6 +91,25 @@ export const RULES: readonly Rule[] = [
     type: 'private-key',
     pattern:
       /(?:privateExponent|prime[12]|exponent[12]|coefficient|priv):\s{1,8}((?:[0-9a-f]{2}(?![0-9A-Za-z]):?\s{0,12}){15,})/g,
+  },
+  // Private members of a JWK
+  {
+    type: 'private-key',
+    pattern: /(?<![\w$-])(?:[dk]|d?[pq]|qi)\\{0,3}["']?:\s{0,4}\\{0,3}["']([\w-]{20,})/g,
+    accepts: (key, text) => text.includes('kty') && isRandomKey(key),
+  },
+  {
+    type: 'secret',
+    pattern: /secret_?id\\{0,3}["']?\s{0,12}[:=]?\s{0,12}\\{0,3}["']?([0-9a-f]{8}(?:-[0-9a-f]{4,12}){4})(?!\w)/gi,
+  },
+  { type: 'signature', pattern: /[?&;](?:X-\w{3,8}-)?Signature=([\w%+/=~-]{32,})/gi, accepts: isRandomKey },
+  {
+    type: 'recovery-codes',
+    pattern: new RegExp(
+      `(?:recovery|backup|scratch|rescue|one-time)[ _-]codes?[^\\n]{0,99}\\n(?:[^\\n]{0,99}\\n){0,3}?((?:${CODES}\\r?\\n){2,24}${CODES})(?!\\w)`,
+      'gi',
+    ),
+    accepts: (codes) => codes.split('\n').every((line) => /\d/.test(line)),
   },
   { type: 'npm-token', pattern: edged('npm_[A-Za-z0-9]{30,}') },
   { type: 'pypi-token', pattern: edged(String.raw`pypi-AgE[\w-]{40,}`) },
@@ -155,7 +177,7 @@ export function* findTokens(text: string): Steps<Span[]> {
     for (const match of yield* getMatches(pattern, text)) {
       yield;
       const secret = match[1] ?? match[0];
-      if (accepts !== undefined && !accepts(secret)) continue;
+      if (accepts !== undefined && !accepts(secret, text)) continue;
       const end = getEnd(match);
       spans.push({ start: end - secret.length, end, type });
     }

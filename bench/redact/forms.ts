@@ -629,6 +629,11 @@ html | {&quot;password&quot;:&quot;«{a12}»&quot;}
 nested-json | {"log":"{\\\"password\\\":\\\"«{a12}»\\\"}"}
 removed-line | -PGPASSWORD=«{a12}» psql -h db
 added-line | +figd_«{w40}»
+jwk-ec | {"kty":"EC","crv":"P-256","x":"{w43}","y":"{w43}","d":"«{w43}»"}
+jwk-oct | { kty: 'oct', k: '«{w43}»', alg: 'HS256' }
+aws-signed-url | https://b.s3.amazonaws.com/a?X-Amz-Expires=900&X-Amz-Signature=«{h64}»
+consul-token | AccessorID:   {h8}-{h4}-{h4}-{h4}-{h12}\nSecretID:     «{h8}-{h4}-{h4}-{h4}-{h12}»
+recovery-codes | Recovery codes:\n\n«{h5}-{h5}\n{h5}-{h5}\n{h5}-{h5}\n{h5}-{h5}»
 env-base64 | data:\n  env: «{env}»
 `;
 
