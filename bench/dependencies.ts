@@ -9,7 +9,6 @@ const REASONS: Readonly<Record<string, string>> = {
   '@hono/node-server': "the dashboard's listener: hono on Node's own HTTP server; loaded once comet-cc ui was used",
   '@modelcontextprotocol/sdk':
     'the MCP server: the official implementation of the protocol; only its stdio server is loaded',
-  '@secretlint/secretlint-rule-preset-recommend': 'the kept rules for known kinds of secrets, beside our own',
   '@lancedb/lancedb': 'the index of memory: vectors and full text in one embedded table, prebuilt, no install script',
   'apache-arrow': "the schema of LanceDB's tables; the version that LanceDB asks its host to bring",
   chokidar: 'sees node files that a person edits, on every platform',

@@ -2,31 +2,25 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { createRedactor } from '../redact/index.ts';
-import { createSecretlint } from '../redact/secretlint.ts';
 import { AUDITED_PLAIN } from './redact/forms.ts';
 import { isLeft, type Planted, plantedSecrets } from './redact/secrets.ts';
 import { sourceCode } from './redact/source-code.ts';
 
 /**
  * What share of secrets in forms of other projects' rules is redacted, what is marked wrongly in ordinary code, and the
- * CPU time, beside two baselines. Names the missed rules of the tuned half only. `-- DIR` adds recorded sessions.
+ * CPU time, beside a baseline. Names the missed rules of the tuned half only. `-- DIR` adds recorded sessions.
  */
 const TARGETS = { foundPercent: 92, wrongPerMb: 1 };
 const SEEDS = [1, 2, 3];
 const MARK = /\[REDACTED:(?!private:)/g;
 
 const markKey = Buffer.alloc(32, 7);
-const failed = (rule: string, error: unknown): void => console.error(`${rule} broke`, error);
-const scanner = createSecretlint(failed);
-const both = createRedactor({ markKey, onRuleError: failed });
-const own = createRedactor({ markKey });
+const redactor = createRedactor({ markKey });
 
 const ways: Readonly<Record<string, (text: string) => Promise<string>>> = {
   'random strings alone': async (text) =>
     text.replace(/[\w+/=-]{20,}/g, (run) => (bits(run) > 4.5 ? '[REDACTED:' : run)),
-  'secretlint alone': async (text) => cutOut(text, await scanner(text)),
-  'our rules alone': async (text) => own.text(text),
-  both: both.full.text,
+  'our rules': redactor.inSlices.text,
 };
 
 const planted = SEEDS.flatMap((seed) => plantedSecrets(1, seed));
@@ -60,7 +54,7 @@ for (const [name, redact] of Object.entries(ways)) {
     `${((user + system) / 1_000 / size(code)).toFixed(0)} ms per MB`,
   ];
   console.log(`${name}: ${line.join(', ')}`);
-  if (name !== 'both') continue;
+  if (name !== 'our rules') continue;
   const missed = planted.filter((each) => each.half !== 'held-out' && !found.includes(each)).map(({ rule }) => rule);
   console.log(`  missed of the tuned half and the audit: ${[...new Set(missed)].join(', ')}`);
 }
@@ -98,10 +92,4 @@ function bits(text: string): number {
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
   return -[...counts.values()].reduce((sum, count) => sum + (count / text.length) * Math.log2(count / text.length), 0);
-}
-
-function cutOut(text: string, spans: readonly { readonly start: number; readonly end: number }[]): string {
-  return spans
-    .toReversed()
-    .reduce((left, { start, end }) => `${left.slice(0, start)}[REDACTED:${left.slice(end)}`, text);
 }

@@ -210,7 +210,6 @@ async function openLog(config: Config, paths: HomePaths): Promise<{ readonly log
   const redactor = createRedactor({
     // The install's own, created on first use.
     markKey: Buffer.from(await readOrCreateSecret(paths.markKeyFile, () => randomBytes(32).toString('hex')), 'hex'),
-    onRuleError: (rule, error) => log.warn('a rule for secrets failed', { rule, error }),
   });
   const log = createLog({
     level: config.logLevel,

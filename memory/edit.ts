@@ -17,7 +17,9 @@ type Parts = MemoryParts & { readonly resolve: (prefix: string) => MemoryNode };
 /** Each edit reads the files first and can be rolled back. */
 export function createEditing({ catalogue, getProject, redactor, resolve, snapshooter, store }: Parts) {
   async function redacted(set: Readonly<Record<string, string>>): Promise<Record<string, string>> {
-    const fields = Object.entries(set).map(async ([field, text]) => [field, await redactor.full.text(text)] as const);
+    const fields = Object.entries(set).map(
+      async ([field, text]) => [field, await redactor.inSlices.text(text)] as const,
+    );
     return Object.fromEntries(await Promise.all(fields));
   }
 
@@ -37,7 +39,7 @@ export function createEditing({ catalogue, getProject, redactor, resolve, snapsh
         }
         const edited =
           'text' in change
-            ? fromSection(node, await redactor.full.text(change.text))
+            ? fromSection(node, await redactor.inSlices.text(change.text))
             : withFields(node, await redacted(change.set));
         if (JSON.stringify(edited) === JSON.stringify(withFields(node, {}))) return node;
         await snapshooter.take('edit');

@@ -140,7 +140,7 @@ function createDocuments(parts: MemoryParts) {
     const source = { file, projectDir, project: getProject(projectDir) };
     const session_id = documentSession(source);
     // Before chunking: half of a secret is not recognized.
-    const text = await redactor.full.text(stripOwnBlocks(request.text));
+    const text = await redactor.inSlices.text(stripOwnBlocks(request.text));
     const read = chunkDocument(text).map((chunk) => ({ chunk, turn: documentTurn(chunk, source, clock.now()) }));
     const pieces = new Map(read.map((piece) => [piece.turn.turnId, piece]));
     const isHeld = (turnId: string): boolean => catalogue.nodesCovering(turnId).length > 0;
@@ -226,7 +226,7 @@ function createNotes(parts: MemoryParts): (request: NoteRequest) => Promise<Save
   const { getProject, clock, redactor, catalogue, turnReader, indexer, removal } = parts;
 
   return async (request) => {
-    const text = (await redactor.full.text(stripOwnBlocks(request.text))).trim();
+    const text = (await redactor.inSlices.text(stripOwnBlocks(request.text))).trim();
     if (text === '')
       throw new CometError('node_invalid', 'nothing is left of the note after redaction; say it in your own words');
     const project = getProject(request.projectDir);

@@ -4,7 +4,6 @@ import { parseJson } from '../common/text.ts';
 import { findAssignments, isSecretMember } from './assignments.ts';
 import { findBlocks, findEncoded, findEscaped, findKeys } from './encoded.ts';
 import {
-  containsSpan,
   findPrivate,
   findPrivateKeys,
   findRandomTokens,
@@ -12,11 +11,9 @@ import {
   findTokens,
   findUrlPasswords,
   mergeSpans,
-  type SecretScanner,
   type Span,
 } from './patterns.ts';
 import { findPlaced } from './places.ts';
-import { createSecretlint } from './secretlint.ts';
 
 export { findPrivateTexts } from './patterns.ts';
 
@@ -25,15 +22,15 @@ export { findPrivateTexts } from './patterns.ts';
  * A secret becomes `[REDACTED:type:hmac8]`; equal secrets get equal marks.
  */
 export interface Redactor {
-  /** For short texts: synchronous, our own rules only. Returns the same string when nothing is found. */
+  /** Synchronous, for short texts. Returns the same string when nothing is found. */
   text(text: string): string;
   /**
    * Redacts inside string literals; all other characters stay. An open private tag continues through later `text` and
    * `content` members. Input that is not JSON is treated as text.
    */
   json(jsonText: string): Redacted;
-  /** All rules, for texts of any length. */
-  readonly full: {
+  /** The same for texts of any length: the event loop runs in between. */
+  readonly inSlices: {
     text(text: string): Promise<string>;
     json(jsonText: string): Promise<Redacted>;
   };
@@ -41,37 +38,19 @@ export interface Redactor {
 
 type Redacted = { readonly text: string; readonly redacted: boolean };
 
-interface RedactorOptions {
-  readonly markKey: Buffer;
-  /** Applies secretlint's rules in `full`, and receives the errors of rules that fail on a text. */
-  readonly onRuleError?: (rule: string, error: unknown) => void;
-}
-
 // A mark is a word boundary, so a pass can expose a secret that was joined to the one before.
 const MAX_PASSES = 8;
 
-export function createRedactor({ markKey, onRuleError }: RedactorOptions): Redactor {
-  const scanner: SecretScanner = onRuleError === undefined ? async () => [] : createSecretlint(onRuleError);
+export function createRedactor({ markKey }: { readonly markKey: Buffer }): Redactor {
   const mark: Marker = (type, secret) => {
     const digest = createHmac('sha256', markKey).update(secret, 'utf8').digest('hex');
     return `[REDACTED:${type}:${digest.slice(0, 8)}]`;
   };
 
-  function redactSync(input: string, pass: RedactPass): string {
+  function* redact(input: string, pass: RedactPass): Steps<string> {
     let output = input;
     for (let i = 0; i < MAX_PASSES; i += 1) {
-      const next = runAtOnce(pass(output, [], mark));
-      if (next === output) break;
-      output = next;
-    }
-    return output;
-  }
-
-  async function redactFully(input: string, pass: RedactPass, read?: (text: string) => Steps<string>): Promise<string> {
-    let output = input;
-    for (let i = 0; i < MAX_PASSES; i += 1) {
-      const scanned = read === undefined ? output : await runInSlices(read(output));
-      const next = await runInSlices(pass(output, await scanner(scanned), mark));
+      const next = yield* pass(output, mark);
       if (next === output) break;
       output = next;
     }
@@ -79,26 +58,25 @@ export function createRedactor({ markKey, onRuleError }: RedactorOptions): Redac
   }
 
   const toRedacted = (output: string, input: string): Redacted => ({ text: output, redacted: output !== input });
-  const full: Redactor['full'] = {
-    text: (input) => redactFully(input, redactText),
-    json: async (input) =>
-      toRedacted(await (isJson(input) ? redactFully(input, redactLiterals, literalValues) : full.text(input)), input),
-  };
+  const passOf = (input: string): RedactPass => (isJson(input) ? redactLiterals : redactText);
   return {
-    text: (input) => redactSync(input, redactText),
-    json: (input) => toRedacted(redactSync(input, isJson(input) ? redactLiterals : redactText), input),
-    full,
+    text: (input) => runAtOnce(redact(input, redactText)),
+    json: (input) => toRedacted(runAtOnce(redact(input, passOf(input))), input),
+    inSlices: {
+      text: (input) => runInSlices(redact(input, redactText)),
+      json: async (input) => toRedacted(await runInSlices(redact(input, passOf(input))), input),
+    },
   };
 }
 
 /** Creates the replacement of a secret. */
 export type Marker = (type: string, secret: string) => string;
 
-/** One pass over a text, yielding between steps. `others` are spans found by another scanner. */
-export type RedactPass = (text: string, others: readonly Span[], mark: Marker) => Steps<string>;
+/** One pass over a text, yielding between steps. */
+export type RedactPass = (text: string, mark: Marker) => Steps<string>;
 
-export function* redactText(text: string, others: readonly Span[], mark: Marker): Steps<string> {
-  const { spans } = yield* findSecrets(text, 0, others);
+export function* redactText(text: string, mark: Marker): Steps<string> {
+  const { spans } = yield* findSecrets(text, 0);
   const replacements: Replacement[] = [];
   for (const span of spans) {
     yield;
@@ -107,25 +85,14 @@ export function* redactText(text: string, others: readonly Span[], mark: Marker)
   return replace(text, replacements);
 }
 
-/** Redacts inside the string literals of JSON. `others` are spans in the values joined by one character each. */
-export function* redactLiterals(json: string, others: readonly Span[], mark: Marker): Steps<string> {
+/** Redacts inside the string literals of JSON. */
+export function* redactLiterals(json: string, mark: Marker): Steps<string> {
   const replacements: Replacement[] = [];
   let depth = 0;
-  let at = 0;
-  let next = 0;
   let before = { member: '', value: '' };
   for (const { start, end, value, member } of readableLiterals(json)) {
-    const ownOthers: Span[] = [];
-    while (next < others.length && (others[next] as Span).start < at + value.length) {
-      const span = others[next] as Span;
-      const own = { ...span, start: Math.max(0, span.start - at), end: Math.min(value.length, span.end - at) };
-      if (own.start < own.end) ownOthers.push(own);
-      if (span.end > at + value.length) break;
-      next += 1;
-    }
-    at += value.length + 1;
     const opensPrivate = member === 'text' || member === 'content';
-    const secrets = yield* findSecrets(value, opensPrivate ? depth : 0, ownOthers);
+    const secrets = yield* findSecrets(value, opensPrivate ? depth : 0);
     if (opensPrivate) depth = secrets.depth;
     // {"name": "DB_PASSWORD", "value": "…"}
     const name = /^value$/i.test(member) && /^(?:name|key)$/i.test(before.member) ? before.value : member;
@@ -162,17 +129,11 @@ const FINDERS = [
   findRandomTokens,
 ] as const;
 
-function* findSecrets(
-  text: string,
-  depth: number,
-  others: readonly Span[],
-): Steps<{ readonly spans: Span[]; readonly depth: number }> {
+function* findSecrets(text: string, depth: number): Steps<{ readonly spans: Span[]; readonly depth: number }> {
   const fenced = yield* findPrivate(text, depth);
   const own = fenced.spans.concat(yield* findOwn(text, 0), yield* findEscaped(text, (plain) => findOwn(plain, 0)));
-  // Other scanners mark a whole URL or line in which our rules find the secret itself.
-  const merged = mergeSpans(own);
   yield;
-  return { spans: mergeSpans(own.concat(others.filter((other) => !containsSpan(other, merged)))), depth: fenced.depth };
+  return { spans: mergeSpans(own), depth: fenced.depth };
 }
 
 /** Base64 in base64, as of a Docker configuration in a Kubernetes secret. */
@@ -247,16 +208,6 @@ function* readableLiterals(json: string): Generator<Literal & { readonly member:
     const isBinary = /^(?:data|signature)$/.test(member) && (type.endsWith('thinking') || BINARY.test(value));
     yield { ...literal, member, value: isBinary && BASE64.test(value) ? '' : value };
   }
-}
-
-/** The values of all literals that are read, joined by line breaks. */
-function* literalValues(json: string): Steps<string> {
-  const values: string[] = [];
-  for (const { value } of readableLiterals(json)) {
-    yield;
-    values.push(value);
-  }
-  return values.join('\n');
 }
 
 export function isJson(text: string): boolean {

@@ -25,22 +25,6 @@ export function mergeSpans(spans: readonly Span[]): Span[] {
   return merged;
 }
 
-/** Whether the span contains one of the ascending, disjoint `parts`. */
-export function containsSpan(span: Span, parts: readonly Span[]): boolean {
-  let low = 0;
-  let high = parts.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((parts[middle] as Span).start < span.start) low = middle + 1;
-    else high = middle;
-  }
-  const first = parts[low];
-  return first !== undefined && first.end <= span.end;
-}
-
-/** Rules of another library; yields to the event loop. */
-export type SecretScanner = (text: string) => Promise<readonly Span[]>;
-
 interface Rule {
   readonly type: string;
   /**

@@ -26,7 +26,7 @@ export async function redactTurn(
   const origins: Record<string, Origin> = { ...turn.origins };
   for (const message of turn.messages) {
     const powerless = turn.model === DOCUMENT ? message.content : withoutForeignTags(message);
-    const result = await redactor.full.json(words.tag(turn.sessionId, powerless));
+    const result = await redactor.inSlices.json(words.tag(turn.sessionId, powerless));
     const redaction = { ...result, text: result.text.replaceAll(POWERLESS, '<') };
     redacted ||= redaction.redacted;
     const own = redaction.redacted ? withContent(message, redaction.text) : message;
