@@ -165,7 +165,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const reply = getReply(typed, turn, before);
   const bound = reply?.isFree === true ? null : reply;
   const spoken = findSpoken(request, typed, before === undefined ? '' : saidIn(before));
-  const own = spoken.flatMap(({ statement, shown }) => (shown === '' ? [statement] : []));
+  const own = getOwn(spoken);
   const isWhole = own.length === stated.length && typed.length <= ASKED_CHARS;
   const statedAsked = isWhole
     ? oneLine(typed.replace(PARAGRAPH, '$&.')).replace(LEAD_IN, '')
@@ -182,20 +182,23 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   // Asked only where the work stands, an answer says again what memory holds.
   const isRecap = own.every(({ text }) => isAsking(text)) && readStateQuery(typed) !== null;
   const news = isRecap ? [] : answer.said;
-  const byUser = findDecisions(own, before);
+  const byNumber = findNumbered(typed, turn, before);
+  const isByNumber = byNumber.answers.length > 0;
+  const byUser = isByNumber ? findDecisions(byNumber.after) : findDecisions(own, before);
   const item =
     (origin: Origin) =>
     (text: string): StatedItem => ({ text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId });
   const asUser = item(turn.userOrigin ?? 'user');
   const asAssistant = (text: string): StatedItem => item(getOrigin(text))(text);
-  const byNumber = findNumbered(typed, turn, before);
-  const answered = [...findAnswered(turn), ...byNumber].slice(0, ITEMS).map(({ text, origin }) => item(origin)(text));
+  const answered = [...findAnswered(turn), ...byNumber.answers]
+    .slice(0, ITEMS)
+    .map(({ text, origin }) => item(origin)(text));
   const isWholeReply = reply !== null && !reply.isLeave && reply.text.includes(oneLine(typed));
   const replied = [
     ...(reply === null || reply.isLeave ? [] : [item(reply.origin)(reply.text)]),
     ...(isWholeReply ? [] : byUser.filter((text) => reply?.text.includes(text) !== true).map(asUser)),
   ].slice(0, ITEMS);
-  const decisions = [...answered, ...(byNumber.length > 0 ? [] : replied)].map(
+  const decisions = [...answered, ...(isByNumber ? byUser.map(asUser) : replied)].map(
     (each): Decision => ({ ...each, by: 'user' }),
   );
   const todos = findTodos(own);
@@ -236,6 +239,9 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     skip,
   };
 }
+
+const getOwn = (spoken: readonly SpokenStatement[]): Statement[] =>
+  spoken.flatMap(({ statement, shown }) => (shown === '' ? [statement] : []));
 
 const PICKED = /"([\s\S]{1,400}?)"="([^"]{1,300})"/g;
 const APPROVED = /^User has approved [\s\S]*?\n## Approved Plan[^\n]{0,40}:\s+(?:#+ )?(\S[^\n]{0,200})/;
@@ -363,7 +369,7 @@ export function isRule(text: string): boolean {
 }
 
 /** A statement that takes something back is one with what it is about, before it, and with all that follows it. */
-function findDecisions(own: readonly Statement[], before: TurnText | undefined): string[] {
+function findDecisions(own: readonly Statement[], before?: TurnText): string[] {
   const at = before === undefined ? -1 : own.findIndex(({ text }) => REVISES.test(text));
   const from = own[at]?.block === own[at - 1]?.block ? at - 1 : at;
   const revised = at < 0 ? [] : own.slice(from).filter(({ text }) => !isAsking(text));
@@ -458,10 +464,13 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
 
 const ANSWER_NUMBER = /(?:^|[\s,;(])q?(\d{1,2})[.):]\s+/i;
 
-/** Numbered answers, each to what has its number in the answer before: a question, or what a yes or no is for. */
+/** Numbered answers, each to what has its number in the answer before, a question or what a yes is for, and what follows. */
 function findNumbered(typed: string, { userOrigin }: TurnText, before: TurnText | undefined) {
   const [lead = '', ...parts] = typed.trim().split(ANSWER_NUMBER, 2 * ITEMS + 1);
-  if (before === undefined || userOrigin !== undefined || lead.replace(POLITE, '') !== '') return [];
+  const [lastAnswer = '', ...others] = (parts.pop() ?? '').split(/\n\s*\n/);
+  parts.push(lastAnswer);
+  if (before === undefined || userOrigin !== undefined || lead.replace(POLITE, '') !== '')
+    return { answers: [], after: [] };
   const { said, origin } = readAnswer(before);
   const asked = findOptions(said);
   const getOrigin = quoting(before, origin);
@@ -474,7 +483,9 @@ function findNumbered(typed: string, { userOrigin }: TurnText, before: TurnText 
   });
   // A list that answers nothing has no word of what was asked.
   const isAnswer = bound.some(({ question, answer }) => REPLY.test(answer) || sharesWord(answer, question));
-  return isAnswer || bound.every(({ answer }) => contentTokens(answer).length < 2) ? bound : [];
+  const answers = isAnswer || bound.every(({ answer }) => contentTokens(answer).length < 2) ? bound : [];
+  const after = others.join('\n');
+  return { answers, after: getOwn(findSpoken(findStatements(after), after, saidIn(before))) };
 }
 
 /** The user's, unless what they answer comes from elsewhere. */

@@ -511,6 +511,14 @@ describe('faithful to what was said', () => {
     expect(decisions.every(({ origin }) => origin === 'user')).toBe(true);
   });
 
+  test('a decision that follows numbered answers is one of its own, also after long ones', () => {
+    const long =
+      'postgres, because the team runs it in production and the operators know how to back it up and restore it';
+    const reply = `1. ${long} without asking anyone else\n2. 5433\n3. no\n\nFrom now on always use pnpm.`;
+    const { decisions } = readTurnState(say(reply, 'Done.'), say('Plan the worker.', ASKED));
+    expect(decisions.map(({ text }) => text).slice(-2)).toEqual(['“no” to “Retries?”', 'From now on always use pnpm.']);
+  });
+
   test('each of ten numbered answers is kept, and no more of a list without end', () => {
     const list = (text: string, count: number): string =>
       Array.from({ length: count }, (_, at) => `${at + 1}. ${text} ${at}`).join('\n');
