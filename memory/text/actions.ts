@@ -160,11 +160,15 @@ export function isCall(node: MemoryNode): boolean {
 export function callNodes(parent: MemoryNode, actions: readonly Action[], newId: () => string): MemoryNode[] {
   const groups = groupActions(actions);
   if (actions.length < LEAST_CALLS || groups.length < 2) return [];
-  const { pinned_from: _, modality: __, superseded_as: ___, ...base } = parent;
+  const { session_id, project, valid_from, compaction_reason, created_at } = parent;
   return groups.slice(0, MOST).map((group): MemoryNode => {
     const line = groupLine(group);
     return {
-      ...base,
+      session_id,
+      project,
+      valid_from,
+      compaction_reason,
+      created_at,
       kind: 'tool',
       author: { by: 'rules' },
       status: 'current',
