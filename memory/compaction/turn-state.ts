@@ -287,6 +287,9 @@ function isTelling({ text }: Statement): boolean {
   return !NARRATION.test(text) && !OFFER.test(text) && !FILLER.test(text) && !isQuestion(text);
 }
 
+/** Before a statement whose subject is in one that is left out. */
+const GAP = '… ';
+
 /** The first statement where it is short, conclusions, then the end backwards: answers conclude last. */
 function concluding(statements: readonly Statement[]): Statement[] {
   const telling = statements.filter(isTelling);
@@ -295,9 +298,10 @@ function concluding(statements: readonly Statement[]): Statement[] {
   let room = OUTCOME_CHARS;
   const take = (each: Statement): boolean => {
     if (chosen.has(each)) return true;
-    if (each.text.length + 2 > room) return false;
+    const size = each.text.length + 2 + (PRONOUN.test(each.text) ? GAP.length : 0);
+    if (size > room) return false;
     chosen.add(each);
-    room -= each.text.length + 2;
+    room -= size;
     return true;
   };
   const strong = main.filter(({ text }) => !WEAK.test(text));
@@ -306,9 +310,16 @@ function concluding(statements: readonly Statement[]): Statement[] {
   for (const each of strong.filter(({ text }) => CONCLUDES.test(text)).slice(-2)) take(each);
   for (const each of strong.toReversed()) if (!take(each)) break;
   for (const each of main.length > 0 ? main : telling) take(each);
+  const hasSubject = (each: Statement): boolean => {
+    const before = statements[statements.indexOf(each) - 1];
+    return before === undefined || (isTelling(before) && take(before));
+  };
   if (chosen.size === 0)
     return telling.length > 0 ? telling.slice(-1) : statements.filter(({ text }) => IS_DONE.test(text)).slice(-1);
-  return telling.filter((each) => chosen.has(each));
+  return telling.flatMap((each) => {
+    if (!chosen.has(each)) return [];
+    return PRONOUN.test(each.text) && !hasSubject(each) ? [{ ...each, text: `${GAP}${each.text}` }] : [each];
+  });
 }
 
 /** To-dos of the answer, and the question at its end. */
@@ -391,7 +402,7 @@ function isDecision(text: string): boolean {
 /** After a statement in the same sentence. */
 const REQUEST = /[,;] (?:(?:and|but|so|then) )?(?:can|could|would) (?:you|we) [^?]{1,300}\?$/i;
 const PRONOUN =
-  /^(?:(?:and|but|so|aber|und|y|pero)[ ,]+)?(?:it|this|that|th[eo]se|they|s?he|das|dies\p{L}{0,2}|er|sie|es|es[oe]|est[oe])(?!\p{L})/iu;
+  /^(?:(?:and|but|so|also|then|however|aber|und|y|pero)[ ,]+)?(?:it|this|that|th[eo]se|they|s?he|das|dies\p{L}{0,2}|er|sie|es|es[oe]|est[oe])(?!\p{L})/iu;
 const POINTS_BACK =
   /\b(?:this|that|these|those|it|them|both|the (?:first|second|change|fix))\b|(?<!\p{L})(?:das|dies\w{0,2}|esto|eso)(?!\p{L})|[这那]|이것|그것/iu;
 /** A pronoun among the first words. */

@@ -511,6 +511,16 @@ describe('faithful to what was said', () => {
     expect(decisions.every(({ origin }) => origin === 'user')).toBe(true);
   });
 
+  test('an outcome marks the gap before a statement whose subject it leaves out', () => {
+    const offer = 'Do you want me to keep a copy of the old file?';
+    const answer = `The importer skips broken lines. ${offer} That would double the disk space.`;
+    expect(readTurnState(say('How does the import work?', answer)).outcome).toBe(
+      'The importer skips broken lines. … That would double the disk space.',
+    );
+    const whole = 'The importer skips broken lines. It logs each of them.';
+    expect(readTurnState(say('How does the import work?', whole)).outcome).toBe(whole);
+  });
+
   test('a decision that follows numbered answers is one of its own, also after long ones', () => {
     const long =
       'postgres, because the team runs it in production and the operators know how to back it up and restore it';
