@@ -91,10 +91,10 @@ const THEREFORE =
 const THEREFORE_WORDS = 12;
 /** What an answer comes down to. */
 const CONCLUDES =
-  /^(?:(?:the )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
+  /^(?:(?:(?:the|my|best|final|updated|proposed|recommended) )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
 /** Headings of lists that only say where. */
 const ASIDE =
-  /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does)/i;
+  /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages)|pros$)/i;
 const OPEN_ITEM =
   /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised) (?:[\p{L}\p{N} '_/()-]|\.(?! )){2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
 /** What the speaker wants to do at a later time; English has its own words for it above. */
@@ -626,16 +626,17 @@ export function clipOutcome(lines: readonly string[], maxChars: number): string 
   if (fitting.length === 0) return clip(strong[0] ?? lines[0] ?? '', maxChars);
   const rank = (text: string): number => (CONCLUDES.test(text) ? 2 : 0) + Math.min(2, getValues(text).length);
   const chosen = new Set(fitting.toSorted((one, other) => rank(other) - rank(one)).slice(0, 1));
-  let room = maxChars - ([...chosen][0]?.length ?? 0);
+  const withGap = (text: string): string => {
+    const at = lines.indexOf(text);
+    return PRONOUN.test(text) && at > 0 && !chosen.has(lines[at - 1] as string) ? `${GAP}${text}` : text;
+  };
+  let room = maxChars - withGap([...chosen][0] ?? '').length;
   for (const text of strong) {
-    if (chosen.has(text) || text.length + 2 > room) continue;
+    if (chosen.has(text) || withGap(text).length + 2 > room) continue;
     chosen.add(text);
-    room -= text.length + 2;
+    room -= withGap(text).length + 2;
   }
-  return joinWithin(
-    strong.filter((text) => chosen.has(text)),
-    maxChars,
-  );
+  return joinWithin(strong.filter((text) => chosen.has(text)).map(withGap), maxChars);
 }
 
 /** Words of an answer that memory gave already. */

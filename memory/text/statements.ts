@@ -41,6 +41,9 @@ const ITEM = /^\s{0,12}(?:(?:[-*+•]|(\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?|(?=(?:\
 const INDENTED = /^(?: {2,}|\t)\S/;
 const PADDED = /\S {8,}(?:\S|$)/;
 const LEAD_IN = /[:：]$/;
+/** A heading that says what it announces: `Recommendation: keep one table`. */
+const STATES =
+  /^(?:[\p{L}'-]+ ){0,3}(?:recommend\w{2,7}|verdict|conclusion|decision|answer|cause|fix|solution|problem|issue|bottom line|tl;?dr|fazit|empfehlung|entscheidung|antwort|ursache|lösung|recomendación|conclusión|decisión|respuesta|causa|solución)(?: \([^)]{1,30}\))?: \S+ \S/iu;
 /** A sentence that begins so corrects or limits the one before it. */
 const TURN =
   /^(?:(?:but|however|though|although|actually|instead|except|unless|otherwise|that said|on second thought|not|i(?:'d| would) rather|aber|allerdings|jedoch|doch|stattdessen|sondern|pero|sin embargo|mais|cependant)(?![\p{L}\p{N}_-])|但|不过|然而|하지만|그러나|그런데|しかし|でも)/iu;
@@ -62,8 +65,9 @@ export function findStatements(text: string): readonly Statement[] {
     const block = blocks[at] as Block;
     const leads = block.kind === 'heading' && blocks[at + 1]?.kind === 'item';
     if (block.kind === 'heading') heading = plain(block.text).replace(LEAD_IN, '');
-    if (!leads && block.kind !== 'prose' && block.kind !== 'item') continue;
-    const sentences = leads ? [`${heading}:`] : withTurns(splitSentences(plain(block.text)));
+    const states = block.kind === 'heading' && !leads && STATES.test(heading);
+    if (!leads && !states && block.kind !== 'prose' && block.kind !== 'item') continue;
+    const sentences = leads ? [`${heading}:`] : states ? [heading] : withTurns(splitSentences(plain(block.text)));
     const last = sentences.at(-1) ?? '';
     const follows = LEAD_IN.test(last) ? getFollowing(blocks, at + 1) : null;
     if (follows !== null) sentences.pop();

@@ -521,6 +521,19 @@ describe('faithful to what was said', () => {
     expect(readTurnState(say('How does the import work?', whole)).outcome).toBe(whole);
   });
 
+  test.each([
+    ['## Updated Recommendation: keep one table', 'Updated Recommendation: keep one table.'],
+    ['**Verdict: approve with two remarks**', 'Verdict: approve with two remarks.'],
+    ['### Empfehlung: alles in eine Tabelle', 'Empfehlung: alles in eine Tabelle.'],
+    ['## Step 2: migrate the table', ''],
+    ['## Recommendation', ''],
+  ])('a heading that says what it announces is part of the outcome: %s', (heading, expected) => {
+    const answer = `Both ways work.\n\n${heading}\n\nThe join takes 40 ms.`;
+    expect(readTurnState(say('Should we split the orders table?', answer)).outcome).toBe(
+      ['Both ways work.', expected, 'The join takes 40 ms.'].filter((text) => text !== '').join(' '),
+    );
+  });
+
   test('a decision that follows numbered answers is one of its own, also after long ones', () => {
     const long =
       'postgres, because the team runs it in production and the operators know how to back it up and restore it';
