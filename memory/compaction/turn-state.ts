@@ -94,7 +94,7 @@ const CONCLUDES =
   /^(?:(?:(?:the|my|best|final|updated|proposed|recommended) )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
 /** Headings of lists that only say where. */
 const ASIDE =
-  /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages)|pros$)/i;
+  /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages|strengths)|pros$|praise)/i;
 const OPEN_ITEM =
   /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised) (?:[\p{L}\p{N} '_/()-]|\.(?! )){2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
 /** What the speaker wants to do at a later time; English has its own words for it above. */
@@ -387,7 +387,8 @@ function findDecisions(own: readonly Statement[], before?: TurnText): string[] {
   const whole = revised.map(({ text }) => text).join(' ');
   const decided = own.flatMap((each, at) => {
     const text = each.text.replace(REQUEST, '');
-    return isDecision(text) && !revised.includes(each) ? [withSubject({ ...each, text }, own[at - 1])] : [];
+    if (isDecision(text) && !revised.includes(each)) return [withSubject({ ...each, text }, own[at - 1])];
+    return [...each.text.matchAll(BRACKETED)].flatMap(([, aside = '']) => (isDecision(aside) ? [aside] : []));
   });
   const last = whole.length > ITEM_CHARS ? (revised.at(-1)?.text ?? '') : whole;
   if (contentTokens(last.replace(REVISES, '')).length < 2) return decided;
@@ -399,6 +400,8 @@ function isDecision(text: string): boolean {
   return text.length <= ITEM_CHARS && !text.startsWith('(') && !isAsking(text) && (CHOSEN.test(text) || isRule(text));
 }
 
+/** May decide something in the midst of a question. */
+const BRACKETED = /\(([^()]{10,240})\)/g;
 /** After a statement in the same sentence. */
 const REQUEST = /[,;] (?:(?:and|but|so|then) )?(?:can|could|would) (?:you|we) [^?]{1,300}\?$/i;
 const PRONOUN =

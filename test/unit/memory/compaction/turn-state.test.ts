@@ -489,6 +489,8 @@ describe('faithful to what was said', () => {
       ['We explicitly chose Haiku as a default, the prompts are small.'],
     ],
     ["let's store it in metadata, can you give a full example?", ["let's store it in metadata"]],
+    ["could you write a summary of the options (I'd go with option 4 now) and keep it?", ["I'd go with option 4 now"]],
+    ['can you move it (the old file is in src)?', []],
     ['we went with SQLite in the end', ['we went with SQLite in the end']],
     ['should we use redis, can you check?', []],
     ['which one have you chosen?', []],
