@@ -7,7 +7,17 @@ import { getUrls } from '../text/actions.ts';
 import { findImages, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { repeatsShown } from '../text/repetition.ts';
-import { getConcept, getValues, isAsking, isNoise, isQuestion, LEAD_IN, REVISES, STANDING } from '../text/sentences.ts';
+import {
+  getConcept,
+  getValues,
+  isAsking,
+  isNoise,
+  isQuestion,
+  LEAD_IN,
+  REVISES,
+  STANDING,
+  splitSentences,
+} from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { findStatements, type Statement } from '../text/statements.ts';
 import { findSpoken, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
@@ -490,7 +500,7 @@ function findNumbered(typed: string, { userOrigin }: TurnText, before: TurnText 
   const getOrigin = quoting(before, origin);
   const bound = parts.flatMap((number, at) => {
     const [question = '', answer] = [asked.get(number), trimEnd(oneLine(parts[at + 1] ?? ''), ' ,;.')];
-    const isBound = at % 2 === 0 && question !== '' && answer !== '' && !isAsking(answer);
+    const isBound = at % 2 === 0 && question !== '' && answer !== '' && !isAsking(splitSentences(answer)[0] ?? '');
     const text = `“${clip(answer, SHOWN_CHARS * 2)}” to “${clip(question, ITEM_CHARS / 2)}”`;
     const binds = isBound && (/[?？]/.test(question) || REPLY.test(answer));
     return binds ? [{ question, answer, text, origin: getOrigin(text) }] : [];

@@ -504,6 +504,7 @@ describe('faithful to what was said', () => {
     ['1. postgres 2. 5433 3. no', ['postgres', '5433', 'no']],
     ['1) postgres, we have it\n3) no, just fail', ['postgres, we have it', 'no, just fail']],
     ['ok, Q1: Postgres; q2: which one is free?', ['Postgres']],
+    ['1. postgres\n2. 5433. Is that one free (on staging)?', ['postgres', '5433. Is that one free (on staging)?']],
     ['1. fix the login form first\n2. then write the docs', []],
     ['Please do this as well: 1. postgres 2. 5433', null],
   ])('numbered answers are decisions, each with its question: %s', (reply, expected) => {
