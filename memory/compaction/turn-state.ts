@@ -123,9 +123,9 @@ const NUMBERED =
 const FIGURE = /(?<![\p{L}\p{N}.])\d(?![\p{L}\p{N}%]|[.:]\d)/gu;
 /** After a choice; other words say something about the option, and may reject it. */
 const CHOSEN_SO = /^[\s.!)]*(?:$|[,;:–—-]|(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))/iu;
-/** Names an option: `B) …`, `Option 2 – …`. */
+/** Names an option: `B) …`, `2. …`, `Option 2 – …`. */
 const LABEL =
-  /^(?:(?:[Oo]ption|[Aa]pproach|[Vv]ariante?|[Oo]pción|方案|选项|옵션)\s?(\d{1,2}|[A-H])(?![\p{L}\d])|([A-H])[).:]\s)[\s:–—-]*/u;
+  /^(?:(?:[Oo]ption|[Aa]pproach|[Vv]ariante?|[Oo]pción|方案|选项|옵션)\s?(\d{1,2}|[A-H])(?![\p{L}\d])|([A-H]|\d{1,2})[).:]\s)[\s:–—-]*/u;
 
 /** Options in one sentence: `a) …, b) …`. */
 const INLINE = /(?:^|\s)\(?([a-h1-9])\)\s/i;
@@ -563,13 +563,14 @@ function findOptions(statements: readonly Statement[]): Map<string, string> {
   };
   const choose = (label: string | undefined, text: string): void => {
     if (label === '1' || label === 'A') options.clear();
-    if (label !== undefined) options.set(label, text);
+    if (label !== undefined) options.set(label, trimEnd(text, ':'));
   };
   for (const [at, { items, number, text, heading, lead }] of statements.entries()) {
     for (const item of items) put(item.number, item.text);
     // Of an item of several sentences, the first names it.
     const before = statements[at - 1];
-    if (items.length === 0 && (number ?? '') !== before?.number) put(number, text.slice(lead.length));
+    if (items.length === 0 && (number ?? '') !== before?.number)
+      put(number, number === null ? text.slice(lead.length) : text);
     if (heading !== before?.heading) put(null, `${heading}: ${text}`, heading);
     const [, ...inline] = text.split(INLINE);
     for (let part = 0; inline.length > 2 && part < inline.length; part += 2)

@@ -36,7 +36,7 @@ const FENCE = /^\s{0,6}(```|~~~)/;
 const HEADING = /^\s{0,3}#{1,6}\s+(\S.*)$/;
 const BOLD_LINE = /^\s{0,8}\*\*([^*]{1,100})\*\*\s{0,3}:?\s{0,3}\p{Extended_Pictographic}?\s*$/u;
 /** A letter stays in the text. */
-const ITEM = /^\s{0,12}(?:(?:[-*+•]|(\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?|(?=(?:\*\*)?[A-H][.)](?:\*\*)?\s))/;
+const ITEM = /^\s{0,12}(?:(?:[-*+•]|(?:\*\*)?(\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?|(?=(?:\*\*)?[A-H][.)](?:\*\*)?\s))/;
 /** A paragraph that begins so, or is filled up to the width of a terminal. */
 const INDENTED = /^(?: {2,}|\t)\S/;
 const PADDED = /\S {8,}(?:\S|$)/;
@@ -139,10 +139,11 @@ function listText(blocks: readonly Block[], from: number): { text: string; taken
   for (const { number, text } of items) {
     left -= text.length + 2;
     if (left < 0 && shown.length > 0) break;
-    if (!LEAD_IN.test(text)) shown.push(`${number === null ? '' : `${number}. `}${text.replace(/[.;,]$/, '')}`);
+    shown.push(`${number === null ? '' : `${number}. `}${text.replace(/[.;,]$/, '')}`);
   }
   const more = items.length > shown.length && shown.length > 0 ? ` … (${items.length} in all)` : '';
-  return { text: `${shown.join('; ')}${more}`, taken: items.length, items };
+  const whole = shown.join('; ').replace(/([:：]);/g, '$1');
+  return { text: `${whole.replace(LEAD_IN, '')}${more}`, taken: items.length, items };
 }
 
 /** Each row with the words of the head, so that no cell stands without them. */

@@ -514,6 +514,21 @@ describe('faithful to what was said', () => {
     expect(decisions.every(({ origin }) => origin === 'user')).toBe(true);
   });
 
+  test('an option is chosen by a number in bold or in a heading, also one that leads in code', () => {
+    const expected = (reply: string, options: string) =>
+      readTurnState(say(reply, 'Done.'), say('What can we do?', `${options}\n\nWant me to do any of these?`)).decisions;
+    const bold = '**1. Cache the rows** - most valuable\n- saves 40 ms\n\n**2. Add an index** - cheap\n- one line';
+    expect(expected('yes, do 1', bold)[0]?.text).toMatch(
+      /^“yes, do 1”, that is “Cache the rows - most valuable”; rejected/,
+    );
+    const code = '**1. `hooks.ts:40`** - the name is there:\n```\nlog(name);\n```\n\n**2. `git.ts`** - it is not.';
+    expect(expected('implement 1 and 2', code)[0]?.text).toContain('“`hooks.ts:40` - the name is there: `log(name);`”');
+    const headed = '### 1. Cache the rows\nIt saves 40 ms.\n\n### 2. Add an index\nOne line.';
+    expect(expected('2', headed)[0]?.text).toMatch(
+      /^“2”, that is “2. Add an index: One line.”; rejected: Cache the rows/,
+    );
+  });
+
   test('an outcome marks the gap before a statement whose subject it leaves out', () => {
     const offer = 'Do you want me to keep a copy of the old file?';
     const answer = `The importer skips broken lines. ${offer} That would double the disk space.`;

@@ -23,6 +23,19 @@ test('a lead-in stays with its list, its table or its line of code, and goes wit
   expect(texts('The fix:')).toEqual([]);
 });
 
+test('an item that leads in others stays with them', () => {
+  expect(
+    texts('Two files:\n1. `a.md` - short\n2. `b.md` - whole, with:\n   - the design\n   - open questions'),
+  ).toEqual(['Two files: 1. `a.md` - short; 2. `b.md` - whole, with: the design; open questions']);
+  expect(texts('It happens in:\n- the first step:\n```\na\nb\nc\n```')).toEqual(['It happens in: the first step']);
+});
+
+test('a bold number begins an item', () => {
+  expect(findStatements('**2. Rename it** - cheap\n\n**3. Drop it**')).toMatchObject([
+    { text: 'Rename it - cheap', number: 2 },
+  ]);
+});
+
 test('code and tables without a lead-in are no statements', () => {
   expect(texts('```\nconst a = 1;\n```\n| a | b |\n|---|---|\n| 1 | 2 |\nIt holds.')).toEqual(['It holds.']);
 });
