@@ -529,6 +529,11 @@ describe('faithful to what was said', () => {
     );
   });
 
+  test('that Claude has read enough is no outcome', () => {
+    const answer = 'The retries double the load.\n\nExcellent, I have a comprehensive design from the agent.';
+    expect(readTurnState(say('Why is it slow?', answer)).outcome).toBe('The retries double the load.');
+  });
+
   test('an outcome marks the gap before a statement whose subject it leaves out', () => {
     const offer = 'Do you want me to keep a copy of the old file?';
     const answer = `The importer skips broken lines. ${offer} That would double the disk space.`;
