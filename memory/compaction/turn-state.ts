@@ -127,6 +127,9 @@ const CHOSEN_SO = /^[\s.!)]*(?:$|[,;:–—-]|(?:and|und|y|but|aber|pero|with|mi
 const LABEL =
   /^(?:(?:[Oo]ption|[Aa]pproach|[Vv]ariante?|[Oo]pción|方案|选项|옵션)\s?(\d{1,2}|[A-H])(?![\p{L}\d])|([A-H]|\d{1,2})[).:]\s)[\s:–—-]*/u;
 
+const OF_OPTION =
+  /^(?:option|approach|variante?|alternative|opción|方案|选项|옵션)\s?(?:\d{1,2}|[A-H])\s?(?:[:.)–—-]|$)/iu;
+
 /** Options in one sentence: `a) …, b) …`. */
 const INLINE = /(?:^|\s)\(?([a-h1-9])\)\s/i;
 
@@ -297,13 +300,21 @@ function isTelling({ text }: Statement): boolean {
   return !NARRATION.test(text) && !OFFER.test(text) && !FILLER.test(text) && !isQuestion(text);
 }
 
+const NAMES_OPTION = /\b(?:option|approach|alternative) (?:\d|[A-H])\b/i;
+
+/** One of several ways, which the answer need not take. What weighs them is not, though the heading of the last may be above it. */
+function isOption({ text, heading }: Statement): boolean {
+  if (OF_OPTION.test(text)) return true;
+  return OF_OPTION.test(heading) && !CONCLUDES.test(text) && !NAMES_OPTION.test(text);
+}
+
 /** Before a statement whose subject is in one that is left out. */
 const GAP = '… ';
 
 /** The first statement where it is short, conclusions, then the end backwards: answers conclude last. */
 function concluding(statements: readonly Statement[]): Statement[] {
   const telling = statements.filter(isTelling);
-  const main = telling.filter(({ heading }) => !ASIDE.test(heading));
+  const main = telling.filter((each) => !ASIDE.test(each.heading) && !isOption(each));
   const chosen = new Set<Statement>();
   let room = OUTCOME_CHARS;
   const take = (each: Statement): boolean => {

@@ -534,6 +534,16 @@ describe('faithful to what was said', () => {
     expect(readTurnState(say('Why is it slow?', answer)).outcome).toBe('The retries double the load.');
   });
 
+  test('of several options the outcome says what weighs them, not what one of them is', () => {
+    const answer =
+      'There are a few ways.\n\n## Approach 1: blame\n\nUse the blame of git.\n\n## Approach 2: counts\n\nKeep two numbers a file.\n\nFor your case I would go with Approach 2.';
+    expect(readTurnState(say('How would you track the owner of a line?', answer)).outcome).toBe(
+      'There are a few ways. For your case I would go with Approach 2.',
+    );
+    const only = '## Option 1: token\n\nCreate a token in the settings.\n\n## Option 2: app\n\nInstall the app.';
+    expect(readTurnState(say('How would we get access?', only)).outcome).toContain('Create a token in the settings.');
+  });
+
   test('an outcome marks the gap before a statement whose subject it leaves out', () => {
     const offer = 'Do you want me to keep a copy of the old file?';
     const answer = `The importer skips broken lines. ${offer} That would double the disk space.`;
