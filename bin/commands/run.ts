@@ -65,7 +65,7 @@ export function isTold(args: readonly string[], isTerminal: boolean): boolean {
 async function sayStart(context: Context): Promise<boolean> {
   const { askProject, startLine } = await import('../../engine/api/status-report.ts');
   const project = await askProject(context, process.cwd(), true);
-  if (project !== null) context.term.say(startLine(project));
+  context.term.say(project === null ? 'memory gives no answer; see comet-cc status' : startLine(project));
   return project !== null;
 }
 

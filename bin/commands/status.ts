@@ -7,6 +7,7 @@ import {
   guardStatus,
   overrideLine,
   pauseLines,
+  STORE,
   type StatusReport,
   savedLine,
   statusReport,
@@ -50,13 +51,15 @@ const MODES = { on: 'on', private: 'reads, but keeps nothing', off: 'paused' } a
 export function statusLines(status: FullStatus, paint: Paint, nowMs: number): string[] {
   const { project, engine, savings, paused, reindex, importing } = status;
   const healthy = engine.state === 'healthy';
+  const isOpen = !status.problems.some(({ file }) => file === STORE);
   /** All else is zeros. */
-  const isKnown = healthy && !status.problems.some(({ file }) => file === 'engine');
-  const isOn = healthy && (project?.mode ?? 'on') === 'on';
+  const isKnown = healthy && isOpen && !status.problems.some(({ file }) => file === 'engine');
+  const isOn = healthy && isOpen && (project?.mode ?? 'on') === 'on';
   const since = isOn ? `, since ${localTime(nowMs - status.uptime_ms, nowMs)}` : '';
   const rows: Row[] = [];
   if (project === null) {
-    const state = healthy ? paint('green', 'on') : paint('red', 'off: the engine does not run');
+    const why = healthy ? 'the store is not open' : 'the engine does not run';
+    const state = healthy && isOpen ? paint('green', 'on') : paint('red', `off: ${why}`);
     rows.push(['memory', `${state}${since}`]);
     if (isKnown) rows.push(['memories', `${count(status.nodes)} in all`]);
   } else {

@@ -83,12 +83,12 @@ function reportLines(report: OperationResults['memory/import']): string[] {
   if (report.kind === 'turns') {
     const { sessions, turns, known, skipped: left } = report;
     return [
-      `${count(turns)} turns of ${count(sessions)} sessions: ${count(added)} added, ${count(known)} known, ${count(left)} skipped`,
+      `${counted(turns, 'turn')} of ${counted(sessions, 'session')}: ${count(added)} added, ${count(known)} known, ${count(left)} skipped`,
     ];
   }
   const { unchanged, chunks, outdated, skipped, session_id } = report;
   const lines = [
-    `${count(chunks)} pieces: ${count(added)} added, ${count(unchanged)} known, ${count(outdated)} outdated ones removed`,
+    `${counted(chunks, 'piece')}: ${count(added)} added, ${count(unchanged)} known, ${count(outdated)} outdated ones removed`,
   ];
   if (skipped > 0) lines.push(`${count(skipped)} skipped because you removed them; --again imports them`);
   if (chunks > 0) lines.push(`verbatim: comet-cc memory restore ${oneLine(session_id)}`);
