@@ -520,6 +520,7 @@ describe('an import of past transcripts', () => {
       await memory.maintenance.flush(60_000);
       const check = async (own: Memory): Promise<string> => {
         const nodes = own.library.list({ all: true });
+        expect(own.maintenance.status().nodes).toBe(own.library.list({}).length);
         const child = nodes.find(({ summary }) => summary.includes('eleven kilos'));
         const parent = nodes.find(({ node_id }) => node_id === child?.parent_node_id);
         expect(parent).toMatchObject({ kind: 'turn', session_id: 'past-1', depth_level: 1 });
