@@ -63,7 +63,7 @@ export function registerHooks(program: Command, context: Context): void {
     });
 }
 
-function unread(file: string): string {
+export function unread(file: string): string {
   return `Claude Code ignores ${file} because it is not plain JSON; remove its comments to enable the hooks`;
 }
 

@@ -6,7 +6,13 @@ import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/file
 import type { HomePaths } from '../../common/paths.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
 import { getShell } from '../../engine/lifecycle/index.ts';
-import { findEntries, findRegistrations, inspectHooks, installEntries } from '../../install/claude-code/index.ts';
+import {
+  findEntries,
+  findRegistrations,
+  getValueAt,
+  inspectHooks,
+  installEntries,
+} from '../../install/claude-code/index.ts';
 import {
   completionFile,
   completionScript,
@@ -17,7 +23,7 @@ import { userSettingsFile } from '../../install/index.ts';
 import { currentServicePlan, inspectService, installService } from '../../install/service/index.ts';
 import { addCommand, type CommandFlags, type Context, EXIT } from '../context.ts';
 import { confirmed } from '../terminal/term.ts';
-import { ownCommandLine, ownCommands, packageDir } from './hooks.ts';
+import { ownCommandLine, ownCommands, packageDir, unread } from './hooks.ts';
 
 type Flags = CommandFlags<'undo' | 'plugin'> & { readonly without?: readonly PartName[] };
 
@@ -73,6 +79,8 @@ async function setUp(context: Context, program: Command, flags: Flags): Promise<
     results.push({ part: name, done: problem === '', detail: problem || does });
   }
   await writeDone(paths, done);
+  const settings = userSettingsFile(context.env);
+  if (parseJson((await readFileIfPresent(settings)) ?? '{}') === undefined) term.say(unread(settings));
   term.print(flags, { parts: results }, () => [
     ...results.map((each) => `${each.part.padEnd(11)} ${each.done ? 'done: ' : ''}${each.detail}`),
     '',
@@ -108,8 +116,7 @@ async function planParts(
   const settings = userSettingsFile(env);
   const isThere = (name: PartName): string => `is there already${earlier.includes(name) ? '' : ', not from setup'}`;
   const isOurs = (await findEntries(paths, 'statusline', [settings])).length > 0;
-  const current = parseJson((await readFileIfPresent(settings)) ?? '{}');
-  const isTaken = isRecord(current) && current['statusLine'] !== undefined;
+  const isTaken = getValueAt((await readFileIfPresent(settings)) ?? '', ['statusLine']) !== undefined;
   return [
     {
       name: 'statusline',
