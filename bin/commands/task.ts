@@ -94,7 +94,7 @@ function registerAdd(task: Command, context: Context): void {
   withFields(addCommand(task, 'add', 'add a task to this project', example))
     .argument('[title...]', 'what is to be done')
     .option('--what <text>', 'more about it')
-    .option('--from <todo>', 'make it of an open item of comet-cc todo')
+    .option('--from <todo>', 'make it of an open item of comet-cc todo, in its project')
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--all', 'of every project')
     .action(async (words: string[], flags: Flags) => {

@@ -270,7 +270,10 @@ export const operations = {
     async ({ memory: { library }, tasks, access }, { from, by, within, projectDir = within, ...given }) => {
       access.projectFilter(within);
       const item = from === undefined ? null : await library.findItem(from);
-      const about = item === null ? {} : { context: [`${item.node_id}: ${item.title}`], sources: [item.node_id] };
+      const about =
+        item === null
+          ? {}
+          : { context: [`${item.node_id}: ${item.title}`], sources: [item.node_id], project: item.project };
       const title = given.title || item?.text || '';
       const open = item === null ? [] : (await tasks.list({})).tasks;
       const same = open.find(
