@@ -64,8 +64,12 @@ export function registerMemoryImport(memory: Command, context: Context): void {
         importing === null ? '' : `importing: ${count(importing.done)} of ${count(importing.total)} pieces`;
       const report = await watched(context, flags, progress, run);
       context.term.print(flags, report, () => reportLines(report));
+      if (report.kind === 'nodes' && !trusted && report.added > 0) context.term.say(UNTRUSTED);
     });
 }
+
+const UNTRUSTED =
+  'nothing in it counts as said by you or Claude; if the file is yours: comet-cc memory rollback, then import it with --yes';
 
 /** An export was named `nodes` once. */
 function parseKind(kind: string): string {
