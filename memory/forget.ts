@@ -89,8 +89,8 @@ export function createForgetting(parts: Parts) {
       const turns = (await turnReader.ofSession(sessionId)).filter(({ turnId }) => turnIds.includes(turnId));
       const project = turnRegistry.session(sessionId)?.project ?? '';
       if (turns.length === 0) continue;
-      const own = nodes.filter((node) => node.session_id === sessionId);
-      const links = [...new Set(own.flatMap((node) => node.source_links.filter(isImportLink)))];
+      const own = nodes.filter((node) => node.session_id === sessionId).flatMap((node) => node.source_links);
+      const links = [...new Set(own.filter(isImportLink))];
       const past = links.length === 0 ? {} : { past: { atMs: turns.at(-1)?.atMs ?? 0, links } };
       const batch = { sessionId, project, reason: 'forced', turns, ...past } as const;
       const { nodes: fresh } = await compactor.draftNodes([batch], (nodes) => toolRounds.getChildren(nodes, turns));

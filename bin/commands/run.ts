@@ -40,8 +40,7 @@ export function registerRun(program: Command, context: Context): void {
         setup === null
           ? undefined
           : watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), watching.signal);
-      const isSaid = tells && (await sayStart(context));
-      const env = isSaid ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
+      const env = tells && (await sayStart(context)) ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
       context.exitCode = await runCommand({ ...child, env }, context.term.say);
       // An update may have replaced the program meanwhile.
       if (isSession) await finish(context, args, { sinceMs, tells }).catch(() => undefined);

@@ -6,13 +6,7 @@ import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/file
 import type { HomePaths } from '../../common/paths.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
 import { getShell } from '../../engine/lifecycle/index.ts';
-import {
-  findEntries,
-  findRegistrations,
-  getValueAt,
-  inspectHooks,
-  installEntries,
-} from '../../install/claude-code/index.ts';
+import { findEntries, findRegistrations, inspectHooks, installEntries } from '../../install/claude-code/index.ts';
 import {
   completionFile,
   completionScript,
@@ -79,8 +73,8 @@ async function setUp(context: Context, program: Command, flags: Flags): Promise<
     results.push({ part: name, done: problem === '', detail: problem || does });
   }
   await writeDone(paths, done);
-  const settings = userSettingsFile(context.env);
-  if (parseJson((await readFileIfPresent(settings)) ?? '{}') === undefined) term.say(unread(settings));
+  const { file, plain } = await inspectHooks(userSettingsFile(context.env), await ownCommands());
+  if (!plain) term.say(unread(file));
   term.print(flags, { parts: results }, () => [
     ...results.map((each) => `${each.part.padEnd(11)} ${each.done ? 'done: ' : ''}${each.detail}`),
     '',
@@ -116,12 +110,12 @@ async function planParts(
   const settings = userSettingsFile(env);
   const isThere = (name: PartName): string => `is there already${earlier.includes(name) ? '' : ', not from setup'}`;
   const isOurs = (await findEntries(paths, 'statusline', [settings])).length > 0;
-  const isTaken = getValueAt((await readFileIfPresent(settings)) ?? '', ['statusLine']) !== undefined;
+  const { hasStatusLine } = await inspectHooks(settings, await ownCommands());
   return [
     {
       name: 'statusline',
       does: `what memory is doing, below Claude Code's prompt: ${settings}`,
-      state: isOurs ? isThere('statusline') : isTaken ? 'left out: you have one of your own' : '',
+      state: isOurs ? isThere('statusline') : hasStatusLine ? 'left out: you have one of your own' : '',
       install: async () =>
         installEntries(paths, 'statusline', settings, { command: await ownCommandLine('statusline') }),
     },

@@ -1,6 +1,5 @@
 import path from 'node:path';
 import { styleText } from 'node:util';
-import type { CometError } from '../../common/errors.ts';
 import { clip, oneLine, parseJson, percentSaved, toRecord } from '../../common/text.ts';
 import { engineClient } from '../../engine/api/client.ts';
 import type { OperationInput, StatuslineView } from '../../engine/api/index.ts';
@@ -19,7 +18,7 @@ export async function printStatusline({ paths, env, term }: Pick<Context, 'paths
   const input = readStatusline(await stdin(patienceMs || STDIN_MS));
   const view = await engineClient(paths.engineSocket)
     .call('statusline', input, { timeoutMs: patienceMs || LATE_MS })
-    .catch((error: CometError) => (error.code === 'daemon_down' ? null : undefined));
+    .catch(({ code }: { code?: string }) => (code === 'daemon_down' ? null : undefined));
   // Claude Code shows colours although it reads from a pipe.
   term.out(statuslineText(view, !env['NO_COLOR']));
   // Nothing that still waits may keep the line from being shown.

@@ -10,7 +10,6 @@ import { EMPTY_COSTS } from './cost.ts';
 import type { EngineStatus, ModelBudget } from './service.ts';
 import type { ProjectSummary } from './summary.ts';
 
-export { STORE } from '../deferred.ts';
 export { guardStatus } from '../lifecycle/control.ts';
 export { savedLine } from './cost.ts';
 export { endLine, offerLine, startLine } from './summary.ts';

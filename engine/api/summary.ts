@@ -5,12 +5,16 @@ import type { Memory } from '../../memory/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
 import type { Policy } from '../policy/index.ts';
 import type { SessionTitles } from '../transcript/session-titles.ts';
-import type { EngineServices } from './service.ts';
 
 interface Services {
   readonly memory: Memory;
   readonly policy: Pick<Policy, 'of'>;
   readonly receipts: Pick<Receipts, 'list' | 'ofSession'>;
+}
+
+interface Finishing extends Services {
+  opened(): Promise<unknown>;
+  conversation(id: string): { readonly own: number } | null;
 }
 
 const TITLE_CHARS = 70;
@@ -49,7 +53,7 @@ function getTitle({ title, summary }: { title?: string | undefined; summary: str
  * @param sessionId  the newest of them where it is not known
  */
 export async function finishSessions(
-  { memory, receipts, opened, conversation }: Services & Pick<EngineServices, 'opened' | 'conversation'>,
+  { memory, receipts, opened, conversation }: Finishing,
   { projectDir, sinceMs, sessionId }: { projectDir: string; sinceMs: number; sessionId?: string | undefined },
 ) {
   const { library } = memory;

@@ -60,10 +60,9 @@ export interface NewTask extends TaskFields {
   /** Memories that it is made of. */
   readonly sources?: readonly string[] | undefined;
   readonly origin: Origin;
-  /** Null for every project. */
+  /** Null for every project; `project` is the key where that is known. */
   readonly projectDir: string | null;
-  /** Key of a project, in place of a folder's. */
-  readonly project?: string;
+  readonly project?: string | undefined;
 }
 
 export type Tasks = ReturnType<typeof createTasks>;
