@@ -5,7 +5,7 @@ import type { ModelUpgrades } from './compaction/model-upgrades.ts';
 import type { Pipeline } from './compaction/pipeline.ts';
 import type { ToolRounds } from './compaction/tool-rounds.ts';
 import type { Facts } from './facts.ts';
-import { turnContentHashes } from './ingest/imported-turn.ts';
+import { isImportLink, turnContentHashes } from './ingest/imported-turn.ts';
 import type { ServiceParts } from './ingest/parts.ts';
 import { type Claim, isBundled, isGroup, type MemoryNode } from './model/node.ts';
 import { taskId } from './model/task.ts';
@@ -89,9 +89,12 @@ export function createForgetting(parts: Parts) {
       const turns = (await turnReader.ofSession(sessionId)).filter(({ turnId }) => turnIds.includes(turnId));
       const project = turnRegistry.session(sessionId)?.project ?? '';
       if (turns.length === 0) continue;
-      const batch = { sessionId, project, reason: 'forced', turns } as const;
+      const own = nodes.filter((node) => node.session_id === sessionId).flatMap((node) => node.source_links);
+      const links = [...new Set(own.filter(isImportLink))];
+      const past = links.length === 0 ? {} : { past: { atMs: turns.at(-1)?.atMs ?? 0, links } };
+      const batch = { sessionId, project, reason: 'forced', turns, ...past } as const;
       const { nodes: fresh } = await compactor.draftNodes([batch], (nodes) => toolRounds.getChildren(nodes, turns));
-      modelUpgrades.add(fresh);
+      if (links.length === 0) modelUpgrades.add(fresh);
       made += fresh.length;
     }
     return made;

@@ -108,7 +108,7 @@ export function createItems(parts: MemoryParts) {
 
 function getItem({ kind, node, text, origin }: StateItem): Item {
   const { node_id, session_id, project, valid_from: at } = node;
-  const id = sha256(`${node_id}\n${text}`, 6);
+  const id = sha256(`${node_id}\n${kind}\n${text}`, 6);
   return { id, kind: KINDS[kind], text, origin, node_id, title: getTitle(node), session_id, project, at };
 }
 
@@ -116,7 +116,7 @@ function resolveItem(prefix: string, items: readonly StateItem[]): StateItem {
   return getOnly(
     items.filter((item) => getItem(item).id.startsWith(prefix)),
     `no item ${prefix}; comet-cc todo and decisions list them`,
-    `${prefix} fits several items; give all of the id`,
+    `${prefix} fits several items; give more of the id`,
   );
 }
 

@@ -7,7 +7,7 @@ import type { ConsolidationRequest, Consolidator } from './consolidation/consoli
 import type { Schedule } from './consolidation/schedule.ts';
 import type { ImportProgress } from './import.ts';
 import { writtenBy } from './library.ts';
-import { isDraft } from './model/node.ts';
+import { isBundled, isDraft } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { contentTags } from './text/tags.ts';
 
@@ -107,7 +107,7 @@ export function createMaintenance(parts: Parts) {
           /** Why the last model call failed, '' when it did not. */
           last_error: health?.lastError ?? '',
         },
-        nodes: catalogue.size(),
+        nodes: catalogue.all().filter((node) => !isBundled(node)).length,
         problems: [
           ...skippedTurns(parts),
           ...background.problems(),

@@ -58,3 +58,9 @@ export function projectName(project: string): string {
   if (project === '*') return 'every project';
   return project.split('/').filter(Boolean).at(-1) ?? project;
 }
+
+/** Names that tell projects apart: of several with the same name, the whole key. */
+export function projectNames(projects: readonly string[]): string[] {
+  const names = projects.map(projectName);
+  return projects.map((key, at) => (names.filter((name) => name === names[at]).length > 1 ? key : projectName(key)));
+}

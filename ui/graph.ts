@@ -1,4 +1,4 @@
-import { projectName } from './format.ts';
+import { projectNames } from './format.ts';
 import type { UiGraph } from './types.ts';
 
 export const COLORS_BY = ['project', 'age', 'importance'] as const;
@@ -66,9 +66,8 @@ function memoryLegend(nodes: readonly Node[], by: ColorBy) {
   }
   if (by === 'age')
     return [between(0), between(1)].map((color, at) => ({ name: ['oldest', 'newest'][at] ?? '', color }));
-  return getProjects(nodes)
-    .slice(0, NAMED)
-    .map((project, at) => ({ name: projectName(project), color: PALETTE[at] as string }));
+  const names = projectNames(getProjects(nodes).slice(0, NAMED));
+  return names.map((name, at) => ({ name, color: PALETTE[at] as string }));
 }
 
 function between(part: number): string {

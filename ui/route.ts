@@ -48,7 +48,7 @@ function fileRoute(link: string): Parameters<typeof getHash>[0] | null {
   if (memory !== '') return { view: 'memory', id: memory };
   if (file.includes('memory/nodes/')) return { view: 'session', id: name ?? '' };
   if (folder === 'topics') return { view: 'library', id: `topics/${name}` };
-  return folder === 'tasks' ? { view: 'library', id: 'tasks' } : null;
+  return file.split('/').includes('tasks') ? { view: 'library', id: 'tasks' } : null;
 }
 
 function decoded(text: string): string {

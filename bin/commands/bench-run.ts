@@ -75,7 +75,7 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
     remove();
     process.exit(130);
   };
-  process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
+  process.once('SIGINT', interrupted).once('SIGTERM', interrupted).once('SIGHUP', interrupted);
   try {
     const byProject = [...grouped(turns, (each) => each.project).values()];
     const samples: { readonly turns: readonly PastTurn[]; readonly questions: readonly Question[] }[] = [];
@@ -91,7 +91,7 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
     term.print(flags, { ...report, seconds }, () => reportLines(report, term.width));
   } finally {
     term.progress('');
-    process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
+    process.off('SIGINT', interrupted).off('SIGTERM', interrupted).off('SIGHUP', interrupted);
     remove();
   }
 }

@@ -42,11 +42,7 @@ export async function removeEntries(
   { paths, term }: Context,
   flags: { readonly json?: boolean },
   name: 'hooks' | 'statusline' | 'library',
-  {
-    file,
-    what,
-    none = 'nothing was installed',
-  }: { readonly file: string; readonly what: string; readonly none?: string },
+  { file, what, none = 'nothing was installed' }: Readonly<Record<'file' | 'what', string>> & { none?: string },
 ): Promise<void> {
   const { uninstallEntries } = await import('../../install/claude-code/index.ts');
   const files = await uninstallEntries(paths, name, [file]);

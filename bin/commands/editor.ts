@@ -31,18 +31,16 @@ export function registerEditor(program: Command, context: Context): void {
       term.print(flags, { editor: name, file }, () => [message]);
     });
   const status = 'which editors were set up, and whether they still point to comet-cc';
-  addCommand(editor, 'status', status, 'comet-cc editor status')
-    .option('--json', 'print one JSON array')
-    .action(async (flags: Flags) => {
-      const { inspectEditors } = await import('../../install/editors/index.ts');
-      const states = await inspectEditors(context.paths, null);
-      if (flags.json) return context.term.json(states);
-      if (states.length === 0) context.term.say('no editor was set up');
-      for (const { editor: one, file, astray } of states) {
-        const what = astray.length === 0 ? 'points to comet-cc' : `changed since: ${astray.join(', ')}`;
-        context.term.out(`${one.padEnd(16)} ${what}  ${file}`);
-      }
-    });
+  addCommand(editor, 'status', status, 'comet-cc editor status').jsonAction('array', async (flags: Flags) => {
+    const { inspectEditors } = await import('../../install/editors/index.ts');
+    const states = await inspectEditors(context.paths, null);
+    if (flags.json) return context.term.json(states);
+    if (states.length === 0) context.term.say('no editor was set up');
+    for (const { editor: one, file, astray } of states) {
+      const what = astray.length === 0 ? 'points to comet-cc' : `changed since: ${astray.join(', ')}`;
+      context.term.out(`${one.padEnd(16)} ${what}  ${file}`);
+    }
+  });
 }
 
 async function install(editor: EditorName, flags: Flags, context: Context): Promise<void> {

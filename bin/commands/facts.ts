@@ -117,11 +117,8 @@ function registerAllow(facts: Command, context: Context): void {
         term.say(`${oneLine(name)}: ${oneLine([...filter.prefixes, ...filter.classes].join(', ') || 'nothing')}`);
       if (!flags.yes && !(await confirmed('Let these subagents see these facts?'))) return;
       await allowAgents(paths, agents);
-      term.print(
-        flags,
-        agents.map(({ name, file, filter }) => ({ name, file, ...filter })),
-        () => ['from their next start on; a change of a file needs your consent again'],
-      );
+      const allowed = agents.map(({ name, file, filter }) => ({ name, file, ...filter }));
+      term.print(flags, allowed, () => ['from their next start on; a change of a file needs your consent again']);
     });
 }
 
@@ -143,15 +140,12 @@ function getFilter({ concept = '', class: given }: Flags): (fact: FactView) => b
 }
 
 export function factLines(facts: readonly FactView[], width: number, projects: boolean): string[] {
-  const project = {
-    title: 'PROJECT',
-    cells: facts.map((fact) => (fact.project === '' ? '' : projectName(fact.project))),
-  };
+  const names = facts.map(({ project }) => (project === '' ? '' : projectName(project)));
   return table(
     [
       { title: '#', cells: facts.map((_, row) => String(row + 1)), right: true },
       { title: 'ID', cells: facts.map(({ id }) => shortId(id)) },
-      ...(projects ? [project] : []),
+      ...(projects ? [{ title: 'PROJECT', cells: names }] : []),
       { title: 'CONCEPT', cells: facts.map(({ concept }) => concept) },
       { title: 'FACT', cells: facts.map(({ value }) => oneLine(value)), stretch: true },
       { title: 'STRENGTH', cells: facts.map(({ salience }) => percent(salience)), right: true },

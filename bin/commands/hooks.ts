@@ -38,11 +38,9 @@ export function registerHooks(program: Command, context: Context): void {
     });
 
   const removing = 'remove them from every settings file that they were added to';
-  addCommand(hooks, 'uninstall', removing, 'comet-cc hooks uninstall')
-    .option('--json', 'print one JSON document')
-    .action((flags: CommandFlags) =>
-      removeEntries(context, flags, 'hooks', { file: userSettingsFile(env), what: 'comet-cc hooks' }),
-    );
+  addCommand(hooks, 'uninstall', removing, 'comet-cc hooks uninstall').jsonAction('document', (flags: CommandFlags) =>
+    removeEntries(context, flags, 'hooks', { file: userSettingsFile(env), what: 'comet-cc hooks' }),
+  );
 
   const status = 'show which hooks the settings contain, and where the plugin with the same hooks is';
   addCommand(hooks, 'status', status, 'comet-cc hooks status')
@@ -63,7 +61,7 @@ export function registerHooks(program: Command, context: Context): void {
     });
 }
 
-function unread(file: string): string {
+export function unread(file: string): string {
   return `Claude Code ignores ${file} because it is not plain JSON; remove its comments to enable the hooks`;
 }
 

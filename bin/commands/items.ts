@@ -16,7 +16,6 @@ interface Words {
   readonly kind: 'todo' | 'decision';
   readonly list: string;
   readonly none: string;
-  readonly added: string;
   readonly example: string;
 }
 
@@ -25,9 +24,8 @@ const ROWS = 3;
 
 export function registerTodo(program: Command, context: Context): void {
   const todo = addCommand(program, 'todo', 'what is left to do in a project', 'comet-cc todo\ncomet-cc todo done 2');
-  const heading = { list: 'TO DO', none: 'nothing is left to do', added: 'noted' };
-  const words = { ...heading, kind: 'todo', example: 'renew the key by Friday' } as const;
-  registerItems(todo, context, words);
+  const none = 'nothing is left to do';
+  registerItems(todo, context, { kind: 'todo', list: 'TO DO', none, example: 'renew the key by Friday' });
   registerClosing(todo, context, { kind: 'todo', name: 'done', as: 'done', description: 'mark items as done' });
   const description = 'drop items that need no doing';
   registerClosing(todo, context, { kind: 'todo', name: 'drop', as: 'dropped', description });
@@ -36,15 +34,10 @@ export function registerTodo(program: Command, context: Context): void {
 export function registerDecisions(program: Command, context: Context): void {
   const examples = 'comet-cc decisions\ncomet-cc decisions add "we deploy on Fridays"';
   const decisions = addCommand(program, 'decisions', 'what was decided in a project', examples);
-  const heading = { list: 'DECIDED', none: 'nothing is decided', added: 'noted' };
-  const words = { ...heading, kind: 'decision', example: 'we deploy on Fridays' } as const;
-  registerItems(decisions, context, words);
-  registerClosing(decisions, context, {
-    kind: 'decision',
-    name: 'drop',
-    as: 'dropped',
-    description: 'drop decisions that no longer hold',
-  });
+  const none = 'nothing is decided';
+  registerItems(decisions, context, { kind: 'decision', list: 'DECIDED', none, example: 'we deploy on Fridays' });
+  const description = 'drop decisions that no longer hold';
+  registerClosing(decisions, context, { kind: 'decision', name: 'drop', as: 'dropped', description });
 }
 
 function registerItems(command: ReturnType<typeof addCommand>, context: Context, words: Words): void {
@@ -74,7 +67,7 @@ function registerItems(command: ReturnType<typeof addCommand>, context: Context,
       const item = await readingEngine(context).call('items/add', {
         ...{ kind: words.kind, text: said, projectDir, typed: isTyped(context.env) },
       });
-      term.print(flags, item, () => [`${words.added} ${item.id}  ${oneLine(item.text)}`]);
+      term.print(flags, item, () => [`noted ${item.id}  ${oneLine(item.text)}`]);
     });
 }
 

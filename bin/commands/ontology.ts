@@ -39,9 +39,8 @@ function registerShow(ontology: Command, context: Context): void {
     .option('--json', 'print the ontology as one JSON document')
     .action(async (flags: Flags) => {
       const { openOntologies } = await import('../../memory/index.ts');
-      const { ontology: shown, problems } = await openOntologies(context.paths)(
-        await projectKey(context, flags.project ?? '.'),
-      );
+      const key = await projectKey(context, flags.project ?? '.');
+      const { ontology: shown, problems } = await openOntologies(context.paths)(key);
       for (const { file, message } of problems) context.term.say(`${file}: ${oneLine(message)}`);
       const concepts = Object.entries(shown.concepts);
       context.term.print(flags, shown, () =>

@@ -40,8 +40,7 @@ export function registerRun(program: Command, context: Context): void {
         setup === null
           ? undefined
           : watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), watching.signal);
-      const isSaid = tells && (await sayStart(context));
-      const env = isSaid ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
+      const env = tells && (await sayStart(context)) ? { ...child.env, COMET_CC_TOLD: '1' } : child.env;
       context.exitCode = await runCommand({ ...child, env }, context.term.say);
       // An update may have replaced the program meanwhile.
       if (isSession) await finish(context, args, { sinceMs, tells }).catch(() => undefined);
@@ -65,7 +64,7 @@ export function isTold(args: readonly string[], isTerminal: boolean): boolean {
 async function sayStart(context: Context): Promise<boolean> {
   const { askProject, startLine } = await import('../../engine/api/status-report.ts');
   const project = await askProject(context, process.cwd(), true);
-  if (project !== null) context.term.say(startLine(project));
+  context.term.say(project === null ? 'memory gives no answer; see comet-cc status' : startLine(project));
   return project !== null;
 }
 

@@ -17,7 +17,7 @@ import { userSettingsFile } from '../../install/index.ts';
 import { currentServicePlan, inspectService, installService } from '../../install/service/index.ts';
 import { addCommand, type CommandFlags, type Context, EXIT } from '../context.ts';
 import { confirmed } from '../terminal/term.ts';
-import { ownCommandLine, ownCommands, packageDir } from './hooks.ts';
+import { ownCommandLine, ownCommands, packageDir, unread } from './hooks.ts';
 
 type Flags = CommandFlags<'undo' | 'plugin'> & { readonly without?: readonly PartName[] };
 
@@ -73,6 +73,8 @@ async function setUp(context: Context, program: Command, flags: Flags): Promise<
     results.push({ part: name, done: problem === '', detail: problem || does });
   }
   await writeDone(paths, done);
+  const { file, plain } = await inspectHooks(userSettingsFile(context.env), await ownCommands());
+  if (!plain) term.say(unread(file));
   term.print(flags, { parts: results }, () => [
     ...results.map((each) => `${each.part.padEnd(11)} ${each.done ? 'done: ' : ''}${each.detail}`),
     '',
@@ -108,13 +110,12 @@ async function planParts(
   const settings = userSettingsFile(env);
   const isThere = (name: PartName): string => `is there already${earlier.includes(name) ? '' : ', not from setup'}`;
   const isOurs = (await findEntries(paths, 'statusline', [settings])).length > 0;
-  const current = parseJson((await readFileIfPresent(settings)) ?? '{}');
-  const isTaken = isRecord(current) && current['statusLine'] !== undefined;
+  const { hasStatusLine } = await inspectHooks(settings, await ownCommands());
   return [
     {
       name: 'statusline',
       does: `what memory is doing, below Claude Code's prompt: ${settings}`,
-      state: isOurs ? isThere('statusline') : isTaken ? 'left out: you have one of your own' : '',
+      state: isOurs ? isThere('statusline') : hasStatusLine ? 'left out: you have one of your own' : '',
       install: async () =>
         installEntries(paths, 'statusline', settings, { command: await ownCommandLine('statusline') }),
     },

@@ -50,21 +50,21 @@ const MODES = { on: 'on', private: 'reads, but keeps nothing', off: 'paused' } a
 export function statusLines(status: FullStatus, paint: Paint, nowMs: number): string[] {
   const { project, engine, savings, paused, reindex, importing } = status;
   const healthy = engine.state === 'healthy';
+  const isOpen = !status.problems.some(({ file }) => file === 'memory');
   /** All else is zeros. */
-  const isKnown = healthy && !status.problems.some(({ file }) => file === 'engine');
-  const isOn = healthy && (project?.mode ?? 'on') === 'on';
+  const isKnown = healthy && isOpen && !status.problems.some(({ file }) => file === 'engine');
+  const isOn = healthy && isOpen && (project?.mode ?? 'on') === 'on';
   const since = isOn ? `, since ${localTime(nowMs - status.uptime_ms, nowMs)}` : '';
   const rows: Row[] = [];
   if (project === null) {
-    const state = healthy ? paint('green', 'on') : paint('red', 'off: the engine does not run');
+    const off = `off: ${healthy ? 'the store is not open' : 'the engine does not run'}`;
+    const state = healthy && isOpen ? paint('green', 'on') : paint('red', off);
     rows.push(['memory', `${state}${since}`]);
     if (isKnown) rows.push(['memories', `${count(status.nodes)} in all`]);
   } else {
     const state = paint(project.mode === 'on' ? 'green' : 'yellow', MODES[project.mode]);
-    rows.push(
-      ['memory', `${state} for ${tilde(project.dir)}${since}`],
-      ['memories', memoriesLine(status, project, nowMs)],
-    );
+    rows.push(['memory', `${state} for ${tilde(project.dir)}${since}`]);
+    rows.push(['memories', memoriesLine(status, project, nowMs)]);
     if (project.open > 0) rows.push(['open', formatCount(project.open, 'open item')]);
   }
   if (isKnown) rows.push(['context', savedLine(savings.today, 'today')]);

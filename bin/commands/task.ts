@@ -60,14 +60,13 @@ function speaker({ env }: Context): 'user' | 'tool' {
   return env['CLAUDECODE'] ? 'tool' : 'user';
 }
 
-function withFields(command: Command): Command {
+function withFields<T extends Command>(command: T): T {
   return command
     .option('--at <when>', 'a time ("tomorrow 9:00") or a cron form ("0 9 * * 1-5")')
     .option('--mode <mode>', 'when due: notify, question (the next session asks), or review (with tasks.act on)')
     .option('--priority <priority>', 'low, medium or high')
     .option('--topic <name>', 'the topic page that it belongs to')
-    .option('--depends-on <id...>', 'tasks that must be done before')
-    .option('--json', 'print one JSON document');
+    .option('--depends-on <id...>', 'tasks that must be done before');
 }
 
 async function getFields(
@@ -94,10 +93,10 @@ function registerAdd(task: Command, context: Context): void {
   withFields(addCommand(task, 'add', 'add a task to this project', example))
     .argument('[title...]', 'what is to be done')
     .option('--what <text>', 'more about it')
-    .option('--from <todo>', 'make it of an open item of comet-cc todo')
+    .option('--from <todo>', 'make it of an open item of comet-cc todo, in its project')
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--all', 'of every project')
-    .action(async (words: string[], flags: Flags) => {
+    .jsonAction('document', async (words: string[], flags: Flags) => {
       const title = words.join(' ').trim();
       if (title === '' && flags.from === undefined)
         throw new CometError('usage', 'task add expects a title, or --from');
@@ -149,7 +148,7 @@ function registerEdit(task: Command, context: Context): void {
   withFields(addCommand(task, 'edit', 'change a task; without an option its file opens in $EDITOR', examples))
     .argument('<id>', TASK)
     .option('--title <text>', 'another title')
-    .action(async (input: string, flags: Flags) => {
+    .jsonAction('document', async (input: string, flags: Flags) => {
       const client = readingEngine(context);
       const [id = ''] = await rowIds(context, 'task', [input]);
       const fields = { ...(await getFields(context, flags)), title: flags.title };

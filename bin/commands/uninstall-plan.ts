@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readdir, rm, rmdir } from 'node:fs/promises';
+import { rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { distrustRoots, inspectMachine, listTrustedStores, trustStores } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
@@ -101,7 +101,8 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
       present: async () => homeFiles().filter((file) => existsSync(file)),
       async undo() {
         for (const file of homeFiles()) await rm(file, { recursive: true, force: true });
-        if (!keepMemory && existsSync(paths.home) && (await readdir(paths.home)).length === 0) await rmdir(paths.home);
+        // Only an empty folder goes: a link to a home elsewhere is the user's.
+        if (!keepMemory) await rmdir(paths.home).catch(() => undefined);
       },
     },
   ];

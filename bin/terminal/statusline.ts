@@ -18,7 +18,7 @@ export async function printStatusline({ paths, env, term }: Pick<Context, 'paths
   const input = readStatusline(await stdin(patienceMs || STDIN_MS));
   const view = await engineClient(paths.engineSocket)
     .call('statusline', input, { timeoutMs: patienceMs || LATE_MS })
-    .catch((): StatuslineView | null => null);
+    .catch(({ code }: { code?: string }) => (code === 'daemon_down' ? null : undefined));
   // Claude Code shows colours although it reads from a pipe.
   term.out(statuslineText(view, !env['NO_COLOR']));
   // Nothing that still waits may keep the line from being shown.
@@ -38,11 +38,12 @@ export function readStatusline(text: string): OperationInput<'statusline'> {
   };
 }
 
-/** `memory: 12 kept · recalled "staging port" · −27 % context`; null stands for a daemon that did not answer in time. */
-export function statuslineText(view: StatuslineView | null, colored: boolean): string {
+/** `memory: 12 kept · recalled "staging port" · −27 % context`; null: no daemon runs; undefined: it gave no answer in time. */
+export function statuslineText(view: StatuslineView | null | undefined, colored: boolean): string {
   const paint = (style: 'green' | 'yellow' | 'dim', text: string): string =>
     colored ? styleText(style, text, { validateStream: false }) : text;
-  if (view === null) return paint('dim', 'memory: off, comet-cc is not running');
+  if (!view)
+    return paint('dim', `memory: ${view === null ? 'off, comet-cc is not running' : 'no answer, see comet-cc status'}`);
   const { mode, nodes, due = [], trimming_off, request } = view;
   const heads = { on: 'memory:', private: 'memory (keeps nothing):', off: 'memory paused:' } as const;
   const title = clip(oneLine(request?.recalled ?? ''), TITLE_CHARS);

@@ -270,7 +270,7 @@ export const operations = {
     async ({ memory: { library }, tasks, access }, { from, by, within, projectDir = within, ...given }) => {
       access.projectFilter(within);
       const item = from === undefined ? null : await library.findItem(from);
-      const about = item === null ? {} : { context: [`${item.node_id}: ${item.title}`], sources: [item.node_id] };
+      const about = item && { context: [`${item.node_id}: ${item.title}`], sources: [item.node_id] };
       const title = given.title || item?.text || '';
       const open = item === null ? [] : (await tasks.list({})).tasks;
       const same = open.find(
@@ -280,7 +280,7 @@ export const operations = {
         throw new CometError('usage', `it is task ${same.id} already: comet-cc task show ${same.id}`);
       return tasks.add({
         ...{ ...given, ...about, title },
-        ...{ origin: lowestOrigin([by, item?.origin ?? by]), projectDir: projectDir ?? null },
+        ...{ origin: lowestOrigin([by, item?.origin ?? by]), projectDir: projectDir ?? null, project: item?.project },
       });
     },
   ),

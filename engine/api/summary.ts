@@ -12,6 +12,11 @@ interface Services {
   readonly receipts: Pick<Receipts, 'list' | 'ofSession'>;
 }
 
+interface Finishing extends Services {
+  opened(): Promise<unknown>;
+  conversation(id: string): { readonly own: number } | null;
+}
+
 const TITLE_CHARS = 70;
 
 export type ProjectSummary = Awaited<ReturnType<typeof sessionSummary>>;
@@ -48,11 +53,14 @@ function getTitle({ title, summary }: { title?: string | undefined; summary: str
  * @param sessionId  the newest of them where it is not known
  */
 export async function finishSessions(
-  { memory, receipts, conversation }: Services & { conversation(id: string): { readonly own: number } | null },
+  { memory, receipts, opened, conversation }: Finishing,
   { projectDir, sinceMs, sessionId }: { projectDir: string; sinceMs: number; sessionId?: string | undefined },
 ) {
   const { library } = memory;
   const own = receipts.list().filter(({ class: kind, at }) => kind === 'main' && Date.parse(at) >= sinceMs);
+  // The first turns of an engine wait until its store is open and its rules are read.
+  await opened();
+  await Promise.all(own.map(({ session_id }) => memory.capture.awaitCaptures(session_id)));
   const sessionIds = new Set((await library.listSessions({ projectDir })).map((session) => session.session_id));
   const ids = [...new Set(own.map((receipt) => receipt.session_id))].filter(
     (id) => sessionIds.has(id) && (sessionId === undefined || id === sessionId),

@@ -174,7 +174,8 @@ export async function inspectHooks(settings: string, commands: HookCommands) {
     return eventCommands.length === 0 ? 'missing' : 'other';
   };
   const events = Object.fromEntries(Object.keys(HOOKS).map((event) => [event, getState(event as HookEvent)]));
-  return { file: settings, plain: text === null || isPlain(text), events };
+  const hasStatusLine = text !== null && getValueAt(text, ['statusLine']) !== undefined;
+  return { file: settings, plain: text === null || isPlain(text), events, hasStatusLine };
 }
 
 /** Claude Code ignores settings with comments or the like, so what is written there would have no effect. */

@@ -1,3 +1,4 @@
+import { getReason } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { clip, sha256, trimEnd } from '../../common/text.ts';
 import { type Author, getAuthor, type MemoryNode } from '../model/node.ts';
@@ -75,7 +76,7 @@ export function createMergeWriter(options: MergeWriterOptions) {
       return answer;
     } catch (error) {
       signal.throwIfAborted();
-      because = 'the model failed';
+      because = getReason(error);
       log.warn('model failed to merge; rules decide', { error });
       return null;
     }

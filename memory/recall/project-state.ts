@@ -59,17 +59,18 @@ export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS,
     .slice(0, NODES);
   const openItems = newestFirst.flatMap(getItems('open'));
   const isOver = findSettled(newestFirst);
-  const isClosed = findClosed(newestFirst);
+  const isDone = findClosed(newestFirst, 'open');
+  const isDropped = findClosed(newestFirst, 'decisions');
   const isSettled = (item: StateItem): boolean =>
     isOver(item) || tasks.done.some((text) => isNearDuplicate(text, item.text));
   return {
     open: distinct(
-      [...tasks.open, ...openItems].filter((item) => !isClosed(item)),
+      [...tasks.open, ...openItems].filter((item) => !isDone(item)),
       most,
       (item) => tasks.open.includes(item) || !isSettled(item),
     ),
     decided: distinct(
-      newestFirst.flatMap(getItems('decided')).filter((item) => !isClosed(item)),
+      newestFirst.flatMap(getItems('decided')).filter((item) => !isDropped(item)),
       most,
     ),
     outcome: distinct(newestFirst.flatMap(getOutcome), most),
@@ -125,9 +126,9 @@ function isStated({ open = [], decisions = [] }: MemoryNode): boolean {
 }
 
 /** Whether the user said that an item is over, in whatever memory of before that it stands. */
-function findClosed(nodes: readonly MemoryNode[]): (item: StateItem) => boolean {
+function findClosed(nodes: readonly MemoryNode[], list: 'open' | 'decisions'): (item: StateItem) => boolean {
   const over = nodes
-    .flatMap(({ open = [], decisions = [] }) => [...open, ...decisions])
+    .flatMap((node) => node[list] ?? [])
     .flatMap(({ text, closed }) => (closed === undefined ? [] : [{ text, at: closed.at }]));
   const takenBack = nodes.flatMap(({ decisions = [], valid_from: at }) =>
     decisions.flatMap(({ text }) => findTakenBack(text) ?? []).map((text) => ({ text, at })),

@@ -60,8 +60,9 @@ export interface NewTask extends TaskFields {
   /** Memories that it is made of. */
   readonly sources?: readonly string[] | undefined;
   readonly origin: Origin;
-  /** Null for every project. */
+  /** Null for every project; `project` is the key where that is known. */
   readonly projectDir: string | null;
+  readonly project?: string | undefined;
 }
 
 export type Tasks = ReturnType<typeof createTasks>;
@@ -168,14 +169,14 @@ export function createTasks(parts: Parts) {
     /** @param within  only tasks of this folder's project. @throws CometError `not_found`, `ambiguous_id` */
     show: async (input: string, within?: string): Promise<TaskView> => shown(await find(input, within)),
     /** @throws CometError `usage` for a time that cannot be read, `unsafe_file` where the folder cannot be written to */
-    add: ({ projectDir, origin, sources = [], ...given }: NewTask): Promise<TaskView> =>
+    add: ({ projectDir, project, origin, sources = [], ...given }: NewTask): Promise<TaskView> =>
       exclusive(async () => {
         const { title = '', trigger, depends_on = [], ...fields } = await getFields(given);
         const atMs = now();
         const task = await files.add(getStem(atMs, title), {
           ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify' },
           ...{ ...fields, trigger, depends_on, sources: [...sources], origin },
-          project: projectDir === null ? '' : getProject(projectDir),
+          project: projectDir === null ? '' : (project ?? getProject(projectDir)),
           body: getBody(given, redact),
         });
         surfacing.soon();

@@ -123,6 +123,20 @@ describe.concurrent('a home', () => {
     expect(certs).toMatchObject({ ok: true, fix: '' });
   });
 
+  it('of a newer version: status, status line and run do not say that memory is on', async () => {
+    const home = await createTestHome();
+    await mkdir(home.home, { mode: 0o700 });
+    await writeFile(path.join(home.home, 'schema.json'), '{"schema":99}');
+    const claude = path.join(home.user, 'claude');
+    await writeFile(claude, '#!/bin/sh\nexit 0\n', { mode: 0o700 });
+    await home.json(['start', '--json']);
+    expect((await home.run(['status'])).stdout).toMatch(/^memory +off: the store is not open$/m);
+    expect((await home.run(['statusline'], { stdin: '{}' })).stdout).toContain('no answer, see comet-cc status');
+    const ran = await home.run(['run', claude]);
+    expect(ran).toMatchObject({ code: 0, stderr: expect.stringContaining('no answer; see comet-cc status') });
+    await home.close();
+  });
+
   it('that others can read is closed to them by start', async () => {
     const home = await made();
     await mkdir(home.home);

@@ -71,3 +71,11 @@ it('measures recall on imported sessions, with and without a daemon, and writes 
   expect(elsewhere.code).toBe(4);
   expect((await home.run(['bench', '--budget', '3'])).code).toBe(2);
 });
+
+it.each(['SIGINT', 'SIGHUP'] as const)('leaves nothing in the temporary folder at %s', async (signal) => {
+  const running = home.spawn(['bench', '--json'], { env: { TMPDIR: temp } });
+  await expect.poll(() => readdirSync(temp), { interval: 5 }).not.toEqual([]);
+  running.child.kill(signal);
+  expect(await running.result).toMatchObject({ code: 130 });
+  expect(readdirSync(temp)).toEqual([]);
+});

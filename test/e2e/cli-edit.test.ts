@@ -64,6 +64,12 @@ describe('memory by hand', () => {
     });
     expect((await home.run(['memory', 'import', 'nowhere.md'])).code).toBe(4);
     await writeFile(path.join(home.user, 'bad.md'), md.replace(/\norigin: /, '\nimportance: HUGE$&'));
+    const other = await createHomeWithCerts();
+    await other.json(['start', '--json']);
+    const file = path.join(home.user, 'in.md');
+    const { stderr } = await other.run(['memory', 'import', file, '--as', 'export']);
+    expect(stderr).toContain('nothing in it counts as said by you or Claude; if the file is yours: comet-cc memory');
+    await other.close();
     const bad = await home.run(['memory', 'import', 'bad.md', '--as', 'export']);
     expect(bad).toMatchObject({ code: 1, stdout: '' });
     expect(bad.stderr).toMatch(/line \d+: mem_\w+: importance/);

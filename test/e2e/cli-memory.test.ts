@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ChatServer, chatServer, send } from '../helpers/chat-server.ts';
@@ -290,6 +290,29 @@ describe('memory', () => {
       code: 4,
       stderr: expect.stringContaining('no row 9; list again, or use an id'),
     });
+  });
+
+  it('closes the to-do of a sentence that is a decision too', async () => {
+    const said = [
+      ['t1', 'user', 'Which of the tool names are real?'],
+      ['t1', 'assistant', 'I suggest to keep `replace` and to drop the others. Do you want me to drop the others too?'],
+      ['t2', 'user', "let's only add replace for now, but leave the others, I'll follow up with the author"],
+      ['t2', 'assistant', 'Done: only replace is added.'],
+    ].map(([turn_id, role, content]) => ({ session_id: 's1', turn_id, role, content, at: '2026-11-20T10:00:00Z' }));
+    const file = path.join(home.user, 'said.jsonl');
+    writeFileSync(file, said.map((each) => JSON.stringify(each)).join('\n'));
+    const at = ['--project', path.join(home.user, 'both')];
+    await home.json(['memory', 'import', file, ...at, '--json']);
+    await home.flush();
+    const ids = async (name: string) =>
+      ((await home.json([name, ...at, '--json'])) as { id: string }[]).map(({ id }) => id);
+    const [[todo = ''], decided] = [await ids('todo'), await ids('decisions')];
+    expect(await home.run(['todo', 'done', todo])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('only add'),
+    });
+    expect([await ids('todo'), await ids('decisions')]).toEqual([[], decided]);
+    expect(decided).toHaveLength(1);
   });
 
   it('ls of a project without memories does not say that nothing is remembered at all', async () => {

@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { getHome, homePaths } from '../../common/paths.ts';
+import { getEngine } from '../../engine/api/index.ts';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
@@ -117,4 +119,15 @@ describe('completion', () => {
     for (const shell of ['zsh', 'fish']) expect((await home.run(['completion', shell])).stdout).toContain('about');
     expect((await home.run(['completion', 'tcsh'])).code).toBe(2);
   });
+});
+
+it('the first session of an engine is summarized when its command ends right after the answer', async () => {
+  await home.json(['restart', '--json']);
+  const short = seededPlan(9, { turns: 1, models: ['claude-opus-4-8'], rounds: 0 });
+  answer = [{ type: 'text', text: 'A session of its own.' }];
+  const sinceMs = Date.now();
+  await growConversation(short, await daemonUpstream(home));
+  const engine = getEngine(homePaths(getHome(home.env)));
+  const summary = await engine.call('sessions/finish', { projectDir: short.cwd, sinceMs }, { timeoutMs: 30_000 });
+  expect(summary).toMatchObject({ session_id: short.sessionId, kept: 1 });
 });

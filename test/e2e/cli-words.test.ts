@@ -47,7 +47,7 @@ const SHOWN = [
     'library unlink',
   ],
   ...['todo --all', 'todo add renew the key by Friday', 'todo', 'decisions --all', 'decisions add deploy on Fridays'],
-  ...['todo done 1', 'decisions', 'decisions drop 1', 'todo drop 9c7cc4', 'memory import notes.md'],
+  ...['todo done 1', 'decisions', 'decisions drop 1', 'todo drop 18df68', 'memory import notes.md'],
   ...['task add Ask Mara --at 2099-01-04', 'task add Renew', 'task ls', 'task show 1', 'task edit 1 --priority high'],
   ...['task block 1', 'task reopen 1', 'task done 1', 'task rm 1 --yes', 'inbox'],
   ...['facts ls --all', 'facts about me', 'facts why 1', 'facts forget 1 --yes', 'ontology show', 'ontology check'],

@@ -85,6 +85,16 @@ describe.skipIf(process.platform !== 'linux')('setup', () => {
     expect(await readFile(settings, 'utf8')).toBe(OWN_LINE);
   });
 
+  it('says that Claude Code ignores settings with comments, and leaves a status line in them alone', async () => {
+    const text = `// mine\n${OWN_LINE}`;
+    await writeFile(settings, text);
+    const { code, stdout, stderr } = await home.run(['setup', '--yes', '--without', 'service'], { env });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('not plain JSON') });
+    expect(stdout).toContain('statusline  left out: you have one of your own');
+    await run('setup', '--undo', '--yes');
+    expect(await readFile(settings, 'utf8')).toBe(text);
+  });
+
   it('is taken back by uninstall too, with what was given to Claude Code by hand', async () => {
     await writeFile(settings, SETTINGS);
     await run('statusline', 'install');

@@ -66,8 +66,9 @@ describe('comet-cc task', () => {
         ({ text }) => text.includes('dispenser 52'),
       );
     const [item] = await todo();
-    const { id } = await task('add', '--from', item?.id ?? '', '--project', SHOP);
-    const again = await rig.home.run(['task', 'add', '--from', item?.id ?? '', '--project', SHOP]);
+    const { id } = await task('add', '--from', item?.id ?? '');
+    expect(await task('show', id)).toMatchObject({ project: SHOP });
+    const again = await rig.home.run(['task', 'add', '--from', item?.id ?? '']);
     expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining(`task ${id}`) });
     await task('done', id);
     expect(await todo()).toEqual([]);

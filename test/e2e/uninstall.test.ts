@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { homeEntries, homePaths } from '../../common/paths.ts';
@@ -130,6 +130,15 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
       terminal.close();
     }
     expect(await readFile(path.join(rig.home.user, 'comet-cc-memories.jsonl'), 'utf8')).toContain('the harbour');
+  });
+
+  it('leaves a link that the home is, and nothing behind it', async () => {
+    const { home } = rig.home;
+    await rig.home.run(['stop', '--now']);
+    await rename(home, `${home}-elsewhere`);
+    await symlink(`${home}-elsewhere`, home);
+    expect(await rig.home.run(['uninstall', '--yes'])).toMatchObject({ code: 0 });
+    expect(await readdir(home)).toEqual([]);
   });
 
   it('changes nothing without confirmation', async () => {

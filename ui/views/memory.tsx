@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useQuery } from '../client.ts';
-import { amount, count, projectName } from '../format.ts';
+import { amount, count, projectName, projectNames } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Time } from '../parts.tsx';
 import { getHash } from '../route.ts';
@@ -96,7 +96,7 @@ function FilterFields({ projects }: { projects: readonly string[] }) {
     filters.value = { ...filters.value, ...change };
   };
   const lists = {
-    project: projects.map((key) => [key, projectName(key)] as const),
+    project: projectNames(projects).map((name, at) => [projects[at] ?? '', name] as const),
     kind: ['turn', 'tool', 'document', 'note', 'group'].map((each) => [each, each] as const),
     origin: ['user', 'assistant', 'tool', 'external'].map((each) => [each, each] as const),
     importance: ['HIGH', 'MED', 'LOW'].map((each) => [each, each.toLowerCase()] as const),

@@ -64,8 +64,12 @@ export function registerMemoryImport(memory: Command, context: Context): void {
         importing === null ? '' : `importing: ${count(importing.done)} of ${count(importing.total)} pieces`;
       const report = await watched(context, flags, progress, run);
       context.term.print(flags, report, () => reportLines(report));
+      if (report.kind === 'nodes' && !trusted && report.added > 0) context.term.say(UNTRUSTED);
     });
 }
+
+const UNTRUSTED =
+  'nothing in it counts as said by you or Claude; if the file is yours: comet-cc memory rollback, then import it with --yes';
 
 /** An export was named `nodes` once. */
 function parseKind(kind: string): string {
@@ -83,12 +87,12 @@ function reportLines(report: OperationResults['memory/import']): string[] {
   if (report.kind === 'turns') {
     const { sessions, turns, known, skipped: left } = report;
     return [
-      `${count(turns)} turns of ${count(sessions)} sessions: ${count(added)} added, ${count(known)} known, ${count(left)} skipped`,
+      `${counted(turns, 'turn')} of ${counted(sessions, 'session')}: ${count(added)} added, ${count(known)} known, ${count(left)} skipped`,
     ];
   }
   const { unchanged, chunks, outdated, skipped, session_id } = report;
   const lines = [
-    `${count(chunks)} pieces: ${count(added)} added, ${count(unchanged)} known, ${count(outdated)} outdated ones removed`,
+    `${counted(chunks, 'piece')}: ${count(added)} added, ${count(unchanged)} known, ${count(outdated)} outdated ones removed`,
   ];
   if (skipped > 0) lines.push(`${count(skipped)} skipped because you removed them; --again imports them`);
   if (chunks > 0) lines.push(`verbatim: comet-cc memory restore ${oneLine(session_id)}`);

@@ -66,6 +66,20 @@ const take = (claude: ClaudeImport, claudeDir: string, more: object = {}) =>
   claude.run({ claudeDir, dryRun: false, llm: 'local', ...more });
 
 describe('an import of past transcripts', () => {
+  test('keeps its time where a part is forgotten, and no model rewrites what is left', async () => {
+    const claudeDir = await tempDir();
+    writeTranscript(claudeDir, one);
+    const model = scriptedModel({ compact: (input) => oneNode(input, 'written by the model') });
+    const { memory, claude } = await start(await tempDir(), { llm: 'claude', model });
+    await take(claude, claudeDir);
+    const before = new Set(memory.library.list({}).map(({ node_id }) => node_id));
+    expect(await memory.library.forget({ dryRun: false, sinceMs: T0 + 9 * 60_000 })).toMatchObject({ remade: 1 });
+    await memory.maintenance.flush(60_000);
+    const fresh = memory.library.list({}).filter(({ node_id }) => !before.has(node_id));
+    expect(fresh).toMatchObject([{ created_at: '2026-03-01T10:08:03.000Z', author: { by: 'rules' } }]);
+    expect(model.compacted).toEqual([]);
+  });
+
   test('is found in its own words, with the time and the origin it had', async () => {
     const claudeDir = await tempDir();
     writeTranscript(claudeDir, one);
@@ -506,6 +520,7 @@ describe('an import of past transcripts', () => {
       await memory.maintenance.flush(60_000);
       const check = async (own: Memory): Promise<string> => {
         const nodes = own.library.list({ all: true });
+        expect(own.maintenance.status().nodes).toBe(own.library.list({}).length);
         const child = nodes.find(({ summary }) => summary.includes('eleven kilos'));
         const parent = nodes.find(({ node_id }) => node_id === child?.parent_node_id);
         expect(parent).toMatchObject({ kind: 'turn', session_id: 'past-1', depth_level: 1 });

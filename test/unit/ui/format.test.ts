@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { amount, count, duration, money, projectName, share, when } from '../../../ui/format.ts';
+import { amount, count, duration, money, projectName, projectNames, share, when } from '../../../ui/format.ts';
 
 const NOW = Date.parse('2026-11-23T21:30:00Z');
 
@@ -20,6 +20,7 @@ describe('figures of the page', () => {
 
   it('name a project by its folder', () => {
     expect(['/home/ada/shop', '', '*'].map(projectName)).toEqual(['shop', 'no project', 'every project']);
+    expect(projectNames(['/a/cli', '/a/shop', '/b/cli'])).toEqual(['/a/cli', 'shop', '/b/cli']);
   });
 });
 

@@ -21,13 +21,14 @@ it('gives back what it was given', () => {
 
 it('links what a text of the library names in memory', () => {
   const text = [
-    '[Ports](topics/ports.md) [Renew](../tasks/a1.md)',
+    '[Ports](topics/ports.md) [Renew](../tasks/active/a1.md) [Order](tasks/done/2026-11/b2.md)',
     '[late](../../memory/nodes/shop-1/5b0c.md#mem_1) [early](../memory/nodes/shop-1/5b0c.md) [out](https://a.example/x)',
   ].join('\n');
   const parts = linkParts(text);
   expect(parts.flatMap(({ text: label, href }) => (href === undefined ? [] : [[label, href]]))).toEqual([
     ['Ports', '#/library/topics%2Fports'],
     ['Renew', '#/library/tasks'],
+    ['Order', '#/library/tasks'],
     ['late', '#/node/mem_1'],
     ['early', '#/session/5b0c'],
   ]);

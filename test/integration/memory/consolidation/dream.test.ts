@@ -250,6 +250,14 @@ describe('with a model', () => {
     await memory.maintenance.close();
   });
 
+  it('that fails is named with what it failed of', async () => {
+    const merge = () => Promise.reject(new Error('claude was not found; install it'));
+    const { memory } = await sleeping({ model: { ...scriptedModel({}), merge }, llm: 'claude' });
+    const report = await memory.maintenance.dream(calm);
+    expect(report).toMatchObject({ groups: [], without_model: 'claude was not found; install it' });
+    await memory.maintenance.close();
+  });
+
   it('is not called any more once the tokens of a pass are used up; rules and the next pass do the rest', async () => {
     const model = getModel({ fits: true, ...text }, { fits: true, summary: 'one subject', trigger: '' });
     let [calls, mergeTokens] = [0, 0];
