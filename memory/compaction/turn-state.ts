@@ -315,13 +315,13 @@ const GAP = '… ';
 function concluding(statements: readonly Statement[]): Statement[] {
   const telling = statements.filter(isTelling);
   const main = telling.filter((each) => !ASIDE.test(each.heading) && !isOption(each));
-  const chosen = new Set<Statement>();
+  const chosen = new Map<Statement, string>();
   let room = OUTCOME_CHARS;
-  const take = (each: Statement): boolean => {
+  const take = (each: Statement, text: string | null = each.text): boolean => {
     if (chosen.has(each)) return true;
-    const size = each.text.length + 2 + (PRONOUN.test(each.text) ? GAP.length : 0);
-    if (size > room) return false;
-    chosen.add(each);
+    const size = (text ?? '').length + 2 + (PRONOUN.test(each.text) ? GAP.length : 0);
+    if (text === null || size > room) return false;
+    chosen.set(each, text);
     room -= size;
     return true;
   };
@@ -329,7 +329,7 @@ function concluding(statements: readonly Statement[]): Statement[] {
   const [first] = strong;
   if (first !== undefined && first.text.length <= VERDICT_CHARS) take(first);
   for (const each of strong.filter(({ text }) => CONCLUDES.test(text)).slice(-2)) take(each);
-  for (const each of strong.toReversed()) if (!take(each)) break;
+  for (const each of strong.toReversed()) if (!take(each) && !take(each, beginList(each, room - 4))) break;
   for (const each of main.length > 0 ? main : telling) take(each);
   const hasSubject = (each: Statement): boolean => {
     const before = statements[statements.indexOf(each) - 1];
@@ -338,9 +338,19 @@ function concluding(statements: readonly Statement[]): Statement[] {
   if (chosen.size === 0)
     return telling.length > 0 ? telling.slice(-1) : statements.filter(({ text }) => IS_DONE.test(text)).slice(-1);
   return telling.flatMap((each) => {
-    if (!chosen.has(each)) return [];
-    return PRONOUN.test(each.text) && !hasSubject(each) ? [{ ...each, text: `${GAP}${each.text}` }] : [each];
+    const text = chosen.get(each);
+    return text === undefined
+      ? []
+      : [{ ...each, text: PRONOUN.test(text) && !hasSubject(each) ? `${GAP}${text}` : text }];
   });
+}
+
+/** A list with its first items; null where little room is left. */
+function beginList({ text, lead, items }: Statement, maxChars: number): string | null {
+  if (maxChars < OUTCOME_CHARS / 2) return null;
+  const more = ` … (${items.length} in all)`;
+  const at = text.lastIndexOf('; ', maxChars - more.length);
+  return at <= lead.length || items.length === 0 ? null : `${text.slice(0, at)}${more}`;
 }
 
 /** To-dos of the answer, and the question at its end. */

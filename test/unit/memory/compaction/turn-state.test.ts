@@ -544,6 +544,16 @@ describe('faithful to what was said', () => {
     expect(readTurnState(say('How would we get access?', only)).outcome).toContain('Create a token in the settings.');
   });
 
+  test('of a list that does not fit the outcome has the beginning', () => {
+    const item = (what: string) =>
+      `- **${what}** keeps what the reader needs to know about ${what}, and nothing else of it`;
+    const list = ['rows', 'columns', 'cells', 'tables'].map(item).join('\n');
+    const answer = `Rewrote the page; it describes, each in a section of its own with an example:\n${list}\n\nThe ${'other '.repeat(20)}pages link to it.`;
+    expect(readTurnState(say('Rewrite the page.', answer)).outcome).toMatch(
+      /^Rewrote the page; .*: rows keeps .* … \(4 in all\)\. The other /,
+    );
+  });
+
   test('an outcome marks the gap before a statement whose subject it leaves out', () => {
     const offer = 'Do you want me to keep a copy of the old file?';
     const answer = `The importer skips broken lines. ${offer} That would double the disk space.`;
