@@ -387,17 +387,22 @@ class RewritePipeline implements Rewriter {
     const spliced = this.#splice(context, plan);
     request.timer?.end('splice');
     if (spliced !== null) {
-      const keepsUse = kind === 'main' || plan.slice !== undefined;
-      if (isCurrent && keepsUse && request.path === 'messages') {
-        const use = describeUse(view, this.#deps.clock.now());
-        this.#plans.saveLater(sessionId, { kind: 'served', planId: plan.id, ...use });
-      }
+      if (isCurrent && request.path === 'messages') this.#noteReplay(context, match);
       return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false };
     }
     // Also one that is invalid with its thinking stripped: an answer past the proxy may cite what the plan leaves out.
     if (plan.id === match?.plan.id)
       this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
     return this.#stripThinking(context, plan);
+  }
+
+  /** Forks read the same prompt cache and may have answers of their own; they end soon, so their uses are not written. */
+  #noteReplay({ view, sessionId, kind }: RequestContext, { plan, lastUse }: Match): void {
+    const now = describeUse(view, this.#deps.clock.now());
+    const record = { kind: 'served', planId: plan.id, ...now } as const;
+    const isSame = now.use.model === lastUse.model && now.use.effort === lastUse.effort;
+    if (kind === 'main' || plan.slice !== undefined) this.#plans.saveLater(sessionId, record);
+    else this.#plans.index.apply({ ...record, use: isSame ? now.use : lastUse });
   }
 
   /** A request for a summary lacks or changes the prompt or the results with which a cut came. */

@@ -27,6 +27,7 @@ const ACTIONS = [
   'late',
   'aside',
   'subagent',
+  'errand',
   'results cleared',
   'thinking stripped',
 ] as const;
@@ -178,6 +179,8 @@ async function perform(world: World, action: (typeof ACTIONS)[number], amount: n
       return;
     case 'subagent':
       return subagent(world, active);
+    case 'errand':
+      return errand(world, active, amount);
     case 'results cleared':
       return active.clearResults();
     case 'thinking stripped':
@@ -282,6 +285,19 @@ async function subagent({ rig, random }: World, parent: Terminal): Promise<void>
     }
   }
 }
+
+/** A fork with tools of its own, such as a subagent with the history of its parent. */
+async function errand({ rig, random }: World, parent: Terminal, amount: number): Promise<void> {
+  const headers = amount % 2 === 0 ? { 'x-claude-code-agent-id': 'a2' } : {};
+  const hint = { 'x-claude-code-request-class': amount % 2 === 0 ? 'subagent' : 'auxiliary' };
+  const fork = createTerminal(rig, { ...parent.shape, headers: { ...headers, ...hint } });
+  const exchanges = await fork.ask({ ...randomTurn(random, 1 + (amount % 3)), prompt: 'Note what was said.' });
+  for (const exchange of exchanges) expectTaken(exchange);
+  const [first, ...others] = exchanges.map(({ sent }) => countSigned(sent));
+  if (others.some((signed) => signed < (first ?? 0))) throw new Error('a fork lost thinking');
+}
+
+const countSigned = (sent: Buffer): number => sent.toString().split('"signature"').length;
 
 /** A refusal of an unchanged request is the client's own fault. */
 function expectTaken({ refusal, rewritten }: Exchange): void {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createTerminal, SUMMARISE, type TerminalOptions } from '../../../fuzz/fake-client.ts';
-import { createWireRig, type Exchange } from '../../../fuzz/rewriter-rig.ts';
+import { createWireRig, type Exchange, earlyCuts } from '../../../fuzz/rewriter-rig.ts';
 import { getText, left, oursIn, step, talkativeMemory, walk } from '../../../fuzz/story.ts';
 
 const SESSION = 'aaaaaaaa-0000-4000-8000-000000000000';
@@ -88,6 +88,35 @@ describe('who asks', () => {
     expect(first).toMatchObject({ refusal: null, rewritten: true });
     expect(oursIn(first as Exchange)).toEqual(oursIn(last));
     expect(rig.records.length).toBe(before);
+  });
+
+  it.each([
+    ['a subagent that continues its parent’s history', { 'x-claude-code-agent-id': 'a1' }],
+    ['notes that Claude Code writes for itself', { 'x-claude-code-request-class': 'auxiliary' }],
+  ])('%s keeps all thinking, and so the prompt cache, while it uses tools', async (_, headers) => {
+    const { rig, terminal } = await begun(8);
+    const fork = createTerminal(rig, { ...terminal.shape, headers });
+    const signatures = (exchange?: Exchange) => exchange?.sent.toString().match(/"signature":"[^"]+"/g) ?? [];
+    const [first, ...others] = await fork.ask({ ...step(3), prompt: 'Look at the logs of step 3.' });
+    expect(signatures(first).length).toBeGreaterThan(0);
+    for (const each of others) {
+      expect(each.refusal).toBeNull();
+      expect(signatures(each)).toEqual([...signatures(first), expect.any(String)]);
+    }
+  });
+
+  it('a recap that was asked for in a pause keeps the prompt cache warm, so a cut is not free after it', async () => {
+    const minutes = (count: number): number => count * 60_000;
+    const play = async (recaps: boolean): Promise<boolean> => {
+      const rig = await createWireRig({ memory: talkativeMemory(), config: { cut: earlyCuts({ margin: 1_000 }) } });
+      const terminal = createTerminal(rig, { ttl: '1h' });
+      await walk(terminal, 1, 8);
+      rig.clock.nowMs += minutes(50);
+      if (recaps) await terminal.aside('The user stepped away and is coming back. Recap in under 40 words.');
+      rig.clock.nowMs += minutes(50);
+      return left(await walk(terminal, 9, 9)) > 0;
+    };
+    expect([await play(true), await play(false)]).toEqual([false, true]);
   });
 
   it('a subscribed subagent gets its facts with its first request, replayed byte for byte, also after a restart', async () => {
