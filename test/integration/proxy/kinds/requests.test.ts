@@ -105,6 +105,20 @@ describe('who asks', () => {
     }
   });
 
+  it('what continues a message thread goes out as it came: it is the end of a conversation that upstream holds', async () => {
+    const { rig, terminal } = await begun(8, { version: '2.1.332' });
+    const before = rig.records.length;
+    const fields = { thread: { type: 'continue', previous_message_id: 'msg_8' } };
+    const { sessionId } = terminal.shape;
+    const tail = createTerminal(rig, { version: '2.1.332', sessionId, form: { fields } });
+    const [exchange] = await tail.ask(step(9));
+    expect(exchange?.sent.equals(exchange.request.bytes)).toBe(true);
+    expect(rig.records.length).toBe(before);
+    const whole = { thread: { type: 'create' } };
+    const [created] = await createTerminal(rig, { ...terminal.shape, form: { fields: whole } }).ask(step(9));
+    expect(created?.rewritten).toBe(true);
+  });
+
   it('a recap that was asked for in a pause keeps the prompt cache warm, so a cut is not free after it', async () => {
     const minutes = (count: number): number => count * 60_000;
     const play = async (recaps: boolean): Promise<boolean> => {
