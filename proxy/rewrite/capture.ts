@@ -34,7 +34,7 @@ import { findResultsEnd, type Slice, scanObject } from '../wire/json.ts';
 import { extendLineage, hashMessage } from '../wire/message.ts';
 import { isMergedPrompt, type PartSpan, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import { classifyApiError, readApiMessage } from '../wire/validate.ts';
-import { type EpochPlan, type RewriteResult, refusesReceived, type Spliced } from './plan.ts';
+import { type EpochPlan, type PlanUse, type RewriteResult, refusesReceived, type Spliced } from './plan.ts';
 import { createReceipt } from './receipt.ts';
 
 /** The newest request of a session whose turn is not finished. */
@@ -60,6 +60,8 @@ interface ResponseRecorderDeps {
   readonly subagents?: SubagentSource;
   readonly log: ProxyLog;
   readonly markBroken: (context: RequestContext, plan: EpochPlan, broken: 'thinking' | 'structure') => void;
+  /** Upstream refused the request before it read its prompt cache. @param use  of the cache before */
+  readonly markUnread: (context: RequestContext, plan: EpochPlan, use: PlanUse) => void;
   /** @param answered  lineage hash of the request with its answer */
   readonly markAnswered: (context: RequestContext, plan: EpochPlan, answered: string) => void;
 }
@@ -85,6 +87,9 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     const rewrite = findRewrite(result);
     const { request, view, sessionId, kind } = context;
     if (rewrite !== null) breakRefusedPlan(context, rewrite, response);
+    const { plan, formerUse = null } = result;
+    if (plan !== null && formerUse !== null && kind === 'main' && response.status >= 400)
+      deps.markUnread(context, plan, formerUse);
     const message = request.path === 'messages' ? response.message : null;
     let account: RequestCost | null = null;
     if (message !== null && sumBill(message.usage) > 0) {

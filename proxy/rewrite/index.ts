@@ -173,6 +173,8 @@ class RewritePipeline implements Rewriter {
       unfinished: this.#unfinished,
       markBroken: ({ sessionId }, plan, broken) =>
         plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken }),
+      markUnread: ({ view, sessionId }, plan, use) =>
+        plans.saveLater(sessionId, { kind: 'served', planId: plan.id, served: view.lineage.at(-1) as string, use }),
       markAnswered: ({ view, sessionId }, plan, answered) =>
         plans.saveLater(sessionId, {
           kind: 'served',
@@ -290,7 +292,8 @@ class RewritePipeline implements Rewriter {
       const isShown = step.kind === 'extend' && plan.injections.length > step.plan.injections.length;
       this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
     }
-    return { context, plan, spliced, decision: describeStep(view, step), cut: isCut(step) };
+    const formerUse = input.match?.lastUse ?? null;
+    return { context, plan, spliced, decision: describeStep(view, step), cut: isCut(step), formerUse };
   }
 
   /**
@@ -388,7 +391,8 @@ class RewritePipeline implements Rewriter {
     request.timer?.end('splice');
     if (spliced !== null) {
       if (isCurrent && request.path === 'messages') this.#noteReplay(context, match);
-      return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false };
+      const formerUse = isCurrent ? match.lastUse : null;
+      return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false, formerUse };
     }
     // Also one that is invalid with its thinking stripped: an answer past the proxy may cite what the plan leaves out.
     if (plan.id === match?.plan.id)

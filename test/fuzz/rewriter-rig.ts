@@ -54,8 +54,9 @@ export interface WireRequest {
 /**
  * - `late`: the rewrite missed its deadline, what was replayed in its place went out
  * - `past`: it went upstream without us, as through the guard's tunnel
+ * - `overloaded`: upstream did not read it
  */
-export type Route = 'messages' | 'count_tokens' | 'late' | 'past';
+export type Route = 'messages' | 'count_tokens' | 'late' | 'past' | 'overloaded';
 
 export interface Exchange {
   readonly request: WireRequest;
@@ -97,6 +98,7 @@ const NO_RECEIPTS: Receipts = {
   close: async () => {},
 };
 const STEP_MS = 20_000;
+const OVERLOADED = { refusal: { status: 529, type: 'overloaded_error', message: 'Overloaded' } } as const;
 const SECRET = Buffer.alloc(32, 7);
 
 export async function createWireRig(options: RigOptions = {}): Promise<WireRig> {
@@ -187,7 +189,8 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       const sent = outcome?.body ?? request.bytes;
       const path = route === 'count_tokens' ? route : 'messages';
       const body = parseAgain(sent, parsed) ?? sent;
-      const verdict = judge.judge({ body, headers: request.headers, atMs: clock.nowMs, path });
+      const verdict =
+        route === 'overloaded' ? OVERLOADED : judge.judge({ body, headers: request.headers, atMs: clock.nowMs, path });
       const content = verdict.refusal === null ? verdict.seal(request.answer) : [];
       const calls = content.some((block) => block['type'] === 'tool_use');
       outcome?.onResponse({

@@ -133,6 +133,17 @@ describe('who asks', () => {
     expect([await play(true), await play(false)]).toEqual([false, true]);
   });
 
+  it('a request that upstream refused in a pause did not use the prompt cache, so a cut is free after it', async () => {
+    const rig = await createWireRig({ memory: talkativeMemory(), config: { cut: earlyCuts({ margin: 1_000 }) } });
+    const terminal = createTerminal(rig, { ttl: '1h' });
+    expect(left(await walk(terminal, 1, 8))).toBe(0);
+    for (const minutes of [50, 50]) {
+      rig.clock.nowMs += minutes * 60_000;
+      await terminal.again('overloaded');
+    }
+    expect(left(await walk(terminal, 9, 9))).toBeGreaterThan(0);
+  });
+
   it('a subscribed subagent gets its facts with its first request, replayed byte for byte, also after a restart', async () => {
     const text = '## Facts\n- Project.Decision: "Kafka"';
     const subagents = { slice: async () => ({ agent: 'a', because: 'a.md', text }), givenTo: () => null };
