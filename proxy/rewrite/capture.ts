@@ -70,7 +70,7 @@ interface ResponseRecorderDeps {
 export type ResponseRecorder = ReturnType<typeof createResponseRecorder>;
 
 export function createResponseRecorder(deps: ResponseRecorderDeps) {
-  const { memory, ledger, receipts, cache, clock, log } = deps;
+  const { memory, ledger, receipts, clock, log } = deps;
 
   function guard(requestId: string, record: (response: ObservedResponse) => void): RewriteOutcome['onResponse'] {
     return (response) => {
@@ -86,7 +86,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     const { context, cut } = result;
     const rewrite = findRewrite(result);
     const { request, view, sessionId, kind } = context;
-    if (rewrite !== null) breakRefusedPlan(context, rewrite, response);
+    if (rewrite !== null) breakRefusedPlan(deps, context, rewrite, response);
     const { plan, formerUse = null } = result;
     if (plan !== null && formerUse !== null && kind === 'main' && response.status >= 400)
       deps.markUnread(context, plan, formerUse);
@@ -107,18 +107,6 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     }
     receipts.settle(request.requestId, { status: response.status, refusal: response.errorText, account });
     if (message !== null) captureTurn(result, response, message);
-  }
-
-  /** A refusal counts against the plan unless the received request would get the same. */
-  function breakRefusedPlan(context: RequestContext, { plan, spliced }: Rewrite, response: ObservedResponse): void {
-    if (response.status !== 400) return;
-    const broken = classifyApiError(response.errorText);
-    if (broken === null || refusesReceived(readApiMessage(response.errorText), context, spliced, cache)) return;
-    const { sessionId } = context;
-    log.error('upstream refused a rewritten request; the plan is marked broken', { sessionId, broken });
-    // Claude Code repeats a request refused for its thinking; any other refusal ends the user's turn.
-    ledger.recordRefusal(sessionId, broken === 'structure');
-    deps.markBroken(context, plan, broken);
   }
 
   function captureTurn({ context, plan }: RewriteResult, response: ObservedResponse, message: AssistantMessage): void {
@@ -163,6 +151,23 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
       return { body, rewritten: false, onResponse };
     },
   };
+}
+
+/** A refusal counts against the plan unless the received request would get the same. */
+function breakRefusedPlan(
+  { cache, log, ledger, markBroken }: ResponseRecorderDeps,
+  context: RequestContext,
+  { plan, spliced }: Rewrite,
+  response: ObservedResponse,
+): void {
+  if (response.status !== 400) return;
+  const broken = classifyApiError(response.errorText);
+  if (broken === null || refusesReceived(readApiMessage(response.errorText), context, spliced, cache)) return;
+  const { sessionId } = context;
+  log.error('upstream refused a rewritten request; the plan is marked broken', { sessionId, broken });
+  // Claude Code repeats a request refused for its thinking; any other refusal ends the user's turn.
+  ledger.recordRefusal(sessionId, broken === 'structure');
+  markBroken(context, plan, broken);
 }
 
 /** Keeps what has arrived of the answer, until the turn ends or a newer request replaces this one. */
