@@ -87,9 +87,8 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     const rewrite = findRewrite(result);
     const { request, view, sessionId, kind } = context;
     if (rewrite !== null) breakRefusedPlan(deps, context, rewrite, response);
-    const { plan, formerUse = null } = result;
-    if (plan !== null && formerUse !== null && kind === 'main' && response.status >= 400)
-      deps.markUnread(context, plan, formerUse);
+    const { plan, formerUse } = result;
+    if (plan && formerUse && kind === 'main' && response.status >= 400) deps.markUnread(context, plan, formerUse);
     const message = request.path === 'messages' ? response.message : null;
     let account: RequestCost | null = null;
     if (message !== null && sumBill(message.usage) > 0) {

@@ -292,7 +292,7 @@ class RewritePipeline implements Rewriter {
       const isShown = step.kind === 'extend' && plan.injections.length > step.plan.injections.length;
       this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
     }
-    const formerUse = input.match?.lastUse ?? null;
+    const formerUse = input.match?.lastUse;
     return { context, plan, spliced, decision: describeStep(view, step), cut: isCut(step), formerUse };
   }
 
@@ -390,8 +390,9 @@ class RewritePipeline implements Rewriter {
     const spliced = this.#splice(context, plan);
     request.timer?.end('splice');
     if (spliced !== null) {
-      if (isCurrent && request.path === 'messages') this.#noteReplay(context, match);
-      const formerUse = isCurrent ? match.lastUse : null;
+      const counts = isCurrent && request.path === 'messages';
+      if (counts) this.#noteReplay(context, match);
+      const formerUse = counts ? match.lastUse : undefined;
       return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false, formerUse };
     }
     // Also one that is invalid with its thinking stripped: an answer past the proxy may cite what the plan leaves out.

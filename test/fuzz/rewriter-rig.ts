@@ -54,9 +54,10 @@ export interface WireRequest {
 /**
  * - `late`: the rewrite missed its deadline, what was replayed in its place went out
  * - `past`: it went upstream without us, as through the guard's tunnel
- * - `overloaded`: upstream did not read it
+ * - `overloaded`, `uncounted`: upstream did not read it, to answer or to count it
  */
-export type Route = 'messages' | 'count_tokens' | 'late' | 'past' | 'overloaded';
+export type Route = 'messages' | 'count_tokens' | 'late' | 'past' | 'overloaded' | 'uncounted';
+const COUNTS: readonly Route[] = ['count_tokens', 'uncounted'];
 
 export interface Exchange {
   readonly request: WireRequest;
@@ -136,7 +137,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
     requests += 1;
     const received: MessagesRequest = {
       requestId: `r${requests}`,
-      path: route === 'count_tokens' ? route : 'messages',
+      path: COUNTS.includes(route) ? 'count_tokens' : 'messages',
       headers: request.headers,
       body: request.bytes,
       receivedAtMs: clock.nowMs,
@@ -187,10 +188,12 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       clock.nowMs += STEP_MS;
       const outcome = route === 'past' ? null : await rewrite(request, route);
       const sent = outcome?.body ?? request.bytes;
-      const path = route === 'count_tokens' ? route : 'messages';
+      const path = COUNTS.includes(route) ? 'count_tokens' : 'messages';
       const body = parseAgain(sent, parsed) ?? sent;
       const verdict =
-        route === 'overloaded' ? OVERLOADED : judge.judge({ body, headers: request.headers, atMs: clock.nowMs, path });
+        route === 'overloaded' || route === 'uncounted'
+          ? OVERLOADED
+          : judge.judge({ body, headers: request.headers, atMs: clock.nowMs, path });
       const content = verdict.refusal === null ? verdict.seal(request.answer) : [];
       const calls = content.some((block) => block['type'] === 'tool_use');
       outcome?.onResponse({

@@ -54,6 +54,13 @@ describe('who asks', () => {
     expect(rig.records.length).toBe(before);
   });
 
+  it('a prompt that could not be counted is a new prompt for the conversation', async () => {
+    const { rig, terminal } = await begun(8);
+    await createTerminal(rig, terminal.shape).ask(step(9), 'uncounted');
+    const [first] = await terminal.ask(step(9));
+    expect(oursIn(first as Exchange).join()).toContain('clean for Step 9');
+  });
+
   it.each([
     ['an agent id', { 'x-claude-code-agent-id': 'a1' }],
     ['its class', { 'x-claude-code-request-class': 'subagent' }],
