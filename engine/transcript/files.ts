@@ -130,7 +130,8 @@ function lastTime(text: string): number | null {
   for (let at = lines.length - 1; at >= 0; at -= 1) {
     const line = lines[at] as string;
     const entry = line.includes('"assistant"') ? parseJson(line) : null;
-    const time = isRecord(entry) && entry['type'] === 'assistant' ? Date.parse(String(entry['timestamp'])) : Number.NaN;
+    const isAnswer = isRecord(entry) && entry['type'] === 'assistant' && entry['isApiErrorMessage'] !== true;
+    const time = isAnswer ? Date.parse(String(entry['timestamp'])) : Number.NaN;
     if (!Number.isNaN(time)) return time;
   }
   return null;

@@ -34,7 +34,7 @@ import { findResultsEnd, type Slice, scanObject } from '../wire/json.ts';
 import { extendLineage, hashMessage } from '../wire/message.ts';
 import { isMergedPrompt, type PartSpan, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import { classifyApiError, readApiMessage } from '../wire/validate.ts';
-import { type EpochPlan, type RewriteResult, refusesReceived, type Spliced } from './plan.ts';
+import { type EpochPlan, type PlanUse, type RewriteResult, refusesReceived, type Spliced } from './plan.ts';
 import { createReceipt } from './receipt.ts';
 
 /** The newest request of a session whose turn is not finished. */
@@ -60,6 +60,8 @@ interface ResponseRecorderDeps {
   readonly subagents?: SubagentSource;
   readonly log: ProxyLog;
   readonly markBroken: (context: RequestContext, plan: EpochPlan, broken: 'thinking' | 'structure') => void;
+  /** Upstream refused the request before it read its prompt cache. @param use  of the cache before */
+  readonly markUnread: (context: RequestContext, plan: EpochPlan, use: PlanUse) => void;
   /** @param answered  lineage hash of the request with its answer */
   readonly markAnswered: (context: RequestContext, plan: EpochPlan, answered: string) => void;
 }
@@ -68,7 +70,7 @@ interface ResponseRecorderDeps {
 export type ResponseRecorder = ReturnType<typeof createResponseRecorder>;
 
 export function createResponseRecorder(deps: ResponseRecorderDeps) {
-  const { memory, ledger, receipts, cache, clock, log } = deps;
+  const { memory, ledger, receipts, clock, log } = deps;
 
   function guard(requestId: string, record: (response: ObservedResponse) => void): RewriteOutcome['onResponse'] {
     return (response) => {
@@ -84,7 +86,9 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     const { context, cut } = result;
     const rewrite = findRewrite(result);
     const { request, view, sessionId, kind } = context;
-    if (rewrite !== null) breakRefusedPlan(context, rewrite, response);
+    if (rewrite !== null) breakRefusedPlan(deps, context, rewrite, response);
+    const { plan, formerUse } = result;
+    if (plan && formerUse && kind === 'main' && response.status >= 400) deps.markUnread(context, plan, formerUse);
     const message = request.path === 'messages' ? response.message : null;
     let account: RequestCost | null = null;
     if (message !== null && sumBill(message.usage) > 0) {
@@ -102,18 +106,6 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     }
     receipts.settle(request.requestId, { status: response.status, refusal: response.errorText, account });
     if (message !== null) captureTurn(result, response, message);
-  }
-
-  /** A refusal counts against the plan unless the received request would get the same. */
-  function breakRefusedPlan(context: RequestContext, { plan, spliced }: Rewrite, response: ObservedResponse): void {
-    if (response.status !== 400) return;
-    const broken = classifyApiError(response.errorText);
-    if (broken === null || refusesReceived(readApiMessage(response.errorText), context, spliced, cache)) return;
-    const { sessionId } = context;
-    log.error('upstream refused a rewritten request; the plan is marked broken', { sessionId, broken });
-    // Claude Code repeats a request refused for its thinking; any other refusal ends the user's turn.
-    ledger.recordRefusal(sessionId, broken === 'structure');
-    deps.markBroken(context, plan, broken);
   }
 
   function captureTurn({ context, plan }: RewriteResult, response: ObservedResponse, message: AssistantMessage): void {
@@ -158,6 +150,23 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
       return { body, rewritten: false, onResponse };
     },
   };
+}
+
+/** A refusal counts against the plan unless the received request would get the same. */
+function breakRefusedPlan(
+  { cache, log, ledger, markBroken }: ResponseRecorderDeps,
+  context: RequestContext,
+  { plan, spliced }: Rewrite,
+  response: ObservedResponse,
+): void {
+  if (response.status !== 400) return;
+  const broken = classifyApiError(response.errorText);
+  if (broken === null || refusesReceived(readApiMessage(response.errorText), context, spliced, cache)) return;
+  const { sessionId } = context;
+  log.error('upstream refused a rewritten request; the plan is marked broken', { sessionId, broken });
+  // Claude Code repeats a request refused for its thinking; any other refusal ends the user's turn.
+  ledger.recordRefusal(sessionId, broken === 'structure');
+  markBroken(context, plan, broken);
 }
 
 /** Keeps what has arrived of the answer, until the turn ends or a newer request replaces this one. */

@@ -173,6 +173,8 @@ class RewritePipeline implements Rewriter {
       unfinished: this.#unfinished,
       markBroken: ({ sessionId }, plan, broken) =>
         plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken }),
+      markUnread: ({ view, sessionId }, plan, use) =>
+        plans.saveLater(sessionId, { kind: 'served', planId: plan.id, served: view.lineage.at(-1) as string, use }),
       markAnswered: ({ view, sessionId }, plan, answered) =>
         plans.saveLater(sessionId, {
           kind: 'served',
@@ -290,7 +292,8 @@ class RewritePipeline implements Rewriter {
       const isShown = step.kind === 'extend' && plan.injections.length > step.plan.injections.length;
       this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
     }
-    return { context, plan, spliced, decision: describeStep(view, step), cut: isCut(step) };
+    const formerUse = input.match?.lastUse;
+    return { context, plan, spliced, decision: describeStep(view, step), cut: isCut(step), formerUse };
   }
 
   /**
@@ -387,17 +390,24 @@ class RewritePipeline implements Rewriter {
     const spliced = this.#splice(context, plan);
     request.timer?.end('splice');
     if (spliced !== null) {
-      const keepsUse = kind === 'main' || plan.slice !== undefined;
-      if (isCurrent && keepsUse && request.path === 'messages') {
-        const use = describeUse(view, this.#deps.clock.now());
-        this.#plans.saveLater(sessionId, { kind: 'served', planId: plan.id, ...use });
-      }
-      return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false };
+      const counts = isCurrent && request.path === 'messages';
+      if (counts) this.#noteReplay(context, match);
+      const formerUse = counts ? match.lastUse : undefined;
+      return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false, formerUse };
     }
     // Also one that is invalid with its thinking stripped: an answer past the proxy may cite what the plan leaves out.
     if (plan.id === match?.plan.id)
       this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
     return this.#stripThinking(context, plan);
+  }
+
+  /** Forks read the same prompt cache and may have answers of their own; they end soon, so their uses are not written. */
+  #noteReplay({ view, sessionId, kind }: RequestContext, { plan, lastUse }: Match): void {
+    const now = describeUse(view, this.#deps.clock.now());
+    const record = { kind: 'served', planId: plan.id, ...now } as const;
+    const isSame = now.use.model === lastUse.model && now.use.effort === lastUse.effort;
+    if (kind === 'main' || plan.slice !== undefined) this.#plans.saveLater(sessionId, record);
+    else this.#plans.index.apply({ ...record, use: isSame ? now.use : lastUse });
   }
 
   /** A request for a summary lacks or changes the prompt or the results with which a cut came. */

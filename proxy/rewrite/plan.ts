@@ -303,4 +303,6 @@ export interface RewriteResult {
   readonly decision: string;
   /** The request is the first one with a new cut. */
   readonly cut: boolean;
+  /** When the prompt cache was read before; undefined where nothing of the plan was sent before. */
+  readonly formerUse?: PlanUse | undefined;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
-import { parseJson, sha256, toText } from '../../common/text.ts';
+import { parseJson, sha256, toRecord, toText } from '../../common/text.ts';
 import {
   findTypedBesideResults,
   isContinuation,
@@ -137,18 +137,25 @@ function digest(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('base64');
 }
 
-/** Null when the body may not be rewritten: not JSON, or an unknown message form. */
+/** Null when the body may not be rewritten: not JSON, an unknown message form, or only the end of a conversation. */
 export function parseConversation(body: Buffer, cache: ConversationCache): ConversationView | null {
   const previous = cache.findPrevious(body);
   const scan = scanBody(body, previous?.known ?? null);
   if (scan === null) return null;
   try {
+    if (continuesThread(body, scan)) return null;
     const view = describe(body, scan, cache, previous);
     cache.remember(view, previous?.view ?? null);
     return view;
   } catch {
     return null; // a slice with matching brackets that is not JSON
   }
+}
+
+/** With message threads (2.1.332, where the server turns them on), upstream holds all messages before these. */
+function continuesThread(body: Buffer, { fields }: BodyScan): boolean {
+  const at = fields.get('thread');
+  return at !== undefined && toRecord(parseSlice(body, at))['type'] === 'continue';
 }
 
 function describe(
@@ -387,7 +394,8 @@ export function mayBeStandalone(body: Buffer, headers: Readonly<Record<string, s
 /** Uses the hint header, and for older clients what is known of their requests. */
 export function classify(view: ConversationView, headers: Readonly<Record<string, string>>): RequestClass {
   if (headers['x-comet-cc-child'] !== undefined) return 'other';
-  const hint = HINT_CLASSES[headers[HINT] ?? ''];
+  // A class that is not known has no turns of the conversation.
+  const hint = headers[HINT] ? (HINT_CLASSES[headers[HINT]] ?? 'side') : undefined;
   // Subagents are compacted too, and titles are auxiliary.
   if (hint === 'main' || hint === 'other') return hint;
   if (headers[AGENT_ID] !== undefined || view.system.isSubagent || view.userId.includes('parent_session_id'))

@@ -54,8 +54,10 @@ export interface WireRequest {
 /**
  * - `late`: the rewrite missed its deadline, what was replayed in its place went out
  * - `past`: it went upstream without us, as through the guard's tunnel
+ * - `overloaded`, `uncounted`: upstream did not read it, to answer or to count it
  */
-export type Route = 'messages' | 'count_tokens' | 'late' | 'past';
+export type Route = 'messages' | 'count_tokens' | 'late' | 'past' | 'overloaded' | 'uncounted';
+const COUNTS: readonly Route[] = ['count_tokens', 'uncounted'];
 
 export interface Exchange {
   readonly request: WireRequest;
@@ -97,6 +99,7 @@ const NO_RECEIPTS: Receipts = {
   close: async () => {},
 };
 const STEP_MS = 20_000;
+const OVERLOADED = { refusal: { status: 529, type: 'overloaded_error', message: 'Overloaded' } } as const;
 const SECRET = Buffer.alloc(32, 7);
 
 export async function createWireRig(options: RigOptions = {}): Promise<WireRig> {
@@ -134,7 +137,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
     requests += 1;
     const received: MessagesRequest = {
       requestId: `r${requests}`,
-      path: route === 'count_tokens' ? route : 'messages',
+      path: COUNTS.includes(route) ? 'count_tokens' : 'messages',
       headers: request.headers,
       body: request.bytes,
       receivedAtMs: clock.nowMs,
@@ -185,9 +188,12 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       clock.nowMs += STEP_MS;
       const outcome = route === 'past' ? null : await rewrite(request, route);
       const sent = outcome?.body ?? request.bytes;
-      const path = route === 'count_tokens' ? route : 'messages';
+      const path = COUNTS.includes(route) ? 'count_tokens' : 'messages';
       const body = parseAgain(sent, parsed) ?? sent;
-      const verdict = judge.judge({ body, headers: request.headers, atMs: clock.nowMs, path });
+      const verdict =
+        route === 'overloaded' || route === 'uncounted'
+          ? OVERLOADED
+          : judge.judge({ body, headers: request.headers, atMs: clock.nowMs, path });
       const content = verdict.refusal === null ? verdict.seal(request.answer) : [];
       const calls = content.some((block) => block['type'] === 'tool_use');
       outcome?.onResponse({

@@ -14,6 +14,7 @@ const ACTIONS = [
   ...Array<'restart'>(2).fill('restart'),
   ...Array<'wait'>(2).fill('wait'),
   'retry',
+  'overloaded',
   'count',
   'fork',
   'rewind',
@@ -27,6 +28,7 @@ const ACTIONS = [
   'late',
   'aside',
   'subagent',
+  'errand',
   'results cleared',
   'thinking stripped',
 ] as const;
@@ -144,6 +146,8 @@ async function perform(world: World, action: (typeof ACTIONS)[number], amount: n
       return turn(world, amount % 3, action === 'late' ? 'late' : 'past');
     case 'retry':
       return expectSame(world, active, 'messages');
+    case 'overloaded':
+      return expectSame(world, active, 'overloaded');
     case 'count':
       return expectSame(world, active, 'count_tokens');
     case 'restart':
@@ -178,6 +182,8 @@ async function perform(world: World, action: (typeof ACTIONS)[number], amount: n
       return;
     case 'subagent':
       return subagent(world, active);
+    case 'errand':
+      return errand(world, active, amount);
     case 'results cleared':
       return active.clearResults();
     case 'thinking stripped':
@@ -254,7 +260,11 @@ function expectStable(before: Said, now: Said): void {
     throw new Error('system changed within an epoch');
 }
 
-async function expectSame(world: World, terminal: Terminal, route: 'messages' | 'count_tokens'): Promise<void> {
+async function expectSame(
+  world: World,
+  terminal: Terminal,
+  route: 'messages' | 'count_tokens' | 'overloaded',
+): Promise<void> {
   const newest = terminal.said.at(-1);
   // A late request may be rewritten when it is sent again.
   if (newest?.route !== 'messages' || !newest.exchange.rewritten) return;
@@ -282,6 +292,26 @@ async function subagent({ rig, random }: World, parent: Terminal): Promise<void>
     }
   }
 }
+
+/** A fork with tools of its own, such as a subagent with the history of its parent. */
+async function errand({ rig, random }: World, parent: Terminal, amount: number): Promise<void> {
+  const headers: Record<string, string> =
+    amount % 2 === 0
+      ? { 'x-claude-code-agent-id': 'a2', 'x-claude-code-request-class': 'subagent' }
+      : { 'x-claude-code-request-class': 'auxiliary' };
+  const fork = createTerminal(rig, { ...parent.shape, headers });
+  const exchanges = await fork.ask({ ...randomTurn(random, 1 + (amount % 3)), prompt: 'Note what was said.' });
+  for (const exchange of exchanges) expectTaken(exchange);
+  const newest = parent.said.at(-1);
+  const continues =
+    newest?.model === parent.shape.model && newest.entries.every((e, at) => parent.shape.entries[at] === e);
+  // Without its parent's plan, each of its requests is stripped.
+  if (newest?.route !== 'messages' || !newest.exchange.rewritten || !continues) return;
+  const [first, ...others] = exchanges.map(({ sent }) => countSigned(sent));
+  if (others.some((signed) => signed < (first ?? 0))) throw new Error('a fork lost thinking');
+}
+
+const countSigned = (sent: Buffer): number => sent.toString().split('"signature"').length;
 
 /** A refusal of an unchanged request is the client's own fault. */
 function expectTaken({ refusal, rewritten }: Exchange): void {

@@ -30,6 +30,11 @@ describe('the last answer of a session', () => {
     expect(await openTranscripts(dir).lastAnswerMs(ID)).toBe(Date.parse(NOON));
   });
 
+  it('is no error that Claude Code notes in place of an answer', async () => {
+    write('-code-shop', answer(NOON), prompt, { ...answer('2026-11-03T09:00:01.000Z'), isApiErrorMessage: true });
+    expect(await openTranscripts(dir).lastAnswerMs(ID)).toBe(Date.parse(NOON));
+  });
+
   it('is found behind long lines, and the newest where a session was moved to another folder', async () => {
     write('-code-shop', answer(NOON), { ...prompt, message: { content: 'x'.repeat(900_000) } });
     expect(await openTranscripts(dir).lastAnswerMs(ID)).toBe(Date.parse(NOON));

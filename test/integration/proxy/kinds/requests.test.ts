@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createTerminal, SUMMARISE, type TerminalOptions } from '../../../fuzz/fake-client.ts';
-import { createWireRig, type Exchange } from '../../../fuzz/rewriter-rig.ts';
+import { createWireRig, type Exchange, earlyCuts } from '../../../fuzz/rewriter-rig.ts';
 import { getText, left, oursIn, step, talkativeMemory, walk } from '../../../fuzz/story.ts';
 
 const SESSION = 'aaaaaaaa-0000-4000-8000-000000000000';
@@ -54,6 +54,13 @@ describe('who asks', () => {
     expect(rig.records.length).toBe(before);
   });
 
+  it('a prompt that could not be counted is a new prompt for the conversation', async () => {
+    const { rig, terminal } = await begun(8);
+    await createTerminal(rig, terminal.shape).ask(step(9), 'uncounted');
+    const [first] = await terminal.ask(step(9));
+    expect(oursIn(first as Exchange).join()).toContain('clean for Step 9');
+  });
+
   it.each([
     ['an agent id', { 'x-claude-code-agent-id': 'a1' }],
     ['its class', { 'x-claude-code-request-class': 'subagent' }],
@@ -88,6 +95,60 @@ describe('who asks', () => {
     expect(first).toMatchObject({ refusal: null, rewritten: true });
     expect(oursIn(first as Exchange)).toEqual(oursIn(last));
     expect(rig.records.length).toBe(before);
+  });
+
+  it.each([
+    ['a subagent that continues its parent’s history', { 'x-claude-code-agent-id': 'a1' }],
+    ['notes that Claude Code writes for itself', { 'x-claude-code-request-class': 'auxiliary' }],
+  ])('%s keeps all thinking, and so the prompt cache, while it uses tools', async (_, headers) => {
+    const { rig, terminal } = await begun(8);
+    const fork = createTerminal(rig, { ...terminal.shape, headers });
+    const signatures = (exchange?: Exchange) => exchange?.sent.toString().match(/"signature":"[^"]+"/g) ?? [];
+    const [first, ...others] = await fork.ask({ ...step(3), prompt: 'Look at the logs of step 3.' });
+    expect(signatures(first).length).toBeGreaterThan(0);
+    for (const each of others) {
+      expect(each.refusal).toBeNull();
+      expect(signatures(each)).toEqual([...signatures(first), expect.any(String)]);
+    }
+  });
+
+  it('what continues a message thread goes out as it came: it is the end of a conversation that upstream holds', async () => {
+    const { rig, terminal } = await begun(8, { version: '2.1.332' });
+    const before = rig.records.length;
+    const fields = { thread: { type: 'continue', previous_message_id: 'msg_8' } };
+    const { sessionId } = terminal.shape;
+    const tail = createTerminal(rig, { version: '2.1.332', sessionId, form: { fields } });
+    const [exchange] = await tail.ask(step(9));
+    expect(exchange?.sent.equals(exchange.request.bytes)).toBe(true);
+    expect(rig.records.length).toBe(before);
+    const whole = { thread: { type: 'create' } };
+    const [created] = await createTerminal(rig, { ...terminal.shape, form: { fields: whole } }).ask(step(9));
+    expect(created?.rewritten).toBe(true);
+  });
+
+  it('a recap that was asked for in a pause keeps the prompt cache warm, so a cut is not free after it', async () => {
+    const minutes = (count: number): number => count * 60_000;
+    const play = async (recaps: boolean): Promise<boolean> => {
+      const rig = await createWireRig({ memory: talkativeMemory(), config: { cut: earlyCuts({ margin: 1_000 }) } });
+      const terminal = createTerminal(rig, { ttl: '1h' });
+      await walk(terminal, 1, 8);
+      rig.clock.nowMs += minutes(50);
+      if (recaps) await terminal.aside('The user stepped away and is coming back. Recap in under 40 words.');
+      rig.clock.nowMs += minutes(50);
+      return left(await walk(terminal, 9, 9)) > 0;
+    };
+    expect([await play(true), await play(false)]).toEqual([false, true]);
+  });
+
+  it('a request that upstream refused in a pause did not use the prompt cache, so a cut is free after it', async () => {
+    const rig = await createWireRig({ memory: talkativeMemory(), config: { cut: earlyCuts({ margin: 1_000 }) } });
+    const terminal = createTerminal(rig, { ttl: '1h' });
+    expect(left(await walk(terminal, 1, 8))).toBe(0);
+    for (const minutes of [50, 50]) {
+      rig.clock.nowMs += minutes * 60_000;
+      await terminal.again('overloaded');
+    }
+    expect(left(await walk(terminal, 9, 9))).toBeGreaterThan(0);
   });
 
   it('a subscribed subagent gets its facts with its first request, replayed byte for byte, also after a restart', async () => {
