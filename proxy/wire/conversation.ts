@@ -373,6 +373,7 @@ const HINT_CLASSES: Readonly<Record<string, RequestClass>> = {
   subagent: 'other',
   workflow: 'other',
   auxiliary: 'side',
+  side_reply: 'side',
 };
 
 const HINT = 'x-claude-code-request-class';
@@ -394,8 +395,7 @@ export function mayBeStandalone(body: Buffer, headers: Readonly<Record<string, s
 /** Uses the hint header, and for older clients what is known of their requests. */
 export function classify(view: ConversationView, headers: Readonly<Record<string, string>>): RequestClass {
   if (headers['x-comet-cc-child'] !== undefined) return 'other';
-  // A class that is not known has no turns of the conversation.
-  const hint = headers[HINT] ? (HINT_CLASSES[headers[HINT]] ?? 'side') : undefined;
+  const hint = HINT_CLASSES[headers[HINT] ?? ''];
   // Subagents are compacted too, and titles are auxiliary.
   if (hint === 'main' || hint === 'other') return hint;
   if (headers[AGENT_ID] !== undefined || view.system.isSubagent || view.userId.includes('parent_session_id'))

@@ -227,7 +227,7 @@ describe('classify, of what 2.1.332 says of its requests', () => {
     ['a question beside it', getView([RESULT]), said('auxiliary'), 'side'],
     ['its compaction', getView([RESULT]), said('compaction'), 'side'],
     ['a reply beside it', getView([RESULT]), said('side_reply'), 'side'],
-    ['one of a class that is not known', getView([RESULT]), said('forecast'), 'side'],
+    ['one of a class that is not known', getView([RESULT]), said('forecast'), 'main'],
     ['one that says nothing', getView([RESULT]), said(''), 'main'],
     ['a title', title(), said('auxiliary'), 'other'],
     ['the compaction of a subagent', getView([RESULT]), { ...said('compaction'), ...agent }, 'other'],
