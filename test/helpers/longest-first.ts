@@ -18,8 +18,7 @@ export class LongestFirst extends BaseSequencer {
     // A worker ends where the project changes, so those of the smaller project come before all others of their group.
     const order = ({ project, moduleId }: TestSpecification): number =>
       project.name === 'source' ? 0 : LONG.test(moduleId) ? 1 : 2;
-    const rank = (file: TestSpecification): number =>
-      3 * (file.project.config.sequence.groupOrder ?? 0) + order(file);
+    const rank = (file: TestSpecification): number => 3 * (file.project.config.sequence.groupOrder ?? 0) + order(file);
     return sorted.toSorted((one, other) => rank(one) - rank(other));
   }
 }
