@@ -60,7 +60,9 @@ describe.skipIf(claude === null)(`/compact and forks${claude === null ? `: ${CLA
 
   beforeAll(async () => {
     const files = { ...stepFiles(14), 'CLAUDE.md': `${INSTRUCTION}\n` };
-    rig = await createClientRig({ claude: claude as string, asides: [summarises], files });
+    // A node for each turn, as the model would make them.
+    const env = { COMET_CC_LLM: 'local', COMET_CC_COMPACTION_MAX_L1_BUFFER: '1' };
+    rig = await createClientRig({ claude: claude as string, asides: [summarises], files, env });
     alone = await walk(rig.alone);
     remembered = await walk(rig.remembered);
   });

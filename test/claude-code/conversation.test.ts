@@ -75,15 +75,6 @@ describe.each(CLIENTS)('%s through comet-cc run', (_, claude) => {
       expect(own.every(({ economics }) => economics.billed !== null)).toBe(true);
     });
 
-    it.each(['sonnet', 'claude-haiku-4-5'])('cuts a conversation on %s too', async (model) => {
-      const id = await work(['--model', model], [1, 2, 3, 4, 5, 6]);
-      expect(rig.standin.refused.map(({ refusal }) => refusal)).toEqual([]);
-      expect(holds(rig, id, 1)).toBe(false);
-      const last = mainRequests(rig.standin, id).at(-1);
-      expect(last?.bytes.toString()).toContain('<comet-cc-memory');
-      expect(last?.body?.['thinking']).toMatchObject({ type: model === 'sonnet' ? 'adaptive' : 'enabled' });
-    });
-
     it('has every node written by claude -p once all is flushed, and the cut turns verbatim', async () => {
       expect(await rig.home.run(['flush'])).toMatchObject({ code: 0 });
       // What single calls did is copied, not written.
@@ -106,6 +97,18 @@ describe.each(CLIENTS)('%s through comet-cc run', (_, claude) => {
       await client.end();
       expect(answer.text).toBe('It is 7423.');
       expect(answer.sessionId).not.toBe(sessionId);
+    });
+
+    it.each(['sonnet', 'claude-haiku-4-5'])('cuts a conversation on %s too', async (model) => {
+      // A node for each turn, as the model made them above, without a client for each.
+      const env = { COMET_CC_LLM: 'local', COMET_CC_COMPACTION_MAX_L1_BUFFER: '1' };
+      if ((await rig.status()).llm.backend !== 'local') await rig.home.json(['restart', '--json'], { env });
+      const id = await work(['--model', model], [1, 2, 3, 4, 5, 6]);
+      expect(rig.standin.refused.map(({ refusal }) => refusal)).toEqual([]);
+      expect(holds(rig, id, 1)).toBe(false);
+      const last = mainRequests(rig.standin, id).at(-1);
+      expect(last?.bytes.toString()).toContain('<comet-cc-memory');
+      expect(last?.body?.['thinking']).toMatchObject({ type: model === 'sonnet' ? 'adaptive' : 'enabled' });
     });
 
     it('reaches nothing but the API, and nothing goes wrong unseen', () => {

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/prom
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createStranger, createTestHome, freePort, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, createStranger, createTestHome, freePort, type TestHome } from '../helpers/cli.ts';
 
 interface Status {
   readonly running: boolean;
@@ -17,7 +17,7 @@ const RACERS = 20;
 let home: TestHome;
 
 beforeEach(async () => {
-  home = await createTestHome();
+  home = await createHomeWithCerts();
 });
 
 afterEach(async () => {
@@ -36,7 +36,6 @@ describe('start, stop, restart', () => {
 
   it('leaves one daemon when many starts race, and all of them succeed', async () => {
     // Each would else spend its time on keys of its own; two race for those below.
-    await home.run(['env']);
     const starts = await Promise.all(Array.from({ length: RACERS }, () => home.spawn(['start', '--json']).result));
     expect(starts.map(({ code, stderr }) => ({ code, stderr }))).toEqual(Array(RACERS).fill({ code: 0, stderr: '' }));
     const pids = starts.map(({ stdout }) => (JSON.parse(stdout) as Status).pid);
@@ -44,6 +43,8 @@ describe('start, stop, restart', () => {
   });
 
   it('leaves one daemon when racing starts may pick any port', async () => {
+    await home.close();
+    home = await createTestHome();
     const env = { COMET_CC_PORT: '0' };
     const starts = await Promise.all([0, 1].map(() => home.spawn(['start', '--json'], { env }).result));
     expect(starts.map(({ code }) => code)).toEqual([0, 0]);
@@ -166,6 +167,8 @@ describe('logs', () => {
 
 describe('status', () => {
   it('has the same shape, and exit code 3, while no daemon runs', async () => {
+    await home.close();
+    home = await createTestHome();
     const { code, stdout } = await home.run(['status', '--json']);
     expect(code).toBe(3);
     expect(JSON.parse(stdout)).toMatchObject({

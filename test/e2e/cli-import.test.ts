@@ -6,6 +6,8 @@ import { writeTranscript } from '../helpers/claude-home.ts';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 
 const SESSIONS = 6;
+/** Their import takes long enough for a line of progress. */
+const MANY_SESSIONS = 16;
 const TURNS = 30;
 
 let home: TestHome;
@@ -81,7 +83,7 @@ describe('memory import claude', () => {
 
   it('says on a terminal how far it is, how fast, and how long it takes', async () => {
     const claudeDir = path.join(home.user, 'claude');
-    writeSessions(claudeDir, 24);
+    writeSessions(claudeDir, MANY_SESSIONS);
     await home.json(['start', '--json']);
     const shown = onTerminal(claudeDir, true);
     await importClaude({}, shown.context);
@@ -92,7 +94,7 @@ describe('memory import claude', () => {
     expect(shares).toEqual(shares.toSorted((a, b) => a - b));
     expect(lines.at(-1)).toBe('');
     expect(shown.err.every((text) => text.startsWith('\r\u001b[2K'))).toBe(true);
-    expect(shown.out.join('')).toContain(`${24 * TURNS} turns added`);
+    expect(shown.out.join('')).toContain(`${MANY_SESSIONS * TURNS} turns added`);
 
     const piped = onTerminal(claudeDir, false);
     await importClaude({ again: true }, piped.context);
@@ -100,6 +102,6 @@ describe('memory import claude', () => {
     const asked = onTerminal(claudeDir, true);
     await importClaude({ again: true, json: true }, asked.context);
     expect(asked.err).toEqual([]);
-    expect(JSON.parse(asked.out.join(''))).toMatchObject({ added: 0, known: 24 * TURNS });
+    expect(JSON.parse(asked.out.join(''))).toMatchObject({ added: 0, known: MANY_SESSIONS * TURNS });
   });
 });

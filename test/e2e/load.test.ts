@@ -217,7 +217,7 @@ describe('one daemon', () => {
     // What was taken for the first ones is taken again for those after them.
     for (let at = 0; at < 4; at += 1) await one();
     const beforeMb = await residentMb(engine.pid);
-    for (let at = 0; at < 8; at += 1) await one();
+    for (let at = 0; at < 5; at += 1) await one();
     expect((await residentMb(engine.pid)) - beforeMb).toBeLessThan(4 * 32);
     expect(await residentMb(pid)).toBeLessThan(120);
     expect((await status()).engine).toMatchObject({ pid: engine.pid, restarts: 0 });

@@ -42,7 +42,7 @@ const EDITS = [
 const EMPTY = ['.claude', '.config/Code', '.config/systemd/user', '.local/share'];
 
 async function installEverything(env: Record<string, string>, edits = EDITS): Promise<void> {
-  await longTalk(rig, openTerminal(rig), { topic: 'the harbour' });
+  await longTalk(rig, openTerminal(rig), { topic: 'the harbour', turns: 5 });
   await rig.flush();
   const commands = [
     ...edits,
@@ -116,7 +116,7 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
   });
 
   it.skipIf(!hasTmux())('offers an export before the memories go', async () => {
-    await longTalk(rig, openTerminal(rig), { topic: 'the harbour' });
+    await longTalk(rig, openTerminal(rig), { topic: 'the harbour', turns: 5 });
     await rig.flush();
     const terminal = openTmux(rig.home.env, { cwd: rig.home.user, columns: 120 });
     try {

@@ -5,7 +5,7 @@ import { execa } from 'execa';
 import { expect, it } from 'vitest';
 import { openLanceIndex } from '../../memory/search/lancedb/search-index.ts';
 import { nodeRow } from '../contract/search-index.ts';
-import { compileInto } from '../helpers/compiled.ts';
+import { getProgram } from '../helpers/compiled.ts';
 import { createHashEmbedder } from '../helpers/hash-embedder.ts';
 import { searched } from '../helpers/lane-hits.ts';
 
@@ -17,12 +17,11 @@ const LATER_MS = 2;
 it('an index killed during compaction keeps every acknowledged row', async () => {
   const out = await mkdtemp(path.join(os.tmpdir(), 'comet-index-kill-'));
   const dir = path.join(out, 'index');
-  const program = path.join(out, 'js/test/fixtures/programs/write-until-killed.js');
+  const program = getProgram('write-until-killed');
   const template = JSON.stringify(nodeRow('x', 'some words'));
   const acknowledged: string[] = [];
   let kills = 0;
   try {
-    await compileInto(path.join(out, 'js'), ['test/fixtures/programs/write-until-killed.ts']);
     for (let round = 0; round < MOST_ROUNDS && kills < KILLS; round += 1) {
       const writer = execa('node', [program, 'index', out, String(round * 1_000), template], {
         reject: false,

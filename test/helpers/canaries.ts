@@ -43,11 +43,14 @@ export interface CommandLines {
   stop(): void;
 }
 
-/** Reads the command lines of all processes again and again. */
+/** Reads the command lines of all processes that begin from now on, again and again. */
 export function watchCommandLines(everyMs = 20): CommandLines {
   const seen = new Set<string>();
+  const list = (): string[] => readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const earlier = new Set(list());
   const look = (): void => {
-    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    for (const pid of list()) {
+      if (earlier.has(pid)) continue;
       try {
         seen.add(readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '));
       } catch {
@@ -55,7 +58,6 @@ export function watchCommandLines(everyMs = 20): CommandLines {
       }
     }
   };
-  look();
   const timer = setInterval(look, everyMs);
   return {
     seen,

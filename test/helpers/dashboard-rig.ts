@@ -53,7 +53,7 @@ export async function openDashboardRig(): Promise<DashboardRig> {
   const clock = createStoryClock();
   const sessions = [...STORY];
   const brain: Brain = (request) => storyBrain(sessions, () => {})(request);
-  const [stage, browser] = await Promise.all([openBareStage('', clock, brain), openBrowser(PLAIN_PAGES)]);
+  const [stage, browser] = await Promise.all([openBareStage('', clock, brain), openBrowser(...PLAIN_PAGES)]);
   const { engine } = stage;
   const close = async (): Promise<void> => {
     await browser.close();

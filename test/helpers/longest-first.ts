@@ -4,7 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONG = new RegExp(
   `/(?:${[
     'integration/(?:linear-time|proxy/http/slow-clients|memory/storage/random-edits|mock-anthropic/transcripts)',
-    'integration/memory/ingest/red-team|fuzz/conversations|faults/(?:disk|engine)',
+    'integration/memory/(?:ingest/(?:red-team|poisoning)|storage/round-trip|search/lancedb/lance-index)',
+    'integration/proxy/(?:guard/engine-process|http/exchange)|fuzz/conversations|faults/(?:disk|engine)|ui/views',
     'claude-code/(?:conversation|compact|switch)',
     'e2e/(?:package|uninstall|bad-model|bad-input|terminal|setup|demo|earlier-homes|cli-(?:words|import|bench))',
   ].join('|')})\\.test\\.ts$`,
@@ -14,8 +15,10 @@ const LONG = new RegExp(
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const rank = ({ project, moduleId }: TestSpecification): number =>
-      2 * (project.config.sequence.groupOrder ?? 0) + Number(!LONG.test(moduleId));
+    // A worker ends where the project changes, so those of the smaller project come before all others of their group.
+    const order = ({ project, moduleId }: TestSpecification): number =>
+      project.name === 'source' ? 0 : LONG.test(moduleId) ? 1 : 2;
+    const rank = (file: TestSpecification): number => 3 * (file.project.config.sequence.groupOrder ?? 0) + order(file);
     return sorted.toSorted((one, other) => rank(one) - rank(other));
   }
 }

@@ -59,15 +59,29 @@ type Measured = Pick<Item, 'digest' | 'tokens' | 'ttl'>;
 
 /** By the block itself: whoever judges a growing conversation hands the same objects in again and again. */
 const measured = new WeakMap<Json, Measured>();
+/** By its text: most of a conversation comes again with each request. */
+const measuredTexts = new Map<string, Measured>();
+const MOST_CHARS = 8_000_000;
+let chars = 0;
 
 function item(part: Part, role: string, path: string, message: number, block: Json): Item {
-  const known = measured.get(block) ?? {
-    digest: digestBlock(role, block),
-    tokens: blockTokens(block),
-    ttl: getTtl(block),
-  };
+  const known = measured.get(block) ?? measureText(role, block);
   measured.set(block, known);
   return { part, role, path, message, block, ...known };
+}
+
+function measureText(role: string, block: Json): Measured {
+  const text = `${role}\n${JSON.stringify(block)}`;
+  const known = measuredTexts.get(text);
+  if (known !== undefined) return known;
+  const fresh = { digest: digestBlock(role, block), tokens: blockTokens(block), ttl: getTtl(block) };
+  chars += text.length;
+  if (chars > MOST_CHARS) {
+    measuredTexts.clear();
+    chars = text.length;
+  }
+  measuredTexts.set(text, fresh);
+  return fresh;
 }
 
 function getTtl(block: Json): string | null {

@@ -27,7 +27,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard of a running daemon', () 
     rig = await createLiveRig({ COMET_CC_UI_PORT: '0' }, () => {
       return { kind: 'message', blocks: [{ type: 'text', text: 'Understood, noted. '.repeat(20) }], delivery };
     });
-    browser = await openBrowser(PLAIN_PAGES);
+    browser = await openBrowser(...PLAIN_PAGES);
     terminal = openTerminal(rig);
     await longTalk(rig, terminal, { topic: 'the broker' });
   });

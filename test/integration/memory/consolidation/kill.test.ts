@@ -10,7 +10,7 @@ import { openDreamFiles } from '../../../../memory/storage/fs/change-files.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
 import { contentDigest } from '../../../../memory/storage/index-writer.ts';
-import { compileInto } from '../../../helpers/compiled.ts';
+import { getProgram } from '../../../helpers/compiled.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
 import { dreamNodes } from '../../../helpers/dream-nodes.ts';
 import { openDreamRig } from '../../../helpers/dream-rig.ts';
@@ -110,9 +110,7 @@ test('killed at any write, memory is as before the dream or as after it', async 
 });
 
 test('a process that is killed leaves memory and index as before the dream or as after it', async () => {
-  const js = path.join(out, 'js');
-  await compileInto(js, ['test/fixtures/programs/dream.ts']);
-  const program = path.join(js, 'test/fixtures/programs/dream.js');
+  const program = getProgram('dream');
   const dreamIn = async (home: string, killAt: number): Promise<string> => {
     const env = { KILL_AT: String(killAt) };
     const { exitCode, isTerminated, stderr, stdout } = await execa('node', [program, home], { reject: false, env });

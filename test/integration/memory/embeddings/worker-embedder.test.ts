@@ -4,17 +4,14 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createWorkerEmbedder } from '../../../../memory/embeddings/worker-embedder.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
-import { compileInto } from '../../../helpers/compiled.ts';
+import { getCompiled } from '../../../helpers/compiled.ts';
 import { createStaticEmbedder } from '../../../helpers/static-embedder.ts';
 
+const script = getCompiled('memory/embeddings/embedder-worker');
 let out: string;
-let script: string;
 
-// Compiled here, so that the test sees this source and not the last build's.
 beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-worker-'));
-  await compileInto(out, ['memory/embeddings/embedder-worker.ts']);
-  script = path.join(out, 'memory/embeddings/embedder-worker.js');
 });
 
 afterAll(() => rm(out, { recursive: true, force: true }));

@@ -8,7 +8,7 @@ import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../../../memory/storage/fs/turn-log.ts';
 import { nodeRow } from '../../../contract/search-index.ts';
 import { turn } from '../../../contract/turn-log.ts';
-import { compileInto } from '../../../helpers/compiled.ts';
+import { getProgram } from '../../../helpers/compiled.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
@@ -20,14 +20,13 @@ let home: string;
 beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-kill-'));
   home = path.join(out, 'home');
-  await compileInto(path.join(out, 'js'), ['test/fixtures/programs/write-until-killed.ts']);
 });
 
 afterAll(() => rm(out, { recursive: true, force: true }));
 
 /** Runs a writer, kills it in the middle of its work again and again, and gives the numbers it had acknowledged. */
 async function killedWriter(store: string, template: unknown): Promise<number[]> {
-  const program = path.join(out, 'js/test/fixtures/programs/write-until-killed.js');
+  const program = getProgram('write-until-killed');
   const acknowledged: number[] = [];
   for (let round = 1; round <= KILLS; round += 1) {
     const first = (acknowledged.at(-1) ?? -1) + 1_000;

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -91,31 +92,24 @@ describe('pass-through', () => {
       status: fc.constantFrom(200, 201, 400, 404, 429, 500, 529),
     });
     await fc.assert(
-      fc.asyncProperty(cases, async ({ method, path, name, text, body, status }) => {
-        const sent = method === 'GET' || method === 'OPTIONS' ? undefined : Buffer.from(body);
+      fc.asyncProperty(cases, async ({ method, path, name, text, body: bytes, status }) => {
+        const sent = method === 'GET' || method === 'OPTIONS' ? undefined : Buffer.from(bytes);
         const headers = ['X-WANT', `${status} Because`, name, text, 'Accept', 'a', 'accept', 'b'];
         const reply = await askOn(secure, { method, path, headers, ...(sent ? { body: sent } : {}) });
         const got = standIn.received.at(-1);
-        expect(got?.method).toBe(method);
-        expect(got?.url).toBe(path);
-        expect(got?.body.equals(sent ?? Buffer.alloc(0))).toBe(true);
-        const turnIds = got?.rawHeaders.filter((_, at, all) => {
+        const fields = got?.rawHeaders.filter((_, at, all) => {
           const lower = all[at - (at % 2)]?.toLowerCase() as string;
           return !['host', 'connection', 'content-length'].includes(lower);
         });
-        expect(turnIds).toEqual(headers);
-        expect([reply.status, reply.reason]).toEqual([status, 'Because']);
-        expect(reply.rawHeaders.slice(0, 8)).toEqual([
-          'X-Twice',
-          'b',
-          'x-twice',
-          'a',
-          'Set-Cookie',
-          'q=1',
-          'ETag',
-          '"e"',
-        ]);
-        expect(reply.body.equals(sent ?? Buffer.alloc(0))).toBe(true);
+        const body = sent ?? Buffer.alloc(0);
+        const seen = {
+          request: [got?.method, got?.url, fields, got?.body],
+          reply: [reply.status, reply.reason, reply.rawHeaders.slice(0, 8), reply.body],
+        };
+        const answered = ['X-Twice', 'b', 'x-twice', 'a', 'Set-Cookie', 'q=1', 'ETag', '"e"'];
+        const exact = { request: [method, path, headers, body], reply: [status, 'Because', answered, body] };
+        // vitest's own comparison takes an eighth of the time of ten thousand requests; it shows the difference.
+        if (!isDeepStrictEqual(seen, exact)) expect(seen).toStrictEqual(exact);
       }),
       { numRuns: 10_000 },
     );
