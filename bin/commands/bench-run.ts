@@ -69,13 +69,16 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
     // It then competes with a running session for the processor, and nothing else.
   }
   const startMs = Date.now();
-  const scratch = mkdtempSync(path.join(os.tmpdir(), 'comet-cc-bench-'));
-  const remove = (): void => rmSync(scratch, { recursive: true, force: true, maxRetries: 3 });
+  let scratch = '';
+  const remove = (): void => {
+    if (scratch !== '') rmSync(scratch, { recursive: true, force: true, maxRetries: 3 });
+  };
   const interrupted = (): never => {
     remove();
     process.exit(130);
   };
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted).once('SIGHUP', interrupted);
+  scratch = mkdtempSync(path.join(os.tmpdir(), 'comet-cc-bench-'));
   try {
     const byProject = [...grouped(turns, (each) => each.project).values()];
     const samples: { readonly turns: readonly PastTurn[]; readonly questions: readonly Question[] }[] = [];
