@@ -106,10 +106,16 @@ export async function openPlayer(options: PlayOptions) {
   let unplayable = 0;
   let played = 0;
   const judges = { direct: createJudge({ enforceThinking: false }), sent: createJudge() };
-  /** Answers with the thinking that the mock API signed for what the product sent. */
-  const signed = new Map<PastMessage, PastMessage>();
+  /** Answers by session, with the thinking that the mock API signed for what the product sent; a fork begins with its parent's. */
+  const answers = new Map<string, Map<PastMessage, PastMessage>>();
+  const answersOf = (sessionId: string): Map<PastMessage, PastMessage> => {
+    const signed = answers.get(sessionId) ?? new Map(answers.get(sessionId.replace(/^fork-/, '')));
+    answers.set(sessionId, signed);
+    return signed;
+  };
 
   async function send({ conversation, request }: Due, rested: boolean): Promise<Played | null> {
+    const signed = answersOf(conversation.sessionId);
     const sending = { model, ttl, index: played, headTokens: getHead(conversation, request) };
     const client = buildRequest(
       conversation,
@@ -138,7 +144,7 @@ export async function openPlayer(options: PlayOptions) {
     }
     played += 1;
     if (played % (options.restartEvery ?? Number.POSITIVE_INFINITY) === 0) engine = await openEngine();
-    else outcome.onResponse(getResponse(signedAnswer(request), sent.usage, judged.refusal?.message ?? null));
+    else outcome.onResponse(getResponse(signedAnswer(request, signed), sent.usage, judged.refusal?.message ?? null));
     await settle(engine.memory);
     const refusal = judged.refusal?.message ?? null;
     return { conversation, request, direct, sent, refusal, ms, phases: timer.phases, rested };
@@ -150,7 +156,7 @@ export async function openPlayer(options: PlayOptions) {
     return tokens;
   }
 
-  function signedAnswer(request: PastRequest): PastRequest {
+  function signedAnswer(request: PastRequest, signed: ReadonlyMap<PastMessage, PastMessage>): PastRequest {
     return { ...request, answer: (request.answer && signed.get(request.answer)) ?? request.answer };
   }
 
