@@ -302,7 +302,7 @@ function isTelling({ text }: Statement): boolean {
 
 const NAMES_OPTION = /\b(?:option|approach|alternative) (?:\d|[A-H])\b/i;
 
-/** One of several ways, which the answer need not take. What weighs them is not, though the heading of the last may be above it. */
+/** One of several ways, which the answer need not take; a conclusion below the last of their headings is none. */
 function isOption({ text, heading }: Statement): boolean {
   if (OF_OPTION.test(text)) return true;
   return OF_OPTION.test(heading) && !CONCLUDES.test(text) && !NAMES_OPTION.test(text);
