@@ -4,6 +4,8 @@ import { bypassesProxy } from '../../proxy/guard/index.ts';
 export { isOurProxy } from '../../common/request.ts';
 
 const HINTS = 'CLAUDE_CODE_GATEWAY_HINT_HEADERS';
+/** Message threads (2.1.332): requests without the earlier messages. A flag of the server decides where it is unset. */
+const THREADS = 'CLAUDE_CODE_TETHER_LIVE';
 export const PROXY_NAMES = 'HTTPS_PROXY https_proxy HTTP_PROXY http_proxy ALL_PROXY all_proxy'.split(' ');
 
 export interface ProxyAccess {
@@ -22,6 +24,7 @@ export function clientEnvironment(access: ProxyAccess, user: NodeJS.ProcessEnv):
     ...(user['https_proxy'] === undefined ? {} : { https_proxy: url }),
     NODE_EXTRA_CA_CERTS: access.bundle,
     [HINTS]: '1',
+    [THREADS]: '0',
   };
 }
 

@@ -24,6 +24,7 @@ describe('env', () => {
       HTTPS_PROXY: expect.stringMatching(/^http:\/\/comet-cc:[\w-]{43}@127\.0\.0\.1:\d+$/),
       NODE_EXTRA_CA_CERTS: path.join(home.home, 'certs', 'bundle.pem'),
       CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+      CLAUDE_CODE_TETHER_LIVE: '0',
     });
   });
 

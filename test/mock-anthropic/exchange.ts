@@ -7,11 +7,13 @@ import type { ServedRequest } from './request-record.ts';
 import type { Accepted, Judge } from './request-validator.ts';
 import type { Brain } from './responder.ts';
 import { getMessage, type Reply, streamReply } from './sse.ts';
+import type { Threads } from './threads.ts';
 import { blockTokens } from './tokens.ts';
 
 export interface ExchangeParts {
   readonly judge: Judge;
   readonly brain: Brain;
+  readonly threads: Threads;
   /** On every answer of `/v1/messages`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly missing: RegExp | null;
@@ -29,43 +31,52 @@ export async function answerRequest(
     return sendEcho(request, response);
   }
   for (const [name, value] of Object.entries(parts.headers)) response.setHeader(name, value);
+  const whole = parts.threads.whole(request.body ?? {});
+  if ('refusal' in whole) return refuse(request, response, whole.refusal);
   const verdict = parts.judge.judge({
-    body: request.bytes,
+    body: whole.body === request.body || request.body === null ? request.bytes : whole.body,
     headers: request.headers,
     atMs: request.atMs,
     path: request.kind,
   });
-  if (verdict.refusal) {
-    request.refusal = verdict.refusal;
-    return sendError(request, response, verdict.refusal);
-  }
+  if (verdict.refusal) return refuse(request, response, verdict.refusal);
   request.usage = { ...verdict.usage, output: 0 };
   request.cost = verdict.cost;
   if (request.kind === 'count_tokens') return send(request, response, 200, { input_tokens: verdict.usage.input });
-  const answer = await parts.brain(request);
-  return sendAnswer(request, response, verdict, answer);
+  const answer = await parts.brain({ ...request, body: verdict.body });
+  const id = await sendAnswer(request, response, verdict, answer);
+  if (id !== null) parts.threads.keep(verdict.body, id, request.answer);
+}
+
+function refuse(request: ServedRequest, response: ServerResponse, refusal: Refusal): Promise<void> {
+  request.refusal = refusal;
+  return sendError(request, response, refusal);
 }
 
 const NOT_FOUND: Refusal = { status: 404, type: 'not_found_error', message: 'Not found' };
 
 export function sendError(request: ServedRequest, response: ServerResponse, refusal: Refusal): Promise<void> {
-  const { status, type, message } = refusal;
+  const { status, type, message, details } = refusal;
   // The size limit is answered in front of the API, without the outer type.
   const outer = status === 413 ? {} : { type: 'error', request_id: response.getHeader('request-id') };
-  return send(request, response, status, { ...outer, error: { type, message } });
+  return send(request, response, status, { ...outer, error: { type, message, ...(details && { details }) } });
 }
 
+/** Returns the id of a message that was sent. */
 async function sendAnswer(
   request: ServedRequest,
   response: ServerResponse,
   verdict: Accepted,
   answer: Answer,
-): Promise<void> {
+): Promise<string | null> {
   const delivery = answer.delivery ?? {};
   const extra = { ...(answer.kind === 'error' ? answer.headers : {}), ...delivery.headers };
   for (const [name, value] of Object.entries(extra)) response.setHeader(name, value);
   await holdBack(delivery);
-  if (answer.kind === 'error') return sendError(request, response, answer);
+  if (answer.kind === 'error') {
+    await sendError(request, response, answer);
+    return null;
+  }
   const reply = getReply(request, verdict, answer);
   request.answer = reply.blocks;
   request.usage = { ...verdict.usage, output: reply.outputTokens };
@@ -75,6 +86,7 @@ async function sendAnswer(
   response.writeHead(200, streams ? STREAM_HEADERS : JSON_HEADERS);
   const whole = [{ text: JSON.stringify(getMessage(reply)), isDelta: false }];
   request.end = await deliver(response, streams ? streamReply(reply) : whole, delivery);
+  return reply.id;
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json' };

@@ -20,6 +20,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   user_profile_id: ['user-profiles-'],
   context_hint: ['context-hint-'],
   safeguards: ['dangerous-tool-use-'],
+  thread: ['message-threads-'],
 };
 
 /** Problem of the fields beside `messages`; `has` knows the betas of the header by their beginning. */

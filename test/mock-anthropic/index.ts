@@ -6,6 +6,7 @@ import { getClass, getSession, type ServedRequest } from './request-record.ts';
 import { createJudge } from './request-validator.ts';
 import { type Brain, echoBrain } from './responder.ts';
 import { listen, readBody } from './server.ts';
+import { createThreads } from './threads.ts';
 import { addUp, type Totals } from './totals.ts';
 
 export type { Answer, AnswerBlock, Delivery } from './answer.ts';
@@ -54,6 +55,7 @@ const MAX_BYTES = 32 * 1024 * 1024;
 export async function createStandin(options: StandinOptions = {}): Promise<Standin> {
   const { clock = Date, brain = echoBrain, headers = {}, missing = null, tls } = options;
   const judge = createJudge(options);
+  const threads = createThreads();
   const requests: ServedRequest[] = [];
   const waiting = new Set<() => void>();
   const announce = () => {
@@ -69,7 +71,7 @@ export async function createStandin(options: StandinOptions = {}): Promise<Stand
     announce();
     if (upload.end === 'aborted') return;
     try {
-      if (upload.end === 'whole') await answerRequest({ judge, brain, headers, missing }, request, response);
+      if (upload.end === 'whole') await answerRequest({ judge, threads, brain, headers, missing }, request, response);
       else await refuseSize(request, response);
     } catch (error) {
       await fail(request, response, error);

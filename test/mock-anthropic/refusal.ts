@@ -1,8 +1,9 @@
-/** An error answer of the API: HTTP status, `error.type`, `error.message`. */
+/** An error answer of the API: HTTP status and fields of `error`. */
 export interface Refusal {
   readonly status: number;
   readonly type: string;
   readonly message: string;
+  readonly details?: Readonly<Record<string, string>>;
 }
 
 export function invalid(message: string): Refusal {

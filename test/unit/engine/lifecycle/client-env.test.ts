@@ -19,6 +19,7 @@ describe('clientEnvironment', () => {
       HTTPS_PROXY: OURS,
       NODE_EXTRA_CA_CERTS: ACCESS.bundle,
       CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+      CLAUDE_CODE_TETHER_LIVE: '0',
     });
     expect(clientEnvironment(ACCESS, { https_proxy: 'http://p:1' })).toMatchObject({ https_proxy: OURS });
   });
@@ -28,7 +29,11 @@ describe('withoutOurs', () => {
   it('leaves the environment as the user had it', () => {
     const user = { PATH: '/bin', HTTP_PROXY: 'http://proxy.example:3128', NODE_EXTRA_CA_CERTS: '/own.pem' };
     const ours = { ...user, ...clientEnvironment(ACCESS, {}), https_proxy: OURS };
-    expect(withoutOurs(ours, ACCESS.bundle, '/own.pem')).toEqual({ ...user, CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1' });
+    expect(withoutOurs(ours, ACCESS.bundle, '/own.pem')).toEqual({
+      ...user,
+      CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+      CLAUDE_CODE_TETHER_LIVE: '0',
+    });
     expect(withoutOurs({ NODE_EXTRA_CA_CERTS: ACCESS.bundle }, ACCESS.bundle, null)).toEqual({});
     expect(withoutOurs(user, ACCESS.bundle, null)).toEqual(user);
   });
