@@ -12,7 +12,7 @@ import {
   sumTokens,
   type TurnSpan,
 } from '../wire/turns.ts';
-import type { Match, PlanLocation } from './plan.ts';
+import type { Match, PlanLocation, PlanUse } from './plan.ts';
 import type { HeldState } from './render.ts';
 
 /** How much of the newest part of a conversation always stays. */
@@ -198,15 +198,19 @@ export function findCacheState({
 }: Pick<CutRequest, 'view' | 'match' | 'nowMs'>): Pick<CutContext, 'cold' | 'prices'> {
   const traits = findModelTraits(view.model);
   const ttl = findTtl(view.infos);
-  const use = match?.lastUse;
-  // A system message that sets the effort is assumed to leave what precedes it in the cache.
-  const isDirected = view.infos.some(({ pinned }) => pinned?.directive !== undefined);
-  const isOther = use?.model !== view.model || (!isDirected && use.effort !== view.effort);
   return {
     // A cache entry's lifetime starts with the request that last read it; another model or effort misses it.
-    cold: use !== undefined && (isExpired(view, use.atMs, nowMs) || isOther),
+    cold: match !== null && isExpired(view, findLastUse(match, view).atMs, nowMs),
     prices: { read: traits.cacheRead, write: ttl === '1h' ? traits.cacheWrite1h : traits.cacheWrite5m },
   };
+}
+
+/** When the prompt cache of this model and effort last read what the plan sends; at 0 where it never did. */
+export function findLastUse({ uses }: Match, { model, effort, infos }: ConversationView): PlanUse {
+  // A system message that sets the effort is assumed to leave what precedes it in the cache.
+  const isDirected = infos.some(({ pinned }) => pinned?.directive !== undefined);
+  const own = uses.filter((use) => use.model === model && (isDirected || use.effort === effort));
+  return { atMs: Math.max(0, ...own.map(({ atMs }) => atMs)), model, effort };
 }
 
 /** Whether the prompt cache has dropped what was last read at `atMs`. */

@@ -62,7 +62,7 @@ import {
   type ResponseRecorder,
   type UnfinishedTurn,
 } from './capture.ts';
-import { type CutRule, countEligibleTurns, isExpired } from './cut.ts';
+import { type CutRule, countEligibleTurns, findLastUse, isExpired } from './cut.ts';
 import {
   applyPlan,
   changesNoBytes,
@@ -292,7 +292,7 @@ class RewritePipeline implements Rewriter {
       const isShown = step.kind === 'extend' && plan.injections.length > step.plan.injections.length;
       this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
     }
-    const formerUse = input.match?.lastUse;
+    const formerUse = input.match === null ? undefined : findLastUse(input.match, view);
     return { context, plan, spliced, decision: describeStep(view, step), cut: isCut(step), formerUse };
   }
 
@@ -391,8 +391,8 @@ class RewritePipeline implements Rewriter {
     request.timer?.end('splice');
     if (spliced !== null) {
       const counts = isCurrent && request.path === 'messages';
-      if (counts) this.#noteReplay(context, match);
-      const formerUse = counts ? match.lastUse : undefined;
+      if (counts) this.#noteReplay(context, plan);
+      const formerUse = counts ? findLastUse(match, view) : undefined;
       return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false, formerUse };
     }
     // Also one that is invalid with its thinking stripped: an answer past the proxy may cite what the plan leaves out.
@@ -402,12 +402,10 @@ class RewritePipeline implements Rewriter {
   }
 
   /** Forks read the same prompt cache and may have answers of their own; they end soon, so their uses are not written. */
-  #noteReplay({ view, sessionId, kind }: RequestContext, { plan, lastUse }: Match): void {
-    const now = describeUse(view, this.#deps.clock.now());
-    const record = { kind: 'served', planId: plan.id, ...now } as const;
-    const isSame = now.use.model === lastUse.model && now.use.effort === lastUse.effort;
+  #noteReplay({ view, sessionId, kind }: RequestContext, plan: EpochPlan): void {
+    const record = { kind: 'served', planId: plan.id, ...describeUse(view, this.#deps.clock.now()) } as const;
     if (kind === 'main' || plan.slice !== undefined) this.#plans.saveLater(sessionId, record);
-    else this.#plans.index.apply({ ...record, use: isSame ? now.use : lastUse });
+    else this.#plans.index.apply(record);
   }
 
   /** A request for a summary lacks or changes the prompt or the results with which a cut came. */
@@ -433,7 +431,7 @@ class RewritePipeline implements Rewriter {
     if (match === null || match.plan.sessionId === sessionId) return match;
     const plan = { ...match.plan, id: this.#deps.randomHex(16), sessionId };
     const served = view.lineage[match.servedAt] as string;
-    this.#plans.saveLater(sessionId, { kind: 'plan', plan, served, use: match.lastUse });
+    for (const use of match.uses) this.#plans.saveLater(sessionId, { kind: 'plan', plan, served, use });
     return { ...match, plan };
   }
 

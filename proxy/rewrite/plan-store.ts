@@ -221,7 +221,7 @@ interface SessionPlans {
 export class PlanIndex {
   readonly #plans = new Map<string, EpochPlan>();
   readonly #plansByServed = new Map<string, string[]>();
-  readonly #uses = new Map<string, PlanUse>();
+  readonly #uses = new Map<string, readonly PlanUse[]>();
   readonly #rewrittenSessions = new Set<string>();
   /** Least recently used first. */
   readonly #sessions = new Map<string, SessionPlans>();
@@ -273,7 +273,8 @@ export class PlanIndex {
   #addUse({ served, use }: ServedUse, { id, sessionId }: EpochPlan): void {
     const others = (this.#plansByServed.get(served) ?? []).filter((other) => other !== id);
     this.#plansByServed.set(served, [...others, id]);
-    this.#uses.set(id, use);
+    const otherUses = this.#getUses(id).filter(({ model, effort }) => model !== use.model || effort !== use.effort);
+    this.#uses.set(id, [...otherUses, use]);
     const session = this.#sessions.get(sessionId) ?? { plans: new Set(), served: new Set() };
     session.plans.add(id);
     session.served.add(served);
@@ -286,11 +287,19 @@ export class PlanIndex {
     const session = this.#sessions.get(sessionId);
     return [...(session?.plans ?? [])].flatMap((id) => {
       const plan = this.#plans.get(id) as EpochPlan;
-      const use = this.#uses.get(id) as PlanUse;
-      const served = [...(session?.served ?? [])].filter((hash) => this.#plansByServed.get(hash)?.includes(id));
-      const records = served.map((hash) => ({ kind: 'served', planId: id, served: hash, use }) as const);
-      return [{ kind: 'plan', plan, served: served[0] ?? '', use } as const, ...records];
+      const [use, ...otherUses] = this.#getUses(id) as readonly [PlanUse, ...PlanUse[]];
+      const hashes = [...(session?.served ?? [])].filter((hash) => this.#plansByServed.get(hash)?.includes(id));
+      const uses = [
+        ...hashes.map((served) => ({ served, use })),
+        ...otherUses.map((use) => ({ served: hashes.at(-1) ?? '', use })),
+      ];
+      const records = uses.map((each) => ({ kind: 'served', planId: id, ...each }) as const);
+      return [{ kind: 'plan', plan, served: hashes[0] ?? '', use } as const, ...records];
     });
+  }
+
+  #getUses(planId: string): readonly PlanUse[] {
+    return this.#uses.get(planId) ?? [];
   }
 
   /** Whether a plan ever changed bytes in this session: then its thinking may be bound to the changed prefix. */
@@ -323,7 +332,7 @@ export class PlanIndex {
       const toMatch = (plan: EpochPlan): Match => ({
         plan,
         servedAt: index,
-        lastUse: this.#uses.get(plan.id) as PlanUse,
+        uses: this.#getUses(plan.id),
       });
       const own = plans.findLast((plan) => plan.sessionId === sessionId);
       if (own !== undefined) return isAnswered || scope !== 'answered' ? toMatch(own) : null;
@@ -339,7 +348,7 @@ export class PlanIndex {
     const plan = this.#plans.get(id);
     const servedAt = (plan === undefined ? null : locatePlan(plan, lineage))?.stripEnd ?? 0;
     if (plan === undefined || servedAt - 1 < Math.max(0, than?.servedAt ?? 0)) return null;
-    return { plan, servedAt: servedAt - 1, lastUse: this.#uses.get(id) as PlanUse };
+    return { plan, servedAt: servedAt - 1, uses: this.#getUses(id) };
   }
 
   /** Evicts the least recently used sessions until at most `maxSessions` remain. */

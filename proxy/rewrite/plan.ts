@@ -84,7 +84,8 @@ export interface Match {
   readonly plan: EpochPlan;
   /** Index of the newest message that the plan was already used for. */
   readonly servedAt: number;
-  readonly lastUse: PlanUse;
+  /** The last of each model and effort. */
+  readonly uses: readonly PlanUse[];
 }
 
 /** One use of a plan: the lineage hash of the request it served, or of that request with the first answer. */
@@ -303,6 +304,6 @@ export interface RewriteResult {
   readonly decision: string;
   /** The request is the first one with a new cut. */
   readonly cut: boolean;
-  /** When the prompt cache was read before; undefined where nothing of the plan was sent before. */
+  /** When the prompt cache of the model was read before; undefined where nothing of the plan was sent before. */
   readonly formerUse?: PlanUse | undefined;
 }

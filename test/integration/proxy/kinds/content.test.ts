@@ -166,6 +166,22 @@ describe('a switch in mid-session', () => {
     expect(left(await walk(terminal, 9, 9)) > 0).toBe(version === '2.1.197');
   });
 
+  it('of the model for a prompt leaves the cache of the other, so a cut waits after it until that has expired', async () => {
+    const patient = earlyCuts({ margin: 99, roundMargin: 99, triggerTokens: 2_700 });
+    const play = async (pauseMinutes: number): Promise<readonly boolean[]> => {
+      const rig = await createWireRig({ config: { cut: patient } });
+      const terminal = createTerminal(rig, { model: 'claude-opus-5-5', ttl: '1h' });
+      const cuts = [left(await walk(terminal, 1, 8)) > 0];
+      terminal.become({ model: 'claude-sonnet-5-5' });
+      cuts.push(left(await walk(terminal, 9, 9)) > 0);
+      rig.clock.nowMs += pauseMinutes * 60_000;
+      terminal.become({ model: 'claude-opus-5-5' });
+      return [...cuts, left(await walk(terminal, 10, 10)) > 0];
+    };
+    expect(await play(0)).toEqual([false, false, false]);
+    expect(await play(61)).toEqual([false, false, true]);
+  });
+
   it('of the model to one that takes no system messages puts what was recalled into the prompt instead', async () => {
     const { terminal } = await begun(2);
     expect(getText(await terminal.again())).toContain('"role":"system","content":"comet-cc recalls');

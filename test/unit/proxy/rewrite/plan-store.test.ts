@@ -72,6 +72,26 @@ it('what was saved too late to be sent is forgotten, also after a restart', asyn
   }
 });
 
+it('remembers the last use of each model, also in a file that was deleted and written again', async () => {
+  const dir = path.join(await tempDir(), 'plans');
+  const { store, shelf, live } = await openShelf(dir);
+  await live('a');
+  const view = getView(getLineage('a', 4));
+  const planId = getPlan('a').id;
+  const served = view.lineage.at(-1) as string;
+  const other = { ...use, model: 'other' };
+  await rm(path.join(dir, 'a.jsonl'));
+  for (const each of [other, { ...use, atMs: 1 }]) {
+    await shelf.save('a', { kind: 'served', planId, served, use: each });
+  }
+  const uses = [other, { ...use, atMs: 1 }];
+  expect(shelf.index.match(view, 'a')?.uses).toEqual(uses);
+  await rm(path.join(dir, 'a.jsonl'));
+  await shelf.save('a', { kind: 'served', planId, served, use: { ...use, atMs: 1 } });
+  await store.close();
+  expect((await openShelf(dir)).shelf.index.match(view, 'a')?.uses).toEqual(uses);
+});
+
 describe('plans of more sessions than are held', () => {
   it('are evicted, and loaded when their session returns', async () => {
     const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
@@ -80,7 +100,7 @@ describe('plans of more sessions than are held', () => {
     expect(shelf.index.match(view, 'a')).toBeNull();
     expect(shelf.index.wasRewritten('a')).toBe(true);
     await shelf.load(view.lineage, 'a');
-    expect(shelf.index.match(view, 'a')).toEqual({ plan: getPlan('a'), servedAt: 6, lastUse: use });
+    expect(shelf.index.match(view, 'a')).toEqual({ plan: getPlan('a'), servedAt: 6, uses: [use] });
     expect(shelf.index.getRecords('a')).toHaveLength(5);
     await live('a');
     expect(shelf.index.getRecords('b')).toEqual([]); // had to make room
