@@ -168,13 +168,9 @@ function createPhaseTimer() {
     },
     /** With the head of the response, and with each part of its body. */
     answer(): void {
-      if (phases.at(-1)?.name === 'answer') {
-        const ms = performance.now() - sinceMs;
-        phases[phases.length - 1] = { name: 'answer', ms: Math.round(ms) };
-        return;
-      }
-      add('upstream');
-      phases.push({ name: 'answer', ms: 0 });
+      if (phases.at(-1)?.name === 'answer') phases.pop();
+      else add('upstream');
+      phases.push({ name: 'answer', ms: Math.round(performance.now() - sinceMs) });
     },
   });
 }

@@ -118,7 +118,7 @@ export async function createRewriter(deps: RewriterDeps) {
     replay: pipeline.replay.bind(pipeline),
     /** Newest first. */
     receipts: () => deps.receipts.list(),
-    recalls: () => pipeline.recalls(),
+    recalls: (): RecallCounts => pipeline.late.counts(),
     problems: () => pipeline.problems(),
     captureUnfinished: pipeline.captureUnfinished.bind(pipeline),
     async close() {
@@ -151,7 +151,7 @@ class RewritePipeline implements Rewriter {
   readonly #cache = new ConversationCache();
   readonly #lockSession = createKeyedMutex();
   readonly #recorder: ResponseRecorder;
-  readonly #late = new LateRecalls();
+  readonly late = new LateRecalls();
   readonly #answered = new LruMap<string, true>(MAX_ANSWERED);
   /** By session. */
   readonly #unfinished = new LruMap<string, UnfinishedTurn>(MAX_UNFINISHED);
@@ -185,10 +185,6 @@ class RewritePipeline implements Rewriter {
     });
   }
 
-  recalls(): RecallCounts {
-    return this.#late.counts();
-  }
-
   problems(): readonly Problem[] {
     return [...this.#withoutDirectory].flatMap(([client, count]) =>
       count < MIN_WITHOUT_DIRECTORY
@@ -210,7 +206,8 @@ class RewritePipeline implements Rewriter {
     return this.#lockSession(context.sessionId, async () => {
       let result: RewriteResult;
       try {
-        await this.#plans.load(context.view.lineage, context.sessionId);
+        const onWait = (): void => request.extendDeadline?.(RECOGNITION_MS);
+        await this.#plans.load(context.view.lineage, context.sessionId, onWait);
         result = await this.#advance(context, signal);
       } catch (error) {
         this.#deps.log.warn('memory skipped; the current plan is replayed', { requestId: request.requestId, error });
@@ -290,7 +287,7 @@ class RewritePipeline implements Rewriter {
     timer?.end('store');
     if (isLate(planInput)) {
       const isShown = step.kind === 'extend' && plan.injections.length > step.plan.injections.length;
-      this.#late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
+      this.late.settle(sessionId, isShown ? 'late_delivered' : 'late_empty');
     }
     const formerUse = input.match === null ? undefined : findLastUse(input.match, view);
     return { context, plan, spliced, decision: describeStep(view, step), cut: isCut(step), formerUse };
@@ -331,9 +328,9 @@ class RewritePipeline implements Rewriter {
   async #recall(context: RequestContext, input: PlanInput): Promise<RecalledMemory> {
     const { memory, config, log } = this.#deps;
     context.request.extendDeadline?.(lookupMs(input.step, config) - config.memoryDeadlineMs);
-    if (this.#disabledBy(context) !== null) return lookUpQuotes(memory, this.#late, input, config, log);
-    if (!isLate(input)) return lookUpMemory(memory, this.#late, input, config, log);
-    return takeLateLines(this.#late.ready(context.sessionId, context.view), input, config);
+    if (this.#disabledBy(context) !== null) return lookUpQuotes(memory, this.late, input, config, log);
+    if (!isLate(input)) return lookUpMemory(memory, this.late, input, config, log);
+    return takeLateLines(this.late.ready(context.sessionId, context.view), input, config);
   }
 
   /** Adds the facts that a subagent is subscribed to, to its first request; null where nothing is added now. */
@@ -398,7 +395,9 @@ class RewritePipeline implements Rewriter {
     // Also one that is invalid with its thinking stripped: an answer past the proxy may cite what the plan leaves out.
     if (plan.id === match?.plan.id)
       this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
-    return this.#stripThinking(context, plan);
+    const stripping = stripThinkingPlan(view, plan);
+    const healed = stripping === null ? null : this.#splice(context, stripping);
+    return { context, plan: healed && stripping, spliced: healed, decision: 'healing', cut: false };
   }
 
   /** Forks read the same prompt cache and may have answers of their own; they end soon, so their uses are not written. */
@@ -417,12 +416,6 @@ class RewritePipeline implements Rewriter {
   #matchOther({ view, sessionId, isSubagent }: RequestContext): Match | null {
     const slice = isSubagent ? this.#plans.index.match(view, sessionId, 'subagent') : null;
     return slice ?? this.#plans.index.match(view, sessionId, 'answered');
-  }
-
-  #stripThinking(context: RequestContext, lost: EpochPlan): RewriteResult {
-    const plan = stripThinkingPlan(context.view, lost);
-    const spliced = plan === null ? null : this.#splice(context, plan);
-    return { context, plan: spliced === null ? null : plan, spliced, decision: 'healing', cut: false };
   }
 
   /** A fork continues with a copy of its parent's plan, so that additions belong to the fork. */
@@ -458,7 +451,7 @@ class RewritePipeline implements Rewriter {
       balance: ledger.conversation(sessionId)?.balance ?? null,
       ownTokens: countTokens(match?.plan.systemBlock ?? ''),
       roundsTokens: roundsBudget(config),
-      hasLateLines: !usesSystemField(config) && this.#late.ready(sessionId, view).length > 0,
+      hasLateLines: !usesSystemField(config) && this.late.ready(sessionId, view).length > 0,
     };
   }
 

@@ -46,8 +46,8 @@ export function openPlanStore(dir: string) {
   };
 
   return {
-    /** Every record, in order within a session; the session written last comes last. */
-    async *load(): AsyncIterable<readonly PlanRecord[]> {
+    /** The records of each session in order; the session written last comes first. */
+    async *load(): AsyncGenerator<readonly PlanRecord[]> {
       const names = await listFiles(dir).catch((error: Error): string[] => {
         reportUnreadable(dir, error.cause ?? error);
         return [];
@@ -99,12 +99,12 @@ export function openPlanStore(dir: string) {
   };
 }
 
-/** Oldest first. */
+/** Newest first. */
 async function listFiles(dir: string): Promise<string[]> {
   await ensureDir(dir);
   const names = (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).sort();
   const files = names.map(async (name) => ({ name, atMs: (await stat(path.join(dir, name))).mtimeMs }));
-  return (await Promise.all(files)).sort((a, b) => a.atMs - b.atMs).map(({ name }) => name);
+  return (await Promise.all(files)).sort((a, b) => b.atMs - a.atMs).map(({ name }) => name);
 }
 
 /** The leading newline separates the record from a torn line before it. */
@@ -171,24 +171,50 @@ export async function openPlanCache(plans: PlanStore, log: ProxyLog, maxSessions
   }
 
   /** A read never evicts; eviction happens on the next write, so a lookup can hold everything it loads. */
-  async function restore(sessionId: string): Promise<void> {
-    const records = await plans.read(sessionId);
-    index.restore(sessionId);
-    for (const record of records) index.apply(record);
-    loading.delete(sessionId);
+  function restore(sessionId: string): Promise<void> {
+    const underway =
+      loading.get(sessionId) ??
+      plans.read(sessionId).then((records) => {
+        index.restore(sessionId);
+        for (const record of records) index.apply(record);
+        loading.delete(sessionId);
+      });
+    loading.set(sessionId, underway);
+    return underway;
   }
 
-  for await (const records of plans.load()) apply(records);
+  const files = plans.load();
+  const newest: (readonly PlanRecord[])[] = [];
+  for (let next = await files.next(); !next.done; next = await files.next()) {
+    newest.unshift(next.value);
+    if (newest.length === maxSessions) break;
+  }
+  for (const records of newest) apply(records);
+  let reading: Promise<void> | null = readOthers().finally(() => {
+    reading = null;
+  });
+
+  /** Keeps only what recognizes a session. With thousands of them this takes seconds. */
+  async function readOthers(): Promise<void> {
+    for await (const records of files) {
+      const own = records.find((record) => record.kind === 'plan')?.plan.sessionId;
+      if (own === undefined || index.knows(own)) continue;
+      for (const record of records) index.apply(record);
+      index.evictSession(own);
+    }
+  }
 
   return {
     index,
-    /** Loads the evicted plans that this conversation may match. Never rejects. */
-    async load(lineage: readonly string[], sessionId: string): Promise<void> {
-      for (const id of index.evictedSessions(lineage, sessionId)) {
-        const underway = loading.get(id) ?? restore(id);
-        loading.set(id, underway);
-        await underway;
+    /** Loads the evicted plans that this conversation may match. Never rejects. @param onWait  before a long wait */
+    async load(lineage: readonly string[], sessionId: string, onWait: () => void = () => {}): Promise<void> {
+      if (reading !== null && !index.knows(sessionId)) await restore(sessionId);
+      // A fork may continue a session that is not read yet. Before the third message there is no answer.
+      if (reading !== null && lineage.length > 2 && !index.knows(sessionId)) {
+        onWait();
+        await reading;
       }
+      for (const id of index.evictedSessions(lineage, sessionId)) await restore(id);
     },
     /** Resolves once the record is durable; the record is applied only then. */
     async save(sessionId: string, record: PlanRecord): Promise<void> {
@@ -273,7 +299,9 @@ export class PlanIndex {
   #addUse({ served, use }: ServedUse, { id, sessionId }: EpochPlan): void {
     const others = (this.#plansByServed.get(served) ?? []).filter((other) => other !== id);
     this.#plansByServed.set(served, [...others, id]);
-    const otherUses = this.#getUses(id).filter(({ model, effort }) => model !== use.model || effort !== use.effort);
+    const otherUses = (this.#uses.get(id) ?? []).filter(
+      ({ model, effort }) => model !== use.model || effort !== use.effort,
+    );
     this.#uses.set(id, [...otherUses, use]);
     const session = this.#sessions.get(sessionId) ?? { plans: new Set(), served: new Set() };
     session.plans.add(id);
@@ -287,19 +315,11 @@ export class PlanIndex {
     const session = this.#sessions.get(sessionId);
     return [...(session?.plans ?? [])].flatMap((id) => {
       const plan = this.#plans.get(id) as EpochPlan;
-      const [use, ...otherUses] = this.#getUses(id) as readonly [PlanUse, ...PlanUse[]];
-      const hashes = [...(session?.served ?? [])].filter((hash) => this.#plansByServed.get(hash)?.includes(id));
-      const uses = [
-        ...hashes.map((served) => ({ served, use })),
-        ...otherUses.map((use) => ({ served: hashes.at(-1) ?? '', use })),
-      ];
-      const records = uses.map((each) => ({ kind: 'served', planId: id, ...each }) as const);
-      return [{ kind: 'plan', plan, served: hashes[0] ?? '', use } as const, ...records];
+      const use = this.#uses.get(id)?.at(-1) as PlanUse;
+      const served = [...(session?.served ?? [])].filter((hash) => this.#plansByServed.get(hash)?.includes(id));
+      const records = served.map((hash) => ({ kind: 'served', planId: id, served: hash, use }) as const);
+      return [{ kind: 'plan', plan, served: served[0] ?? '', use } as const, ...records];
     });
-  }
-
-  #getUses(planId: string): readonly PlanUse[] {
-    return this.#uses.get(planId) ?? [];
   }
 
   /** Whether a plan ever changed bytes in this session: then its thinking may be bound to the changed prefix. */
@@ -329,11 +349,7 @@ export class PlanIndex {
       const plans = ids
         .map((id) => this.#plans.get(id))
         .filter((plan) => plan !== undefined && (plan.slice !== undefined) === (scope === 'subagent')) as EpochPlan[];
-      const toMatch = (plan: EpochPlan): Match => ({
-        plan,
-        servedAt: index,
-        uses: this.#getUses(plan.id),
-      });
+      const toMatch = (plan: EpochPlan): Match => ({ plan, servedAt: index, uses: this.#uses.get(plan.id) ?? [] });
       const own = plans.findLast((plan) => plan.sessionId === sessionId);
       if (own !== undefined) return isAnswered || scope !== 'answered' ? toMatch(own) : null;
       const other = plans.at(-1);
@@ -348,18 +364,18 @@ export class PlanIndex {
     const plan = this.#plans.get(id);
     const servedAt = (plan === undefined ? null : locatePlan(plan, lineage))?.stripEnd ?? 0;
     if (plan === undefined || servedAt - 1 < Math.max(0, than?.servedAt ?? 0)) return null;
-    return { plan, servedAt: servedAt - 1, uses: this.#getUses(id) };
+    return { plan, servedAt: servedAt - 1, uses: this.#uses.get(id) ?? [] };
   }
 
   /** Evicts the least recently used sessions until at most `maxSessions` remain. */
   evict(maxSessions: number, canEvict: (sessionId: string) => boolean = () => true): void {
     for (const [sessionId, session] of this.#sessions) {
       if (this.#sessions.size <= maxSessions) return;
-      if (canEvict(sessionId)) this.#evictSession(sessionId, session);
+      if (canEvict(sessionId)) this.evictSession(sessionId, session);
     }
   }
 
-  #evictSession(sessionId: string, { plans, served }: SessionPlans): void {
+  evictSession(sessionId: string, { plans, served } = this.#sessions.get(sessionId) as SessionPlans): void {
     this.#sessions.delete(sessionId);
     for (const id of plans) {
       this.#plans.delete(id);
@@ -379,6 +395,11 @@ export class PlanIndex {
       if (others.length > 0) this.#plansByServed.set(hash, others);
       else this.#plansByServed.delete(hash);
     }
+  }
+
+  /** Whether the session has plans here or was evicted. */
+  knows(sessionId: string): boolean {
+    return this.#sessions.has(sessionId) || this.#evicted.has(sessionId);
   }
 
   /** Evicted sessions whose plans this conversation may match; its own session is last. */

@@ -14,7 +14,7 @@ import {
   usesSystemField,
 } from './build-plan.ts';
 import { type EpochPlan, locatePlan } from './plan.ts';
-import { type Line, recallsInRequest } from './render.ts';
+import type { Line } from './render.ts';
 
 const EMPTY: RecalledMemory = {
   brief: [],
@@ -161,7 +161,7 @@ export async function lookUpMemory(
     needsContext
       ? withinDeadline('context', memory.sessionContext(sessionId, projectDir))
       : { brief: [], lines: [], library: [] },
-    fresh < 0 || !recallsInRequest(config.retrieval)
+    fresh < 0 || config.retrieval === 'off'
       ? []
       : withinDeadline(
           'recall',
@@ -295,5 +295,5 @@ function showsFactChanges(
   step: PlanInput['step'],
   config: Pick<PlanConfig, 'retrieval'>,
 ): step is Extract<PlanInput['step'], { kind: 'extend' }> {
-  return step.kind === 'extend' && recallsInRequest(config.retrieval) && !usesSystemField(config);
+  return step.kind === 'extend' && config.retrieval !== 'off' && !usesSystemField(config);
 }

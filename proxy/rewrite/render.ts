@@ -182,8 +182,14 @@ export function renderSystemBlock({
     budgetTokens,
   );
   const briefTokens = briefLines.reduce((total, line) => total + countTokens(line.text), 0);
-  const rest = fitBudgetWithNote(lines.filter(isClean), budgetTokens - briefTokens, NOTES.standing);
-  const fresh = fitBudgetWithNote((recalled?.lines ?? []).filter(isClean), recalled?.budgetTokens ?? 0, NOTES.prompt);
+  const fitClean = (all: readonly Line[], most: number, note: string) =>
+    fitBudget(
+      all.filter(({ clean }) => clean),
+      most,
+      note,
+    );
+  const rest = fitClean(lines, budgetTokens - briefTokens, NOTES.standing);
+  const fresh = fitClean(recalled?.lines ?? [], recalled?.budgetTokens ?? 0, NOTES.prompt);
   const section = (title: string, texts: readonly Line[], note: string = NOTES.standing): string[] =>
     texts.length === 0 ? [] : [title, ...withNote(texts, note)];
   if (briefLines.length + library.length + rest.length + fresh.length === 0) return null;
@@ -207,11 +213,6 @@ export function renderSystemBlock({
  */
 export type RetrievalMode = 'auto' | 'system-message' | 'user-block' | 'system-field' | 'off';
 
-/** Whether recalled lines go into the request. */
-export function recallsInRequest(mode: RetrievalMode): boolean {
-  return mode !== 'off';
-}
-
 /** Memory lines may round or rephrase values. `standing` is for lines that stay for later prompts. */
 const NOTES = {
   prompt:
@@ -233,18 +234,16 @@ export function renderRetrieval(
     readonly facts?: readonly string[];
   },
 ): Injection[] {
-  if (!recallsInRequest(options.mode)) return [];
-  const inField = options.mode === 'system-field';
-  const allowed = inField ? lines.filter((line) => !line.clean) : lines;
+  const { mode, facts = [] } = options;
+  if (mode === 'off') return [];
+  const allowed = mode === 'system-field' ? lines.filter(({ clean }) => !clean) : lines;
   // Both channels may need a note.
-  const kept = fitBudgetWithNote(allowed, options.budgetTokens, NOTES.prompt, 2);
-  const goesToSystem = (line: Line): boolean =>
-    line.clean && options.takesSystemMessages && options.mode !== 'user-block';
-  const forSystem = kept.filter(goesToSystem);
-  const forBlock = options.mode === 'system-message' ? [] : kept.filter((line) => !goesToSystem(line));
-  const { facts = [], takesSystemMessages, mode } = options;
-  const inSystem = takesSystemMessages && mode !== 'user-block' ? facts : [];
-  const inBlock = mode === 'system-message' || inSystem.length > 0 ? [] : facts;
+  const kept = fitBudget(allowed, options.budgetTokens, NOTES.prompt, 2);
+  const goesToSystem = options.takesSystemMessages && mode !== 'user-block';
+  const forSystem = kept.filter(({ clean }) => clean && goesToSystem);
+  const forBlock = mode === 'system-message' ? [] : kept.filter((line) => !forSystem.includes(line));
+  const inSystem = goesToSystem ? facts : [];
+  const inBlock = mode === 'system-message' || goesToSystem ? [] : facts;
   const injections: Injection[] = [];
   if (forSystem.length + inSystem.length > 0) {
     const head = forSystem.length === 0 ? [] : ['comet-cc recalls, from earlier in this project:'];
@@ -271,18 +270,9 @@ function collectNodes(lines: readonly Line[]): Pick<Injection, 'nodeIds' | 'foun
 }
 
 /** Reserves room for `times` notes when a line needs one. */
-function fitBudgetWithNote(lines: readonly Line[], budgetTokens: number, note: string, times = 1): Line[] {
-  const reserved = lines.some((line) => line.isExact) ? times * countTokens(note) : 0;
-  return fitBudget(lines, budgetTokens - reserved);
-}
-
-function isClean(line: Line): boolean {
-  return line.clean;
-}
-
-function fitBudget(lines: readonly Line[], budgetTokens: number): Line[] {
+function fitBudget(lines: readonly Line[], budgetTokens: number, note = '', times = 1): Line[] {
   const kept: Line[] = [];
-  let left = budgetTokens;
+  let left = budgetTokens - (lines.some(({ isExact }) => isExact) ? times * countTokens(note) : 0);
   for (const line of lines) {
     left -= countTokens(line.text);
     if (left < 0) break;

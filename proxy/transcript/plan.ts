@@ -317,27 +317,24 @@ function applyToPrompt(prompt: Prompt, plan: EpochPlan, view: ConversationView):
   if (location === null) return prompt;
   const head = findHeadEnd(view);
   const messages: TokenEstimate[] = [];
-  const isUser = (index: number): boolean => view.infos[index]?.role === 'user';
+  const isUser = ({ role }: MessageInfo): boolean => role === 'user';
   for (const [index, message] of prompt.messages.entries()) {
     if (plan.cut !== null && index >= head && index < location.cutEnd) continue;
     if (location.rounds.some(({ start, end }) => index >= start && index < end)) continue;
     const cut = index === location.cutEnd ? plan.cut : null;
     if (cut !== null) messages.push(textEstimate(BRIDGE));
-    const started = location.rounds.find(({ start }) => index < start && !isUserBetween(isUser, index, start));
+    const started = location.rounds.find(
+      ({ start }) => index < start && !view.infos.slice(index + 1, start).some(isUser),
+    );
     const injections = plan.injections.filter(({ anchor }) => anchor === view.lineage[index]);
     const inside = injections.filter(({ channel }) => channel === 'block').map(({ text }) => text);
-    const instruction = started !== undefined && isUser(index) ? [started.cut.preamble] : [];
+    const instruction = started !== undefined && isUser(view.infos[index] as MessageInfo) ? [started.cut.preamble] : [];
     messages.push(withTexts(message, [...(cut === null ? [] : [cut.preamble]), ...inside, ...instruction]));
     for (const { channel, text } of injections) if (channel === 'system') messages.push(textEstimate(text));
   }
   const system =
     plan.systemBlock === null ? [] : [{ ...textEstimate(plan.systemBlock), ttl: prompt.head[0]?.ttl ?? null }];
   return { ...prompt, head: [...prompt.head, ...system], messages };
-}
-
-function isUserBetween(isUser: (index: number) => boolean, index: number, end: number): boolean {
-  for (let at = index + 1; at < end; at += 1) if (isUser(at)) return true;
-  return false;
 }
 
 function withTexts(message: TokenEstimate, texts: readonly string[]): TokenEstimate {

@@ -303,8 +303,7 @@ const SUBAGENT_DIRECTORY = /^Working directory: ([^\n]+)/m;
 
 /** `workingDirectory` is from Claude Code's words on the environment; null without them. */
 function describeSystem(system: unknown) {
-  const blocks = Array.isArray(system) ? system : [{ text: system }];
-  const texts = blocks.map((block) => String((block as { text?: unknown } | null)?.text ?? ''));
+  const texts = readSystemTexts(system);
   const attribution = texts[0]?.startsWith('x-anthropic-billing-header:') ? texts[0] : '';
   const isSubagent = attribution.includes('cc_is_subagent=true');
   const places = isSubagent ? [DIRECTORY, SUBAGENT_DIRECTORY] : [DIRECTORY];
@@ -315,10 +314,11 @@ function describeSystem(system: unknown) {
 
 export function readSystemText({ body, scan }: Pick<ConversationView, 'body' | 'scan'>): string {
   const at = scan.fields.get('system');
-  const system: unknown = at === undefined ? '' : parseSlice(body, at);
-  const blocks = Array.isArray(system) ? system : [{ text: system }];
-  return blocks.map((block) => String((block as { text?: unknown } | null)?.text ?? '')).join('\n');
+  return readSystemTexts(at === undefined ? '' : parseSlice(body, at)).join('\n');
 }
+
+const readSystemTexts = (system: unknown): string[] =>
+  toBlocks(system).map((block) => String(Object(block).text ?? ''));
 
 function getTexts(blocks: readonly unknown[]): string[] {
   return blocks.flatMap((block) => {

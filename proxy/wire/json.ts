@@ -23,6 +23,8 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const COMMA = 0x2c;
 const COLON = 0x3a;
+/** Of numbers, `true`, `false` and `null`. */
+const SCALAR_BYTES = new Set(Buffer.from('0123456789abcdefghijklmnopqrstuvwxyz-+.E'));
 
 /** An earlier scan, and the number of leading messages that the new body shares with it, with all bytes before them. */
 export interface PreviousScan {
@@ -162,19 +164,8 @@ function skipValue(body: Buffer, start: number): number {
   if (first === QUOTE) return skipString(body, start);
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipBrackets(body, start);
   let at = start;
-  while (at < body.length && isScalarByte(body[at] as number)) at += 1;
+  while (SCALAR_BYTES.has(body[at] as number)) at += 1;
   return at === start ? -1 : at;
-}
-
-function isScalarByte(byte: number): boolean {
-  return (
-    (byte >= 0x30 && byte <= 0x39) ||
-    (byte >= 0x61 && byte <= 0x7a) ||
-    byte === 0x2d ||
-    byte === 0x2b ||
-    byte === 0x2e ||
-    byte === 0x45
-  );
 }
 
 function skipBrackets(body: Buffer, start: number): number {
@@ -257,8 +248,7 @@ export function changeMessage(
 }
 
 function isToolResult(block: Buffer): boolean {
-  if (!block.includes('tool_result')) return false;
-  return (JSON.parse(block.toString('utf8')) as { type?: unknown } | null)?.type === 'tool_result';
+  return block.includes('tool_result') && Object(JSON.parse(block.toString('utf8'))).type === 'tool_result';
 }
 
 /** End of the leading tool results of a content array; 0 without any. */

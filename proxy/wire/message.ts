@@ -208,9 +208,7 @@ function countDocuments(blocks: readonly Json[]): Pick<BlockShape, 'documents'> 
 }
 
 function findCited({ citations }: Json): Pick<BlockShape, 'cites'> {
-  const indexes = Array.isArray(citations)
-    ? citations.map((citation) => isRecord(citation) && citation.document_index)
-    : [];
+  const indexes: unknown[] = (Array.isArray(citations) ? citations : []).map((each) => Object(each).document_index);
   const named = indexes.filter((index) => typeof index === 'number');
   return named.length > 0 ? { cites: Math.max(...named) } : {};
 }

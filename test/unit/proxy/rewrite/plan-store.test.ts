@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { rm, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
@@ -72,24 +72,18 @@ it('what was saved too late to be sent is forgotten, also after a restart', asyn
   }
 });
 
-it('remembers the last use of each model, also in a file that was deleted and written again', async () => {
+it('remembers the last use of each model, also after a restart', async () => {
   const dir = path.join(await tempDir(), 'plans');
-  const { store, shelf, live } = await openShelf(dir);
+  const { shelf, live } = await openShelf(dir);
   await live('a');
   const view = getView(getLineage('a', 4));
-  const planId = getPlan('a').id;
   const served = view.lineage.at(-1) as string;
-  const other = { ...use, model: 'other' };
-  await rm(path.join(dir, 'a.jsonl'));
-  for (const each of [other, { ...use, atMs: 1 }]) {
-    await shelf.save('a', { kind: 'served', planId, served, use: each });
-  }
-  const uses = [other, { ...use, atMs: 1 }];
-  expect(shelf.index.match(view, 'a')?.uses).toEqual(uses);
-  await rm(path.join(dir, 'a.jsonl'));
-  await shelf.save('a', { kind: 'served', planId, served, use: { ...use, atMs: 1 } });
-  await store.close();
-  expect((await openShelf(dir)).shelf.index.match(view, 'a')?.uses).toEqual(uses);
+  const uses = [
+    { ...use, model: 'other' },
+    { ...use, atMs: 1 },
+  ];
+  for (const each of uses) await shelf.save('a', { kind: 'served', planId: getPlan('a').id, served, use: each });
+  for (const each of [shelf, (await openShelf(dir)).shelf]) expect(each.index.match(view, 'a')?.uses).toEqual(uses);
 });
 
 describe('plans of more sessions than are held', () => {
@@ -144,6 +138,31 @@ describe('plans of more sessions than are held', () => {
       await shelf.load(view.lineage, id);
       expect(shelf.index.match(view, id)?.plan).toEqual(getPlan(id));
     }
+  });
+
+  it('delay no start: those of earlier sessions are found while they are still read', async () => {
+    const dir = path.join(await tempDir(), 'plans');
+    const { live } = await openShelf(dir, 99);
+    const ids = Array.from({ length: 99 }, (_, at) => `s${String(at).padStart(2, '0')}`);
+    for (const id of ids) await live(id);
+    for (const [at, id] of ids.entries()) await utimes(path.join(dir, `${id}.jsonl`), at, at);
+    const { shelf } = await openShelf(dir);
+    await shelf.load(['a first prompt'], 'new');
+    expect(['s98', 's97', 's96', 's00'].map((id) => shelf.index.getRecords(id).length > 0)).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(['s00', 's01'].map((id) => shelf.index.knows(id))).toEqual([false, false]);
+    await shelf.load(getLineage('s00', 4), 's00');
+    expect(shelf.index.match(getView(getLineage('s00', 4)), 's00')?.plan).toEqual(getPlan('s00'));
+    expect(shelf.index.knows('s01')).toBe(false);
+    const fork = getView([...getLineage('s01', 3), 'went on', 'elsewhere']);
+    let waits = 0;
+    await shelf.load(fork.lineage, 'fork', () => (waits += 1));
+    expect(waits).toBe(1);
+    expect(shelf.index.match(fork, 'fork')).toMatchObject({ plan: getPlan('s01'), servedAt: 4 });
   });
 
   it('stay where the disk does not take them', async () => {
