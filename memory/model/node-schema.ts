@@ -111,26 +111,18 @@ const Common = z.object({
   facts: z.array(Fact).default([]),
 });
 
-const TurnNode = Common.extend({ kind: z.literal('turn') });
-const ToolNode = Common.extend({ kind: z.literal('tool') });
-const DocumentNode = Common.extend({ kind: z.literal('document') });
-const NoteNode = Common.extend({ kind: z.literal('note') });
-const GroupNode = Common.extend({ kind: z.literal('group') });
+const OwnNode = Common.extend({ kind: Kind });
 /** Only points to the node that took its place: a draft that was replaced, or a node merged into another. */
 const RedirectNode = Common.extend({
   kind: z.literal('redirect'),
   /** Its kind before. */
   was: Kind,
 });
-export type TurnNode = z.infer<typeof TurnNode>;
-export type ToolNode = z.infer<typeof ToolNode>;
-export type DocumentNode = z.infer<typeof DocumentNode>;
-export type NoteNode = z.infer<typeof NoteNode>;
-export type GroupNode = z.infer<typeof GroupNode>;
+type OwnNode = z.infer<typeof OwnNode>;
 export type RedirectNode = z.infer<typeof RedirectNode>;
 
 /** The unit of memory; field names are CoMeT's. */
-export type MemoryNode = TurnNode | ToolNode | DocumentNode | NoteNode | GroupNode | RedirectNode;
+export type MemoryNode = OwnNode | RedirectNode;
 
 /** What a node says, whatever its state. */
 export type NodeContent = Omit<MemoryNode, 'status'>;
@@ -143,7 +135,7 @@ export const MemoryNode: z.ZodType<MemoryNode> = z.preprocess(
     const node = fromSchema1(value);
     return isRecord(node) && node['kind'] === undefined ? { ...node, kind: 'turn' } : node;
   },
-  z.discriminatedUnion('kind', [TurnNode, ToolNode, DocumentNode, NoteNode, GroupNode, RedirectNode]),
+  z.discriminatedUnion('kind', [OwnNode, RedirectNode]),
 );
 
 const NOTE_LINK = 'note';

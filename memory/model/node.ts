@@ -1,16 +1,14 @@
 import { DAY_MS } from '../../common/async.ts';
 import { clip, oneLine } from '../../common/text.ts';
 import type { Origin } from '../../common/turn.ts';
-import type { Author, DocumentNode, MemoryNode, NoteNode, RedirectNode } from './node-schema.ts';
+import type { Author, MemoryNode, RedirectNode } from './node-schema.ts';
 
 export type {
   Author,
   Decision,
-  DocumentNode,
   Fact,
   MemoryNode,
   NodeContent,
-  NoteNode,
   RedirectNode,
   StatedItem,
 } from './node-schema.ts';
@@ -57,7 +55,7 @@ export function getAuthor(model: string | null): Author {
 }
 
 /** A chunk of an imported document. */
-export function isFromText(node: MemoryNode): node is DocumentNode | NoteNode {
+export function isFromText(node: MemoryNode): boolean {
   return node.kind === 'document' || node.kind === 'note';
 }
 
