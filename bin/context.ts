@@ -146,10 +146,11 @@ export type CommandFlags<Words extends string = never, Texts extends string = ne
   readonly [name in Words | 'json' | 'yes']?: boolean;
 } & { readonly [name in Texts]?: string };
 
-/** A command with its help; `examples` has one on each line. */
-export function addCommand(parent: Command, name: string, description: string, examples: string) {
+/** A command with its help: `notes`, then `examples`, which has one on each line. */
+export function addCommand(parent: Command, name: string, description: string, examples: string, notes = '') {
   const [title, lines] = [examples.includes('\n') ? 'Examples' : 'Example', examples.replaceAll('\n', '\n  ')];
-  const command = parent.command(name).description(description).addHelpText('after', `\n${title}:\n  ${lines}`);
+  const help = `${notes === '' ? '' : `\n${notes}\n`}\n${title}:\n  ${lines}`;
+  const command = parent.command(name).description(description).addHelpText('after', help);
   /** Adds `--json` as the last option. */
   const jsonAction = (printed: 'array' | 'document', run: Parameters<Command['action']>[0]): Command =>
     command.option('--json', `print one JSON ${printed}`).action(run);

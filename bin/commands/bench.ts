@@ -1,23 +1,21 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 
 const CALLS = '5';
 
 export function registerBench(program: Command, context: Context): void {
-  program
-    .command('bench')
-    .description('measure recall on your own conversations, beside a plain keyword search (BM25)')
+  addCommand(
+    program,
+    'bench',
+    'measure recall on your own conversations, beside a plain keyword search (BM25)',
+    'comet-cc bench\ncomet-cc bench --project . --limit 50 --json',
+    'Makes questions from what is in memory, tells the turns to an empty memory in a temporary folder and asks it.\n' +
+      'Nothing is written to your memory, and nothing leaves the machine without --llm claude.',
+  )
     .option('--project <dir>', 'only the project of this directory')
     .option('--since <d>', 'only turns since 30m, 12h, 7d, 2w or a date')
     .option('--limit <n>', 'number of questions', '30')
     .option('--llm <who>', 'who makes the questions: local (rules) or claude (the configured model)', 'local')
     .option('--budget <calls>', `with --llm claude: model calls (default ${CALLS})`)
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      '\nMakes questions from what is in memory, tells the turns to an empty memory in a temporary folder and asks it.\n' +
-        'Nothing is written to your memory, and nothing leaves the machine without --llm claude.\n' +
-        '\nExamples:\n  comet-cc bench\n  comet-cc bench --project . --limit 50 --json',
-    )
-    .action(async (flags) => (await import('./bench-run.ts')).runBench(flags, CALLS, context));
+    .jsonAction('document', async (flags) => (await import('./bench-run.ts')).runBench(flags, CALLS, context));
 }

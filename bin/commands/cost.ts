@@ -18,6 +18,7 @@ export function registerSavings(program: Command, context: Context): void {
     'savings',
     'show what memory saved, or would have saved on your past sessions',
     'comet-cc savings\ncomet-cc savings --simulate --since 2w',
+    'The simulation reads transcripts only. It needs no daemon and no model, sends nothing and writes nothing.',
   )
     .option(
       '--simulate',
@@ -25,12 +26,7 @@ export function registerSavings(program: Command, context: Context): void {
     )
     .option('--projects <dir>', 'with --simulate: folder of transcripts (default: ~/.claude/projects)')
     .option('--since <d>', 'with --simulate: only requests since 30m, 12h, 7d, 2w or a date')
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      '\nThe simulation reads transcripts only. It needs no daemon and no model, sends nothing and writes nothing.',
-    )
-    .action(async (flags: Flags) => {
+    .jsonAction('document', async (flags: Flags) => {
       if (flags.simulate) return await simulate(flags, context);
       for (const name of ['projects', 'since'] as const) {
         if (flags[name] !== undefined) throw new CometError('usage', `--${name} goes with --simulate`);

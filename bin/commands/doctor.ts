@@ -4,20 +4,18 @@ import { getMessage } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
 import { formatCount, oneLine } from '../../common/text.ts';
 import { clientEnvironment } from '../../engine/lifecycle/index.ts';
-import { addCommand, type CommandFlags, type Context, EXIT } from '../context.ts';
+import { addCommand, type Context, EXIT } from '../context.ts';
 import type { Check } from '../doctor/index.ts';
 
 export function registerDoctor(program: Command, context: Context): void {
   const description = 'check the installation and say how to fix problems; exit code 1 when there are any';
-  addCommand(program, 'doctor', description, 'comet-cc doctor --json')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: CommandFlags) => {
-      const checks = await allChecks(context);
-      const ok = checks.every((check) => check.ok);
-      const { paint, print } = context.term;
-      print(flags, { ok, checks }, () => [...checks.flatMap((check) => checkLines(check, paint)), countLine(checks)]);
-      if (!ok) context.exitCode = EXIT.failed;
-    });
+  addCommand(program, 'doctor', description, 'comet-cc doctor --json').jsonAction('document', async (flags) => {
+    const checks = await allChecks(context);
+    const ok = checks.every((check) => check.ok);
+    const { paint, print } = context.term;
+    print(flags, { ok, checks }, () => [...checks.flatMap((check) => checkLines(check, paint)), countLine(checks)]);
+    if (!ok) context.exitCode = EXIT.failed;
+  });
 }
 
 const STYLES = { ok: 'green', problem: 'red', unknown: 'yellow' } as const;

@@ -10,17 +10,16 @@ const editorArgument = (): Argument => new Argument('<editor>').choices(EDITORS)
 export function registerEditor(program: Command, context: Context): void {
   const description = 'Claude Code in VS Code and its derivatives through the proxy';
   const editor = addCommand(program, 'editor', description, 'comet-cc editor install vscode');
-  editor
-    .command('install')
-    .description("set the proxy in the editor's settings, for Claude Code's extension alone (asks first)")
+  addCommand(
+    editor,
+    'install',
+    "set the proxy in the editor's settings, for Claude Code's extension alone (asks first)",
+    'comet-cc editor install cursor',
+    'The editor needs the daemon: comet-cc service install',
+  )
     .addArgument(editorArgument())
     .option('--yes', 'do not ask for confirmation')
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      '\nThe editor needs the daemon: comet-cc service install\n\nExample:\n  comet-cc editor install cursor',
-    )
-    .action((name: EditorName, flags: Flags) => install(name, flags, context));
+    .jsonAction('document', (name: EditorName, flags: Flags) => install(name, flags, context));
   addCommand(editor, 'uninstall', "restore the editor's settings", 'comet-cc editor uninstall cursor')
     .addArgument(editorArgument())
     .jsonAction('document', async (name: EditorName, flags: Flags) => {

@@ -96,9 +96,9 @@ async function findTrust(store: TrustStore, context: Context, certs: Certs, flag
 
 export function registerUninstallCa(program: Command, context: Context): void {
   const description = 'undo install-ca: settings, system store, certificates';
-  addCommand(program, 'uninstall-ca', description, 'comet-cc uninstall-ca')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: CommandFlags) => {
+  addCommand(program, 'uninstall-ca', description, 'comet-cc uninstall-ca').jsonAction(
+    'document',
+    async (flags: CommandFlags) => {
       const { distrustRoots, removeCerts, inspectMachine, trustStores } = await import('../../certs/index.ts');
       const { revertSettings } = await import('../../install/claude-code/index.ts');
       const { env, paths, term } = context;
@@ -113,5 +113,6 @@ export function registerUninstallCa(program: Command, context: Context): void {
       for (const name of stores) term.out(`system        ${name} trusts it no longer`);
       for (const file of removed) term.out(`removed       ${file}`);
       if (settings === null && stores.length === 0 && removed.length === 0) term.out('nothing was installed');
-    });
+    },
+  );
 }

@@ -91,9 +91,9 @@ function registerLint(library: Command, context: Context): void {
 }
 
 function registerOpen(library: Command, context: Context): void {
-  addCommand(library, 'open', "open the folder with the desktop's own program", 'comet-cc library open')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
+  addCommand(library, 'open', "open the folder with the desktop's own program", 'comet-cc library open').jsonAction(
+    'document',
+    async (flags: Flags) => {
       const dir = await libraryDir(context);
       if (!existsSync(dir))
         throw new CometError('not_found', `${dir} is not there yet; comet-cc library build writes it`);
@@ -104,7 +104,8 @@ function registerOpen(library: Command, context: Context): void {
       const opened = end !== null && end.failure === null && (end.exitCode === 0 || process.platform === 'win32');
       context.term.print(flags, { dir, opened }, () => [printable(dir)]);
       if (!(opened || flags.json)) context.term.say('nothing here opens folders; this is where it is');
-    });
+    },
+  );
 }
 
 /** Null where there is no desktop. */
@@ -121,25 +122,24 @@ async function libraryDir({ config, paths }: Context): Promise<string> {
 
 function registerLink(library: Command, context: Context): void {
   const description = 'write profile, tasks and index into ~/.claude/CLAUDE.md, for use without proxy and hooks';
-  addCommand(library, 'link', description, 'comet-cc library link')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
-      const { paths, env, term } = context;
-      const { text: block } = await readingEngine(context).call('library/block', {});
-      const { installEntries } = await import('../../install/claude-code/index.ts');
-      const { file, changed, backup } = await installEntries(paths, 'library', userMemoryFile(env), { block });
-      term.print(flags, { file, changed, backup }, () => [
-        changed ? `${file} has the library now, and follows it while comet-cc runs` : `${file} has it as it is now`,
-        ...(backup === null ? [] : [`backup: ${backup}`]),
-      ]);
-    });
+  addCommand(library, 'link', description, 'comet-cc library link').jsonAction('document', async (flags: Flags) => {
+    const { paths, env, term } = context;
+    const { text: block } = await readingEngine(context).call('library/block', {});
+    const { installEntries } = await import('../../install/claude-code/index.ts');
+    const { file, changed, backup } = await installEntries(paths, 'library', userMemoryFile(env), { block });
+    term.print(flags, { file, changed, backup }, () => [
+      changed ? `${file} has the library now, and follows it while comet-cc runs` : `${file} has it as it is now`,
+      ...(backup === null ? [] : [`backup: ${backup}`]),
+    ]);
+  });
 }
 
 function registerUnlink(library: Command, context: Context): void {
-  addCommand(library, 'unlink', 'remove what library link wrote', 'comet-cc library unlink')
-    .option('--json', 'print one JSON document')
-    .action((flags: Flags) => {
+  addCommand(library, 'unlink', 'remove what library link wrote', 'comet-cc library unlink').jsonAction(
+    'document',
+    (flags: Flags) => {
       const words = { what: 'library', none: 'nothing was linked' };
       return removeEntries(context, flags, 'library', { file: userMemoryFile(context.env), ...words });
-    });
+    },
+  );
 }

@@ -28,18 +28,16 @@ export function registerFlush(program: Command, context: Context): void {
 type Flags = CommandFlags<'dryRun', 'project'>;
 
 export function registerDream(program: Command, context: Context): void {
-  program
-    .command('dream')
-    .description('tidy memory, write the topic pages and the brief')
+  addCommand(
+    program,
+    'dream',
+    'tidy memory, write the topic pages and the brief',
+    'comet-cc dream --dry-run',
+    'Runs each night with a brief (dream.at), and when idle without one (dream.idleMinutes; 0: never). Undo it with comet-cc memory rollback.',
+  )
     .option('--dry-run', 'print the changes without making them')
     .option('--project <dir>', 'only the memory of the project in this directory')
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      '\nRuns each night with a brief (dream.at), and when idle without one (dream.idleMinutes; 0: never). Undo it with comet-cc memory rollback.' +
-        '\n\nExample:\n  comet-cc dream --dry-run',
-    )
-    .action(async ({ dryRun = false, project, json }: Flags) => {
+    .jsonAction('document', async ({ dryRun = false, project, json }: Flags) => {
       const request = { dryRun, projectDir: project === undefined ? undefined : resolveDirectory(project) };
       if (!json) context.term.progress('consolidating…');
       const report = await getEngine(context.paths).call('memory/dream', request, { timeoutMs: LONGEST_MS });

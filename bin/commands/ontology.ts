@@ -91,9 +91,9 @@ function registerCheck(ontology: Command, context: Context): void {
 }
 
 function registerInit(ontology: Command, context: Context): void {
-  addCommand(ontology, 'init', 'write the default into a file of your own', 'comet-cc ontology init')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
+  addCommand(ontology, 'init', 'write the default into a file of your own', 'comet-cc ontology init').jsonAction(
+    'document',
+    async (flags: Flags) => {
       const { DEFAULT_ONTOLOGY } = await import('../../memory/index.ts');
       const file = context.paths.ontologyFile;
       await ensureDir(path.dirname(file));
@@ -102,7 +102,8 @@ function registerInit(ontology: Command, context: Context): void {
         throw new CometError('unsafe_file', `${file} is there already; edit it, or remove it to begin again`);
       await writeSchema(context.paths);
       context.term.print(flags, { file }, () => [`${file} holds the default now; what you change there holds at once`]);
-    });
+    },
+  );
 }
 
 function registerAllow(ontology: Command, context: Context): void {

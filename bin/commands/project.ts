@@ -10,16 +10,19 @@ type Flags = CommandFlags;
 export function registerProject(program: Command, context: Context): void {
   const { paths, term } = context;
   const project = addCommand(program, 'project', 'let folders share the memory of a git remote', 'comet-cc project ls');
-  addCommand(project, 'ls', 'list the remotes and the folders that share their memory', 'comet-cc project ls --json')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
-      const { openJoinedFolders } = await import('../../memory/index.ts');
-      const joined = openJoinedFolders(paths.projectsFile).all();
-      if (Object.keys(joined).length === 0 && !flags.json) return term.say('no folder shares the memory of a remote');
-      term.print(flags, joined, () =>
-        Object.entries(joined).map(([remote, folders]) => [remote, ...folders].map(oneLine).join('\n  ')),
-      );
-    });
+  addCommand(
+    project,
+    'ls',
+    'list the remotes and the folders that share their memory',
+    'comet-cc project ls --json',
+  ).jsonAction('document', async (flags: Flags) => {
+    const { openJoinedFolders } = await import('../../memory/index.ts');
+    const joined = openJoinedFolders(paths.projectsFile).all();
+    if (Object.keys(joined).length === 0 && !flags.json) return term.say('no folder shares the memory of a remote');
+    term.print(flags, joined, () =>
+      Object.entries(joined).map(([remote, folders]) => [remote, ...folders].map(oneLine).join('\n  ')),
+    );
+  });
   addCommand(project, 'join', 'let a folder share the memory of its git remote', 'comet-cc project join . --yes')
     .argument('[dir]', 'a folder of the repository', '.')
     .option('--yes', 'do not ask')

@@ -27,9 +27,9 @@ export function registerService(program: Command, context: Context): void {
     },
   );
 
-  addCommand(service, 'status', 'show whether it is installed and running', 'comet-cc service status')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: CommandFlags) => {
+  addCommand(service, 'status', 'show whether it is installed and running', 'comet-cc service status').jsonAction(
+    'document',
+    async (flags: CommandFlags) => {
       const { inspectService } = await import('../../install/service/index.ts');
       const state = await inspectService(await planned(context));
       term.print(flags, state, () => [
@@ -37,7 +37,8 @@ export function registerService(program: Command, context: Context): void {
         `file       ${state.installed ? state.file : 'not installed: comet-cc service install'}`,
         ...(state.installed ? [`service    ${state.running ? 'runs' : 'does not run'}`] : []),
       ]);
-    });
+    },
+  );
 }
 
 /** @throws CometError `service_failed` where there is no manager that we know */

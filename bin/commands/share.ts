@@ -148,16 +148,14 @@ function registerExchange(share: Command, context: Context): void {
   register('pull', 'take over what others published');
 
   function register(name: 'push' | 'pull', description: string): void {
-    addCommand(share, name, description, `comet-cc share ${name}`)
-      .option('--json', 'print one JSON document')
-      .action(async (flags: Flags) => {
-        const run = () => readingEngine(context).call(`share/${name}`, { env }, { timeoutMs: LONGEST_MS });
-        const done = await watched(context, flags, progress, run);
-        term.print(flags, done, () => {
-          if ('added' in done) return [`${formatCount(done.added, 'memory', 'memories')} added`];
-          return [done.sent === 0 ? 'nothing changed' : `${formatCount(done.sent, 'change')} published`];
-        });
+    addCommand(share, name, description, `comet-cc share ${name}`).jsonAction('document', async (flags: Flags) => {
+      const run = () => readingEngine(context).call(`share/${name}`, { env }, { timeoutMs: LONGEST_MS });
+      const done = await watched(context, flags, progress, run);
+      term.print(flags, done, () => {
+        if ('added' in done) return [`${formatCount(done.added, 'memory', 'memories')} added`];
+        return [done.sent === 0 ? 'nothing changed' : `${formatCount(done.sent, 'change')} published`];
       });
+    });
   }
 }
 
@@ -173,14 +171,17 @@ const KEPT: Readonly<Record<string, string>> = {
 };
 
 function registerStatus(share: Command, context: Context): void {
-  addCommand(share, 'status', 'what is shared, with whom, and what is refused', 'comet-cc share status --json')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: Flags) => {
-      const report = await readingEngine(context).call('share/status', {});
-      context.term.print(flags, report, () =>
-        report === null ? ['nothing is shared'] : reportLines(report, Date.now()),
-      );
-    });
+  addCommand(
+    share,
+    'status',
+    'what is shared, with whom, and what is refused',
+    'comet-cc share status --json',
+  ).jsonAction('document', async (flags: Flags) => {
+    const report = await readingEngine(context).call('share/status', {});
+    context.term.print(flags, report, () =>
+      report === null ? ['nothing is shared'] : reportLines(report, Date.now()),
+    );
+  });
 }
 
 function reportLines(report: ShareReport, nowMs: number): string[] {

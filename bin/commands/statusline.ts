@@ -27,9 +27,9 @@ export function registerStatusline(program: Command, context: Context): void {
     ]);
   });
 
-  addCommand(statusline, 'uninstall', 'remove it from your settings', 'comet-cc statusline uninstall')
-    .option('--json', 'print one JSON document')
-    .action((flags: CommandFlags) =>
+  addCommand(statusline, 'uninstall', 'remove it from your settings', 'comet-cc statusline uninstall').jsonAction(
+    'document',
+    (flags: CommandFlags) =>
       removeEntries(context, flags, 'statusline', { file: userSettingsFile(env), what: 'comet-cc status line' }),
-    );
+  );
 }

@@ -18,22 +18,20 @@ const SHOWN = 20;
 const LONGEST_MS = 600_000;
 
 export function registerMemoryForget(memory: Command, context: Context): void {
-  memory
-    .command('forget')
-    .description('remove memories and every trace of them by source, session or time')
+  addCommand(
+    memory,
+    'forget',
+    'remove memories and every trace of them by source, session or time',
+    'comet-cc memory forget --source example.org --dry-run',
+    'Several options must all match. Turns that shared a removed memory get a new one.',
+  )
     .option('--source <s>', 'a host, an address, a file or folder, a tool, mcp__SERVER, or external')
     .option('--session <id>', 'all of this session; unambiguous prefix of its id')
     .option('--since <d>', 'turns since 30m, 12h, 7d, 2w or a date')
     .option('--last', 'of all these turns only the newest one')
     .option('--dry-run', 'print what would be removed without removing it')
     .option('--yes', 'do not ask for confirmation')
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      '\nSeveral options must all match. Turns that shared a removed memory get a new one.' +
-        '\n\nExample:\n  comet-cc memory forget --source example.org --dry-run',
-    )
-    .action(async ({ dryRun = false, yes = false, json, ...flags }: Flags) => {
+    .jsonAction('document', async ({ dryRun = false, yes = false, json, ...flags }: Flags) => {
       const { term, paths } = context;
       const chosen = parseChosen(flags, Date.now());
       const call = (isDry: boolean): Promise<ForgetReport> =>

@@ -11,7 +11,7 @@ import {
   type OperationResults,
 } from '../../../engine/api/index.ts';
 import { claudeDirectory } from '../../../install/index.ts';
-import type { CommandFlags, Context } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../../context.ts';
 import { count, counted, duration, parseCount, parseSince } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 
@@ -22,9 +22,16 @@ type Flags = ClaudeFlags & { as?: 'export' | 'nodes' | 'document' | 'turns' };
 const ONLY_CLAUDE = { dryRun: '--dry-run', since: '--since', llm: '--llm', budget: '--budget' } as const;
 
 export function registerMemoryImport(memory: Command, context: Context): void {
-  memory
-    .command('import')
-    .description("import Claude Code's past conversations, a document, turns, or an export of comet-cc")
+  addCommand(
+    memory,
+    'import',
+    "import Claude Code's past conversations, a document, turns, or an export of comet-cc",
+    'comet-cc memory import claude --dry-run\ncomet-cc memory import docs/runbook.md\n' +
+      'comet-cc memory import memory.jsonl --as export',
+    'Importing a document again adds what is new in it and removes what it no longer contains. Turns are JSON lines\n' +
+      'of session_id, turn_id, role, content and at. The import continues in the engine when this command is\n' +
+      'interrupted; importing twice adds nothing.',
+  )
     .argument(
       '<what>',
       'claude, or a file: turns (JSON lines), an export with --as export, or any other text as a document',
@@ -37,16 +44,7 @@ export function registerMemoryImport(memory: Command, context: Context): void {
     .option('--llm <who>', 'with claude: local (no model) or claude (the configured model)')
     .option('--budget <tokens>', 'with --llm claude: token budget (default 200000)')
     .option('--again', 'also import chunks that were removed from memory; with claude: unchanged transcripts too')
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      '\nImporting a document again adds what is new in it and removes what it no longer contains. Turns are JSON lines\n' +
-        'of session_id, turn_id, role, content and at. The import continues in the engine when this command is\n' +
-        'interrupted; importing twice adds nothing.\n' +
-        '\nExamples:\n  comet-cc memory import claude --dry-run\n  comet-cc memory import docs/runbook.md\n' +
-        '  comet-cc memory import memory.jsonl --as export',
-    )
-    .action(async (file: string, flags: Flags) => {
+    .jsonAction('document', async (file: string, flags: Flags) => {
       if (file === 'claude') return importClaude(flags, context);
       for (const [key, name] of Object.entries(ONLY_CLAUDE)) {
         if (key in flags) throw new CometError('usage', `${name} is for "import claude" only`);

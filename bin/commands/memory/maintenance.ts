@@ -12,29 +12,28 @@ import { watched } from './watch.ts';
 const LONGEST_MS = 3_600_000;
 
 export function registerMemoryReindex(memory: Command, context: Context): void {
-  addCommand(memory, 'reindex', 'rebuild the search index from the files', 'comet-cc memory reindex')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: CommandFlags) => {
+  addCommand(memory, 'reindex', 'rebuild the search index from the files', 'comet-cc memory reindex').jsonAction(
+    'document',
+    async (flags: CommandFlags) => {
       const run = () => getEngine(context.paths).call('memory/reindex', {}, { timeoutMs: LONGEST_MS });
       const progress = ({ reindex }: EngineStatus): string =>
         reindex === null ? '' : `indexing ${count(reindex.done)} of ${count(reindex.total)}`;
       const nodes = await watched(context, flags, progress, run);
       context.term.print(flags, { nodes }, () => [`indexed ${counted(nodes, 'memory', 'memories')}`]);
-    });
+    },
+  );
 }
 
 export function registerMemoryRollback(memory: Command, context: Context): void {
-  memory
-    .command('rollback')
-    .description('restore memories from a snapshot; without an argument: list snapshots')
+  addCommand(
+    memory,
+    'rollback',
+    'restore memories from a snapshot; without an argument: list snapshots',
+    'comet-cc memory rollback 20261121T22',
+    'Memories of later conversations are kept. Memories removed with rm are not restored.',
+  )
     .argument('[snapshot]', 'unambiguous prefix of its id')
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      '\nMemories of later conversations are kept. Memories removed with rm are not restored.' +
-        '\n\nExample:\n  comet-cc memory rollback 20261121T22',
-    )
-    .action(async (snapshot: string | undefined, flags: CommandFlags) => {
+    .jsonAction('document', async (snapshot: string | undefined, flags: CommandFlags) => {
       const client = getEngine(context.paths);
       const { term } = context;
       if (snapshot === undefined) {

@@ -91,13 +91,16 @@ function briefTitle({ brief }: ProjectView, nowMs: number): string {
 export type Stats = MemoryStats & Pick<Costs, 'savings'> & { readonly bytes: Readonly<Record<string, number>> };
 
 export function registerMemoryStats(memory: Command, context: Context): void {
-  addCommand(memory, 'stats', 'count memories by kind and their size on disk', 'comet-cc memory stats --json')
-    .option('--json', 'print one JSON document')
-    .action(async (flags: CommandFlags) => {
-      const reply = await getEngine(context.paths).call('memory/stats', {});
-      const stats = { ...reply, bytes: await getBytes(context.paths) };
-      context.term.print(flags, stats, () => statsLines(stats, context.term.paint));
-    });
+  addCommand(
+    memory,
+    'stats',
+    'count memories by kind and their size on disk',
+    'comet-cc memory stats --json',
+  ).jsonAction('document', async (flags: CommandFlags) => {
+    const reply = await getEngine(context.paths).call('memory/stats', {});
+    const stats = { ...reply, bytes: await getBytes(context.paths) };
+    context.term.print(flags, stats, () => statsLines(stats, context.term.paint));
+  });
 }
 
 const RECALLED = { active: 'when they fit', passive: 'at the start', both: 'both' } as const;
