@@ -455,11 +455,7 @@ export function topicText({ lines, ...topic }: TopicText, offset: number): ToolT
   const page = fitting(texts.slice(offset), PAGE_CHARS);
   const next = offset + page.length;
   const more = next < texts.length ? `\n${texts.length - next} more lines: read_topic again with offset ${next}.` : '';
-  const shown = [topicTold(topic), ...page];
-  const { text, origin } = fencedData(
-    shown.map((line) => line.text),
-    shown.map((line) => line.origin),
-  );
+  const { text, origin } = fencedData([topicTold(topic), ...page]);
   return { text: `${text}${more}`, origin };
 }
 
@@ -488,17 +484,17 @@ function sessionsText(sessions: readonly SessionView[]): string {
 
 /** Depth 2 is verbatim and paged; `offset` counts characters of it. */
 function nodeText(node: Public<NodeView>, depth: Depth, offset: number): ToolText {
-  const about = nodeLines(node, depth === 1 ? 1 : 0, (_, text) => text, Date.now());
+  const about = nodeLines(node, depth === 1 ? 1 : 0, (_, text) => text, Date.now()).join('\n');
   const origin = shownOrigin(node);
-  if (depth < 2) return fencedData(about, [origin]);
+  if (depth < 2) return fencedData([{ text: about, origin }]);
   const raw = (node.raw ?? []).map(({ seq, role, content }) => `[${seq} ${role}]\n${contentText(content).join('\n')}`);
   const text = printable(raw.join('\n\n'));
   const page = text.slice(offset, offset + PAGE_CHARS);
   const left = text.length - offset - page.length;
   const more = left > 0 ? `\n${left} more characters: read_memory_node again with offset ${offset + page.length}.` : '';
-  const shown = text === '' ? ['(no raw turn is kept of it)'] : [page];
-  const { text: fenced } = fencedData([...(offset === 0 ? [...about, ''] : []), ...shown], [origin]);
-  return { text: `${fenced}${more}`, origin };
+  const head = offset === 0 ? `${about}\n\n` : '';
+  const fenced = fencedData([{ text: head + (text === '' ? '(no raw turn is kept of it)' : page), origin }]);
+  return { ...fenced, text: `${fenced.text}${more}` };
 }
 
 /** @param none  where there is no line */
@@ -506,10 +502,7 @@ function withinBudget(lines: readonly ToolText[], none = ''): ToolText {
   if (lines.length === 0 && none !== '') return ownWords(none);
   const kept = fitting(lines, ANSWER_CHARS);
   const missing = lines.length - kept.length;
-  const body = fencedData(
-    kept.map(({ text }) => text),
-    kept.map(({ origin }) => origin),
-  );
+  const body = fencedData(kept);
   return missing === 0 ? body : { ...body, text: `${body.text}\n${missing} more are not listed.` };
 }
 
@@ -523,8 +516,8 @@ function fitting(lines: readonly ToolText[], maxChars: number): readonly ToolTex
   return end < 0 ? lines : lines.slice(0, end);
 }
 
-function fencedData(lines: readonly string[], origins: readonly Origin[]): ToolText {
-  const origin = lowestOrigin(['user', ...origins]);
-  const fence = randomBytes(6).toString('hex');
-  return { text: fenceLines([origin === 'external' ? MIXED : PLAIN, ...lines], fence), origin };
+function fencedData(lines: readonly ToolText[]): ToolText {
+  const origin = lowestOrigin(['user', ...lines.map((line) => line.origin)]);
+  const head = origin === 'external' ? MIXED : PLAIN;
+  return { text: fenceLines([head, ...lines.map(({ text }) => text)], randomBytes(6).toString('hex')), origin };
 }
