@@ -7,15 +7,22 @@ import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
 import { LruMap } from '../../common/map.ts';
 
+const amount = z.number().nonnegative();
+
 /** One rate limit of the login or key, as last reported. */
-export interface QuotaWindow {
+const QuotaWindow = z.strictObject({
   /** The distinguishing part of the header's name: `5h`, `7d`, … or `tokens`, `requests`, … */
-  readonly name: string;
+  name: z.string().max(60),
   /** 0 is unused, 1 is used up; may exceed 1. */
-  readonly utilization: number;
+  utilization: amount,
   /** At most eight days after the report. */
-  readonly resetAtMs: number;
-}
+  resetAtMs: amount,
+});
+export type QuotaWindow = Readonly<z.infer<typeof QuotaWindow>>;
+
+/** What our own calls took for the turns of one session; `atMs`: of the last call. */
+const SessionUsage = z.strictObject({ sessionId: z.string().max(200), tokens: amount, atMs: amount });
+export type SessionUsage = Readonly<z.infer<typeof SessionUsage>>;
 
 /**
  * Our own calls wait above a share of a limit (the rest belongs to the user), beyond their tokens per day (UTC), and
@@ -236,14 +243,6 @@ export interface StoredUsage extends Usage {
   readonly sessions: readonly SessionUsage[];
 }
 
-/** What our own calls took for the turns of one session. */
-export interface SessionUsage {
-  readonly sessionId: string;
-  readonly tokens: number;
-  /** Of the last call. */
-  readonly atMs: number;
-}
-
 export interface UsageStore {
   load(): Promise<StoredUsage | null>;
   save(usage: StoredUsage): Promise<void>;
@@ -354,14 +353,13 @@ export function createUsageCounter(now: () => number, kept: (Usage & { readonly 
   };
 }
 
-const amount = z.number().nonnegative();
 const Kept = z.strictObject({
   day: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
   calls: amount,
   tokens: amount,
   cost_usd: amount,
-  limits: z.array(z.strictObject({ name: z.string().max(60), utilization: amount, resetAtMs: amount })).max(100),
-  sessions: z.array(z.strictObject({ sessionId: z.string().max(200), tokens: amount, atMs: amount })).default([]),
+  limits: z.array(QuotaWindow).max(100),
+  sessions: z.array(SessionUsage).default([]),
 });
 
 /** Stores the model usage of today and of each session, and the last reported limits. An unreadable file counts as empty. */
