@@ -1,4 +1,4 @@
-import { compareText } from '../../common/text.ts';
+import { compareText, sha256 } from '../../common/text.ts';
 import type { ExtractedFact } from './extract-facts.ts';
 import { type Fact, type FactState, factStateSchema } from './fact.ts';
 import {
@@ -243,14 +243,7 @@ function decay(rules: Rules, fact: Fact): Fact {
   return { ...fact, salience: fact.salience * DECAY[getClass(rules, fact)] };
 }
 
-/** `fact_` and 13 hex digits: two 32-bit hashes in the manner of FNV-1a, cut to 52 bits. */
+/** `fact_` and 13 hex digits. */
 function getId({ concept, value }: ExtractedFact, { turnId, sessionId }: TurnSource): string {
-  const text = [concept, getKey(value), sessionId, turnId].join('\n');
-  let [low, high] = [0x811c9dc5, 0x1b873593];
-  for (let at = 0; at < text.length; at += 1) {
-    low = Math.imul(low ^ text.charCodeAt(at), 0x01000193);
-    high = Math.imul(high ^ text.charCodeAt(at), 0x85ebca6b) ^ (low >>> 15);
-  }
-  const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, '0');
-  return `fact_${(hex(high) + hex(low)).slice(0, 13)}`;
+  return `fact_${sha256([concept, getKey(value), sessionId, turnId].join('\n'), 13)}`;
 }
