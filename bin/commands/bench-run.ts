@@ -276,20 +276,17 @@ function reportLines(report: Report, width: number): string[] {
   const column = (title: string, of: (row: Pick<Report, 'questions' | 'recall' | 'bm25'>) => number) => ({
     title,
     right: true,
-    cells: rows.map(([, row]) => count(of(row))),
+    cell: ([, row]: (typeof rows)[number]) => count(of(row)),
   });
-  const lines = table(
-    [
-      { title: '', cells: rows.map(([kind]) => kind) },
-      column('questions', (row) => row.questions),
-      column(`right turn in ${SHOWN}`, (row) => row.recall.right_in_5),
-      column('BM25', (row) => row.bm25.right_in_5),
-      column('answer in the prompt', (row) => row.recall.answered),
-      column('BM25', (row) => row.bm25.answered),
-      column('nothing recalled', (row) => row.recall.silent),
-    ],
-    width,
-  );
+  const lines = table(rows, width, [
+    { title: '', cell: ([kind]) => kind },
+    column('questions', (row) => row.questions),
+    column(`right turn in ${SHOWN}`, (row) => row.recall.right_in_5),
+    column('BM25', (row) => row.bm25.right_in_5),
+    column('answer in the prompt', (row) => row.recall.answered),
+    column('BM25', (row) => row.bm25.answered),
+    column('nothing recalled', (row) => row.recall.silent),
+  ]);
   const worst = misses.slice(0, MISSES).flatMap(({ question, kind, answer, at, found }) => {
     const where = at.map((place) => `${place.node_id ?? `session ${place.session_id}`} of ${place.date}`).join(', ');
     const instead = found === null ? 'nothing' : `${found.node_id ?? found.session_id} of ${found.date}: ${found.text}`;

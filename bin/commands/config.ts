@@ -49,16 +49,11 @@ function settingJson({ value, fallback, source, variable, description }: Setting
 }
 
 function settingLines(settings: readonly Setting[], width: number): string[] {
-  const cells = (getCell: (setting: Setting) => unknown): string[] =>
-    settings.map((each) => oneLine(String(getCell(each))));
-  return table(
-    [
-      { title: 'KEY', cells: cells(({ key }) => key) },
-      { title: 'VALUE', cells: cells(({ value }) => value) },
-      { title: 'SOURCE', cells: cells(({ source }) => source) },
-      { title: 'VARIABLE', cells: cells(({ variable }) => variable) },
-      { title: 'MEANING', cells: cells(({ description }) => description), stretch: true },
-    ],
-    width,
-  );
+  return table(settings, width, [
+    { title: 'KEY', cell: ({ key }) => key },
+    { title: 'VALUE', cell: ({ value }) => oneLine(String(value)) },
+    { title: 'SOURCE', cell: ({ source }) => source },
+    { title: 'VARIABLE', cell: ({ variable }) => variable },
+    { title: 'MEANING', cell: ({ description }) => oneLine(description), stretch: true },
+  ]);
 }

@@ -39,15 +39,12 @@ export function registerSavings(program: Command, context: Context): void {
 function measuredLines({ week, total }: Costs['savings'], days: Costs['by_day']): string[] {
   if (total.requests === 0)
     return ['no requests yet; comet-cc savings --simulate estimates it from your past sessions'];
-  const rows = table(
-    [
-      { title: 'DAY', cells: days.map(({ day }) => day) },
-      { title: 'TOKENS', cells: days.map(({ original }) => amount(original)), right: true },
-      { title: 'SENT', cells: days.map(({ sent }) => amount(sent)), right: true },
-      { title: 'OWN CALLS', cells: days.map(({ own }) => amount(own)), right: true },
-    ],
-    Number.POSITIVE_INFINITY,
-  );
+  const rows = table(days, Number.POSITIVE_INFINITY, [
+    { title: 'DAY', cell: ({ day }) => day },
+    { title: 'TOKENS', cell: ({ original }) => amount(original), right: true },
+    { title: 'SENT', cell: ({ sent }) => amount(sent), right: true },
+    { title: 'OWN CALLS', cell: ({ own }) => amount(own), right: true },
+  ]);
   return [...rows, '', savedLine(week, 'this week'), savedLine(total, 'in all')];
 }
 
@@ -78,26 +75,23 @@ type Row = SimulatedSavings['all'];
 
 export function simulatedLines({ all, by_length, subagents, assumptions, ...found }: SimulatedSavings): string[] {
   const rows = [...by_length.filter(({ sessions }) => sessions > 0), { length: 'all', ...all }];
-  const column = (title: string, getCell: (row: Row) => string) => ({ title, cells: rows.map(getCell), right: true });
+  const column = (title: string, cell: (row: Row) => string) => ({ title, cell, right: true });
   const { models, cache, added_tokens: added } = assumptions;
   const prices = models.map(({ model, usd_per_million }) => `${oneLine(model)} $${usd_per_million}`).join(', ');
   const lifetimes = cache.recorded.length === 0 ? cache.otherwise : `${cache.recorded.join(' or ')} as recorded`;
   return [
     `${formatCount(all.sessions, 'session')}, ${found.from} to ${found.to}; ${formatCount(found.compactions, 'compaction')}, ${formatCount(found.rewinds, 'rewind')}`,
     '',
-    ...table(
-      [
-        { title: 'REQUESTS A SESSION', cells: rows.map(({ length }) => length) },
-        column('SESSIONS', ({ sessions }) => count(sessions)),
-        column('REQUESTS', ({ requests }) => count(requests)),
-        column('TOKENS', ({ original }) => amount(original)),
-        column('WITH MEMORY', ({ sent }) => amount(sent)),
-        column('COST', ({ cost }) => ratio(cost)),
-        column('MEDIAN', ({ median }) => ratio(median)),
-        column('WORST', ({ worst }) => ratio(worst)),
-      ],
-      Number.POSITIVE_INFINITY,
-    ),
+    ...table(rows, Number.POSITIVE_INFINITY, [
+      { title: 'REQUESTS A SESSION', cell: ({ length }) => length },
+      column('SESSIONS', ({ sessions }) => count(sessions)),
+      column('REQUESTS', ({ requests }) => count(requests)),
+      column('TOKENS', ({ original }) => amount(original)),
+      column('WITH MEMORY', ({ sent }) => amount(sent)),
+      column('COST', ({ cost }) => ratio(cost)),
+      column('MEDIAN', ({ median }) => ratio(median)),
+      column('WORST', ({ worst }) => ratio(worst)),
+    ]),
     '',
     savedSentence(all),
     `${formatCount(all.over_two_percent, 'session')} of ${count(all.sessions)} would have cost over 2 % more`,

@@ -156,25 +156,18 @@ function economicsLines(economics: NamedReceipt['economics']): string[] {
 }
 
 function listed(receipts: readonly NamedReceipt[], width: number, nowMs: number): string[] {
-  const cells = (getCell: (receipt: NamedReceipt) => string): string[] => receipts.map(getCell);
   const saved = ({ economics }: NamedReceipt): string =>
     `${percentSaved(economics.received_tokens, economics.sent_tokens)} %`;
   const sessions = new Set(receipts.map(({ session_id }) => session_id));
-  const session = { title: 'SESSION', cells: cells(({ session_title }) => oneLine(session_title)), stretch: true };
-  return table(
-    [
-      { title: 'ID', cells: cells(({ request_id }) => request_id.slice(0, 8)) },
-      { title: 'WHEN', cells: cells(({ at }) => localTime(Date.parse(at), nowMs)) },
-      { title: 'STATUS', cells: cells(({ status }) => (status === 0 ? '-' : String(status))), right: true },
-      { title: 'TOKENS', cells: cells(({ economics }) => amount(economics.sent_tokens)), right: true },
-      { title: 'SAVED', cells: cells(saved), right: true },
-      {
-        title: 'PROMPT',
-        cells: cells(({ prompt, class: kind }) => prompt || `(${KINDS[kind] ?? 'not kept'})`),
-        stretch: true,
-      },
-      ...(sessions.size > 1 && width >= SESSIONS_FROM_WIDTH ? [session] : []),
-    ],
-    width,
-  );
+  const getTitle = ({ session_title }: NamedReceipt): string => oneLine(session_title);
+  const session = { title: 'SESSION', cell: getTitle, stretch: true };
+  return table(receipts, width, [
+    { title: 'ID', cell: ({ request_id }) => request_id.slice(0, 8) },
+    { title: 'WHEN', cell: ({ at }) => localTime(Date.parse(at), nowMs) },
+    { title: 'STATUS', cell: ({ status }) => (status === 0 ? '-' : String(status)), right: true },
+    { title: 'TOKENS', cell: ({ economics }) => amount(economics.sent_tokens), right: true },
+    { title: 'SAVED', cell: saved, right: true },
+    { title: 'PROMPT', cell: ({ prompt, class: kind }) => prompt || `(${KINDS[kind] ?? 'not kept'})`, stretch: true },
+    ...(sessions.size > 1 && width >= SESSIONS_FROM_WIDTH ? [session] : []),
+  ]);
 }

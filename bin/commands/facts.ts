@@ -140,18 +140,15 @@ function getFilter({ concept = '', class: given }: Flags): (fact: FactView) => b
 }
 
 export function factLines(facts: readonly FactView[], width: number, projects: boolean): string[] {
-  const names = facts.map(({ project }) => (project === '' ? '' : projectName(project)));
-  return table(
-    [
-      { title: '#', cells: facts.map((_, row) => String(row + 1)), right: true },
-      { title: 'ID', cells: facts.map(({ id }) => shortId(id)) },
-      ...(projects ? [{ title: 'PROJECT', cells: names }] : []),
-      { title: 'CONCEPT', cells: facts.map(({ concept }) => concept) },
-      { title: 'FACT', cells: facts.map(({ value }) => oneLine(value)), stretch: true },
-      { title: 'STRENGTH', cells: facts.map(({ salience }) => percent(salience)), right: true },
-    ],
-    width,
-  );
+  const name = ({ project }: FactView): string => (project === '' ? '' : projectName(project));
+  return table(facts, width, [
+    { title: '#', cell: (_, row) => String(row + 1), right: true },
+    { title: 'ID', cell: ({ id }) => shortId(id) },
+    ...(projects ? [{ title: 'PROJECT', cell: name }] : []),
+    { title: 'CONCEPT', cell: ({ concept }) => concept },
+    { title: 'FACT', cell: ({ value }) => oneLine(value), stretch: true },
+    { title: 'STRENGTH', cell: ({ salience }) => percent(salience), right: true },
+  ]);
 }
 
 /** By concept, each fact with what was said and when. */

@@ -44,15 +44,12 @@ function registerShow(ontology: Command, context: Context): void {
       for (const { file, message } of problems) context.term.say(`${file}: ${oneLine(message)}`);
       const concepts = Object.entries(shown.concepts);
       context.term.print(flags, shown, () =>
-        table(
-          [
-            { title: 'CONCEPT', cells: concepts.map(([name]) => name) },
-            { title: 'CLASS', cells: concepts.map(([, { persistence_class }]) => persistence_class.replace('_', ' ')) },
-            { title: 'AT MOST', cells: concepts.map(([, { cardinality }]) => String(cardinality)) },
-            { title: 'MEANING', cells: concepts.map(([, { label }]) => oneLine(label)), stretch: true },
-          ],
-          context.term.width,
-        ),
+        table(concepts, context.term.width, [
+          { title: 'CONCEPT', cell: ([name]) => name },
+          { title: 'CLASS', cell: ([, { persistence_class }]) => persistence_class.replace('_', ' ') },
+          { title: 'AT MOST', cell: ([, { cardinality }]) => String(cardinality) },
+          { title: 'MEANING', cell: ([, { label }]) => oneLine(label), stretch: true },
+        ]),
       );
     });
 }

@@ -105,16 +105,13 @@ function without(own: readonly Item[], other: readonly Item[]): Item[] {
 }
 
 export function sessionLines(sessions: readonly SessionView[], width: number, nowMs: number): string[] {
-  return table(
-    [
-      { title: 'SESSION', cells: sessions.map((session) => oneLine(session.session_id).slice(0, 8)) },
-      { title: 'WHEN', cells: sessions.map((session) => ago(Date.parse(session.updated_at), nowMs)) },
-      { title: 'STATUS', cells: sessions.map((session) => session.status) },
-      { title: 'TURNS', cells: sessions.map((session) => String(session.turns)), right: true },
-      { title: 'MEMORIES', cells: sessions.map((session) => String(session.node_ids.length)), right: true },
-      { title: 'TITLE', cells: sessions.map((session) => oneLine(session.title)), stretch: true },
-      { title: 'PROJECT', cells: sessions.map((session) => projectName(session.project)), stretch: true },
-    ],
-    width,
-  );
+  return table(sessions, width, [
+    { title: 'SESSION', cell: (session) => oneLine(session.session_id).slice(0, 8) },
+    { title: 'WHEN', cell: (session) => ago(Date.parse(session.updated_at), nowMs) },
+    { title: 'STATUS', cell: (session) => session.status },
+    { title: 'TURNS', cell: (session) => String(session.turns), right: true },
+    { title: 'MEMORIES', cell: (session) => String(session.node_ids.length), right: true },
+    { title: 'TITLE', cell: (session) => oneLine(session.title), stretch: true },
+    { title: 'PROJECT', cell: (session) => projectName(session.project), stretch: true },
+  ]);
 }

@@ -121,19 +121,14 @@ function registerExchange(share: Command, context: Context): void {
     .action(async (flags: Flags) => {
       const preview = await readingEngine(context).call('share/preview', { env }, { timeoutMs: LONGEST_MS });
       const { nodes, tasks, pages, kept, removed, withdrawn, turns } = preview;
-      const cells = (getCell: (node: (typeof nodes)[number]) => string) =>
-        nodes.map((node) => printable(getCell(node)));
       term.print(flags, preview, () => [
         ...(nodes.length === 0
           ? ['nothing would leave now']
-          : table(
-              [
-                { title: 'ID', cells: cells(({ node_id }) => shortId(node_id)) },
-                { title: 'PROJECT', cells: cells(({ project }) => oneLine(project)) },
-                { title: 'MEMORY', cells: cells(({ title }) => oneLine(title ?? '')), stretch: true },
-              ],
-              term.width,
-            )),
+          : table(nodes, term.width, [
+              { title: 'ID', cell: ({ node_id }) => shortId(node_id) },
+              { title: 'PROJECT', cell: ({ project }) => oneLine(project) },
+              { title: 'MEMORY', cell: ({ title }) => oneLine(title ?? ''), stretch: true },
+            ])),
         ...(tasks.length > 0 ? [`${formatCount(tasks.length, 'task')} would leave`] : []),
         ...(pages.length > 0 ? [`${formatCount(pages.length, 'change')} of yours in pages would leave`] : []),
         ...(turns > 0 ? [`${formatCount(turns, 'verbatim turn')} of memories that left would follow`] : []),

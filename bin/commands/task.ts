@@ -225,16 +225,13 @@ export function taskLines(tasks: readonly TaskView[], { nowMs, width, projects }
     const mark = priority === 'high' ? '! ' : '';
     return `${name}${mark}${oneLine(title)}${isCleanOrigin(origin) ? '' : ' (noted by a tool)'}`;
   };
-  return table(
-    [
-      { title: '#', cells: tasks.map((_, row) => String(row + 1)), right: true },
-      { title: 'ID', cells: tasks.map(({ id }) => id) },
-      { title: 'WHEN', cells: tasks.map((task) => oneLine(getState(task, nowMs))) },
-      { title: 'MODE', cells: tasks.map(({ mode }) => mode) },
-      { title: 'TASK', cells: tasks.map(getTitle), stretch: true },
-    ],
-    width,
-  );
+  return table(tasks, width, [
+    { title: '#', cell: (_, row) => String(row + 1), right: true },
+    { title: 'ID', cell: ({ id }) => id },
+    { title: 'WHEN', cell: (task) => oneLine(getState(task, nowMs)) },
+    { title: 'MODE', cell: ({ mode }) => mode },
+    { title: 'TASK', cell: getTitle, stretch: true },
+  ]);
 }
 
 function detailLines(task: TaskView): string[] {

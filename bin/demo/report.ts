@@ -268,15 +268,12 @@ function figures(outcome: Outcome, width: number, { paint }: Term): string[] {
     ['  written to the cache', cache.direct.written, cache.written, ''],
     ['cost, in input tokens', cost.direct, cost.through, share(cost.saved, cost.direct)],
   ];
-  const [head = '', ...body] = table(
-    [
-      { title: '', cells: rows.map(([name]) => name) },
-      { title: 'direct', cells: rows.map(([, direct]) => count(direct)), right: true },
-      { title: 'with comet-cc', cells: rows.map(([, , through]) => count(through)), right: true },
-      { title: '', cells: rows.map(([, , , saved]) => saved) },
-    ],
-    width,
-  );
+  const [head = '', ...body] = table(rows, width, [
+    { title: '', cell: ([name]) => name },
+    { title: 'direct', cell: ([, direct]) => count(direct), right: true },
+    { title: 'with comet-cc', cell: ([, , through]) => count(through), right: true },
+    { title: '', cell: ([, , , saved]) => saved },
+  ]);
   const made = `${count(outcome.nodes)} memories; ${outcome.cuts} trims of older turns.`;
   const { receipts, restored, ledger } = outcome;
   const proved = `${receipts.true} of ${receipts.checked} receipts turn what Claude Code sent into what went upstream; ${restored.equal} of ${restored.messages} messages come back byte for byte. The ledger reckons ${count(ledger.received)} tokens received and ${count(ledger.sent)} sent, $${ledger.saved_usd.toFixed(2)} saved.`;

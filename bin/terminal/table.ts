@@ -40,20 +40,22 @@ export function wrapped(text: string, width: number, rows = Number.POSITIVE_INFI
   return [...lines, truncate(rest, width)];
 }
 
-export interface Column {
+export interface Column<Row> {
   readonly title: string;
-  readonly cells: readonly string[];
+  readonly cell: (row: Row, at: number) => string;
   /** Takes what the others leave, at least 12 columns. */
   readonly stretch?: boolean;
   readonly right?: boolean;
   /** Colours a cell once it has its width. */
-  readonly paint?: (text: string, row: number) => string;
+  readonly paint?: (text: string, row: Row) => string;
 }
 
 /** Lines of a table whose cells are single lines; the first is the heading. */
-export function table(columns: readonly Column[], width: number): string[] {
-  const natural = columns.map((column) =>
-    Math.max(...[column.title, ...column.cells].map((text) => displayWidth(text))),
+export function table<Row>(rows: readonly Row[], width: number, columns: readonly Column<Row>[]): string[] {
+  const headings = columns.map(({ title }) => title);
+  const cells = rows.map((row, nth) => columns.map(({ cell }) => cell(row, nth)));
+  const natural = headings.map((_, at) =>
+    Math.max(...[headings, ...cells].map((line) => displayWidth(line[at] ?? ''))),
   );
   const fixed = columns.reduce((sum, column, at) => sum + (column.stretch ? 0 : (natural[at] as number)), 0);
   const stretching = columns.filter((column) => column.stretch).length;
@@ -61,18 +63,16 @@ export function table(columns: readonly Column[], width: number): string[] {
   const widths = columns.map((column, at) =>
     column.stretch ? Math.min(natural[at] as number, Math.max(12, left)) : (natural[at] as number),
   );
-  const rows = columns[0]?.cells.length ?? 0;
-  const line = (getCell: (column: Column) => string, row: number): string =>
+  const line = (texts: readonly string[], row?: Row): string =>
     columns
       .map((column, at) => {
         const width = widths[at] as number;
-        const cell = truncate(getCell(column), width);
-        const painted = row < 0 || column.paint === undefined || cell === '' ? cell : column.paint(cell, row);
+        const cell = truncate(texts[at] ?? '', width);
+        const painted = row === undefined || cell === '' ? cell : (column.paint?.(cell, row) ?? cell);
         const space = ' '.repeat(at === columns.length - 1 && !column.right ? 0 : width - displayWidth(cell));
         return column.right ? space + painted : painted + space;
       })
       .join('  ')
       .trimEnd();
-  const body = Array.from({ length: rows }, (_, row) => line((column) => column.cells[row] ?? '', row));
-  return [line((column) => column.title, -1), ...body];
+  return [line(headings), ...rows.map((row, nth) => line(cells[nth] ?? [], row))];
 }

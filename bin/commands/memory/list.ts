@@ -21,6 +21,10 @@ const DEFAULT_LIMIT = 50;
 const NOTES_FROM_WIDTH = 80;
 const NARROWEST = 24;
 const PROJECT_WIDTH = 24;
+const PROJECT: Column<PublicNode> = {
+  title: 'PROJECT',
+  cell: ({ project }) => truncate(projectName(project), PROJECT_WIDTH),
+};
 const plain: Paint = (_, text) => text;
 
 export function registerMemoryLs(memory: Command, context: Context): void {
@@ -102,33 +106,26 @@ export function listLines(
   }: Omit<Look, 'paint'> & Partial<Pick<Look, 'paint'>> & { readonly projects?: boolean },
 ): string[] {
   const dim = (text: string): string => paint('dim', text);
-  const notes = nodes.map((node) => badges(node).join(', '));
-  const isHigh = (row: number): boolean => nodes[row]?.importance === 'HIGH';
+  const getNotes = (node: PublicNode): string => badges(node).join(', ');
   const yellow = (text: string): string => paint('yellow', text);
   const isWide = width >= NOTES_FROM_WIDTH;
-  const project: Column = {
-    title: 'PROJECT',
-    cells: nodes.map((node) => truncate(projectName(node.project), PROJECT_WIDTH)),
-    paint: (text) => paint('cyan', text),
-  };
-  const [heading = '', ...lines] = table(
-    [
-      { title: '#', cells: nodes.map((_, row) => String(row + 1)), right: true, paint: dim },
-      { title: 'ID', cells: nodes.map((node) => shortId(node.node_id)), paint: dim },
-      { title: 'AGE', cells: nodes.map((node) => ago(Date.parse(node.created_at), nowMs).replace(' ago', '')) },
-      ...(projects && isWide ? [project] : []),
-      {
-        title: 'TITLE',
-        cells: nodes.map((node) => oneLine(node.title)),
-        stretch: true,
-        paint: (text, row) => (isHigh(row) ? paint('bold', text) : text),
-      },
-      ...(isWide && notes.some((note) => note !== '') ? [{ title: '', cells: notes, paint: yellow }] : []),
-    ],
-    Math.max(width, NARROWEST),
-  );
-  const below = nodes.map((node, row) => {
-    const parts = [...(projects ? [projectName(node.project)] : []), notes[row] as string];
+  const project = { ...PROJECT, paint: (text: string) => paint('cyan', text) };
+  const hasNotes = isWide && nodes.some((node) => getNotes(node) !== '');
+  const [heading = '', ...lines] = table(nodes, Math.max(width, NARROWEST), [
+    { title: '#', cell: (_, row) => String(row + 1), right: true, paint: dim },
+    { title: 'ID', cell: (node) => shortId(node.node_id), paint: dim },
+    { title: 'AGE', cell: (node) => ago(Date.parse(node.created_at), nowMs).replace(' ago', '') },
+    ...(projects && isWide ? [project] : []),
+    {
+      title: 'TITLE',
+      cell: (node) => oneLine(node.title),
+      stretch: true,
+      paint: (text, node) => (node.importance === 'HIGH' ? paint('bold', text) : text),
+    },
+    ...(hasNotes ? [{ title: '', cell: getNotes, paint: yellow }] : []),
+  ]);
+  const below = nodes.map((node) => {
+    const parts = [...(projects ? [projectName(node.project)] : []), getNotes(node)];
     return isWide ? '' : parts.filter((part) => part !== '').join(', ');
   });
   const indent = lines.length === 0 ? '' : ' '.repeat(String(nodes.length).length + 2);
@@ -168,17 +165,14 @@ export function projectName(project: string): string {
 /** With full ids and codes, for scripts and the curious. */
 function longLines(nodes: readonly PublicNode[], { width, nowMs, paint = plain }: Look): string[] {
   const dim = (text: string): string => paint('dim', text);
-  const [heading = '', ...lines] = table(
-    [
-      { title: 'ID', cells: nodes.map((node) => node.node_id), paint: dim },
-      { title: 'AGE', cells: nodes.map((node) => ago(Date.parse(node.created_at), nowMs)) },
-      { title: 'KIND', cells: nodes.map((node) => terseMeta(node)), paint: dim },
-      { title: 'PROJECT', cells: nodes.map((node) => truncate(projectName(node.project), PROJECT_WIDTH)) },
-      { title: 'TAGS', cells: nodes.map((node) => oneLine(contentTags(node.topic_tags).slice(0, 3).join(','))) },
-      { title: 'SUMMARY', cells: nodes.map((node) => oneLine(node.summary)), stretch: true },
-    ],
-    width,
-  );
+  const [heading = '', ...lines] = table(nodes, width, [
+    { title: 'ID', cell: (node) => node.node_id, paint: dim },
+    { title: 'AGE', cell: (node) => ago(Date.parse(node.created_at), nowMs) },
+    { title: 'KIND', cell: (node) => terseMeta(node), paint: dim },
+    PROJECT,
+    { title: 'TAGS', cell: (node) => oneLine(contentTags(node.topic_tags).slice(0, 3).join(',')) },
+    { title: 'SUMMARY', cell: (node) => oneLine(node.summary), stretch: true },
+  ]);
   return [dim(heading), ...lines];
 }
 

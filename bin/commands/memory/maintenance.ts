@@ -49,15 +49,12 @@ export function registerMemoryRollback(memory: Command, context: Context): void 
 }
 
 function snapshotLines(snapshots: readonly SnapshotInfo[], width: number, nowMs: number): string[] {
-  return table(
-    [
-      { title: 'SNAPSHOT', cells: snapshots.map(({ id }) => id) },
-      { title: 'WHEN', cells: snapshots.map(({ at }) => ago(Date.parse(at), nowMs)) },
-      { title: 'BEFORE', cells: snapshots.map(({ reason }) => reason) },
-      { title: 'BYTES', cells: snapshots.map(({ bytes }) => String(bytes)), right: true },
-    ],
-    width,
-  );
+  return table(snapshots, width, [
+    { title: 'SNAPSHOT', cell: ({ id }) => id },
+    { title: 'WHEN', cell: ({ at }) => ago(Date.parse(at), nowMs) },
+    { title: 'BEFORE', cell: ({ reason }) => reason },
+    { title: 'BYTES', cell: ({ bytes }) => String(bytes), right: true },
+  ]);
 }
 
 export function registerMemoryExport(memory: Command, context: Context): void {

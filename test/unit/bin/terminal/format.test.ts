@@ -141,14 +141,19 @@ describe('wrapped', () => {
 });
 
 describe('table', () => {
-  const columns = [
-    { title: 'ID', cells: ['a', 'bb'] },
-    { title: 'TEXT', cells: ['short', 'a text that is much longer than the rest'], stretch: true },
-    { title: 'N', cells: ['7', '12'], right: true },
+  const rows = [
+    { id: 'a', text: 'short', n: 7 },
+    { id: 'bb', text: 'a text that is much longer than the rest', n: 12 },
   ];
+  const lines = (width: number): string[] =>
+    table(rows, width, [
+      { title: 'ID', cell: ({ id }) => id },
+      { title: 'TEXT', cell: ({ text }) => text, stretch: true },
+      { title: 'N', cell: ({ n }) => String(n), right: true },
+    ]);
 
   it('lines up and cuts the stretching column to what is left', () => {
-    expect(table(columns, 30)).toEqual([
+    expect(lines(30)).toEqual([
       'ID  TEXT                     N',
       'a   short                    7',
       'bb  a text that is much…    12',
@@ -156,6 +161,6 @@ describe('table', () => {
   });
 
   it('cuts nothing when the width is unlimited', () => {
-    expect(table(columns, Number.POSITIVE_INFINITY)[2]).toContain('a text that is much longer than the rest');
+    expect(lines(Number.POSITIVE_INFINITY)[2]).toContain('a text that is much longer than the rest');
   });
 });

@@ -82,13 +82,14 @@ describe('text of some width', () => {
   });
 
   it('right-aligned cells end where they should', () => {
-    const lines = table(
-      [
-        { title: 'N', cells: ['1', '22'], right: true },
-        { title: 'X', cells: ['a', 'b'] },
-      ],
-      40,
-    );
+    const rows = [
+      [1, 'a'],
+      [22, 'b'],
+    ] as const;
+    const lines = table(rows, 40, [
+      { title: 'N', cell: ([n]) => String(n), right: true },
+      { title: 'X', cell: ([, x]) => x },
+    ]);
     expect(lines).toEqual([' N  X', ' 1  a', '22  b']);
   });
 });
