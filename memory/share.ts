@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { z } from 'zod';
-import { finishesWithin } from '../common/async.ts';
+import { createMutex, finishesWithin } from '../common/async.ts';
 import { CometError, getMessage, getOnly, type Problem } from '../common/errors.ts';
 import { getStatements } from './facts.ts';
 import { getTeammate, getTitle, isWaitingDraft, type MemoryNode } from './model/node.ts';
@@ -235,7 +235,7 @@ function createExchange(parts: Parts, { pullAll, withShare, closeBus }: Opener, 
 type Exchange = ReturnType<typeof createExchange>;
 
 /** What the user asks for, with the credentials of the shell that asks. */
-function createRequests({ catalogue }: Parts, { use, pullAll }: Opener, { asked, pushAll }: Exchange) {
+function createRequests({ catalogue, share: options }: Parts, { use, pullAll }: Opener, { asked, pushAll }: Exchange) {
   return {
     /** Nodes that would leave, as they would, and how many stay for which reason. */
     preview: (callerEnv: NodeJS.ProcessEnv) => {
@@ -269,11 +269,6 @@ function createRequests({ catalogue }: Parts, { use, pullAll }: Opener, { asked,
         return Math.max(0, catalogue.size() - before);
       }, ready);
     },
-  };
-}
-
-function createTrust({ asked }: Exchange, options: ShareOptions) {
-  return {
     /** What the named teammate's machine says counts as what an assistant said. @throws CometError `usage`, `not_found` */
     trust: (who: string, isTrusted: boolean) =>
       asked(async (share) => {
@@ -353,7 +348,6 @@ export function createSharing(parts: Parts) {
         return { url, scope, projects: settings.projects, name, machines: cards.length };
       }),
     ...createRequests(parts, opener, exchange),
-    ...createTrust(exchange, options),
     /** Takes this machine's memory off the storage; what was received stays. */
     leave: (callerEnv: NodeJS.ProcessEnv) =>
       inTurn(async () => {
@@ -453,15 +447,13 @@ function cached(file: StateFile): StateFile {
 
 /** One step after the other. */
 function createSteps() {
-  let last: Promise<unknown> = Promise.resolve();
+  const lock = createMutex();
   let running = 0;
   const run = <T>(step: () => Promise<T>): Promise<T> => {
     running += 1;
-    const done = last.then(step).finally(() => {
+    return lock(step).finally(() => {
       running -= 1;
     });
-    last = done.catch(() => undefined);
-    return done;
   };
-  return Object.assign(run, { isBusy: () => running > 0, idle: () => last });
+  return Object.assign(run, { isBusy: () => running > 0, idle: () => lock(async () => undefined) });
 }

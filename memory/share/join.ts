@@ -5,7 +5,7 @@ import type { ShareScope } from './filter.ts';
 import type { Membership, ShareState } from './parts.ts';
 import { type Card, MACHINE_ID } from './row.ts';
 import { sealingKey, unseal } from './seal.ts';
-import { checkCard, type Refusal } from './state.ts';
+import { checkCard, REFUSALS } from './state.ts';
 
 export interface JoinRequest {
   readonly url: string;
@@ -81,26 +81,14 @@ async function getProjects({ salt, projects }: Card, passphrase: string | null):
   return Array.isArray(read) ? read.filter((each) => typeof each === 'string') : [];
 }
 
-const REFUSALS: Readonly<Record<Refusal, string>> = {
-  invalid: 'a row is not valid',
-  forged: 'a row is not signed by it',
-  key_changed: 'its key has changed: nothing of it is read',
-  passphrase: 'its passphrase is another one',
-  project: 'a row is of a project that you do not share',
-  scope: 'it shares with another scope: nothing of it is read',
-  taken: 'a row has the id of a memory that is not its own',
-  taken_name: 'a task has the name of another one here: rename one of them',
-  orders: 'a row gives orders',
-  not_theirs: 'a row removes a memory that is not its own',
-};
-
 export function getMachines({ peers, refused }: ShareState, trusted: readonly string[]) {
+  const reasons: Readonly<Record<string, string>> = REFUSALS;
   const ids = [...new Set([...Object.keys(peers), ...Object.keys(refused)])];
   return ids.map((machine) => ({
     machine,
     name: peers[machine]?.name ?? '',
     read: peers[machine]?.head.sequence ?? 0,
     trusted: trusted.includes(machine),
-    refused: REFUSALS[refused[machine] as Refusal] ?? '',
+    refused: reasons[refused[machine] ?? ''] ?? '',
   }));
 }

@@ -1,36 +1,33 @@
-import { createMutex } from '../../common/async.ts';
 import { openContext, type ShareParts, type ShareState } from './parts.ts';
 import { createReader } from './reader.ts';
 import { createWriter } from './writer.ts';
 
 export type Share = Awaited<ReturnType<typeof openShare>>;
 
-/** One step at a time. Each may be interrupted anywhere and repeated. */
+/** The caller takes one step at a time. Each may be interrupted anywhere and repeated. */
 export async function openShare(parts: ShareParts, state: ShareState) {
   const context = await openContext(parts, state);
-  const writer = createWriter(context);
+  const { pending, push } = createWriter(context);
   const { pull } = createReader(context);
-  const lock = createMutex();
   return {
     state: context.state,
     /** What a push would send; changes nothing. */
-    preview: () => lock(writer.pending),
+    preview: pending,
     /** Returns how many rows were sent. */
-    push: () => lock(writer.push),
-    pull: () => lock(pull),
+    push,
+    pull,
     /** Reads the log of this machine again, because what its nodes count as has changed. */
-    readAgain: (machine: string) =>
-      lock(async () => {
-        const { known, peers } = context.state();
-        const peer = peers[machine];
-        if (peer === undefined) return;
-        const unread = Object.entries(known).map(([id, each]) =>
-          each.owner === machine ? [id, { ...each, version: 0, digest: '' }] : [id, each],
-        );
-        const head = { sequence: 0, digest: '' };
-        await context.keep({ known: Object.fromEntries(unread), peers: { ...peers, [machine]: { ...peer, head } } });
-      }),
+    async readAgain(machine: string): Promise<void> {
+      const { known, peers } = context.state();
+      const peer = peers[machine];
+      if (peer === undefined) return;
+      const unread = Object.entries(known).map(([id, each]) =>
+        each.owner === machine ? [id, { ...each, version: 0, digest: '' }] : [id, each],
+      );
+      const head = { sequence: 0, digest: '' };
+      await context.keep({ known: Object.fromEntries(unread), peers: { ...peers, [machine]: { ...peer, head } } });
+    },
     /** Takes the machine's log off the bus; what was received stays. */
-    leave: () => lock(() => parts.bus.drop(context.state().machine)),
+    leave: () => parts.bus.drop(context.state().machine),
   };
 }

@@ -63,9 +63,19 @@ export const Peer = z
 export type Peer = z.infer<typeof Peer>;
 
 /** Why a machine, or one of its rows, is refused. */
-export type Refusal =
-  | ('invalid' | 'forged' | 'key_changed' | 'passphrase' | 'project')
-  | ('scope' | 'taken' | 'taken_name' | 'orders' | 'not_theirs');
+export const REFUSALS = {
+  invalid: 'a row is not valid',
+  forged: 'a row is not signed by it',
+  key_changed: 'its key has changed: nothing of it is read',
+  passphrase: 'its passphrase is another one',
+  project: 'a row is of a project that you do not share',
+  scope: 'it shares with another scope: nothing of it is read',
+  taken: 'a row has the id of a memory that is not its own',
+  taken_name: 'a task has the name of another one here: rename one of them',
+  orders: 'a row gives orders',
+  not_theirs: 'a row removes a memory that is not its own',
+} as const;
+export type Refusal = keyof typeof REFUSALS;
 
 /**
  * The card of a machine at first sight, or compared with the pinned one.
