@@ -6,6 +6,7 @@ import { formatCount, oneLine, printable } from '../../common/text.ts';
 import type { EngineStatus } from '../../engine/api/index.ts';
 import { claudeDirectory, userMemoryFile } from '../../install/index.ts';
 import { addCommand, type CommandFlags, type Context, EXIT, readingEngine } from '../context.ts';
+import { openOnDesktop } from '../terminal/desktop.ts';
 import { parseCount } from '../terminal/format.ts';
 import { removeEntries } from './edit-settings.ts';
 import { claudeLines, progressLine } from './memory/import.ts';
@@ -97,22 +98,11 @@ function registerOpen(library: Command, context: Context): void {
       const dir = await libraryDir(context);
       if (!existsSync(dir))
         throw new CometError('not_found', `${dir} is not there yet; comet-cc library build writes it`);
-      const command = openCommand(process.platform, context.env);
-      const { runInForeground } = await import('../../common/run-process.ts');
-      const end = command === null ? null : await runInForeground(command, [dir], context.env);
-      // The explorer of Windows ends with 1 when it has opened a folder.
-      const opened = end !== null && end.failure === null && (end.exitCode === 0 || process.platform === 'win32');
+      const opened = await openOnDesktop(dir, context.env);
       context.term.print(flags, { dir, opened }, () => [printable(dir)]);
       if (!(opened || flags.json)) context.term.say('nothing here opens folders; this is where it is');
     },
   );
-}
-
-/** Null where there is no desktop. */
-function openCommand(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): string | null {
-  if (platform === 'darwin') return 'open';
-  if (platform === 'win32') return 'explorer';
-  return [env['DISPLAY'], env['WAYLAND_DISPLAY']].some((display) => (display ?? '') !== '') ? 'xdg-open' : null;
 }
 
 async function libraryDir({ config, paths }: Context): Promise<string> {
