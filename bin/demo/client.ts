@@ -1,10 +1,6 @@
-import { once } from 'node:events';
-import http, { type IncomingMessage } from 'node:http';
-import { buffer } from 'node:stream/consumers';
-import tls from 'node:tls';
+import { ProxyAgent, request } from 'undici';
 import { CometError } from '../../common/errors.ts';
 import { isRecord } from '../../common/text.ts';
-import { connectViaProxy, parseUpstreamProxy } from '../../proxy/guard/index.ts';
 import { createAssembler, createSseDecoder } from '../../proxy/index.ts';
 import type { Json } from '../../test/mock-anthropic/index.ts';
 import { PROJECT_DIR, RECORDING, type StoryRound, type StorySession, type StoryTurn } from './story.ts';
@@ -138,7 +134,7 @@ function getText(content: readonly Json[]): string {
     .join('\n');
 }
 
-const HOST = 'api.anthropic.com';
+const MESSAGES = 'https://api.anthropic.com/v1/messages?beta=true';
 const TIMEOUT_MS = 20_000;
 const ERROR_BYTES = 2_048;
 
@@ -154,29 +150,19 @@ export interface Way {
  * The content of an answer, asked for the way Claude Code does: CONNECT with the proxy token, TLS against our bundle,
  * HTTP/1.1, SSE.
  *
- * @throws CometError `upstream_failed` for anything but a whole answer, `upstream_proxy_failed` when the way is barred
+ * @throws CometError `upstream_failed` for anything but a whole answer
  */
 async function post(
   { port, token, ca }: Way,
   headers: Readonly<Record<string, string>>,
   body: Buffer,
 ): Promise<readonly Json[]> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const guard = parseUpstreamProxy(`http://comet-cc:${token}@127.0.0.1:${port}`);
-  const socket = await connectViaProxy(guard as NonNullable<typeof guard>, { host: HOST, port: 443 }, TIMEOUT_MS);
-  const secure = tls.connect({ socket, servername: HOST, ca, ALPNProtocols: ['http/1.1'] });
+  const basic = `Basic ${Buffer.from(`comet-cc:${token}`).toString('base64')}`;
+  const dispatcher = new ProxyAgent({ uri: `http://127.0.0.1:${port}`, token: basic, requestTls: { ca } });
   try {
-    await once(secure, 'secureConnect', { signal });
-    const request = http.request({
-      method: 'POST',
-      path: '/v1/messages?beta=true',
-      headers: { ...headers, host: HOST, 'content-length': String(body.length) },
-      createConnection: () => secure,
-      signal,
-    });
-    request.end(body);
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
-    const bytes = await buffer(response);
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await request(MESSAGES, { method: 'POST', headers, body, dispatcher, signal });
+    const bytes = Buffer.from(await response.body.arrayBuffer());
     const assembler = createAssembler();
     for (const event of createSseDecoder().push(bytes)) assembler.push(event);
     const { message, complete } = assembler.result();
@@ -184,6 +170,6 @@ async function post(
     const problem = `a request came back with status ${response.statusCode}: ${bytes.toString('utf8', 0, ERROR_BYTES)}`;
     throw new CometError('upstream_failed', problem);
   } finally {
-    secure.destroy();
+    await dispatcher.destroy();
   }
 }
