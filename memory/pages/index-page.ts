@@ -1,6 +1,6 @@
 import { compareText, formatCount, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { getLines, type Page } from '../model/page.ts';
+import { getLines, type Page, type PageLine } from '../model/page.ts';
 import type { Task } from '../model/task.ts';
 import { getUrgency, isOverdue } from '../tasks/trigger.ts';
 import { projectName } from './merge-pages.ts';
@@ -31,9 +31,7 @@ const WEAK_MS = 60 * 86_400_000;
 /** INDEX.md: a line for each topic, plan, active task and new episode. */
 export function renderIndex({ pages, others, plans, tasks, episodes }: IndexInput): string {
   const topics = [
-    ...orderPages([...pages]).map(
-      ([name, page]) => `${linkTo('topics', name, page.head.title)} · ${countStatements(page)}, ${page.head.updated}`,
-    ),
+    ...orderPages([...pages]).map(([name, page]) => `${linkTo('topics', name, page.head.title)} · ${formatPage(page)}`),
     ...[...others].map(([name, title]) => linkTo('topics', name, title)),
   ];
   const lines = episodes.map(({ day, title, project, link }) => {
@@ -108,16 +106,19 @@ export function isCurrent(section: string): boolean {
 }
 
 /** Pages are immutable, so the result can be cached by identity. */
-const counts = new WeakMap<Page, string>();
+const counts = new WeakMap<Page, number>();
 
-/** How many hold now, as in `3 statements`. */
-export function countStatements(page: Page): string {
-  const count = counts.get(page);
-  if (count !== undefined) return count;
-  const current = getLines(page).filter(({ section, statement }) => statement !== null && isCurrent(section)).length;
-  const text = formatCount(current, 'statement');
-  counts.set(page, text);
-  return text;
+/** How many statements hold now. */
+export function countStatements(page: Page): number {
+  const isOwn = ({ section, statement }: PageLine): boolean => statement !== null && isCurrent(section);
+  const count = counts.get(page) ?? getLines(page).filter(isOwn).length;
+  counts.set(page, count);
+  return count;
+}
+
+/** As in `3 statements, 2026-03-01`. */
+export function formatPage(page: Page): string {
+  return `${formatCount(countStatements(page), 'statement')}, ${page.head.updated}`;
 }
 
 /** SCHEMA.md: written once, then the user's. */

@@ -10,7 +10,7 @@ import type { BlockRequest, OpenBlock } from '../recall/types.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { isOverdue } from '../tasks/trigger.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
-import { byUrgency, countStatements, type Episode, isCurrent, orderPages } from './index-page.ts';
+import { byUrgency, type Episode, formatPage, isCurrent, orderPages } from './index-page.ts';
 import { findPlans, getEpisodes, type LibraryPages, type Shelf } from './library-pages.ts';
 import { PROFILE } from './statement.ts';
 
@@ -139,7 +139,7 @@ function pageEntries({ texts, pages, others }: BlockState, rules: BlockRules): E
     (sources.length === 0 || sources.some(rules.isShown));
   const topics = orderPages([...pages].filter(([, page]) => isNear(page)));
   const first = topics.slice(0, MOST.topics).map(([name, page]) => {
-    return getLine(page.head.title, `topics/${name}.md`, `, ${countStatements(page)}, ${page.head.updated}`);
+    return getLine(page.head.title, `topics/${name}.md`, `, ${formatPage(page)}`);
   });
   const byName = ([one]: [string, string], [other]: [string, string]): number => compareText(one, other);
   // Names of plans often begin with a date.

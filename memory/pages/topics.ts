@@ -14,6 +14,7 @@ import type { SearchIndex } from '../search/search-index.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { PAGE_NAMES } from '../storage/page-files.ts';
 import { contentTokens } from '../text/keywords.ts';
+import { countStatements } from './index-page.ts';
 import type { LibraryPages, Shelf } from './library-pages.ts';
 import { type SectionQuery, searchSections, type TopicHit } from './topic-search.ts';
 
@@ -165,10 +166,7 @@ function getPage({ pages, texts }: Pages, name: string): Pick<Page, 'lines'> {
 
 function getView(name: string, page: Page): TopicView {
   const { title, scope, project, updated } = page.head;
-  const statements = getLines(page).filter(
-    ({ section, statement }) => statement !== null && section !== 'Before' && !isReported(section),
-  ).length;
-  return { name, title, scope, project, updated, statements };
+  return { name, title, scope, project, updated, statements: countStatements(page) };
 }
 
 /** What came from outside is a claim, also where a person wrote the heading. */
