@@ -27,13 +27,9 @@ export type Fact = Readonly<z.infer<typeof factSchema>>;
 export const factStateSchema = z.object({
   version: z.literal(1),
   /** What holds, by the time of the last assertion. */
-  facts: z.array(factSchema),
+  facts: z.array(factSchema).readonly(),
   /** What was negated, by the time of the negation. */
-  closed: z.array(factSchema),
+  closed: z.array(factSchema).readonly(),
 });
 /** Plain data, to be kept as JSON. */
-export interface FactState {
-  readonly version: 1;
-  readonly facts: readonly Fact[];
-  readonly closed: readonly Fact[];
-}
+export type FactState = Readonly<z.infer<typeof factStateSchema>>;

@@ -14,11 +14,8 @@ const Reading = z.object({
   redundancy_detected: z.boolean(),
 });
 
-const Wire = z.object({
-  logic_flow: z.enum(['MAINTAIN', 'BROKEN']),
-  load_level: z.number().describe('whole, 1 to 5'),
-  redundancy_detected: z.boolean(),
-});
+/** As models are shown it. */
+const Wire = Reading.extend({ load_level: z.number().describe('whole, 1 to 5') });
 
 const RULES = `You watch a conversation between a developer and a coding agent and judge its newest turn against the turns before it.
 
