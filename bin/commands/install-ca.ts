@@ -100,9 +100,9 @@ export function registerUninstallCa(program: Command, context: Context): void {
     'document',
     async (flags: CommandFlags) => {
       const { distrustRoots, removeCerts, inspectMachine, trustStores } = await import('../../certs/index.ts');
-      const { revertSettings } = await import('../../install/claude-code/index.ts');
+      const { revertEntries } = await import('../../install/claude-code/index.ts');
       const { env, paths, term } = context;
-      const settings = await revertSettings(paths);
+      const settings = await revertEntries(paths, 'env');
       const { stores, unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
       const removed = await removeCerts(paths);
       for (const id of unreachable) {

@@ -10,11 +10,11 @@ import {
   findEntries,
   findRegistrations,
   removeRegistrations,
-  revertSettings,
+  revertEntries,
   uninstallEntries,
 } from '../../install/claude-code/index.ts';
 import { findCompletionFiles, removeCompletion } from '../../install/completion/index.ts';
-import { inspectEditors, revertEditor } from '../../install/editors/index.ts';
+import { inspectEditors } from '../../install/editors/index.ts';
 import { userMemoryFile, userSettingsFile } from '../../install/index.ts';
 import { currentServicePlan, inspectService, uninstallService } from '../../install/service/index.ts';
 import type { Context } from '../context.ts';
@@ -64,13 +64,13 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
         const file = await findEditedSettings(paths);
         return file === null ? [] : [`variables of comet-cc in ${file}`];
       },
-      undo: () => revertSettings(paths),
+      undo: () => revertEntries(paths, 'env'),
     },
     {
       id: 'editors',
       present: async () => (await inspectEditors(paths, null)).map(({ file }) => `variables of comet-cc in ${file}`),
       async undo() {
-        for (const { editor } of await inspectEditors(paths, null)) await revertEditor(paths, editor);
+        for (const { editor } of await inspectEditors(paths, null)) await revertEntries(paths, editor);
       },
     },
     {

@@ -61,18 +61,6 @@ export async function findEditedSettings(paths: HomePaths): Promise<string | nul
   return (await findEdits(paths, 'env'))[0]?.file ?? null;
 }
 
-/**
- * Undoes `editSettings`. A variable that the user has set to another value stays.
- *
- * @returns the file, null when none was edited
- * @throws CometError `config_invalid` when the file no longer parses; it stays as it is
- */
-export async function revertSettings(paths: HomePaths): Promise<string | null> {
-  const file = await findEditedSettings(paths);
-  if (file !== null) await undoEdit(paths, 'env', file);
-  return file;
-}
-
 function rejectComments(text: string, file: string): void {
   if (isPlain(text)) return;
   const effect = 'Claude Code ignores it; it was left unchanged';
@@ -92,6 +80,18 @@ export async function installEntries(paths: HomePaths, name: EditName, settings:
   const plan = await planEdit(name, settings, values);
   const { changed, backup } = await applyEdit(paths, plan);
   return { file: plan.file, plain: isPlain(plan.after), changed, backup };
+}
+
+/**
+ * Removes the entries from every file that is recorded. A variable that the user has set to another value stays.
+ *
+ * @returns the first of the files, null where none is recorded
+ * @throws CometError `config_invalid` when a file no longer parses; it stays as it is
+ */
+export async function revertEntries(paths: HomePaths, name: EditName): Promise<string | null> {
+  const edits = await findEdits(paths, name);
+  for (const { file } of edits) await undoEdit(paths, name, file);
+  return edits[0]?.file ?? null;
 }
 
 /**

@@ -1,18 +1,11 @@
 import { readFileIfPresent } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { findEdits, undoEdit } from '../edit-file.ts';
+import { findEdits } from '../edit-file.ts';
 import type { Values } from '../json-text.ts';
 import { EDITORS, type EditorName } from './editors.ts';
 import { setVariables } from './entries.ts';
 
 export { setVariables, VARIABLES_KEY } from './entries.ts';
-
-/** @returns the file that was restored; null where the editor was not set up */
-export async function revertEditor(paths: HomePaths, editor: EditorName): Promise<string | null> {
-  const edits = await findEdits(paths, editor);
-  for (const { file } of edits) await undoEdit(paths, editor, file);
-  return edits[0]?.file ?? null;
-}
 
 /**
  * Every editor that was set up, and the variables that are no longer as they were set; `wanted` null compares with what

@@ -3,9 +3,9 @@ import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promis
 import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
-import { installEntries } from '../../../install/claude-code/index.ts';
+import { installEntries, revertEntries } from '../../../install/claude-code/index.ts';
 import { editorSettingsFile } from '../../../install/editors/editors.ts';
-import { inspectEditors, revertEditor } from '../../../install/editors/index.ts';
+import { inspectEditors } from '../../../install/editors/index.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -48,7 +48,7 @@ describe('an editor', () => {
       await mkdir(there, { recursive: true });
       expect(await setUpEditor(paths, 'vscode', file, variables)).toBe(true);
       expect(await setUpEditor(paths, 'vscode', file, { ...variables, MORE: '1' })).toBe(true);
-      expect(await revertEditor(paths, 'vscode')).toBe(file);
+      expect(await revertEntries(paths, 'vscode')).toBe(file);
       expect(existsSync(path.join(dir, 'Code'))).toBe(there !== dir);
       expect([existsSync(there), existsSync(file)]).toEqual([true, false]);
     }
@@ -69,7 +69,7 @@ describe('an editor', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await inspectEditors(paths, variables)).toMatchObject([{ editor: 'vscode', astray: [] }]);
     expect(await setUpEditor(paths, 'vscode', file, variables)).toBe(false);
-    expect(await revertEditor(paths, 'vscode')).toBe(file);
+    expect(await revertEntries(paths, 'vscode')).toBe(file);
     expect(await text()).toBe(before);
     expect((await stat(file)).mode & 0o777).toBe(0o644);
     expect(existsSync(paths.installsFile)).toBe(false);
@@ -90,7 +90,7 @@ describe('an editor', () => {
     await given(COMMENTED);
     await setUpEditor(paths, 'vscode', file, variables);
     await writeFile(file, (await text()).replace('"b": 1', '"b": 7'));
-    await revertEditor(paths, 'vscode');
+    await revertEntries(paths, 'vscode');
     const now = await text();
     expect(now).toContain('"b": 7');
     expect(now).toContain('/corp.pem');
@@ -104,7 +104,7 @@ describe('an editor', () => {
     expect(await inspectEditors(paths, next)).toMatchObject([{ astray: ['HTTPS_PROXY'] }]);
     expect(await setUpEditor(paths, 'vscode', file, next)).toBe(true);
     expect(await text()).not.toContain('8443');
-    await revertEditor(paths, 'vscode');
+    await revertEntries(paths, 'vscode');
     expect(await text()).toBe(COMMENTED);
   });
 
@@ -113,7 +113,7 @@ describe('an editor', () => {
     expect(JSON.parse(await text())).toMatchObject({
       'claudeCode.environmentVariables': [{ name: 'HTTPS_PROXY' }, {}],
     });
-    await revertEditor(paths, 'vscode');
+    await revertEntries(paths, 'vscode');
     expect(existsSync(file)).toBe(false);
   });
 
@@ -124,7 +124,7 @@ describe('an editor', () => {
     await symlink(real, file);
     await setUpEditor(paths, 'vscode', file, variables);
     expect(await readFile(real, 'utf8')).toContain('HTTPS_PROXY');
-    await revertEditor(paths, 'vscode');
+    await revertEntries(paths, 'vscode');
     expect(await readFile(real, 'utf8')).toBe('{}');
   });
 

@@ -10,7 +10,7 @@ import {
   editSettings,
   installEntries,
   planSettings,
-  revertSettings,
+  revertEntries,
   uninstallEntries,
 } from '../../../../install/claude-code/index.ts';
 
@@ -79,7 +79,7 @@ class Bench {
     this.#has[what as 'hooks' | 'env'] = nth;
     if (what === 'hooks' && nth === null) await uninstallEntries(this.paths, 'hooks', [this.file]);
     else if (what === 'hooks') await installEntries(this.paths, 'hooks', this.file, COMMANDS[nth as 0 | 1] as never);
-    else if (nth === null) await revertSettings(this.paths);
+    else if (nth === null) await revertEntries(this.paths, 'env');
     else await editSettings(this.paths, await planSettings(this.file, VARIABLES[nth] as never));
     await this.#isConsistent();
   }

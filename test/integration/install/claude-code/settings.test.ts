@@ -15,7 +15,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
-import { editSettings, inspectSettings, planSettings, revertSettings } from '../../../../install/claude-code/index.ts';
+import { editSettings, inspectSettings, planSettings, revertEntries } from '../../../../install/claude-code/index.ts';
 
 const OURS = { HTTPS_PROXY: 'http://comet-cc:TOKEN@127.0.0.1:8443', NODE_EXTRA_CA_CERTS: '/h/certs/bundle.pem' };
 
@@ -62,7 +62,7 @@ describe('editing', () => {
     expect(readFileSync(backup ?? '', 'utf8')).toBe('{}');
     expect(statSync(backup ?? '').mode & 0o777).toBe(0o600);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    await revertSettings(paths);
+    await revertEntries(paths, 'env');
     expect(statSync(file).mode & 0o777).toBe(0o644);
   });
 
@@ -111,7 +111,7 @@ describe('editing again', () => {
     expect(await inspectSettings(paths, MOVED)).toEqual({ file, astray: ['HTTPS_PROXY'] });
     expect((await editAgain()).backup).toBe(backup);
     expect(await inspectSettings(paths, MOVED)).toEqual({ file, astray: [] });
-    await revertSettings(paths);
+    await revertEntries(paths, 'env');
     expect(read()).toBe(before);
     expect(readdirSync(path.dirname(file))).toEqual(['settings.json']);
   });
@@ -122,7 +122,7 @@ describe('editing again', () => {
     writeFileSync(file, '{"model":"opus","env":{"HTTPS_PROXY":"http://second:2"}}');
     expect((await inspectSettings(paths, OURS))?.astray).toEqual(['HTTPS_PROXY', 'NODE_EXTRA_CA_CERTS']);
     await editAgain();
-    await revertSettings(paths);
+    await revertEntries(paths, 'env');
     expect(JSON.parse(read())).toEqual({ model: 'opus', env: { HTTPS_PROXY: 'http://second:2' } });
     expect(await inspectSettings(paths, OURS)).toBeNull();
   });
@@ -138,17 +138,17 @@ describe('reverting', () => {
     writeFileSync(file, text);
     await edit();
     expect(read()).not.toBe(text);
-    expect(await revertSettings(paths)).toBe(file);
+    expect(await revertEntries(paths, 'env')).toBe(file);
     expect(read()).toBe(text);
     expect(readdirSync(path.dirname(file))).toEqual(['settings.json']);
     expect(readdirSync(paths.home)).toEqual([]);
-    expect(await revertSettings(paths)).toBeNull();
+    expect(await revertEntries(paths, 'env')).toBeNull();
   });
 
   it('removes a file that was not there before', async () => {
     await edit();
     expect(JSON.parse(read())).toEqual({ env: OURS });
-    await revertSettings(paths);
+    await revertEntries(paths, 'env');
     expect(existsSync(file)).toBe(false);
   });
 
@@ -157,7 +157,7 @@ describe('reverting', () => {
     await edit();
     const now = JSON.parse(read()) as { env: Record<string, string> };
     writeFileSync(file, JSON.stringify({ ...now, model: 'opus', env: { ...now.env, B: '2' } }));
-    await revertSettings(paths);
+    await revertEntries(paths, 'env');
     expect(JSON.parse(read())).toEqual({ env: { HTTPS_PROXY: 'http://corp:3128', B: '2' }, model: 'opus' });
   });
 
@@ -165,7 +165,7 @@ describe('reverting', () => {
     writeFileSync(file, '{}');
     await edit();
     writeFileSync(file, read().replace(OURS.HTTPS_PROXY, 'http://mine:1'));
-    await revertSettings(paths);
+    await revertEntries(paths, 'env');
     expect(JSON.parse(read())).toEqual({ env: { HTTPS_PROXY: 'http://mine:1' } });
   });
 
@@ -173,7 +173,7 @@ describe('reverting', () => {
     writeFileSync(file, '{"a":1}');
     await edit();
     writeFileSync(file, `${read()}\n`);
-    await revertSettings(paths);
+    await revertEntries(paths, 'env');
     expect(JSON.parse(read())).toEqual({ a: 1 });
   });
 
@@ -182,9 +182,9 @@ describe('reverting', () => {
     await edit();
     const edited = read();
     writeFileSync(file, `${edited}{`);
-    await expect(revertSettings(paths)).rejects.toMatchObject({ code: 'config_invalid' });
+    await expect(revertEntries(paths, 'env')).rejects.toMatchObject({ code: 'config_invalid' });
     writeFileSync(file, edited);
-    await revertSettings(paths);
+    await revertEntries(paths, 'env');
     expect(read()).toBe('{}');
   });
 
@@ -192,7 +192,7 @@ describe('reverting', () => {
     writeFileSync(file, '{}');
     await edit();
     rmSync(file);
-    expect(await revertSettings(paths)).toBe(file);
+    expect(await revertEntries(paths, 'env')).toBe(file);
     expect(readdirSync(path.dirname(file))).toEqual([]);
   });
 });
@@ -204,6 +204,6 @@ it('follows a link to where the settings really are, and leaves the link', async
   await edit();
   expect(lstatSync(file).isSymbolicLink()).toBe(true);
   expect(JSON.parse(readFileSync(real, 'utf8'))).toEqual({ env: OURS });
-  await revertSettings(paths);
+  await revertEntries(paths, 'env');
   expect(readFileSync(real, 'utf8')).toBe('{}');
 });
