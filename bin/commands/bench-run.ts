@@ -100,8 +100,7 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
 }
 
 /** `calls` is 0 without a model. @throws CometError `usage` */
-function readFlags({ llm = 'local', budget, limit, since }: Flags, defaultCalls: string) {
-  if (llm !== 'local' && llm !== 'claude') throw new CometError('usage', `--llm is local or claude (got "${llm}")`);
+function readFlags({ llm, budget, limit, since }: Flags, defaultCalls: string) {
   if (budget !== undefined && llm !== 'claude') throw new CometError('usage', '--budget goes with --llm claude');
   return {
     limit: parseCount(limit, '--limit'),

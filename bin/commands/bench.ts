@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { addCommand, type Context } from '../context.ts';
 
 const CALLS = '5';
@@ -15,7 +15,11 @@ export function registerBench(program: Command, context: Context): void {
     .option('--project <dir>', 'only the project of this directory')
     .option('--since <d>', 'only turns since 30m, 12h, 7d, 2w or a date')
     .option('--limit <n>', 'number of questions', '30')
-    .option('--llm <who>', 'who makes the questions: local (rules) or claude (the configured model)', 'local')
+    .addOption(
+      new Option('--llm <who>', 'who makes the questions: rules, or the configured model')
+        .choices(['local', 'claude'])
+        .default('local'),
+    )
     .option('--budget <calls>', `with --llm claude: model calls (default ${CALLS})`)
     .jsonAction('document', async (flags) => (await import('./bench-run.ts')).runBench(flags, CALLS, context));
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { formatCount, localTime, oneLine } from '../../common/text.ts';
@@ -40,11 +40,8 @@ function registerList(facts: Command, context: Context): void {
 function registerAbout(facts: Command, context: Context): void {
   const description = 'what is remembered about you, with what you said';
   withProject(addCommand(facts, 'about', description, 'comet-cc facts about me'))
-    .argument('[whom]', 'me')
-    .jsonAction('array', async (whom: string | undefined, flags: Flags) => {
-      if ((whom ?? 'me') !== 'me') throw new CometError('usage', 'facts about expects me; facts ls lists all');
-      await list(context, flags, undefined, aboutLines);
-    });
+    .addArgument(new Argument('[whom]', 'you').choices(['me']))
+    .jsonAction('array', (_: string | undefined, flags: Flags) => list(context, flags, undefined, aboutLines));
 }
 
 async function list(

@@ -1,6 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { makeDirs } from '../../common/files.ts';
 import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
@@ -11,7 +11,7 @@ import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
 import { watched } from './memory/watch.ts';
 
-type Flags = CommandFlags<'off', 'scope' | 'name'> & { readonly project?: readonly string[] };
+type Flags = CommandFlags<'off', 'name'> & { readonly scope?: 'me' | 'team'; readonly project?: readonly string[] };
 
 const LONGEST_MS = 3_600_000;
 /** What storage of the usual clouds is reached with. */
@@ -43,7 +43,11 @@ function registerBegin(share: Command, context: Context): void {
       'init <url>',
       'share from this machine, the first one',
       'comet-cc share init s3://bucket/folder --scope me\ncomet-cc share init s3://bucket/team --scope team --project github.com/acme/shop',
-    ).requiredOption('--scope <me|team>', 'me: machines of yours; team: other people too'),
+    ).addOption(
+      new Option('--scope <scope>', 'me: machines of yours; team: other people too')
+        .choices(['me', 'team'])
+        .makeOptionMandatory(),
+    ),
   ).action((url: string, flags: Flags) => begin(context, url, flags, true));
   options(
     addCommand(share, 'join <url>', 'share what another machine began', 'comet-cc share join s3://bucket/folder'),
@@ -54,8 +58,6 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   requireUser(context);
   const { term, paths } = context;
   const { getRemote, openJoinedFolders, shareAddress } = await import('../../memory/index.ts');
-  if (first && flags.scope !== 'me' && flags.scope !== 'team')
-    throw new CometError('usage', '--scope is me (machines of yours) or team (other people too)');
   // A folder as the engine sees it.
   const read = shareAddress.safeParse(/^[a-z][a-z0-9]*:\/\//i.test(url) ? url : path.resolve(url));
   if (!read.success) throw new CometError('usage', `${oneLine(url)}: ${read.error.issues[0]?.message}`);
@@ -63,8 +65,8 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   const env = credentials(context.env);
   const client = startedEngine(context);
   // Anyone with write access to the storage can name any project, so the user confirms the list.
-  const { scope, projects: theirs } = first
-    ? { scope: flags.scope as 'me' | 'team', projects: [] }
+  const { scope, projects: theirs } = flags.scope
+    ? { scope: flags.scope, projects: [] }
     : await client.call('share/look', { url: address, env }, { timeoutMs: LONGEST_MS });
   const here = getRemote(process.cwd());
   const projects = [...(flags.project ?? (first && scope === 'team' && here !== null ? [here.remote] : theirs))];

@@ -1,10 +1,11 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { localTime, oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { OperationInput } from '../../engine/api/index.ts';
 import type { TaskView } from '../../memory/index.ts';
+import { TASK_MODES, TASK_PRIORITIES } from '../../memory/recall/index.ts';
 import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../context.ts';
 import { inboxLine, isDay } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
@@ -16,10 +17,8 @@ import { projectName } from './memory/list.ts';
 type Fields = OperationInput<'tasks/edit'>['fields'];
 type Status = TaskView['status'];
 
-type Flags = CommandFlags<
-  'all' | 'done',
-  'project' | 'from' | 'what' | 'title' | 'at' | 'mode' | 'priority' | 'topic'
-> & { readonly dependsOn?: string[] };
+type Flags = CommandFlags<'all' | 'done', 'project' | 'from' | 'what' | 'title' | 'at' | 'topic'> &
+  Pick<Fields, 'mode' | 'priority'> & { readonly dependsOn?: string[] };
 
 const TASK = 'its id, an unambiguous prefix, or a row number of the last list';
 
@@ -63,8 +62,12 @@ function speaker({ env }: Context): 'user' | 'tool' {
 function withFields<T extends Command>(command: T): T {
   return command
     .option('--at <when>', 'a time ("tomorrow 9:00") or a cron form ("0 9 * * 1-5")')
-    .option('--mode <mode>', 'when due: notify, question (the next session asks), or review (with tasks.act on)')
-    .option('--priority <priority>', 'low, medium or high')
+    .addOption(
+      new Option('--mode <mode>', 'when due; question: the next session asks; review: with tasks.act on').choices(
+        TASK_MODES,
+      ),
+    )
+    .addOption(new Option('--priority <priority>', 'which comes first').choices(TASK_PRIORITIES))
     .option('--topic <name>', 'the topic page that it belongs to')
     .option('--depends-on <id...>', 'tasks that must be done before');
 }
@@ -74,17 +77,9 @@ async function getFields(
   { at, mode, priority, topic, dependsOn }: Flags,
 ): Promise<Omit<Fields, 'title'>> {
   return {
-    ...{ at, topic },
-    mode: getOne('--mode', mode, ['notify', 'question', 'review']),
-    priority: getOne('--priority', priority, ['low', 'medium', 'high']),
+    ...{ at, topic, mode, priority },
     dependsOn: dependsOn === undefined ? undefined : await rowIds(context, 'task', dependsOn),
   };
-}
-
-function getOne<const T extends string>(flag: string, input: string | undefined, values: readonly T[]): T | undefined {
-  const value = values.find((each) => each === input);
-  if (input === undefined || value !== undefined) return value;
-  throw new CometError('usage', `${flag} expects ${values.join(', ')} (got "${input}")`);
 }
 
 function registerAdd(task: Command, context: Context): void {

@@ -41,7 +41,7 @@ export function registerMemoryImport(memory: Command, context: Context): void {
     .option('--project <dir>', 'project of the file (default: the current directory); with claude: only this project')
     .option('--dry-run', 'with claude: print the counts and the cost only')
     .option('--since <d>', 'with claude: only turns since 30m, 12h, 7d, 2w or a date')
-    .option('--llm <who>', 'with claude: local (no model) or claude (the configured model)')
+    .addOption(new Option('--llm <who>', 'with claude: no model, or the configured one').choices(['local', 'claude']))
     .option('--budget <tokens>', 'with --llm claude: token budget (default 200000)')
     .option('--again', 'also import chunks that were removed from memory; with claude: unchanged transcripts too')
     .jsonAction('document', async (file: string, flags: Flags) => {
@@ -99,7 +99,7 @@ function reportLines(report: OperationResults['memory/import']): string[] {
 
 const CLAUDE_MS = 12 * 3_600_000;
 
-type ClaudeFlags = CommandFlags<'dryRun' | 'again', 'project' | 'since' | 'llm' | 'budget'>;
+type ClaudeFlags = CommandFlags<'dryRun' | 'again', 'project' | 'since' | 'budget'> & { llm?: 'local' | 'claude' };
 
 export async function importClaude(flags: ClaudeFlags, context: Context): Promise<void> {
   const { env, paths, term } = context;
@@ -121,7 +121,6 @@ function claudeInput(
   nowMs: number,
 ): OperationInput<'memory/import-claude'> {
   const { llm = 'local' } = flags;
-  if (llm !== 'local' && llm !== 'claude') throw new CometError('usage', `--llm is local or claude (got "${llm}")`);
   if (flags.budget !== undefined && llm !== 'claude') throw new CometError('usage', '--budget goes with --llm claude');
   return {
     claudeDir: path.resolve(claudeDirectory(env)),
