@@ -1,6 +1,6 @@
 // The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
 import { Socket } from 'node:net';
-import { composeEngine, lowerWorkerPriority, type RunningEngine, reviveGuard } from '../engine/index.ts';
+import { composeEngine, lowerWorkerPriority, type RunningEngine, reviveGuard, watchBuild } from '../engine/index.ts';
 
 process.umask(0o077);
 try {
@@ -49,6 +49,10 @@ process.stderr.on('error', () => {
 process.on('uncaughtException', (error) => fail('uncaught exception', error));
 process.on('unhandledRejection', (error) => fail('unhandled rejection', error));
 setInterval(() => tell({ type: 'heartbeat' }), HEARTBEAT_MS);
+watchBuild(
+  () => engine?.isIdle() === true,
+  () => tell({ type: 'replaced' }),
+);
 
 async function begin(secret: string): Promise<void> {
   try {

@@ -9,7 +9,7 @@ import type { Guard } from '../../proxy/guard/index.ts';
 
 /** The guard's answer over its control socket; one of another build may lack some fields. */
 export type GuardStatus = Omit<Status, Later> & Partial<Pick<Status, Later>>;
-type Later = 'upstream_proxy' | 'upstream_proxy_trouble' | 'pass_through';
+type Later = 'upstream_proxy' | 'upstream_proxy_trouble' | 'pass_through' | 'program';
 type Status = ReturnType<Guard['status']>;
 
 type GuardRequest =

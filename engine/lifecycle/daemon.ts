@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { ensureCerts, userCaFile } from '../../certs/index.ts';
@@ -117,8 +117,10 @@ export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
   const settle = (fresh: boolean, child: ChildProcess | null = null): Promise<StartResult> =>
     settled(setup.paths, { fresh, child, deadline });
   const running = await guardStatus(setup.paths.guardSocket);
-  if (running !== null && running.engine.state !== 'stopped') return settle(false);
-  if (running !== null && (await startAgain(setup, running))) return settle(true);
+  // An update, or another version of Node, may have removed its files.
+  const isGone = running !== null && !existsSync(running.program ?? GUARD);
+  if (running !== null && running.engine.state !== 'stopped' && !isGone) return settle(false);
+  if (running !== null && (await startAgain(setup, running, isGone))) return settle(true);
   const tooLong = socketTooLong(setup.paths);
   if (tooLong !== null) throw new CometError('config_invalid', `${tooLong.detail}: ${tooLong.fix}`);
   const spawned = await spawnGuard(setup);
@@ -134,8 +136,9 @@ export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
 }
 
 /** Starts memory in a guard that only passes sessions through; false where a new guard has to replace it. */
-async function startAgain({ paths, env, foreground }: DaemonSetup, running: GuardStatus): Promise<boolean> {
-  if (!foreground && otherBuild(running, Date.now()) === '') {
+async function startAgain(setup: DaemonSetup, running: GuardStatus, isGone: boolean): Promise<boolean> {
+  const { paths, env, foreground } = setup;
+  if (!foreground && !isGone && otherBuild(running, Date.now()) === '') {
     const reply = await askGuard(paths.guardSocket, { op: 'start', env }, DRAIN_MS);
     if (Object(reply).ok === true) return true;
   }

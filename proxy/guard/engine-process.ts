@@ -54,6 +54,7 @@ export class EngineProcess {
   #state: EngineState = 'stopped';
   #child: ChildProcess | null = null;
   #isLeaving = false;
+  #isReplaced = false;
   #port = 0;
   #restarts = 0;
   #lastHeartbeat = 0;
@@ -88,6 +89,7 @@ export class EngineProcess {
     child.stderr?.on('data', onOutput);
     this.#child = child;
     this.#isLeaving = false;
+    this.#isReplaced = false;
     this.#startedAt = performance.now();
     this.#lastHeartbeat = this.#startedAt;
     // Clients do not wait for another try.
@@ -113,6 +115,15 @@ export class EngineProcess {
       this.#starts = [...this.#starts, performance.now() - this.#startedAt].slice(-STARTS);
       this.#setState('healthy');
     } else if (message['type'] === 'heartbeat' && this.#state === 'late') this.#setState('healthy');
+    else if (message['type'] === 'replaced' && this.#state === 'healthy') this.#replace();
+  }
+
+  /** The program's files are those of another build, whose engine new connections wait for. */
+  #replace(): void {
+    this.#isReplaced = true;
+    this.#port = 0;
+    this.#setState('starting');
+    this.#send({ type: 'drain', restarts: true });
   }
 
   #onExit(from: ChildProcess): void {
@@ -120,6 +131,7 @@ export class EngineProcess {
     this.#child = null;
     this.#port = 0;
     if (this.#isLeaving) return void this.#setState('stopped');
+    if (this.#isReplaced) return void this.start();
     this.#restarts += 1;
     const { crashWindowMs } = this.#options;
     const now = performance.now();

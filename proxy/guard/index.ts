@@ -278,6 +278,8 @@ export class Guard {
       nonce: this.#nonce,
       pid: process.pid,
       version: this.#options.version,
+      /** Of its engine. */
+      program: this.#options.enginePath,
       port: this.#port,
       upstream: this.#options.upstream,
       /** The user's own proxy, without credentials, and its last refusal of a connection, as text. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
-import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
+import { readdirSync, rmSync } from 'node:fs';
+import { cp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
@@ -126,6 +126,51 @@ it('a restart after an upgrade lets a running stream end, keeps the port, and th
   expect(fresh.pid).not.toBe(old.pid);
   expect(fresh.engine.pid).not.toBe(old.engine.pid);
   expect((await ask(via, ca, { headers: CLIENT, body: '{"a":1}' })).body.toString()).toBe('{"a":1}');
+});
+
+/** Starts the daemon of the program in `app`. */
+async function startFrom(app: string): Promise<Status> {
+  const child = spawn(process.execPath, [path.join(app, 'dist/bin/comet-cc.js'), 'start'], { env: home.env });
+  expect(await once(child, 'close')).toEqual([0, null]);
+  return (await home.status()) as Status;
+}
+
+/** A build that names the parser of times otherwise, in the place of the one that runs. */
+async function update(app: string): Promise<void> {
+  const next = await install();
+  const chunks = path.join(next, 'dist', 'chunks');
+  const names = readdirSync(chunks);
+  const parser = names.find((name) => /^en-.*\.js$/.test(name)) as string;
+  await rename(path.join(chunks, parser), path.join(chunks, 'other.js'));
+  for (const name of names.filter((each) => each !== parser)) {
+    const text = await readFile(path.join(chunks, name), 'utf8');
+    if (text.includes(parser)) await writeFile(path.join(chunks, name), text.replaceAll(parser, 'other.js'));
+  }
+  await rename(path.join(app, 'dist'), path.join(next, 'old'));
+  await rename(path.join(next, 'dist'), path.join(app, 'dist'));
+  await rm(path.join(next, 'old'), { recursive: true });
+}
+
+it('after an update the engine takes the new files by itself, and no request passes without memory', async () => {
+  const app = await install();
+  const old = await startFrom(app);
+  const { via, ca } = await way();
+  await update(app);
+  const engine = async () => ((await home.status()) as Status).engine;
+  await expect.poll(async () => (await engine()).pid, { timeout: 40_000 }).not.toBe(old.engine.pid);
+  expect((await ask(via, ca, { headers: CLIENT, body: '{"a":1}' })).body.toString()).toBe('{"a":1}');
+  expect(await engine()).toMatchObject({ state: 'healthy', restarts: 0 });
+  expect((await home.run(['task', 'add', 'Call Ines', '--at', 'tomorrow 9:00'])).code).toBe(0);
+  expect(((await home.status()) as Status).pid).toBe(old.pid);
+});
+
+it('a start replaces a daemon whose files an update removed', async () => {
+  const app = await install();
+  const old = await startFrom(app);
+  await rm(path.join(app, 'dist'), { recursive: true });
+  const fresh = (await home.json(['start', '--json'])) as Status;
+  expect(fresh).toMatchObject({ engine: { state: 'healthy' }, proxy: { port: old.proxy.port } });
+  expect(fresh.pid).not.toBe(old.pid);
 });
 
 it('a daemon is healthy within 2 s after the machine slept', async () => {
