@@ -59,7 +59,12 @@ export async function rememberProxy(paths: HomePaths, env: NodeJS.ProcessEnv): P
 }
 
 function findUserProxy(env: NodeJS.ProcessEnv): string {
-  return NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '';
+  return withScheme(NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '');
+}
+
+/** Programs take `proxy.example:3128` as well, the setting does not. */
+function withScheme(url: string): string {
+  return url === '' || url.includes('://') ? url : `http://${url}`;
 }
 
 function rememberedFile(paths: HomePaths): string {
@@ -78,5 +83,5 @@ export async function remembered(paths: HomePaths): Promise<{ readonly url: stri
   const text = await readFileIfPresent(rememberedFile(paths));
   // A damaged file counts as none; the next shell that names a proxy rewrites it.
   const { url = '', noProxy = '' } = Object(parseJson(text ?? '')) as { url?: unknown; noProxy?: unknown };
-  return { url: parseUpstreamProxy(String(url)) === null ? '' : String(url), noProxy: String(noProxy) };
+  return { url: parseUpstreamProxy(String(url)) === null ? '' : withScheme(String(url)), noProxy: String(noProxy) };
 }

@@ -24,6 +24,15 @@ it('what the environment names is used, and kept in a private file for shells th
   expect(await userProxy(paths, config, { ...OURS, no_proxy: 'other' })).toEqual({ ...found, noProxy: 'other' });
 });
 
+it('a proxy without a scheme is an http proxy, as the configuration of the daemon needs it', async () => {
+  const paths = await fresh();
+  const { url, problem } = await userProxy(paths, config, { HTTPS_PROXY: 'me:secret@proxy.example:3128' });
+  expect({ url, problem }).toEqual({ url: THEIRS, problem: '' });
+  expect(Config.safeParse({ upstreamProxy: url }).success).toBe(true);
+  await writeFile(getFile(paths), JSON.stringify({ url: 'me:secret@proxy.example:3128' }));
+  expect((await userProxy(paths, config, OURS)).url).toBe(THEIRS);
+});
+
 it('a shell without any proxy ends the memory of one', async () => {
   const paths = await fresh();
   await userProxy(paths, config, { HTTPS_PROXY: THEIRS });
