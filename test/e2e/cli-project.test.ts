@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
@@ -29,6 +29,19 @@ it('project join lets a folder share the memory of its remote', async () => {
   const joined = { project: remote, folders };
   expect(await home.json(['project', 'join', folder, '--yes', '--json'])).toEqual(joined);
   expect(await home.json(['project', 'ls', '--json'])).toEqual({ [remote]: folders });
+});
+
+it('a folder without a remote has its memory again after a move, by project join --from', async () => {
+  const [before, after] = ['old name', 'neuer Name'].map((name) => path.join(home.user, name)) as [string, string];
+  await mkdir(before);
+  expect((await home.run(['start'])).code).toBe(0);
+  expect((await home.run(['todo', 'add', 'renew the key of Tobias'], { cwd: before })).code).toBe(0);
+  await rename(before, after);
+  const open = async () => (await home.run(['todo'], { cwd: after })).stdout;
+  expect(await open()).not.toContain('Tobias');
+  expect((await home.run(['project', 'join', '--yes'], { cwd: after })).stderr).toContain('--from');
+  expect((await home.run(['project', 'join', '--from', before, '--yes'], { cwd: after })).code).toBe(0);
+  expect(await open()).toContain('renew the key of Tobias');
 });
 
 it('project ls prints no control characters of a remote', async () => {

@@ -72,7 +72,8 @@ async function readList(client: EngineClient, flags: Flags) {
     return { nodes: own, filter: here, isAll: false, note: '' };
   }
   const nodes = await client.call('nodes/list', filter);
-  return { nodes, filter, isAll: true, note: nodes.length === 0 ? '' : 'nothing is remembered of this folder; all:' };
+  const note = 'nothing is remembered of this folder (was it moved? comet-cc project join --from OLD-FOLDER); all:';
+  return { nodes, filter, isAll: true, note: nodes.length === 0 ? '' : note };
 }
 
 function nothing({ limit: _, all: __, projectDir, ...asked }: OperationInput<'nodes/list'>): string {

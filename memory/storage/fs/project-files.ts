@@ -215,12 +215,15 @@ const FRESH_MS = 300_000;
 /** Project key of a working directory; '' for null and for what is not an absolute path. */
 export type ProjectOf = (directory: string | null) => string;
 
-/** Git directories by the remote whose project they joined. */
+/** Git directories by the remote, folders by the absolute path, whose project they joined. */
 type RemoteFolders = Readonly<Record<string, readonly string[]>>;
 
 export type JoinedFolders = ReturnType<typeof openJoinedFolders>;
 
-/** Folders that the user let join the project of their remote: a `.git` that came with an archive may name any remote. */
+/**
+ * Folders that the user let join the project of their remote, as a `.git` that came with an archive may name any remote,
+ * or that of another folder, as after a move.
+ */
 export function openJoinedFolders(file: string) {
   let read: { readonly stamp: string; readonly joined: RemoteFolders } = { stamp: '', joined: {} };
 
@@ -238,11 +241,18 @@ export function openJoinedFolders(file: string) {
     /** Until the file is written for the first time, every folder: those in use are found meanwhile. */
     isJoined: ({ common }: Pick<Repository, 'common'>, remote: string): boolean =>
       load().stamp === '' || load().joined[remote]?.includes(common) === true,
+    /** The project of a folder by its path: that of the folder which it was before, where the user said so. */
+    ofPath: (folder: string): string =>
+      Object.entries(load().joined).find(([at, now]) => path.isAbsolute(at) && now.includes(folder))?.[0] ?? folder,
     all: (): RemoteFolders => load().joined,
     /** @throws the error of the disk */
     add(repositories: readonly { readonly remote: string; readonly common: string }[]): void {
       const joined: Record<string, readonly string[]> = { ...load().joined };
-      for (const { remote, common } of repositories) joined[remote] = [...new Set([...(joined[remote] ?? []), common])];
+      for (const { remote, common } of repositories) {
+        const before = this.ofPath(common);
+        joined[before] &&= joined[before].filter((folder) => folder !== common);
+        joined[remote] = [...new Set([...(joined[remote] ?? []), common])];
+      }
       writeFileSync(`${file}.new`, `${JSON.stringify(joined, null, 2)}\n`, { mode: 0o600 });
       renameSync(`${file}.new`, file);
     },
@@ -295,10 +305,16 @@ export function createProjectOf(now: () => number, joined: JoinedFolders | null 
 }
 
 function readKey(directory: string, joined: JoinedFolders | null): string {
+  const remote = getRemote(directory);
+  if (remote !== null && (joined === null || joined.isJoined(remote, remote.remote))) return remote.remote;
+  const folder = getProjectFolder(directory);
+  return joined?.ofPath(folder) ?? folder;
+}
+
+/** The folder by whose path a project without a remote is known. */
+export function getProjectFolder(directory: string): string {
   const repository = getRepository(directory);
   if (repository === null) return directory;
-  const remote = getRemote(directory)?.remote;
-  if (remote !== undefined && (joined === null || joined.isJoined(repository, remote))) return remote;
   return path.basename(repository.common) === '.git' ? path.dirname(repository.common) : repository.top;
 }
 

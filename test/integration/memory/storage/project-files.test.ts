@@ -162,6 +162,25 @@ test('a folder has a project of its own until the user lets it join that of its 
   );
 });
 
+test('a folder that was moved has the memory of what it was before, once the user says so', async () => {
+  const root = await tempDir();
+  const [first, second, third] = ['first', 'second', 'third'].map((name) => path.join(root, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await mkdir(path.join(second, '.git'), { recursive: true });
+  const joined = openJoinedFolders(path.join(root, 'projects.json'));
+  const getProject = createProjectOf(Date.now, joined);
+  joined.add([]);
+  expect(getProject(path.join(second, 'src'))).toBe(second);
+  joined.add([{ remote: path.join(root, 'mistyped'), common: second }]);
+  joined.add([{ remote: first, common: second }]);
+  expect([first, path.join(second, 'src'), third].map(getProject)).toEqual([first, first, third]);
+  joined.add([{ remote: joined.ofPath(second), common: third }]);
+  expect(getProject(third)).toBe(first);
+});
+
 test('a .git file of an archive joins no project until the user allows it', async () => {
   const own = await clone('git@git.example:me/shop.git');
   const archive = path.join(await tempDir(), 'archive');
