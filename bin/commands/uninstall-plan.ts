@@ -94,7 +94,8 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
     {
       id: 'daemon',
       present: async () => ((await guardStatus(paths.guardSocket)) === null ? [] : ['the running daemon']),
-      undo: () => stopDaemon(paths),
+      // Open sessions keep the port, which closes after the last of them.
+      undo: () => stopDaemon(paths, { keepsPort: true }),
     },
     {
       id: 'files',

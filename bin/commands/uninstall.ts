@@ -58,7 +58,7 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
   }
   if (existsSync(paths.home))
     term.say(`${paths.home} stays: ${keepMemory ? 'your memories are' : 'something that is not ours is'} in it`);
-  term.say('A shell in which comet-cc env was evaluated still has its variables: open another one.');
+  term.say('Open sessions continue without memory. A shell with the variables of comet-cc env has to be replaced.');
   term.say('The program itself: npm uninstall -g comet-cc, if you installed it globally.');
 }
 

@@ -123,16 +123,17 @@ export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
   if (running !== null && (await startAgain(setup, running, isGone))) return settle(true);
   const tooLong = socketTooLong(setup.paths);
   if (tooLong !== null) throw new CometError('config_invalid', `${tooLong.detail}: ${tooLong.fix}`);
-  const spawned = await spawnGuard(setup);
-  if (spawned.kind === 'listening') {
-    if (!setup.foreground) return settle(true);
-    return settle(true, spawned.child).catch((error: unknown) => {
-      spawned.child.kill();
-      throw error;
-    });
-  }
-  if (await rivalAnswers(setup.paths)) return settle(false);
-  throw startFailure(setup, spawned);
+  let spawned = await spawnGuard(setup);
+  if (spawned.kind !== 'listening' && (await rivalAnswers(setup.paths))) return settle(false);
+  // A guard whose home was gone leaves the port once there is one again.
+  if (spawned.kind === 'port_in_use') spawned = await spawnGuard(setup);
+  if (spawned.kind !== 'listening') throw startFailure(setup, spawned);
+  if (!setup.foreground) return settle(true);
+  const { child } = spawned;
+  return settle(true, child).catch((error: unknown) => {
+    child.kill();
+    throw error;
+  });
 }
 
 /** Starts memory in a guard that only passes sessions through; false where a new guard has to replace it. */

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type net from 'node:net';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import { PLATFORM } from '../../common/paths.ts';
@@ -94,11 +96,13 @@ export class Guard {
   #port = 0;
   /** Memory is stopped or stopping: everything is tunneled. */
   #isStopping = false;
+  /** The folder of the control socket is gone. */
+  #isHomeless = false;
   /** Resolves when the engine has ended. */
   #ending: Promise<void> = Promise.resolve();
   #unused: NodeJS.Timeout | undefined;
   #lastUse = Number.NEGATIVE_INFINITY;
-  #control: { close(): void } | null = null;
+  #control: Awaited<ReturnType<typeof openControlSocket>> | null = null;
   #proxyTrouble = '';
 
   constructor(options: GuardOptions) {
@@ -324,10 +328,22 @@ export class Guard {
     await this.#ending;
     const stopUnused = (): void => {
       const isUsed = this.#tunnels.open + this.#sessions.size > 0;
-      if (!isUsed && performance.now() - this.#lastUse >= unusedMs) void this.stop();
+      const mostMs = this.#isHomeless ? 0 : unusedMs;
+      if (this.#isHomeless && this.#hasHome()) void this.stop();
+      else if (!isUsed && performance.now() - this.#lastUse >= mostMs) void this.stop();
     };
     this.#unused = setInterval(stopUnused, Math.min(1_000, unusedMs));
     stopUnused();
+  }
+
+  #hasHome(): boolean {
+    return existsSync(path.dirname(this.#options.socketPath));
+  }
+
+  /** Where the home was moved or removed, sessions continue without memory until the next start at its place. */
+  #onSocketLost(): void {
+    this.#isHomeless = !this.#hasHome();
+    void (this.#isHomeless ? this.#stopMemory() : this.stop());
   }
 
   /** Undoes `#stopMemory` for a new environment. */
@@ -351,7 +367,8 @@ export class Guard {
     this.#unused = undefined;
     await this.#engine.stop(isRepeated ? 0 : this.#timings.drainMs, restarts);
     if (!isRepeated) await sleep(OUTPUT_MS);
-    this.#control?.close();
+    // A session that finds the socket of a home that is back, and no guard behind it, starts one.
+    this.#control?.close(this.#isHomeless);
     this.#server.close();
     for (const socket of [...this.#sockets, ...this.#sessions]) socket.destroy();
     this.#stopped.abort();
@@ -367,7 +384,7 @@ export class Guard {
     });
     this.#port = (this.#server.address() as net.AddressInfo).port;
     const handle: Handle = (request, socket) => this.#handleControl(request, socket);
-    this.#control = await openControlSocket(socketPath, handle, () => void this.stop());
+    this.#control = await openControlSocket(socketPath, handle, () => this.#onSocketLost());
     this.#engine.start();
     return this.#port;
   }

@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { readdirSync, rmSync } from 'node:fs';
 import { cp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { homePaths } from '../../common/paths.ts';
 import { canariesBelow } from '../helpers/canaries.ts';
 import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
 import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
@@ -171,6 +173,18 @@ it('a start replaces a daemon whose files an update removed', async () => {
   const fresh = (await home.json(['start', '--json'])) as Status;
   expect(fresh).toMatchObject({ engine: { state: 'healthy' }, proxy: { port: old.proxy.port } });
   expect(fresh.pid).not.toBe(old.pid);
+});
+
+it('an open session continues after an uninstall, and the port closes with it; a new start gets the port', async () => {
+  const old = (await home.json(['start', '--json'])) as Status;
+  const { via } = await way();
+  const session = net.connect(homePaths(home.home).guardSocket);
+  session.write('{"op":"session"}\n');
+  expect(await home.run(['uninstall', '--yes'])).toMatchObject({ code: 0 });
+  expect((await ask(via, theirs.ca, { headers: CLIENT, body: '{"a":1}' })).body.toString()).toBe('{"a":1}');
+  const fresh = (await home.json(['start', '--json'])) as Status;
+  expect(fresh).toMatchObject({ engine: { state: 'healthy' }, proxy: { port: old.proxy.port } });
+  session.destroy();
 });
 
 it('a daemon is healthy within 2 s after the machine slept', async () => {

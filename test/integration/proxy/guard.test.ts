@@ -228,6 +228,27 @@ describe('the control socket', () => {
     rmSync(world.socketPath);
     await guard.closed;
   });
+
+  it('lost with the home keeps the port for sessions, until a new home is there', async () => {
+    const { guard, via } = await world.start(quick);
+    const session = net.connect(world.socketPath);
+    session.write('{"op":"session"}\n');
+    await expect.poll(() => control(world.socketPath, '{"op":"status"}')).toHaveProperty('nonce');
+    rmSync(path.dirname(world.socketPath), { recursive: true });
+    await expect.poll(() => guard.status().pass_through).toMatchObject({ sessions: 1 });
+    const { status, socket } = await connectThrough(via);
+    expect(status).toBe(200);
+    socket.destroy();
+    mkdirSync(path.dirname(world.socketPath), { recursive: true });
+    await guard.closed;
+    session.destroy();
+  });
+
+  it('lost with the home ends a guard that no session uses', async () => {
+    const { guard } = await world.start(quick);
+    rmSync(path.dirname(world.socketPath), { recursive: true });
+    await guard.closed;
+  });
 });
 
 describe('the port', () => {
