@@ -39,6 +39,10 @@ export async function runOperation(services: EngineServices | null, call: Call, 
 /** The message of a library may quote stored text, so it goes only to the log, which redacts it. */
 function unforeseen(error: unknown): CometError {
   const { code, name } = error as NodeJS.ErrnoException;
+  // The engine restarts by itself once it is idle.
+  if (code === 'ERR_MODULE_NOT_FOUND') {
+    return new CometError('daemon_unhealthy', 'comet-cc was updated just now; try again in some seconds');
+  }
   return new CometError('daemon_unhealthy', `the engine failed at it (${code ?? name}); comet-cc logs says why`);
 }
 

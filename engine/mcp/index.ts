@@ -292,7 +292,7 @@ function registerTaskTools(register: Register, engine: EngineClient): void {
     title: 'Change a task',
     description: 'Sets the status of a task (done, blocked, active) or changes its time, title, mode or priority.',
     takes: {
-      ...{ id, title: z.string().min(1).max(300).optional(), ...taskFields },
+      ...{ id: id.describe('as list_tasks has it'), title: z.string().min(1).max(300).optional(), ...taskFields },
       status: z.enum(TASK_STATUSES).optional(),
     },
     annotations: { ...WRITES, idempotentHint: true },

@@ -158,11 +158,13 @@ it('after an update the engine takes the new files by itself, and no request pas
   const old = await startFrom(app);
   const { via, ca } = await way();
   await update(app);
+  const add = () => home.run(['task', 'add', 'Call Ines', '--at', 'tomorrow 9:00']);
+  expect(await add()).toMatchObject({ code: 1, stderr: expect.stringContaining('try again in some seconds') });
   const engine = async () => ((await home.status()) as Status).engine;
   await expect.poll(async () => (await engine()).pid, { timeout: 40_000 }).not.toBe(old.engine.pid);
   expect((await ask(via, ca, { headers: CLIENT, body: '{"a":1}' })).body.toString()).toBe('{"a":1}');
   expect(await engine()).toMatchObject({ state: 'healthy', restarts: 0 });
-  expect((await home.run(['task', 'add', 'Call Ines', '--at', 'tomorrow 9:00'])).code).toBe(0);
+  expect(await add()).toMatchObject({ code: 0 });
   expect(((await home.status()) as Status).pid).toBe(old.pid);
 });
 
