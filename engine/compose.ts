@@ -174,18 +174,13 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     log,
     /** Accepts a client connection from the guard; null when it ended on the way. */
     take: (name: string, client: Socket | null): void => proxy.acceptClient(name, client),
-    /** No request is answered, no command is waited for, and memory has nothing to do. */
-    isIdle: (): boolean => proxy.activity().answering + api.running() + countWaiting(memory) === 0,
+    /** No request is answered, and no model is asked. */
+    isIdle: (): boolean => proxy.activity().answering + memory.maintenance.status().llm.running === 0,
     /** Accepts nothing new; resolves when every exchange is over. `stops`: no other engine follows. */
     drain: (stops: boolean) => Promise.all([proxy.drain(), stops && ui.sayStopped()]),
     /** Cuts running exchanges and makes everything durable; idempotent. */
     close: (): Promise<void> => (closing ??= closeAll()),
   };
-}
-
-function countWaiting({ maintenance }: Memory): number {
-  const { queue, llm } = maintenance.status();
-  return queue.sensor + queue.compacter + queue.indexer + llm.running;
 }
 
 /** Captures the session's unfinished turn before the session is closed. */

@@ -41,14 +41,7 @@ export type { SessionDetail, SessionView } from './sessions.ts';
 export type { ShareSettings } from './share/parts.ts';
 export { isSharedName, type ShareReport, type Sharing, shareAddress } from './share.ts';
 export { allowOntology, openOntologies, withProject } from './storage/fs/ontology-files.ts';
-export {
-  createProjectOf,
-  getProjectFolder,
-  getRemote,
-  getRepository,
-  type JoinedFolders,
-  openJoinedFolders,
-} from './storage/fs/project-files.ts';
+export { createProjectOf, getRemote, getRepository, openJoinedFolders } from './storage/fs/project-files.ts';
 export type { IdSetFile } from './storage/fs/set-files.ts';
 export { createIdSetFile } from './storage/fs/set-files.ts';
 export { libraryPaths } from './storage/paths.ts';

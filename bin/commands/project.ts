@@ -2,11 +2,13 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
-import type { JoinedFolders } from '../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context, requireUser } from '../context.ts';
 import { confirmed } from '../terminal/term.ts';
 
 type Flags = CommandFlags<never, 'from'>;
+
+const NO_REMOTE =
+  'this folder is in no git repository with a remote; if it was moved, name where it was: comet-cc project join --from FOLDER';
 
 export function registerProject(program: Command, context: Context): void {
   const { paths, term } = context;
@@ -28,9 +30,13 @@ export function registerProject(program: Command, context: Context): void {
     .option('--yes', 'do not ask')
     .jsonAction('document', async (dir: string, flags: Flags) => {
       requireUser(context);
-      const { openJoinedFolders } = await import('../../memory/index.ts');
+      const { getRemote, openJoinedFolders } = await import('../../memory/index.ts');
       const joined = openJoinedFolders(paths.projectsFile);
-      const { remote, common } = await target(resolveDirectory(dir), flags.from, joined);
+      const folder = resolveDirectory(dir);
+      const { from } = flags;
+      const repository = from === undefined ? getRemote(folder) : joined.moved(resolveDirectory(from), folder);
+      if (repository === null) throw new CometError('not_found', NO_REMOTE);
+      const { remote, common } = repository;
       const others = (joined.all()[remote] ?? []).filter((each) => each !== common);
       const beside = others.length === 0 ? '' : ` with ${others.map(oneLine).join(', ')}`;
       if (!flags.yes && !(await confirmed(`Share the memory of ${oneLine(remote)}${beside}?`))) return;
@@ -39,18 +45,4 @@ export function registerProject(program: Command, context: Context): void {
         `from now on this folder shares the memory of ${oneLine(remote)}; what it kept by itself stays its own`,
       ]);
     });
-}
-
-/** What a folder is to share the memory of, and by what it is known there. */
-async function target(directory: string, from: string | undefined, joined: JoinedFolders) {
-  const { getProjectFolder, getRemote } = await import('../../memory/index.ts');
-  if (from !== undefined) {
-    // A folder that is gone has no `.git` any more, and one above it is another project.
-    const before = joined.ofPath(resolveDirectory(from));
-    return { remote: before, common: getProjectFolder(directory) };
-  }
-  const repository = getRemote(directory);
-  if (repository !== null) return repository;
-  const moved = 'if it was moved, name where it was: comet-cc project join --from FOLDER';
-  throw new CometError('not_found', `this folder is in no git repository with a remote; ${moved}`);
 }

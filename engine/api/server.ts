@@ -21,14 +21,7 @@ const LEAVING_MS = 10_000;
 export async function openApiServer(socket: string, log: Log, onLost: () => void = () => undefined) {
   await clearStale(socket);
   let services: EngineServices | null = null;
-  let running = 0;
   const server = http.createServer(apiListener(() => services, log));
-  server.on('request', (_, response: http.ServerResponse) => {
-    running += 1;
-    response.once('close', () => {
-      running -= 1;
-    });
-  });
   server.headersTimeout = 5_000;
   await listen(server, socket);
   if (!isPipe(socket)) await chmod(socket, 0o600);
@@ -39,8 +32,6 @@ export async function openApiServer(socket: string, log: Log, onLost: () => void
     serve: (ready: EngineServices): void => {
       services = ready;
     },
-    /** How many operations run. */
-    running: (): number => running,
     /** Ends idle connections, lets running operations finish for a second, removes the socket. Idempotent. */
     close: (): Promise<void> => (closing ??= closeServer(server, watch)),
   };

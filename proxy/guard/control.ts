@@ -18,14 +18,9 @@ const WATCH_MS = 500;
  * JSON lines over a 0600 socket in a 0700 directory, one request per connection.
  *
  * @param onLost  called once when `file` is no longer this socket
- * @returns with `close`, which leaves a socket without a listener behind where it keeps the file, as a crash does
  * @throws CometError `port_in_use` when another guard answers, `unsafe_file` when the path is not a socket of this user
  */
-export async function openControlSocket(
-  file: string,
-  handle: Handle,
-  onLost: () => void,
-): Promise<{ close(keepsFile?: boolean): void }> {
+export async function openControlSocket(file: string, handle: Handle, onLost: () => void): Promise<{ close(): void }> {
   const refuse = (cause?: unknown): never => {
     throw new CometError('port_in_use', `a guard of this home answers on ${file}; stop it first`, { cause });
   };
@@ -54,10 +49,10 @@ export async function openControlSocket(
   renameSync(temporary, file);
   const { isOurs, end } = watchSocket(file, onLost);
   return {
-    close(keepsFile = false) {
+    close() {
       end();
       // First, so that who finds no guard finds no socket either.
-      if (isOurs() && !keepsFile) rmSync(file, { force: true });
+      if (isOurs()) rmSync(file, { force: true });
       server.close();
     },
   };

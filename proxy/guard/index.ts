@@ -102,7 +102,7 @@ export class Guard {
   #ending: Promise<void> = Promise.resolve();
   #unused: NodeJS.Timeout | undefined;
   #lastUse = Number.NEGATIVE_INFINITY;
-  #control: Awaited<ReturnType<typeof openControlSocket>> | null = null;
+  #control: { close(): void } | null = null;
   #proxyTrouble = '';
 
   constructor(options: GuardOptions) {
@@ -368,7 +368,7 @@ export class Guard {
     await this.#engine.stop(isRepeated ? 0 : this.#timings.drainMs, restarts);
     if (!isRepeated) await sleep(OUTPUT_MS);
     // A session that finds the socket of a home that is back, and no guard behind it, starts one.
-    this.#control?.close(this.#isHomeless);
+    if (!this.#isHomeless) this.#control?.close();
     this.#server.close();
     for (const socket of [...this.#sockets, ...this.#sessions]) socket.destroy();
     this.#stopped.abort();

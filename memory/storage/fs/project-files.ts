@@ -234,6 +234,12 @@ export function openJoinedFolders(file: string) {
     return read;
   }
 
+  /** The project of a folder by its path: that of the folder which it was before, where the user said so. */
+  function ofPath(folder: string): string {
+    const entries = Object.entries(load().joined);
+    return entries.findLast(([at, folders]) => path.isAbsolute(at) && folders.includes(folder))?.[0] ?? folder;
+  }
+
   return {
     exists: (): boolean => getStat(file) !== null,
     /** Another one after each change. */
@@ -241,17 +247,18 @@ export function openJoinedFolders(file: string) {
     /** Until the file is written for the first time, every folder: those in use are found meanwhile. */
     isJoined: ({ common }: Pick<Repository, 'common'>, remote: string): boolean =>
       load().stamp === '' || load().joined[remote]?.includes(common) === true,
-    /** The project of a folder by its path: that of the folder which it was before, where the user said so. */
-    ofPath: (folder: string): string =>
-      Object.entries(load().joined).find(([at, now]) => path.isAbsolute(at) && now.includes(folder))?.[0] ?? folder,
+    ofPath,
+    /** To be added where `directory` was `before`, which may be gone: a folder above it is another project. */
+    moved: (before: string, directory: string) => ({ remote: ofPath(before), common: getProjectFolder(directory) }),
     all: (): RemoteFolders => load().joined,
     /** @throws the error of the disk */
     add(repositories: readonly { readonly remote: string; readonly common: string }[]): void {
       const joined: Record<string, readonly string[]> = { ...load().joined };
       for (const { remote, common } of repositories) {
-        const before = this.ofPath(common);
-        joined[before] &&= joined[before].filter((folder) => folder !== common);
-        joined[remote] = [...new Set([...(joined[remote] ?? []), common])];
+        const folders = [...new Set([...(joined[remote] ?? []), common])];
+        // Of two that a folder joined by its path the last one counts.
+        delete joined[remote];
+        joined[remote] = folders;
       }
       writeFileSync(`${file}.new`, `${JSON.stringify(joined, null, 2)}\n`, { mode: 0o600 });
       renameSync(`${file}.new`, file);
@@ -312,7 +319,7 @@ function readKey(directory: string, joined: JoinedFolders | null): string {
 }
 
 /** The folder by whose path a project without a remote is known. */
-export function getProjectFolder(directory: string): string {
+function getProjectFolder(directory: string): string {
   const repository = getRepository(directory);
   if (repository === null) return directory;
   return path.basename(repository.common) === '.git' ? path.dirname(repository.common) : repository.top;
