@@ -1,5 +1,5 @@
 import { resolveDirectory } from '../../common/paths.ts';
-import { isRecord, toText } from '../../common/text.ts';
+import { isRecord, parseJson, toText } from '../../common/text.ts';
 import { getSource, readTypedText } from '../../common/turn.ts';
 import { type Block, findTexts } from './content-blocks.ts';
 import { findBlocks, type ImportedTurn } from './imported-turn.ts';
@@ -93,8 +93,8 @@ export function createTranscriptReader(sessionId: string, writtenMs: number) {
     /** @param agentId  subagent whose file the line is from */
     line(text: string, agentId = '') {
       if (text.trim() === '') return;
-      const line = parsed(text);
-      if (line === null) {
+      const line = parseJson(text);
+      if (!isRecord(line)) {
         skipped.broken += 1;
         return;
       }
@@ -195,13 +195,4 @@ function getDirectory({ cwd }: Line): string | null {
 function getTime(line: Line): number | null {
   const at = Date.parse(toText(line['timestamp']));
   return Number.isNaN(at) ? null : at;
-}
-
-function parsed(text: string): Line | null {
-  try {
-    const value = JSON.parse(text) as unknown;
-    return isRecord(value) ? value : null;
-  } catch {
-    return null;
-  }
 }

@@ -1,4 +1,4 @@
-import { isRecord, sha256, toText } from '../../common/text.ts';
+import { isRecord, parseJson, sha256, toText } from '../../common/text.ts';
 import type { CapturedMessage } from '../../common/turn.ts';
 import { imageMark } from '../text/content-type.ts';
 
@@ -7,7 +7,8 @@ export type Block = Readonly<Record<string, unknown>>;
 const REMINDER = ['<system-reminder>', '</system-reminder>'] as const;
 
 export function getBlocks(message: CapturedMessage): readonly Block[] {
-  const content = parsed(message.content);
+  // A redacted or damaged message is still readable text.
+  const content = parseJson(message.content) ?? message.content;
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter(isRecord) : [];
 }
@@ -56,15 +57,6 @@ function cutSpans(text: string, open: string, close: string): string {
 /** Names a text block or a result in the `origins` of a turn. */
 export function digestText(text: string): string {
   return sha256(text.trim(), 16);
-}
-
-function parsed(content: string): unknown {
-  try {
-    return JSON.parse(content) as unknown;
-  } catch {
-    // A redacted or damaged message is still readable text.
-    return content;
-  }
 }
 
 /** Tag name of every fenced block that comet-cc injects. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { neutralLine, toText } from '../../common/text.ts';
+import { neutralLine, parseJson, toText } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
 
@@ -68,7 +68,8 @@ export function listTasksAfter(changes: readonly TaskChange[]): Task[] {
 
 /** Removes the matching result from `results`. */
 function getChange({ tool, text, origin }: TurnPart, turn: string, results: TurnPart[]): TaskChange | null {
-  const input = parsed(text);
+  // Redaction may have broken the JSON.
+  const input = parseJson(text);
   if (tool === 'TodoWrite') {
     const read = INPUTS.TodoWrite.safeParse(input);
     if (answerTo(tool, '', results) === null || !read.success) return null;
@@ -79,7 +80,7 @@ function getChange({ tool, text, origin }: TurnPart, turn: string, results: Turn
   }
   if (tool === 'TaskCreate') {
     const read = INPUTS.TaskCreate.safeParse(input);
-    const subject = (input as { subject?: unknown } | null)?.subject;
+    const subject = (input as { subject?: unknown } | undefined)?.subject;
     const id = GIVEN_ID.exec(answerTo(tool, toText(subject), results) ?? '')?.[1];
     if (id === undefined || !read.success) return null;
     return { kind: 'add', id, task: { text: read.data.subject, status: 'pending', origin, turn } };
@@ -104,15 +105,6 @@ function answerTo(tool: string, named: string, results: TurnPart[]): string | nu
   const at = naming < 0 ? results.findIndex((result) => result.tool === tool) : naming;
   const [answer] = at < 0 ? [] : results.splice(at, 1);
   return answer === undefined || REFUSED.test(answer.text) ? null : answer.text;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Redaction may have broken the JSON.
-    return null;
-  }
 }
 
 export interface TaskList {

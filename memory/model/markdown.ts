@@ -297,13 +297,8 @@ const MAY_BE_JSON = /^(?:["{[]|(?:-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|true|false|null)
 
 export function readValue(text: string): unknown {
   const trimmed = text.trim();
-  if (!MAY_BE_JSON.test(trimmed)) return trimmed;
-  try {
-    return JSON.parse(trimmed);
-  } catch {
-    // Not JSON, so it is what it says.
-    return trimmed;
-  }
+  const value = MAY_BE_JSON.test(trimmed) ? parseJson(trimmed) : undefined;
+  return value === undefined ? trimmed : value;
 }
 
 /** Whether `text` can stand as lines of their own and be read back by trimming. */

@@ -115,8 +115,8 @@ function nameBlocks(segments: readonly Segment[], page: PageRef, getKey: KeyOf, 
 
 function getParts(text: string, { kind }: PageRef): { readonly page: Page | null; readonly lines: readonly string[] } {
   const page = kind === 'plan' ? null : parsePage(text);
-  if (page !== null && typeof page !== 'string') return { page, lines: page.lines.map(bare) };
-  return { page: null, lines: text === '' ? [] : text.split('\n').map(bare) };
+  if (page !== null && typeof page !== 'string') return { page, lines: page.lines.map((line) => line.trimEnd()) };
+  return { page: null, lines: text === '' ? [] : text.split('\n').map((line) => line.trimEnd()) };
 }
 
 function findSegments(text: string, ref: PageRef): Segment[] {
@@ -155,10 +155,6 @@ function findSegments(text: string, ref: PageRef): Segment[] {
 function withoutMark(text: string): string {
   const at = text.lastIndexOf(MARK_START);
   return at >= 0 && MARK.test(text.slice(at)) ? text.slice(0, at).trimEnd() : text;
-}
-
-function bare(line: string): string {
-  return line.replace(/\r?\n$|\r$/, '').trimEnd();
 }
 
 /**

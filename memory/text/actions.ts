@@ -1,4 +1,4 @@
-import { clip, neutralLine, oneLine } from '../../common/text.ts';
+import { clip, neutralLine, oneLine, parseJson } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
@@ -134,13 +134,11 @@ export function getSubject(input: string, maxChars = SUBJECT_CHARS): string {
 }
 
 function readFields(input: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(input));
-  } catch {
-    // One without its middle: the content of a file.
-    const pairs = [...input.slice(0, INPUT_CHARS).matchAll(FIELD)];
-    return Object.fromEntries(pairs.map(([, name, value = '']) => [name, unescaped(value)]).reverse());
-  }
+  const fields = parseJson(input);
+  if (fields !== undefined) return Object(fields);
+  // One without its middle: the content of a file.
+  const pairs = [...input.slice(0, INPUT_CHARS).matchAll(FIELD)];
+  return Object.fromEntries(pairs.map(([, name, value = '']) => [name, unescaped(value)]).reverse());
 }
 
 function unescaped(text: string): string {

@@ -91,15 +91,9 @@ export function terseMeta(
   node: Pick<MemoryNode, 'topic_tags' | 'importance' | 'origin'>,
   { origin = node.origin, source }: { readonly origin?: Origin; readonly source?: string } = {},
 ): string {
-  const flags = node.topic_tags.filter((tag) => tag.startsWith(FLAG));
-  const act = first(
-    flags.filter((tag) => tag.startsWith(ACT)).map((tag) => tag.slice(ACT.length)),
-    ACT_ORDER,
-  );
-  const flag = first(
-    flags.filter((tag) => !tag.startsWith(ACT)).map((tag) => tag.slice(FLAG.length)),
-    FLAGS,
-  );
+  const flags = node.topic_tags.filter((tag) => !tag.startsWith(ACT));
+  const act = first(startingWith(ACT, node.topic_tags), ACT_ORDER);
+  const flag = first(startingWith(FLAG, flags), FLAGS);
   const axes = [
     ['O', origin.toUpperCase()],
     ['A', act],
@@ -108,6 +102,10 @@ export function terseMeta(
     ['S', source],
   ] as const;
   return `(${axes.flatMap(([axis, value]) => (value === undefined ? [] : [`${axis}:${value}`])).join(' ')})`;
+}
+
+function startingWith(mark: string, tags: readonly string[]): string[] {
+  return tags.flatMap((tag) => (tag.startsWith(mark) ? [tag.slice(mark.length)] : []));
 }
 
 function first(names: readonly string[], order: readonly string[]): string | undefined {
