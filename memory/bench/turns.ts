@@ -5,7 +5,7 @@ import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import { readTurn } from '../ingest/turn-trust.ts';
 import { parseDocument, parseSection } from '../model/markdown.ts';
-import type { TurnText } from '../model/turn.ts';
+import { getAnswers, type TurnText } from '../model/turn.ts';
 import { readRecords } from '../storage/fs/log-file.ts';
 import { latestTurns } from '../storage/fs/turn-log.ts';
 
@@ -29,7 +29,12 @@ export async function readPastTurns(journalDir: string, isLeftOut: (turnId: stri
     ).turns) {
       if (turn.part !== undefined || turn.model === DOCUMENT || isLeftOut(turn.turnId)) continue;
       const read = readTurn(turn);
-      turns.push({ turn: { ...turn, projectDir: path.resolve('/', project) }, project, read, text: getText(read) });
+      turns.push({
+        turn: { ...turn, projectDir: path.resolve('/', project) },
+        project,
+        read,
+        text: [read.user, ...getAnswers(read)].join('\n'),
+      });
     }
   }
   return turns.sort((one, other) => one.turn.atMs - other.turn.atMs);
@@ -37,10 +42,6 @@ export async function readPastTurns(journalDir: string, isLeftOut: (turnId: stri
 
 async function getRecords(file: string) {
   return readRecords(await readFile(file));
-}
-
-function getText({ user, parts }: TurnText): string {
-  return [user, ...parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text)].join('\n');
 }
 
 /** The memory of each turn, by the node files. */

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Fact, MemoryNode, StatementRef } from '../model/node.ts';
-import type { TurnText } from '../model/turn.ts';
+import { getAnswers, type TurnText } from '../model/turn.ts';
 import type { KnownStatement } from '../models/model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { getAnchors, topicTokens } from '../text/keywords.ts';
@@ -56,7 +56,8 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>) {
 
     /** Trusted statements of the project that these turns may supersede, most likely first. */
     knownStatements(project: string, turns: readonly TurnText[]): readonly KnownStatement[] {
-      const topicWords = new Set(turns.flatMap(({ user, parts }) => topicTokens(getText(user, parts))));
+      const said = turns.map((turn) => [turn.user, ...getAnswers(turn)].join('\n').slice(0, 20_000));
+      const topicWords = new Set(said.flatMap(topicTokens));
       const turnIds = new Set(turns.map(({ turnId }) => turnId));
       const nodes = catalogue.all().filter((node) => node.project === project && !isPast(node));
       return nodes
@@ -81,11 +82,6 @@ function sharedTopics(text: string, topicWords: ReadonlySet<string>): number {
   const topics = topicTokens(text).filter((token) => token.length > 1 || /\P{ASCII}|\d/u.test(token));
   const shared = topics.filter((token) => topicWords.has(token)).length;
   return shared < Math.min(MIN_SHARED_TOPICS, topics.length) ? 0 : shared;
-}
-
-function getText(user: string, parts: TurnText['parts']): string {
-  const answers = parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text);
-  return [user, ...answers].join('\n').slice(0, 20_000);
 }
 
 /** What the writer of a node names as superseded, and what the user said in its turns. */

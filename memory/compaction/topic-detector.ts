@@ -2,7 +2,7 @@ import { beforeAbort } from '../../common/async.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import type { TopicShiftInput, TopicShiftReading } from '../models/model.ts';
 import { createBackoff } from '../models/quota.ts';
-import { wordDrift } from './topic-shift.ts';
+import { GREETING, wordDrift } from './topic-shift.ts';
 
 interface TopicCounts {
   readonly turns: number;
@@ -61,8 +61,6 @@ const LEAD = /^(?:(?:ok(?:ay)?|alright|all right|great|good|nice|perfect|thanks|
 /** Announces another topic; must not match "switch to pnpm" or "a new task type". */
 const SWITCH =
   /^(?:(?:an? )?(?:new|next|another|different|unrelated) (?:topic|subject|task|question)\s*[:.,;]|(?:let's|let us) (?:move on|(?:switch|change) (?:the )?(?:topics?|subjects?|gears))\b|(?:moving on|switching gears|change of (?:subject|topic))\b|on (?:a|another) (?:different|unrelated )?(?:note|topic)\s*[:,]|(?:something (?:else|different)|(?:completely )?unrelated)\s*[:.,;])/i;
-/** Opens a topic or resumes one after a break. */
-const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b/i;
 
 /** Null: in doubt. */
 export function readFlow({ buffer, turn }: TopicShiftInput): TopicShiftReading['logic_flow'] | null {

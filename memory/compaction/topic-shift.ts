@@ -1,5 +1,5 @@
 import { isCleanOrigin } from '../../common/turn.ts';
-import type { TurnText } from '../model/turn.ts';
+import { getAnswers, type TurnText } from '../model/turn.ts';
 import { topicTokens } from '../text/keywords.ts';
 
 /** Vectors of one embedder; a turn without a vector is compared by words. */
@@ -23,7 +23,8 @@ const LEAST_WORDS = 2;
 const PAUSE_MS = 30 * 60_000;
 const PAUSED = 2.5;
 
-const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b/i;
+/** Opens a topic or resumes one after a break. */
+export const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b/i;
 const FILE = /(?<![\w@.-])[\w@.-]+(?:\/[\w@.-]+)+/g;
 /** Trailing path segments to compare; the rest is common to the project. */
 const LAST_NAMES = 2;
@@ -67,7 +68,8 @@ export function topicRuns(
     const run = runs.at(-1);
     const stated = run?.filter((each) => !isReply(each)).length ?? 0;
     const isFull = run === undefined || run.length >= MAX_TURNS || (stated >= MAX_RUN && !isReply(turn));
-    if (isFull || getEndTime(turn, run, embeddings)) runs.push([turn]);
+    const isApart = isCleanOrigin(run?.at(-1)?.origin ?? 'user') !== isCleanOrigin(turn.origin);
+    if (isFull || isApart || isShift(turn, run, embeddings)) runs.push([turn]);
     else run.push(turn);
   }
   return runs;
@@ -82,11 +84,6 @@ export function lastTopic(turns: readonly TurnText[], embeddings: TurnEmbeddings
   return turns.slice(start);
 }
 
-function getEndTime(turn: TurnText, run: readonly TurnText[], embeddings: TurnEmbeddings): boolean {
-  const isApart = isCleanOrigin(run.at(-1)?.origin ?? 'user') !== isCleanOrigin(turn.origin);
-  return isApart || isShift(turn, run, embeddings);
-}
-
 function newWords(turn: TurnText, before: readonly TurnText[]): number {
   const promptTokens = topicTokens(turn.user.slice(0, TEXT_CHARS));
   if (promptTokens.length === 0) return 0.5;
@@ -99,13 +96,10 @@ function relativeDrift(turn: TurnText, before: readonly TurnText[], embeddings: 
   const own = embeddings.get(turn);
   const others = before.flatMap((each) => embeddings.get(each) ?? []);
   const size = own?.length ?? 0;
-  if (own === undefined || others.length === 0 || others.some((each) => each.length !== size)) return 0;
+  if (own === undefined || others.length < 2 || others.some((each) => each.length !== size)) return 0;
   const away = 1 - cosine(own, others);
-  if (others.length === 1) return 0;
-  const usual = others.slice(1).map((each) => {
-    const rest = others.filter((other) => other !== each);
-    return 1 - cosine(each, rest);
-  });
+  const getRest = (each: Float32Array) => others.filter((other) => other !== each);
+  const usual = others.slice(1).map((each) => 1 - cosine(each, getRest(each)));
   return away - usual.reduce((sum, each) => sum + each, 0) / usual.length;
 }
 
@@ -136,12 +130,7 @@ function getFiles(turn: TurnText): string[] {
 }
 
 export function embeddedText(turn: TurnText): string {
-  return `${turn.user.slice(0, TEXT_CHARS)}\n${saidIn(turn)}`;
-}
-
-function saidIn({ parts }: TurnText): string {
-  const answers = parts.filter((part) => part.kind === 'assistant').map((part) => part.text);
-  return answers.join('\n').slice(0, TEXT_CHARS);
+  return `${turn.user.slice(0, TEXT_CHARS)}\n${getAnswers(turn).join('\n').slice(0, TEXT_CHARS)}`;
 }
 
 /** A longer prompt states its topic even if it opens like an answer. */
@@ -166,7 +155,7 @@ export function wordDrift(turn: TurnText, before: readonly TurnText[], leastWord
 
 /** Prompt, assistant text and the beginning of each call. */
 function topicText(turn: TurnText): string {
-  const answers = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text.slice(0, TEXT_CHARS));
+  const answers = getAnswers(turn).map((text) => text.slice(0, TEXT_CHARS));
   const calls = turn.parts.filter((part) => part.kind === 'tool_use').map((part) => part.text.slice(0, 200));
   return [turn.user.slice(0, TEXT_CHARS), ...answers, ...calls].join('\n');
 }

@@ -2,7 +2,7 @@ import { clip, oneLine, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../model/dates.ts';
 import type { Decision, StatedItem } from '../model/node.ts';
-import type { TurnText } from '../model/turn.ts';
+import { DIALOGS, getAnswers, type TurnText } from '../model/turn.ts';
 import { getUrls } from '../text/actions.ts';
 import { findImages, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
@@ -77,21 +77,21 @@ const SAID_TRIED = 5;
 const SMALL_OUTCOME = 40;
 
 const POLITE =
-  /^(?:(?:ok(?:ay)?|yes|yeah|sure|hi|hey|hello|great|thanks|please|so|and|now|also|well|question|can you|could you|would you|can we|could we|should we|let'?s|i(?:'d| would) like (?:you )?to|i want (?:you )?to|bitte|kannst du|por favor|puedes)(?![\p{L}\p{N}'])[\s,.!:-]{0,20}){1,6}/iu;
+  /^(?:(?:ok(?:ay)?|yes|yeah|sure|hi|hey|hello|claude|great|thanks|please|so|and|now|also|well|question|can you|could you|would you|can we|could we|should we|let'?s|i(?:'d| would) like (?:you )?to|i want (?:you )?to|u[mh]+|(?:i've been|i was) thinking (?:about|that)|bitte|(?:kannst|könntest) du(?: (?:mir|uns|mal))?|por favor|pued[eo]s|podrías|peux-tu|pourrais-tu)(?![\p{L}\p{N}'])[\s,.!:-]{0,20}){1,6}/iu;
 /** Says what is done next; after the turn it says nothing. */
 const NARRATION =
   /^(?:(?:ok(?:ay)?|great|good|perfect|sure|alright|excellent|got it|right)\b[\s,.!—-]*){0,3}(?:now )?(?:let me|let's (?!use|go)|i'll|i will|i'm going to|i need to|i should|i have (?:an?|the|all) (?:\w{3,14} ){0,2}(?:picture|understanding|context|overview|design|information)\b|first,? (?:let|i)\b|now i|looking at|next,? (?:let|i)\b|here(?:'s| is| are) |(?:now )?(?:try|give) |you can (?:now )?(?:run|try|test|rebuild))/i;
 const FILLER =
-  /^(?:(?:(?:that'?s |this is )?(?:a |an )?(?:great|good|nice|excellent|interesting|clever|clean) (?:questions?|points?|catch|idea|call|thinking|approach|middle ground|solution)|exactly right|found it|updated|got it)(?=.{0,20}$)|you'?re (?:absolutely |completely )?right|(?:you'?re |you are )?welcome|sure|perfect|great|thanks?|thank you|noted|understood|ok(?:ay)?|of course|done|fixed|yes|no|absolutely|exactly|gern(?: geschehen)?|gut|alles klar|verstanden|de nada|vale|de acuerdo|entendido|不客气|천만에요)[\s.!,—-]*$|^[\p{L}' -]{2,24}!$/iu;
+  /^(?:(?:(?:that'?s |this is )?(?:a |an )?(?:great|good|nice|excellent|interesting|clever|clean) (?:questions?|points?|catch|idea|call|thinking|approach|middle ground|solution)|exactly right|found it|updated|got it)(?=.{0,20}$)|you'?re (?:absolutely |completely )?right|(?:you'?re |you are )?welcome|(?:i'?m )?(?:so )?sorry(?: about that)?|my (?:bad|mistake)|sure|perfect|great|thanks?|thank you|noted|understood|ok(?:ay)?|of course|done|fixed|yes|no|absolutely|exactly|gern(?: geschehen)?|gut|alles klar|verstanden|de nada|vale|de acuerdo|entendido|d'accord|tut mir leid|不客气|抱歉|천만에요|알겠습니다|죄송합니다)[\s.!,—-]*$|^[\p{L}' -]{2,24}!$/iu;
 const IS_DONE = /^(?:done|fixed|committed|pushed|merged|erledigt|fertig|hecho|listo|完成|好了|완료)[.!]*$/i;
 /** Says less than any other statement. */
 const WEAK =
   /^(?:all |the |both )?(?:\d+ )?(?:tests?|build|lint\w*)\b[^.]{0,60}\b(?:pass(?:es|ing)?|clean|green|issues)\b|^(?:yes|no)\b.{0,20}$|^.{0,20}$/i;
 /** Offers to go on. */
 const OFFER =
-  /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free)[^?]{0,80}[?!.]?$/iu;
+  /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free|anything else)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for|yesterday|today|last|in the|with)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th\w+))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefere?)|(?:i|we)(?:'ve| have)? (?:\w{3,12}ly )?(?:cho(?:se|sen|osed)|picked|opted (?:for|to|against)|settled (?:on|for))|we went with|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|(?:use|take|keep) [^.,;]{1,60}, not|on purpose|deliberately|that(?:'s| is) why we|not worth (?:it|the)|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|(?:^|[,;:.] )(?:just |please )?(?:leave|keep) (?:it|them|this|that) (?!out\b)\S|^agreed[,:.] \p{L}|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w{1,20} (?:anything|any (?:code|files?))(?:\W{0,9}$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|(?:heben|senken|setzen|stellen|erhöhen|lassen|machen|streichen|behalten) wir|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí)(?!\p{L})/iu;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for|yesterday|today|last|in the|with)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th\w+))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefere?)|(?:i|we)(?:'ve| have)? (?:\w{3,12}ly )?(?:cho(?:se|sen|osed)|picked|opted (?:for|to|against)|settled (?:on|for))|we went with|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|(?:(?:use|take|keep)s?|(?:must|should|ha(?:s|ve) to|needs? to) be) [^.,;]{1,60}(?<! to)(?:,? not)(?! (?:yet|only|sure|\p{L}+ing)\b)|(?:must|should|ha(?:s|ve) to|needs? to) [^.,;]{2,60} instead of|must(?:n'?t| not)|what (?:i|we) want is|on purpose|deliberately|that(?:'s| is) why we|not worth (?:it|the)|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^[^.,;]{2,40} for now(?=[.!,;]|$)|^(?:(?:ok(?:ay)?|actually|no|please|let'?s|hmm)[,. ]+){0,3}(?:go|change|switch|revert) (?:it )?back to\b|(?:^|[,;:.] )(?:just |please )?(?:leave|keep) (?:it|them|this|that) (?!out\b)\S|^agreed[,:.] \p{L}|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just|no|stop|wait) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w{1,20} (?:anything|any (?:code|files?))(?:\W{0,9}$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정|지 ?(?:마세요|말아|말자)|[걸으]?로 (?:가죠|가자|갑시다|하죠|합시다))|(?:决定|不要|改用|就用|不再|别用|改回|还是用)|決定|ないでください|にしましょう|でいきましょう|(?<!\p{L})(?:entschieden|stattdessen|d(?:arf|ürfen) (?:nicht|kein\p{L}{0,2})|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|(?:heben|senken|setzen|stellen|erhöhen|lassen|machen|streichen|behalten) wir|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí|(?<=^no,? )mejor|volv(?:amos|emos) a|on (?:prend|part sur|revient|reste)|niente|usiamo|prefiro|em vez de|vamos de|не (?:надо|используй|трогай)(?:те)?|давай(?:те)?|вместо|wir (?:bleiben|verwenden|migrieren|lassen)|zurück (?:auf|zu))(?!\p{L})/iu;
 /** What a short reply agrees with, or turns down. */
 const ADVISES =
   /\b(?:i(?:'d| would) (?:\w+ )?(?:recommend|suggest|use|go (?:with|for)|keep|leave|wait|add|start|stick|prefer|take|pick|choose|avoid|not)\b|i recommend|i suggest|(?:my |the )?recommend(?:ed|ation)\b|(?:would be|is) (?:the )?(?:better|best) (?:choice|option)?)|(?<!\p{L})(?:ich würde|würde ich|(?:ich )?empfehle|besser wäre|(?:yo )?(?:usaría|recomiendo|sugiero|recomendaría)|je recommande|j'utiliserais)(?!\p{L})|建议|推荐|권장|추천/iu;
@@ -106,23 +106,36 @@ const CONCLUDES =
 const ASIDE =
   /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages|strengths)|pros$|praise)/i;
 const OPEN_ITEM =
-  /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on)|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised) (?:[\p{L}\p{N} '_/()-]|\.(?! )){2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
+  /^\[ \]|^(?:but )?(?:i )?(?:have not|haven't|did not|didn't) (?:yet )?(?:run|push|commit|deploy|appl|merge|migrat|updat|re-?\p{L})|\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on|next|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\p{L}* \d)|(?<!\b(?:if|when|until|unless|while|that) [^.]{0,40})(?:still fail(?:s|ing)?|not (?:been )?(?:done|applied|deployed|merged|tested) yet|not yet (?:done|applied|deployed|merged|tested))|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|action items?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised|decides|delivers|reviews|sends|signs) (?:[\p{L}\p{N} '_/()-]|\.(?! )){0,80}\b(?:later|at some point|in a follow-up|in q[1-4]|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|noch nicht (?:gelaufen|angewendet|getestet|umgesetzt|erledigt)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|(?<!hace )faltan?|todavía hay que|(?:pense[zr]?|penser) à|n'oublie[zr]? pas|(?:il )?reste à|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|还没|之前(?:完成|要)|[让请][^，。,]{1,6}在[^，。,]{1,12}前|아직|남은 일|할 일|까지 (?:해야|끝|[^.\n]{0,12}(?:준다|주기로|하기로|보내)))/iu;
 /** What the speaker wants to do at a later time; English has its own words for it above. */
 const OWN_PLAN =
   /(?<!\p{L})(?:(?:\p{L}{2,12}(?<!hab|hatt|hätt|wär|war|wurd|hieß)e ich|ich \p{L}{2,12}(?<!hab|hatt|hätt|wär|wurd)e) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:(?<!heute |gestern )morgen|übermorgen|nachher|nächste woche|(?:am|bis) \p{L}{2,6}tag|(?:am|bis) mittwoch)|(?:(?<!heute |gestern )morgen|übermorgen|nachher|nächste woche) \p{L}{2,12}(?<!hab|hatt|hätt|wär|wurd)e ich|(?:yo|l[ao]s? \p{L}{2,12}(?:o|ré)) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:(?<!la |esta )mañana|más tarde|la semana que viene|el (?:lunes|martes|miércoles|jueves|viernes))|je (?:m'en \p{L}{2,14}|(?:l[ae]s? |l')?\p{L}{2,14}(?:rai|ais|is)) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:demain|plus tard|la semaine prochaine|(?:lun|mar|mercre|jeu|vendre)di))(?!\p{L})/iu;
 const OPEN_HEADING =
-  /^(?:next steps?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 (?:작업|일)|할 일)(?!\p{L})/iu;
+  /^(?:next steps?|action items?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 (?:작업|일)|할 일)(?!\p{L})/iu;
 const REPLY =
-  /^(?:y|n|yes|yep|yeah|yea|ye|yup|ja|nein|no|nope|sure|k|ok(?:ay)?|do it|do that|go ahead|please do|sounds good|both|all|neither|none|the (?:first|second|third|last)|let'?s|sí|si|vale|好的?|是的?|对|不|행|네|응|좋아|아니)(?![\p{L}\p{N}])/iu;
+  /^(?:y|n|yes|yep|yeah|yea|ye|yup|ja|nein|no|nope|sure|k|ok(?:ay)?|do it|do that|go ahead|please do|sounds good|both|all|neither|none|the (?:first|second|third|last)|let'?s|sí|si|vale|dale|claro|adelante|oui|non|d'accord|passt|genau|gerne?|beides?|ambos|ambas|les deux|las dos|sim|não|sì|va bene|да|нет|давай|好的?|是的?|对|不|可以|没问题|都要?|행|네|응|좋아요?|아니요?|둘 다|はい|いいえ|うん)(?![\p{L}\p{N}])/iu;
 /** Such a reply only rejects something, so the title is taken from the outcome. */
-const SAYS_NO = /^(?:no|nope|nein)\b/i;
+const SAYS_NO = /^(?:no|nope|nein|non)\b/i;
 const BARE =
-  /^(?:y|yes|yep|yeah|yea|ye|yup|ja|sure|k|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
+  /^(?:y|yes|yep|yeah|yea|ye|yup|ja|sure|k|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|dale|claro|adelante|oui|d'accord|passt|gerne?|sim|sì|va bene|да|давай|好的?|是的?|对|可以|네|응|좋아요?|はい)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
 const NUMBERED =
-  /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach|sí|vale)[\s,]+){0,4}(?:option|approach|variante?|number|nr\.?|#|opción|方案|选项|옵션)?\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L})))(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))))?(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))))?(?![\p{L}\d%]|[.:]\d)/iu;
+  /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|fix|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach|sí|vale|usa|mejor|oui|prends)[\s,]+|(?:好的?|可以|就|用|选|네|응|좋아요)[\s,，]*){0,4}(?:option|approach|variante?|number|nr\.?|#|opción|方案|选项|옵션)?\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|mais|with|mit|please|bitte|works|is fine|reicht|passt)(?!\p{L})))(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|mais|with|mit|please|bitte|works|is fine|reicht|passt)(?!\p{L}))))?(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|mais|with|mit|please|bitte|works|is fine|reicht|passt)(?!\p{L}))))?(?!(?![번号])[\p{L}\d%]|[.:]\d)/iu;
+/** `the second one`; without an article it says when, not which. */
+const ORDINALS = [
+  ['first|erste[nrs]?|primer[ao]?|premi(?:er|ère)', '第一|첫 ?번째'],
+  ['second|zweite[nrs]?|segund[ao]|deuxième|seconde?', '第二|두 ?번째'],
+  ['third|dritte[nrs]?|tercer[ao]?|troisième', '第三|세 ?번째'],
+].map(
+  ([spaced, unspaced]) =>
+    new RegExp(
+      `(?:the|die|der|das|den|el|l[ae]) (?:${spaced})(?: (?:one|option|variante?))?(?=[\\s.!]*$|[,;:])|(?:${unspaced})[个種种]?`,
+      'iu',
+    ),
+);
 const FIGURE = /(?<![\p{L}\p{N}.])\d(?![\p{L}\p{N}%]|[.:]\d)/gu;
 /** After a choice; other words say something about the option, and may reject it. */
-const CHOSEN_SO = /^[\s.!)]*(?:$|[,;:–—-]|(?:and|und|y|but|aber|pero|with|mit|please|bitte)(?!\p{L}))/iu;
+const CHOSEN_SO =
+  /^[\s.!)]*(?:$|[,;:–—-]|(?:and|und|y|but|aber|pero|mais|with|mit|please|bitte|works|is fine|reicht|passt)(?!\p{L}))/iu;
 /** Names an option: `B) …`, `2. …`, `Option 2 – …`. */
 const LABEL =
   /^(?:(?:[Oo]ption|[Aa]pproach|[Vv]ariante?|[Oo]pción|方案|选项|옵션)\s?(\d{1,2}|[A-H])(?![\p{L}\d])|([A-H]|\d{1,2})[).:]\s)[\s:–—-]*/u;
@@ -142,7 +155,7 @@ const GREETING =
 
 /** Asks for a choice, not for a fact. */
 const ASKS_CHOICE =
-  /\b(?:should|which|prefer\w*|or(?! (?:are|is|did|was|were)\b)|ok(?:ay)?|agreed?)\b|(?<!\p{L})(?:soll(?:en|te)?|welche\p{L}?|oder|prefieres|cuál|o)(?!\p{L})|[哪吗]|还是/iu;
+  /\b(?:should|which|prefer\w*|or(?! (?:are|is|did|was|were)\b)|ok(?:ay)?|agreed?)\b|(?<!\p{L})(?:soll(?:en|te)?|welche\p{L}?|oder|prefieres|cuál|quel(?:le)?|qual[e]?|ou?|или|как\p{L}{2,3})(?!\p{L})|[哪吗]|还是|아니면|それとも/iu;
 /** A prompt that only asks to continue. */
 const CONTINUE =
   /^(?:(?:yes|ok(?:ay)?|please|sure|ja|bitte|sí|oui)[\s,.]{1,20}){0,4}(?:go on|continue|keep going|proceed|carry on|resume|(?:mach )?weiter(?: so)?|sigue|continúa|continuez?|继续|계속(?:해)?|続けて)(?: (?:please|bitte|with (?:it|that|this)|(?:from )?where you (?:left off|stopped))){0,4}[\s.!。]*$/iu;
@@ -154,8 +167,6 @@ const GOES_ON = new Set(
 
 /** One that ends without a full stop. */
 const PARAGRAPH = /[\p{L}\p{N}](?=\n\n)/gu;
-
-const DIALOGS = new Set(['AskUserQuestion', 'ExitPlanMode']);
 
 const states = new WeakMap<TurnText, { readonly before: TurnText | undefined; readonly state: TurnState }>();
 
@@ -177,7 +188,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const request = noted.length === 0 && answer.said.some(isTelling) ? stated : noted;
   const reply = getReply(typed, turn, before);
   const bound = reply?.isFree === true ? null : reply;
-  const spoken = findSpoken(request, typed, before === undefined ? '' : saidIn(before));
+  const spoken = findSpoken(request, typed, before === undefined ? '' : getAnswers(before).join('\n'));
   const own = getOwn(spoken);
   const isWhole = own.length === stated.length && typed.length <= ASKED_CHARS;
   const statedAsked = isWhole
@@ -225,9 +236,8 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     (rules.length > 0 || byUser.length + answered.length > 0 || reply?.isChoice === true);
   const quoted = [askedText, outcome, ...[...decisions, ...open].map(({ text }) => text)];
   const kept = [...byUser, ...todos];
-  const concludes = clipOutcome(texts, OUTCOME_CHARS);
   const skip = skipReason(turn, typed, {
-    outcome: concludes,
+    outcome: clipOutcome(texts, OUTCOME_CHARS),
     isEmpty: decisions.length + open.length === 0,
     kept,
     noted,
@@ -257,7 +267,7 @@ const getOwn = (spoken: readonly SpokenStatement[]): Statement[] =>
   spoken.flatMap(({ statement, shown }) => (shown === '' ? [statement] : []));
 
 const PICKED = /"([\s\S]{1,400}?)"="([^"]{1,300})"/g;
-const APPROVED = /^User has approved [\s\S]*?\n## Approved Plan[^\n]{0,40}:\s+(?:#+ )?(\S[^\n]{0,200})/;
+const APPROVED = /^User has approved [\s\S]*?\n## Approved Plan[^\n]{0,40}:\s+(?:#+ )?(\S[^\n]{0,200})([\s\S]*)/;
 
 /** What the user picked in the client's dialogs, and the plans that they approved. */
 function findAnswered({ parts, userOrigin }: TurnText): { readonly text: string; readonly origin: Origin }[] {
@@ -266,10 +276,12 @@ function findAnswered({ parts, userOrigin }: TurnText): { readonly text: string;
     if (kind !== 'tool_result' || !DIALOGS.has(tool)) return [];
     const asked = parts.slice(0, at).findLast((part) => part.kind === 'tool_use' && part.tool === tool);
     const origin = isCleanOrigin(asked?.origin ?? 'external') ? 'user' : 'external';
-    const plan = tool === 'ExitPlanMode' ? APPROVED.exec(text)?.[1] : undefined;
+    const [, plan, steps = ''] = (tool === 'ExitPlanMode' && APPROVED.exec(text)) || [];
     const picked = tool === 'ExitPlanMode' ? [] : [...text.matchAll(PICKED)];
     const texts =
-      plan === undefined ? picked.map(([, to, answer]) => `“${answer}” to “${to}”`) : [`plan approved: “${plan}”`];
+      plan === undefined
+        ? picked.map(([, to, answer]) => `“${answer}” to “${to}”`)
+        : [`plan approved: “${joinWithin([plan, findStatements(steps)[0]?.text ?? ''], ASKED_CHARS)}”`];
     return texts.map((each) => ({ text: each, origin }));
   });
 }
@@ -280,20 +292,12 @@ interface Answer {
 }
 
 /** The last text of the assistant; an earlier one where the last is only a step on the way. */
-function saidIn({ parts }: TurnText): string {
-  return parts.flatMap(({ kind, text }) => (kind === 'assistant' ? [text] : [])).join('\n');
-}
-
 function readAnswer({ parts }: TurnText): Answer {
   const texts = parts.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '' && !isContinuation(text));
-  let last: Answer | null = null;
-  for (const part of texts.slice(-SAID_TRIED).toReversed()) {
-    const said = findStatements(part.text).filter((each) => !isNoise(each.text, 'assistant'));
-    const answer = { said, origin: part.origin };
-    last ??= answer;
-    if (answer.said.some(isTelling)) return answer;
-  }
-  return last ?? { said: [], origin: 'assistant' };
+  const answers = texts.slice(-SAID_TRIED).map(({ text, origin }): Answer => {
+    return { said: findStatements(text).filter((each) => !isNoise(each.text, 'assistant')), origin };
+  });
+  return answers.findLast(({ said }) => said.some(isTelling)) ?? answers.at(-1) ?? { said: [], origin: 'assistant' };
 }
 
 function isTelling({ text }: Statement): boolean {
@@ -356,13 +360,24 @@ function beginList({ text, lead, items }: Statement, maxChars: number): string |
 /** To-dos of the answer, and the question at its end. */
 function waiting(statements: readonly Statement[]): string[] {
   const todos = statements.flatMap((each) => {
-    if (OFFER.test(each.text) || NARRATION.test(each.text) || !isTodo(each)) return [];
-    return each.items.length > 0 ? each.items.map(({ text }) => text) : [each.text];
+    if (OFFER.test(each.text) || NARRATION.test(each.text)) return [];
+    const { heading, items, lead } = each;
+    const isList = items.length > 0 && isTodo({ text: lead, heading });
+    const texts = items.length === 0 ? [each.text] : items.map(({ text }) => text);
+    return texts.filter((text) => (isList ? !CHECKED.test(text) : isTodo({ text, heading })));
   });
   const last = statements.at(-1);
-  const asks = last !== undefined && isQuestion(last.text) && !OFFER.test(last.text) && !todos.includes(last.text);
-  return [...todos, ...(asks ? [inContext(statements, last)] : [])];
+  if (last === undefined || !asksUser(last.text) || OFFER.test(last.text)) return todos;
+  return [last, ...last.items].some(({ text }) => todos.includes(text))
+    ? todos
+    : [...todos, inContext(statements, last)];
 }
+
+/** The user's answer decides how it goes on. */
+const WAITS =
+  /\b(?:need|like|have) (?:to know (?:if|whether|which|what|how)|your (?:go-ahead|approval|decision|input|ok))\b/i;
+
+const asksUser = (text: string): boolean => isQuestion(text) || WAITS.test(text);
 
 function findOffer(statements: readonly Statement[]): string {
   const last = statements.at(-1);
@@ -378,6 +393,7 @@ function withSubject({ text, block }: Statement, before: Statement | undefined):
   return `${clip(before.text, Math.max(SHORT_QUESTION, ITEM_CHARS - text.length - 1))} ${text}`;
 }
 
+const CHECKED = /^\[x\]/i;
 const JOINS = /^(?:and|und|y|et)(?!\p{L})/iu;
 const JOINED = /, (?:and|und|y|et) /iu;
 const LISTS =
@@ -419,7 +435,8 @@ function findDecisions(own: readonly Statement[], before?: TurnText): string[] {
   const decided = own.flatMap((each, at) => {
     const text = each.text.replace(REQUEST, '');
     if (isDecision(text) && !revised.includes(each)) return [withSubject({ ...each, text }, own[at - 1])];
-    return [...each.text.matchAll(BRACKETED)].flatMap(([, aside = '']) => (isDecision(aside) ? [aside] : []));
+    const clauses = text.length > ITEM_CHARS ? text.split(CLAUSE) : [];
+    return [...clauses, ...[...text.matchAll(BRACKETED)].map(([, aside = '']) => aside)].filter(isDecision);
   });
   const last = whole.length > ITEM_CHARS ? (revised.at(-1)?.text ?? '') : whole;
   if (contentTokens(last.replace(REVISES, '')).length < 2) return decided;
@@ -431,6 +448,9 @@ function isDecision(text: string): boolean {
   return text.length <= ITEM_CHARS && !text.startsWith('(') && !isAsking(text) && (CHOSEN.test(text) || isRule(text));
 }
 
+/** Where somebody who dictates begins anew. */
+const CLAUSE =
+  /(?:,? (?:u[mh]+|yeah|ähm?|and|und|so|y|et)(?= (?:u[mh]+|yeah|ähm?|let'?s|do(?:n'?t| not)|what (?:i|we) want|please|i|we|ich|wir|bitte)(?![\p{L}'])))+ /iu;
 /** May decide something in the midst of a question. */
 const BRACKETED = /\(([^()]{10,240})\)/g;
 /** After a statement in the same sentence. */
@@ -445,11 +465,11 @@ const STARTS_BACK =
 const SHORT_QUESTION = 70;
 
 /** A question with the statement before it, where it does not say what it asks about. */
-function inContext(statements: readonly Statement[], question: Statement): string {
+function inContext(statements: readonly Statement[], question: Statement, maxChars = ITEM_CHARS): string {
   const before = statements[statements.indexOf(question) - 1];
   const isWhole = question.text.length > SHORT_QUESTION && !POINTS_BACK.test(question.text);
   if (before === undefined || isWhole || question.items.length > 0) return question.text;
-  return `${clip(before.text, Math.max(SHORT_QUESTION, ITEM_CHARS - question.text.length - 1))} ${question.text}`;
+  return `${clip(before.text, Math.max(SHORT_QUESTION, maxChars - question.text.length - 1))} ${question.text}`;
 }
 
 interface Reply {
@@ -478,8 +498,12 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   const { said, origin } = readAnswer(before);
   const getOrigin = quoting(before, origin);
   const options = findOptions(said);
-  const [match = '', ...chosen] = NUMBERED.exec(reply.replace(/\b([a-h])\. /gi, '$1, ')) ?? [];
-  const isChosen = CHOSEN_SO.test(reply.slice(match.length));
+  const numbered = ORDINALS.reduce((text, ordinal, at) => text.replace(ordinal, `${at + 1}`), reply).replace(
+    /\b([a-h])\. /gi,
+    '$1, ',
+  );
+  const [match = '', ...chosen] = NUMBERED.exec(numbered) ?? [];
+  const isChosen = CHOSEN_SO.test(numbered.slice(match.length));
   // A comment on one option may choose another one.
   const further = isChosen || match === '' ? [] : (reply.match(FIGURE) ?? []).filter((label) => options.has(label));
   const labels = [...new Set([...chosen.flatMap((label = '') => label.toUpperCase().match(/\S+/) ?? []), ...further])];
@@ -493,12 +517,14 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
     const text = `“${reply}”, that is ${quotes.join(', ')}${others.length === 0 ? '' : clip(rejected, 120)}`;
     return { text, origin: getOrigin(text), question: '', isFree: false, isLeave: false, isChoice: true };
   }
-  const asks = said.findLast((each) => isQuestion(each.text) || OFFER.test(each.text));
+  const asks = said.findLast((each) => asksUser(each.text) || OFFER.test(each.text));
   const isAnswer = asks !== undefined && answers(reply, asks);
   const isChosenFrom = isAnswer || isAnswered(reply, said, options.size > 0);
   const question = isChosenFrom ? asks : isCleanOrigin(origin) ? findTakenUp(reply, said) : undefined;
   if (question === undefined) return null;
-  const context = clip(inContext(said, question), ITEM_CHARS);
+  const isAsked =
+    isQuestion(question.text) && !POINTS_BACK.test(question.text) && contentTokens(question.text).length > 2;
+  const context = clip(inContext(said, question, isAsked ? ITEM_CHARS - reply.length - 10 : ITEM_CHARS), ITEM_CHARS);
   const text = `“${reply}” to “${context}”`;
   const isOwn = !BARE.test(reply) && (SAYS_NO.test(reply) || getValues(reply).length > 0);
   const isTaken = question !== asks;
@@ -530,7 +556,7 @@ function findNumbered(typed: string, { userOrigin }: TurnText, before: TurnText 
   const isAnswer = bound.some(({ question, answer }) => REPLY.test(answer) || sharesWord(answer, question));
   const answers = isAnswer || bound.every(({ answer }) => contentTokens(answer).length < 2) ? bound : [];
   const after = others.join('\n');
-  return { answers, after: getOwn(findSpoken(findStatements(after), after, saidIn(before))) };
+  return { answers, after: getOwn(findSpoken(findStatements(after), after, getAnswers(before).join('\n'))) };
 }
 
 /** The user's, unless what they answer comes from elsewhere. */
@@ -612,7 +638,8 @@ export function findTask(text: string): string {
 
 function getTitle(statements: readonly Statement[], outcome: string, reply: Reply | null): string {
   const texts = [...new Set(statements.map(({ text }) => findTask(text)))];
-  const at = texts.findIndex((text) => contentTokens(text).length > 1 && !SAYS_NO.test(text));
+  const least = SAYS_NO.test(texts[0] ?? '') ? 3 : 2;
+  const at = texts.findIndex((text) => contentTokens(text).length >= least && !SAYS_NO.test(text));
   const whole = joinWithin(texts.slice(at), TITLE_CHARS);
   if (reply === null && at >= 0)
     return (texts[at] ?? '').length < SHORT_TITLE ? whole : clip(texts[at] ?? '', TITLE_CHARS);
@@ -682,7 +709,7 @@ const LONGEST_REPEAT = 1_500;
 /** Whether the answer to a question says only what one of these texts of memory says. */
 export function repeatsMemory(turn: TurnText, texts: readonly string[]): boolean {
   const { user, parts } = turn;
-  const turnLines = saidIn(turn);
+  const turnLines = getAnswers(turn).join('\n');
   if (turnLines.length > LONGEST_REPEAT || parts.some(({ kind }) => kind !== 'assistant')) return false;
   if (!findStatements(typedText(user)).some(({ text }) => isAsking(text))) return false;
   const tokens = contentTokens(turnLines);

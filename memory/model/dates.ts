@@ -142,6 +142,10 @@ export function findPastDays(text: string, nowMs: number): PastDays | null {
   return null;
 }
 
+/** A date follows. */
+const DATED =
+  /^\s?\(\d{4}-\d\d-\d\d|^,? (?:(?:the|den|dem|el) )?(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\p{L}{0,6}\.? \d|\d{1,2}(?:st|nd|rd|th|\.? (?:de )?(?:jan|feb|mär|mar|apr|abr|mai|may|jun|jul|aug|ago|sep|okt|oct|nov|dez|dec|dic|ene)))/iu;
+
 /** Adds its date to each relative date: `tomorrow (2026-03-05)`. @param atMs  when the text was said */
 export function withAbsoluteDates(text: string, atMs: number): string {
   if (text.length > MOST_CHARS) return text;
@@ -152,7 +156,7 @@ export function withAbsoluteDates(text: string, atMs: number): string {
     if (hint?.test(text) === false) continue;
     for (const match of text.matchAll(sign)) {
       const [from, to] = [match.index, match.index + match[0].length];
-      const isDated = /^\s?\(\d{4}-\d\d-\d\d/.test(text.slice(to, to + 13));
+      const isDated = DATED.test(text.slice(to)) || /\d ?[日일] ?[（(]$/.test(text.slice(0, from));
       if (isDated || taken.some((each) => from < each.to && each.from < to)) continue;
       taken = [...taken, { from, to }];
       dates.set(from, { end: to, date: toIso(getDate([...match], today)) });

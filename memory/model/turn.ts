@@ -108,12 +108,20 @@ export function getParts(marked: string, origin: Origin): SpokenPart[] {
   return parts.length > 0 ? parts : [{ by: 'assistant', origin, text: marked }];
 }
 
-/** User and assistant text only, with the origin of that text. */
+/** What the assistant says, in order. */
+export function getAnswers({ parts }: Pick<TurnText, 'parts'>): string[] {
+  return parts.flatMap(({ kind, text }) => (kind === 'assistant' ? [text] : []));
+}
+
+/** Where the user picks an answer or approves a plan. */
+export const DIALOGS: ReadonlySet<string> = new Set(['AskUserQuestion', 'ExitPlanMode']);
+
+/** User and assistant text and the client's dialogs only, with the origin of that text. */
 export function withoutToolOutput(turn: TurnText): TurnText {
   const stripped = withoutToolOutputCache.get(turn);
   if (stripped !== undefined) return stripped;
-  const parts = turn.parts.filter((part) => part.kind === 'assistant');
-  const origins: Origin[] = parts.map((part) => part.origin);
+  const parts = turn.parts.filter(({ kind, tool }) => kind === 'assistant' || DIALOGS.has(tool));
+  const origins: Origin[] = parts.flatMap(({ kind, origin }) => (kind === 'tool_result' ? [] : [origin]));
   const bare = { ...turn, parts, origin: lowestOrigin([...origins, turn.userOrigin ?? 'user']) };
   withoutToolOutputCache.set(turn, bare);
   return bare;

@@ -1,6 +1,6 @@
 import { isRecord } from '../../common/text.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { TurnText } from '../model/turn.ts';
+import { getAnswers, type TurnText } from '../model/turn.ts';
 import { separateCode } from './sentences.ts';
 
 /** The kind of content of turns, which decides how they are summarized. */
@@ -49,11 +49,10 @@ const LEVELS: readonly MemoryNode['importance'][] = ['LOW', 'MED', 'HIGH'];
 export function getModality(turns: readonly TurnText[]): Modality {
   const user = turns.map((turn) => turn.user).join('\n');
   const parts = turns.flatMap((turn) => turn.parts);
-  const answers = parts.filter(({ kind }) => kind === 'assistant');
   if (getProse(user).length >= SAID_CHARS) return 'dialog';
   if (isCode(user)) return 'artifact_code';
   if (user.search(IMAGE) >= 0) return 'artifact_image';
-  const answer = answers.map(({ text }) => text).join('\n');
+  const answer = turns.flatMap(getAnswers).join('\n');
   if (parts.some(({ origin }) => origin === 'external')) return 'external';
   if (getProse(answer).length >= SAID_CHARS) return 'dialog';
   if (isCode(answer)) return 'artifact_code';

@@ -130,6 +130,11 @@ const FOREIGN = FOREIGN_WORDS.map((list) => ({ words: new Set(list.split(' ')), 
 /** Enough to tell the language. */
 const READ_CHARS = 300;
 
+/** Its nouns have capitals as names have. */
+export function isGerman(text: string): boolean {
+  return findForeign(text) === FOREIGN[0];
+}
+
 /** The language that has more words without content of a text than English has; null for English. */
 function findForeign(text: string): (typeof FOREIGN)[number] | null {
   const words = new Set(text.slice(0, READ_CHARS).toLowerCase().match(LETTERS));

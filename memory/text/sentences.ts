@@ -1,4 +1,5 @@
 import { trimEnd } from '../../common/text.ts';
+import { isGerman } from './keywords.ts';
 import { STOP_WORDS } from './tokenizer.ts';
 
 /** A rule that outlives the task. */
@@ -10,17 +11,19 @@ export const NEGATION =
 export const REVISES =
   /^(?:(?:hm+|ah|oh|ok(?:ay)?|sorry|oder|or|und|and|also|y|actually)[\s,.…]+){0,3}(?:(?:(?:no|nee?|nö|nein|nah|nope)[\s,.]+(?:wait|hang on|hold on|moment|warte|espera)|scratch (?:that|this|the|those)|on second thoughts?|thinking again|warte(?: mal)?,? (?:doch|lieber|nein)|doch (?:nicht|kein\p{L}{0,2}|lieber|wieder)|mejor dicho|espera,? (?:no|mejor)|pensándolo bien)(?!\p{L})|等等|等一下|不对|잠깐만|아니다)/iu;
 const ASKS =
-  /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what|why|how|when|where|who|which|(?:can|could|would|should|is|are|do|does|did|has|have|was|were)(?! (?:not|never|always|be)\b)|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}'])/iu;
+  /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what(?! (?:i|we) (?:want|need)\b)|why|how|when|where|who|which|(?:can|could|would|should|is|are|do|does|did|has|have|was|were)(?! (?:not|never|always|be)\b)|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}'])/iu;
 /** Announces a statement. */
 export const LEAD_IN =
   /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b(?:[,:]| [-–—])?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
 
 /** An ordinal such as "3. Dezember" and an abbreviation end no sentence; many people begin none with a capital. */
 const SENTENCE_END =
-  /(?<=[.!?])(?<!(?<![\p{L}\p{N}])(?:[Pp]rof|[Dd]ra?|[Mm]rs?|[Mm]s|[Ss]ra?|vs|cf|e\.g|i\.e|approx|z\. ?B|bzw|ca)\.)(?:(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=(?:[\p{L}\p{N}]{3}|["'`)])\.|[\p{L}\p{N}"'`)][!?])\s+(?=\p{Ll}))|(?<=[。！？])/u;
+  /(?<=[.!?])(?<!(?<![\p{L}\p{N}])(?:[Pp]rof|[Dd]ra?|[Mm]rs?|Ms|[Ss]ra?|vs|cf|e\.g|i\.e|approx|z\. ?B|bzw|ca)\.)(?:(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=(?:[\p{L}\p{N}]{3}|["'`)])\.|[\p{L}\p{N}"'`)][!?])\s+(?=\p{Ll}))|(?<=[。！？])/u;
 const FENCE = /^ {0,3}(```|~~~)/;
 const MARKDOWN = /^\s*(?:[-*+•]|\d+[.)]|#{1,6}|>)\s+|\*\*|__/g;
-const WORD = /(?:[~.]{0,2}\/\.?|\.)?[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu;
+const WORD = /(?:[~.]{0,2}\/\.?|\.)?[\p{L}\p{N}_@](?:[\p{L}\p{N}_@./:=-]|,(?=\d{3}(?!\d)))*/gu;
+/** Letters that no space sets apart from a figure or a name. */
+const UNSPACED = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}]/gu;
 const VALUE = /\d|^[~./]{1,4}\p{L}|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
 const NAME = /^\p{Lu}\p{Ll}+$/u;
 /** Ends what comes before the first word of a sentence or an item. */
@@ -37,14 +40,15 @@ export function isAsking(text: string): boolean {
   return isQuestion(text) || ASKS.test(text) || text.startsWith('¿');
 }
 
-/** Distinct figures, names, paths and identifiers as written; no capital that opens a sentence, no number of a list. */
+/** Distinct figures, names, paths and identifiers as written; no noun of a German text, no capital that opens a sentence, no number of a list. */
 export function getValues(text: string): string[] {
   const values = new Set<string>();
-  for (const { 0: whole, index } of text.matchAll(WORD)) {
+  const spaced = text.replace(UNSPACED, ' ');
+  for (const { 0: whole, index } of spaced.matchAll(WORD)) {
     const word = trimEnd(whole, './:-');
-    if (isGrammar(word) || !(NAME.test(word) || VALUE.test(word))) continue;
-    const opens = OPENING.test(text.slice(Math.max(0, index - OPENING_CHARS), index));
-    if (opens && (NAME.test(word) || (/^\d{1,2}$/.test(word) && /[.):]/.test(text[index + word.length] ?? ''))))
+    if (isGrammar(word) || !(VALUE.test(word) || (NAME.test(word) && !isGerman(text)))) continue;
+    const opens = OPENING.test(spaced.slice(Math.max(0, index - OPENING_CHARS), index));
+    if (opens && (NAME.test(word) || (/^\d{1,2}$/.test(word) && /[.):]/.test(spaced[index + word.length] ?? ''))))
       continue;
     values.add(word);
   }

@@ -36,7 +36,7 @@ const FENCE = /^\s{0,6}(```|~~~)/;
 const HEADING = /^\s{0,3}#{1,6}\s+(\S.*)$/;
 const BOLD_LINE = /^\s{0,8}\*\*([^*]{1,100})\*\*\s{0,3}:?\s{0,3}\p{Extended_Pictographic}?\s*$/u;
 /** A letter stays in the text. */
-const ITEM = /^\s{0,12}(?:(?:[-*+•]|(?:\*\*)?(\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?|(?=(?:\*\*)?[A-H][.)](?:\*\*)?\s))/;
+const ITEM = /^\s{0,12}(?:(?:[-*+•]|(?:\*\*)?(\d{1,3})[.)])\s+|(?=(?:\*\*)?[A-H][.)](?:\*\*)?\s))/;
 /** A paragraph that begins so, or is filled up to the width of a terminal. */
 const INDENTED = /^(?: {2,}|\t)\S/;
 const PADDED = /\S {8,}(?:\S|$)/;
@@ -46,8 +46,8 @@ const STATES =
   /^(?:[\p{L}'-]+ ){0,3}(?:recommend\w{2,7}|verdict|conclusion|decision|answer|cause|fix|solution|problem|issue|bottom line|tl;?dr|fazit|empfehlung|entscheidung|antwort|ursache|lösung|recomendación|conclusión|decisión|respuesta|causa|solución)(?: \([^)]{1,30}\))?: \S+ \S/iu;
 /** A sentence that begins so corrects or limits the one before it. */
 const TURN =
-  /^(?:(?:but|however|though|although|actually|instead|except|unless|otherwise|that said|on second thought|not|i(?:'d| would) rather|aber|allerdings|jedoch|doch|stattdessen|sondern|pero|sin embargo|mais|cependant)(?![\p{L}\p{N}_-])|但|不过|然而|하지만|그러나|그런데|しかし|でも)/iu;
-const EMOJI = /\p{Emoji_Presentation}|\u2713|\u2714|\uFE0F/gu;
+  /^(?:(?:but|however|though|although|actually|instead|except|unless|otherwise|that said|on second thought|(?:and )?not|i(?:'d| would) rather|aber|allerdings|jedoch|doch|stattdessen|sondern|pero|sin embargo|mais|cependant)(?![\p{L}\p{N}_-])|但|不过|然而|하지만|그러나|그런데|しかし|でも)/iu;
+const EMOJI = /\p{Emoji_Presentation}|\u26A0|\u2713|\u2714|\uFE0F/gu;
 
 type Block =
   | { readonly kind: 'prose'; readonly text: string; readonly isCopied: boolean }
@@ -119,7 +119,7 @@ function getFollowing(blocks: readonly Block[], from: number): { text: string; t
     const isShort = code.length > 0 && code.length <= CODE_LINES && text.length <= CODE_CHARS;
     return { text: isShort ? `\`${text}\`` : '', taken: 1, items: [] };
   }
-  if (first?.kind === 'table') return { text: tableText(first.rows), taken: 1, items: [] };
+  if (first?.kind === 'table') return { ...shownList(tableItems(first.rows)), taken: 1 };
   if (first?.kind === 'prose') {
     const text = plain(first.text);
     return LEAD_IN.test(text) ? { text: '', taken: 0, items: [] } : { text, taken: 1, items: [] };
@@ -134,6 +134,10 @@ function listText(blocks: readonly Block[], from: number): { text: string; taken
     if (block?.kind !== 'item') break;
     items.push({ number: block.number, text: plain(block.text) });
   }
+  return { ...shownList(items), taken: items.length };
+}
+
+function shownList(items: Item[]): { text: string; items: Item[] } {
   const shown: string[] = [];
   let left = FOLLOWING_CHARS;
   for (const { number, text } of items) {
@@ -143,18 +147,21 @@ function listText(blocks: readonly Block[], from: number): { text: string; taken
   }
   const more = items.length > shown.length && shown.length > 0 ? ` … (${items.length} in all)` : '';
   const whole = shown.join('; ').replace(/([:：]);/g, '$1');
-  return { text: `${whole.replace(LEAD_IN, '')}${more}`, taken: items.length, items };
+  return { text: `${whole.replace(LEAD_IN, '')}${more}`, items };
 }
 
-/** Each row with the words of the head, so that no cell stands without them. */
-function tableText([head = [], ...rows]: readonly string[][]): string {
-  if (rows.length === 0 || rows.length > TABLE_ROWS) return '';
-  const lines = rows.map(([name = '', ...cells]) => {
+/** Each row with the words of the head, so that no cell stands without them; rows that are numbered are a list. */
+function tableItems([head = [], ...rows]: readonly string[][]): Item[] {
+  if (rows.length > TABLE_ROWS) return [];
+  const items = rows.map(([first = '', ...cells]): Item => {
     const named = cells.flatMap((cell, at) => (cell === '' ? [] : [`${head[at + 1] ?? ''} ${cell}`.trim()]));
-    return named.length === 0 ? name : `${name}: ${named.join(', ')}`;
+    const [name, text] = [plain(first), plain(named.join(', '))];
+    const number = /^#?(\d{1,2})$/.exec(name)?.[1];
+    if (number !== undefined) return { number: Number(number), text };
+    return { number: null, text: text === '' ? name : `${name}: ${text}` };
   });
-  const text = plain(lines.join('; '));
-  return text.length > FOLLOWING_CHARS ? '' : text;
+  const isList = items.every(({ number }) => number !== null);
+  return isList || items.map(({ text }) => text).join('; ').length <= FOLLOWING_CHARS ? items : [];
 }
 
 function getBlocks(text: string): Block[] {

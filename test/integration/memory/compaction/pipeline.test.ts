@@ -52,6 +52,19 @@ describe('captured turns', () => {
     expect(disk.nodes.get(id as string)).toMatchObject({ author: { by: 'rules' }, status: 'draft' });
   });
 
+  test('keep what the user picked in a dialog of the client, without a model', async () => {
+    const memory = await start(createDisk(), { llm: 'local' });
+    const result = 'User has answered your questions: "Which provider?"="neither, use Buildkite". Go on.';
+    const round = toolRound('AskUserQuestion', { questions: [{ question: 'Which provider?' }] }, result);
+    const answer = message('assistant', [{ type: 'text', text: 'I added the pipeline with lint and tests.' }]);
+    memory.capture.captureTurns([getTurn('set up ci for this repository', [...round, answer])]);
+    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(memory.library.list({})[0]).toMatchObject({
+      origin: 'assistant',
+      decisions: [{ text: '“neither, use Buildkite” to “Which provider?”', origin: 'user', by: 'user' }],
+    });
+  });
+
   test('are kept once, however often they are captured', async () => {
     const disk = createDisk();
     const memory = await start(disk);

@@ -156,6 +156,31 @@ describe('the state that a turn leaves behind', () => {
     );
   });
 
+  test('of an answer, what is not done is open: action items of a table, boxes without a cross, failures', () => {
+    const table = '| # | Action | Owner | Due |\n|---|---|---|---|\n| 1 | Alert on lag | Dana | Nov 9 |';
+    const boxes = 'Test plan:\n- [ ] Upload a large file\n- [x] Run the tests';
+    const answer = `Action items:\n\n${table}\n\n${boxes}\n\n3 tests still fail. If it still fails later, look at the log. The banner is not done yet. Il reste à prévenir Chloé.`;
+    expect(readTurnState(say('Write it up.', answer)).open.map(({ text }) => text)).toEqual([
+      'Action Alert on lag, Owner Dana, Due Nov 9',
+      '[ ] Upload a large file',
+      '3 tests still fail.',
+      'The banner is not done yet.',
+      'Il reste à prévenir Chloé.',
+    ]);
+  });
+
+  test('a list of questions that wait is not open once more as a whole', () => {
+    const { open } = readTurnState(
+      say('Plan it.', 'It takes a week.\n\n## Open questions\n- Who owns it?\n- Is Tuesday fine?'),
+    );
+    expect(open.map(({ text }) => text)).toEqual(['Who owns it?', 'Is Tuesday fine?']);
+  });
+
+  test('an apology is no outcome, and a short correction takes its title from the outcome', () => {
+    const state = readTurnState(say('no. do it in the app', 'Sorry about that. The app sets the timer now.'));
+    expect(state).toMatchObject({ title: 'The app sets the timer now.', outcome: 'The app sets the timer now.' });
+  });
+
   test('binds a short reply to the question that it answers', () => {
     const before = say(
       'Which queue?',
@@ -305,10 +330,70 @@ describe('the state that a turn leaves behind', () => {
     const { decisions, importance } = readTurnState({ ...turn, parts: [...parts, ...turn.parts] });
     expect(decisions.map(({ text, by, origin }) => [text, by, origin])).toEqual([
       ['“CSV in the repo” to “Where to log, "csv" or db?”', 'user', 'user'],
-      ['plan approved: “Upgrade to 1.31”', 'user', 'user'],
+      ['plan approved: “Upgrade to 1.31. Staging”', 'user', 'user'],
       ['“Yes” to “Delete it?”', 'user', 'external'],
     ]);
     expect(importance).toBe('HIGH');
+  });
+
+  test.each([
+    ['1. Poll\n2. Push\n\nWhich one?', 'the second one, with a queue', '“Push”; rejected: Poll'],
+    ['1. Abfragen\n2. Benachrichtigen\n\nWelches?', 'die zweite', '“Benachrichtigen”; rejected: Abfragen'],
+    ['1. Leer\n2. Avisar\n\n¿Cuál?', 'la segunda', '“Avisar”; rejected: Leer'],
+    ['1. 轮询\n2. 推送\n\n用哪一个？', '好的,用第二个,每次50条', '“推送”; rejected: 轮询'],
+    ['1. 폴링\n2. 푸시\n\n어느 쪽이 좋을까요?', '네, 두 번째', '“푸시”; rejected: 폴링'],
+    ['a) abfragen, b) anrufen?', 'b reicht', '“anrufen”; rejected: abfragen'],
+    [
+      'Two ways:\n\n| # | Limit | Errors |\n|---|---|---|\n| 1 | 20 | 4 |\n| 2 | 50 | 9 |\n\nWhich?',
+      '2',
+      '“Limit 50, Errors 9”; rejected: Limit 20, Errors 4',
+    ],
+    [
+      '## High\n1. Leak: grows\n\n## Low\n2. Typo: readme\n3. Race: twice',
+      'fix 1 and 3, skip 2',
+      '“Leak: grows”, “Race: twice”',
+    ],
+  ])('an option is taken in any words: %s, %s', (options, prompt, taken) => {
+    const before = say('How?', `There are these ways:\n\n${options}`);
+    const [decision] = readTurnState(say(prompt, 'Done.'), before).decisions;
+    expect(decision?.text).toBe(`“${prompt}”, that is ${taken}`);
+  });
+
+  test('an ordinal without an article takes no option', () => {
+    const before = say('How?', '1. Poll\n2. Push\n\nWhich one?');
+    expect(readTurnState(say('first run the tests', 'Done.'), before).decisions).toEqual([]);
+  });
+
+  test.each([
+    ['Je le fais ?', "oui, mais garde l'ancienne route"],
+    ['Quer que eu aplique?', 'sim, só nos pendentes'],
+    ['变更要现在上线吗？', '可以,先在测试环境'],
+    ['変換しますか？', 'はい、お願いします'],
+    ['Разбивать по абзацам или по длине?', 'по абзацам'],
+    ['I stopped at the timer, and I need to know whether you want it injected.', 'inject it'],
+  ])('a question is answered in any language: %s, %s', (question, prompt) => {
+    const [decision] = readTurnState(say(prompt, 'Ok.'), say('Go.', question)).decisions;
+    expect(decision?.text).toBe(`“${prompt}” to “${question}”`);
+  });
+
+  test('a reply quotes the question, whatever stands before it', () => {
+    const notes = `Notes: ${'the cap is mutual and most customers push back; '.repeat(6)}`;
+    const before = say('Draft it.', `${notes}.\n\nShould a data breach be excluded from the cap?`);
+    const prompt = 'yes, but with a limit of three times the fees of a year';
+    const [decision] = readTurnState(say(prompt, 'Done.'), before).decisions;
+    expect(decision?.text).toMatch(/^“yes, .*” to “Notes: .*… Should a data breach be excluded from the cap\?”$/);
+  });
+
+  test('of a long dictated sentence each clause that decides is a decision', () => {
+    const prompt =
+      'okay so um I was thinking about the watchdog and right now we kick it from the timer which kind of defeats the purpose because the main loop may hang and nobody sees it for hours so what I want is that we kick it from the main loop and uh let’s make the timeout eight seconds because an erase takes six and yeah don’t use the windowed mode';
+    const { title, decisions } = readTurnState(say(prompt, 'Done: the timeout is 8 s.'));
+    expect(title).toMatch(/^the watchdog and right now/);
+    expect(decisions.map(({ text }) => text)).toEqual([
+      'what I want is that we kick it from the main loop',
+      "let's make the timeout eight seconds because an erase takes six",
+      "don't use the windowed mode",
+    ]);
   });
 
   test('a prompt before pasted text is kept; a correction gets its title from the outcome', () => {
@@ -328,12 +413,30 @@ describe('the state that a turn leaves behind', () => {
     'we stay with lightgbm',
     'I dont want firebase in this app',
     "let's set the count to 1 for squash merges",
+    'drop it and use time split not random',
+    'it has to be per user not per ip. and NOT redis, we have none in prod',
+    'go back to 0.35',
+    "no stop dont touch the bootloader, it's certified",
+    'free plan customers must not get an invoice',
+    'scaling should use queue length instead of cpu',
+    'oauth2-proxy for now, until the app can do it',
+    'Kunden ohne Konto dürfen keine Rechnung bekommen',
+    'ok allora next/image, niente cloudinary',
+    'не используй markdown',
+    '결제 모듈은 건드리지 마세요',
+    '本番には触らないでください',
   ])('%s is decided', (prompt) => {
     expect(readTurnState(say(prompt, 'Ok.')).decisions).toMatchObject([{ text: prompt, by: 'user' }]);
   });
 
   test.each([
     ['Der Sensor driftet bei Kälte. Das müssen wir noch ausgleichen.', true],
+    ['Omar decides on the 28th', true],
+    ['让王磊在周五之前更新文档', true],
+    ['디자인은 지수님이 수요일까지 준다고 했어요', true],
+    ["we'll move it into the app in Q3", true],
+    ['No hace falta revertir nada', false],
+    ['use sqlite to not be dependent on the server', false],
     ['Oscar signs it. He needs the id app.habits.beta from me by Friday', true],
     ['Dmitri does the chart, he promised it until end of october.', true],
     ["I have to ask Yusuf for the raw data, he's on leave", true],

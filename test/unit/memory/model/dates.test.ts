@@ -38,6 +38,9 @@ describe('relative dates', () => {
     'por la mañana',
     'tomorrowland and Fridays',
     'by 2026-03-09',
+    'by Friday, March 13',
+    'bis Donnerstag, 12. März',
+    '5 月 15 日（周五）之前',
     'tomorrow (2026-03-05)',
   ])('nothing is made up: %s', (text) => expect(withAbsoluteDates(text, SAID)).toBe(text));
 

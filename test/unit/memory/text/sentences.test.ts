@@ -137,6 +137,9 @@ test.each([
     ['~/.claude/projects', '.env', '../lib/a.ts', '/etc/hosts', 'and/or'],
   ],
   ['- Added: Redis\n- **Summary**: 3 of 40 ms on the Postgres cluster', ['3', '40', 'Postgres']],
+  ['It moved 10,000 rows, 4, 5 and 1,2', ['10,000', '4', '5', '1', '2']],
+  ['minSdk가 19입니다. 每页50条，用DataStore。', ['minSdk', '19', '50', 'DataStore']],
+  ['Der Neustart passiert beim nächsten Wartungsfenster, und die NAT bleibt für den Rest.', ['NAT']],
 ])('values are figures, names and paths, no capital that opens a sentence: %s', (text, values) => {
   expect(getValues(text)).toEqual(values);
 });

@@ -23,6 +23,22 @@ test('a lead-in stays with its list, its table or its line of code, and goes wit
   expect(texts('The fix:')).toEqual([]);
 });
 
+test('a numbered row of a table is an item, and so is a box, with its cross', () => {
+  const rows = '| # | plan | calls |\n|---|---|---|\n| 1 | free | 40 |\n| 2 | team | 900 |';
+  expect(findStatements(`Plans:\n\n${rows}`)[0]).toMatchObject({
+    text: 'Plans: 1. plan free, calls 40; 2. plan team, calls 900',
+    items: [
+      { number: 1, text: 'plan free, calls 40' },
+      { number: 2, text: 'plan team, calls 900' },
+    ],
+  });
+  expect(texts('Test plan:\n- [ ] staging\n- [x] units')).toEqual(['Test plan: [ ] staging; [x] units']);
+});
+
+test('an abbreviation of a unit ends a sentence', () => {
+  expect(texts('It takes 40 ms. The rest waits.')).toHaveLength(2);
+});
+
 test('an item that leads in others stays with them', () => {
   expect(
     texts('Two files:\n1. `a.md` - short\n2. `b.md` - whole, with:\n   - the design\n   - open questions'),
