@@ -205,7 +205,6 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const outcome = clipOutcome(statements, OUTCOME_CHARS);
   // Asked only where the work stands, an answer says again what memory holds.
   const isRecap = own.every(({ text }) => isAsking(text)) && readStateQuery(typed) !== null;
-  const news = isRecap ? [] : answer.said;
   const byNumber = findNumbered(typed, turn, before);
   const isByNumber = byNumber.answers.length > 0;
   const byUser = isByNumber ? findDecisions(byNumber.after) : findDecisions(own, before);
@@ -213,7 +212,6 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     (origin: Origin) =>
     (text: string): StatedItem => ({ text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId });
   const asUser = item(turn.userOrigin ?? 'user');
-  const asAssistant = (text: string): StatedItem => item(getOrigin(text))(text);
   const answered = [...findAnswered(turn), ...byNumber.answers]
     .slice(0, ITEMS)
     .map(({ text, origin }) => item(origin)(text));
@@ -228,18 +226,17 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const todos = findTodos(own);
   const open = [
     ...(reply === null || todos.length === 0 ? todos : [reply.text]).map(asUser),
-    ...waiting(news).map(asAssistant),
+    ...waiting(isRecap ? [] : answer.said).map((text) => item(getOrigin(text))(text)),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
   const isHigh =
     turn.userOrigin === undefined &&
     (rules.length > 0 || byUser.length + answered.length > 0 || reply?.isChoice === true);
   const quoted = [askedText, outcome, ...[...decisions, ...open].map(({ text }) => text)];
-  const kept = [...byUser, ...todos];
   const skip = skipReason(turn, typed, {
     outcome: clipOutcome(texts, OUTCOME_CHARS),
     isEmpty: decisions.length + open.length === 0,
-    kept,
+    kept: [...byUser, ...todos],
     noted,
   });
   return {
@@ -638,8 +635,8 @@ export function findTask(text: string): string {
 
 function getTitle(statements: readonly Statement[], outcome: string, reply: Reply | null): string {
   const texts = [...new Set(statements.map(({ text }) => findTask(text)))];
-  const least = SAYS_NO.test(texts[0] ?? '') ? 3 : 2;
-  const at = texts.findIndex((text) => contentTokens(text).length >= least && !SAYS_NO.test(text));
+  const most = SAYS_NO.test(texts[0] ?? '') ? 2 : 1;
+  const at = texts.findIndex((text) => contentTokens(text).length > most && !SAYS_NO.test(text));
   const whole = joinWithin(texts.slice(at), TITLE_CHARS);
   if (reply === null && at >= 0)
     return (texts[at] ?? '').length < SHORT_TITLE ? whole : clip(texts[at] ?? '', TITLE_CHARS);

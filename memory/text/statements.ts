@@ -119,7 +119,10 @@ function getFollowing(blocks: readonly Block[], from: number): { text: string; t
     const isShort = code.length > 0 && code.length <= CODE_LINES && text.length <= CODE_CHARS;
     return { text: isShort ? `\`${text}\`` : '', taken: 1, items: [] };
   }
-  if (first?.kind === 'table') return { ...shownList(tableItems(first.rows)), taken: 1 };
+  if (first?.kind === 'table') {
+    const rows = tableItems(first.rows);
+    return { text: showItems(rows), taken: 1, items: rows.filter(({ number }) => number !== null) };
+  }
   if (first?.kind === 'prose') {
     const text = plain(first.text);
     return LEAD_IN.test(text) ? { text: '', taken: 0, items: [] } : { text, taken: 1, items: [] };
@@ -134,10 +137,10 @@ function listText(blocks: readonly Block[], from: number): { text: string; taken
     if (block?.kind !== 'item') break;
     items.push({ number: block.number, text: plain(block.text) });
   }
-  return { ...shownList(items), taken: items.length };
+  return { text: showItems(items), taken: items.length, items };
 }
 
-function shownList(items: Item[]): { text: string; items: Item[] } {
+function showItems(items: readonly Item[]): string {
   const shown: string[] = [];
   let left = FOLLOWING_CHARS;
   for (const { number, text } of items) {
@@ -147,7 +150,7 @@ function shownList(items: Item[]): { text: string; items: Item[] } {
   }
   const more = items.length > shown.length && shown.length > 0 ? ` … (${items.length} in all)` : '';
   const whole = shown.join('; ').replace(/([:：]);/g, '$1');
-  return { text: `${whole.replace(LEAD_IN, '')}${more}`, items };
+  return `${whole.replace(LEAD_IN, '')}${more}`;
 }
 
 /** Each row with the words of the head, so that no cell stands without them; rows that are numbered are a list. */
@@ -157,8 +160,8 @@ function tableItems([head = [], ...rows]: readonly string[][]): Item[] {
     const named = cells.flatMap((cell, at) => (cell === '' ? [] : [`${head[at + 1] ?? ''} ${cell}`.trim()]));
     const [name, text] = [plain(first), plain(named.join(', '))];
     const number = /^#?(\d{1,2})$/.exec(name)?.[1];
-    if (number !== undefined) return { number: Number(number), text };
-    return { number: null, text: text === '' ? name : `${name}: ${text}` };
+    const whole = text === '' ? name : `${name}: ${text}`;
+    return number === undefined ? { number: null, text: whole } : { number: Number(number), text };
   });
   const isList = items.every(({ number }) => number !== null);
   return isList || items.map(({ text }) => text).join('; ').length <= FOLLOWING_CHARS ? items : [];
