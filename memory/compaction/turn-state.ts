@@ -356,18 +356,17 @@ function beginList({ text, lead, items }: Statement, maxChars: number): string |
 
 /** To-dos of the answer, and the question at its end. */
 function waiting(statements: readonly Statement[]): string[] {
-  const todos = statements.flatMap((each) => {
+  const todos = statements.flatMap((each, at) => {
     if (OFFER.test(each.text) || NARRATION.test(each.text)) return [];
     const { heading, items, lead } = each;
-    const isList = items.length > 0 && isTodo({ text: lead, heading });
-    const texts = items.length === 0 ? [each.text] : items.map(({ text }) => text);
-    return texts.filter((text) => (isList ? !CHECKED.test(text) : isTodo({ text, heading })));
+    if (items.length === 0) return isTodo(each) ? [withSubject(each, statements[at - 1])] : [];
+    const isList = isTodo({ text: lead, heading });
+    return items.flatMap(({ text }) => ((isList ? !CHECKED.test(text) : isTodo({ text, heading })) ? [text] : []));
   });
   const last = statements.at(-1);
   if (last === undefined || !asksUser(last.text) || OFFER.test(last.text)) return todos;
-  return [last, ...last.items].some(({ text }) => todos.includes(text))
-    ? todos
-    : [...todos, inContext(statements, last)];
+  const isTold = [last, ...last.items].some(({ text }) => todos.some((todo) => todo.endsWith(text)));
+  return isTold ? todos : [...todos, inContext(statements, last)];
 }
 
 /** The user's answer decides how it goes on. */

@@ -169,6 +169,11 @@ describe('the state that a turn leaves behind', () => {
     ]);
   });
 
+  test('what is not done stands with its subject', () => {
+    const { open } = readTurnState(say('Und?', 'Die Endpunkte sind angelegt. Noch nicht angewendet.'));
+    expect(open.map(({ text }) => text)).toEqual(['Die Endpunkte sind angelegt. Noch nicht angewendet.']);
+  });
+
   test('a list of questions that wait is not open once more as a whole', () => {
     const { open } = readTurnState(
       say('Plan it.', 'It takes a week.\n\n## Open questions\n- Who owns it?\n- Is Tuesday fine?'),
