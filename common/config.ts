@@ -131,7 +131,10 @@ export const Config = z.strictObject({
     contextTokens: z.int().min(4_096).default(128_000).describe('context window of the model; prompts stay below it'),
   }),
   embedder: z
-    .preprocess((value) => (value === 'hash' ? 'static' : value), z.enum(['static', 'minilm', 'e5', 'endpoint']))
+    .preprocess(
+      (value) => (value === 'hash' || value === 'e5' ? 'static' : value),
+      z.enum(['static', 'minilm', 'endpoint']),
+    )
     .default('static')
     .describe('what turns text into vectors; all but static need a setup step (docs/EMBEDDERS.md)'),
   embedding: section({

@@ -97,7 +97,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const { tasks, start } = await openTasks(opening);
   const memory = await createMemory({
     ...options,
-    config: { ...config, recall: await weighFor(embedder.id, config.recall) },
+    config: { ...config, recall: weighFor(embedder.id, config.recall) },
     journal: watched(journal, paths.journalDir, ['append', 'read']),
     crashMarks: await openCrashMarks({ dir: paths.journalDir, version: VERSION, onMark: parts.onMark }),
     nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),

@@ -13,8 +13,9 @@ export async function checkEmbedder(
   env: NodeJS.ProcessEnv,
 ): Promise<Check> {
   if (embedder !== 'endpoint') {
-    const { detail, install } = missingPackages({ kind: embedder, dir: paths.modelsDir });
-    return detail === '' ? good('embedder', embedder) : bad('embedder', `${detail}; using static instead`, install);
+    const missing = embedder === 'minilm' ? missingPackages(paths.modelsDir) : null;
+    if (missing === null) return good('embedder', embedder);
+    return bad('embedder', `${missing.detail}; using static instead`, missing.install);
   }
   const options = { ...embedding, timeoutMs: ANSWER_MS, env, cwd: paths.home, redact: (text: string) => text };
   try {

@@ -2,18 +2,18 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { getReason } from '../../common/errors.ts';
 import type { Embedding } from './embedder.ts';
 import type { EncodedQuery } from './encoder.ts';
-import { type EncoderChoice, openEncoder } from './open-encoder.ts';
+import { openMiniLmEncoder } from './model-encoder.ts';
 
 export type EmbedRequest =
-  | { readonly id: number; readonly documents: readonly string[] }
+  | { readonly id: number; readonly document: string }
   | { readonly id: number; readonly query: string };
 
 export type EmbedReply =
-  | { readonly id: number; readonly embeddings: readonly Embedding[] }
+  | { readonly id: number; readonly embedding: Embedding }
   | { readonly id: number; readonly query: EncodedQuery }
   | { readonly id: number; readonly error: string };
 
-const opening = openEncoder((workerData as { readonly encoder: EncoderChoice }).encoder);
+const opening = openMiniLmEncoder((workerData as { readonly dir: string }).dir);
 // Reported to the first request; an unhandled rejection would end the thread.
 opening.catch(() => undefined);
 
@@ -30,5 +30,6 @@ parentPort?.on('message', (request: EmbedRequest) => {
 async function answer(request: EmbedRequest): Promise<EmbedReply> {
   const encoder = await opening;
   if ('query' in request) return { id: request.id, query: await encoder.query(request.query) };
-  return { id: request.id, embeddings: await encoder.documents(request.documents) };
+  const [embedding] = await encoder.documents([request.document]);
+  return { id: request.id, embedding: embedding as Embedding };
 }

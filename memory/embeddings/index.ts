@@ -1,2 +1,2 @@
 export { probeDimensions } from './endpoint-embedder.ts';
-export { missingPackages } from './open-encoder.ts';
+export { missingPackages } from './model-encoder.ts';

