@@ -52,7 +52,7 @@ import { cutRule } from './cut-config.ts';
 import { deferredMemory, deferredSharing, deferredTasks } from './deferred.ts';
 import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.ts';
 import { openHostMark } from './lifecycle/host.ts';
-import { createIdleCollector } from './lifecycle/memory.ts';
+import { createIdleSteps } from './lifecycle/memory.ts';
 import { openSchema } from './lifecycle/schema.ts';
 import { useTempDir } from './lifecycle/temp-dir.ts';
 import { getClaudeEnvironment } from './lifecycle/user-proxy.ts';
@@ -70,6 +70,10 @@ const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine accepts requests after this, even when its store needs longer to open. */
 const STORE_MS = 300;
 const COLLECTOR_MS = 15_000;
+/** After such a pause the next prompt seldom comes within the tenth of a second that a collection takes. */
+const COLLECT_AFTER_MS = 60_000;
+/** After a rest a recall takes some 50 ms longer. */
+const REST_AFTER_MS = 15 * 60_000;
 const IDLE_CHECK_MS = 30_000;
 /** What memory's own calls may cost is reckoned over the sessions of this time. */
 const RECENT_MS = 30 * DAY_MS;
@@ -161,7 +165,7 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
   log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
-  const timers = [startCollecting(proxy.activity, log), watchIdle(rewriter, config)];
+  const timers = [startCollecting(proxy.activity, memory.maintenance.rest, log), watchIdle(rewriter, config)];
   let closing: Promise<void> | null = null;
   const closeAll = (): Promise<void> => {
     for (const timer of timers) clearInterval(timer);
@@ -375,13 +379,20 @@ function getUsage(budget: Budget, ledger: CostLedger): UsageCounter {
   };
 }
 
-function startCollecting(activity: () => Activity, log: Log): NodeJS.Timeout {
+/** V8 collects garbage only while a program allocates, and keeps what a busy hour took. */
+function startCollecting(activity: () => Activity, rest: () => Promise<void>, log: Log): NodeJS.Timeout {
   const collect = (): void => {
     const startMs = performance.now();
     globalThis.gc?.();
     log.debug('garbage was collected', { ms: Math.round(performance.now() - startMs) });
   };
-  return setInterval(createIdleCollector({ activity, now: systemClock.now, collect }), COLLECTOR_MS).unref();
+  const restAll = (): void =>
+    void rest().then(collect, (error: unknown) => log.warn('the index keeps its caches', { error }));
+  const steps = [
+    { afterMs: COLLECT_AFTER_MS, run: collect },
+    { afterMs: REST_AFTER_MS, run: restAll },
+  ];
+  return setInterval(createIdleSteps(activity, systemClock.now, steps), COLLECTOR_MS).unref();
 }
 
 export interface Stores {

@@ -51,6 +51,8 @@ export function createMaintenance(parts: Parts) {
     /** What to look at in the topic pages. */
     lintPages: () => background.started.then(() => parts.topicPages.lint((id) => catalogue.current(id) !== undefined)),
     refreshIndex: () => refreshIndex(parts),
+    /** Frees what only makes searches faster, until the next one. */
+    rest: () => index.rest(),
     /** `revision` grows with each change of a node. */
     ...{ listSnapshots: archives.listSnapshots, rollback: archives.rollback, revision: catalogue.revision },
     /** Rebuilds the whole index from the files; returns how many nodes it holds. */

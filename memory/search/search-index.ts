@@ -98,6 +98,8 @@ export interface SearchIndex {
   size(): Promise<{ readonly nodes: number; readonly rows: number }>;
   /** Merges commits. Nothing of what was removed or replaced stays on disk when this resolves. */
   optimize(): Promise<void>;
+  /** Frees what only makes searches faster; the next one is slower. */
+  rest(): Promise<void>;
   clear(): Promise<void>;
   close(): Promise<void>;
 }

@@ -237,6 +237,21 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     await index.close();
   });
 
+  test('after a rest the same is found, and what is written meanwhile', async () => {
+    const index = await filled([nodeRow('a', 'alpha'), turnRow('a', 't1', 'alpha raw')]);
+    const before = await searched(index, 'alpha raw');
+    const [during] = await Promise.all([
+      searched(index, 'alpha raw'),
+      index.rest(),
+      index.put([nodeRow('b', 'gamma')]),
+    ]);
+    expect(during).toEqual(before);
+    expect(getIds((await searched(index, 'gamma')).fts)).toEqual(['b']);
+    await index.rest();
+    expect(getIds((await searched(index, 'alpha raw')).raw)).toEqual(getIds(before.raw));
+    await index.close();
+  });
+
   test('after all that was indexed first is gone, the best still comes first', async () => {
     const index = await filled([nodeRow('old', 'port of old')]);
     for (let at = 0; at < 20; at += 1) await index.put([nodeRow(`n${at}`, `port ${at === 17 ? 'needle' : at}`)]);

@@ -115,6 +115,7 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
     },
     size: async () => ({ nodes: new Set(entries.map(({ row }) => row.nodeId)).size, rows: entries.length }),
     optimize: async () => {},
+    rest: async () => {},
     async clear() {
       replace([]);
     },

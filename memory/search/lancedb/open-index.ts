@@ -145,6 +145,7 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
     entries: () => current.entries(),
     size: () => current.size(),
     optimize: () => onBoth((index) => index.optimize()),
+    rest: () => onBoth((index) => index.rest()),
     clear: () => current.clear(),
     async close() {
       await onBoth((index) => index.close());

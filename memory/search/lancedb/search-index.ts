@@ -215,6 +215,7 @@ function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceInd
       await rm(`${dir}.damaged`, { recursive: true, force: true });
       await guarded(state, 'rewritten', () => writer.optimize());
     },
+    rest: () => guarded(state, 'reopened', () => writer.alone(tables.reopen)),
     clear: () =>
       guarded(state, 'cleared', async () => {
         await changing(forgetAll, () => writer.clear());
