@@ -1,4 +1,4 @@
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Table as ArrowTable, RecordBatch } from 'apache-arrow';
 import { CometError, indexError, type Problem } from '../../../common/errors.ts';
@@ -59,6 +59,10 @@ export interface OpenedIndex {
 const DOUBT = 'REBUILD';
 /** Says which format and embedder the tables were written with. */
 const MADE_BY = 'made-by.json';
+/** Projects with rows that were deleted and may still be on disk, a key a line. */
+const DIRTY = 'dirty';
+/** Nodes whose turns are taken out and not yet put back, an id a line. */
+const UNFINISHED = 'unfinished';
 /** Lanes of nodes give no more hits. */
 const NODE_LIMIT = 60;
 /** Of a table. */
@@ -88,7 +92,8 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
     const opened = await openSound(options);
     if (typeof opened !== 'string') return { index: indexOn(options, opened), rebuilt: false, reason: '' };
     await writeFile(path.join(options.dir, MADE_BY), madeBy(options.embedder), { mode: 0o600 });
-    const sound = { tables: await openTables(getPlace(options)), projectByNode: new Map<string, string>() };
+    const tables = await openTables(getPlace(options));
+    const sound = { tables, projectByNode: new Map(), dirty: new Set<string>(), unfinished: new Set<string>() };
     return { index: indexOn(options, sound), rebuilt: true, reason: opened };
   } catch (error) {
     throw indexError('the index cannot be opened; check space and permissions', error);
@@ -99,6 +104,9 @@ interface Sound {
   readonly tables: Tables;
   /** Keys of the projects of all indexed nodes. */
   readonly projectByNode: Map<string, string>;
+  readonly dirty: Set<string>;
+  /** Nodes whose turns a run that was killed left out. */
+  readonly unfinished: Set<string>;
 }
 
 function getPlace({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Parameters<typeof openTables>[0] {
@@ -126,13 +134,18 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
       for (const kind of ['turn', 'node', 'fact'] as const) await probe(tables, key, kind, embedder.dimensions);
       for await (const { nodeId } of nodesAndTurns(tables, key)) projectByNode.set(nodeId, key);
     }
-    return { tables, projectByNode };
+    const [dirty, unfinished] = await Promise.all([DIRTY, UNFINISHED].map((name) => readLines(path.join(dir, name))));
+    return { tables, projectByNode, dirty: new Set(dirty), unfinished: new Set(unfinished) };
   } catch (error) {
     await rm(`${dir}.damaged`, { recursive: true, force: true });
     await rename(dir, `${dir}.damaged`);
     await ensureDir(dir);
     return `could not be read: ${(error as Error).message.split('\n')[0]}`;
   }
+}
+
+async function readLines(file: string): Promise<string[]> {
+  return (await readFileIfPresent(file))?.split('\n').filter(Boolean) ?? [];
 }
 
 /** Reads a little of every index and vector column, so that damage shows when the index opens. */
@@ -178,11 +191,19 @@ interface State extends Pick<LanceIndexOptions, 'dir' | 'embedder'>, Sound {
 }
 
 function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceIndexOptions, sound: Sound): SearchIndex {
-  const { tables, projectByNode } = sound;
+  const { tables, unfinished } = sound;
   const counts = createTermCounts();
   const reading = new Set<Promise<unknown>>();
   const writer = createIndexWriter({
-    ...{ tables, embedder, counts, projectByNode, now, unembedded },
+    ...{ ...sound, embedder, counts, now, unembedded },
+    keepDirty: (key) =>
+      key === null
+        ? rm(path.join(dir, DIRTY), { force: true })
+        : appendFile(path.join(dir, DIRTY), `${key}\n`, { mode: 0o600 }),
+    keepUnfinished: () =>
+      unfinished.size === 0
+        ? rm(path.join(dir, UNFINISHED), { force: true })
+        : writeFile(path.join(dir, UNFINISHED), [...unfinished].join('\n'), { mode: 0o600 }),
     searchesSettled: () => Promise.allSettled(reading),
     report: (message) => {
       void doubt(dir);
@@ -209,7 +230,7 @@ function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceInd
     turnTexts: (nodeIds, turnIds) => guarded(state, 'read', () => tracked(state, turnTexts(state, nodeIds, turnIds))),
     termWeights: (tokens, filter) =>
       guarded(state, 'read', async () => (await countFrequencies(state, filter)).ofTerms(tokens)),
-    entries: () => guarded(state, 'read', () => tracked(state, findEntries(tables))),
+    entries: () => guarded(state, 'read', () => tracked(state, findEntries(sound))),
     size: () => guarded(state, 'read', () => tracked(state, getSize(sound))),
     async optimize() {
       await rm(`${dir}.damaged`, { recursive: true, force: true });
@@ -344,13 +365,13 @@ async function turnTexts(
   return found;
 }
 
-async function findEntries(tables: Tables): Promise<ReadonlyMap<string, IndexEntry>> {
+async function findEntries({ tables, unfinished }: Sound): Promise<ReadonlyMap<string, IndexEntry>> {
   const nodes = new Map<string, { digest: string; sessionId: string; turns: string[] }>();
   for (const key of tables.keys()) {
     for await (const row of nodesAndTurns(tables, key)) {
       const entry = nodes.get(row.nodeId) ?? { digest: '', sessionId: row.sessionId, turns: [] };
       nodes.set(row.nodeId, entry);
-      if ('digest' in row) entry.digest = row.digest;
+      if ('digest' in row) entry.digest = unfinished.has(row.nodeId) ? '' : row.digest;
       else entry.turns.push(row.turnId);
     }
   }

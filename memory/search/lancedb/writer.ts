@@ -42,6 +42,13 @@ export interface IndexWriterDeps {
   readonly counts: TermCounts;
   /** Keys of the projects of all indexed nodes. */
   readonly projectByNode: Map<string, string>;
+  /** Keys of projects with rows that were deleted and may still be on disk. */
+  readonly dirty: Set<string>;
+  /** Adds a key to what the next run has as `dirty`; null for none any more. */
+  readonly keepDirty: (key: string | null) => Promise<void>;
+  /** Nodes whose turns are taken out and not yet put back: the next run writes them again. */
+  readonly unfinished: Set<string>;
+  readonly keepUnfinished: () => Promise<void>;
   readonly now: () => number;
   /** Called when optimizing failed: searches only get slower. */
   readonly report: (message: string) => void;
@@ -74,8 +81,6 @@ interface State extends IndexWriterDeps {
   waiting: Waiting[];
   waitingRows: number;
   commitsSinceReopen: number;
-  /** Projects with rows that were deleted and may still be on disk. */
-  readonly dirty: Set<string>;
   resting: NodeJS.Timeout | undefined;
   closed: boolean;
 }
@@ -89,7 +94,6 @@ export function createIndexWriter(deps: IndexWriterDeps) {
     waiting: [],
     waitingRows: 0,
     commitsSinceReopen: 0,
-    dirty: new Set(),
     resting: undefined,
     closed: false,
   };
@@ -112,7 +116,7 @@ export function createIndexWriter(deps: IndexWriterDeps) {
         await tables.reopen();
         projectByNode.clear();
         counts.clear();
-        state.dirty.clear();
+        await setClean(state);
       }),
     optimize: () => state.alone(() => optimizeAll(state)),
     /** Runs `work` while nothing is written. */
@@ -148,11 +152,24 @@ async function writeWaiting(state: State): Promise<void> {
   }
 }
 
-async function optimizeAll({ dirty, tables, searchesSettled, now }: State): Promise<void> {
+/** Called before anything is deleted. */
+async function setDirty({ dirty, keepDirty }: State, key: string): Promise<void> {
+  if (dirty.has(key)) return;
+  await keepDirty(key);
+  dirty.add(key);
+}
+
+async function setClean({ dirty, keepDirty }: State): Promise<void> {
+  await keepDirty(null);
+  dirty.clear();
+}
+
+async function optimizeAll(state: State): Promise<void> {
+  const { dirty, tables, searchesSettled, now } = state;
   for (const key of dirty) {
     for (const kind of Object.keys(SHAPES) as Kind[]) await tables.rewrite(key, kind, searchesSettled);
   }
-  dirty.clear();
+  await setClean(state);
   for (const table of tables.opened()) if (table.loose().commits > 0) await table.optimize(now());
 }
 
@@ -199,7 +216,8 @@ async function write(state: State, { remove, rows }: Change): Promise<void> {
 /** Rows of nodes come last: their digests say that the rest is written. */
 async function writeProject(state: State, change: ProjectChange): Promise<void> {
   const { key, removed, added, embeddings } = change;
-  const { projectByNode, counts, dirty } = state;
+  const { projectByNode, counts } = state;
+  if (removed.length > 0) await setDirty(state, key);
   await writeTurns(state, change);
   for (const kind of ['fact', 'node'] as const) {
     if (removed.length > 0) await removeRows(state, key, kind, removed);
@@ -215,7 +233,6 @@ async function writeProject(state: State, change: ProjectChange): Promise<void> 
     const pieces = (kind === 'turn' ? embeddings.get(row)?.pieces : undefined) ?? new Uint16Array(0);
     counts.add({ kind, project: key, sessionId, tokens: getTokens(row), pieces });
   }
-  if (removed.length > 0) dirty.add(key);
 }
 
 async function removeRows(state: State, key: string, kind: 'fact' | 'node', nodeIds: readonly string[]): Promise<void> {
@@ -230,7 +247,7 @@ async function removeRows(state: State, key: string, kind: 'fact' | 'node', node
 /** Also writes the windows again that hold words of turns that were added or removed. */
 async function writeTurns(state: State, { key, removed, added, embeddings }: ProjectChange): Promise<void> {
   const rows = added.filter(({ kind }) => kind === 'turn');
-  const { tables, dirty } = state;
+  const { tables, unfinished, keepUnfinished } = state;
   const table = rows.length > 0 ? await tables.findOrCreate(key, 'turn') : await tables.find(key, 'turn');
   if (table === null) return;
   const sessions = new Set(rows.map(({ sessionId }) => sessionId));
@@ -253,13 +270,19 @@ async function writeTurns(state: State, { key, removed, added, embeddings }: Pro
     ...stale.map(([{ nodeId, turnId }]) => `(node_id = ${quoted(nodeId)} AND turn_id = ${quoted(turnId)})`),
   ];
   if (removed.length > 0) await uncount(state, table, 'turn', key, isIn('node_id', removed));
+  if (stale.length > 0) {
+    await setDirty(state, key);
+    for (const [{ nodeId }] of stale) unfinished.add(nodeId);
+    await keepUnfinished();
+  }
   if (deleted.length > 0) await table.remove(deleted.join(' OR '));
   const records = [...fresh].map(([turn, row]) => ({
     ...getRecord(row, embeddings.get(row)),
     window: after.get(turn) as string,
   }));
   await addRecords(state, key, 'turn', [...rewritten, ...records]);
-  if (stale.length > 0) dirty.add(key);
+  const written = [...stale, ...fresh].filter(([{ nodeId }]) => unfinished.delete(nodeId));
+  if (written.length > 0) await keepUnfinished();
 }
 
 async function addRecords(state: State, key: string, kind: Kind, records: readonly TableRecord[]): Promise<void> {

@@ -1,7 +1,7 @@
 import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { connect } from '@lancedb/lancedb';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Embedder } from '../../../../../memory/embeddings/embedder.ts';
 import { type OpenedIndex, openLanceIndex } from '../../../../../memory/search/lancedb/search-index.ts';
 import type { IndexFilter, IndexRow } from '../../../../../memory/search/search-index.ts';
@@ -278,6 +278,33 @@ test('the directory is for its owner alone', async () => {
   expect((await stat(dir)).mode & 0o777).toBe(0o700);
 });
 
+test('nodes whose turns were out of the index when it was killed are written again', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const rows = (nodeId: string, place: number, text: string): IndexRow[] => [
+    nodeRow(nodeId, text),
+    turnRow(nodeId, `t of ${nodeId}`, text, { place }),
+  ];
+  const { index } = await open(dir);
+  await index.put([...rows('a', 1, 'heron'), ...rows('b', 2, 'lynx')]);
+  const connection = await connect(dir);
+  const table = Object.getPrototypeOf(await connection.openTable((await connection.tableNames())[0] ?? ''));
+  // The window of the second turn holds words of the first one, which others replace.
+  const adding = vi.spyOn(table, 'add').mockRejectedValueOnce(new Error('killed'));
+  await expect(index.put(rows('a', 1, 'otter'))).rejects.toThrow();
+  adding.mockRestore();
+  await index.close();
+  // A write that fails leaves this behind, a kill does not.
+  await rm(path.join(dir, 'REBUILD'));
+  const { index: later, rebuilt } = await open(dir);
+  expect(rebuilt).toBe(false);
+  expect((await later.entries()).get('b')).toMatchObject({ digest: '', turns: [] });
+  await later.put([...rows('a', 1, 'otter'), ...rows('b', 2, 'lynx')]);
+  await later.close();
+  const last = await open(dir);
+  expect((await last.index.entries()).get('b')).toMatchObject({ digest: 'digest of b', turns: ['t of b'] });
+  await last.index.close();
+});
+
 test('after optimizing no byte of what was removed or replaced is on disk', async () => {
   const dir = path.join(await tempDir(), 'index');
   await filled(dir, 60);
@@ -291,11 +318,14 @@ test('after optimizing no byte of what was removed or replaced is on disk', asyn
   await index.put([nodeRow('y', 'lynxnew')]);
   expect(filesHolding(dir, 'zebrafish')).not.toEqual([]);
   await index.remove(['x']);
-  await index.optimize();
+  await index.close();
+  // A process that ended meanwhile changes nothing about it.
+  const { index: later } = await open(dir);
+  await later.optimize();
   for (const gone of ['zebrafish', 'lynxold']) expect(filesHolding(dir, gone)).toEqual([]);
   expect(filesHolding(dir, 'lynxnew')).not.toEqual([]);
-  expect((await index.size()).rows).toBe(122);
-  await index.close();
+  expect((await later.size()).rows).toBe(122);
+  await later.close();
   const again = await open(dir);
   expect(again.rebuilt).toBe(false);
   expect((await again.index.size()).rows).toBe(122);
