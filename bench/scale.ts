@@ -84,7 +84,7 @@ function print(): void {
     console.log(`  ingest ${ingest.turns_per_second.toFixed(0)} turns/s`);
     console.log(`  opened in ${run.open_ms.toFixed(0)} ms, ${mb(run.disk_mb)} in ${run.files} files`);
     const most = Math.max(ingest.peak_mb, rss.peak);
-    const each = `${mb(ingest.peak_mb)} filling, ${mb(rss.peak)} opening and asked, ${mb(rss.resting)} resting`;
+    const each = `${mb(ingest.peak_mb)} filling, ${mb(rss.peak)} opening and asked, ${mb(rss.asked)} after questions, ${mb(rss.resting)} at rest`;
     console.log(`  resident at most ${mb(most)}: ${each}`);
   }
   if (steady === null) return;
