@@ -72,7 +72,7 @@ const STORE_MS = 300;
 const COLLECTOR_MS = 15_000;
 /** After such a pause the next prompt seldom comes within the tenth of a second that a collection takes. */
 const COLLECT_AFTER_MS = 60_000;
-/** After a rest a recall takes some 50 ms longer. */
+/** The first recall after a rest opens the index's files again. */
 const REST_AFTER_MS = 15 * 60_000;
 const IDLE_CHECK_MS = 30_000;
 /** What memory's own calls may cost is reckoned over the sessions of this time. */

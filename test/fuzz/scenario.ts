@@ -268,12 +268,15 @@ async function expectSame(
   const newest = terminal.said.at(-1);
   // A late request may be rewritten when it is sent again.
   if (newest?.route !== 'messages' || !newest.exchange.rewritten) return;
-  // The scripted answer cites a document that was not sent, which no model can: with it in the history the plan is broken.
-  const { content, sent } = newest.exchange;
-  if (JSON.stringify(content).includes('"document_index"') && !sent.includes('"type":"document"')) return;
+  if (citesUnsent(newest.exchange)) return;
   const again = await terminal.again(route);
   world.counts.replays += 1;
   if (!again.sent.equals(newest.exchange.sent)) throw new Error(`another rewrite of the same request (${route})`);
+}
+
+/** The scripted answer cites a document that was not sent, which no model can: it breaks the plan of what follows. */
+function citesUnsent({ content, sent }: Exchange): boolean {
+  return JSON.stringify(content).includes('"document_index"') && !sent.includes('"type":"document"');
 }
 
 async function subagent({ rig, random }: World, parent: Terminal): Promise<void> {
@@ -306,7 +309,7 @@ async function errand({ rig, random }: World, parent: Terminal, amount: number):
   const continues =
     newest?.model === parent.shape.model && newest.entries.every((e, at) => parent.shape.entries[at] === e);
   // Without its parent's plan, each of its requests is stripped.
-  if (newest?.route !== 'messages' || !newest.exchange.rewritten || !continues) return;
+  if (newest?.route !== 'messages' || !newest.exchange.rewritten || !continues || citesUnsent(newest.exchange)) return;
   const [first, ...others] = exchanges.map(({ sent }) => countSigned(sent));
   if (others.some((signed) => signed < (first ?? 0))) throw new Error('a fork lost thinking');
 }
