@@ -369,7 +369,7 @@ function waiting(statements: readonly Statement[]): string[] {
   return isTold ? todos : [...todos, inContext(statements, last)];
 }
 
-/** The user's answer decides how it goes on. */
+/** The work waits for the user's answer. */
 const WAITS =
   /\b(?:need|like|have) (?:to know (?:if|whether|which|what|how)|your (?:go-ahead|approval|decision|input|ok))\b/i;
 
@@ -444,7 +444,7 @@ function isDecision(text: string): boolean {
   return text.length <= ITEM_CHARS && !text.startsWith('(') && !isAsking(text) && (CHOSEN.test(text) || isRule(text));
 }
 
-/** Where somebody who dictates begins anew. */
+/** Where a dictated sentence begins a new clause. */
 const CLAUSE =
   /(?:,? (?:u[mh]+|yeah|ähm?|and|und|so|y|et)(?= (?:u[mh]+|yeah|ähm?|let'?s|do(?:n'?t| not)|what (?:i|we) want|please|i|we|ich|wir|bitte)(?![\p{L}'])))+ /iu;
 /** May decide something in the midst of a question. */
