@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
+import { CLAUDE_MISSING, type ClaudeProcess, findClaude } from '../helpers/claude.ts';
 import type { Aside } from '../helpers/claude-code-replies.ts';
 import { type ClientRig, createClientRig } from '../helpers/claude-code-rig.ts';
 
@@ -19,7 +19,7 @@ const FILES = {
 };
 
 const asides = Object.entries(ERRANDS).map(([subagent_type, prompt]): Aside => {
-  const input = { description: 'An errand', prompt, subagent_type };
+  const input = { description: 'An errand', prompt, subagent_type, run_in_background: false };
   return {
     when: `Send ${subagent_type}.`,
     answer: () => ({ kind: 'message', blocks: [{ type: 'tool_use', name: 'Agent', input }] }),
@@ -28,19 +28,23 @@ const asides = Object.entries(ERRANDS).map(([subagent_type, prompt]): Aside => {
 
 describe.skipIf(claude === null)(`facts in Claude Code${claude === null ? `: ${CLAUDE_MISSING}` : ''}`, () => {
   let rig: ClientRig;
+  /** One for the errands before hooks are installed, which a client reads at its start, and one for those after it. */
+  let client: ClaudeProcess;
 
   beforeAll(async () => {
     const subscriptions = { 'general-purpose': { prefixes: ['Project.Convention.'], classes: [] } };
     const env = { COMET_CC_LLM: 'local', COMET_CC_FACTS_SUBSCRIPTIONS: JSON.stringify(subscriptions) };
     rig = await createClientRig({ claude: claude as string, asides, env, files: FILES });
-    const client = rig.remembered(OPUS);
-    await client.ask('By convention, tests live beside their source.');
-    await client.ask('We use Redis for the cache. I prefer small commits.');
-    expect(await client.end()).toBe(0);
+    const told = rig.remembered(OPUS);
+    await told.ask('By convention, tests live beside their source.');
+    await told.ask('We use Redis for the cache. I prefer small commits.');
+    expect(await told.end()).toBe(0);
     await rig.home.run(['flush']);
+    client = rig.remembered(OPUS);
   });
 
   afterAll(async () => {
+    await client?.end();
     await rig?.close();
   });
 
@@ -53,9 +57,7 @@ describe.skipIf(claude === null)(`facts in Claude Code${claude === null ? `: ${C
   /** What the API got of the subagent with this errand. */
   async function seenBy(type: keyof typeof ERRANDS): Promise<string> {
     const before = rig.standin.requests.length;
-    const client = rig.remembered(OPUS);
     await client.ask(`Send ${type}.`);
-    expect(await client.end()).toBe(0);
     const own = rig.standin.requests.slice(before).filter(({ body, bytes }) => {
       const [first] = (body?.['messages'] ?? []) as unknown[];
       return JSON.stringify(first ?? null).includes(ERRANDS[type]) && !bytes.includes(`Send ${type}.`);
@@ -73,7 +75,9 @@ describe.skipIf(claude === null)(`facts in Claude Code${claude === null ? `: ${C
     for (const text of secrets) expect(seen).not.toContain(text);
     expect(await explained()).toMatch(/facts that keeper is subscribed to \(.*keeper\.md\)[\s\S]*Redis for the cache/);
     expect(await seenBy('stranger')).not.toContain('## Facts');
+    expect(await client.end()).toBe(0);
     expect((await rig.home.run(['hooks', 'install'])).code).toBe(0);
+    client = rig.remembered(OPUS);
   });
 
   it('a subscribed subagent sees exactly its slice, and explain says why', async () => {
