@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, watch } from 'node:fs';
 import { appendFile, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
@@ -51,19 +51,18 @@ interface Group {
 
 const names = (status: LiveStatus, file: string): boolean => status.problems.some((each) => each.file === file);
 
-/** Whatever is below `dir`, by name, size and time; changes with the first byte written. */
-function stamp(dir: string): string {
-  try {
-    const entries = readdirSync(dir, { recursive: true, withFileTypes: true });
-    return entries
-      .map((entry) =>
-        entry.isFile() ? `${entry.name} ${readFileSync(path.join(entry.parentPath, entry.name)).length}` : '',
-      )
-      .join('\n');
-  } catch {
-    // Files come and go while they are listed; the next look tells.
-    return 'changing';
-  }
+/** Runs `then` with the first change below `dir`. */
+function onChange(dir: string, then: () => void): Promise<void> {
+  const below = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const folders = [dir, ...below.map((entry) => path.join(entry.parentPath, entry.name))];
+  return new Promise((resolve) => {
+    const watches = folders.map((folder) => watch(folder, stop));
+    function stop(): void {
+      then();
+      for (const each of watches) each.close();
+      resolve();
+    }
+  });
 }
 
 group('during a conversation', ({ rig: its, inHome, trimmed, statusUntil }) => {
@@ -273,11 +272,9 @@ group('one daemon', ({ rig: its, inHome, trimmed, statusUntil }) => {
     await longTalk(rig, terminal, { topic: 'service', turns: 6 });
     if (moment === 'say') await rig.flush();
     const { pid, restarts } = (await rig.status()).engine;
-    const before = stamp(inHome(folder));
+    const killed = onChange(inHome(folder), () => process.kill(pid, 'SIGKILL'));
     const work = moment === 'say' ? terminal.say('and now the cut') : rig.home.run(['flush']);
-    // Every look is at once followed by the kill: nothing of ours lies between.
-    while (stamp(inHome(folder)) === before) await new Promise(setImmediate);
-    process.kill(pid, 'SIGKILL');
+    await killed;
     await work;
     const status = await statusUntil(({ engine }) => engine.state === 'healthy' && engine.pid !== pid);
     expect(status.engine.restarts).toBe(restarts + 1);
