@@ -1,9 +1,7 @@
 import { readdirSync, watch } from 'node:fs';
 import { appendFile, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LOOK_MS } from '../helpers/cli.ts';
 import {
   createLiveRig,
   type LiveRig,
@@ -30,13 +28,7 @@ function group(name: string, tests: (use: Group) => void): void {
         const sent = rig.standin.requests.findLast(({ sessionId }) => sessionId === terminal.sessionId);
         return (sent?.bytes.length ?? 0) < bytes.length / 1.2;
       },
-      async statusUntil(test) {
-        for (;;) {
-          const status = await rig.status();
-          if (test(status)) return status;
-          await after(LOOK_MS);
-        }
-      },
+      statusUntil: (test) => rig.statusUntil(test),
     });
   });
 }

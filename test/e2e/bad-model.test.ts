@@ -2,10 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../common/config.ts';
-import { createLiveRig, type LiveRig, type LiveStatus, openTerminal } from '../helpers/live-rig.ts';
+import { createLiveRig, type LiveRig, openTerminal } from '../helpers/live-rig.ts';
 import { ANSWERS, type StubClaude, stubClaude } from '../helpers/stub-claude.ts';
 
 const SAID = {
@@ -79,14 +78,6 @@ describe('while claude', () => {
   const pids = (): number[] =>
     existsSync(pidFile()) ? readFileSync(pidFile(), 'utf8').trim().split('\n').map(Number) : [];
 
-  async function statusUntil(test: (status: LiveStatus) => boolean): Promise<LiveStatus> {
-    for (;;) {
-      const status = await rig.status();
-      if (test(status)) return status;
-      await after(100);
-    }
-  }
-
   it.each(FAULTS)(
     '%s, requests continue, rules write the nodes, and status and doctor name it',
     async (fault, body, says) => {
@@ -104,7 +95,7 @@ describe('while claude', () => {
       // Nobody may have waited for a model, nor for what comes after it.
       expect(slowestMs).toBeLessThan(MODEL_MS);
       await rig.flush();
-      const status = await statusUntil(({ llm, nodes }) => says.test(llm.last_error) && nodes > before.nodes);
+      const status = await rig.statusUntil(({ llm, nodes }) => says.test(llm.last_error) && nodes > before.nodes);
       expect(status.engine).toMatchObject({ state: 'healthy', restarts: 0 });
       expect((await rig.home.run(['status'])).stdout).toMatch(says);
       const doctor = await rig.home.run(['doctor']);
@@ -122,7 +113,7 @@ describe('while claude', () => {
   it('works again, what stood in is rewritten by the model, and the error is gone', async () => {
     await install(ANSWERS);
     await rig.home.json(['restart', '--json']);
-    const status = await statusUntil(({ llm, queue }) => llm.last_error === '' && queue.compacter === 0);
+    const status = await rig.statusUntil(({ llm, queue }) => llm.last_error === '' && queue.compacter === 0);
     expect(status.llm.deferred).toBe(0);
     await rig.flush();
     const nodes = (await rig.home.json(['memory', 'ls', '--all', '--json'])) as { written_by: string }[];

@@ -1,5 +1,6 @@
+import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
+import { createHomeWithCerts, LOOK_MS, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan, type Upstream } from '../helpers/transcripts.ts';
 import { type AnswerBlock, createStandin, type Standin } from '../mock-anthropic/index.ts';
@@ -28,6 +29,7 @@ async function recallsUntil(test: (recalls: Recalls['recalls']) => boolean): Pro
   for (;;) {
     const { recalls } = (await home.json(['status', '--json'])) as Recalls;
     if (test(recalls)) return recalls;
+    await after(LOOK_MS);
   }
 }
 

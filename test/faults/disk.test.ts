@@ -2,14 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startFaultRig } from '../helpers/fault-rig.ts';
-import {
-  createLiveRig,
-  type LiveRig,
-  type LiveStatus,
-  longTalk,
-  openTerminal,
-  type Terminal,
-} from '../helpers/live-rig.ts';
+import { createLiveRig, type LiveRig, longTalk, openTerminal, type Terminal } from '../helpers/live-rig.ts';
 import { CAN_LIMIT, limit, mountSmallDisk, type SmallDisk } from '../helpers/small-disk.ts';
 
 const CAN_MOUNT = (() => {
@@ -28,13 +21,6 @@ afterEach(async () => {
   for (const each of undo.reverse()) await each();
   undo = [];
 });
-
-async function statusUntil(rig: LiveRig, test: (status: LiveStatus) => boolean): Promise<LiveStatus> {
-  for (;;) {
-    const status = await rig.status();
-    if (test(status)) return status;
-  }
-}
 
 /** Whether the next prompt went out with the plan in force. */
 async function trimmed(rig: LiveRig, terminal: Terminal): Promise<boolean> {
@@ -65,7 +51,7 @@ describe.runIf(CAN_MOUNT)('a disk', () => {
     disk.readOnly(true);
     expect(await trimmed(rig, terminal)).toBe(true);
     await openTerminal(rig).say('a word that is not kept');
-    await statusUntil(rig, ({ problems }) => problems.length > 0);
+    await rig.statusUntil(({ problems }) => problems.length > 0);
     const doctor = await rig.home.run(['doctor']);
     expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(disk.dir) });
     expect(rig.standin.refused).toEqual([]);
@@ -86,7 +72,7 @@ describe.runIf(CAN_MOUNT)('a disk', () => {
     const fresh = openTerminal(rig);
     for (let at = 0; at < 3; at += 1) await fresh.say(`a word that has no room, ${at}`);
     expect(await trimmed(rig, terminal)).toBe(true);
-    const status = await statusUntil(rig, ({ problems }) => problems.some(({ message }) => /space/.test(message)));
+    const status = await rig.statusUntil(({ problems }) => problems.some(({ message }) => /space/.test(message)));
     expect(status.engine).toEqual(engine);
     // Old versions of the index give room back when they go, so the disk is filled again before each look.
     const doctor = async (): Promise<string> => {
@@ -118,7 +104,7 @@ describe.runIf(CAN_LIMIT)('an engine', () => {
     limit(engine.pid, 'fsize', 1);
     await openTerminal(rig).say('a word that does not fit');
     expect(await trimmed(rig, terminal)).toBe(true);
-    const status = await statusUntil(rig, ({ problems }) => problems.some(({ message }) => /EFBIG/.test(message)));
+    const status = await rig.statusUntil(({ problems }) => problems.some(({ message }) => /EFBIG/.test(message)));
     expect(status.engine).toEqual(engine);
     limit(engine.pid, 'fsize', 'unlimited');
     await terminal.say('now it does');

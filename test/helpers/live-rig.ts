@@ -17,6 +17,7 @@ export interface LiveRig {
   send(bytes: Buffer | string, headers: Readonly<Record<string, string>>): Promise<Reply>;
   /** What the engine says, once it is there to say it. */
   status(): Promise<LiveStatus>;
+  statusUntil(test: (status: LiveStatus) => boolean): Promise<LiveStatus>;
   /** Waits until all that was captured is compacted and indexed. */
   flush(): Promise<void>;
   /** Files below the home that contain `text`. */
@@ -73,16 +74,24 @@ export async function createLiveRig(
   const credentials = Buffer.from(`${url.username}:${url.password}`).toString('base64');
   const via: Via = { port: Number(url.port), connectHeaders: `Proxy-Authorization: Basic ${credentials}\r\n` };
   const ca = await readFile(access['NODE_EXTRA_CA_CERTS'] as string, 'utf8');
+  const status = async (): Promise<LiveStatus> => {
+    for (;;) {
+      const now = (await home.status()) as LiveStatus;
+      if (now.engine.state === 'healthy') return now;
+      await after(LOOK_MS);
+    }
+  };
   return {
     home,
     standin,
     via,
     ca,
+    status,
     send: (bytes, headers) => ask(via, ca, { headers: Object.entries(headers).flat(), body: bytes }),
-    async status() {
+    async statusUntil(test) {
       for (;;) {
-        const now = (await home.status()) as LiveStatus;
-        if (now.engine.state === 'healthy') return now;
+        const now = await status();
+        if (test(now)) return now;
         await after(LOOK_MS);
       }
     },
