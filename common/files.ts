@@ -45,11 +45,13 @@ export async function makeDirs(dir: string, mode = 0o777): Promise<string | unde
  * @throws CometError `unsafe_file` when it is not a directory, or not the user's
  */
 export async function ensureDir(dir: string): Promise<void> {
-  await makeDirs(dir, PRIVATE_DIR).catch((error: unknown) => {
+  const own = await lstat(dir).catch(() => null);
+  const isThere = own?.isDirectory() === true;
+  await (isThere ? null : makeDirs(dir, PRIVATE_DIR))?.catch((error: unknown) => {
     throw unsafe(dir, `cannot be created as a directory (${getCode(error)}); check space and permissions`, error);
   });
-  const stats = await stat(dir);
-  const owners = [stats.uid, (await lstat(dir)).uid];
+  const stats = isThere ? own : await stat(dir);
+  const owners = [stats.uid, (own ?? (await lstat(dir))).uid];
   if (!owners.every(isOurs)) throw unsafe(dir, 'belongs to another user; choose a directory of your own');
   if (!PLATFORM.hasModes || (stats.mode & 0o077) === 0) return;
   if ((stats.mode & 0o1000) !== 0) throw unsafe(dir, 'is shared by everyone; choose a directory of your own');
@@ -108,9 +110,7 @@ export async function replaceFile(
 }
 
 /** Appends `text` to `file`, 0600; once it resolves, the text and the name of a new file survive a power cut. */
-export async function appendDurably(file: string, text: string): Promise<void> {
-  await appendTo(file, () => text, true);
-}
+export const appendDurably = (file: string, text: string): Promise<void> => appendTo(file, () => text, true);
 
 /**
  * Appends to `file`, 0600, which it creates together with its folder.
