@@ -24,7 +24,7 @@ const FORMATS: readonly ArchiveFormat[] = ['md', 'jsonl'];
 const LONG = 50_000;
 
 /** What people and models write: code, headings, lists, other scripts, endings of other systems, nothing, too much. */
-const saidText = fc.oneof(
+const shortText = fc.oneof(
   hostileText,
   fc.constantFrom(
     '',
@@ -37,8 +37,11 @@ const saidText = fc.oneof(
     '배포 포트는 5433입니다. デプロイのポート 😀 e\u0301',
     '\u0000\u0007\u2028\u2029\u0085',
   ),
-  fc.constantFrom('x', 'We keep port 5433. ', '\n## y\n', '\u{1f600}').map((text) => text.repeat(LONG / text.length)),
 );
+const longText = fc
+  .constantFrom('x', 'We keep port 5433. ', '\n## y\n', '\u{1f600}')
+  .map((text) => text.repeat(LONG / text.length));
+const saidText = fc.oneof({ weight: 7, arbitrary: shortText }, { weight: 1, arbitrary: longText });
 
 const iso = fc.date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true });
 const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
