@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createHomeWithCerts, createStranger, createTestHome, freePort, type TestHome } from '../helpers/cli.ts';
 
 interface Status {
@@ -24,16 +24,88 @@ afterEach(async () => {
   await home.close();
 });
 
-describe('start, stop, restart', () => {
+describe('one daemon', () => {
+  let daemon: TestHome;
+  beforeAll(async () => {
+    daemon = await createHomeWithCerts();
+  });
+  afterAll(() => daemon.close());
+
   it('starts once: a second start finds the same daemon', async () => {
-    const first = (await home.json(['start', '--json'])) as Status;
-    const second = (await home.json(['start', '--json'])) as Status;
+    const first = (await daemon.json(['start', '--json'])) as Status;
+    const second = (await daemon.json(['start', '--json'])) as Status;
     expect(first.running).toBe(true);
     expect(first.engine.state).toBe('healthy');
     expect(second.pid).toBe(first.pid);
     expect(second.engine.pid).toBe(first.engine.pid);
   });
 
+  it('has a status of the promised shape, and every file is private and without the token', async () => {
+    await daemon.json(['start', '--json']);
+    expect(await daemon.json(['status', '--json'])).toMatchObject({
+      running: true,
+      pid: expect.any(Number),
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      proxy: { url: `http://127.0.0.1:${daemon.env['COMET_CC_PORT']}`, port: Number(daemon.env['COMET_CC_PORT']) },
+      engine: { state: 'healthy', pid: expect.any(Number), restarts: 0 },
+      upstream: 'http://127.0.0.1:9',
+      uptime_ms: expect.any(Number),
+      requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
+      tokens: { original: 0, sent: 0, net_saved: 0 },
+      queue: { sensor: 0, compacter: 0, indexer: 0 },
+      llm: { backend: 'local', calls_today: 0, tokens_today: 0, deferred: 0 },
+    });
+    const open = await promisify(execFile)('find', [daemon.home, '-perm', '/077', '-print']);
+    expect(open.stdout).toBe('');
+    const token = (await readFile(path.join(daemon.home, 'run', 'proxy-token'), 'utf8')).trim();
+    expect(token).toMatch(/^[\w-]{43}$/);
+    for (const name of await readdir(path.join(daemon.home, 'logs'))) {
+      expect(await readFile(path.join(daemon.home, 'logs', name), 'utf8')).not.toContain(token);
+    }
+  });
+
+  it('brings a killed engine back behind the same port', async () => {
+    const before = (await daemon.json(['start', '--json'])) as Status;
+    process.kill(before.engine.pid as number, 'SIGKILL');
+    // start returns once the engine is healthy again.
+    let after = (await daemon.json(['start', '--json'])) as Status;
+    while (after.engine.pid === before.engine.pid) after = (await daemon.json(['start', '--json'])) as Status;
+    expect(after.pid).toBe(before.pid);
+    expect(after.engine).toMatchObject({ state: 'healthy', restarts: 1 });
+  });
+
+  it('moves to the port that restart is given, and says so when start is given one', async () => {
+    await daemon.json(['start', '--json']);
+    const port = await freePort();
+    const told = await daemon.run(['start', '--port', String(port)]);
+    expect(told.code).toBe(0);
+    expect(told.stderr).toContain(`comet-cc restart --port ${port}`);
+    const moved = (await daemon.json(['restart', '--port', String(port), '--json'])) as Status;
+    expect(moved.proxy.port).toBe(port);
+  });
+
+  it('takes over the files of a killed daemon', async () => {
+    const { pid, engine } = (await daemon.json(['start', '--json'])) as Status;
+    process.kill(pid as number, 'SIGKILL');
+    process.kill(engine.pid as number, 'SIGKILL');
+    const next = (await daemon.json(['start', '--json'])) as Status;
+    expect(next.engine.state).toBe('healthy');
+    expect(next.pid).not.toBe(pid);
+  });
+
+  it('frees port and sockets on stop, and a second stop is harmless', async () => {
+    await daemon.json(['start', '--json']);
+    expect((await daemon.run(['stop'])).code).toBe(0);
+    await expect(stat(path.join(daemon.home, 'run', 'guard.sock'))).rejects.toThrow('ENOENT');
+    await expect(stat(path.join(daemon.home, 'run', 'engine.sock'))).rejects.toThrow('ENOENT');
+    const stranger = await createStranger(Number(daemon.env['COMET_CC_PORT']));
+    await stranger.close();
+    const again = await daemon.run(['stop']);
+    expect(again).toMatchObject({ code: 0, stdout: 'comet-cc is not running\n' });
+  });
+});
+
+describe('start, stop, restart', () => {
   it('leaves one daemon when many starts race, and all of them succeed', async () => {
     // Each would else spend its time on keys of its own; two race for those below.
     const starts = await Promise.all(Array.from({ length: RACERS }, () => home.spawn(['start', '--json']).result));
@@ -66,17 +138,6 @@ describe('start, stop, restart', () => {
     }
   });
 
-  it('frees port and sockets on stop, and a second stop is harmless', async () => {
-    await home.json(['start', '--json']);
-    expect((await home.run(['stop'])).code).toBe(0);
-    await expect(stat(path.join(home.home, 'run', 'guard.sock'))).rejects.toThrow('ENOENT');
-    await expect(stat(path.join(home.home, 'run', 'engine.sock'))).rejects.toThrow('ENOENT');
-    const stranger = await createStranger(Number(home.env['COMET_CC_PORT']));
-    await stranger.close();
-    const again = await home.run(['stop']);
-    expect(again).toMatchObject({ code: 0, stdout: 'comet-cc is not running\n' });
-  });
-
   it('keeps its port over a restart even where none is fixed', async () => {
     const env = { COMET_CC_PORT: '0' };
     const before = (await home.json(['start', '--json'], { env })) as Status;
@@ -86,16 +147,6 @@ describe('start, stop, restart', () => {
     expect(after.engine.state).toBe('healthy');
   });
 
-  it('moves to the port that restart is given, and says so when start is given one', async () => {
-    await home.json(['start', '--json']);
-    const port = await freePort();
-    const told = await home.run(['start', '--port', String(port)]);
-    expect(told.code).toBe(0);
-    expect(told.stderr).toContain(`comet-cc restart --port ${port}`);
-    const moved = (await home.json(['restart', '--port', String(port), '--json'])) as Status;
-    expect(moved.proxy.port).toBe(port);
-  });
-
   it('stays in the foreground when asked, and ends with it', async () => {
     const running = home.spawn(['start', '--foreground']);
     await running.printed('comet-cc runs on');
@@ -103,15 +154,6 @@ describe('start, stop, restart', () => {
     running.child.kill('SIGTERM');
     expect((await running.result).code).toBe(0);
     expect((await home.run(['status'])).code).toBe(3);
-  });
-
-  it('takes over the files of a killed daemon', async () => {
-    const { pid, engine } = (await home.json(['start', '--json'])) as Status;
-    process.kill(pid as number, 'SIGKILL');
-    process.kill(engine.pid as number, 'SIGKILL');
-    const next = (await home.json(['start', '--json'])) as Status;
-    expect(next.engine.state).toBe('healthy');
-    expect(next.pid).not.toBe(pid);
   });
 
   it('refuses a control socket that is none, and touches it not', async () => {
@@ -179,39 +221,5 @@ describe('status', () => {
       requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
     });
     await expect(stat(home.home)).rejects.toThrow('ENOENT');
-  });
-
-  it('has the promised shape, and every file is private and without the token, while it does', async () => {
-    await home.json(['start', '--json']);
-    expect(await home.json(['status', '--json'])).toMatchObject({
-      running: true,
-      pid: expect.any(Number),
-      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
-      proxy: { url: `http://127.0.0.1:${home.env['COMET_CC_PORT']}`, port: Number(home.env['COMET_CC_PORT']) },
-      engine: { state: 'healthy', pid: expect.any(Number), restarts: 0 },
-      upstream: 'http://127.0.0.1:9',
-      uptime_ms: expect.any(Number),
-      requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
-      tokens: { original: 0, sent: 0, net_saved: 0 },
-      queue: { sensor: 0, compacter: 0, indexer: 0 },
-      llm: { backend: 'local', calls_today: 0, tokens_today: 0, deferred: 0 },
-    });
-    const open = await promisify(execFile)('find', [home.home, '-perm', '/077', '-print']);
-    expect(open.stdout).toBe('');
-    const token = (await readFile(path.join(home.home, 'run', 'proxy-token'), 'utf8')).trim();
-    expect(token).toMatch(/^[\w-]{43}$/);
-    for (const name of await readdir(path.join(home.home, 'logs'))) {
-      expect(await readFile(path.join(home.home, 'logs', name), 'utf8')).not.toContain(token);
-    }
-  });
-
-  it('brings a killed engine back behind the same port', async () => {
-    const before = (await home.json(['start', '--json'])) as Status;
-    process.kill(before.engine.pid as number, 'SIGKILL');
-    // start returns once the engine is healthy again.
-    let after = (await home.json(['start', '--json'])) as Status;
-    while (after.engine.pid === before.engine.pid) after = (await home.json(['start', '--json'])) as Status;
-    expect(after.pid).toBe(before.pid);
-    expect(after.engine).toMatchObject({ state: 'healthy', restarts: 1 });
   });
 });
